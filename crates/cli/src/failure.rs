@@ -5,7 +5,7 @@ use crate::bench::BenchError;
 use crate::bench::pairs::ParsePairError;
 use crate::hint::Hint;
 use crate::message;
-use crate::suggest::{did_you_mean, joined, unknown_type};
+use crate::suggest::{did_you_mean, joined, unknown_scheme, unknown_type};
 use std::io;
 use std::path::PathBuf;
 use truecast::check::CheckError;
@@ -13,10 +13,18 @@ use truecast::dtype::ParseTypeError;
 use truecast::promote::PromotionError;
 use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
+use truecast::scaled::SchemeError;
 use truecast::spec::SpecError;
 use truecast::vectors::VectorError;
 use truecast::verify::RecordError;
 use truecast::{ErrorCode, ErrorKind};
+
+/// A failure with a code and a formatted message.
+macro_rules! failure {
+    ($code:ident, $($message:tt)+) => {
+        $crate::failure::Failure::new(truecast::ErrorCode::$code, format_args!($($message)+))
+    };
+}
 
 /// Why a command did not do its work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +51,11 @@ impl Failure {
             Some(hint) => failure.with_hint(&hint),
             None => failure,
         }
+    }
+
+    /// A scheme that was not read; `known` ones may be meant.
+    pub fn of_scheme(error: &SchemeError, known: &[&str]) -> Self {
+        Failure::new(ErrorCode::UnknownScheme, unknown_scheme(error, known))
     }
 
     /// The same failure with a hint.

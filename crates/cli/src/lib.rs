@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+#[macro_use]
+mod failure;
+
 mod args;
 pub mod bench;
 mod command;
 mod escaped;
 mod exact_decimal;
-mod failure;
 mod help;
 mod help_text;
 mod hint;
@@ -108,9 +110,10 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     };
     let run = || {
         if !cli.command.is_question() {
-            return Err(Failure::new(
-                ErrorCode::InvalidValue,
-                format_args!("{} does more than print an answer", matches.subcommand_name().unwrap_or_default()),
+            return Err(failure!(
+                InvalidValue,
+                "{} does more than print an answer",
+                matches.subcommand_name().unwrap_or_default()
             ));
         }
         options::check(&cli, &matches)?;

@@ -1,7 +1,6 @@
 //! Types of `explain` and `formats`: an element type, or a format of P3109, which no file and no array has.
 
 use crate::failure::Failure;
-use crate::suggest::read_type;
 use std::fmt;
 use truecast::exact::{decode, decode_float};
 use truecast::spec::p3109;
@@ -24,7 +23,7 @@ impl NumberFormat {
             let unknown = |error: p3109::InvalidFormat| Failure::new(ErrorCode::UnknownType, error);
             text.parse().map(NumberFormat::P3109).map_err(unknown)
         } else {
-            read_type(text).map(NumberFormat::Type)
+            Ok(NumberFormat::Type(DType::parse(text)?))
         }
     }
 

@@ -14,7 +14,6 @@ use clap::{ArgMatches, Id};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
-use truecast::ErrorCode;
 use truecast::io::{FileFormat, look};
 use truecast::request::SPECS;
 use truecast::run::ModelKind;
@@ -258,10 +257,7 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     let mut this: Vec<&str> = facts.iter().filter(|(fact, _)| asked(fact)).map(|(_, said)| said.as_str()).collect();
     this.dedup();
     let option = option.replace('=', " ");
-    Failure::new(
-        ErrorCode::InapplicableOption,
-        format_args!("--{option} belongs to {said}; this is {}", this.join(" ")),
-    )
+    failure!(InapplicableOption, "--{option} belongs to {said}; this is {}", this.join(" "))
 }
 
 /// The options that were typed, by their names, and again with each of their values, up to a `=`.

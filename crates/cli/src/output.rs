@@ -35,9 +35,7 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut Escaped(&mut out, Escapes::Text)).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(ErrorCode::IoError, format_args!("standard output: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failure!(IoError, "standard output: {error}")),
         _ => Ok(()),
     }
 }

@@ -127,22 +127,19 @@ fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
             let meant = did_you_mean(&name, SPECS.iter().copied());
-            let unknown = Failure::new(ErrorCode::UnknownSpec, format_args!("unknown specification {name:?}{meant}"));
+            let unknown = failure!(UnknownSpec, "unknown specification {name:?}{meant}");
             unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
         }
         RequestError::Attribute { spec, name, value } => match values(&spec, &name) {
             known if known.is_empty() => {
-                Failure::new(ErrorCode::InvalidAttribute, format_args!("{spec} has no setting {name:?}"))
+                failure!(InvalidAttribute, "{spec} has no setting {name:?}")
             }
             known if known == [INTEGER] => {
-                Failure::new(ErrorCode::InvalidAttribute, format_args!("--{name} {value:?} is not an integer"))
+                failure!(InvalidAttribute, "--{name} {value:?} is not an integer")
             }
             known => {
                 let meant = did_you_mean(&value, known.clone());
-                Failure::new(
-                    ErrorCode::InvalidAttribute,
-                    format_args!("--{name} {value:?} is not one of {}{meant}", known.join(", ")),
-                )
+                failure!(InvalidAttribute, "--{name} {value:?} is not one of {}{meant}", known.join(", "))
             }
         },
         RequestError::Spec(error) => error.into(),
@@ -210,10 +207,7 @@ impl PolicyArgs {
             onnx::Operator::Cast => Ok(request),
             other => request.of_operator(other).ok_or_else(|| {
                 let (name, spec) = (other.name(), self.spec());
-                Failure::new(
-                    ErrorCode::InapplicableOption,
-                    format_args!("{name} is an operator of --spec onnx; this is --spec {spec}"),
-                )
+                failure!(InapplicableOption, "{name} is an operator of --spec onnx; this is --spec {spec}")
             }),
         }
     }

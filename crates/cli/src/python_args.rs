@@ -1,11 +1,9 @@
 //! Questions of the Python package about the command: the options and their defaults, which of them go
 //! together, and how the conversion was done that is to be verified.
 
-use crate::failure::Failure;
 use crate::{Refused, command, help, options};
 use clap::ArgAction;
 use std::path::Path;
-use truecast::ErrorCode;
 use truecast::convert::Options;
 use truecast::flag::Flag;
 use truecast::verify::Record;
@@ -82,11 +80,7 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
     for argument in definition.get_arguments().filter(is_given) {
         if let Some(other) = definition.get_arg_conflicts_with(argument).into_iter().find(is_given) {
             let [one, other] = [argument, other].map(|argument| argument.get_long().unwrap_or_default());
-            return Err(Failure::new(
-                ErrorCode::ConflictingOptions,
-                format_args!("--{one} and --{other} exclude each other"),
-            )
-            .into());
+            return Err(failure!(ConflictingOptions, "--{one} and --{other} exclude each other").into());
         }
     }
     Ok(options::check_files(command, given, src, dst)?)

@@ -1,11 +1,10 @@
 //! The word that was probably meant, of types too. Here is how near is near enough.
 
-use crate::failure::Failure;
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{Scheme, SchemeError, Writing};
 use truecast::spec::p3109;
 use truecast::spelling::{alternatives, nearest};
-use truecast::{DType, Ecosystem, ErrorCode, scaled};
+use truecast::{DType, Ecosystem, scaled};
 
 /// The nearest of the candidates, if one is near enough: a typing error or two, more in long words. Case does not
 /// matter; of several the first.
@@ -53,18 +52,13 @@ pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {
 }
 
 /// The reason why a scheme was not read, with the known name that was probably meant.
-fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
+pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     match error {
         SchemeError::Unknown { name } => {
             joined(&format!("{error}{}", did_you_mean(name, known.iter().copied())), "`truecast schemes` lists them")
         }
         error => error.to_string(),
     }
-}
-
-/// The scheme that was not read, as a failure.
-pub fn refused_scheme(error: &SchemeError, known: &[&str]) -> Failure {
-    Failure::new(ErrorCode::UnknownScheme, unknown_scheme(error, known))
 }
 
 /// A name of a scheme in place of a type: codes with scales are not a type.
@@ -94,11 +88,6 @@ pub fn unknown_type(error: &ParseTypeError) -> String {
         Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),
         None => format!("{error}; `truecast formats` lists the types"),
     }
-}
-
-/// Reads a name of any ecosystem.
-pub fn read_type(text: &str) -> Result<DType, Failure> {
-    DType::parse(text).map_err(Failure::from)
 }
 
 /// The type whose name, in any ecosystem, is nearest to an unknown word.

@@ -27,7 +27,7 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
     }
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Failure::new(ErrorCode::IoError, format_args!("standard output: {error}")).report(json)
+            failure!(IoError, "standard output: {error}").report(json)
         }
         // A reader that closes the pipe early is not an error.
         _ => error.exit_code() as u8,
@@ -54,11 +54,11 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         ErrorKind::UnknownArgument => {
             let usage = command.and_then(|command| page(command.get_name())?.usage.first());
             let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
-            Failure::new(ErrorCode::UnexpectedArgument, format_args!("unexpected argument {arg:?}{usage}"))
+            failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}")
         }
         // `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
-            Failure::new(ErrorCode::UnexpectedArgument, "help takes the name of one command")
+            failure!(UnexpectedArgument, "help takes the name of one command")
         }
         ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingRequiredArgument => {
@@ -69,10 +69,10 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
             let needed = [arguments, options].concat().join(", ");
-            Failure::new(ErrorCode::MissingArgument, format_args!("{} needs {needed}", needing.unwrap_or(&name)))
+            failure!(MissingArgument, "{} needs {needed}", needing.unwrap_or(&name))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
-            Failure::new(ErrorCode::MissingArgument, format_args!("{} needs a value", option_of(&arg)))
+            failure!(MissingArgument, "{} needs a value", option_of(&arg))
         }
         ErrorKind::InvalidValue => {
             let (value, valid) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
@@ -141,7 +141,7 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
 fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> Failure {
     let typed = typed.split('=').next().unwrap_or(typed);
     let name = command.map_or("truecast", Command::get_name);
-    let unknown = |more: String| Failure::new(ErrorCode::UnknownOption, format_args!("unknown option {typed}{more}"));
+    let unknown = |more: String| failure!(UnknownOption, "unknown option {typed}{more}");
     let own: Vec<&str> = command.unwrap_or(definition).get_arguments().filter_map(|arg| arg.get_long()).collect();
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
     let word = typed.trim_start_matches('-');
@@ -194,7 +194,7 @@ pub fn unknown_command(typed: &str) -> Failure {
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };
-    let unknown = Failure::new(ErrorCode::UnknownCommand, format_args!("unknown command {typed:?}{meant}"));
+    let unknown = failure!(UnknownCommand, "unknown command {typed:?}{meant}");
     unknown.with_hint("see truecast --help")
 }
 

@@ -8,7 +8,7 @@ use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::number_format::NumberFormat;
 use crate::sort_keys::{KEYS, Known};
-use crate::suggest::{MEANT, read_type, refused_scheme};
+use crate::suggest::MEANT;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ use truecast::scaled::Scheme;
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::setting::Setting;
 use truecast::spec::{tile, tosa};
-use truecast::{DType, ErrorCode, scaled};
+use truecast::{DType, scaled};
 
 /// A value parser with words to complete.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ fn measuring(text: &str) -> Result<Measuring, Failure> {
 }
 
 fn scheme(text: &str, written: &[&str]) -> Result<Scheme, Failure> {
-    scaled::scheme(text).map_err(|error| refused_scheme(&error, written))
+    scaled::scheme(text).map_err(|error| Failure::of_scheme(&error, written))
 }
 
 /// Beginning of the message for an ambiguous name, before the list of meanings.
@@ -80,7 +80,7 @@ fn as_typed(text: &str) -> Result<String, Failure> {
 // ---- types ----
 
 /// An element type, by any of its names.
-pub const TYPE: Words<DType> = Words { read: read_type, list: types };
+pub const TYPE: Words<DType> = Words { read: |text| Ok(DType::parse(text)?), list: types };
 /// An element type or a format of P3109, of which there are too many to list.
 pub const FORMAT: Words<NumberFormat> = Words { read: NumberFormat::read, list: types };
 
@@ -114,8 +114,7 @@ fn spec_and_settings(words: &str) -> Result<(String, Settings), Failure> {
     let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
     let setting = |word: &str| {
         let (name, value) = word.split_once('=').unwrap_or((word, "true"));
-        let unknown =
-            || Failure::new(ErrorCode::InvalidAttribute, format_args!("no specification has a setting {name:?}"));
+        let unknown = || failure!(InvalidAttribute, "no specification has a setting {name:?}");
         Ok((Setting::of_name(name).ok_or_else(unknown)?.name(), value.to_string()))
     };
     let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, Failure>>()?;
@@ -145,7 +144,7 @@ pub const SCHEME: Words<Scheme> =
     Words { read: |text| scheme(text, &scaled::written_to_files()), list: scaled::written_to_files };
 /// A scheme that is read, by its own name.
 pub const SCHEME_READ: Words<Scheme> =
-    Words { read: |text| text.parse().map_err(|error| refused_scheme(&error, &schemes())), list: schemes };
+    Words { read: |text| text.parse().map_err(|error| Failure::of_scheme(&error, &schemes())), list: schemes };
 
 pub const SCHEME_NAME: Words<String> = Words { read: as_typed, list: schemes };
 

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 use crate::{number, progress};
 use serde_json::{Value, json};
 use truecast::request::Request;
-use truecast::{Caches, CastOptions, Counting, DType, ErrorCode, Level};
+use truecast::{Caches, CastOptions, Counting, DType, Level};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     let level = args.level.as_deref().map(available).transpose()?;
@@ -123,10 +123,7 @@ fn available(wanted: &str) -> Result<Level, Failure> {
     let levels = Level::available();
     levels.iter().find(|level| level.name() == wanted).copied().ok_or_else(|| {
         let names: Vec<_> = levels.iter().map(|level| level.name()).collect();
-        Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!("this CPU lacks level {wanted}; it has {}", names.join(", ")),
-        )
+        failure!(InvalidValue, "this CPU lacks level {wanted}; it has {}", names.join(", "))
     })
 }
 

@@ -27,7 +27,7 @@ use truecast::io::{Escaped, Existing, FileFormat, FileId, Foreign, OutputFile, f
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
-use truecast::{CastOptions, DType, Ecosystem, ErrorCode, ErrorKind};
+use truecast::{CastOptions, DType, Ecosystem, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
     match args.several() {
@@ -108,7 +108,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     let outputs = report_file.is_some().then(|| RecordedFile::all(&report, &stop)).transpose();
     let outputs = outputs.map_err(|error| match error {
         Error::Interrupted => {
-            Failure::new(ErrorCode::Interrupted, "interrupted before the report was written; the result is complete")
+            failure!(Interrupted, "interrupted before the report was written; the result is complete")
         }
         other => other.into(),
     })?;
@@ -162,10 +162,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
 fn report_place(path: &Path) -> Result<PathBuf, Failure> {
     if Foreign::of(path) == Foreign::Stream {
         let path = path.display();
-        return Err(Failure::new(
-            ErrorCode::UnsuitableDestination,
-            format_args!("{path}: --report writes a file; --json prints the report"),
-        ));
+        return Err(failure!(UnsuitableDestination, "{path}: --report writes a file; --json prints the report"));
     }
     Ok(follow(path)?)
 }
@@ -179,9 +176,9 @@ fn refuse_data(report: &Path, src: &Path, dst: &Path, plan: &Plan) -> Result<(),
     let is_data = data.map_or(Ok(false), |data| same_place(report, &data))?;
     if plan.is_source(report)? || same_place(report, dst)? || is_data {
         let path = report.display();
-        return Err(Failure::new(
-            ErrorCode::UnsuitableDestination,
-            format_args!("{path}: --report is the source or the destination; choose another file"),
+        return Err(failure!(
+            UnsuitableDestination,
+            "{path}: --report is the source or the destination; choose another file"
         ));
     }
     Ok(())
@@ -194,7 +191,7 @@ fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
         (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
             let path = report.display();
             let why = "--report is inside the source or the destination; choose a path outside both";
-            Err(Failure::new(ErrorCode::UnsuitableDestination, format_args!("{path}: {why}")))
+            Err(failure!(UnsuitableDestination, "{path}: {why}"))
         }
         _ => Ok(()),
     }
@@ -235,7 +232,7 @@ impl<R> Printed<R> {
 
 fn write_report(file: OutputFile, object: Printed<&Report>) -> Result<(), Failure> {
     let path = file.path().display().to_string();
-    let failed = |e| Failure::new(ErrorCode::IoError, format_args!("{path}: writing: {e}"));
+    let failed = |e| failure!(IoError, "{path}: writing: {e}");
     let mut out = BufWriter::new(file);
     output::write_json(&mut out, "convert", object).map_err(failed)?;
     out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;

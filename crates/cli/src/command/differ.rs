@@ -18,7 +18,7 @@ use truecast::differ::{Difference, Different, Inputs};
 use truecast::exact::decode;
 use truecast::request::Request;
 use truecast::spec::SpecError;
-use truecast::{DType, ErrorCode, Exact, Kind};
+use truecast::{DType, Exact, Kind};
 
 pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     let (Some(a), Some(b)) = (&args.a, &args.b) else { return classes::run(args, context) };
@@ -61,7 +61,7 @@ fn differences(
         return Err(match (refused, args.from, args.to) {
             // No --spec can be typed here.
             (Some(error), Some(_), Some(_)) => Failure::new(error.error_code(), error),
-            _ => Failure::new(ErrorCode::InvalidValue, format_args!("{a} and {b} have no pair of types in common")),
+            _ => failure!(InvalidValue, "{a} and {b} have no pair of types in common"),
         });
     }
     // One pair of 32-bit sources takes seconds, every pair minutes.

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::hash::Hash;
 use std::io::{self, Write};
 use truecast::report::{Group, Rows, Sum, Total, hides_loss};
-use truecast::{Counts, DType, ErrorCode};
+use truecast::{Counts, DType};
 
 /// Rows of a table, which are in memory before it is printed; then another table begins.
 const ROWS: usize = 1000;
@@ -57,22 +57,15 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
     let count = || thresholds::count(name).map(|count| (true, Key::Count(count)));
     let Some((needs_values, key)) = key.or_else(count) else {
         let all = value_parsers::columns(known);
-        let error =
-            Failure::new(ErrorCode::InvalidValue, format_args!("--sort {column:?} is not one of {}", all.join(", ")));
+        let error = failure!(InvalidValue, "--sort {column:?} is not one of {}", all.join(", "));
         return Err(error.of_word(column, all));
     };
     let is_unknown = matches!(key, Key::Count(count) if count.of_conversions && known == Known::Differences);
     if needs_values && known == Known::Sizes {
-        return Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!("--sort {name} needs the values, which --dry-run does not read"),
-        ));
+        return Err(failure!(InapplicableOption, "--sort {name} needs the values, which --dry-run does not read"));
     }
     if is_unknown {
-        return Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!("--sort {name} belongs to convert: two files do not show this count"),
-        ));
+        return Err(failure!(InapplicableOption, "--sort {name} belongs to convert: two files do not show this count"));
     }
     Ok(Some(key))
 }

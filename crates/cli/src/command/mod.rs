@@ -36,9 +36,9 @@ use crate::{message, number, output};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
+use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
-use truecast::{CastOptions, ErrorCode};
 
 /// Context of a command: its streams and the way it was called.
 #[derive(Clone, Copy, Debug)]
@@ -105,9 +105,7 @@ pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
     }
     let threads = threads(cli);
     let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
-    started.map_err(|e| {
-        Failure::new(ErrorCode::OutOfMemory, format_args!("starting {threads} threads: {e}; give fewer --threads"))
-    })
+    started.map_err(|e| failure!(OutOfMemory, "starting {threads} threads: {e}; give fewer --threads"))
 }
 
 /// Runs the command; `terminal` reads the result.

@@ -11,7 +11,7 @@ use truecast::promote::jax::X64;
 use truecast::promote::openvino::{self, ConvertPromoteTypes, SafeMode, U64Target};
 use truecast::promote::tensorflow::Mode;
 use truecast::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
-use truecast::{DType, Ecosystem, ErrorCode};
+use truecast::{DType, Ecosystem};
 
 pub fn run(args: &PromoteArgs, context: &Context) -> Result<u8, Failure> {
     refuse_dynamic_rank(args)?;
@@ -41,10 +41,7 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<u8, Failure> {
 fn refuse_dynamic_rank(args: &PromoteArgs) -> Result<(), Failure> {
     let is_dynamic = [args.lhs_rank, args.rhs_rank].contains(&Some(Rank::Dynamic));
     if is_dynamic && args.system() != "openvino" {
-        return Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            "only openvino has tensors of dynamic rank; give 0 or n",
-        ));
+        return Err(failure!(InapplicableOption, "only openvino has tensors of dynamic rank; give 0 or n"));
     }
     Ok(())
 }
@@ -95,10 +92,7 @@ fn words(systems: &[System]) -> Option<Ecosystem> {
 fn input(text: &str, typed_rank: Option<Rank>, words: Option<Ecosystem>) -> Result<Input, Failure> {
     if let Some(number) = PythonNumber::of_name(text) {
         if typed_rank.is_some() {
-            return Err(Failure::new(
-                ErrorCode::InapplicableOption,
-                format_args!("{text} is a Python number, which has no rank"),
-            ));
+            return Err(failure!(InapplicableOption, "{text} is a Python number, which has no rank"));
         }
         return Ok(Input { operand: Operand::Python(number), rank: Rank::Dimensioned });
     }

@@ -9,13 +9,13 @@ use crate::signals;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::str::FromStr;
+use truecast::DType;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
 use truecast::rescale::{self, RescaleOptions, RescaleRequest, element_type, integers, rescale, scales};
 use truecast::spec::tosa::rescale::{Channel, RoundingMode};
 use truecast::spec::tosa::{Rescale, Target, signless};
-use truecast::{DType, ErrorCode};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
@@ -23,10 +23,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     if let Some(written) = FileId::of(&args.dst)? {
         for operand in operands.filter(|text| is_file(text)) {
             if FileId::of(Path::new(operand))? == Some(written) {
-                return Err(Failure::new(
-                    ErrorCode::SameFile,
-                    format_args!("{operand} is an input and cannot also be the destination"),
-                ));
+                return Err(failure!(SameFile, "{operand} is an input and cannot also be the destination"));
             }
         }
     }
@@ -88,10 +85,7 @@ pub fn target(spec: &str) -> Result<Target, Failure> {
     let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
         Standard::Tosa(cast) => Ok(cast.target),
-        _ => Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!("RESCALE is an operator of TOSA; --spec {spec} does not have it"),
-        )),
+        _ => Err(failure!(InapplicableOption, "RESCALE is an operator of TOSA; --spec {spec} does not have it")),
     }
 }
 
@@ -136,21 +130,16 @@ pub fn request(
             (Some(multiplier), Some(shift)) => (whole("--multiplier", multiplier)?, whole("--shift", shift)?),
             _ => {
                 let missing = missing_scale(options).join(" and ");
-                return Err(Failure::new(
-                    ErrorCode::MissingArgument,
-                    format_args!("RESCALE needs {missing}, or else --scale X"),
-                ));
+                return Err(failure!(MissingArgument, "RESCALE needs {missing}, or else --scale X"));
             }
         },
     };
     let many = multipliers.len().max(shifts.len());
     if many > 1 && !options.per_channel {
-        return Err(Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!(
-                "{many} scales; --per-channel takes one scale for each index of the last dimension, without it there is only \
+        return Err(failure!(
+            InvalidValue,
+            "{many} scales; --per-channel takes one scale for each index of the last dimension, without it there is only \
              one scale"
-            ),
         ));
     }
     Ok(RescaleRequest { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })
@@ -161,10 +150,7 @@ pub fn state_input(request: &mut RescaleRequest, from: DType, input: &Path) -> R
     if signless(from) != request.op.input {
         let (path, found) = (input.display(), request.op.input);
         let wide = if found == DType::I48 { ", which arrays store in 64 bits" } else { "" };
-        return Err(Failure::new(
-            ErrorCode::TypeNotApplicable,
-            format_args!("--from {from}: {path} holds {found}{wide}"),
-        ));
+        return Err(failure!(TypeNotApplicable, "--from {from}: {path} holds {found}{wide}"));
     }
     request.op.input_unsigned |= signless(from) != from;
     Ok(())
@@ -182,9 +168,8 @@ pub fn attributes(request: &RescaleRequest) -> String {
 }
 
 fn rounding(text: &str) -> Result<RoundingMode, Failure> {
-    RoundingMode::of_name(text).ok_or_else(|| {
-        Failure::new(ErrorCode::InvalidValue, format_args!("--rounding {text:?} is not one of single, double, inexact"))
-    })
+    RoundingMode::of_name(text)
+        .ok_or_else(|| failure!(InvalidValue, "--rounding {text:?} is not one of single, double, inexact"))
 }
 
 /// An operand is a file by its name.
@@ -224,7 +209,6 @@ fn whole(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
 
 /// Numbers with commas between them.
 fn numbers<T: FromStr>(flag: &str, what: &str, text: &str) -> Result<Vec<T>, Failure> {
-    let wrong =
-        |part| Failure::new(ErrorCode::InvalidValue, format_args!("{flag} {part:?} is neither {what} nor a .npy file"));
+    let wrong = |part| failure!(InvalidValue, "{flag} {part:?} is neither {what} nor a .npy file");
     text.split(',').map(|part| part.trim().parse().map_err(|_| wrong(part))).collect()
 }

@@ -9,6 +9,7 @@ use crate::table::{Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, output, signals};
 use serde_json::{Value, json};
+use truecast::ErrorKind;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover;
 use truecast::models::tile::evaluate::Settings;
@@ -16,7 +17,6 @@ use truecast::models::{Error as ModelError, OpenResults, Reason};
 use truecast::request::{Standard, Tile};
 use truecast::run::{Model, ModelKind, RunError, RunOptions, RunReport, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
-use truecast::{ErrorCode, ErrorKind};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
@@ -85,9 +85,7 @@ fn tile_settings(args: &RunArgs) -> Result<tile::EntrySettings, Failure> {
     let spec = args.spec.as_deref().unwrap_or("tile");
     let options = args.tile_option.iter().map(|option| ("tile-option", option.clone()));
     let settings = args.profile.clone().map(|profile| ("profile", profile)).into_iter().chain(options).collect();
-    let other = || {
-        Failure::new(ErrorCode::InapplicableOption, format_args!("--spec {spec}: a Tile IR module needs --spec tile"))
-    };
+    let other = || failure!(InapplicableOption, "--spec {spec}: a Tile IR module needs --spec tile");
     if spec.split('@').next() != Some("tile") {
         return Err(other());
     }

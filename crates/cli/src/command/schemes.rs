@@ -3,7 +3,6 @@
 use super::Context;
 use crate::args::SchemesArgs;
 use crate::failure::Failure;
-use crate::suggest::refused_scheme;
 use crate::terminal::{Mark, Terminal};
 use crate::value_parsers::schemes;
 use serde_json::{Map, Value, json};
@@ -13,7 +12,7 @@ pub fn run(args: &SchemesArgs, context: &Context) -> Result<u8, Failure> {
     match &args.name {
         None => context.answer("schemes", all, || list(&context.terminal))?,
         Some(name) => {
-            let scheme = scheme(name).map_err(|error| refused_scheme(&error, &schemes()))?;
+            let scheme = scheme(name).map_err(|error| Failure::of_scheme(&error, &schemes()))?;
             context.answer("schemes", || to_json(scheme.family), || detail(scheme, &context.terminal))?;
         }
     }

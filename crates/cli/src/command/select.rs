@@ -4,8 +4,7 @@
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
-use crate::suggest::read_type;
-use truecast::ErrorCode;
+use truecast::DType;
 use truecast::request::Request;
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
@@ -21,11 +20,11 @@ pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Fail
 pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Result<Request, Failure> {
     let is_stochastic = policy.get("rounding") == Some(STOCHASTIC);
     if is_stochastic && seed.is_none() && !has_report {
-        return Err(Failure::new(ErrorCode::MissingArgument, "--rounding stochastic needs --seed N"));
+        return Err(failure!(MissingArgument, "--rounding stochastic needs --seed N"));
     }
     let request = if is_stochastic { policy.without("rounding") } else { policy.clone() }.request()?;
     if seed.is_some() && request.chooses_rounding() {
-        Err(Failure::new(ErrorCode::ConflictingOptions, "--seed rounds stochastically; omit the other rounding"))
+        Err(failure!(ConflictingOptions, "--seed rounds stochastically; omit the other rounding"))
     } else {
         Ok(request)
     }
@@ -35,11 +34,11 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => {
-            Err(Failure::new(ErrorCode::MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
+            Err(failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
         }
-        true if !selection.casts() && *policy != PolicyArgs::default() => Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            "--spec and its options apply to casts, and --scheme alone casts nothing; also give --to TYPE",
+        true if !selection.casts() && *policy != PolicyArgs::default() => Err(failure!(
+            InapplicableOption,
+            "--spec and its options apply to casts, and --scheme alone casts nothing; also give --to TYPE"
         )),
         _ => Ok(()),
     }
@@ -55,9 +54,7 @@ pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
         ..Quantization::default()
     };
     let share = |text: &String| {
-        SharedGlobalScale::new(text).map_err(|(glob, why)| {
-            Failure::new(ErrorCode::InvalidPattern, format_args!("--share-global {glob:?}: {why}"))
-        })
+        SharedGlobalScale::new(text).map_err(|(glob, why)| failure!(InvalidPattern, "--share-global {glob:?}: {why}"))
     };
     let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
     let activation_ranges = args.activation_ranges.clone();
@@ -83,8 +80,11 @@ fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
         _ => {}
     }
     let Some((glob, to)) = text.rsplit_once('=') else {
-        return Err(Failure::new(ErrorCode::InvalidValue, format_args!("rule {text:?} has no type; write GLOB=TYPE")));
+        return Err(failure!(InvalidValue, "rule {text:?} has no type; write GLOB=TYPE"));
     };
-    let to = read_type(to).map_err(|error| Failure::new(error.code(), format_args!("rule {text:?}: {error}")))?;
+    let to = DType::parse(to).map_err(|error| {
+        let unknown = Failure::from(error);
+        Failure::new(unknown.code(), format_args!("rule {text:?}: {unknown}"))
+    })?;
     Ok(Rule::new(glob, Some(to))?)
 }

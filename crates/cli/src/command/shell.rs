@@ -13,7 +13,6 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
-use truecast::ErrorCode;
 use truecast::io::{Existing, OutputFile};
 use truecast::scaled;
 
@@ -113,9 +112,7 @@ pub fn man(command: Option<&str>) -> Result<u8, Failure> {
 
 /// Every page in a file of its own; those of an older version are replaced.
 pub fn every_page(folder: &Path) -> Result<u8, Failure> {
-    let failed = |path: &Path, what: &str, error| {
-        Failure::new(ErrorCode::IoError, format_args!("{}: {what}: {error}", path.display()))
-    };
+    let failed = |path: &Path, what: &str, error| failure!(IoError, "{}: {what}: {error}", path.display());
     fs::create_dir_all(folder).map_err(|error| failed(folder, "making the folder", error))?;
     let root = whole();
     let of_commands = root

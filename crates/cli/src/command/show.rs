@@ -13,7 +13,7 @@ use truecast::exact::decode;
 use truecast::io::{FileFormat, OpenOptions};
 use truecast::measure::Extreme;
 use truecast::report::json_number;
-use truecast::{DType, DenseTensor, Elements, ErrorCode, Kind};
+use truecast::{DType, DenseTensor, Elements, Kind};
 
 /// The name of the only tensor of an array.
 const ARRAY: &str = "data";
@@ -27,19 +27,13 @@ pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
     let name = match name {
         "" if is_array => ARRAY,
         "" => {
-            return Err(Failure::new(
-                ErrorCode::MissingArgument,
-                "show needs the name of a tensor; `truecast inspect` lists them",
-            ));
+            return Err(failure!(MissingArgument, "show needs the name of a tensor; `truecast inspect` lists them"));
         }
         name => name,
     };
     let tensor = DenseTensor::read(&args.src, name, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
     if matches!(tensor.dtype().kind(), Kind::Complex(_)) {
-        return Err(Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!("{} has no numeric values to show", tensor.dtype()),
-        ));
+        return Err(failure!(InvalidValue, "{} has no numeric values to show", tensor.dtype()));
     }
     let part = Part::new(&tensor, &slices)?;
     let object = || {
@@ -70,10 +64,7 @@ enum Slice {
 
 fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
     let wrong = |part: &str| {
-        Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!("[{text}]: {:?} is not a slice; write an index, or FIRST:END:STEP", part.trim()),
-        )
+        failure!(InvalidValue, "[{text}]: {:?} is not a slice; write an index, or FIRST:END:STEP", part.trim())
     };
     let one = |part: &str| {
         let number = |text: &str| match text.trim() {
@@ -84,7 +75,7 @@ fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
             [index] => number(index)?.map(Slice::Index).ok_or_else(|| wrong(part)),
             [first, end] => Ok(Slice::Range { first: number(first)?, end: number(end)?, step: 1 }),
             [first, end, step] => match number(step)?.unwrap_or(1) {
-                0 => Err(Failure::new(ErrorCode::InvalidValue, format_args!("[{text}]: a step of 0 goes nowhere"))),
+                0 => Err(failure!(InvalidValue, "[{text}]: a step of 0 goes nowhere")),
                 step => Ok(Slice::Range { first: number(first)?, end: number(end)?, step }),
             },
             _ => Err(wrong(part)),
@@ -108,10 +99,7 @@ impl<'a> Part<'a> {
         let shape = tensor.shape();
         if slices.len() > shape.len() {
             let (given, has) = (slices.len(), shape.len());
-            return Err(Failure::new(
-                ErrorCode::InvalidValue,
-                format_args!("{given} slices for a tensor of {has} dimensions, {shape:?}"),
-            ));
+            return Err(failure!(InvalidValue, "{given} slices for a tensor of {has} dimensions, {shape:?}"));
         }
         let (mut offset, mut axes, mut stride) = (0, Vec::new(), 1i128);
         for (axis, &n) in shape.iter().enumerate().rev() {
@@ -122,10 +110,7 @@ impl<'a> Part<'a> {
                 None => axes.push((n as u64, stride)),
                 Some(&Slice::Index(index)) if (0..n).contains(&at(index)) => offset += at(index) * stride,
                 Some(Slice::Index(index)) => {
-                    return Err(Failure::new(
-                        ErrorCode::InvalidValue,
-                        format_args!("index {index} is outside of dimension {axis} of {shape:?}"),
-                    ));
+                    return Err(failure!(InvalidValue, "index {index} is outside of dimension {axis} of {shape:?}"));
                 }
                 Some(&Slice::Range { first, end, step }) => {
                     let step = i128::from(step);

@@ -50,10 +50,7 @@ fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
             }
             _ => {
                 let why = format!("{name} is a measure, which fails if it is {}", words(right));
-                Err(Failure::new(
-                    ErrorCode::InvalidValue,
-                    format_args!("--fail-on {text:?}: {why} a number, as in {example:?}"),
-                ))
+                Err(failure!(InvalidValue, "--fail-on {text:?}: {why} a number, as in {example:?}"))
             }
         };
     }
@@ -64,14 +61,9 @@ fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
         return Err(Failure::new(ErrorCode::InvalidValue, said));
     };
     if relation == Some("<") {
-        return Err(Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!("--fail-on {text:?}: {name} is a count, which fails if it is more"),
-        ));
+        return Err(failure!(InvalidValue, "--fail-on {text:?}: {name} is a count, which fails if it is more"));
     }
-    let limit = limit.parse().map_err(|_| {
-        Failure::new(ErrorCode::InvalidValue, format_args!("--fail-on {text:?}: {limit:?} is not a count"))
-    })?;
+    let limit = limit.parse().map_err(|_| failure!(InvalidValue, "--fail-on {text:?}: {limit:?} is not a count"))?;
     Ok(Threshold::Count(count, limit))
 }
 

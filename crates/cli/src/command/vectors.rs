@@ -31,10 +31,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         (op, None) => {
             let known = value_parsers::vectors();
             let (meant, known) = (did_you_mean(op, known.iter().copied()), known.join(", "));
-            return Err(Failure::new(
-                ErrorCode::InvalidValue,
-                format_args!("unknown operation {op:?}{meant}; known operations are {known}"),
-            ));
+            return Err(failure!(InvalidValue, "unknown operation {op:?}{meant}; known operations are {known}"));
         }
     };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
@@ -44,10 +41,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     }
     let text = match (args.format(context.json), &args.output) {
         (VectorFormat::Npy, None) => {
-            return Err(Failure::new(
-                ErrorCode::MissingArgument,
-                "--format npy writes several files; name them with -o",
-            ));
+            return Err(failure!(MissingArgument, "--format npy writes several files; name them with -o"));
         }
         (VectorFormat::Npy, Some(path)) => {
             npy(path, &listed, existing)?;
@@ -60,8 +54,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     match &args.output {
         None => output::text(&text)?,
         Some(path) => {
-            let written =
-                |e: std::io::Error| Failure::new(ErrorCode::IoError, format_args!("{}: writing: {e}", path.display()));
+            let written = |e: std::io::Error| failure!(IoError, "{}: writing: {e}", path.display());
             let mut file = OutputFile::create(path, existing)?;
             file.write_all(text.as_bytes()).map_err(written)?;
             file.commit()?;
@@ -75,10 +68,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
 fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     let op = &args.op;
     if args.dir.is_some() {
-        return Err(Failure::new(
-            ErrorCode::UnexpectedArgument,
-            format_args!("vectors {op} takes no DIR; it belongs to vectors {SUITE}"),
-        ));
+        return Err(failure!(UnexpectedArgument, "vectors {op} takes no DIR; it belongs to vectors {SUITE}"));
     }
     match (args.from, args.to) {
         (Some(from), Some(to)) => Ok([from, to]),
@@ -86,10 +76,7 @@ fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
             let missing = [("--from TYPE", from), ("--to TYPE", to)].into_iter().filter(|(_, dtype)| dtype.is_none());
             let missing: Vec<&str> = missing.map(|(option, _)| option).collect();
             let example = format!("truecast vectors {op} --from f32 --to f16");
-            Err(Failure::new(
-                ErrorCode::MissingArgument,
-                format_args!("vectors {op} needs {}; for example: {example}", missing.join(", ")),
-            ))
+            Err(failure!(MissingArgument, "vectors {op} needs {}; for example: {example}", missing.join(", ")))
         }
     }
 }
@@ -149,7 +136,7 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
 /// left out, because they make the result of every other element unpredictable.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
-        return Err(Failure::new(ErrorCode::InapplicableOption, "vectors use one scale; omit --per-channel"));
+        return Err(failure!(InapplicableOption, "vectors use one scale; omit --per-channel"));
     }
     let target = rescale::target(args.policy().spec())?;
     let rounding = args.policy.get("rounding").unwrap_or("single");
@@ -218,10 +205,7 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
     for Vector { input, output, .. } in &listed.vectors {
         results.push(output.ok_or_else(|| {
             let input = bits(*input, listed.from.code_bits());
-            Failure::new(
-                ErrorCode::InvalidValue,
-                format_args!("a policy refuses {input}, and an array cannot hold a refusal; use --format hex"),
-            )
+            failure!(InvalidValue, "a policy refuses {input}, and an array cannot hold a refusal; use --format hex")
         })?);
     }
     let open: Vec<u64> = listed.vectors.iter().map(|v| v.open.is_some() as u64).collect();

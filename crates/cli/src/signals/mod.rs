@@ -123,7 +123,7 @@ fn end(json: bool) -> ! {
         // The result is being printed, and that may never end.
         Err(_) => None,
     };
-    let code = Failure::new(ErrorCode::Interrupted, "").exit_code();
+    let code = failure!(Interrupted, "").exit_code();
     let telling = failure.map(|failure| {
         thread::Builder::new().spawn(move || {
             progress::take_away();

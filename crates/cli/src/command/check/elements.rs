@@ -17,17 +17,15 @@ use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::{Request, Standard};
 use truecast::spec::Interpretation;
-use truecast::{CastSpec, DType, ErrorCode};
+use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8, Failure> {
     let Asked { to, input, actual } = asked(args)?;
     if let (true, Standard::Table(cast)) = (args.exact_nan, request.standard) {
         let name = cast.table.name;
-        return Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!(
-                "truecast does not model the NaN codes of {name}; omit --exact-nan (docs/spec/{name}.md says what is known)"
-            ),
+        return Err(failure!(
+            InapplicableOption,
+            "truecast does not model the NaN codes of {name}; omit --exact-nan (docs/spec/{name}.md says what is known)"
         ));
     }
     let from = source_type(args, input)?;

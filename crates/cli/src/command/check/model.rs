@@ -9,7 +9,6 @@ use crate::table::Mark;
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::path::Path;
-use truecast::ErrorCode;
 use truecast::request::{Standard, Tile};
 use truecast::run::{LegalityReport, Model, ModelRules};
 
@@ -21,9 +20,9 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
         Standard::Tile(Tile { cast, rules }) => ModelRules::Tile(rules, cast.profile, cast.options),
         Standard::Tosa(cast) => ModelRules::Tosa(Some(cast.target).filter(|_| args.policy.spec().contains('@'))),
         _ => {
-            return Err(Failure::new(
-                ErrorCode::InvalidValue,
-                "check MODEL takes --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",
+            return Err(failure!(
+                InvalidValue,
+                "check MODEL takes --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE"
             ));
         }
     };

@@ -5,8 +5,8 @@ use crate::command::rescale;
 use crate::failure::Failure;
 use crate::help_text::page;
 use std::path::Path;
+use truecast::DType;
 use truecast::check::{CheckError, stated_type};
-use truecast::{DType, ErrorCode};
 
 /// The destination type and the files of a check.
 pub struct Asked<'a> {
@@ -27,10 +27,7 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
             let missing = files.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, flag)| flag);
             let missing: Vec<_> = missing.chain(scale).collect();
             let example = example(operator);
-            Err(Failure::new(
-                ErrorCode::MissingArgument,
-                format_args!("check {operator} needs {}; for example: {example}", missing.join(", ")),
-            ))
+            Err(failure!(MissingArgument, "check {operator} needs {}; for example: {example}", missing.join(", ")))
         }
     }
 }

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
 use truecast::convention::{Convention, RescaleConvention};
 use truecast::io::FileFormat;
@@ -25,7 +26,6 @@ use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Lint
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
-use truecast::{DType, ErrorCode};
 
 /// The destination type, and the arguments of every check.
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
@@ -33,10 +33,7 @@ fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared
     let Asked { to, input, actual } = asked(args)?;
     if let Some(other) = [input, actual].into_iter().find(|path| FileFormat::of_path(path) != Some(FileFormat::Npy)) {
         let path = other.display();
-        return Err(Failure::new(
-            ErrorCode::UnknownFileKind,
-            format_args!("{path}: check by --spec tosa reads .npy arrays; save it as one"),
-        ));
+        return Err(failure!(UnknownFileKind, "{path}: check by --spec tosa reads .npy arrays; save it as one"));
     }
     Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
@@ -74,9 +71,9 @@ fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast,
         (Some(scales), None) => (Direction::FromBlocks, from, to, scales),
         (None, Some(scales)) => (Direction::ToBlocks, to, from, scales),
         (Some(_), Some(_)) => {
-            return Err(Failure::new(
-                ErrorCode::ConflictingOptions,
-                "--input-scale and --actual-scale exclude each other: at most one side of a CAST is block-scaled",
+            return Err(failure!(
+                ConflictingOptions,
+                "--input-scale and --actual-scale exclude each other: at most one side of a CAST is block-scaled"
             ));
         }
     };
@@ -86,10 +83,7 @@ fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast,
         ("--input-unsigned", args.rescale.input_unsigned),
     ];
     match others.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!("{flag} does not apply to a block-scaled CAST"),
-        )),
+        Some((flag, _)) => Err(failure!(InapplicableOption, "{flag} does not apply to a block-scaled CAST")),
         None => Ok(Some((BlockCast { direction, element, plain }, scales))),
     }
 }

@@ -10,9 +10,9 @@ use crate::{message, output, signals};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use truecast::ErrorKind;
 use truecast::convert::Plan;
 use truecast::io::{FileFormat, Foreign, NewFolder, look};
-use truecast::{ErrorCode, ErrorKind};
 
 /// Converts them in their order. An error of the command line for one of them is reported before anything is written; a
 /// source that cannot be converted does not keep the others from it, and the exit code is the worst.
@@ -32,9 +32,9 @@ pub fn run(
         let dst = look::inside(folder, Path::new(name_of(source)?))?;
         if let Some(other) = requests.iter().find(|other| other.dst == dst) {
             let [one, other, dst] = [&other.src, *source, &dst].map(|path| path.display());
-            return Err(Failure::new(
-                ErrorCode::DestinationExists,
-                format_args!("{one} and {other} would both become {dst}; convert one of them alone"),
+            return Err(failure!(
+                DestinationExists,
+                "{one} and {other} would both become {dst}; convert one of them alone"
             ));
         }
         requests.push(ConvertArgs { src: source.to_path_buf(), dst, more: Vec::new(), ..args.clone() });
@@ -68,10 +68,9 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     let given =
         [("--report", args.report.is_some()), ("--part", args.folder.part.is_some()), ("--merge", args.folder.merge)];
     match given.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!("{option} belongs to a single source; convert each alone"),
-        )),
+        Some((option, _)) => {
+            Err(failure!(InapplicableOption, "{option} belongs to a single source; convert each alone"))
+        }
         None => Ok(()),
     }
 }
@@ -80,10 +79,7 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
 fn refuse_option(path: &Path) -> Result<(), Failure> {
     let typed = path.to_string_lossy();
     if typed.starts_with("--") {
-        Err(Failure::new(
-            ErrorCode::UnexpectedArgument,
-            format_args!("{typed} comes after --, which ends the options; write it before --"),
-        ))
+        Err(failure!(UnexpectedArgument, "{typed} comes after --, which ends the options; write it before --"))
     } else {
         Ok(())
     }
@@ -95,16 +91,13 @@ fn check_folder(folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     if Foreign::of(folder) == Foreign::Stream {
-        return Err(Failure::new(
-            ErrorCode::UnknownFileKind,
-            format_args!("{}: {}", folder.display(), Foreign::Stream),
-        ));
+        return Err(failure!(UnknownFileKind, "{}: {}", folder.display(), Foreign::Stream));
     }
     if FileFormat::of_path(folder).is_some() || look::at_itself(folder)?.is_some() {
         let folder = folder.display();
-        return Err(Failure::new(
-            ErrorCode::UnsuitableDestination,
-            format_args!("{folder}: not a folder; the last of several paths is the folder to write to"),
+        return Err(failure!(
+            UnsuitableDestination,
+            "{folder}: not a folder; the last of several paths is the folder to write to"
         ));
     }
     Ok(())
@@ -112,7 +105,5 @@ fn check_folder(folder: &Path) -> Result<(), Failure> {
 
 fn name_of(source: &Path) -> Result<&OsStr, Failure> {
     let path = source.display();
-    source.file_name().ok_or_else(|| {
-        Failure::new(ErrorCode::InvalidValue, format_args!("{path}: no name for the result; write the folder's name"))
-    })
+    source.file_name().ok_or_else(|| failure!(InvalidValue, "{path}: no name for the result; write the folder's name"))
 }

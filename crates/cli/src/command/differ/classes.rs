@@ -10,11 +10,11 @@ use crate::progress;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
+use truecast::DType;
 use truecast::decimal::to_decimal;
 use truecast::differ::{Classes, Given};
 use truecast::exact::decode;
 use truecast::spec::Interpretation;
-use truecast::{DType, ErrorCode};
 
 /// Length of the longest value of 32 bits.
 const FEW_DIGITS: usize = 12;
@@ -36,11 +36,7 @@ fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> 
     }
     bar.finish();
     all.retain(|found| !found.classes.is_empty());
-    if all.is_empty() {
-        Err(Failure::new(ErrorCode::InvalidValue, "no specification converts between these types"))
-    } else {
-        Ok(all)
-    }
+    if all.is_empty() { Err(failure!(InvalidValue, "no specification converts between these types")) } else { Ok(all) }
 }
 
 /// Short names of each class, then short names that fit several classes.

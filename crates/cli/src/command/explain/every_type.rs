@@ -53,10 +53,7 @@ pub fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
                 _ => DType::F32,
             };
             if matches!(from.kind(), Kind::Complex(_) | Kind::String) {
-                return Err(Failure::new(
-                    ErrorCode::InvalidValue,
-                    format_args!("{from} has no numeric value to show in other types"),
-                ));
+                return Err(failure!(InvalidValue, "{from} has no numeric value to show in other types"));
             }
             let value = decode(from, Source::read(&args.value, from)?.code);
             (value, to_decimal(value))

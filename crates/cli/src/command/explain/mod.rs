@@ -60,14 +60,11 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
 fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
     for dtype in [args.from, args.to] {
         if matches!(dtype.kind(), Kind::Complex(_)) {
-            return Err(Failure::new(ErrorCode::InvalidValue, format_args!("{dtype} has no numeric value to explain")));
+            return Err(failure!(InvalidValue, "{dtype} has no numeric value to explain"));
         }
     }
     if args.random.is_some() && (args.from == DType::String || !is_numbers(args.to)) {
-        return Err(Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!("{} to {} is not rounded by random bits", args.from, args.to),
-        ));
+        return Err(failure!(InvalidValue, "{} to {} is not rounded by random bits", args.from, args.to));
     }
     let asked = asked(args)?;
     if args.to == DType::String {
@@ -139,10 +136,10 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
         return if args.policy.without("string-style").settings.is_empty() {
             Ok(Asked::Everything)
         } else {
-            Err(Failure::new(
-                ErrorCode::MissingArgument,
+            Err(failure!(
+                MissingArgument,
                 "the options of a specification need --spec NAME: without --spec, explain shows every specification with \
-                 its own options",
+                 its own options"
             ))
         };
     }

@@ -8,16 +8,16 @@ use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
+use truecast::DType;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::{Decoded, explain_printing};
 use truecast::policy::Condition;
 use truecast::spec::Interpretation;
-use truecast::{DType, ErrorCode};
 
 pub fn run(args: &Question, asked: Vec<Interpretation>, context: &Context) -> Result<u8, Failure> {
     if args.from == DType::String {
-        return Err(Failure::new(ErrorCode::InvalidValue, "string to string is a copy; there is nothing to explain"));
+        return Err(failure!(InvalidValue, "string to string is a copy; there is nothing to explain"));
     }
     let source = Source::read(&args.value, args.from)?;
     let element = Decoded { dtype: args.from, code: source.code, value: decode(args.from, source.code) };

@@ -8,7 +8,7 @@ use truecast::exact::{decode, encode};
 use truecast::explain::{Decoded, RoundingError, rounding_error};
 use truecast::literal::{Literal, ratio, read};
 use truecast::policy::{CastPolicy, Condition, IntOverflow};
-use truecast::{DType, ErrorCode, Exact, Kind};
+use truecast::{DType, Exact, Kind};
 
 /// The element in question.
 pub struct Source {
@@ -22,7 +22,7 @@ pub struct Source {
 }
 
 pub fn not_a_number(text: &str, error: impl Display) -> Failure {
-    let failure = Failure::new(ErrorCode::InvalidValue, format_args!("{text:?} is not a number: {error}"));
+    let failure = failure!(InvalidValue, "{text:?} is not a number: {error}");
     match text {
         "true" | "false" => failure.with_hint("--from bool takes it"),
         _ => failure,
@@ -62,7 +62,7 @@ impl Source {
 pub fn of_code(text: &str, code: u64, from: NumberFormat) -> Result<u64, Failure> {
     let width = from.code_bits();
     if width < 64 && code >> width != 0 {
-        Err(Failure::new(ErrorCode::InvalidValue, format_args!("{text} has more than the {width} bits of {from}")))
+        Err(failure!(InvalidValue, "{text} has more than the {width} bits of {from}"))
     } else {
         Ok(code)
     }
@@ -74,19 +74,16 @@ fn integer(text: &str, value: Exact, from: DType) -> Result<u64, Failure> {
     let encoded = encode(from, &policy, value);
     match (encoded.code, encoded.condition) {
         (Some(code), None) => Ok(code),
-        (_, Some(Condition::Overflow)) => Err(Failure::new(
-            ErrorCode::InvalidValue,
-            format_args!("{text} is outside {from}: {} to {}", f.min(), f.max()),
-        )),
-        _ => Err(Failure::new(ErrorCode::InvalidValue, format_args!("{text:?} is not an integer, but {from} is"))),
+        (_, Some(Condition::Overflow)) => {
+            Err(failure!(InvalidValue, "{text} is outside {from}: {} to {}", f.min(), f.max()))
+        }
+        _ => Err(failure!(InvalidValue, "{text:?} is not an integer, but {from} is")),
     }
 }
 
 fn rounded(text: &str, value: Exact, from: DType) -> Result<Source, Failure> {
     let encoded = encode(from, &CastPolicy::IEEE, value);
-    let code = encoded
-        .code
-        .ok_or_else(|| Failure::new(ErrorCode::InvalidValue, format_args!("{text} has no code in {from}")))?;
+    let code = encoded.code.ok_or_else(|| failure!(InvalidValue, "{text} has no code in {from}"))?;
     let read = Decoded { dtype: from, code, value: decode(from, code) };
     let exact = match (value, read.value) {
         (Exact::Finite { sticky: true, .. }, _) => false,

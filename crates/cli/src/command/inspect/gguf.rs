@@ -12,10 +12,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
+use truecast::DType;
 use truecast::io::folder::Folder;
 use truecast::io::gguf::{self, Block, BlockTensor, Header};
 use truecast::measure::Survey;
-use truecast::{DType, ErrorCode};
 
 /// Listed tensors of a file, or of a model in parts.
 pub struct GgufListing {
@@ -33,7 +33,7 @@ impl GgufListing {
             (args.from.is_some(), "--from is not for GGUF files: the header states the types"),
         ];
         if let Some((_, why)) = refused.iter().find(|(is_given, _)| *is_given) {
-            return Err(Failure::new(ErrorCode::InapplicableOption, format_args!("{path_shown}: {why}")));
+            return Err(failure!(InapplicableOption, "{path_shown}: {why}"));
         }
         let mut listing =
             GgufListing { folder: Folder::of_file(path)?, rows: Vec::new(), is_sorted: args.sort.is_some() };

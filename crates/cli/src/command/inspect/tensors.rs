@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use truecast::DType;
 use truecast::convert;
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
@@ -28,7 +29,6 @@ use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
 use truecast::select::Glob;
-use truecast::{DType, ErrorCode};
 
 /// Filters of the tensors, and their order.
 pub struct Asked {
@@ -39,9 +39,7 @@ pub struct Asked {
 impl Asked {
     pub fn new(args: &InspectArgs) -> Result<Asked, Failure> {
         let glob = |text: &String| {
-            Glob::new(text).map_err(|why| {
-                Failure::new(ErrorCode::InvalidPattern, format_args!("--filter {text:?} is not a pattern: {why}"))
-            })
+            Glob::new(text).map_err(|why| failure!(InvalidPattern, "--filter {text:?} is not a pattern: {why}"))
         };
         let filters = args.filter.iter().map(glob).collect::<Result<_, _>>()?;
         let sort = args.sort.as_deref().map(|column| key(column, args.stats)).transpose()?;
@@ -74,10 +72,7 @@ impl Asked {
         match self.filters.iter().find(|glob| !is_used(glob)) {
             Some(unused) => {
                 let files = args.src.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-                Err(Failure::new(
-                    ErrorCode::UnmatchedPattern,
-                    format_args!("--filter {:?} matches no tensor of {files}", unused.as_str()),
-                ))
+                Err(failure!(UnmatchedPattern, "--filter {:?} matches no tensor of {files}", unused.as_str()))
             }
             None => Ok(()),
         }
@@ -88,19 +83,15 @@ impl Asked {
 fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     let name = column.to_ascii_lowercase();
     match KEYS.into_iter().find(|(known, ..)| *known == name) {
-        Some((_, true, _)) if !has_stats => Err(Failure::new(
-            ErrorCode::InapplicableOption,
-            format_args!("--sort {name} needs --stats: the header does not have it"),
-        )),
+        Some((_, true, _)) if !has_stats => {
+            Err(failure!(InapplicableOption, "--sort {name} needs --stats: the header does not have it"))
+        }
         Some((.., key)) => Ok(key),
         None => {
             let names = |needs| KEYS.iter().filter(move |key| key.1 == needs).map(|key| key.0).collect::<Vec<_>>();
             let (first, rest) = (names(false).join(", "), names(true).join(", "));
             let more = if has_stats { ", " } else { "; with --stats also " };
-            let error = Failure::new(
-                ErrorCode::InvalidValue,
-                format_args!("--sort {column:?} is not one of {first}{more}{rest}"),
-            );
+            let error = failure!(InvalidValue, "--sort {column:?} is not one of {first}{more}{rest}");
             Err(error.of_word(column, inspect_keys::names()))
         }
     }

@@ -35,7 +35,7 @@ const EXHAUSTIVE_BITS: u32 = 32;
 const AT_ONCE: usize = 256;
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
-    let Some(dir) = &args.dir else { return Err(Failure::new(ErrorCode::MissingArgument, "vectors suite needs DIR")) };
+    let Some(dir) = &args.dir else { return Err(failure!(MissingArgument, "vectors suite needs DIR")) };
     let Asked { cases, without } = asked(args)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let old = if args.force { files_of(dir)? } else { BTreeSet::new() };
@@ -119,7 +119,7 @@ fn asked(args: &VectorsArgs) -> Result<Asked, Failure> {
             [one] => format!("{one} does not convert"),
             all => format!("{} do not convert", all.join(", ")),
         };
-        return Err(Failure::new(ErrorCode::InvalidValue, format_args!("{by} {from} to {to}")));
+        return Err(failure!(InvalidValue, "{by} {from} to {to}"));
     }
     Ok(asked)
 }
@@ -129,12 +129,10 @@ fn only(args: &VectorsArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
     let versions = |only: &String| {
         let request = named(only)?;
         if only.contains(':') {
-            return Err(Failure::new(
-                ErrorCode::InvalidValue,
-                format_args!(
-                    "--only {only:?}: a suite has each setting of values out of range and no others; \
+            return Err(failure!(
+                InvalidValue,
+                "--only {only:?}: a suite has each setting of values out of range and no others; \
                  `truecast vectors cast` takes them"
-                ),
             ));
         }
         Ok(match request.version().filter(|_| only.contains('@')) {
@@ -155,17 +153,11 @@ fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     }
     let Some(list) = JsonFile::read(dir, LIST, false)? else {
         let dir = message::one_line(&dir.display().to_string());
-        return Err(Failure::new(
-            ErrorCode::DestinationExists,
-            format_args!("{dir}: the folder holds other files than a suite; name a new folder"),
-        ));
+        return Err(failure!(DestinationExists, "{dir}: the folder holds other files than a suite; name a new folder"));
     };
     if list.value["format"] != FORMAT || !list.value["truecast"].is_string() {
         let dir = message::one_line(&dir.display().to_string());
-        return Err(Failure::new(
-            ErrorCode::DestinationExists,
-            format_args!("{dir}: its {LIST} does not list a suite; name a new folder"),
-        ));
+        return Err(failure!(DestinationExists, "{dir}: its {LIST} does not list a suite; name a new folder"));
     }
     let entries = list.value["files"].as_array().into_iter().flatten();
     let named = entries.flat_map(|entry| [&entry["file"], &entry["results"]]).filter_map(Value::as_str);
@@ -262,7 +254,7 @@ impl<'a> Suite<'a> {
     }
 
     fn note(&mut self, case: &Case, digest: std::io::Result<Digest>, results: Option<String>) -> Result<(), Failure> {
-        let failed = |e| Failure::new(ErrorCode::IoError, format_args!("{}: writing the results: {e}", case.file()));
+        let failed = |e| failure!(IoError, "{}: writing the results: {e}", case.file());
         let digest = digest.map_err(failed)?;
         let digits = case.dst.code_bits().div_ceil(4) as usize;
         let nan = NanCodes::of(case.dst).map(|nan| format!("{:0digits$x}", nan.canonical));

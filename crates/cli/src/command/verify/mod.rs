@@ -72,12 +72,10 @@ fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Opti
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
     let places = (look::real(&args.src)?, look::real(&args.dst)?);
     if places.0.is_some() && places.0 == places.1 {
-        return Err(Failure::new(
-            ErrorCode::SameFile,
-            format_args!(
-                "{}: source and result are the same file; verify compares a result with its source",
-                args.dst.display()
-            ),
+        return Err(failure!(
+            SameFile,
+            "{}: source and result are the same file; verify compares a result with its source",
+            args.dst.display()
         ));
     }
     let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
@@ -131,12 +129,10 @@ fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Opt
         ("--follow-links", onnx.follow_links && !record.onnx.follow_links),
     ];
     match contradictions.iter().find(|(_, differs)| *differs) {
-        Some((option, _)) => Err(Failure::new(
-            ErrorCode::ConflictingOptions,
-            format_args!(
-                "{option} and --report contradict each other; the report says: {}",
-                super::provenance::typed(record)
-            ),
+        Some((option, _)) => Err(failure!(
+            ConflictingOptions,
+            "{option} and --report contradict each other; the report says: {}",
+            super::provenance::typed(record)
         )),
         None => Ok(record.options()),
     }
