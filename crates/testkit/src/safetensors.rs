@@ -46,6 +46,12 @@ pub fn index<'a>(metadata: &Value, entries: impl IntoIterator<Item = (&'a str, &
     json!({ "metadata": metadata, "weight_map": map }).to_string().into_bytes()
 }
 
+/// The index of these files.
+pub fn index_of(metadata: &Value, files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let parsed: Vec<_> = files.iter().map(|(name, file)| (*name, Parsed::new(file))).collect();
+    index(metadata, parsed.iter().flat_map(|(file, parsed)| parsed.names().into_iter().map(|name| (name, *file))))
+}
+
 /// One f32 tensor `w`.
 pub fn one_tensor(values: &[f32]) -> Vec<u8> {
     safetensors(&[("w", "F32", &[values.len() as u64], f32s(values))], &[])

@@ -82,17 +82,17 @@ fn sources_that_are_not_there_or_not_files() {
     folder.write("b.txt", b"text");
     let before = folder.names();
     for (source, code) in [
-        ("missing.safetensors", 4),
-        ("missing/a.npy", 4),
-        ("dangling.npy", 4),
-        ("loop.npy", 4),
-        ("dir.safetensors", 2), // a folder without weights
-        ("pipe.npy", 3),
-        ("zero.npy", 3),
-        ("a.txt", 4),
-        ("model", 4),
-        (".npy", 4),
-        ("b.txt", 2),
+        ("missing.safetensors", "not-found"),
+        ("missing/a.npy", "not-found"),
+        ("dangling.npy", "not-found"),
+        ("loop.npy", "io-error"),
+        ("dir.safetensors", "unsuitable-source"), // a folder without weights
+        ("pipe.npy", "not-regular-file"),
+        ("zero.npy", "not-regular-file"),
+        ("a.txt", "not-found"),
+        ("model", "not-found"),
+        (".npy", "not-found"),
+        ("b.txt", "unknown-file-kind"),
     ] {
         for line in [
             format!("convert {source} out.safetensors --to f16"),
@@ -100,7 +100,7 @@ fn sources_that_are_not_there_or_not_files() {
             format!("verify {source} out.safetensors --to f16"),
             format!("compare {source} {source}"),
         ] {
-            folder.run(&line).fails(code, &[source]);
+            folder.refused(&line, code, &[source]);
             assert_eq!(folder.names(), before, "{line}");
         }
     }
@@ -113,7 +113,7 @@ fn unreadable_source() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
     std::fs::set_permissions(folder.path("a.npy"), PermissionsExt::from_mode(0o000)).unwrap();
     if std::fs::File::open(folder.path("a.npy")).is_err() {
-        folder.run("convert a.npy b.npy --to f16").fails(4, &["a.npy"]);
+        folder.refused("convert a.npy b.npy --to f16", "permission-denied", &["a.npy"]);
         assert_eq!(folder.names(), ["a.npy"]);
     }
 }
@@ -170,10 +170,14 @@ fn what_stands_in_the_place_of_a_file() {
         ] {
             let name = format!("a.{kind}");
             let folder = Folder::with(&name, content.as_bytes());
-            folder.run(&format!("inspect {name}")).fails(3, said).lacks(&["damaged"]);
+            folder.refused(&format!("inspect {name}"), "wrong-file-kind", said).lacks(&["damaged"]);
         }
     }
-    Folder::with("pytorch_model.bin", pointer.as_bytes()).run("inspect pytorch_model.bin").fails(2, &["Git LFS"]);
+    Folder::with("pytorch_model.bin", pointer.as_bytes()).refused(
+        "inspect pytorch_model.bin",
+        "unknown-file-kind",
+        &["Git LFS"],
+    );
     // Bytes of another kind are not text.
     refused("a.npy", &[0x93, 0x4e, 1, 2], "bytes");
     assert!(!Folder::with("a.npy", &[0x93, 0x4e, 1, 2]).run("inspect a.npy").err.contains("is text"));
@@ -183,12 +187,10 @@ fn what_stands_in_the_place_of_a_file() {
 #[test]
 fn surplus_is_not_truncation() {
     for (name, file) in [("a.safetensors", container(GOOD, &[0; 8])), ("a.npy", npy("<f4", 2, &[0; 8]))] {
-        for (file, said) in [
-            ([&file[..], &[0, 0]].concat(), "the file has 2 bytes too many"),
-            (file[..file.len() - 1].to_vec(), "the file is truncated"),
-        ] {
-            let ran = Folder::with(name, &file).run(&format!("inspect {name}")).fails(3, &[name, said]);
-            assert_eq!(ran.err.contains("truncated"), said.contains("truncated"), "{}", ran.err);
+        for (file, code) in
+            [([&file[..], &[0, 0]].concat(), "malformed-file"), (file[..file.len() - 1].to_vec(), "truncated-file")]
+        {
+            Folder::with(name, &file).refused(&format!("inspect {name}"), code, &[name]);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! `bench`: the structure of its output (`docs/interfaces.md §3, §6`), never the speed.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::Value;
+use truecast_testkit::json::has;
 
 /// One sample of small arrays.
 const SHORT: &str = "--sizes l2 --best-of 1 --threads 1";
@@ -140,23 +141,27 @@ fn policies_are_those_of_convert() {
     let line = format!("bench --pairs f32:f8e4m3fn {SHORT}");
     folder.run(&format!("{line} --saturate false")).succeeds();
     folder.run(&format!("{line} --spec ieee --rounding toward-zero --nan canonical")).succeeds();
-    folder.run(&format!("{line} --rounding toward-zero")).fails(2, &["--rounding", "ieee"]);
+    folder.refused(&format!("{line} --rounding toward-zero"), "inapplicable-option", &["--rounding", "ieee"]);
     // tf32 is not a type of ONNX; the error says which specification has it.
-    folder.run(&format!("bench --pairs f32:tf32 {SHORT}")).fails(3, &["f32 to tf32", "--spec ieee"]);
+    folder.refused(&format!("bench --pairs f32:tf32 {SHORT}"), "unsupported-type", &["f32 to tf32", "--spec ieee"]);
     folder.run(&format!("bench --pairs f32:tf32 {SHORT} --spec ieee")).succeeds();
     // There are values out of range in the data.
-    folder.run(&format!("bench --pairs f32:i8 {SHORT} --spec ieee --int-overflow error")).fails(3, &["f32 to i8"]);
+    folder.refused(
+        &format!("bench --pairs f32:i8 {SHORT} --spec ieee --int-overflow error"),
+        "refused-value",
+        &["f32 to i8"],
+    );
 }
 
 #[test]
 fn what_cannot_be_measured() {
     let folder = Folder::new();
-    folder.run("bench --pairs f32:zork").fails(2, &["f32:zork", "zork"]);
-    folder.run("bench --pairs f32").fails(2, &["f32", "SRC:DST"]);
-    folder.run("bench --pairs f32:f8e4m3").fails(2, &["ambiguous", "f8e4m3fn"]);
-    folder.run("bench --sizes l9").fails(2, &["l9", "l2, llc, dram", "512MiB"]);
-    folder.run("bench --sizes 0MiB").fails(2, &["0MiB", "0 bytes"]);
-    folder.run("bench --best-of 0").fails(2, &["best-of"]);
+    folder.refused("bench --pairs f32:zork", "unknown-type", &["f32:zork", "zork"]);
+    folder.refused("bench --pairs f32", "invalid-value", &["f32", "SRC:DST"]);
+    folder.refused("bench --pairs f32:f8e4m3", "ambiguous-type", &["ambiguous", "f8e4m3fn"]);
+    folder.refused("bench --sizes l9", "invalid-value", &["l9", "l2, llc, dram", "512MiB"]);
+    folder.refused("bench --sizes 0MiB", "invalid-value", &["0MiB", "0 bytes"]);
+    folder.refused("bench --best-of 0", "invalid-value", &["best-of"]);
     folder.run("bench --pairs string:f32 --sizes l2").exits(3);
     folder.run(&format!("bench --pairs ov:f8e4m3:f32 {SHORT}")).succeeds();
 }

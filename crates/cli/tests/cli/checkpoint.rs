@@ -1,9 +1,10 @@
 //! Checkpoints that are folders: `docs/spec/checkpoints.md §2`, `docs/interfaces.md §4.2`.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
+use truecast_testkit::json::has;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 /// Every file below a folder with its bytes, hidden ones too.
@@ -105,10 +106,14 @@ fn parts_and_resumed_runs_give_the_same_folder() {
     folder.run("convert model parts --to bf16 --part 2/2").exits(0).says(&["other parts are not finished"]);
     let half = tree(&folder, "parts");
     assert_eq!(half.keys().collect::<Vec<_>>(), [SECOND, "truecast-manifest.2-of-2.json"]);
-    folder.run("convert model parts --to bf16 --merge --quiet").fails(2, &["parts", FIRST, "is missing"]);
-    folder.run("verify model parts").fails(2, &["parts", "not finished", "truecast-manifest.2-of-2.json"]);
-    folder.run("convert model parts --to bf16 --part 2/2").fails(2, &["truecast-manifest.2-of-2.json", "--resume"]);
-    folder.run("convert model parts --to bf16 --part 1/3").fails(2, &["another division"]);
+    folder.refused("convert model parts --to bf16 --merge --quiet", "not-resumable", &["parts", FIRST, "is missing"]);
+    folder.refused("verify model parts", "not-resumable", &["parts", "not finished", "truecast-manifest.2-of-2.json"]);
+    folder.refused(
+        "convert model parts --to bf16 --part 2/2",
+        "destination-exists",
+        &["truecast-manifest.2-of-2.json", "--resume"],
+    );
+    folder.refused("convert model parts --to bf16 --part 1/3", "not-resumable", &["another division"]);
     folder.run("convert model parts --to bf16 --part 1/2 --quiet").succeeds();
     assert_eq!(tree(&folder, "parts"), expected);
     // Every file is there: no figures about zero tensors.
@@ -137,24 +142,24 @@ fn what_was_begun_otherwise_is_not_resumed() {
     let folder = checkpoint();
     folder.run("convert model out --to bf16 --quiet").succeeds();
     let before = tree(&folder, "out");
-    folder.run("convert model out --to f16 --resume").fails(2, &["option to was \"bf16\", now it is \"f16\""]);
-    folder.run("convert model out --to bf16 --keep a.weight --resume").fails(2, &["option rules"]);
-    folder.run("convert model out --to bf16").fails(2, &["the folder exists and holds", "--resume", "--force"]);
+    folder.refused("convert model out --to f16 --resume", "not-resumable", &["\"bf16\"", "\"f16\""]);
+    folder.refused("convert model out --to bf16 --keep a.weight --resume", "not-resumable", &["option rules"]);
+    folder.refused("convert model out --to bf16", "destination-exists", &["--resume", "--resume", "--force"]);
     folder.write("others/notes.txt", b"x");
-    folder.run("convert model others --to bf16 --resume").fails(2, &["others: holds no truecast-manifest.json"]);
+    folder.refused("convert model others --to bf16 --resume", "not-resumable", &["truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", b"{\"truecast\": 1}");
-    folder.run("convert model out --to bf16 --resume").fails(3, &["is not a manifest of this version"]);
+    folder.refused("convert model out --to bf16 --resume", "malformed-file", &["truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", &before["truecast-manifest.json"]);
     // Another source, of the same length.
     let mut shard = folder.read(&format!("model/{FIRST}"));
     let at = shard.windows(6).position(|part| part == b"\"k\":\"v").unwrap();
     shard[at + 5] = b'w';
     folder.write(&format!("model/{FIRST}"), &shard);
-    folder.run("convert model out --to bf16 --resume").fails(2, &[FIRST, "another length or header"]);
+    folder.refused("convert model out --to bf16 --resume", "not-resumable", &[FIRST, "header"]);
     assert_eq!(tree(&folder, "out"), before);
     // With --force it starts again, unless weights would be left that do not belong to the result.
     folder.write("out/old.safetensors", b"x");
-    folder.run("convert model out --to f16 --force").fails(2, &["old.safetensors", "remove it"]);
+    folder.refused("convert model out --to f16 --force", "destination-exists", &["old.safetensors", "remove it"]);
     std::fs::remove_file(folder.path("out/old.safetensors")).unwrap();
     folder.run("convert model out --to f16 --force --quiet").succeeds();
     assert_ne!(tree(&folder, "out")[SECOND], before[SECOND]);
@@ -172,41 +177,57 @@ fn hostile_folders() {
         entries.push((name, shard));
         index(&entries)
     };
-    let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
+    let cases: Vec<(&str, &str, Vec<u8>, &[&str])> = vec![
         (
             "above",
+            "malformed-file",
             with("x", "../secret.safetensors"),
             &["tensor \"x\"", "../secret.safetensors", "not a plain file name"],
         ),
-        ("absolute", with("x", "/etc/passwd"), &["/etc/passwd", "not a plain file name"]),
-        ("below", with("x", "code/x.safetensors"), &["not a plain file name"]),
-        ("windows", with("x", "c:x.safetensors"), &["not a plain file name"]),
-        ("pickle", with("x", "model.bin"), &["not a plain file name"]),
-        ("missing shard", with("x", "model-3.safetensors"), &["shard \"model-3.safetensors\" is missing", "\"x\""]),
-        ("missing tensor", with("x", FIRST), &["has no tensor \"x\""]),
-        ("no map", b"{}".to_vec(), &["no weight_map"]),
-        ("empty map", b"{\"weight_map\": {}}".to_vec(), &["weight_map is empty"]),
-        ("map of numbers", b"{\"weight_map\": {\"a\": 1}}".to_vec(), &["the value of \"a\" is not a string"]),
-        ("twice", b"{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}".to_vec(), &["key \"a\" occurs twice"]),
-        ("deep", "[".repeat(200).into_bytes(), &["recursion limit"]),
-        ("no JSON", b"\xff".to_vec(), &["not UTF-8"]),
+        ("absolute", "malformed-file", with("x", "/etc/passwd"), &["/etc/passwd", "not a plain file name"]),
+        ("below", "malformed-file", with("x", "code/x.safetensors"), &["not a plain file name"]),
+        ("windows", "malformed-file", with("x", "c:x.safetensors"), &["not a plain file name"]),
+        ("pickle", "malformed-file", with("x", "model.bin"), &["not a plain file name"]),
+        (
+            "missing shard",
+            "missing-file",
+            with("x", "model-3.safetensors"),
+            &["shard \"model-3.safetensors\" is missing", "\"x\""],
+        ),
+        ("missing tensor", "missing-tensor", with("x", FIRST), &["has no tensor \"x\""]),
+        ("no map", "malformed-file", b"{}".to_vec(), &["no weight_map"]),
+        ("empty map", "malformed-file", b"{\"weight_map\": {}}".to_vec(), &["weight_map is empty"]),
+        (
+            "map of numbers",
+            "malformed-file",
+            b"{\"weight_map\": {\"a\": 1}}".to_vec(),
+            &["the value of \"a\" is not a string"],
+        ),
+        (
+            "twice",
+            "duplicate-name",
+            b"{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}".to_vec(),
+            &["key \"a\" occurs twice"],
+        ),
+        ("deep", "malformed-file", "[".repeat(200).into_bytes(), &["recursion limit"]),
+        ("no JSON", "malformed-file", b"\xff".to_vec(), &["not UTF-8"]),
     ];
-    for (what, index, said) in cases {
+    for (what, code, index, said) in cases {
         let folder = good();
         folder.write("secret.safetensors", &safetensors(&[], &[]));
         folder.write("model/model.safetensors.index.json", &index);
-        folder.run("convert model out --to bf16").fails(3, said);
+        folder.refused("convert model out --to bf16", code, said);
         assert!(!folder.path("out").exists(), "{what}");
     }
     let folder = good();
     let shard = folder.read(&format!("model/{SECOND}"));
     folder.write(&format!("model/{SECOND}"), &shard[..shard.len() - 1]);
-    folder.run("convert model out --to bf16").fails(3, &[SECOND, "truncated or damaged"]);
+    folder.refused("convert model out --to bf16", "truncated-file", &[SECOND, "truncated or damaged"]);
     // Without an index a name counts once.
     let folder = good();
     std::fs::remove_file(folder.path("model/model.safetensors.index.json")).unwrap();
     folder.write("model/z.safetensors", &folder.read(&format!("model/{SECOND}")));
-    folder.run("convert model out --to bf16").fails(3, &["tensor \"b.", "no index selects one"]);
+    folder.refused("convert model out --to bf16", "duplicate-name", &["tensor \"b."]);
     // With one, the index decides, and the copy is named.
     let folder = good();
     folder.write(
@@ -222,16 +243,14 @@ fn hostile_folders() {
     // Source and destination do not contain each other.
     let folder = good();
     for out in ["model", "model/out", ".", "model/../model/x/y"] {
-        folder.run(&format!("convert model {out} --to bf16 --force")).fails(2, &["must not contain each other"]);
+        folder.refused(&format!("convert model {out} --to bf16 --force"), "same-file", &[] as &[&str]);
     }
-    folder.run("convert model out --to bf16 --report model/r.json").fails(2, &["--report is inside the source"]);
+    folder.refused("convert model out --to bf16 --report model/r.json", "unsuitable-destination", &["--report"]);
     folder.run("convert model model/config.json/x --to bf16").exits(2);
-    folder
-        .run("convert model out --to bf16 --keep nothing*")
-        .fails(2, &["keep \"nothing*\" matches no tensor of model"]);
+    folder.refused("convert model out --to bf16 --keep nothing*", "unmatched-pattern", &["\"nothing*\""]);
     folder.write("model/model_index.json", b"{\"unet\": [\"diffusers\", \"UNet2DModel\"]}");
     folder.write("model/unet/diffusion_pytorch_model.bin", b"x");
-    folder.run("convert model out --to bf16").fails(2, &["model/unet", "diffusion_pytorch_model.bin"]);
+    folder.refused("convert model out --to bf16", "unsuitable-source", &["model/unet", "diffusion_pytorch_model.bin"]);
     assert!(!folder.path("out").exists());
 }
 
@@ -242,7 +261,7 @@ fn links_lead_out_only_if_that_is_asked_for() {
     let folder = checkpoint();
     std::fs::rename(folder.path(&format!("model/{FIRST}")), folder.path("elsewhere")).unwrap();
     symlink("../elsewhere", folder.path(&format!("model/{FIRST}"))).unwrap();
-    folder.run("convert model out --to bf16").fails(3, &[FIRST, "symbolic link", "--follow-links"]);
+    folder.refused("convert model out --to bf16", "not-regular-file", &[FIRST, "symbolic link", "--follow-links"]);
     folder.run("convert model out --to bf16 --follow-links --quiet").succeeds();
     assert_eq!(Parsed::new(&folder.read(&format!("out/{FIRST}"))).dtype("a.weight"), "BF16");
     // The cache of the Hugging Face hub is made of links.
@@ -315,13 +334,13 @@ fn an_error_in_the_middle_can_be_resumed() {
     let bad = safetensors(&[("b.weight", "F32", &[2], f32s(&[1.0, 1e30])), ("b.empty", "F32", &[0], vec![])], &[]);
     folder.write(&format!("model/{SECOND}"), &bad);
     let line = "convert model out --to f16 --spec ieee --overflow error --quiet";
-    folder.run(line).fails(3, &["b.weight", "element 1", "--resume"]);
+    folder.refused(line, "refused-value", &["b.weight", "element 1", "--resume"]);
     assert_eq!(tree(&folder, "out").keys().collect::<Vec<_>>(), [FIRST, "truecast-manifest.json"]);
-    folder.run(&format!("{line} --resume")).fails(3, &["b.weight"]);
+    folder.refused(&format!("{line} --resume"), "refused-value", &["b.weight"]);
     // Nothing is left of a run that finished nothing.
     let line = line.replace("out", "other").replace("model ", "bad ");
     folder.write("bad/model.safetensors", &bad);
-    folder.run(&line).fails(3, &["b.weight"]);
+    folder.refused(&line, "refused-value", &["b.weight"]);
     assert!(!folder.path("other").exists());
 }
 
@@ -335,7 +354,7 @@ fn folders_are_verified() {
         assert!(ran.out.contains("verified: 4 tensors, 1_202 elements recomputed"), "{options}: {}", ran.out);
     }
     folder.run("verify model out --to bf16").exits(1);
-    folder.run("verify model out --report r.json --to bf16").fails(2, &["contradict"]);
+    folder.refused("verify model out --report r.json --to bf16", "conflicting-options", &["contradict"]);
     let verdict =
         |folder: &Folder| folder.run("verify model out --json").exits(1).object("verify")["differences"].clone();
     let restore = |name: &str, bytes: &[u8]| folder.write(name, bytes);
@@ -475,7 +494,7 @@ fn a_source_that_changed_is_not_resumed() {
     *bytes.last_mut().unwrap() ^= 1;
     std::thread::sleep(std::time::Duration::from_millis(20));
     std::fs::write(&path, &bytes).unwrap();
-    folder.run(&format!("{line} --resume --quiet")).fails(2, &[SECOND, "was changed since then", "--force"]);
+    folder.refused(&format!("{line} --resume --quiet"), "not-resumable", &[SECOND, "changed", "--force"]);
     folder.run(&format!("{line} --force --quiet")).succeeds();
     folder.run(&format!("{line} --resume --quiet")).succeeds();
     folder.run("verify model out").succeeds();
@@ -498,10 +517,8 @@ fn folders_are_compared_and_inspected() {
     let seen = folder.run("inspect model --json --stats --filter b.weight").exits(0).object("inspect");
     assert_eq!((&seen["kind"], &seen["tensors"][0]["file"]), (&json!("folder"), &json!(SECOND)));
     assert_eq!(seen["tensors"][0]["stats"]["min"], json!(-100.0));
-    folder.run("inspect model --lenient").fails(2, &["--lenient belongs to"]);
-    folder
-        .run("convert model/config.json out2 --to bf16 --resume")
-        .fails(2, &["--resume belongs to checkpoint folders"]);
+    folder.refused("inspect model --lenient", "inapplicable-option", &["--lenient belongs to"]);
+    folder.refused("convert model/config.json out2 --to bf16 --resume", "inapplicable-option", &["--resume"]);
 }
 
 /// A result that its manifest calls unfinished is not verified as if it were whole.
@@ -513,7 +530,7 @@ fn half_a_result_is_not_verified() {
     let half = manifest.replace("\"complete\": true", "\"complete\": false");
     assert_ne!(half, manifest);
     folder.write("out/truecast-manifest.json", half.as_bytes());
-    folder.run("verify model out").fails(2, &["out", "not finished", "truecast-manifest.json"]);
+    folder.refused("verify model out", "not-resumable", &["out", "not finished", "truecast-manifest.json"]);
     folder.run("convert model out --to bf16 --resume --quiet").succeeds();
     folder.run("verify model out").succeeds();
 }
@@ -525,9 +542,9 @@ fn a_part_leaves_no_mixture() {
     folder.run("convert model out --to f16 --quiet").exits(0);
     let whole = tree(&folder, "out");
     let part = "convert model out --to bf16 --part 1/2 --force --quiet";
-    folder.run(part).fails(2, &["out: the folder holds", "remove it"]);
+    folder.refused(part, "destination-exists", &["out", "remove it"]);
     std::fs::remove_file(folder.path("out/truecast-manifest.json")).unwrap();
-    folder.run(part).fails(2, &["out: the folder holds", "remove it"]);
+    folder.refused(part, "destination-exists", &["out", "remove it"]);
     for (name, bytes) in whole.iter().filter(|(name, _)| *name != "truecast-manifest.json") {
         assert!(folder.read(&format!("out/{name}")) == *bytes, "{name}");
     }
@@ -546,7 +563,7 @@ fn a_part_leaves_no_mixture() {
 #[test]
 fn a_folder_does_not_become_a_file() {
     let folder = checkpoint();
-    folder.run("convert model out.safetensors --to bf16").fails(2, &["out.safetensors", "folder"]);
+    folder.refused("convert model out.safetensors --to bf16", "unsuitable-destination", &["out.safetensors", "folder"]);
     folder.run("convert model out --to bf16 --merge").exits(2);
     assert!(!folder.path("out.safetensors").exists() && !folder.path("out").exists());
 }
@@ -557,8 +574,8 @@ fn a_link_beside_the_weights_is_refused_first() {
     let folder = checkpoint();
     folder.write("elsewhere.txt", b"x");
     std::os::unix::fs::symlink(folder.path("elsewhere.txt"), folder.path("model/notes.txt")).unwrap();
-    folder.run("convert model out --to bf16 --dry-run").fails(3, &["notes.txt"]);
-    folder.run("convert model out --to bf16").fails(3, &["notes.txt"]);
+    folder.refused("convert model out --to bf16 --dry-run", "not-regular-file", &["notes.txt"]);
+    folder.refused("convert model out --to bf16", "not-regular-file", &["notes.txt"]);
     assert!(!folder.path("out").exists());
     folder.run("convert model out --to bf16 --follow-links").exits(0);
 }

@@ -100,7 +100,7 @@ fn values_and_what_is_left_out() {
 fn scales_are_never_passed_over() {
     let folder = Folder::with("a.safetensors", &scaled("a.weight_scale"));
     let convert = "convert a.safetensors b.safetensors --to bf16";
-    folder.run(convert).fails(3, &["a.safetensors", "orphan scale", "a.weight_scale", "--from-scheme"]);
+    folder.refused(convert, "orphan-tensor", &["a.safetensors", "orphan scale", "a.weight_scale", "--from-scheme"]);
     folder.run(&format!("{convert} --dry-run")).exits(3);
     assert!(!folder.path("b.safetensors").exists());
     folder.run(&format!("{convert} --from-scheme modelopt:FP8 --quiet")).exits(0);
@@ -116,7 +116,7 @@ fn scales_are_never_passed_over() {
     folder.run("verify a.safetensors b.safetensors --to bf16 --from-scheme plain").succeeds();
     // A scheme that no tensor has.
     folder.write("a.safetensors", &one_tensor(&[1.0]));
-    folder.run(&format!("{convert} --from-scheme awq --force")).fails(3, &["awq"]);
+    folder.refused(&format!("{convert} --from-scheme awq --force"), "inconsistent-checkpoint", &["awq"]);
 }
 
 /// Files next to the source do not count: a folder is given as a folder.
@@ -128,9 +128,11 @@ fn a_block_size_is_said_and_not_looked_for() {
     ];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
     folder.write("config.json", br#"{"quantization_config": {"quant_method": "fp8", "weight_block_size": [2, 2]}}"#);
-    folder
-        .run("convert model.safetensors b.safetensors --to f32")
-        .fails(3, &["a.weight", "no configuration states the block size", "give the folder"]);
+    folder.refused(
+        "convert model.safetensors b.safetensors --to f32",
+        "unknown-quantization",
+        &["a.weight", "give the folder"],
+    );
     folder.run("convert model.safetensors b.safetensors --to f32 --from-scheme fp8-block:2x2 --quiet").exits(0);
     let values = [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 3.0, 3.0, 4.0, 4.0];
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("a.weight"), f32s(&values));
@@ -140,18 +142,28 @@ fn a_block_size_is_said_and_not_looked_for() {
 fn the_destination_is_another_safetensors_file() {
     let folder = Folder::with("a.safetensors", &scaled("a.scale_weight"));
     let source = folder.read("a.safetensors");
-    folder.run("convert a.safetensors b.npz --to f16").fails(2, &["b.npz", ".safetensors"]);
-    folder.run("convert a.safetensors b.xyz --to f16").fails(2, &["b.xyz: unknown kind of file"]);
-    folder.run("convert a.safetensors ./a.safetensors --to f16 --force").fails(2, &["the same file"]);
+    folder.refused("convert a.safetensors b.npz --to f16", "unsuitable-destination", &["b.npz", ".safetensors"]);
+    folder.refused("convert a.safetensors b.xyz --to f16", "unknown-file-kind", &["b.xyz"]);
+    folder.refused("convert a.safetensors ./a.safetensors --to f16 --force", "same-file", &["the same file"]);
     folder.write("b.safetensors", b"old");
-    folder.run("convert a.safetensors b.safetensors --to f16").fails(2, &["--force"]);
-    folder.run("convert a.safetensors b.safetensors --to f16 --keep a.weight --force").fails(2, &["a.weight"]);
+    folder.refused("convert a.safetensors b.safetensors --to f16", "destination-exists", &["--force"]);
+    folder.refused(
+        "convert a.safetensors b.safetensors --to f16 --keep a.weight --force",
+        "scales-lost",
+        &["a.weight"],
+    );
     assert_eq!((folder.read("a.safetensors"), folder.read("b.safetensors")), (source, b"old".to_vec()));
-    folder.run("convert a.npy b.npy --to f16 --from-scheme awq").fails(2, &["--from-scheme belongs to"]);
+    folder.refused(
+        "convert a.npy b.npy --to f16 --from-scheme awq",
+        "inapplicable-option",
+        &["--from-scheme belongs to"],
+    );
     for option in ["resume", "merge", "no-sidecars"] {
-        folder
-            .run(&format!("convert a.safetensors c.safetensors --to f16 --{option}"))
-            .fails(2, &["belongs to checkpoint folders"]);
+        folder.refused(
+            &format!("convert a.safetensors c.safetensors --to f16 --{option}"),
+            "inapplicable-option",
+            &["checkpoint folders"],
+        );
     }
 }
 
@@ -196,9 +208,9 @@ fn nibbles_and_the_shape_of_a_reference() {
     result(&[30, 32], &high[..960]);
     folder.run("verify a.safetensors b.safetensors --to f32 --reference dense.safetensors").succeeds();
     let wrong = format!("{convert} --reference dense.safetensors --nibbles low --quiet");
-    folder.run(&wrong).fails(3, &["dense.safetensors", "the other nibble order", "--nibbles"]);
-    folder.run(&format!("{convert} --nibbles middle")).fails(2, &["--nibbles"]);
-    folder.run("convert a.npy b.npy --to f16 --nibbles low").fails(2, &["--nibbles belongs to"]);
+    folder.refused(&wrong, "inconsistent-checkpoint", &["dense.safetensors", "nibble order", "--nibbles"]);
+    folder.refused(&format!("{convert} --nibbles middle"), "invalid-value", &["--nibbles"]);
+    folder.refused("convert a.npy b.npy --to f16 --nibbles low", "inapplicable-option", &["--nibbles belongs to"]);
     // A folder writes down the given options.
     folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
@@ -207,7 +219,7 @@ fn nibbles_and_the_shape_of_a_reference() {
     let options = folder.json("out/truecast-manifest.json")["options"].clone();
     assert_eq!(options["nibbles"], "low");
     assert_eq!(options["detected"], json!({ "schemes": ["comfy:nvfp4"], "nibbles": "low" }));
-    folder.run("convert dir out --to f32 --resume --quiet").fails(2, &["nibbles"]);
+    folder.refused("convert dir out --to f32 --resume --quiet", "not-resumable", &["nibbles"]);
 }
 
 /// A scheme that tensors mark themselves is written into one file, as into the only one of a folder.
@@ -238,9 +250,13 @@ fn a_file_is_quantized() {
     }
     // A configuration has no place in a file.
     let said = &["fp8-block", "config.json", "give a folder"];
-    folder.run("convert a.safetensors b.safetensors --scheme fp8-block").fails(2, said);
-    folder.run("convert a.safetensors b.npz --scheme comfy:nvfp4").fails(2, &["b.npz", ".safetensors"]);
-    folder.run("convert a.npy b.npy --scheme comfy:nvfp4").fails(2, &["--scheme belongs to"]);
+    folder.refused("convert a.safetensors b.safetensors --scheme fp8-block", "unsuitable-destination", said);
+    folder.refused(
+        "convert a.safetensors b.npz --scheme comfy:nvfp4",
+        "unsuitable-destination",
+        &["b.npz", ".safetensors"],
+    );
+    folder.refused("convert a.npy b.npy --scheme comfy:nvfp4", "inapplicable-option", &["--scheme belongs to"]);
     assert!(!folder.path("b.safetensors").exists());
 }
 
@@ -254,7 +270,7 @@ fn what_a_marker_cannot_declare_is_not_quantized() {
         folder.write("a.safetensors", &safetensors(&[(name, "F32", &[64, 64], values), b], &[]));
         let convert = "convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn";
         let asked = format!("{convert} --quantize {name}");
-        folder.run(&asked).fails(2, &[name, "does not end in .weight", "--keep"]);
+        folder.refused(&asked, "unquantizable-tensor", &[name, ".weight", "--keep"]);
         let ran = folder.run(convert).exits(0);
         assert_eq!(ran.err.contains(name) && ran.err.contains("not quantized"), is_told, "{}", ran.err);
         folder.run("convert q.safetensors d.safetensors --to f32 --quiet").exits(0);
@@ -285,7 +301,7 @@ fn schemes_have_short_names() {
     folder.run("convert dir a --scheme mxfp4 --quiet").exits(0);
     folder.run("convert dir b --scheme ct:mxfp4-pack-quantized --quiet").exits(0);
     assert_eq!(folder.read("a/model.safetensors"), folder.read("b/model.safetensors"));
-    folder.run("convert dir c --scheme fp8-blok").fails(2, &["did you mean fp8-block?"]);
+    folder.refused("convert dir c --scheme fp8-blok", "unknown-scheme", &["fp8-block?"]);
     folder.run("convert dir c --scheme MXFP4 --quiet").exits(0);
     assert_eq!(folder.read("a/model.safetensors"), folder.read("c/model.safetensors"));
     folder.run("convert dir d --scheme nothing").exits(2).warns(&["`truecast schemes` lists them"]).lacks(&["awq"]);

@@ -1,7 +1,8 @@
 //! `compare` and `verify`.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Tensor, f32s, one_tensor, safetensors};
 
@@ -176,12 +177,12 @@ fn verify_many_small_tensors() {
 #[test]
 fn verify_needs_the_options_of_the_conversion() {
     let folder = converted(&right());
-    folder.run("verify a.safetensors b.safetensors").fails(2, &["--to"]);
-    folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --rule no*=f16").fails(2, &["no*"]);
-    folder.run("verify a.safetensors b.safetensors --to f16 --rounding up").fails(2, &["--rounding"]);
-    folder.run("verify a.safetensors missing.safetensors --to f16").fails(4, &["missing.safetensors"]);
+    folder.refused("verify a.safetensors b.safetensors", "missing-argument", &["--to"]);
+    folder.refused("verify a.safetensors b.safetensors --to f8e4m3fn --rule no*=f16", "unmatched-pattern", &["no*"]);
+    folder.refused("verify a.safetensors b.safetensors --to f16 --rounding up", "inapplicable-option", &["--rounding"]);
+    folder.refused("verify a.safetensors missing.safetensors --to f16", "not-found", &["missing.safetensors"]);
     folder.write("bad.safetensors", b"x");
-    folder.run("verify a.safetensors bad.safetensors --to f16").fails(3, &["bad.safetensors"]);
+    folder.refused("verify a.safetensors bad.safetensors --to f16", "truncated-file", &["bad.safetensors"]);
 }
 
 fn pair(a: &[Tensor], b: &[Tensor]) -> Folder {
@@ -270,7 +271,7 @@ fn compare_one_tensor_by_name() {
 fn compare_arrays() {
     let folder = Folder::with("a.npy", &npy("<V1", 2, &[0x38, 0x7e]));
     folder.write("b.npy", &npy("<f4", 2, &f32s(&[1.0, 448.0])));
-    folder.run("compare a.npy b.npy").fails(2, &["a.npy", "--from"]);
+    folder.refused("compare a.npy b.npy", "type-not-stated", &["a.npy", "--from"]);
     let ran = folder.run("compare a.npy b.npy --from f8e4m3fn --json").succeeds();
     assert_eq!(ran.object("compare")["equal"], true);
     let ran = folder.run("compare b.npy a.npy --to f8e5m2 --json").succeeds();

@@ -50,15 +50,19 @@ fn folders_and_quantize() {
     folder.write("models/m/model.safetensors", &one_tensor(&[1.0]));
     folder.run("convert models/m b.safetensors out --to f16").succeeds();
     assert!(names(&folder, "out/m").contains(&"model.safetensors".into()));
-    folder.run("convert models/m b.safetensors out --to f16").fails(2, &["out/m", "--force"]);
-    folder.run("convert models/m models/m/ out2 --to f16").fails(2, &["models/m and models/m", "out2/m"]);
-    folder.run("convert models/m .. out3 --to f16").fails(2, &["..: no name"]);
+    folder.refused("convert models/m b.safetensors out --to f16", "destination-exists", &["out/m", "--force"]);
+    folder.refused(
+        "convert models/m models/m/ out2 --to f16",
+        "destination-exists",
+        &["models/m and models/m", "out2/m"],
+    );
+    folder.refused("convert models/m .. out3 --to f16", "invalid-value", &["..: no name"]);
     let matrix = safetensors(&[("l.weight", "F32", &[16, 16], f32s(&[1.0; 256]))], &[]);
     ["x", "y"].iter().for_each(|name| folder.write(&format!("{name}.safetensors"), &matrix));
     folder.run("quantize x.safetensors y.safetensors q comfy:float8_e4m3fn").succeeds();
     folder.run("quantize x.safetensors alone.safetensors comfy:float8_e4m3fn").succeeds();
     assert_eq!(folder.read("q/y.safetensors"), folder.read("alone.safetensors"));
-    folder.run("quantize b.safetensors q").fails(2, &["SCHEME"]);
+    folder.refused("quantize b.safetensors q", "missing-argument", &["SCHEME"]);
 }
 
 /// Errors of the command line are reported before anything is written.
@@ -68,18 +72,26 @@ fn refused_before_anything_is_written() {
     std::fs::create_dir(folder.path("d")).unwrap();
     folder.write("d/a.npy", &npy("<f4", 1, &f32s(&[3.0])));
     let before = folder.names();
-    for (line, words) in [
-        ("a.npy d/a.npy out --to f16", "a.npy and d/a.npy would both become out/a.npy"),
-        ("b.safetensors a.npy d --to f16", "d/a.npy: destination exists; use --force"),
-        ("b.safetensors a.npy out --to f16 --report r.json", "--report belongs to a single source"),
-        ("b.safetensors a.npy out --to f16 --part 1/2", "--part belongs to"),
-        ("b.safetensors a.npy c.npy --to f16", "c.npy: not a folder; the last of several paths is"),
-        ("b.safetensors a.npy - --to f16", "-: standard streams"),
-        ("b.safetensors - out --to f16", "expected a .safetensors"),
-        ("b.safetensors d/a.npy a.npy --to f16", "a.npy: not a folder"),
-        ("b.safetensors a.npy . --to f16", "source"),
+    for (line, code, words) in [
+        ("a.npy d/a.npy out --to f16", "destination-exists", "a.npy and d/a.npy would both become out/a.npy"),
+        ("b.safetensors a.npy d --to f16", "destination-exists", "d/a.npy: destination exists; use --force"),
+        (
+            "b.safetensors a.npy out --to f16 --report r.json",
+            "inapplicable-option",
+            "--report belongs to a single source",
+        ),
+        ("b.safetensors a.npy out --to f16 --part 1/2", "inapplicable-option", "--part belongs to"),
+        (
+            "b.safetensors a.npy c.npy --to f16",
+            "unsuitable-destination",
+            "c.npy: not a folder; the last of several paths is",
+        ),
+        ("b.safetensors a.npy - --to f16", "unknown-file-kind", "-: standard streams"),
+        ("b.safetensors - out --to f16", "unknown-file-kind", "expected a .safetensors"),
+        ("b.safetensors d/a.npy a.npy --to f16", "unsuitable-destination", "a.npy: not a folder"),
+        ("b.safetensors a.npy . --to f16", "same-file", "source"),
     ] {
-        folder.run(&format!("convert {line}")).fails(2, &[words]);
+        folder.refused(&format!("convert {line}"), code, &[words]);
         assert_eq!((folder.names(), names(&folder, "d")), (before.clone(), vec!["a.npy".into()]), "{line}");
     }
 }

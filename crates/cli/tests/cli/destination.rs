@@ -53,7 +53,7 @@ fn the_source_is_no_destination() {
     ] {
         for force in ["", "--force", "--force --dry-run"] {
             let line = format!("convert {src}.safetensors {dst}.safetensors --to f16 {force}");
-            folder.run(&line).fails(2, &[&format!("{dst}.safetensors"), "same file"]);
+            folder.refused(&line, "same-file", &[&format!("{dst}.safetensors"), "same file"]);
             assert_eq!((folder.names(), folder.read("a.safetensors")), (before.clone(), content.clone()), "{line}");
         }
     }
@@ -69,7 +69,7 @@ fn folders_and_devices_are_not_replaced() {
     for dst in ["d", "to-d", "null"] {
         for force in ["", "--force", "--dry-run", "--force --dry-run"] {
             let line = format!("convert a.safetensors {dst}.safetensors --to f16 {force}");
-            folder.run(&line).fails(2, &["not a regular file"]);
+            folder.refused(&line, "unsuitable-destination", &["regular file"]);
             assert_eq!(folder.names(), before, "{line}");
         }
     }
@@ -79,8 +79,8 @@ fn folders_and_devices_are_not_replaced() {
 fn a_missing_folder_is_a_failure_of_the_system() {
     let folder = folder();
     folder.write("file", b"");
-    folder.run("convert a.safetensors no/b.safetensors --to f16").fails(4, &["no/b.safetensors"]);
-    folder.run("convert a.safetensors file/b.safetensors --to f16").fails(4, &["file/b.safetensors"]);
+    folder.refused("convert a.safetensors no/b.safetensors --to f16", "not-found", &["no/b.safetensors"]);
+    folder.refused("convert a.safetensors file/b.safetensors --to f16", "io-error", &["file/b.safetensors"]);
     assert_eq!(folder.names(), ["a.safetensors", "file"]);
 }
 
@@ -88,7 +88,7 @@ fn a_missing_folder_is_a_failure_of_the_system() {
 fn an_unknown_kind_is_a_wrong_command_line() {
     let folder = folder();
     for dst in ["b", "b.txt", "b.safetensors.bak", ".npy", "b/"] {
-        folder.run(&format!("convert a.safetensors {dst} --to f16")).fails(2, &[dst]);
+        folder.refused(&format!("convert a.safetensors {dst} --to f16"), "unknown-file-kind", &[dst]);
     }
     assert_eq!(folder.names(), ["a.safetensors"]);
 }
@@ -106,7 +106,7 @@ fn links_are_followed() {
     is_f16(&folder, "store/real.safetensors");
     assert!(is_link("link.safetensors") && is_link("link2.safetensors"));
 
-    folder.run("convert a.safetensors link.safetensors --to f64").fails(2, &["--force"]);
+    folder.refused("convert a.safetensors link.safetensors --to f64", "destination-exists", &["--force"]);
     folder.run("convert a.safetensors link.safetensors --to f64 --force").succeeds();
     assert_eq!(Parsed::new(&folder.read("store/real.safetensors")).dtype("w"), "F64");
     assert!(is_link("link.safetensors"));

@@ -1,9 +1,9 @@
 //! The form of errors and of JSON (`docs/interfaces.md §5, §6`), for every command.
 
-use crate::run::Folder;
+use crate::run::{Folder, commands, exit_code};
 use serde_json::Value;
 use truecast_testkit::npy::npy;
-use truecast_testkit::safetensors::one_tensor;
+use truecast_testkit::safetensors::{one_tensor, safetensors};
 
 /// (line, exit code)
 const WRONG: [(&str, i32); 18] = [
@@ -35,6 +35,21 @@ fn folder() -> Folder {
     folder
 }
 
+/// The table of `docs/interfaces.md §5` has every code, with its exit code, in order; and no other.
+#[test]
+fn codes_are_documented() {
+    let page = include_str!("../../../../docs/interfaces.md");
+    let (_, table) = page.split_once("| code | exit | means |\n|---|---|---|\n").unwrap();
+    let row = |line: &str| -> (String, i32) {
+        let mut cells = line.split('|').map(str::trim).skip(1);
+        (cells.next().unwrap().replace('`', ""), cells.next().unwrap().parse().unwrap())
+    };
+    let documented: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).map(row).collect();
+    let known = truecast::ErrorCode::ALL.iter().map(|code| code.name());
+    let known: Vec<_> = ["fail-on"].into_iter().chain(known).map(|name| (name.to_string(), exit_code(name))).collect();
+    assert_eq!(documented, known);
+}
+
 #[test]
 fn an_error_is_one_line() {
     let folder = folder();
@@ -53,6 +68,7 @@ fn an_error_is_one_object_with_json() {
             let object: Value = serde_json::from_str(&ran.err).unwrap_or_else(|e| panic!("{line}: {e}: {}", ran.err));
             assert_eq!(object["truecast"], env!("CARGO_PKG_VERSION"), "{line}");
             assert_eq!(object["exit_code"], code, "{line}");
+            assert_eq!(exit_code(object["code"].as_str().unwrap()), code, "{line}");
             assert!(!object["error"].as_str().unwrap().is_empty(), "{line}");
         }
     }
@@ -88,7 +104,19 @@ fn an_error_is_one_line_whatever_the_path() {
 fn one_object_on_everything_that_prints() {
     let folder = folder();
     folder.write("b.safetensors", &one_tensor(&[1000.0]));
-    for (line, command) in [
+    folder.write("i.npy", &npy("<i4", 1, &[1, 0, 0, 0]));
+    folder.write("m.mlir", b"entry @k() {\n  return\n}\n");
+    folder.write("m/model.safetensors", &safetensors(&[("a.weight", "F32", &[1, 2], vec![0; 8])], &[]));
+    let lines = [
+        ("quantize m q fp8-tensor --quiet", "convert"),
+        ("show a.safetensors w", "show"),
+        ("schemes", "schemes"),
+        ("promote i8 f16", "promote"),
+        ("differ torch@2.15 ml_dtypes --from f16 --to f8e4m3fn", "differ"),
+        ("rescale i.npy r.npy --to i8 --multiplier 1073741824 --shift 30 --scale32", "rescale"),
+        ("run m.mlir --output-dir out", "run"),
+        ("check m.mlir --spec tile", "check"),
+        ("vectors cast --from i4 --to f16", "vectors"),
         ("inspect a.safetensors", "inspect"),
         ("inspect a.safetensors --stats --quiet", "inspect"),
         ("convert a.safetensors c.safetensors --to f16", "convert"),
@@ -100,8 +128,14 @@ fn one_object_on_everything_that_prints() {
         ("formats", "formats"),
         ("formats f16", "formats"),
         ("bench --pairs i8:i16 --sizes l2 --best-of 1 --quiet", "bench"),
-    ] {
-        folder.run(&format!("{line} --json")).succeeds().object(command);
+    ];
+    for (line, command) in lines {
+        folder.run(&format!("{line} --json")).exits(0).object(command);
+    }
+    for command in commands() {
+        let has_json = folder.run(&format!("{command} --help")).succeeds().out.contains("--json");
+        let is_run = lines.iter().any(|(line, _)| line.split(' ').next() == Some(command.as_str()));
+        assert_eq!(has_json, is_run, "{command}");
     }
     folder.run("--json formats").succeeds().object("formats");
 }

@@ -1,8 +1,9 @@
 //! `explain`.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::TYPES;
+use truecast_testkit::json::has;
 
 #[track_caller]
 fn explained(line: &str) -> Value {
@@ -400,14 +401,14 @@ fn values_that_make_no_sense() {
         "-0x10 --to f16",
         "0x1.8q4 --to f16",
         "true --to f16",
-        "1 --to f16 --rounding up",
-        "1 --to f16 --spec onnx --rounding up",
         "1 --to c64",
         "1 --from c64 --to f32",
     ] {
-        folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
+        folder.refused(&format!("explain {line}"), "invalid-value", &[] as &[&str]);
     }
-    folder.run("explain true --to f16").fails(2, &["not a number", "--from bool"]);
+    folder.refused("explain 1 --to f16 --rounding up", "missing-argument", &["--spec"]);
+    folder.refused("explain 1 --to f16 --spec onnx --rounding up", "inapplicable-option", &["--rounding"]);
+    folder.refused("explain true --to f16", "invalid-value", &["not a number", "--from bool"]);
     for line in ["1 --to zork", "--to f16", "1 2 --to f16"] {
         folder.run(&format!("explain {line}")).exits(2);
     }
@@ -454,10 +455,10 @@ fn one_specification_or_what_versions_differ_in() {
     let older = &explained("inf --to f8e4m3fnuz --spec onnx@23")["results"][0];
     assert!(older["undefined"].as_str().unwrap().contains("U6"));
     let folder = Folder::new();
-    folder.run("explain 5 --to f6e2m3 --spec onnx@27").fails(3, &["f6e2m3", "opset 28"]);
-    folder.run("explain 5 --to f16 --spec nnef").fails(2, &["nnef"]);
-    folder.run("explain 5 --to f64 --spec tosa").fails(3, &["f64", "tosa"]);
-    folder.run("explain 5 --to f16 --spec onnx@29").fails(2, &["29"]);
+    folder.refused("explain 5 --to f6e2m3 --spec onnx@27", "unsupported-type", &["f6e2m3", "opset 28"]);
+    folder.refused("explain 5 --to f16 --spec nnef", "unknown-spec", &["nnef"]);
+    folder.refused("explain 5 --to f64 --spec tosa", "unsupported-type", &["f64", "tosa"]);
+    folder.refused("explain 5 --to f16 --spec onnx@29", "unknown-version", &["29"]);
 }
 
 /// Text has every digit that is written (`docs/spec/onnx.md §5` row 24), and integers see all of them.
@@ -479,7 +480,7 @@ fn text_is_not_rounded_first() {
         ("explain x --from string --to string", "copy"),
         ("explain 1 --from string --to c64", "c64 has no numeric value"),
     ] {
-        Folder::new().run(line).fails(2, &[said]);
+        Folder::new().refused(line, "invalid-value", &[said]);
     }
 }
 
@@ -589,8 +590,8 @@ fn every_type_at_once() {
     }
     folder.run("explain nan").succeeds().says(&["f16 ", "nan"]);
     folder.run("explain 0x7e --from f8e4m3fn").succeeds().says(&["448"]);
-    folder.run("explain zork").fails(2, &["zork"]);
-    folder.run("explain 1 --saturate false --spec onnx").fails(2, &["--to"]);
+    folder.refused("explain zork", "invalid-value", &["zork"]);
+    folder.refused("explain 1 --saturate false --spec onnx", "invalid-value", &["--to"]);
 }
 
 /// `docs/spec/p3109.md §3`: each rounding with each saturation, of a number that is rounded once.

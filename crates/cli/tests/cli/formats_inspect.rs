@@ -1,8 +1,9 @@
 //! `formats`, checked against the decoder of tests, and `inspect`.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::{FORMATS, NF4, TYPES};
+use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
@@ -205,11 +206,11 @@ fn stats_against_data_made_by_hand() {
 #[test]
 fn inspect_arrays() {
     let folder = Folder::with("a.npy", &npy("<V1", 2, &[0x38, 0x7e]));
-    folder.run("inspect a.npy").fails(2, &["a.npy", "--from"]);
+    folder.refused("inspect a.npy", "type-not-stated", &["a.npy", "--from"]);
     let object = folder.run("inspect a.npy --from f8e4m3fn --stats --json").succeeds().object("inspect");
     assert_eq!(object["tensors"][0]["stats"]["max"], json!(448.0));
     let checkpoint = checkpoint();
-    checkpoint.run("inspect a.safetensors --from f16").fails(2, &["a.safetensors"]);
+    checkpoint.refused("inspect a.safetensors --from f16", "type-not-applicable", &["a.safetensors"]);
 }
 
 /// Every scheme has a line with its contents, its owner, and whether it is written.

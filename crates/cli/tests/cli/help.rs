@@ -67,12 +67,13 @@ fn help_says_what_must_be_known() {
     let order = ["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"];
     let places = order.map(|heading| ran.out.find(heading).unwrap_or_else(|| panic!("{heading}")));
     assert!(places.is_sorted(), "{places:?}");
-    // Threads are of those that use them.
+    // The error about a misplaced option lists the commands whose pages have it.
+    let error = folder.refused("--threads 2 formats", "inapplicable-option", &["--threads"]).text;
+    let list = error.split(';').next().unwrap();
+    let owners: Vec<&str> = list.split(|c: char| !c.is_ascii_lowercase()).collect();
     for command in &commands() {
         let has = folder.run(&format!("{command} --help")).succeeds().out.contains("--threads");
-        let works = "convert quantize inspect verify compare rescale run vectors differ bench";
-        let works = works.split(' ').any(|works| works == command);
-        assert_eq!(has, works, "{command}");
+        assert_eq!(has, owners.contains(&command.as_str()), "{command}: {error}");
     }
 }
 
@@ -170,13 +171,13 @@ fn files_of_other_kinds() {
         ("a.xyz", &["a.xyz: unknown kind of file; expected .safetensors"]),
     ] {
         // The error names the file that is read, if neither file is a container.
-        folder.run(&format!("convert {src} out-{src} --to f16")).fails(2, said);
+        folder.refused(&format!("convert {src} out-{src} --to f16"), "unknown-file-kind", said);
         for line in [format!("inspect {src}"), format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")] {
-            folder.run(&line).fails(2, said);
+            folder.refused(&line, "unknown-file-kind", said);
         }
     }
     for line in ["inspect missing", "convert missing.xyz b.npy --to f16", "compare missing a.npy"] {
-        folder.run(line).fails(4, &["missing", "No such file"]);
+        folder.refused(line, "not-found", &["missing", "No such file"]);
     }
     std::fs::create_dir(folder.path("org")).unwrap();
     for (line, says) in [
@@ -189,22 +190,22 @@ fn files_of_other_kinds() {
         ("inspect ./a/b", None),
         ("inspect a/b/c", None),
     ] {
-        let ran = folder.run(line).fails(4, &["No such file"]);
+        let ran = folder.refused(line, "not-found", &["No such file"]);
         match says {
-            Some(says) => drop(ran.warns(&[says])),
-            None => assert!(!ran.err.contains("local files"), "{line}: {}", ran.err),
+            Some(says) => drop(ran.names(&[says])),
+            None => assert!(!ran.text.contains("local files"), "{line}: {}", ran.text),
         }
     }
     // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is made of
     // arrays.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {
-        folder.run(line).fails(3, &["offset 8: the header extends past the end of the file"]);
+        folder.refused(line, "truncated-file", &["8"]);
     }
-    folder.run("rescale cut.gguf b.npy --to i8 --multiplier 1 --shift 2").fails(2, &["is a GGUF file"]);
-    folder.run("convert empty out --to f16").fails(2, &["empty: the folder holds no .safetensors file"]);
-    folder.run("convert a.npy shards --to f16").fails(2, &["shards: this is a folder", "name a file in it"]);
-    folder.run("convert a.npy b.gguf --to f16").fails(2, &["a.npy: a .gguf file is written from"]);
-    folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
+    folder.refused("rescale cut.gguf b.npy --to i8 --multiplier 1 --shift 2", "unknown-file-kind", &["GGUF"]);
+    folder.refused("convert empty out --to f16", "unsuitable-source", &[".safetensors"]);
+    folder.refused("convert a.npy shards --to f16", "unsuitable-destination", &["folder", "shards"]);
+    folder.refused("convert a.npy b.gguf --to f16", "unsuitable-source", &["a.npy", ".gguf"]);
+    folder.refused("convert a.npy - --to f16", "unknown-file-kind", &["-: standard streams"]);
 }
 
 /// A short page fits a screen and a long one can be read; omitted options are in the manual and are completed.
@@ -227,7 +228,7 @@ fn pages_are_short() {
     let words: Vec<&str> = short.split_whitespace().collect();
     let words = words.join(" ");
     assert!(words.contains("truecast help specs") && words.contains("truecast schemes"));
-    folder.run("convert a b --to f32 --saturate maybe").fails(2, &["--saturate"]);
+    folder.refused("convert a b --to f32 --saturate maybe", "invalid-attribute", &["--saturate"]);
     assert!(folder.run("completions bash").succeeds().out.contains("--saturate"));
 }
 
@@ -240,24 +241,26 @@ fn every_setting_is_on_the_page_of_the_specifications() {
     for spec in truecast::request::SPECS.iter().copied() {
         assert!(page.lines().any(|line| line.split([' ', '@']).find(|word| !word.is_empty()) == Some(spec)), "{spec}");
     }
+    let all = commands().into_iter().map(|command| {
+        let [help, manual] =
+            [format!("{command} --help"), format!("man {command}")].map(|line| folder.run(&line).succeeds().out);
+        (command, help.split_whitespace().collect::<Vec<_>>().join(" "), manual, help)
+    });
+    let all: Vec<_> = all.collect();
     for setting in truecast::setting::Setting::all() {
         let option = format!("--{}", setting.name());
         assert!(page.contains(&option), "{option}");
-        assert!(
-            setting
-                .every_value()
-                .iter()
-                .all(|value| setting.is_switch() || setting.is_integer() || page.contains(value)),
-            "{option}"
-        );
-        let in_manual = option.replace('-', "\\-");
-        assert!(folder.run("man convert").succeeds().out.contains(&in_manual), "{option}");
-        for command in ["convert", "verify", "check", "vectors", "explain", "bench", "run"] {
-            let help = folder.run(&format!("{command} --help")).succeeds().out;
-            let words: Vec<&str> = help.split_whitespace().collect();
-            assert!(words.join(" ").contains("truecast help specs"), "{command}");
+        let values = setting.every_value();
+        let is_listed = setting.is_switch() || setting.is_integer() || values.iter().all(|value| page.contains(value));
+        assert!(is_listed, "{option}");
+        let in_manual = format!("fB{}", option.replace('-', "\\-"));
+        let takers: Vec<_> = all.iter().filter(|(.., manual, _)| manual.contains(&in_manual)).collect();
+        assert!(takers.iter().any(|(command, ..)| command == "convert"), "{option}");
+        for (command, words, _, help) in takers {
             let is_row = |line: &str| line.split_whitespace().next() == Some(&option);
-            assert!(!help.lines().any(is_row), "{command} {option}");
+            let is_own = command == "promote" || command == "rescale";
+            assert!(words.contains("truecast help specs") || is_own, "{command} {option}");
+            assert!(!help.lines().any(is_row) || is_own, "{command} {option}");
         }
     }
     assert!(page.contains("1 to 28") && page.contains("2026.4") && page.contains("default 13.5"));
@@ -283,17 +286,17 @@ fn quantize_is_convert_with_a_scheme() {
         assert_eq!(folder.read(&format!("{out}/model.safetensors")), written, "{line}");
     }
     folder.run("verify model out0 --scheme fp8-block --keep *lm_head*").exits(0);
-    for (line, said) in [
-        ("quantize model x", "quantize needs SCHEME"),
-        ("quantize model x int4", "int4 is not one scheme"),
-        ("quantize model x awq", "awq can be read, not written"),
-        ("quantize model x q4_k_m", "gguf:Q4_K can be read, not written"),
-        ("quantize model x q8_0", "gguf:Q8_0 is a type of .gguf files"),
-        ("quantize model x.gguf mxfp4", "gguf:Q8_0 and gguf:MXFP4"),
-        ("quantize model x fp8-block --scal-search mse", "did you mean --scale-search?"),
-        ("quantize model x fp8-block more", "more"),
+    for (line, code, said) in [
+        ("quantize model x", "missing-argument", "quantize needs SCHEME"),
+        ("quantize model x int4", "unknown-scheme", "int4 is not one scheme"),
+        ("quantize model x awq", "unwritable-scheme", "awq can be read, not written"),
+        ("quantize model x q4_k_m", "unwritable-scheme", "gguf:Q4_K can be read, not written"),
+        ("quantize model x q8_0", "unsuitable-destination", "gguf:Q8_0 is a type of .gguf files"),
+        ("quantize model x.gguf mxfp4", "unsuitable-destination", "gguf:Q8_0 and gguf:MXFP4"),
+        ("quantize model x fp8-block --scal-search mse", "unknown-option", "did you mean --scale-search?"),
+        ("quantize model x fp8-block more", "unknown-scheme", "more"),
     ] {
-        folder.run(line).fails(2, &[said]);
+        folder.refused(line, code, &[said]);
     }
     let help = folder.run("quantize --help").succeeds().says(&["SCHEME", "--scale-search", "--share-global"]).out;
     assert!(!help.contains("--scheme <NAME>"), "{help}");

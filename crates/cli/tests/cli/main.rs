@@ -4,14 +4,8 @@
 mod bad_input;
 mod bench;
 mod checkpoint;
-mod checkpoint_blocks;
 mod checkpoint_file;
 mod checkpoint_kills;
-mod checkpoint_quantized;
-mod checkpoint_relayout;
-mod checkpoint_repack;
-mod checkpoint_requantize;
-mod checkpoint_targets;
 mod checkpoint_writing;
 mod compare_verify;
 mod convert;

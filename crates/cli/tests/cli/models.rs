@@ -1,7 +1,8 @@
 //! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). Expected results: `docs/spec/onnx.md §4`.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::json::has;
 use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::proto::{attribute, bytes, external, graph, int, model, node, value};
 use truecast_testkit::safetensors::f32s;
@@ -33,7 +34,7 @@ fn run_writes_each_output() {
     assert_eq!(npy_parts(&file).1, [0x38, 0x7e, 0xc0]);
 
     // Existing files are kept unless told otherwise; text gives the places.
-    folder.run("run m.onnx --input x=x.npy --output-dir out").fails(2, &["a%2Fb.npy", "--force"]);
+    folder.refused("run m.onnx --input x=x.npy --output-dir out", "destination-exists", &["a%2Fb.npy", "--force"]);
     folder.run("run m.onnx --input x=x.npy --output-dir out --force").succeeds().says(&["out/a%2Fb.npy", "f8e4m3fn"]);
 
     // A TensorProto: dims, data_type, name, raw_data; it is read as an input too.
@@ -52,7 +53,7 @@ fn an_output_whose_name_no_file_can_have() {
     for (output, bytes) in [("n".repeat(252), 256), ("ü".repeat(42), 256)] {
         let folder = folder(21, &output, 10);
         let said = format!("{bytes} bytes, at most 255 are possible; rename the output in the model");
-        folder.run("run m.onnx --input x=x.npy --output-dir out").fails(3, &[&said]);
+        folder.refused("run m.onnx --input x=x.npy --output-dir out", "limit-exceeded", &[&said]);
         assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
     }
     let (longest, fits) = ("n".repeat(251), "ü".repeat(41));
@@ -66,7 +67,7 @@ fn run_keeps_what_it_reads() {
     let folder = folder(19, "y", E4M3FN);
     let input = folder.read("x.npy");
     folder.write("y.npy", &input);
-    folder.run("run m.onnx --input x=y.npy --output-dir . --force").fails(2, &["y.npy", "--output-dir"]);
+    folder.refused("run m.onnx --input x=y.npy --output-dir . --force", "same-file", &["y.npy", "--output-dir"]);
     assert_eq!(folder.read("y.npy"), input);
     folder.run("run m.onnx --input x=x.npy --output-dir . --force").succeeds();
     assert_ne!(folder.read("y.npy"), input);
@@ -101,19 +102,19 @@ fn text_goes_in_and_out() {
 fn run_refuses_with_one_line() {
     let folder = folder(18, "y", E4M3FN);
     let line = |rest: &str| format!("run m.onnx {rest} --output-dir out");
-    folder.run(&line("--input x=x.npy")).fails(3, &["m.onnx", "\"y\"", "opset 18", "f8e4m3fn"]);
+    folder.refused(&line("--input x=x.npy"), "illegal-operation", &["m.onnx", "\"y\"", "opset 18", "f8e4m3fn"]);
     folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
-    folder.run(&line("")).fails(2, &["\"x\"", "add --input x=FILE"]);
-    folder.run(&line("--input z=x.npy")).fails(2, &["the model has no input \"z\"; its inputs: \"x\""]);
-    folder.run(&line("--input x=x.npy --input x=x.npy")).fails(2, &["twice"]);
-    folder.run(&line("--input x=none.npy")).fails(4, &["none.npy"]);
+    folder.refused(&line(""), "missing-argument", &["\"x\"", "add --input x=FILE"]);
+    folder.refused(&line("--input z=x.npy"), "invalid-value", &["\"z\"", "\"x\""]);
+    folder.refused(&line("--input x=x.npy --input x=x.npy"), "invalid-value", &["twice"]);
+    folder.refused(&line("--input x=none.npy"), "not-found", &["none.npy"]);
     folder.write("short.npy", &npy("<f4", 2, &f32s(&[1.0, 2.0])));
-    folder.run(&line("--input x=short.npy")).fails(3, &["\"x\"", "[2]", "[3]"]);
+    folder.refused(&line("--input x=short.npy"), "shape-mismatch", &["\"x\"", "[2]", "[3]"]);
     folder.write("wide.npy", &npy("<f8", 3, &[0; 24]));
-    folder.run(&line("--input x=wide.npy")).fails(3, &["wide.npy", "f64", "f32"]);
+    folder.refused(&line("--input x=wide.npy"), "type-mismatch", &["wide.npy", "f64", "f32"]);
     folder.write("m.onnx", b"\xff\xff");
-    folder.run(&line("--input x=x.npy")).fails(3, &["m.onnx"]);
-    folder.run("run x.npy --output-dir out").fails(2, &["x.npy", ".onnx"]);
+    folder.refused(&line("--input x=x.npy"), "truncated-file", &["m.onnx"]);
+    folder.refused("run x.npy --output-dir out", "unknown-file-kind", &["x.npy", ".onnx"]);
     assert!(!folder.path("out/y.npy").exists());
 }
 
@@ -142,7 +143,9 @@ fn check_judges_results() {
 fn check_asks_for_the_type_once() {
     let folder = Folder::with("x.npy", &npy("|V1", 1, &[0x38]));
     folder.write("y.npy", &npy("<f2", 1, &[0, 0x3c]));
-    let error = folder.run("check cast --to f16 --input x.npy --actual y.npy").fails(2, &["x.npy", "--from"]).err;
+    let error = folder
+        .refused("check cast --to f16 --input x.npy --actual y.npy", "type-not-stated", &["x.npy", "--from"])
+        .text;
     assert_eq!(error.matches("--from").count(), 1, "{error}");
 }
 
@@ -212,7 +215,7 @@ fn run_changes_no_text() {
     for (texts, why) in [([&b"ok"[..], b"\xff\xfe"], "not UTF-8"), ([b"ok", b"a\0"], "NUL")] {
         folder.write("m.onnx", &copy(&texts));
         let words = ["\"y\"", "element 1", why, "--output-format pb"];
-        folder.run("run m.onnx --output-dir out/in").fails(3, &words);
+        folder.refused("run m.onnx --output-dir out/in", "invalid-text", &words);
         assert_eq!(folder.names(), ["m.onnx"]);
         folder.run("run m.onnx --output-dir out --output-format pb").succeeds();
         let head = [int(1, 2), int(2, STRING), bytes(8, "y")].concat();
@@ -264,9 +267,9 @@ fn external_model() -> Folder {
 fn a_report_is_not_the_data_of_the_model() {
     let folder = external_model();
     let line = "convert m.onnx o.onnx --to f16 --report";
-    folder.run(&format!("{line} o.onnx.data")).fails(2, &["o.onnx.data", "--report"]);
-    folder.run(&format!("{line} ./o.onnx.data --force")).fails(2, &["o.onnx.data", "--report"]);
-    folder.run(&format!("{line} w.data --force")).fails(2, &["w.data", "--report"]);
+    folder.refused(&format!("{line} o.onnx.data"), "unsuitable-destination", &["o.onnx.data", "--report"]);
+    folder.refused(&format!("{line} ./o.onnx.data --force"), "unsuitable-destination", &["o.onnx.data", "--report"]);
+    folder.refused(&format!("{line} w.data --force"), "unsuitable-destination", &["w.data", "--report"]);
     assert_eq!(folder.names(), ["m.onnx", "w.data"]);
     folder.run(&format!("{line} r.json")).succeeds();
     assert_eq!(folder.names(), ["m.onnx", "o.onnx", "o.onnx.data", "r.json", "w.data"]);
@@ -292,13 +295,13 @@ fn check_refuses_with_one_line() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &[0; 8]));
     folder.write("y.npy", &npy("<f2", 3, &[0; 6]));
     let line = |rest: &str| format!("check cast --from f32 --input x.npy --actual y.npy {rest}");
-    folder.run(&line("--to f16")).fails(3, &["y.npy", "[3]", "[2]"]);
-    folder.run(&line("--to f32")).fails(3, &["y.npy", "f16", "f32"]);
-    folder.run(&line("")).fails(2, &["--to"]);
-    folder.run(&line("--to f6e2m3 --spec onnx@27")).fails(3, &["f6e2m3", "opset 28", "--spec ieee"]);
-    folder.run("check cast --from f32 --to f16 --input x.npy").fails(2, &["--actual"]);
-    folder.run("check m.onnx --to f16").fails(2, &["--to"]);
-    folder.run("check m.onnx --spec ieee").fails(2, &["onnx@OPSET"]);
+    folder.refused(&line("--to f16"), "shape-mismatch", &["y.npy", "[3]", "[2]"]);
+    folder.refused(&line("--to f32"), "type-mismatch", &["y.npy", "f16", "f32"]);
+    folder.refused(&line(""), "missing-argument", &["--to"]);
+    folder.refused(&line("--to f6e2m3 --spec onnx@27"), "unsupported-type", &["f6e2m3", "opset 28", "--spec ieee"]);
+    folder.refused("check cast --from f32 --to f16 --input x.npy", "missing-argument", &["--actual"]);
+    folder.refused("check m.onnx --to f16", "inapplicable-option", &["--to"]);
+    folder.refused("check m.onnx --spec ieee", "invalid-value", &["onnx@OPSET"]);
 }
 
 #[test]
@@ -355,11 +358,19 @@ fn cast_like_has_types_of_its_own() {
     let ran = folder.run(&format!("check castlike {line}")).succeeds();
     assert!(ran.out.starts_with("permitted by onnx@28 operator=CastLike: 2 elements"), "{}", ran.out);
     folder.run(&format!("check CastLike {line} --saturate false")).exits(1);
-    folder.run(&format!("check castlike {line} --spec onnx@18")).fails(3, &["f8e4m3fn", "CastLike-15", "opset 19"]);
-    folder.run(&format!("check castlike {line} --spec ieee")).fails(2, &["CastLike", "--spec onnx", "ieee"]);
+    folder.refused(
+        &format!("check castlike {line} --spec onnx@18"),
+        "unsupported-type",
+        &["f8e4m3fn", "CastLike-15", "opset 19"],
+    );
+    folder.refused(
+        &format!("check castlike {line} --spec ieee"),
+        "inapplicable-option",
+        &["CastLike", "--spec onnx", "ieee"],
+    );
     // Opset 28 has float6 in Cast only.
     folder.run("vectors cast --from f8e5m2 --to f6e2m3").succeeds();
-    folder.run("vectors castlike --from f8e5m2 --to f6e2m3").fails(3, &["f6e2m3", "CastLike-25"]);
+    folder.refused("vectors castlike --from f8e5m2 --to f6e2m3", "unsupported-type", &["f6e2m3", "CastLike-25"]);
     let vectors = folder.run("vectors castlike --from f8e5m2 --to f4e2m1").succeeds().out;
     assert!(
         vectors.starts_with("# truecast vectors: castlike f8e5m2 f4e2m1, onnx@28 operator=CastLike\n"),
@@ -373,11 +384,15 @@ fn cast_like_has_types_of_its_own() {
 fn vectors_refuse_with_one_line() {
     let folder = Folder::new();
     let line = |rest: &str| format!("vectors {rest}");
-    folder.run(&line("cast --from f32 --to f16 --level exhaustive")).fails(2, &["f32", "16 bits", "boundary"]);
-    folder.run(&line("cast --from f32 --to string")).fails(2, &["string"]);
-    folder.run(&line("cast --from f32 --to f8e3m4")).fails(3, &["f8e3m4", "--spec ieee"]);
+    folder.refused(
+        &line("cast --from f32 --to f16 --level exhaustive"),
+        "invalid-value",
+        &["f32", "16 bits", "boundary"],
+    );
+    folder.refused(&line("cast --from f32 --to string"), "invalid-value", &["string"]);
+    folder.refused(&line("cast --from f32 --to f8e3m4"), "unsupported-type", &["f8e3m4", "--spec ieee"]);
     folder.run(&line("cast --from f32 --to f16 --format npy")).fails(2, &["-o"]);
-    folder.run(&line("round --from f32 --to f16")).fails(2, &["round", "cast", "rescale"]);
+    folder.refused(&line("round --from f32 --to f16"), "invalid-value", &["round", "cast", "rescale"]);
 }
 
 /// A weight of two dimensions and 1024 elements, all 0.1.

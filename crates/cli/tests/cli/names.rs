@@ -57,7 +57,7 @@ fn only_mirrored_results_are_said_once() {
 #[test]
 fn nothing_to_compare_is_an_error() {
     for line in ["differ ieee onnx --from string --to f32", "differ ieee onnx --from c64 --to f32"] {
-        Folder::new().run(line).fails(2, &["have no pair of types in common"]);
+        Folder::new().refused(line, "invalid-value", &["types in common"]);
     }
     let ran = Folder::new().run("differ ieee:subnormals=flush ieee --from f16 --to f16 --json").succeeds();
     assert_eq!(ran.object("differ")["pairs"][0]["different"], 2 * 1023);
@@ -168,17 +168,21 @@ fn a_name_decides_as_a_specification_does() {
     }
     // Rounded to f32 first: a tie that f64 does not see.
     folder.run("explain 1.00390625000001 --from f64 --to bf16 --spec torch --json").succeeds().says(&["0x3f80"]);
-    folder
-        .run("explain 1.00390625000001 --from f64 --to bf16 --spec rust")
-        .fails(3, &["rust does not convert f64 to bf16, nor any other type (docs/spec/rust.md); use --spec ieee"]);
+    folder.refused(
+        "explain 1.00390625000001 --from f64 --to bf16 --spec rust",
+        "unsupported-pair",
+        &["f64", "bf16", "(docs/spec/rust.md)", "--spec"],
+    );
     let from = "riscv does not convert f16 to f8e5m2, only from bf16 and f32 (docs/spec/riscv.md); use --spec ieee";
-    folder.run("explain 1 --from f16 --to f8e5m2 --spec riscv").fails(3, &[from]);
-    folder.run("differ riscv arm --from f16 --to f8e5m2").fails(3, &["(docs/spec/riscv.md)"]).lacks(&["--spec"]);
+    folder.refused("explain 1 --from f16 --to f8e5m2 --spec riscv", "unsupported-pair", &[from]);
+    folder
+        .refused("differ riscv arm --from f16 --to f8e5m2", "unsupported-pair", &["(docs/spec/riscv.md)"])
+        .lacks(&["--spec"]);
     let differ = "torch has no version 2.13; known versions are 2.11, 2.15; docs/spec/torch.md says how they differ";
-    folder.run("explain 1 --to f16 --spec torch@2.13").fails(2, &[differ]);
-    folder.run("explain 1 --to f16 --spec torch --rounding up").fails(2, &["--rounding belongs to"]);
-    folder.run("explain 1 --to f8e4m3fn --spec ptx --rounding up").fails(2, &["f32 to f8e4m3fn has no choice of it"]);
-    folder.run("explain 1 --to f16 --spec torch@3").fails(2, &["torch has no version 3", "2.11, 2.15"]);
+    folder.refused("explain 1 --to f16 --spec torch@2.13", "unknown-version", &[differ]);
+    folder.refused("explain 1 --to f16 --spec torch --rounding up", "inapplicable-option", &["--rounding belongs to"]);
+    folder.refused("explain 1 --to f8e4m3fn --spec ptx --rounding up", "invalid-attribute", &["f32", "f8e4m3fn"]);
+    folder.refused("explain 1 --to f16 --spec torch@3", "unknown-version", &["3", "2.11, 2.15"]);
     folder.run("explain -1.5 --to f16 --spec ptx --relu --json").succeeds().says(&["\"bits\": \"0x0000\""]);
 }
 
@@ -199,13 +203,17 @@ fn values_are_scaled_before_they_are_rounded() {
     assert_eq!(tensor["max_abs_error"], json!(7.5));
     let object = folder.run(&format!("explain 465 {options} --json")).succeeds().object("explain");
     assert_eq!((&object["source"]["scaled"], &object["neighbors"]["midpoint"]), (&json!("232.5"), &json!("232")));
-    folder.run(&format!("explain 465 --from f16 {options}7")).fails(2, &["-17 is not in -16 to 15 for f16"]);
-    folder.run("explain 1 --to f8e4m3fn --spec arm --scale-exponent 1.5").fails(2, &["is not an integer"]);
-    folder.run("explain 1 --to f8e4m3fn --spec arm --scale-exponent 99999").fails(2, &["is not in -128 to 127"]);
+    folder.refused(&format!("explain 465 --from f16 {options}7"), "invalid-attribute", &["-17", "-16", "15", "f16"]);
+    folder.refused("explain 1 --to f8e4m3fn --spec arm --scale-exponent 1.5", "invalid-attribute", &["integer"]);
+    folder.refused("explain 1 --to f8e4m3fn --spec arm --scale-exponent 99999", "invalid-attribute", &["-128", "127"]);
     // The vectors are about the values that are rounded: 464 * 2^20 overflows, and its neighbor does not.
     let scaled = "vectors cast --from f32 --to f8e4m3fn --spec arm --scale-exponent -20";
     folder.run(scaled).succeeds().says(&["4de80000 7e", "4de80001 7f"]);
-    folder.run("check rescale --to i8 --input x.npy --actual y.npy --scale-exponent 1").fails(2, &["belongs to"]);
+    folder.refused(
+        "check rescale --to i8 --input x.npy --actual y.npy --scale-exponent 1",
+        "inapplicable-option",
+        &["belongs to"],
+    );
 }
 
 /// Scales where they make no sense, or are not a part of the measurement.
@@ -220,9 +228,11 @@ fn scales_of_models_and_of_schemes() {
     );
     folder.write("m.onnx", &proto::model(10, 21, &graph));
     let options = "--spec arm --scale-exponent -3 --min-elements 1";
-    folder
-        .run(&format!("convert m.onnx n.onnx --to f8e4m3fn {options}"))
-        .fails(2, &["scale-exponent", "a model would"]);
+    folder.refused(
+        &format!("convert m.onnx n.onnx --to f8e4m3fn {options}"),
+        "invalid-attribute",
+        &["scale-exponent", "a model would"],
+    );
     assert_eq!(folder.names(), ["m.onnx"]);
 }
 
@@ -233,8 +243,8 @@ fn a_name_has_its_settings_where_names_are_typed() {
         |spec: &str| folder.run(&format!("explain 465 --to f8e4m3fn --json {spec}")).succeeds().object("explain");
     assert_eq!(asked("--spec onnx@28:saturate=0")["results"], asked("--spec onnx@28 --saturate 0")["results"]);
     assert_eq!(asked("--spec arm:scale-exponent=-1")["results"][0]["value"], json!("240"));
-    folder.run("explain 1 --to f16 --spec arm:nscale=1").fails(2, &["no specification has a setting \"nscale\""]);
-    folder.run("explain 1 --to f16 --spec arm:saturate=1").fails(2, &["arm has no setting \"saturate\""]);
+    folder.refused("explain 1 --to f16 --spec arm:nscale=1", "invalid-attribute", &["\"nscale\""]);
+    folder.refused("explain 1 --to f16 --spec arm:saturate=1", "invalid-attribute", &["\"saturate\""]);
     // Codes without their type are read as integers, with a hint.
     folder.write("codes.npy", &npy("<u2", 2, &[0, 0x3c, 0, 0x40]));
     folder.write("results.npy", &npy("|u1", 2, &[0x38, 0x40]));
@@ -245,7 +255,7 @@ fn a_name_has_its_settings_where_names_are_typed() {
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec arm").succeeds();
     let check = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy --spec arm";
     folder.run(check).succeeds();
-    folder.run(&format!("{check} --exact-nan")).fails(2, &["does not model the NaN codes of arm", "omit --exact-nan"]);
+    folder.refused(&format!("{check} --exact-nan"), "inapplicable-option", &["arm", "omit --exact-nan"]);
 }
 
 #[test]
@@ -272,30 +282,30 @@ fn random_bits_round_one_value() {
         let object = folder.run(&format!("explain 1.03125 --to f8e4m3fn --random-bits {bits} --json")).succeeds();
         assert_eq!(object.object("explain")["results"][0]["bits"], code, "{bits}");
     }
-    for (line, said) in [
-        ("explain 1 --to f16 --random-bits 4/2", "R must be below 2^N"),
-        ("explain 1 --to f16 --random-bits 4", "expected R/N"),
-        ("explain 1 --to nf4 --random-bits 1/2", "is not rounded by random bits"),
-        ("explain 1 --random-bits 1/2", "--to"),
+    for (line, code, said) in [
+        ("explain 1 --to f16 --random-bits 4/2", "invalid-value", "R must be below 2^N"),
+        ("explain 1 --to f16 --random-bits 4", "invalid-value", "expected R/N"),
+        ("explain 1 --to nf4 --random-bits 1/2", "invalid-value", "is not rounded by random bits"),
+        ("explain 1 --random-bits 1/2", "missing-argument", "--to"),
     ] {
-        folder.run(line).fails(2, &[said]);
+        folder.refused(line, code, &[said]);
     }
 }
 
 #[test]
 fn mistakes_of_differ() {
     for (line, code, said) in [
-        ("differ torch tensorflow", 2, "unknown specification \"tensorflow\""),
-        ("differ torch@9 ieee", 2, "torch has no version 9"),
-        ("differ onnx:saturate=maybe ieee", 2, "\"maybe\" is not one of"),
-        ("differ onnx:color=red ieee", 2, "onnx has no setting \"color\""),
-        ("differ wasm numpy --from f16 --to i8", 3, "wasm does not convert f16 to i8"),
-        ("differ wasm numpy --from bf16", 2, "have no pair of types in common"),
-        ("differ torch --to f16", 2, "differ needs B"),
-        ("differ --to f16 --show 9", 2, "differ needs"),
-        ("differ --from string", 2, "no specification converts between these types"),
+        ("differ torch tensorflow", "unknown-spec", "unknown specification \"tensorflow\""),
+        ("differ torch@9 ieee", "unknown-version", "torch has no version 9"),
+        ("differ onnx:saturate=maybe ieee", "invalid-attribute", "\"maybe\" is not one of"),
+        ("differ onnx:color=red ieee", "invalid-attribute", "onnx has no setting \"color\""),
+        ("differ wasm numpy --from f16 --to i8", "unsupported-pair", "wasm does not convert f16 to i8"),
+        ("differ wasm numpy --from bf16", "invalid-value", "have no pair of types in common"),
+        ("differ torch --to f16", "missing-argument", "differ needs B"),
+        ("differ --to f16 --show 9", "missing-argument", "differ needs"),
+        ("differ --from string", "invalid-value", "no specification converts between these types"),
     ] {
-        Folder::new().run(line).fails(code, &[said]);
+        Folder::new().refused(line, code, &[said]);
     }
 }
 

@@ -153,7 +153,7 @@ fn undefined_inputs() {
     assert_eq!(payload(&folder.read("out/n2.npy")), [44, 255, 7, 0]); // §6.5
     assert_eq!((&ran["undefined"][0]["undefined"], &ran["undefined"][0]["elements"]), (&json!(3), &json!(4)));
     folder.run("run m.xml --input n0=x.npy --output-dir out --force").succeeds().says(&["3 of 4 values are left open"]);
-    folder.run("run m.xml --output-dir out").fails(2, &["n0", "add --input n0=FILE"]);
+    folder.refused("run m.xml --output-dir out", "missing-argument", &["n0", "add --input n0=FILE"]);
 }
 
 /// One line, exit code 3, nothing written; the first word names the error.
@@ -174,53 +174,75 @@ fn malformed_networks() {
         net(&[constant(0, a, "1", 0, 8), constant(1, b, "1", 0, 8), node, result(9)], &edges)
     };
     let bomb = "<!DOCTYPE net [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;'>]><net name='&b;' version='11'/>";
-    let rows: Vec<(String, &str)> = vec![
-        (bomb.into(), "XML"),
-        ("<net".into(), "XML"),
-        ("<net version='12'/>".into(), "net version \"12\""),
-        (one(constant(0, "f32", "2", 0, 7)), "size 7"),
-        (one(constant(0, "u3", "3", 0, 2)), "size 2"),
-        (one(constant(0, "f32", "2", 20, 8)), "outside the weights file of 26 bytes"),
-        (one(constant(0, "f32", "2", u64::MAX, 8)), "offset + size"),
-        (one(constant(0, "f32", "4294967296,4294967296", 0, 12)), "the number of elements"),
-        (one(constant(0, "f32", "9223372036854775807", 0, 12)), "bytes"),
-        (one(constant(0, "f32", "-1", 0, 4)), "is not a dimension"),
-        (one(constant(0, "FP32", "1", 0, 4)), "is not an element type"),
-        (one(constant(0, "string", "1", 0, 4)), "elements of type string"),
-        (one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" size="4""#, &[], &[0])), "offset is missing"),
+    let rows: Vec<(String, &str, &str)> = vec![
+        (bomb.into(), "malformed-file", "XML"),
+        ("<net".into(), "malformed-file", "XML"),
+        ("<net version='12'/>".into(), "unsupported-file", "net version \"12\""),
+        (one(constant(0, "f32", "2", 0, 7)), "shape-mismatch", "size 7"),
+        (one(constant(0, "u3", "3", 0, 2)), "shape-mismatch", "size 2"),
+        (one(constant(0, "f32", "2", 20, 8)), "truncated-file", "outside the weights file of 26 bytes"),
+        (one(constant(0, "f32", "2", u64::MAX, 8)), "malformed-file", "offset + size"),
+        (one(constant(0, "f32", "4294967296,4294967296", 0, 12)), "malformed-file", "the number of elements"),
+        (one(constant(0, "f32", "9223372036854775807", 0, 12)), "malformed-file", "bytes"),
+        (one(constant(0, "f32", "-1", 0, 4)), "illegal-operation", "is not a dimension"),
+        (one(constant(0, "FP32", "1", 0, 4)), "illegal-operation", "is not an element type"),
+        (one(constant(0, "string", "1", 0, 4)), "unsupported-type", "elements of type string"),
+        (
+            one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" size="4""#, &[], &[0])),
+            "illegal-operation",
+            "offset is missing",
+        ),
         (
             one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" offset="0x0" size="4""#, &[], &[0])),
+            "illegal-operation",
             "is not a decimal number",
         ),
-        (one(layer(0, "Parameter", "opset1", r#"shape="1""#, &[], &[0])), "element_type is missing"),
-        (one(layer(0, "ReLU", "opset1", "", &[], &[0])), "not a conversion"),
-        (convert(""), "destination_type is missing"),
-        (convert(r#"destination_type="string""#), "is not a concrete element type"),
-        (convert(r#"destination_type="dynamic""#), "is not a concrete element type"),
-        (promoted("opset13", "u8", "u8", ""), "operator set \"opset13\""),
-        (promoted("opset17", "u8", "u8", ""), "operator set \"opset17\""),
-        (promoted("opset16", "u8", "i8", ""), "TC-PRM-04"),
-        (convert_of("opset99", to_f16), "unknown operator set \"opset99\"; operator sets are opset1 to opset17"),
-        (convert_of("opset0", to_f16), "unknown operator set \"opset0\""),
-        (convert_of("opset", to_f16), "unknown operator set \"opset\""),
-        (promoted("opset14", "u8", "u2", ""), "TC-PRM-01"),
-        (promoted("opset14", "u8", "u8", r#"u64_integer_promotion_target="nf4""#), "TC-PRM-06"),
-        (net(&[result(9)], &[]), "nothing is connected to input port 0"),
-        (net(&[result(9)], &[edge((5, 0), (9, 0))]), "no such source layer"),
-        (net(&[constant(0, "f32", "1", 0, 4), result(9)], &[edge((0, 7), (9, 0))]), "no such output port"),
-        (net(&[constant(0, "f32", "1", 0, 4), result(9)], &[edge((0, 0), (9, 3))]), "no such input port"),
+        (
+            one(layer(0, "Parameter", "opset1", r#"shape="1""#, &[], &[0])),
+            "illegal-operation",
+            "element_type is missing",
+        ),
+        (one(layer(0, "ReLU", "opset1", "", &[], &[0])), "unsupported-operator", "not a conversion"),
+        (convert(""), "illegal-operation", "destination_type is missing"),
+        (convert(r#"destination_type="string""#), "illegal-operation", "is not a concrete element type"),
+        (convert(r#"destination_type="dynamic""#), "illegal-operation", "is not a concrete element type"),
+        (promoted("opset13", "u8", "u8", ""), "illegal-operation", "operator set \"opset13\""),
+        (promoted("opset17", "u8", "u8", ""), "illegal-operation", "operator set \"opset17\""),
+        (promoted("opset16", "u8", "i8", ""), "illegal-operation", "TC-PRM-04"),
+        (
+            convert_of("opset99", to_f16),
+            "illegal-operation",
+            "unknown operator set \"opset99\"; operator sets are opset1 to opset17",
+        ),
+        (convert_of("opset0", to_f16), "illegal-operation", "unknown operator set \"opset0\""),
+        (convert_of("opset", to_f16), "illegal-operation", "unknown operator set \"opset\""),
+        (promoted("opset14", "u8", "u2", ""), "illegal-operation", "TC-PRM-01"),
+        (promoted("opset14", "u8", "u8", r#"u64_integer_promotion_target="nf4""#), "illegal-operation", "TC-PRM-06"),
+        (net(&[result(9)], &[]), "illegal-operation", "nothing is connected to input port 0"),
+        (net(&[result(9)], &[edge((5, 0), (9, 0))]), "illegal-operation", "no such source layer"),
+        (
+            net(&[constant(0, "f32", "1", 0, 4), result(9)], &[edge((0, 7), (9, 0))]),
+            "illegal-operation",
+            "no such output port",
+        ),
+        (
+            net(&[constant(0, "f32", "1", 0, 4), result(9)], &[edge((0, 0), (9, 3))]),
+            "illegal-operation",
+            "no such input port",
+        ),
         (
             net(
                 &[layer(0, "Convert", "opset1", r#"destination_type="f32""#, &[0], &[1]), result(9)],
                 &[edge((0, 1), (0, 0)), edge((0, 1), (9, 0))],
             ),
+            "illegal-operation",
             "depends on itself",
         ),
     ];
-    for (xml, said) in rows {
+    for (xml, code, said) in rows {
         let folder = Folder::with("m.xml", xml.as_bytes());
         folder.write("m.bin", &WEIGHTS);
-        folder.run("run m.xml --output-dir out").fails(3, &["m.xml", said]);
+        folder.refused("run m.xml --output-dir out", code, &["m.xml", said]);
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
     // The newest set is one of them.
@@ -228,9 +250,8 @@ fn malformed_networks() {
     folder.write("m.bin", &WEIGHTS);
     folder.run("run m.xml --output-dir out").succeeds();
     let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
-    let missing = "truecast: m.xml: layer 0 \"n0\" (Const): constant \"n0\": the file \"m.bin\" is missing";
-    folder.run("run m.xml --output-dir out").fails(3, &[missing]);
-    folder.run("check m.xml --spec tile").fails(2, &["--spec openvino"]);
+    folder.refused("run m.xml --output-dir out", "missing-file", &["m.xml", "\"n0\"", "m.bin"]);
+    folder.refused("check m.xml --spec tile", "inapplicable-option", &["--spec openvino"]);
 }
 
 /// Input that would take minutes or gigabytes is refused at once, by every command that reads a network.
@@ -241,21 +262,29 @@ fn hostile_xml() {
     let attributes: String = (0..300).map(|i| format!(" a{i}=''")).collect();
     let rows = [
         // 2^29 times the same text, and a file of the system.
-        (format!("<!DOCTYPE net [<!ENTITY e0 'aaaa'>{entities}]><net name='&e29;' version='11'/>"), "DTD"),
-        ("<!DOCTYPE net [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><net version='11'>&x;</net>".into(), "DTD"),
-        ("<!DOCTYPE net SYSTEM 'http://localhost/x.dtd'><net version='11'/>".into(), "DTD"),
-        (inside("&x;"), "XML"),
-        (inside(&"<a>".repeat(1_000_000)), "XML"),
-        (inside("<a xmlns:b='c'/>"), "namespaces"),
-        (inside("<a xmlns='c'/>"), "namespaces"),
-        (inside(&format!("<layer{attributes}/>")), "256 attributes"),
-        (inside(&"<a b=''/>".repeat((1 << 21) + 1)), "attributes"),
-        (inside(&"<a/>".repeat(1 << 21)), "XML"),
+        (
+            format!("<!DOCTYPE net [<!ENTITY e0 'aaaa'>{entities}]><net name='&e29;' version='11'/>"),
+            "malformed-file",
+            "DTD",
+        ),
+        (
+            "<!DOCTYPE net [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><net version='11'>&x;</net>".into(),
+            "malformed-file",
+            "DTD",
+        ),
+        ("<!DOCTYPE net SYSTEM 'http://localhost/x.dtd'><net version='11'/>".into(), "malformed-file", "DTD"),
+        (inside("&x;"), "malformed-file", "XML"),
+        (inside(&"<a>".repeat(1_000_000)), "malformed-file", "XML"),
+        (inside("<a xmlns:b='c'/>"), "unsupported-file", "namespaces"),
+        (inside("<a xmlns='c'/>"), "unsupported-file", "namespaces"),
+        (inside(&format!("<layer{attributes}/>")), "limit-exceeded", "256 attributes"),
+        (inside(&"<a b=''/>".repeat((1 << 21) + 1)), "limit-exceeded", "attributes"),
+        (inside(&"<a/>".repeat(1 << 21)), "malformed-file", "XML"),
     ];
-    for (xml, said) in rows {
+    for (xml, code, said) in rows {
         let folder = Folder::with("m.xml", xml.as_bytes());
         for line in ["run m.xml --output-dir out", "check m.xml --spec openvino"] {
-            folder.run(line).fails(3, &["m.xml", said]);
+            folder.refused(line, code, &["m.xml", said]);
             assert_eq!(folder.names(), ["m.xml"], "{said}");
         }
     }
@@ -265,9 +294,9 @@ fn hostile_xml() {
     // 64 MiB, and not one byte more.
     let folder = Folder::with("m.xml", b"");
     std::fs::File::options().write(true).open(folder.path("m.xml")).unwrap().set_len((64 << 20) + 1).unwrap();
-    folder.run("run m.xml --output-dir out").fails(3, &["67108865 bytes of XML"]);
+    folder.refused("run m.xml --output-dir out", "limit-exceeded", &["67108865", "XML"]);
     folder.write("m.xml", b"<net version='11' name='\xff'/>");
-    folder.run("run m.xml --output-dir out").fails(3, &["m.xml"]);
+    folder.refused("run m.xml --output-dir out", "malformed-file", &["m.xml"]);
 }
 
 /// The conversions of a model are judged, with any other layers around them.
@@ -312,7 +341,7 @@ fn layouts_that_are_named() {
     let model = written(net(&[constant(0, "u3", "2", 0, 3), result(9)], &[edge((0, 0), (9, 0))]));
     let folder = Folder::with("m.xml", model.as_bytes());
     folder.write("m.bin", &[0b11_01_00_00, 0, 0b0100_0000]);
-    folder.run("run m.xml --output-dir out").fails(3, &["2027.0", "--ir-layout"]);
+    folder.refused("run m.xml --output-dir out", "unsupported-file", &["2027.0", "--ir-layout"]);
     for (layout, expected) in [("groups", [3, 5]), ("stream", [0, 2])] {
         folder.run(&format!("run m.xml --output-dir out --force --ir-layout {layout}")).succeeds();
         assert_eq!(payload(&folder.read("out/n9.npy")), expected, "{layout}");
@@ -325,10 +354,18 @@ fn the_specification() {
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec openvino").succeeds();
     assert_eq!(payload(&folder.read("y.npy")), [0x7f, 0x38]); // overflow is NaN, §6.6
     folder.run("verify x.npy y.npy --to f8e4m3fn --spec openvino@2026.4").succeeds();
-    folder.run("convert x.npy z.npy --to f16 --spec openvino@2020.1").fails(2, &["2026.4"]);
-    folder.run("convert x.npy z.npy --to f16 --spec openvino --saturate true").fails(2, &["--saturate", "onnx"]);
-    folder.run("convert x.npy z.npy --to f16 --spec openvino --overflow saturate").fails(2, &["--overflow", "ieee"]);
-    folder.run("convert x.npy z.npy --to tf32 --spec openvino").fails(3, &["tf32", "--spec ieee"]);
+    folder.refused("convert x.npy z.npy --to f16 --spec openvino@2020.1", "unknown-version", &["2026.4"]);
+    folder.refused(
+        "convert x.npy z.npy --to f16 --spec openvino --saturate true",
+        "inapplicable-option",
+        &["--saturate", "onnx"],
+    );
+    folder.refused(
+        "convert x.npy z.npy --to f16 --spec openvino --overflow saturate",
+        "inapplicable-option",
+        &["--overflow", "ieee"],
+    );
+    folder.refused("convert x.npy z.npy --to tf32 --spec openvino", "unsupported-type", &["tf32", "--spec ieee"]);
 }
 
 /// Rows of §9.

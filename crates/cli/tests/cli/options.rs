@@ -61,8 +61,11 @@ fn policies_belong_to_specifications() {
                     continue;
                 }
                 let line = format!("{command} --spec {spec} --{option} {}", value(option));
-                let ran = Folder::new().run(&line);
-                ran.fails(2, &[format!("--{option} belongs to "), format!("--spec {spec}")]);
+                Folder::new().refused(
+                    &line,
+                    "inapplicable-option",
+                    &[format!("--{option} belongs to "), format!("--spec {spec}")],
+                );
             }
         }
     }
@@ -78,8 +81,11 @@ fn policies_belong_to_specifications() {
 #[test]
 fn options_of_tile() {
     let option = |line: &str, name: &str, place: &str, asked: &str| {
-        let ran = Folder::new().run(&format!("{line} --tile-option {name}"));
-        ran.fails(2, &[format!("belongs to {place}; this is {asked}")]);
+        Folder::new().refused(
+            &format!("{line} --tile-option {name}"),
+            "inapplicable-option",
+            &[format!("belongs to {place}; this is {asked}")],
+        );
     };
     for line in ["convert a.npy b.npy --to f16 --spec tile", "vectors cast --from f32 --to f16 --spec tile"] {
         let command = line.split(' ').next().unwrap();
@@ -89,8 +95,11 @@ fn options_of_tile() {
     option("convert a.npy b.npy --to f16", "strict", "--spec tile", "--spec onnx");
     // Only a module has a file version.
     for line in ["convert a.npy b.npy --to f16", CHECK_CAST, "explain 1 --to f16"] {
-        let ran = Folder::new().run(&format!("{line} --spec tile@file"));
-        ran.fails(2, &["--spec tile@file belongs to run or check MODEL; this is "]);
+        Folder::new().refused(
+            &format!("{line} --spec tile@file"),
+            "inapplicable-option",
+            &["--spec", "tile@file", "MODEL"],
+        );
     }
     // Only one changes legality.
     for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
@@ -120,8 +129,8 @@ fn options_of_operators() {
     ] {
         refuses(&format!("check m.onnx --spec {spec}"), option, "check cast", "check m.onnx");
     }
-    Folder::new().run("check m.mlir --spec tile --rounding up").fails(2, &["--rounding belongs to "]);
-    Folder::new().run("check m.onnx --spec onnx --profile hw").fails(2, &["--profile belongs to "]);
+    Folder::new().refused("check m.mlir --spec tile --rounding up", "inapplicable-option", &["--rounding"]);
+    Folder::new().refused("check m.onnx --spec onnx --profile hw", "inapplicable-option", &["--profile"]);
 }
 
 #[test]
@@ -152,10 +161,10 @@ fn options_of_files() {
                      files";
         refuses(&format!("inspect {model}"), "stats", place, model);
     }
-    let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");
-    ran.fails(
-        2,
-        &["--output-format pb belongs to .onnx models, OpenVINO IR (.xml) or Tile IR modules; this is g.tosa"],
+    Folder::new().refused(
+        "run g.tosa --output-dir out --output-format pb",
+        "inapplicable-option",
+        &["--output-format", ".onnx", "IR", "(.xml)", "g.tosa"],
     );
 }
 
@@ -170,8 +179,11 @@ fn options_of_what_is_written() {
     refuses("vectors cast --from f32 --to f16", "force", "runs that write a file", "standard output");
     for what in ["saturated", "wrapped", "undefined", "saturated=5"] {
         let name = what.split('=').next().unwrap();
-        let ran = Folder::new().run(&format!("compare a.npy b.npy --fail-on inexact,{what}"));
-        ran.fails(2, &[format!("--fail-on {name} belongs to convert; this is compare")]);
+        Folder::new().refused(
+            &format!("compare a.npy b.npy --fail-on inexact,{what}"),
+            "inapplicable-option",
+            &[format!("--fail-on {name} belongs to convert; this is compare")],
+        );
     }
     for format in ["hex", "npy -o v"] {
         let ran = Folder::new().run(&format!("vectors cast --from i4 --to f16 --json --format {format}")).exits(2);

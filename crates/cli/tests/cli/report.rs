@@ -1,7 +1,8 @@
 //! The report of `convert` (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`) and `--fail-on`.
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Parsed, container, f32s, one_tensor, safetensors};
 
@@ -122,7 +123,7 @@ fn several_limits_and_bad_ones() {
     folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact=2")).exits(0);
     std::fs::remove_file(folder.path("b.npy")).unwrap();
     for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to-inf"] {
-        folder.run(&format!("{line} --fail-on {wrong}")).fails(2, &["--fail-on"]);
+        folder.refused(&format!("{line} --fail-on {wrong}"), "invalid-value", &["--fail-on"]);
     }
     assert_eq!(folder.names(), ["a.npy"]);
 }
@@ -131,8 +132,12 @@ fn several_limits_and_bad_ones() {
 fn the_report_file() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
     folder.write("r.json", b"old");
-    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json").fails(2, &["r.json", "--force"]);
-    folder.run("convert a.safetensors b.safetensors --to f16 --report no/r.json").fails(4, &["no/r.json"]);
+    folder.refused(
+        "convert a.safetensors b.safetensors --to f16 --report r.json",
+        "destination-exists",
+        &["r.json", "--force"],
+    );
+    folder.refused("convert a.safetensors b.safetensors --to f16 --report no/r.json", "not-found", &["no/r.json"]);
     assert_eq!(folder.names(), ["a.safetensors", "r.json"]);
     folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --force").succeeds();
     let report = folder.json("r.json");
@@ -352,11 +357,11 @@ fn lists_are_sorted_or_left_out() {
     // The file of a report is whole, whatever the text shows.
     folder.run(&format!("{line} --summary --report r.json")).exits(0);
     assert_eq!(folder.json("r.json")["tensors"].as_array().unwrap().len(), 12);
-    folder.run(&format!("{line} --sort heat")).fails(2, &["--sort", "heat"]);
+    folder.refused(&format!("{line} --sort heat"), "invalid-value", &["--sort", "heat"]);
     folder.run(&format!("{line} --sort name --summary")).exits(0).says(&["12 tensors"]).lacks(&["\nl.0.key"]);
-    folder.run(&format!("{line} --dry-run --sort sqnr")).fails(2, &["--dry-run"]);
-    folder.run(&format!("{line} --dry-run --worst 1")).fails(2, &["--worst"]);
-    folder.run("compare a.safetensors b.safetensors --sort saturated").fails(2, &["convert"]);
+    folder.refused(&format!("{line} --dry-run --sort sqnr"), "inapplicable-option", &["--dry-run"]);
+    folder.refused(&format!("{line} --dry-run --worst 1"), "inapplicable-option", &["--worst"]);
+    folder.refused("compare a.safetensors b.safetensors --sort saturated", "inapplicable-option", &["convert"]);
     folder
         .run("compare a.safetensors b.safetensors --sort sqnr --summary --worst 1")
         .exits(0)
@@ -445,8 +450,7 @@ fn outputs_of_a_report_that_are_none() {
     other["path"] = json!("folder.safetensors");
     report["outputs"].as_array_mut().unwrap().push(other);
     folder.write("changed.json", report.to_string().as_bytes());
-    let ran = folder.run("verify a.safetensors b.safetensors --report changed.json");
-    ran.fails(3, &["folder.safetensors: the report lists it as a written file"]);
+    folder.refused("verify a.safetensors b.safetensors --report changed.json", "missing-file", &["folder.safetensors"]);
 }
 
 /// Values with a normal distribution, by the sum of twelve that are spread evenly.

@@ -1,13 +1,14 @@
 //! Runs of the command in a folder of its own, and checks of their results.
 
-use serde_json::Value;
-use std::ffi::OsStr;
+use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use truecast_testkit::safetensors::{Parsed, index};
+use truecast::{ErrorCode, ErrorKind};
+use truecast_testkit::safetensors::index_of;
 
 /// The command under test: `TRUECAST_BIN` if it is set, as `tests/platforms/run` does for a command of another CPU.
 /// Its file must be called `truecast`.
@@ -23,9 +24,7 @@ pub fn commands() -> Vec<String> {
     let (_, list) = overview.split_once("\nCommands:\n").unwrap();
     let rows = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     let names = rows.map(|line| line.split_whitespace().next().unwrap().to_string());
-    let names: Vec<String> = names.filter(|name| name != "help").collect();
-    assert_eq!(names.len(), 18, "{names:?}");
-    names
+    names.filter(|name| name != "help").collect()
 }
 
 /// A folder for one test; gone with it.
@@ -52,9 +51,7 @@ impl Folder {
     /// The files of a checkpoint in a folder, with an index that has this metadata.
     pub fn write_shards(&self, dir: &str, metadata: &Value, files: &[(&str, Vec<u8>)]) {
         files.iter().for_each(|(name, file)| self.write(&format!("{dir}/{name}"), file));
-        let parsed: Vec<_> = files.iter().map(|(name, file)| (*name, Parsed::new(file))).collect();
-        let entries = parsed.iter().flat_map(|(file, parsed)| parsed.names().into_iter().map(|name| (name, *file)));
-        self.write(&format!("{dir}/model.safetensors.index.json"), &index(metadata, entries));
+        self.write(&format!("{dir}/model.safetensors.index.json"), &index_of(metadata, files));
     }
 
     /// Output of a command that exits with 1 while a byte of a file has these bits flipped.
@@ -112,6 +109,41 @@ impl Folder {
         Ran::new(format!("{args:?}"), output)
     }
 
+    /// Runs a line that is an error with this stable code, whose text names all of these: numbers, names, paths.
+    #[track_caller]
+    pub fn refused<S: AsRef<str>>(&self, line: &str, code: &str, names: &[S]) -> Refused {
+        self.refused_args(line.split_whitespace(), code, names)
+    }
+
+    #[track_caller]
+    pub fn refused_args<A: AsRef<OsStr>, S: AsRef<str>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+        code: &str,
+        names: &[S],
+    ) -> Refused {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        let ran = self.run_args([OsString::from("--json")].into_iter().chain(args));
+        // `run` of a model without a result says so on standard output too.
+        assert!(ran.out.is_empty() || ran.object("run")["status"] != "valid", "{}: {}", ran.line, ran.out);
+        assert_eq!(ran.err.lines().count(), 1, "{}: {}", ran.line, ran.err);
+        let object: Value = serde_json::from_str(&ran.err).unwrap_or_else(|e| panic!("{}: {e}: {}", ran.line, ran.err));
+        let text = object["error"].as_str().unwrap_or_else(|| panic!("{}: {object}", ran.line)).to_string();
+        let found = object["code"].as_str().unwrap_or_default();
+        if std::env::var("BLESS").is_ok() {
+            println!("BLESS\t{}\t{}\t{found}\t{}\t{text}", std::panic::Location::caller(), code, ran.line);
+        } else {
+            assert_eq!(found, code, "{}: {text}", ran.line);
+        }
+        assert_eq!(
+            (ran.code, &object["exit_code"]),
+            (Some(exit_code(found)), &json!(exit_code(found))),
+            "{}",
+            ran.line
+        );
+        Refused { line: ran.line, text }.names(names)
+    }
+
     /// As [`run`](Folder::run), by a shell that does something first, such as `ulimit -v 250000`.
     pub fn run_after(&self, first: &str, line: &str) -> Ran {
         let script = format!("{first}; exec \"$0\" {line}");
@@ -134,6 +166,44 @@ impl Folder {
             std::thread::sleep(Duration::from_millis(5));
         }
         Ran::new(line.into(), child.wait_with_output().unwrap())
+    }
+}
+
+/// The exit code of a stable code.
+#[track_caller]
+pub fn exit_code(code: &str) -> i32 {
+    if code == "fail-on" {
+        return 1;
+    }
+    let known = ErrorCode::ALL.iter().find(|known| known.name() == code);
+    match known.unwrap_or_else(|| panic!("no code {code:?}")).kind() {
+        ErrorKind::Usage => 2,
+        ErrorKind::Input => 3,
+        _ => 4,
+    }
+}
+
+/// The text of an error.
+pub struct Refused {
+    line: String,
+    pub text: String,
+}
+
+impl Refused {
+    #[track_caller]
+    pub fn names<S: AsRef<str>>(self, names: &[S]) -> Self {
+        for name in names.iter().map(AsRef::as_ref) {
+            assert!(self.text.contains(name), "{}: no {name:?} in\n{}", self.line, self.text);
+        }
+        self
+    }
+
+    #[track_caller]
+    pub fn lacks<S: AsRef<str>>(self, names: &[S]) -> Self {
+        for name in names.iter().map(AsRef::as_ref) {
+            assert!(!self.text.contains(name), "{}: {name:?} in\n{}", self.line, self.text);
+        }
+        self
     }
 }
 
@@ -213,16 +283,5 @@ impl Ran {
         assert_eq!(value["truecast"], env!("CARGO_PKG_VERSION"), "{}", self.line);
         assert_eq!(value["command"], command, "{}", self.line);
         value
-    }
-}
-
-/// The object has these fields with these values, and may have others; so have objects in it.
-#[track_caller]
-pub fn has(object: &Value, fields: &Value) {
-    for (name, value) in fields.as_object().unwrap() {
-        match value {
-            Value::Object(_) => has(&object[name], value),
-            _ => assert_eq!(&object[name], value, "{name} of {object}"),
-        }
     }
 }

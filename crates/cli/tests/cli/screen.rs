@@ -1,6 +1,6 @@
 //! Text on a terminal: lines that fit it, colors where they are wanted; and that a pipe gets everything.
 
-use crate::run::Folder;
+use crate::run::{Folder, commands};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -66,6 +66,8 @@ fn folder() -> Folder {
     let illegal = module
         .replace("signed : tile<4xf32> -> tile<4xi8>", "signed rounding<nearest_even> : tile<4xf32> -> tile<4xi8>");
     folder.write("illegal.mlir", illegal.as_bytes());
+    let matrix = ("a.weight", "F32", &[2u64, 4][..], f32s(&[1.0; 8]));
+    folder.write("m/model.safetensors", &safetensors(&[matrix], &[]));
     folder
 }
 
@@ -73,7 +75,7 @@ fn folder() -> Folder {
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
 /// Every command that prints for people, with results, warnings and errors.
-const LINES: [&str; 46] = [
+const LINES: &[&str] = &[
     "convert a.safetensors c.safetensors --to f8e4m3fn --force",
     "convert a.safetensors c.safetensors --to i8 --force",
     "convert a.safetensors c.safetensors --to f16 --spec ieee --overflow saturate --force --fail-on saturated,nan",
@@ -81,6 +83,9 @@ const LINES: [&str; 46] = [
     "compare a.safetensors b.safetensors",
     "compare x.npy y.npy --to f8e4m3fn",
     "inspect a.safetensors",
+    "quantize m q fp8-tensor --force",
+    "show x.npy",
+    "vectors cast --from f4e2m1 --to f16",
     "inspect a.safetensors --stats",
     "inspect b.safetensors --stats",
     "inspect m.mlir",
@@ -121,6 +126,15 @@ const LINES: [&str; 46] = [
     "differ --from f16 --to f8e4m3fn",
     "differ --from f64 --to f8e8m0",
 ];
+
+/// No command that prints tables is left out.
+#[test]
+fn every_command_is_seen() {
+    for command in commands() {
+        let has_tables = Folder::new().run(&format!("{command} --help")).succeeds().out.contains("--wide");
+        assert_eq!(has_tables, LINES.iter().any(|line| line.split(' ').next() == Some(&*command)), "{command}");
+    }
+}
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
@@ -202,7 +216,7 @@ fn color_where_it_is_wanted() {
     assert!(piped(Some("1"), "").contains(red) && piped(None, "--color always").contains(red));
     assert!(!piped(Some("0"), "").contains('\u{1b}') && piped(Some("0"), "--color always").contains(red));
     assert!(!piped(None, "").contains('\u{1b}') && !piped(Some("1"), "--json").contains('\u{1b}'));
-    folder.run("explain 1 --to f16 --color sometimes").fails(2, &["sometimes", "auto", "always", "never"]);
+    folder.refused("explain 1 --to f16 --color sometimes", "invalid-value", &["sometimes", "auto", "always", "never"]);
 }
 
 /// A number that is cut shows how large it is.

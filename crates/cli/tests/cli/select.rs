@@ -58,7 +58,7 @@ fn a_rule_without_a_match_is_an_error() {
     ] {
         let line = ["convert", "a.safetensors", "b.safetensors", "--report", "r.json"].iter().chain(options);
         let unmatched = options.last().unwrap().split('=').next().unwrap();
-        folder.run_args(line).fails(2, &["a.safetensors", unmatched]);
+        folder.refused_args(line, "unmatched-pattern", &["a.safetensors", unmatched]);
         assert_eq!(folder.names(), ["a.safetensors"]);
     }
 }
@@ -110,9 +110,9 @@ fn from_reinterprets_an_array() {
         assert_eq!(npy_parts(&folder.read("b.npy")).1, f32s(expected), "{descr} as {from}");
     }
     let folder = Folder::with("v.npy", &npy("<V1", 2, &[0x38, 0x7e]));
-    folder.run("convert v.npy b.npy --to f32").fails(2, &["v.npy", "--from"]);
-    folder.run("convert v.npy b.npy --from f16 --to f32").fails(2, &["v.npy", "f16"]);
-    folder.run("convert v.npy b.npy --from i4 --to f32").fails(3, &["v.npy", "element 0", "0x38"]);
+    folder.refused("convert v.npy b.npy --to f32", "type-not-stated", &["v.npy", "--from"]);
+    folder.refused("convert v.npy b.npy --from f16 --to f32", "type-not-applicable", &["v.npy", "f16"]);
+    folder.refused("convert v.npy b.npy --from i4 --to f32", "invalid-code", &["v.npy", "element 0", "0x38"]);
     assert_eq!(folder.names(), ["v.npy"]);
 }
 
@@ -122,7 +122,11 @@ fn from_in_a_checkpoint_needs_a_rule() {
     folder.run("convert a.safetensors b.safetensors --from f8e4m3fn --rule codes=f32").succeeds();
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("codes"), f32s(&[1.0, 448.0]));
     for options in ["--to f32", "--rule ids=f32", "--to f16 --keep codes"] {
-        folder.run(&format!("convert a.safetensors c.safetensors --from f8e4m3fn {options}")).fails(2, &["--from"]);
+        folder.refused(
+            &format!("convert a.safetensors c.safetensors --from f8e4m3fn {options}"),
+            "unmatched-pattern",
+            &["--from"],
+        );
     }
     assert!(!folder.path("c.safetensors").exists());
 }

@@ -1,11 +1,12 @@
 //! `convert --seed`: casts that round stochastically, and `verify` of them.
 
 use crate::checkpoint::tree;
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast::exact::RandomBits;
 use truecast::spec::onnx;
 use truecast::{DType, cast_one};
+use truecast_testkit::json::has;
 use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
@@ -59,7 +60,7 @@ fn verify_recomputes_it() {
     }
     folder.run("verify a.npy b.npy --to f8e4m3fn --seed 8").exits(1).says(&["wrong elements"]);
     folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);
-    folder.run("verify a.npy b.npy --report r.json --seed 8").fails(2, &["--seed and --report contradict"]);
+    folder.refused("verify a.npy b.npy --report r.json --seed 8", "conflicting-options", &["--seed", "--report"]);
     let mut bytes = folder.read("b.npy");
     let at = bytes.len() - MANY / 3;
     bytes[at] ^= 1;
@@ -95,7 +96,7 @@ fn folders_and_dequantized_tensors() {
     folder.run("verify model out --to bf16 --seed 4").exits(1);
     // An interrupted run continues with its own seed alone.
     let before = tree(&folder, "out");
-    folder.run("convert model out --to bf16 --seed 4 --resume").fails(2, &["option seed was 3, now it is 4"]);
+    folder.refused("convert model out --to bf16 --seed 4 --resume", "not-resumable", &["3", "4"]);
     folder.run("convert model out --to bf16 --seed 3 --resume --quiet").succeeds();
     assert_eq!(tree(&folder, "out"), before);
 }
@@ -104,25 +105,32 @@ fn folders_and_dequantized_tensors() {
 fn what_makes_no_sense_is_refused() {
     let folder = array();
     let usage = [
-        ("--to f8e4m3fn --rounding stochastic", "--rounding stochastic needs --seed N"),
-        ("--to f8e4m3fn --spec ieee --rounding up --seed 1", "--seed rounds stochastically; omit the other rounding"),
-        ("--to bf16 --spec tosa --profile toward-zero --seed 1", "omit the other rounding"),
-        ("--to f8e4m3fn --seed=-1", "--seed"),
-        ("--to f8e4m3fn --seed 18446744073709551616", "--seed"),
+        ("--to f8e4m3fn --rounding stochastic", "missing-argument", "--rounding stochastic needs --seed N"),
+        (
+            "--to f8e4m3fn --spec ieee --rounding up --seed 1",
+            "conflicting-options",
+            "--seed rounds stochastically; omit the other rounding",
+        ),
+        ("--to bf16 --spec tosa --profile toward-zero --seed 1", "conflicting-options", "omit the other rounding"),
+        ("--to f8e4m3fn --seed=-1", "invalid-value", "--seed"),
+        ("--to f8e4m3fn --seed 18446744073709551616", "invalid-value", "--seed"),
     ];
-    for (options, said) in usage {
-        folder.run(&format!("convert a.npy b.npy {options}")).fails(2, &[said]);
+    for (options, code, said) in usage {
+        folder.refused(&format!("convert a.npy b.npy {options}"), code, &[said]);
     }
     for to in ["bool", "string", "nf4"] {
         let spec = if to == "nf4" { "openvino" } else { "onnx" };
         let line = format!("a.npy b.npy --spec {spec} --to {to} --seed 1");
-        folder.run(&format!("convert {line}")).fails(3, &["stochastic rounding does not apply to f32"]);
-        folder.run(&format!("convert {line} --dry-run")).fails(3, &["stochastic rounding does not apply to f32"]);
+        folder.refused(&format!("convert {line}"), "unsupported-pair", &["f32"]);
+        folder.refused(&format!("convert {line} --dry-run"), "unsupported-pair", &["f32"]);
     }
     assert_eq!(folder.names(), ["a.npy"]);
     folder.write("w.safetensors", &safetensors(&[("l.weight", "F32", &[64, 64], f32s(&weights(4096)))], &[]));
-    let ran = folder.run("convert w.safetensors q.safetensors --scheme comfy:mxfp8 --to bf16 --seed 1");
-    ran.fails(2, &["seed has no effect", "rounds to nearest"]);
+    folder.refused(
+        "convert w.safetensors q.safetensors --scheme comfy:mxfp8 --to bf16 --seed 1",
+        "inapplicable-option",
+        &["no effect", "rounds to nearest"],
+    );
     // Elements of any type are copied to the same type.
     folder.write("b.npy", &npy("|b1", 3, &[1, 0, 1]));
     folder.run("convert b.npy c.npy --to bool --seed 1").succeeds();

@@ -154,7 +154,7 @@ fn readers_find_a_wrong_line() {
 fn a_suite_is_written_whole_or_not_at_all() {
     let folder = Folder::new();
     folder.run("vectors suite deep/s --only rust --from f16 --to i8").succeeds();
-    folder.run("vectors suite deep/s --only rust --from f16 --to u8").fails(2, &["deep/s", "--force"]);
+    folder.refused("vectors suite deep/s --only rust --from f16 --to u8", "destination-exists", &["deep/s", "--force"]);
     folder.write("deep/s/rust/mine.txt", b"mine");
     folder.run("vectors suite deep/s --only rust --from f16 --to u8 --force").succeeds();
     assert!(
@@ -163,12 +163,16 @@ fn a_suite_is_written_whole_or_not_at_all() {
     );
     assert_eq!(folder.read("deep/s/rust/mine.txt"), b"mine");
     folder.write("other/README.md", b"mine");
-    folder.run("vectors suite other --only rust --from f16 --to u8 --force").fails(2, &["other", "suite"]);
+    folder.refused(
+        "vectors suite other --only rust --from f16 --to u8 --force",
+        "destination-exists",
+        &["other", "suite"],
+    );
     assert_eq!(folder.read("other/README.md"), b"mine");
-    folder.run("vectors suite t --only rust --from f8e4m3fn").fails(2, &["rust", "f8e4m3fn"]);
-    folder.run("vectors suite t --only rust:rounding=up").fails(2, &["rounding"]);
+    folder.refused("vectors suite t --only rust --from f8e4m3fn", "invalid-value", &["rust", "f8e4m3fn"]);
+    folder.refused("vectors suite t --only rust:rounding=up", "invalid-attribute", &["rounding"]);
     let said = ["a suite has each setting of values out of range and no others; `truecast vectors cast` takes them"];
-    folder.run("vectors suite t --only arm:scale-exponent=-3").fails(2, &said);
+    folder.refused("vectors suite t --only arm:scale-exponent=-3", "invalid-value", &said);
     assert_eq!(folder.names(), ["deep", "other"], "nothing is left");
 }
 
@@ -185,7 +189,7 @@ fn names_without_a_pair_are_said() {
     let object = folder.run(&format!("vectors suite t {line} --json")).succeeds().object("vectors");
     assert_eq!((&object["rules"], &object["without_pairs"]), (&json!(["arm"]), &json!(["riscv", "wasm"])));
     let line = "vectors suite u --only riscv --only wasm --from f16 --to f8e5m2";
-    folder.run(line).fails(2, &["riscv, wasm do not convert f16 to f8e5m2"]);
+    folder.refused(line, "invalid-value", &["f16", "f8e5m2"]);
     // Torch converts in every version, and AMD in some.
     let line = "vectors suite v --only amd --only torch --from f32 --to f8e4m3fnuz --json";
     assert_eq!(folder.run(line).succeeds().object("vectors")["without_pairs"], json!([]));

@@ -1,8 +1,9 @@
 //! Tile IR: `run` and `check` of modules as text and as bytecode, `--spec tile`, `explain --spec tile`
 //! (`docs/spec/tile-ir.md`; the vectors are those of its §8).
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
 
 const MODULE: &str = "entry @k(%a: tile<i32>) {
@@ -32,8 +33,11 @@ fn run_a_module() {
     folder.run("run m.mlir --input a=a.npy --output-dir hw --profile hw").exits(0);
     assert!(folder.read("hw/i.npy").ends_with(&[0x2c, 1, 0, 0]));
     assert!(folder.read("hw/small.npy").ends_with(&[0x7e]));
-    let strict = folder.run("run m.mlir --output-dir strict --tile-option strict");
-    strict.fails(3, &["m.mlir: 3:8: %i: element 0 is undefined: U8"]);
+    folder.refused(
+        "run m.mlir --output-dir strict --tile-option strict",
+        "undefined-result",
+        &["m.mlir", "3:8", "0", "U8"],
+    );
     assert!(!folder.path("strict").exists());
 }
 
@@ -48,10 +52,10 @@ fn a_run_that_fails_leaves_nothing() {
 }";
     let folder = Folder::with("m.mlir", text.as_bytes());
     // The second conversion fails after the first has its result.
-    folder.run("run m.mlir --output-dir a/b/out --tile-option strict").fails(3, &["U8"]);
+    folder.refused("run m.mlir --output-dir a/b/out --tile-option strict", "undefined-result", &["U8"]);
     assert_eq!(folder.names(), ["m.mlir"]);
     folder.write("out/i.npy", b"old");
-    folder.run("run m.mlir --output-dir out").fails(2, &["out/i.npy", "--force"]);
+    folder.refused("run m.mlir --output-dir out", "destination-exists", &["out/i.npy", "--force"]);
     let names: Vec<_> = std::fs::read_dir(folder.path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!((names.len(), folder.read("out/i.npy")), (1, b"old".to_vec()));
     folder.run("run m.mlir --output-dir out --force").exits(0);
@@ -69,21 +73,27 @@ fn exit_codes_of_files() {
 }";
     let folder = Folder::with("m.mlir", text.as_bytes());
     folder.write("a.npy", &npy("<i4", 2, &[1, 0, 0, 0, 2, 0, 0, 0]));
-    let ran = folder.run("run m.mlir --input a=a.npy --output-dir out");
-    ran.fails(3, &["input \"%a\"", "a.npy", "shape [2], expected []"]);
-    folder.run("run m.mlir --input a --output-dir out").fails(2, &["NAME=FILE"]);
+    folder.refused(
+        "run m.mlir --input a=a.npy --output-dir out",
+        "shape-mismatch",
+        &["input \"%a\"", "a.npy", "[2]", "[]"],
+    );
+    folder.refused("run m.mlir --input a --output-dir out", "invalid-value", &["NAME=FILE"]);
     for nothing in ["", "\n", "// nothing\n"] {
         folder.write("empty.mlir", nothing.as_bytes());
         for line in ["run empty.mlir --output-dir out", "check empty.mlir --spec tile", "inspect empty.mlir"] {
-            folder.run(line).fails(3, &["empty.mlir", "T015: expected \"entry\"", "the end of the text"]);
+            folder.refused(line, "malformed-file", &["empty.mlir", "T015: expected \"entry\"", "end"]);
         }
     }
     folder.write("empty.mlir", b"module { }");
-    folder.run("run empty.mlir --output-dir out").fails(3, &["empty.mlir", "has no entry"]);
+    folder.refused("run empty.mlir --output-dir out", "unsupported-file", &["empty.mlir", "has no entry"]);
     // An attribute that the release lacks is the command line's.
     folder.write("f.npy", &npy("<f4", 1, &1.5f32.to_le_bytes()));
-    let older = folder.run("convert f.npy b.npy --to i8 --spec tile@13.3 --saturating");
-    older.fails(2, &["saturating", "13.4"]);
+    folder.refused(
+        "convert f.npy b.npy --to i8 --spec tile@13.3 --saturating",
+        "invalid-attribute",
+        &["saturating", "13.4"],
+    );
     // With `--json` standard output says that there is no result.
     let ran = folder.run("run empty.mlir --output-dir out --json").exits(3);
     assert_eq!(ran.object("run")["status"], "error");
@@ -95,12 +105,17 @@ fn exit_codes_of_files() {
 #[test]
 fn pipes_are_no_modules() {
     let folder = Folder::new();
-    for (pipe, code) in [("pipe.mlir", 3), ("pipe.xml", 3), ("pipe.onnx", 3), ("pipe", 2)] {
+    for (pipe, code) in [
+        ("pipe.mlir", "not-regular-file"),
+        ("pipe.xml", "not-regular-file"),
+        ("pipe.onnx", "not-regular-file"),
+        ("pipe", "unknown-file-kind"),
+    ] {
         let made = std::process::Command::new("mkfifo").arg(folder.path(pipe)).status().unwrap();
         assert!(made.success());
-        folder.run(&format!("run {pipe} --output-dir out")).fails(code, &[pipe]);
-        folder.run(&format!("check {pipe} --spec tile")).fails(code, &[pipe]);
-        folder.run(&format!("inspect {pipe}")).fails(code, &[pipe]);
+        folder.refused(&format!("run {pipe} --output-dir out"), code, &[pipe]);
+        folder.refused(&format!("check {pipe} --spec tile"), code, &[pipe]);
+        folder.refused(&format!("inspect {pipe}"), code, &[pipe]);
     }
 }
 
@@ -138,8 +153,8 @@ fn run_with_supplied_values() {
     assert!(unknown["warnings"][0].as_str().unwrap().contains("%h = ftof: operand %t is unknown; supply it"));
     let text = folder.run("run m.mlir --output-dir nothing").exits(0).out;
     assert_eq!(text, "no outputs\n");
-    folder.run("run m.mlir --input z=t.npy --output-dir x").fails(2, &["does not name a value"]);
-    folder.run("run m.mlir --entry other --output-dir x").fails(2, &["has no entry \"other\""]);
+    folder.refused("run m.mlir --input z=t.npy --output-dir x", "invalid-value", &["value"]);
+    folder.refused("run m.mlir --entry other --output-dir x", "invalid-value", &["\"other\""]);
 }
 
 #[test]
@@ -155,25 +170,25 @@ fn check_a_module() {
     assert_eq!(object["illegal"][0]["node"], "3:8");
     let message = object["illegal"][0]["error"].as_str().unwrap();
     assert!(message.starts_with("T008: %i (tile<4xf32> -> tile<4xf8E5M2>): ftof: zero is not allowed"), "{message}");
-    folder.run("run bad.mlir --output-dir out").fails(3, &["bad.mlir:3:8: T008"]);
+    folder.refused("run bad.mlir --output-dir out", "illegal-operation", &["bad.mlir:3:8: T008"]);
     folder.write("syntax.mlir", b"entry @k() { %x = ftof }");
-    folder.run("check syntax.mlir --spec tile").fails(3, &["syntax.mlir:1:24: T015: expected an operand"]);
-    folder.run("check good.mlir --spec onnx").fails(2, &["checked by the rules of tile", "--spec tile"]);
+    folder.refused("check syntax.mlir --spec tile", "malformed-file", &["syntax.mlir:1:24", "T015"]);
+    folder.refused("check good.mlir --spec onnx", "inapplicable-option", &["tile", "--spec tile"]);
     // U24: under 13.2 a warning, which names only the requested release.
     let nearest = "entry @k(%a: tile<f32>) {\n  %r = ftof %a : tile<f32> -> tile<f8E8M0FNU>\n  return\n}";
     folder.write("nearest.mlir", nearest.as_bytes());
     folder.run("check nearest.mlir --spec tile@13.2").exits(0).warns(&["2:8: T008", "has no value"]).lacks(&["13.5"]);
-    folder.run("check good.mlir --spec tile@13.9").fails(2, &["tile has no version 13.9"]);
+    folder.refused("check good.mlir --spec tile@13.9", "unknown-version", &["13.9"]);
     // Unknown text is never called legal.
     folder.write("hello.mlir", b"hello world");
-    folder.run("check hello.mlir --spec tile").fails(3, &["hello.mlir:1:1: T015", "\"hello\""]);
+    folder.refused("check hello.mlir --spec tile", "malformed-file", &["hello.mlir:1:1: T015", "\"hello\""]);
     folder.write("empty.tilebc", b"");
-    folder.run("check empty.tilebc --spec tile").fails(3, &["empty.tilebc:1:1: T015"]);
+    folder.refused("check empty.tilebc --spec tile", "malformed-file", &["empty.tilebc:1:1: T015"]);
     folder.write("misspelled.mlir", MODULE.replace("ftoi", "ftio").as_bytes());
     let object = folder.run("check misspelled.mlir --spec tile --json").exits(1).object("check");
     let message = "T018: operation \"ftio\" is not known in Tile IR; did you mean \"ftoi\"?";
     assert_eq!(object["illegal"][0]["error"], message);
-    folder.run("run misspelled.mlir --output-dir out").fails(3, &[message]);
+    folder.refused("run misspelled.mlir --output-dir out", "unsupported-operator", &[message]);
     folder.write("other.mlir", b"entry @k() {\n  %t = make_token : token\n  return\n}");
     let checked = folder.run("check other.mlir --spec tile").exits(0);
     assert_eq!(checked.out, "legal: no conversions found\n");
@@ -184,11 +199,11 @@ fn check_a_module() {
     folder.write("down.mlir", down.as_bytes());
     folder.run("check down.mlir --spec tile").exits(1);
     folder.run("check down.mlir --spec tile --profile seed").exits(0);
-    folder.run("run down.mlir --output-dir down").fails(3, &["T008"]);
+    folder.refused("run down.mlir --output-dir down", "illegal-operation", &["T008"]);
     folder.run("run down.mlir --profile seed --output-dir down").exits(0);
     assert_eq!(folder.read("down/r.npy").last(), Some(&0xFE)); // -2
     folder.write("cut.bin", b"\x7fTileIR\0\x0d\x05\0\0");
-    folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
+    folder.refused("check cut.bin --spec tile", "malformed-file", &["cut.bin:offset", "12", "T017"]);
 }
 
 /// `docs/interfaces.md §3`: a graph of conversion nodes also has operations.
@@ -204,7 +219,7 @@ fn inspect_a_module() {
     folder.run("inspect m.mlir").succeeds().says(&["ftoi signed", "tile<4xi8>", "5 operations: "]);
     assert_eq!(object["model"]["version"], json!(null)); // text has none
     folder.write("bad.mlir", b"entry");
-    folder.run("inspect bad.mlir").fails(3, &["bad.mlir:1:6: T015"]);
+    folder.refused("inspect bad.mlir", "malformed-file", &["bad.mlir:1:6: T015"]);
 }
 
 /// §8.1, §8.6 through `check cast` and `explain`.
@@ -230,15 +245,15 @@ fn casts() {
     assert_eq!(rows, ["profile=spec 0x7f", "profile=hw 0x2c", "profile=seed 0x7f", "profile=spec, saturating 0x7f"]);
     folder.run("explain 1.5 --to f8e8m0 --spec tile").exits(0);
     for line in ["explain 1 --from string --to i8 --spec tile", "explain 1 --to string --spec tile"] {
-        folder.run(line).fails(3, &["tile 13.5 does not have type string"]);
+        folder.refused(line, "unsupported-type", &["13.5"]);
     }
     // The options that decided are named in full.
     let vectors = folder.run("vectors cast --from f16 --to f8e5m2 --spec tile --tile-option preserve_inf").succeeds();
     assert!(vectors.out.contains("tile@13.5 profile=spec tile-option=preserve_inf\n"), "{}", vectors.out);
-    folder.run("explain 1.5 --to f6e2m3 --spec tile").fails(3, &["tile 13.5 does not have type f6e2m3"]);
+    folder.refused("explain 1.5 --to f6e2m3 --spec tile", "unsupported-type", &["13.5", "f6e2m3"]);
     folder.run("convert x.npy o.npy --to f8e5m2 --spec tile@13.5").exits(0);
     assert!(folder.read("o.npy").ends_with(&[0x5f, 0x7b, 0x7b]));
-    folder.run("convert x.npy p.npy --to f8e4m3fn --spec tile --rounding zero").fails(3, &["T008"]);
-    folder.run("convert x.npy p.npy --to i8 --spec tile --profile hw").fails(3, &["is not a single cast"]);
-    folder.run("convert x.npy p.npy --to i8 --spec onnx --profile hw").fails(2, &["belongs to --spec tile"]);
+    folder.refused("convert x.npy p.npy --to f8e4m3fn --spec tile --rounding zero", "illegal-operation", &["T008"]);
+    folder.refused("convert x.npy p.npy --to i8 --spec tile --profile hw", "unsupported-pair", &[] as &[&str]);
+    folder.refused("convert x.npy p.npy --to i8 --spec onnx --profile hw", "inapplicable-option", &["--spec"]);
 }

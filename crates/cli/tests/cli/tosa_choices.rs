@@ -1,10 +1,11 @@
 //! Choices of a TOSA implementation: `--profile` of `convert`, `verify`, `vectors` and `run`; and the judgment of
 //! `check` (`docs/spec/tosa.md §2.3`, §3.9, §6).
 
-use crate::run::{Folder, has};
+use crate::run::Folder;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
+use truecast_testkit::json::has;
 use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::safetensors::{f32s, i32s};
 
@@ -40,12 +41,14 @@ fn convert_as_it_may_be_chosen() {
     let (_, object) = f16("--profile toward-zero+flush");
     assert_eq!(object["options"]["attributes"]["profile"], "flush+toward-zero", "{object:#?}");
     let line = "convert x.npy z.npy --to f16 --spec";
-    folder.run(&format!("{line} tosa --profile spec-1.0")).fails(2, &["spec-1.0", "flush-f16", "§3.9"]);
-    folder.run(&format!("{line} tosa --profile flush,toward-zero")).fails(2, &["flush,toward-zero"]);
-    folder.run(&format!("{line} onnx --profile flush")).fails(2, &["--profile", "--spec tosa"]);
-    folder
-        .run("check cast --spec tosa --profile flush --from f32 --to f16 --input x.npy --actual y.npy")
-        .fails(2, &["flush", "spec-1.0"]);
+    folder.refused(&format!("{line} tosa --profile spec-1.0"), "invalid-attribute", &["spec-1.0", "flush-f16", "§3.9"]);
+    folder.refused(&format!("{line} tosa --profile flush,toward-zero"), "invalid-attribute", &["flush,toward-zero"]);
+    folder.refused(&format!("{line} onnx --profile flush"), "inapplicable-option", &["--profile", "--spec tosa"]);
+    folder.refused(
+        "check cast --spec tosa --profile flush --from f32 --to f16 --input x.npy --actual y.npy",
+        "invalid-attribute",
+        &["flush", "spec-1.0"],
+    );
 }
 
 /// Vectors of such an implementation pass the text and not `strict`.
@@ -84,8 +87,12 @@ fn run_as_it_may_be_chosen() {
     };
     assert_eq!(run("")[..4], [0x00, 0x02, 0x02, 0x40]);
     assert_eq!(run("--profile flush+toward-zero"), [0, 0, 0x01, 0x40, 0xff, 0x7b, 0x00, 0x7c]);
-    folder.run("run g.tosa --input x=x.npy --output-dir out --profile hw").fails(2, &["hw", "flush"]);
-    folder.run("run g.tosa --input x=x.npy --output-dir out --entry e").fails(2, &["--entry", "Tile"]);
+    folder.refused("run g.tosa --input x=x.npy --output-dir out --profile hw", "invalid-attribute", &["hw", "flush"]);
+    folder.refused(
+        "run g.tosa --input x=x.npy --output-dir out --entry e",
+        "inapplicable-option",
+        &["--entry", "Tile"],
+    );
 }
 
 /// An error of a later operator comes first, whatever flows; results that elements decide come after.

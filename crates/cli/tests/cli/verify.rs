@@ -131,7 +131,7 @@ fn options_come_from_a_report() {
         ("--spec onnx", "--spec"),
         ("--spec ieee", "--spec"),
     ] {
-        folder.run(&format!("{line} {other}")).fails(2, &[named, "--report", "--saturate false"]);
+        folder.refused(&format!("{line} {other}"), "conflicting-options", &[named, "--report", "--saturate false"]);
     }
     // The digest is of the written file; a change of the file counts even if no element is wrong.
     let right = folder.read("b.safetensors");
@@ -150,11 +150,13 @@ fn a_report_that_is_none() {
     folder.write("empty.json", b"{}");
     folder.write("other.json", br#"{"command": "compare", "options": {}}"#);
     folder.write("odd.json", br#"{"command": "convert", "options": {"spec": "onnx"}}"#);
-    folder.run("verify a.npy b.npy --report missing.json").fails(4, &["missing.json"]);
+    folder.refused("verify a.npy b.npy --report missing.json", "not-found", &["missing.json"]);
     for (file, word) in [("no", "line 1"), ("empty", "command"), ("other", "compare"), ("odd", "options.")] {
-        folder
-            .run(&format!("verify a.npy b.npy --report {file}.json"))
-            .fails(3, &[format!("{file}.json").as_str(), word]);
+        folder.refused(
+            &format!("verify a.npy b.npy --report {file}.json"),
+            "malformed-file",
+            &[format!("{file}.json").as_str(), word],
+        );
     }
 }
 

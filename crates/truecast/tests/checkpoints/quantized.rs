@@ -1,13 +1,13 @@
 //! Quantized checkpoints are dequantized: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
 
-use crate::checkpoint::tree;
-use crate::run::Folder;
+use crate::work::Work;
 use serde_json::{Value, json};
+use truecast::report::Report;
 use truecast_testkit::formats::{E2M1, bf16, e4m3, halves};
-use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
+use truecast_testkit::safetensors::{f32s, safetensors};
 
-fn config(folder: &Folder, value: &Value) {
-    folder.write("model/config.json", serde_json::to_string_pretty(value).unwrap().as_bytes());
+fn config(work: &Work, value: &Value) {
+    work.write("model/config.json", serde_json::to_string_pretty(value).unwrap().as_bytes());
 }
 
 const ROWS: usize = 130;
@@ -22,8 +22,8 @@ fn codes() -> Vec<u8> {
 }
 
 /// Blocks of 128 x 128, cut off at the edges, the scales in another file.
-fn deepseek() -> Folder {
-    let folder = Folder::new();
+fn deepseek() -> Work {
+    let work = Work::new();
     let shape = [ROWS as u64, COLS as u64];
     let first =
         [("a.weight", "F8_E4M3", &shape[..], codes()), ("norm.weight", "BF16", &[2], vec![0x80, 0x3f, 0, 0x40])];
@@ -31,22 +31,22 @@ fn deepseek() -> Folder {
         [("a.weight_scale_inv", "F32", &[2u64, 3][..], f32s(&scales())), ("b.bias", "F32", &[1], f32s(&[0.1]))];
     let (one, two) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
     let files = [("one.safetensors", one), ("two.safetensors", two)];
-    folder.write_shards("model", &json!({}), &files);
+    work.write_shards("model", &json!({}), &files);
     config(
-        &folder,
+        &work,
         &json!({
             "torch_dtype": "bfloat16",
             "quantization_config": { "quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128] }
         }),
     );
-    folder
+    work
 }
 
 #[test]
 fn block_fp8_becomes_bf16() {
-    let folder = deepseek();
-    folder.run("convert model out --to bf16 --report r.json --quiet").succeeds();
-    let one = Parsed::new(&folder.read("out/one.safetensors"));
+    let work = deepseek();
+    let report = serde_json::to_value(work.convert("model", "out", "to=bf16")).unwrap();
+    let one = work.parsed("out/one.safetensors");
     let scales = scales();
     let expected = codes().into_iter().enumerate().map(|(i, code)| {
         let (row, col) = (i / COLS, i % COLS);
@@ -57,76 +57,75 @@ fn block_fp8_becomes_bf16() {
     assert_eq!(halves(one.bytes("a.weight")), expected);
     assert_eq!(one.bytes("norm.weight"), [0x80, 0x3f, 0, 0x40]);
     // The scales are gone from the other file, from the index and from the configuration.
-    let two = Parsed::new(&folder.read("out/two.safetensors"));
+    let two = work.parsed("out/two.safetensors");
     assert_eq!((two.names(), two.dtype("b.bias")), (vec!["b.bias"], "BF16"));
-    let index = folder.json("out/model.safetensors.index.json");
+    let index = work.json("out/model.safetensors.index.json");
     assert_eq!(index["metadata"]["total_size"], json!(2 * ROWS * COLS + 4 + 2));
     assert_eq!(index["weight_map"].as_object().unwrap().len(), 3);
-    assert_eq!(folder.json("out/config.json"), json!({ "torch_dtype": "bfloat16" }));
-    let report = folder.json("r.json");
+    assert_eq!(work.json("out/config.json"), json!({ "torch_dtype": "bfloat16" }));
     assert_eq!(report["tensors"][0]["from"], "f8e4m3fn");
     assert_eq!(
         (&report["tensors"][0]["scheme"], &report["tensors"][0]["group"]),
         (&json!("fp8-block:128x128"), &json!("converted"))
     );
     assert_eq!(report["tensors"][0]["bytes_in"], json!(ROWS * COLS + 24));
-    folder.run("verify model out").succeeds();
-    folder.run("verify model out --report r.json --full").succeeds();
+    work.verify("model", "out", "");
     // One bit is found.
-    let ran = folder.run_with_flipped("out/one.safetensors", one.place("a.weight") + 2 * 777, 1, "verify model out");
-    assert!(ran.out.contains("tensor \"a.weight\": 1 wrong element; the first is 777"), "{}", ran.out);
+    let at = one.place("a.weight") + 2 * 777;
+    work.flipped("out/one.safetensors", at, 1, "a.weight", || work.checked("model", "out", ""));
 }
 
 #[test]
 fn pieces_threads_and_parts_change_no_bit() {
-    let folder = deepseek();
-    folder.run("convert model out --to f16 --quiet").succeeds();
-    let expected = tree(&folder, "out");
-    folder.run("convert model small --to f16 --quiet --max-memory 1MiB --threads 1").succeeds();
-    assert_eq!(tree(&folder, "small"), expected);
-    folder.run("convert model parts --to f16 --quiet --part 2/2").succeeds();
-    folder.run("convert model parts --to f16 --quiet --part 1/2").succeeds();
-    assert_eq!(tree(&folder, "parts"), expected);
+    let work = deepseek();
+    work.convert("model", "out", "to=f16");
+    let expected = work.files("out");
+    work.convert("model", "small", "to=f16 mebibytes=1 threads=1");
+    assert_eq!(work.files("small"), expected);
+    work.convert("model", "parts", "to=f16 part=2/2");
+    work.convert("model", "parts", "to=f16 part=1/2");
+    assert_eq!(work.files("parts"), expected);
 }
 
 /// NaN and infinite scales are values (`docs/spec/checkpoints.md §3.6`); missing or unsuitable scales are an error.
 #[test]
 fn odd_scales() {
-    let folder = deepseek();
+    let work = deepseek();
     let odd: Vec<f32> = vec![f32::NAN, f32::INFINITY, 1.0, 1.0, 1.0, 1.0];
-    folder.write(
+    work.write(
         "model/two.safetensors",
         &safetensors(&[("a.weight_scale_inv", "F32", &[2, 3], f32s(&odd)), ("b.bias", "F32", &[1], f32s(&[0.1]))], &[]),
     );
-    let report = folder.run("convert model out --to bf16 --json").exits(0).object("convert");
+    let report = serde_json::to_value(work.convert("model", "out", "to=bf16")).unwrap();
     assert!(report["total"]["nan_out"].as_u64().unwrap() >= 128 * 128);
-    folder.run("verify model out").succeeds();
-    for (tensors, said) in [
-        (vec![("b.bias", "F32", &[1u64][..], f32s(&[0.1]))], ["missing", "a.weight_scale_inv"]),
+    work.verify("model", "out", "");
+    for (tensors, code, said) in [
+        (vec![("b.bias", "F32", &[1u64][..], f32s(&[0.1]))], "scale-missing", ["missing", "a.weight_scale_inv"]),
         (
             vec![("a.weight_scale_inv", "F32", &[2, 2], f32s(&[1.0; 4])), ("b.bias", "F32", &[1], f32s(&[0.1]))],
+            "shape-mismatch",
             ["a.weight_scale_inv", "[2, 3]"],
         ),
         (
             vec![("a.weight_scale_inv", "I32", &[2, 3], vec![0; 24]), ("b.bias", "F32", &[1], f32s(&[0.1]))],
+            "type-mismatch",
             ["a.weight_scale_inv", "i32"],
         ),
     ] {
-        let folder = deepseek();
-        let one = ("one.safetensors", folder.read("model/one.safetensors"));
+        let work = deepseek();
+        let one = ("one.safetensors", work.read("model/one.safetensors"));
         let two = ("two.safetensors", safetensors(&tensors, &[]));
-        folder.write_shards("model", &json!({}), &[one, two]);
-        folder.run("convert model out --to bf16").fails(3, &said);
-        assert!(!folder.path("out").exists());
+        work.write_shards("model", &json!({}), &[one, two]);
+        work.refused("model", "out", "to=bf16", code, &said);
     }
-    let folder = deepseek();
-    folder.run("convert model out --to bf16 --keep a.weight").fails(2, &["a.weight", "fp8-block:128x128"]);
+    let work = deepseek();
+    work.refused("model", "out", "to=bf16 keep=a.weight", "scales-lost", &["a.weight", "fp8-block:128x128"]);
 }
 
 /// The Hugging Face names are written transposed (§4.3).
 #[test]
 fn gpt_oss_becomes_bf16() {
-    let folder = Folder::new();
+    let work = Work::new();
     let (experts, rows, groups) = (2, 6, 3);
     let blocks: Vec<u8> = (0..experts * rows * groups * 16).map(|i| (i * 53 + i / 7) as u8).collect();
     let scales: Vec<u8> = (0..experts * rows * groups).map(|i| (120 + i % 13) as u8).collect();
@@ -136,10 +135,10 @@ fn gpt_oss_becomes_bf16() {
         (of_blocks.as_str(), "U8", &[2u64, 6, 3, 16][..], blocks.clone()),
         (of_scales.as_str(), "U8", &[2, 6, 3], scales.clone()),
     ];
-    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
-    config(&folder, &json!({ "quantization_config": { "quant_method": "mxfp4" } }));
-    folder.run("convert model out --to bf16 --quiet").succeeds();
-    let out = Parsed::new(&folder.read("out/model.safetensors"));
+    work.write("model/model.safetensors", &safetensors(&tensors, &[]));
+    config(&work, &json!({ "quantization_config": { "quant_method": "mxfp4" } }));
+    work.convert("model", "out", "to=bf16");
+    let out = work.parsed("out/model.safetensors");
     let dense = "model.layers.0.mlp.experts.gate_up_proj";
     assert_eq!(out.shape(dense), &json!([2, 96, 6]));
     let got = halves(out.bytes(dense));
@@ -154,60 +153,53 @@ fn gpt_oss_becomes_bf16() {
             }
         }
     }
-    folder.run("verify model out").succeeds();
+    work.verify("model", "out", "");
 }
 
 /// A key that is not known, and values that decide: `docs/spec/checkpoints.md §5.3.1`.
 #[test]
 fn what_a_declaration_says_is_understood_or_refused() {
-    let folder = deepseek();
+    let work = deepseek();
     let declared = |more: &str| {
         let text =
             format!(r#"{{"quantization_config": {{"quant_method": "fp8", "weight_block_size": [128, 128]{more}}}}}"#);
-        folder.write("model/config.json", text.as_bytes());
+        work.write("model/config.json", text.as_bytes());
     };
     declared(r#", "transform_config": {"u": {"type": "hadamard"}}"#);
-    for command in
-        ["convert model out --to bf16", "convert model out --scheme nvfp4", "convert model out --to bf16 --dry-run"]
-    {
-        let said = &["config.json: quantization_config", "\"transform_config\" is {", "--from-scheme fp8-block"];
-        folder.run(command).fails(3, said);
+    for words in ["to=bf16", "scheme=nvfp4"] {
+        work.refused("model", "out", words, "unknown-quantization", &["config.json", "\"transform_config\" is {"]);
     }
-    assert!(!folder.path("out").exists());
-    folder.run("convert model out --to bf16 --from-scheme fp8-block --quiet").exits(0);
+    work.convert("model", "out", "to=bf16 from_scheme=fp8-block");
     declared("");
-    folder.run("convert model known --to bf16 --quiet").exits(0);
-    assert_eq!(folder.read("out/one.safetensors"), folder.read("known/one.safetensors"));
+    work.convert("model", "known", "to=bf16");
+    assert_eq!(work.read("out/one.safetensors"), work.read("known/one.safetensors"));
     // The scales are not dropped for a type that needs some, unless a rule insists.
-    let said =
-        &["quantized (fp8-block:128x128", "f8e4m3fn would drop the scales", "--scheme NAME", "--to bf16", "--rule"];
-    folder.run("convert model narrow --to f8e4m3fn").fails(2, said);
-    folder.run("convert model narrow --to i8").fails(2, &["i8 would drop the scales"]);
-    assert!(!folder.path("narrow").exists());
-    folder.run("convert model narrow --rule *=f8e4m3fn --quiet").exits(0);
-    folder.run("verify model narrow --rule *=f8e4m3fn").succeeds();
+    work.refused("model", "narrow", "to=f8e4m3fn", "scales-lost", &["fp8-block:128x128", "f8e4m3fn"]);
+    work.refused("model", "narrow", "to=i8", "scales-lost", &["i8"]);
+    work.convert("model", "narrow", "rule=*=f8e4m3fn");
+    work.verify("model", "narrow", "rule=*=f8e4m3fn");
 }
 
 #[test]
 fn a_configuration_is_an_object_and_there_is_one() {
-    let folder = Folder::new();
+    let work = Work::new();
     let values: Vec<f32> = (0..128 * 128).map(|i| (i % 97) as f32 - 48.0).collect();
-    folder.write("model/model.safetensors", &safetensors(&[("a.weight", "F32", &[128, 128], f32s(&values))], &[]));
+    work.write("model/model.safetensors", &safetensors(&[("a.weight", "F32", &[128, 128], f32s(&values))], &[]));
     for text in ["[1]", "\"x\"", "7"] {
-        folder.write("model/config.json", text.as_bytes());
-        for command in ["convert model out --to bf16", "convert model out --scheme fp8-block"] {
-            folder.run(command).fails(3, &["config.json", &format!("is {text}, expected an object")]);
+        work.write("model/config.json", text.as_bytes());
+        for words in ["to=bf16", "scheme=fp8-block"] {
+            work.refused("model", "out", words, "invalid-configuration", &["config.json", text]);
         }
     }
-    std::fs::remove_file(folder.path("model/config.json")).unwrap();
-    let ran = folder.run("convert model out --scheme fp8-block").exits(0);
-    ran.warns(&["no config.json; the written config.json holds only quantization_config"]);
-    let text = String::from_utf8(folder.read("out/config.json")).unwrap();
+    std::fs::remove_file(work.path("model/config.json")).unwrap();
+    let names_it = |report: Report| report.warnings.iter().any(|warning| warning.contains("no config.json"));
+    assert!(names_it(work.convert("model", "out", "scheme=fp8-block")));
+    let text = String::from_utf8(work.read("out/config.json")).unwrap();
     assert!(
         text.starts_with("{\n  \"quantization_config\": {\n    \"quant_method\": \"fp8\",\n")
             && text.ends_with("\n}\n"),
         "{text}"
     );
-    folder.run("verify model out").succeeds();
-    assert!(!folder.run("convert model dense --to bf16").exits(0).err.contains("config.json"));
+    work.verify("model", "out", "");
+    assert!(!names_it(work.convert("model", "dense", "to=bf16")));
 }

@@ -1,10 +1,11 @@
 //! Reported counts of blocks of quantized tensors (`docs/spec/checkpoints.md §10`), compared with source and result.
 
-use crate::run::{Folder, has};
+use crate::work::{FILE, Work};
 use serde_json::{Value, json};
-use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
+use truecast::report::Report;
+use truecast_testkit::json::has;
+use truecast_testkit::safetensors::f32s;
 
-const FILE: &str = "model.safetensors";
 const NAME: &str = "l.0.q_proj.weight";
 
 /// Rows of zeros, of numbers that codes have, of small and of many numbers.
@@ -24,8 +25,8 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 }
 
 /// The row of the matrix in a report.
-fn row(folder: &Folder, report: &str) -> Value {
-    let report = folder.json(report);
+fn row(report: &Report) -> Value {
+    let report = serde_json::to_value(report).unwrap();
     report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == NAME).unwrap().clone()
 }
 
@@ -41,14 +42,13 @@ fn blocks_that_lost_nothing() {
         ([7, 70], "comfy:mxfp8", [1, 32], [25, 26]),
         ([40, 64], "comfy:nvfp4", [1, 16], [8, 0]),
     ] {
-        let folder = Folder::new();
+        let work = Work::new();
         let x = values(rows, cols);
         let of = [(NAME, "F32", &[rows as u64, cols as u64][..], f32s(&x))];
-        folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
-        folder.write("a/config.json", b"{}");
-        folder.run(&format!("convert a b --scheme {scheme} --report r.json --quiet")).succeeds();
-        folder.run("convert b c --to f32 --quiet").succeeds();
-        let y = floats(Parsed::new(&folder.read(&format!("c/{FILE}"))).bytes(NAME));
+        work.model("a", &of, "{}");
+        let report = work.convert("a", "b", &format!("scheme={scheme}"));
+        work.convert("b", "c", "to=f32");
+        let y = floats(work.parsed(&format!("c/{FILE}")).bytes(NAME));
         // Rows keep their padding: nothing tells it from the tensor's columns.
         let wide = cols + padding[1];
         let (mut blocks, mut lossless) = (0, 0);
@@ -60,19 +60,19 @@ fn blocks_that_lost_nothing() {
                 lossless += u64::from(all.into_iter().all(|[at, to]| x[at].to_bits() == y[to].to_bits()));
             }
         }
-        let found = row(&folder, "r.json");
+        let found = row(&report);
         assert_eq!([&found["blocks"], &found["blocks_lossless"]], [&json!(blocks), &json!(lossless)], "{scheme}");
         assert_eq!([&found["pad_rows"], &found["pad_cols"]], padding.map(|n| json!(n)).each_ref(), "{scheme}");
         assert_eq!([&found["scale_nan"], &found["scale_saturated"]], [&json!(0), &json!(0)], "{scheme}");
-        let file = Parsed::new(&folder.read(&format!("b/{FILE}")));
+        let file = work.parsed(&format!("b/{FILE}"));
         let scales = file.names().into_iter().find(|name| name.ends_with("_scale")).filter(|_| padding == [0, 0]);
         if let Some(scales) = scales.filter(|name| file.dtype(name) == "F8_E4M3") {
             let zeros = file.bytes(scales).iter().filter(|code| **code & 0x7f == 0).count();
             assert_eq!(found["scale_zero"], json!(zeros), "{scheme}");
         }
-        for how in ["--threads 1 --max-memory 1MiB", "--threads 4"] {
-            folder.run(&format!("convert a b --scheme {scheme} --report s.json --quiet --force {how}")).succeeds();
-            assert_eq!(row(&folder, "s.json"), found, "{scheme} {how}");
+        for how in ["threads=1 mebibytes=1", "threads=4"] {
+            let report = work.convert("a", "b", &format!("scheme={scheme} replace {how}"));
+            assert_eq!(row(&report), found, "{scheme} {how}");
         }
     }
 }
@@ -80,13 +80,12 @@ fn blocks_that_lost_nothing() {
 /// Scales of f16 end at 65504: numbers beyond the largest code with that scale are saturated.
 #[test]
 fn scales_at_their_ends() {
-    let folder = Folder::new();
+    let work = Work::new();
     let of = [(NAME, "F32", &[3u64, 64][..], f32s(&[[1e9; 64], [0.0; 64], [3.0; 64]].concat()))];
-    folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
-    folder.write("a/config.json", b"{}");
-    folder.run("convert a b --scheme ct:pack-quantized,group=32,scale=f16 --report r.json --quiet").succeeds();
-    let found = row(&folder, "r.json");
-    let file = Parsed::new(&folder.read(&format!("b/{FILE}")));
+    work.model("a", &of, "{}");
+    let report = work.convert("a", "b", "scheme=ct:pack-quantized,group=32,scale=f16");
+    let found = row(&report);
+    let file = work.parsed(&format!("b/{FILE}"));
     let scales: Vec<u16> =
         file.bytes(&format!("{NAME}_scale")).as_chunks::<2>().0.iter().map(|code| u16::from_le_bytes(*code)).collect();
     let count = |wanted: u16| json!(scales.iter().filter(|code| **code == wanted).count());
@@ -98,35 +97,19 @@ fn scales_at_their_ends() {
 /// Blocks of a GGUF file, whose scales are among their codes.
 #[test]
 fn blocks_of_gguf_files() {
-    let folder = Folder::new();
+    let work = Work::new();
     let x = values(10, 64);
     let of = [(NAME, "F32", &[10u64, 64][..], f32s(&x))];
-    folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
+    work.model("a", &of, "{}");
     for scheme in ["gguf:q8_0", "gguf:mxfp4"] {
-        let line = format!("convert a/{FILE} b.gguf --scheme {scheme} --report r.json --quiet --force");
-        folder.run(&line).succeeds();
-        folder.run("convert b.gguf c.safetensors --to f32 --quiet --force").succeeds();
-        let y = floats(Parsed::new(&folder.read("c.safetensors")).bytes(NAME));
+        let report = work.convert(&format!("a/{FILE}"), "b.gguf", &format!("scheme={scheme} replace"));
+        work.convert("b.gguf", "c.safetensors", "to=f32 replace");
+        let y = floats(work.parsed("c.safetensors").bytes(NAME));
         let is_same = |(x, y): (&[f32], &[f32])| x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits());
         let lossless = x.chunks(32).zip(y.chunks(32)).filter(|pair| is_same(*pair)).count();
-        let found = row(&folder, "r.json");
+        let found = row(&report);
         assert_eq!([&found["blocks"], &found["blocks_lossless"]], [&json!(20), &json!(lossless)], "{scheme}");
         let zeros = if scheme == "gguf:q8_0" { 4 } else { 0 };
         assert_eq!([&found["scale_zero"], &found["scale_nan"]], [&json!(zeros), &json!(0)], "{scheme}");
     }
-}
-
-/// The text mentions the counts of JSON for blocks only if they are unusual.
-#[test]
-fn odd_scales_are_said() {
-    let folder = Folder::new();
-    let write = |values: &[f32]| {
-        let of = [(NAME, "F32", &[2u64, 64][..], f32s(values))];
-        folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
-        folder.write("a/config.json", b"{}");
-        folder.run("convert a b --scheme ct:pack-quantized,group=32,scale=f16 --force").exits(0).out
-    };
-    assert!(!write(&[0.25; 128]).contains("blocks:"));
-    let said = write(&[[1e9; 32], [0.25; 32], [1e9; 32], [3.0; 32]].concat());
-    assert!(said.contains("of 4 blocks: 2 have the largest scale, which some elements exceed\n"), "{said}");
 }

@@ -1,0 +1,17 @@
+//! Comparison of JSON objects.
+
+use serde_json::Value;
+
+/// Checks that an object has these fields with these values; it may have others, and so may objects in it.
+///
+/// # Panics
+/// If a field is missing, or has another value.
+#[track_caller]
+pub fn has(object: &Value, fields: &Value) {
+    for (name, value) in fields.as_object().unwrap() {
+        match value {
+            Value::Object(_) => has(&object[name], value),
+            _ => assert_eq!(&object[name], value, "{name} of {object}"),
+        }
+    }
+}
