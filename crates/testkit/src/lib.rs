@@ -4,6 +4,7 @@
 pub mod digits;
 pub mod elements;
 pub mod flatbuffer;
+pub mod folder;
 pub mod formats;
 pub mod gguf;
 pub mod gguf_model;

@@ -1,8 +1,7 @@
-//! Quantized layers as AutoAWQ and AutoGPTQ write them, made field by field. Source: `docs/spec/checkpoints.md §4.9`,
-//! §4.10.
+//! Quantized layers and files as other programs write them, made field by field. Source: `docs/spec/checkpoints.md §4`.
 
 use crate::random::drawn;
-use crate::safetensors::safetensors;
+use crate::safetensors::{Tensor, f32s, safetensors};
 use serde_json::{Value, json};
 
 /// Name of the layer.
@@ -137,4 +136,47 @@ pub fn gptq(size: Size, bits: usize, format: GptqFormat, zeros: ZeroPoints) -> (
         "quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": false, "checkpoint_format": format,
     });
     (tensors, json!({"quantization_config": config}))
+}
+
+/// Codes whose scale has this name, with a bias and integers.
+pub fn scaled(scale: &'static str) -> Vec<u8> {
+    let codes = (0..12u8).map(|i| i * 19).collect();
+    let tensors: [Tensor; 4] = [
+        ("a.weight", "F8_E4M3", &[3, 4], codes),
+        (scale, "F32", &[], f32s(&[0.3])),
+        ("a.bias", "F32", &[3], f32s(&[0.1, 465.0, -2.0])),
+        ("ids", "I32", &[1], vec![7, 0, 0, 0]),
+    ];
+    safetensors(&tensors, &[("made", "by hand")])
+}
+
+/// Files that declare their quantization themselves, each in another way.
+pub fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let codes: Vec<u8> = (0..64 * 64u32).map(|i| (i * 37 % 251) as u8).collect();
+    let layer = r#"{"format":"float8_e4m3fn"}"#.as_bytes().to_vec();
+    let comfy = [
+        ("a.weight", "F8_E4M3", &[64, 64][..], codes.clone()),
+        ("a.weight_scale", "F32", &[], f32s(&[0.0123])),
+        ("a.input_scale", "F32", &[], f32s(&[1.5])),
+        ("a.comfy_quant", "U8", &[26], layer),
+        ("norm.weight", "BF16", &[2], vec![0x80, 0x3f, 0, 0x40]),
+    ];
+    let torchao = [
+        ("a._weight_qdata", "F8_E4M3", &[64, 64][..], codes.clone()),
+        ("a._weight_scale", "F32", &[64, 1], f32s(&(1..65).map(|i| i as f32 * 0.01).collect::<Vec<_>>())),
+        ("b", "F32", &[1], f32s(&[0.1])),
+    ];
+    let data = r#"{"_type":"Float8Tensor","_data":{"block_size":[1,64],"dtype":"torch.bfloat16"},"_tensor_data_names":["qdata","scale"]}"#;
+    let logical =
+        [("format", "pt"), ("tensor_names", r#"["a.weight","b"]"#), ("a.weight", data), ("b", r#"{"_type":"Tensor"}"#)];
+    let gpt_oss = [
+        ("a.mlp1_weight.blocks", "U8", &[2, 64, 2, 16][..], codes.clone()),
+        ("a.mlp1_weight.scales", "U8", &[2, 64, 2], (0..=255).collect()),
+    ];
+    vec![
+        ("names", scaled("a.scale_weight")),
+        ("comfy", safetensors(&comfy, &[])),
+        ("torchao", safetensors(&torchao, &logical)),
+        ("blocks", safetensors(&gpt_oss, &[])),
+    ]
 }

@@ -4,6 +4,7 @@ use crate::run::Folder;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
+use truecast_testkit::folder::{FIRST, SECOND, files, index};
 use truecast_testkit::json::has;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
@@ -24,31 +25,10 @@ pub fn tree(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-const FIRST: &str = "model-00001-of-00002.safetensors";
-const SECOND: &str = "model-00002-of-00002.safetensors";
-
-fn index(entries: &[(&str, &str)]) -> Vec<u8> {
-    truecast_testkit::safetensors::index(&json!({ "note": "kept" }), entries.iter().copied())
-}
-
-/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and files that are not copied.
+/// A checkpoint as the folder `model`.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
-    let values: Vec<f32> = (0..600).map(|i| i as f32 * 0.37 - 100.0).collect();
-    let first =
-        [("a.weight", "F32", &[20u64, 30][..], f32s(&values)), ("a.ids", "I32", &[2], vec![1, 0, 0, 0, 2, 0, 0, 0])];
-    let second = [("b.weight", "F32", &[300, 2][..], f32s(&values)), ("b.empty", "F32", &[0, 4], vec![])];
-    folder.write(&format!("model/{FIRST}"), &safetensors(&first, &[("format", "pt"), ("k", "v")]));
-    folder.write(&format!("model/{SECOND}"), &safetensors(&second, &[]));
-    let map = [("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND), ("b.empty", SECOND)];
-    folder.write("model/model.safetensors.index.json", &index(&map));
-    let config = "{\n  \"eps\": 1e-05,\n  \"torch_dtype\": \"float32\",\n  \"text_config\": {\"dtype\": \"float32\", \"n\": 1}\n}\n";
-    folder.write("model/config.json", config.as_bytes());
-    folder.write("model/tokenizer.json", b"{\"t\": 1}");
-    folder.write("model/code/run.py", b"print(1)\n");
-    folder.write("model/.hidden", b"x");
-    folder.write("model/code/.git/HEAD", b"x");
-    folder.write("model/code/pytorch_model.bin", b"x");
+    files().into_iter().for_each(|(name, bytes)| folder.write(&format!("model/{name}"), &bytes));
     folder
 }
 
@@ -380,6 +360,13 @@ fn folders_are_verified() {
     let differences = verdict(&folder);
     let kinds: Vec<&str> = differences.as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["elements", "digest"], "{differences}");
+    // Damage and strays of any kind are differences; a damaged source is not.
+    for (stray, bytes) in [("pytorch_model.bin", &b"x"[..]), ("code/a.pt", b"x")] {
+        restore(&format!("out/{stray}"), bytes);
+        assert!(verdict(&folder).to_string().contains(stray));
+        std::fs::remove_file(folder.path(&format!("out/{stray}"))).unwrap();
+    }
+    folder.run("verify model nowhere").exits(4);
     // A tensor too few, one too many.
     let name = format!("out/{SECOND}");
     folder.write(&name, &safetensors(&[("b.weight", "F32", &[1], f32s(&[1.0])), ("c", "I8", &[1], vec![1])], &[]));
@@ -391,55 +378,6 @@ fn folders_are_verified() {
     for kind in ["\"missing\"", "\"extra\"", "\"header\"", "\"file\""] {
         assert!(kinds.iter().any(|found| found == kind), "{kind}: {kinds:?}");
     }
-}
-
-/// A damaged or foreign destination is a difference, with any kind of damage.
-#[test]
-fn damage_and_strays_are_differences() {
-    let folder = checkpoint();
-    let line = "convert model out --to bf16 --quiet --force";
-    let wrong = |text: &[&str]| {
-        let ran = folder.run("verify model out").exits(1);
-        assert!(text.iter().all(|text| ran.out.contains(text)), "{text:?}: {}", ran.out);
-        folder.run("verify model out --json").exits(1);
-    };
-    for stray in ["model-00009-of-00002.safetensors", "model.safetensors", "pytorch_model.bin", "code/a.pt"] {
-        folder.run(line).succeeds();
-        std::fs::copy(folder.path(&format!("out/{FIRST}")), folder.path(&format!("out/{stray}"))).unwrap();
-        wrong(&[stray, "that the conversion did not write"]);
-        std::fs::remove_file(folder.path(&format!("out/{stray}"))).unwrap();
-        folder.run("verify model out").succeeds();
-    }
-    let index = std::fs::read_to_string(folder.path("out/model.safetensors.index.json")).unwrap();
-    let damages: [(&str, Option<&[u8]>, &str); 5] = [
-        (SECOND, None, "is missing"),
-        (SECOND, Some(b"\x08\0\0\0\0\0\0\0{\"a\": 1"), SECOND),
-        (SECOND, Some(b""), SECOND),
-        ("model.safetensors.index.json", Some(index.as_bytes()), "has no tensor \"a.ids\""),
-        ("config.json", None, "config.json"),
-    ];
-    for (file, content, text) in damages {
-        folder.run(line).succeeds();
-        let path = folder.path(&format!("out/{file}"));
-        match content {
-            // An index that names the wrong shard.
-            Some(text) if text == index.as_bytes() => {
-                std::fs::write(
-                    &path,
-                    index.replace(&format!("\"a.ids\": \"{FIRST}\""), &format!("\"a.ids\": \"{SECOND}\"")),
-                )
-                .unwrap();
-            }
-            Some(bytes) => std::fs::write(&path, bytes).unwrap(),
-            None => std::fs::remove_file(&path).unwrap(),
-        }
-        wrong(&[text]);
-    }
-    folder.run("verify model nowhere").exits(4);
-    // A damaged source is not a difference.
-    folder.run(line).succeeds();
-    folder.write(&format!("model/{SECOND}"), b"no header");
-    folder.run("verify model out").exits(3);
 }
 
 #[test]
@@ -478,28 +416,6 @@ fn any_difference_fails_on_request() {
     }
 }
 
-/// A file that was changed in place, of the same length and header.
-#[test]
-fn a_source_that_changed_is_not_resumed() {
-    let folder = checkpoint();
-    let line = "convert model out --to bf16";
-    folder.run(line).exits(0);
-    let path = folder.path(&format!("model/{SECOND}"));
-    let before = std::fs::read(&path).unwrap();
-    // Only looked at, so to say: it was written with the same bytes.
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    std::fs::write(&path, &before).unwrap();
-    folder.run(&format!("{line} --resume --quiet")).succeeds();
-    let mut bytes = before;
-    *bytes.last_mut().unwrap() ^= 1;
-    std::thread::sleep(std::time::Duration::from_millis(20));
-    std::fs::write(&path, &bytes).unwrap();
-    folder.refused(&format!("{line} --resume --quiet"), "not-resumable", &[SECOND, "changed", "--force"]);
-    folder.run(&format!("{line} --force --quiet")).succeeds();
-    folder.run(&format!("{line} --resume --quiet")).succeeds();
-    folder.run("verify model out").succeeds();
-}
-
 #[test]
 fn folders_are_compared_and_inspected() {
     let folder = checkpoint();
@@ -533,30 +449,6 @@ fn half_a_result_is_not_verified() {
     folder.refused("verify model out", "not-resumable", &["out", "not finished", "truecast-manifest.json"]);
     folder.run("convert model out --to bf16 --resume --quiet").succeeds();
     folder.run("verify model out").succeeds();
-}
-
-/// A part that replaces an older checkpoint removes files that would make a mixture of both look whole.
-#[test]
-fn a_part_leaves_no_mixture() {
-    let folder = checkpoint();
-    folder.run("convert model out --to f16 --quiet").exits(0);
-    let whole = tree(&folder, "out");
-    let part = "convert model out --to bf16 --part 1/2 --force --quiet";
-    folder.refused(part, "destination-exists", &["out", "remove it"]);
-    std::fs::remove_file(folder.path("out/truecast-manifest.json")).unwrap();
-    folder.refused(part, "destination-exists", &["out", "remove it"]);
-    for (name, bytes) in whole.iter().filter(|(name, _)| *name != "truecast-manifest.json") {
-        assert!(folder.read(&format!("out/{name}")) == *bytes, "{name}");
-    }
-    for whole in ["model.safetensors.index.json", "config.json"] {
-        std::fs::remove_file(folder.path(&format!("out/{whole}"))).unwrap();
-    }
-    folder.run(part).exits(0);
-    folder.run("convert model out --to bf16 --part 2/2 --force --quiet").exits(0);
-    folder.run("convert model out --to bf16 --merge --quiet").exits(0);
-    folder.run("convert model expected --to bf16 --quiet").exits(0);
-    let shards = |name: &str| [FIRST, SECOND].map(|shard| folder.read(&format!("{name}/{shard}")));
-    assert_eq!(shards("out"), shards("expected"));
 }
 
 /// A folder becomes a folder, and nothing is made where there is nothing to merge.

@@ -3,97 +3,8 @@
 use crate::run::Folder;
 use serde_json::json;
 use std::collections::BTreeSet;
-use truecast_testkit::safetensors::{Parsed, Tensor, f32s, one_tensor, safetensors};
-
-/// Block scales that only a name or an option tells, with a bias and a scale of activations.
-fn scaled(scale: &'static str) -> Vec<u8> {
-    let codes = (0..12u8).map(|i| i * 19).collect();
-    let tensors: [Tensor; 4] = [
-        ("a.weight", "F8_E4M3", &[3, 4], codes),
-        (scale, "F32", &[], f32s(&[0.3])),
-        ("a.bias", "F32", &[3], f32s(&[0.1, 465.0, -2.0])),
-        ("ids", "I32", &[1], vec![7, 0, 0, 0]),
-    ];
-    safetensors(&tensors, &[("made", "by hand")])
-}
-
-/// A file that says itself how it is quantized, each in another way.
-fn files() -> Vec<(&'static str, Vec<u8>)> {
-    let codes: Vec<u8> = (0..64 * 64u32).map(|i| (i * 37 % 251) as u8).collect();
-    let layer = r#"{"format":"float8_e4m3fn"}"#.as_bytes().to_vec();
-    let comfy = [
-        ("a.weight", "F8_E4M3", &[64, 64][..], codes.clone()),
-        ("a.weight_scale", "F32", &[], f32s(&[0.0123])),
-        ("a.input_scale", "F32", &[], f32s(&[1.5])),
-        ("a.comfy_quant", "U8", &[26], layer),
-        ("norm.weight", "BF16", &[2], vec![0x80, 0x3f, 0, 0x40]),
-    ];
-    let torchao = [
-        ("a._weight_qdata", "F8_E4M3", &[64, 64][..], codes.clone()),
-        ("a._weight_scale", "F32", &[64, 1], f32s(&(1..65).map(|i| i as f32 * 0.01).collect::<Vec<_>>())),
-        ("b", "F32", &[1], f32s(&[0.1])),
-    ];
-    let data = r#"{"_type":"Float8Tensor","_data":{"block_size":[1,64],"dtype":"torch.bfloat16"},"_tensor_data_names":["qdata","scale"]}"#;
-    let logical =
-        [("format", "pt"), ("tensor_names", r#"["a.weight","b"]"#), ("a.weight", data), ("b", r#"{"_type":"Tensor"}"#)];
-    let gpt_oss = [
-        ("a.mlp1_weight.blocks", "U8", &[2, 64, 2, 16][..], codes.clone()),
-        ("a.mlp1_weight.scales", "U8", &[2, 64, 2], (0..=255).collect()),
-    ];
-    vec![
-        ("names", scaled("a.scale_weight")),
-        ("comfy", safetensors(&comfy, &[])),
-        ("torchao", safetensors(&torchao, &logical)),
-        ("blocks", safetensors(&gpt_oss, &[])),
-    ]
-}
-
-/// The file alone and a folder that holds nothing else give the same bytes, which `verify` finds right.
-#[test]
-fn a_file_becomes_what_its_folder_becomes() {
-    for (name, bytes) in files() {
-        let folder = Folder::with("a.safetensors", &bytes);
-        folder.write("dir/model.safetensors", &bytes);
-        folder.run("convert dir out --to bf16 --quiet --no-sidecars").exits(0);
-        let report = folder.run("convert a.safetensors b.safetensors --to bf16 --json --report r.json").exits(0);
-        let report = report.object("convert");
-        let result = folder.read("b.safetensors");
-        assert_eq!(result, folder.read("out/model.safetensors"), "{name}");
-        assert!(report["tensors"][0]["scheme"].is_string() && report.get("shards").is_none(), "{name}: {report}");
-        folder.run("verify a.safetensors b.safetensors --to bf16").succeeds();
-        folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
-        // As numbers: only the last rounding is lost.
-        folder.run("convert a.safetensors f.safetensors --to f32 --quiet").exits(0);
-        let compared = folder.run("compare a.safetensors f.safetensors --json").succeeds().object("compare");
-        assert_eq!((&compared["equal"], &compared["warnings"]), (&json!(true), &json!([])), "{name}");
-        // Memory, threads and files next to it change nothing.
-        folder.write("config.json", br#"{"quantization_config": {"quant_method": "awq"}}"#);
-        folder.run("convert a.safetensors c.safetensors --to bf16 --quiet --threads 1 --max-memory 1MiB").exits(0);
-        assert_eq!(folder.read("c.safetensors"), result, "{name}");
-        // One bit is found.
-        let mut wrong = result;
-        *wrong.last_mut().unwrap() ^= 1;
-        folder.write("b.safetensors", &wrong);
-        folder.run("verify a.safetensors b.safetensors --to bf16").exits(1);
-        folder.run("verify a.safetensors b.safetensors --report r.json").exits(1);
-    }
-}
-
-#[test]
-fn values_and_what_is_left_out() {
-    let (_, comfy) = files().swap_remove(1);
-    let folder = Folder::with("a.safetensors", &comfy);
-    let dry = folder.run("convert a.safetensors b.safetensors --to bf16 --dry-run").exits(0);
-    assert!(dry.out.contains("2 tensors left out, such as \"a.input_scale\": scale of activations"), "{}", dry.out);
-    assert!(!folder.path("b.safetensors").exists());
-    let report = folder.run("convert a.safetensors b.safetensors --to bf16 --json").exits(0).object("convert");
-    assert_eq!(report["dropped"].as_array().unwrap().len(), 2);
-    let result = Parsed::new(&folder.read("b.safetensors"));
-    assert_eq!(result.names(), ["a.weight", "norm.weight"]);
-    // Code 37 is 13 * 2^-6: 0.0123 * 0.203125, to bf16.
-    let expected = ((0.0123f32 * 0.203_125).to_bits() + 0x7fff) >> 16;
-    assert_eq!(result.bytes("a.weight")[2..4], (expected as u16).to_le_bytes());
-}
+use truecast_testkit::quantized::scaled;
+use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
 /// Scales that no rule explains are an error; the name of the scheme helps, and `plain` takes codes as they are.
 #[test]
@@ -222,44 +133,6 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.refused("convert dir out --to f32 --resume --quiet", "not-resumable", &["nibbles"]);
 }
 
-/// A scheme that tensors mark themselves is written into one file, as into the only one of a folder.
-#[test]
-fn a_file_is_quantized() {
-    let values: Vec<f32> = (0..64 * 96).map(|i| ((i * 37 % 1001) as f32 - 500.0) * 0.013).collect();
-    let tensors =
-        [("a.weight", "F32", &[64u64, 96][..], f32s(&values)), ("norm.weight", "F32", &[2], f32s(&[1.0, 2.0]))];
-    let bytes = safetensors(&tensors, &[("made", "by hand")]);
-    let folder = Folder::with("a.safetensors", &bytes);
-    folder.write("dir/model.safetensors", &bytes);
-    for scheme in ["comfy:float8_e4m3fn", "comfy:nvfp4", "comfy:mxfp8"] {
-        folder.run(&format!("convert dir out --scheme {scheme} --quiet")).exits(0);
-        folder.run(&format!("convert a.safetensors b.safetensors --scheme {scheme} --quiet --report r.json")).exits(0);
-        let result = folder.read("b.safetensors");
-        assert_eq!(result, folder.read("out/model.safetensors"), "{scheme}");
-        assert!(Parsed::new(&result).names().contains(&"a.comfy_quant"), "{scheme}");
-        folder.run(&format!("verify a.safetensors b.safetensors --scheme {scheme}")).succeeds();
-        folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
-        folder.run("convert b.safetensors c.safetensors --to f32 --quiet").exits(0);
-        assert_eq!(Parsed::new(&folder.read("c.safetensors")).shape("a.weight"), &json!([64, 96]), "{scheme}");
-        let line = format!("verify a.safetensors b.safetensors --scheme {scheme}");
-        folder.run_with_flipped("b.safetensors", Parsed::new(&result).place("a.weight") + 5, 1, &line);
-        ["b.safetensors", "c.safetensors", "r.json"]
-            .iter()
-            .for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
-        std::fs::remove_dir_all(folder.path("out")).unwrap();
-    }
-    // A configuration has no place in a file.
-    let said = &["fp8-block", "config.json", "give a folder"];
-    folder.refused("convert a.safetensors b.safetensors --scheme fp8-block", "unsuitable-destination", said);
-    folder.refused(
-        "convert a.safetensors b.npz --scheme comfy:nvfp4",
-        "unsuitable-destination",
-        &["b.npz", ".safetensors"],
-    );
-    folder.refused("convert a.npy b.npy --scheme comfy:nvfp4", "inapplicable-option", &["--scheme belongs to"]);
-    assert!(!folder.path("b.safetensors").exists());
-}
-
 /// Only a marker next to `P.weight` shows that a tensor is quantized: without it codes would be read as values.
 #[test]
 fn what_a_marker_cannot_declare_is_not_quantized() {
@@ -305,4 +178,22 @@ fn schemes_have_short_names() {
     folder.run("convert dir c --scheme MXFP4 --quiet").exits(0);
     assert_eq!(folder.read("a/model.safetensors"), folder.read("c/model.safetensors"));
     folder.run("convert dir d --scheme nothing").exits(2).warns(&["`truecast schemes` lists them"]).lacks(&["awq"]);
+}
+
+/// A configuration has no place in a file, and parts that are left out are named.
+#[test]
+fn files_alone() {
+    let values: Vec<f32> = (0..64 * 96).map(|i| ((i * 37 % 1001) as f32 - 500.0) * 0.013).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&[("a.weight", "F32", &[64, 96], f32s(&values))], &[]));
+    let said = &["fp8-block", "config.json", "give a folder"];
+    folder.refused("convert a.safetensors b.safetensors --scheme fp8-block", "unsuitable-destination", said);
+    let line = "convert a.safetensors b.npz --scheme comfy:nvfp4";
+    folder.refused(line, "unsuitable-destination", &["b.npz", ".safetensors"]);
+    folder.refused("convert a.npy b.npy --scheme comfy:nvfp4", "inapplicable-option", &["--scheme"]);
+    assert_eq!(folder.names(), ["a.safetensors"]);
+    folder.run("convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn --report r.json --quiet").exits(0);
+    folder.run("verify a.safetensors q.safetensors --report r.json").succeeds();
+    let dry = folder.run("convert q.safetensors b.safetensors --to bf16 --dry-run").exits(0);
+    assert!(dry.out.contains("1 tensor left out, such as \"a.comfy_quant\""), "{}", dry.out);
+    assert!(!folder.path("b.safetensors").exists());
 }

@@ -282,31 +282,6 @@ fn random_bits_round_one_value() {
         let object = folder.run(&format!("explain 1.03125 --to f8e4m3fn --random-bits {bits} --json")).succeeds();
         assert_eq!(object.object("explain")["results"][0]["bits"], code, "{bits}");
     }
-    for (line, code, said) in [
-        ("explain 1 --to f16 --random-bits 4/2", "invalid-value", "R must be below 2^N"),
-        ("explain 1 --to f16 --random-bits 4", "invalid-value", "expected R/N"),
-        ("explain 1 --to nf4 --random-bits 1/2", "invalid-value", "is not rounded by random bits"),
-        ("explain 1 --random-bits 1/2", "missing-argument", "--to"),
-    ] {
-        folder.refused(line, code, &[said]);
-    }
-}
-
-#[test]
-fn mistakes_of_differ() {
-    for (line, code, said) in [
-        ("differ torch tensorflow", "unknown-spec", "unknown specification \"tensorflow\""),
-        ("differ torch@9 ieee", "unknown-version", "torch has no version 9"),
-        ("differ onnx:saturate=maybe ieee", "invalid-attribute", "\"maybe\" is not one of"),
-        ("differ onnx:color=red ieee", "invalid-attribute", "onnx has no setting \"color\""),
-        ("differ wasm numpy --from f16 --to i8", "unsupported-pair", "wasm does not convert f16 to i8"),
-        ("differ wasm numpy --from bf16", "invalid-value", "have no pair of types in common"),
-        ("differ torch --to f16", "missing-argument", "differ needs B"),
-        ("differ --to f16 --show 9", "missing-argument", "differ needs"),
-        ("differ --from string", "invalid-value", "no specification converts between these types"),
-    ] {
-        Folder::new().refused(line, code, &[said]);
-    }
 }
 
 /// Names in classes, compared with the result of `differ A B` for two of them.

@@ -134,32 +134,6 @@ fn refusals() {
     assert!(error["error"].as_str().unwrap().starts_with("safe promotion of u8 with i8 refused"), "{error}");
 }
 
-#[test]
-fn wrong_command_lines() {
-    let folder = Folder::new();
-    for (line, code, said) in [
-        ("u8", "missing-argument", "RHS"),
-        ("", "missing-argument", "LHS"),
-        ("u8 f8e4m3 --system all", "ambiguous-type", "ambiguous"),
-        ("u8 f8e4m3 --system torch", "ambiguous-type", "ambiguous"),
-        ("u8 u9", "unknown-type", "unknown type"),
-        ("u8 i8 --u64-target nf4", "invalid-attribute", "TC-PRM-06"),
-        ("u8 i8 --u64-target dynamic", "invalid-attribute", "TC-PRM-06"),
-        ("u8 i8 --u64-target u9", "unknown-type", "unknown type"),
-        ("u8 i8 --unsafe --strict", "conflicting-options", "--strict"),
-        ("u8 i8 --system numpy --unsafe", "inapplicable-option", "--unsafe"),
-        ("u8 i8 --system jax --lhs-rank 0", "inapplicable-option", "--lhs-rank"),
-        ("u8 i8 --system torch --lhs-rank dynamic", "inapplicable-option", "dynamic rank"),
-        ("u8 i8 --system openvino --jax-x64 on", "inapplicable-option", "--jax-x64"),
-        ("u8 i8 --system torch --tensorflow-mode safe", "inapplicable-option", "--tensorflow-mode"),
-        ("py:int u8 --system torch --lhs-rank 0", "inapplicable-option", "no rank"),
-        ("u8 i8 --table", "conflicting-options", "--table"),
-        ("u8 i8 --system cobol", "invalid-value", "cobol"),
-    ] {
-        folder.refused(&format!("promote {}", by_one(line)), code, &[said]);
-    }
-}
-
 /// One line for each system and mode; those that differ from most are marked.
 #[test]
 fn side_by_side() {

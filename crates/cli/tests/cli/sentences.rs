@@ -38,13 +38,6 @@ fn mistakes() {
     folder.refused("convert none.npy o.npy --to f16", "malformed-file", &["none.npy"]);
 }
 
-/// A type that RESCALE does not have, of more bits than the others.
-#[test]
-fn rescale_to_64_bits() {
-    let line = "rescale ints.npy o.npy --to i64 --multiplier 1 --shift 2";
-    folder().refused(line, "illegal-operation", &["RESCALE", "i32", "i64", "i8", "i16", "i48"]);
-}
-
 /// No word of the program's language.
 #[test]
 fn a_report_that_is_none() {

@@ -1,6 +1,8 @@
 //! Checkpoints converted by the library, with the arithmetic of `docs/spec/checkpoints.md` written out here.
 
 mod blocks;
+mod files;
+mod folders;
 mod gguf;
 mod quantized;
 mod relayout;

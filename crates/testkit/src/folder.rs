@@ -1,0 +1,35 @@
+//! A checkpoint of several files.
+
+use crate::safetensors::{f32s, safetensors};
+use serde_json::json;
+
+/// The first shard.
+pub const FIRST: &str = "model-00001-of-00002.safetensors";
+/// The second shard.
+pub const SECOND: &str = "model-00002-of-00002.safetensors";
+
+/// An index of tensors and their shards.
+pub fn index(entries: &[(&str, &str)]) -> Vec<u8> {
+    crate::safetensors::index(&json!({ "note": "kept" }), entries.iter().copied())
+}
+
+/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and files that are not copied.
+pub fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let values: Vec<f32> = (0..600).map(|i| i as f32 * 0.37 - 100.0).collect();
+    let first =
+        [("a.weight", "F32", &[20u64, 30][..], f32s(&values)), ("a.ids", "I32", &[2], vec![1, 0, 0, 0, 2, 0, 0, 0])];
+    let second = [("b.weight", "F32", &[300, 2][..], f32s(&values)), ("b.empty", "F32", &[0, 4], vec![])];
+    let map = [("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND), ("b.empty", SECOND)];
+    let config = "{\n  \"eps\": 1e-05,\n  \"torch_dtype\": \"float32\",\n  \"text_config\": {\"dtype\": \"float32\", \"n\": 1}\n}\n";
+    vec![
+        (FIRST, safetensors(&first, &[("format", "pt"), ("k", "v")])),
+        (SECOND, safetensors(&second, &[])),
+        ("model.safetensors.index.json", index(&map)),
+        ("config.json", config.into()),
+        ("tokenizer.json", b"{\"t\": 1}".to_vec()),
+        ("code/run.py", b"print(1)\n".to_vec()),
+        (".hidden", b"x".to_vec()),
+        ("code/.git/HEAD", b"x".to_vec()),
+        ("code/pytorch_model.bin", b"x".to_vec()),
+    ]
+}
