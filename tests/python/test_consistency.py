@@ -230,7 +230,7 @@ def test_several_sources(truecast, tmp_path):
     found = truecast.json("inspect", tmp_path / "model", tmp_path / "nothing", "--check", code=4)
     assert [sorted(one) for one in found["files"]] == [
         ["findings", "path"],
-        ["error", "path"],
+        ["code", "error", "path"],
     ]
     truecast("inspect", tmp_path / "model", "--check", "--stats", code=2)
 

@@ -46,6 +46,7 @@ def test_a_destination_that_exists_is_python_s_own(tmp_path):
         assert isinstance(found.value, tc.UsageError) and isinstance(found.value, FileExistsError)
         assert (found.value.errno, found.value.filename) == (errno.EEXIST, str(tmp_path / dst))
         assert "force=True" in str(found.value) and "--" not in str(found.value)
+        assert found.value.code == "destination-exists"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,7 @@ def test_a_tensor_of_a_file_is_named(tmp_path):
     with pytest.raises(tc.InputError) as found:
         tc.convert(source, tmp_path / "b.safetensors", "f16", spec="ieee", overflow="error")
     assert (found.value.tensor, found.value.index, found.value.value) == ("wide", 1, 1e6)
+    assert found.value.code == "refused-value"
 
 
 CODES = np.uint8([0x21])
