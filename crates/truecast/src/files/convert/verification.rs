@@ -3,13 +3,13 @@
 
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
-use crate::files::convert::job::{JobCheck, TensorJob, elements_in};
+use crate::files::convert::job::{CheckCaches, JobCheck, TensorJob, elements_in};
 use crate::files::convert::options::Options;
 use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest};
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::recompute::codes::Roundings;
-use crate::files::convert::recompute::relaid::RelaidProof;
-use crate::files::convert::recompute::source::SourceValues;
+use crate::files::convert::recompute::relaid;
+use crate::files::convert::recompute::source::Amaxes;
 use crate::files::digest::Checksum;
 use crate::files::error::Error;
 use crate::files::progress::Progress;
@@ -137,13 +137,14 @@ impl Verification {
             let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);
         }
-        for relaid in self.plan.relaid.iter().filter(|relaid| !relaid.is_rounded) {
-            let name = &self.plan.shards[relaid.shard].name;
-            let at = result.shards().iter().position(|found| is_file || found.name == *name);
-            let proof = RelaidProof { folder: self.plan.folder(), relaid, result: &result };
-            let (difference, elements) = at.map_or(Ok((None, 0)), |at| proof.compare(at, self.seed.is_some(), stop))?;
-            verdict.methods.definition += elements;
-            verdict.differences.extend(difference);
+        for tensor in self.plan.relaid.iter().filter(|tensor| !tensor.is_rounded) {
+            let name = &self.plan.shards[tensor.shard].name;
+            let Some(shard) = result.shards().iter().position(|found| is_file || found.name == *name) else { continue };
+            let most = if self.seed.is_some() { relaid::PIECE } else { u64::MAX };
+            let folders = [self.plan.folder(), &result];
+            let found = relaid::compare(tensor, folders, shard, most, &mut |_| goes_on(stop))?;
+            verdict.methods.add(&found.by);
+            verdict.differences.extend(found.differences);
         }
         let is_extra = |path: &&PathBuf| !self.plan.folder.components().contains(path);
         for stray in result.strays().iter().chain(result.components().iter().filter(is_extra)) {
@@ -188,11 +189,11 @@ impl Verification {
         verdict: &mut VerifyReport,
     ) -> Result<u64, Error> {
         let is_file = self.plan.is_one_file();
-        let (mut prepared, mut roundings) = (Prepared::new(self.plan.options.seed), Roundings::default());
-        let source = SourceValues::new(&self.plan.folder);
+        let prepared = Prepared::new(self.plan.options.seed);
+        let mut caches = CheckCaches { prepared, roundings: Roundings::default(), amaxes: Amaxes::new() };
         for (work, some) in self.plan.works().zip(&self.stretches) {
             if let Some(cast) = work.planned.cast {
-                prepared.expect(cast, elements_of(some));
+                caches.prepared.expect(cast, elements_of(some));
             }
         }
         let mut stretches = self.stretches.iter();
@@ -233,7 +234,7 @@ impl Verification {
                 let mut progress = |bytes| {
                     done += bytes;
                     progress(Progress { bytes: done, tensor: name });
-                    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    goes_on(stop)
                 };
                 let shared = work.job.scaled().map_or(&[][..], |scaled| self.plan.shared(scaled));
                 let of_work = Written {
@@ -243,18 +244,12 @@ impl Verification {
                     result: &found.source,
                     places,
                     stretches: some,
-                    source: &source,
                 };
-                let (difference, elements) = work.job.check(JobCheck {
-                    of: of_work,
-                    prepared: &mut prepared,
-                    roundings: &mut roundings,
-                    methods: &mut verdict.methods,
-                    progress: &mut progress,
-                })?;
-                verdict.elements += elements;
+                let found = work.job.check(JobCheck { of: of_work, caches: &mut caches, progress: &mut progress })?;
+                verdict.elements += found.elements;
+                verdict.methods.add(&found.by);
                 of += elements_in(work.kept_block(&self.plan.folder), tensor.target.len());
-                verdict.differences.extend(difference);
+                verdict.differences.extend(found.differences);
             }
             let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);
@@ -350,6 +345,10 @@ impl Verification {
         let why = format!("was made from another source than {}: {MANIFEST} {what}", self.plan.folder.path().display());
         Ok(Some(FileDifference::Source { path, why }))
     }
+}
+
+fn goes_on(stop: &AtomicBool) -> ControlFlow<()> {
+    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// The manifest of a result, if it is readable.

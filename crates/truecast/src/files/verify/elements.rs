@@ -2,8 +2,8 @@
 
 use super::difference::{FileDifference, WrongElement};
 use super::method::{Method, Methods, definition};
+use super::seen::Seen;
 use super::written::Written;
-use crate::files::convert::recompute::pieces::{Seen, of_elements};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::scan::Chunk;
@@ -60,12 +60,11 @@ impl Prepared {
 
 /// Compares a tensor of the source with its result; also returns the number of elements by method.
 pub(crate) fn compare(
-    of: &Written<'_, '_>,
+    of: &Written<'_>,
     from: Stored,
     prepared: &mut Prepared,
-    methods: &mut Methods,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-) -> Result<Option<FileDifference>, Error> {
+) -> Result<(Vec<FileDifference>, Methods), Error> {
     let (tensor, cast) = (of.planned, of.cast());
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
     let result = &of.result.tensors()[of.places[0]];
@@ -76,8 +75,8 @@ pub(crate) fn compare(
     let checker = Checker { cast, seed, method };
     let work = |seen: &mut _, (first, [src, dst]): Chunk<'_, 2>| checker.chunk(first, &src, &dst, seen);
     let seen = of.scan(from, Seen::new, work, progress)?.into_iter().fold(Seen::new(), Seen::merge);
-    methods.add(&seen.by);
-    Ok(of_elements(&tensor.target.name, seen.found, (tensor.from, tensor.target.dtype)))
+    let by = seen.by;
+    Ok((seen.differences([&tensor.target.name; 3], (tensor.from, tensor.target.dtype)), by))
 }
 
 /// The seed of a cast; unchanged types need neither rounding nor a slow method.
@@ -94,7 +93,7 @@ pub(crate) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen<WrongElement>) {
+    fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen) {
         if matches!(self.method, Method::Copied) && src.bytes() == dst.bytes() {
             seen.by.copied += src.len() as u64;
             return;
@@ -119,7 +118,7 @@ impl Checker<'_> {
         first: u64,
         values: &[u32],
         dst: &Elements<'_>,
-        seen: &mut Seen<WrongElement>,
+        seen: &mut Seen,
         exact: &impl Fn(u64) -> Result<u32, E>,
     ) -> Result<(), E> {
         // Elements narrower than a byte begin at a byte.
@@ -150,10 +149,10 @@ impl Checker<'_> {
         first: u64,
         xs: &[u64],
         ys: &[u64],
-        seen: &mut Seen<WrongElement>,
+        seen: &mut Seen,
         exact: &impl Fn(u64, u64) -> Result<u64, E>,
     ) -> Result<(), E> {
-        let Seen { found, by } = seen;
+        let Seen { elements: found, by, .. } = seen;
         if self.method.hold(xs, ys) {
             *self.method.counter(by) += xs.len() as u64;
             return Ok(());

@@ -10,6 +10,7 @@ pub(crate) mod found;
 pub(crate) mod intervals;
 pub(crate) mod method;
 mod record;
+pub(crate) mod seen;
 pub(crate) mod text;
 pub(crate) mod written;
 

@@ -19,7 +19,7 @@ const PIECE: usize = 64;
 
 /// Compares a tensor of the source with its result.
 pub(crate) fn compare(
-    of: &Written<'_, '_>,
+    of: &Written<'_>,
     from: Stored,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Option<FileDifference>, Error> {

@@ -1,8 +1,8 @@
 //! The expected output of a job, and access to its files.
 
+use super::difference::FileDifference;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::source::SourceValues;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::scan::{Chunk, Side, Stretch, scan};
@@ -14,19 +14,18 @@ use truecast_io::Source;
 use truecast_io::folder::Folder;
 
 /// The expected output of a job.
-pub(crate) struct Written<'a, 'p> {
-    pub folder: &'p Folder,
+pub(crate) struct Written<'a> {
+    pub folder: &'a Folder,
     pub planned: &'a Planned,
     /// The tensors with the same global scale, including itself.
-    pub shared: Vec<&'p Scaled>,
+    pub shared: Vec<&'a Scaled>,
     /// The file with the result, and the indices of the tensors in it.
     pub result: &'a Source,
     pub places: Vec<usize>,
     pub stretches: &'a [Stretch],
-    pub source: &'a SourceValues<'p>,
 }
 
-impl Written<'_, '_> {
+impl Written<'_> {
     /// Bytes of one output tensor.
     pub fn read(&self, output: usize, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
         let mut read = zeros(bytes.end - bytes.start)?;
@@ -34,9 +33,16 @@ impl Written<'_, '_> {
         Ok(read)
     }
 
+    /// Compares an output tensor with known bytes.
+    pub fn compare_bytes(&self, output: usize, tensor: &str, expected: &[u8]) -> Result<Option<FileDifference>, Error> {
+        let actual = self.read(output, 0..expected.len() as u64)?;
+        Ok(FileDifference::of_bytes(tensor, expected, &actual))
+    }
+
     pub fn failed(&self, cause: ScaledError) -> Error {
         Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
     }
+
     /// The requested cast; a copy for copied tensors.
     pub(super) fn cast(&self) -> CastSpec {
         self.planned.cast.unwrap_or(CastSpec::copy(self.planned.from))

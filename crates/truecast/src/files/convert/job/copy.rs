@@ -1,12 +1,12 @@
 //! Jobs for a tensor that is copied or cast, and for one with known bytes.
 
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, elements_in};
+use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, SourceReader, elements_in};
 use crate::files::convert::planned::Planned;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::stream::room;
+use crate::files::verify::Methods;
 use crate::files::verify::coverage::elements_of;
-use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements;
 use crate::files::verify::text;
 use truecast_core::DType;
@@ -30,17 +30,16 @@ impl Job for Stored {
         Ok(bytes.len())
     }
 
-    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
-        let JobCheck { of, prepared, methods, progress, .. } = check;
-        let copied = methods.copied;
-        let difference = if [of.planned.from, of.planned.target.dtype].contains(&DType::String) {
-            text::compare(&of, *self, progress)
+    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+        let JobCheck { of, caches, progress } = check;
+        let (differences, mut by) = if [of.planned.from, of.planned.target.dtype].contains(&DType::String) {
+            (text::compare(&of, *self, progress)?.into_iter().collect(), Methods::default())
         } else {
-            elements::compare(&of, *self, prepared, methods, progress)
-        }?;
+            elements::compare(&of, *self, &mut caches.prepared, progress)?
+        };
         let block = self.block(of.folder, of.planned);
-        methods.copied = copied + elements_in(block, methods.copied - copied);
-        Ok((difference.into_iter().collect(), elements_in(block, elements_of(of.stretches))))
+        by.copied = elements_in(block, by.copied);
+        Ok(JobFindings { differences, elements: elements_in(block, elements_of(of.stretches)), by })
     }
 }
 
@@ -55,9 +54,8 @@ impl Job for Known {
         Ok(bytes.len())
     }
 
-    fn check<'p>(&'p self, JobCheck { of, .. }: JobCheck<'_, 'p>) -> JobChecked {
-        let actual = of.read(0, 0..self.0.len() as u64)?;
-        let difference = FileDifference::of_bytes(&of.planned.target.name, &self.0, &actual);
-        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
+    fn check(&self, JobCheck { of, .. }: JobCheck<'_>) -> Result<JobFindings, Error> {
+        let differences = of.compare_bytes(0, &of.planned.target.name, &self.0)?.into_iter().collect();
+        Ok(JobFindings { differences, elements: elements_of(of.stretches), by: Methods::default() })
     }
 }

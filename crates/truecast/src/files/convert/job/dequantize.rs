@@ -1,20 +1,16 @@
 //! Job that makes a quantized tensor dense.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader};
+use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
-use crate::files::convert::recompute::pieces::{Seen, of_elements, prove};
-use crate::files::convert::recompute::{HeldRows, Recomputed, row_pieces};
+use crate::files::convert::recompute::{Recomputed, row_pieces};
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
-use crate::files::scan::Stretch;
 use crate::files::stream::{Item, room};
 use crate::files::verify::coverage::elements_of;
-use crate::files::verify::difference::WrongElement;
-use crate::files::verify::elements::Checker;
-use crate::files::verify::written::Written;
+use crate::files::verify::seen::{Seen, compare_pieces};
 use std::ops::Range;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Elements;
@@ -50,55 +46,27 @@ impl Job for Quantized {
         (row.bytes_in, row.scheme, row.converted) = (self.bytes, Some(self.scheme.clone()), true);
     }
 
-    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
-        let JobCheck { of, prepared, methods, progress, .. } = check;
-        let (layout, target) = (&self.layout, &of.planned.target);
+    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+        let JobCheck { of, caches, progress } = check;
+        let (target, item) = (&of.planned.target, self.item(of.planned, 0));
         // The last step: the cast from f32.
-        let checker = prepared.checker(of.planned.cast.unwrap_or(CastSpec::copy(DType::F32)), target);
-        let values = Recomputed { folder: of.folder, quantized: self };
-        let bytes = |seen: u64| (self.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
-        let (mut seen, mut all) = (0, Seen::new());
-        let size = values.together();
-        for Stretch { first, len } in of.stretches {
-            let (mut at, end) = (*first, first + len);
-            while at < end {
-                // A matrix that is read as a whole ends a piece.
-                let stop = end.min(size.map_or(u64::MAX, |size| (at / size + 1) * size));
-                let held = size.map(|size| values.matrix(at / size)).transpose()?;
-                let of_piece = |elements: &Range<u64>| match &held {
-                    Some(held) => piece(held, elements.clone(), &of, &checker),
-                    None => piece(&values.rows(elements)?, elements.clone(), &of, &checker),
-                };
-                all = prove(row_pieces(layout, at..stop), all, of_piece, Seen::merge, |some| {
-                    let before = bytes(seen);
-                    seen += some.iter().map(|piece| piece.end - piece.start).sum::<u64>();
-                    progress(bytes(seen) - before)
-                })?;
-                at = stop;
-            }
-        }
-        methods.add(&all.by);
-        let difference = of_elements(&target.name, all.found, (DType::F32, target.dtype));
-        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
+        let checker = caches.prepared.checker(of.planned.cast.unwrap_or(CastSpec::copy(DType::F32)), target);
+        let values = Recomputed::new(of.folder, self);
+        let compare = |piece: Range<u64>| {
+            // Elements narrower than a byte begin at a byte.
+            let begin = piece.start / 8 * 8;
+            let dst = of.read(0, self.offset(&item, begin)..self.offset(&item, piece.end))?;
+            let dst = Elements::with_layout(target.dtype, target.layout, (piece.end - begin) as usize, &dst[..]);
+            let dst = dst.expect("the buffer was made for these elements");
+            let (rows, mut seen) = (values.rows(&piece)?, Seen::new());
+            let exact = |index| values.value(&rows, index);
+            checker.made(piece.start, &rows.quick(piece), &dst, &mut seen, &exact)?;
+            Ok(seen)
+        };
+        let pieces = of.stretches.iter().flat_map(|some| row_pieces(&self.layout, some.first..some.first + some.len));
+        let bytes_per_element = self.bytes as f64 / self.layout.elements().max(1) as f64;
+        let seen = compare_pieces(pieces, compare, bytes_per_element, progress)?;
+        let (elements, by) = (elements_of(of.stretches), seen.by);
+        Ok(JobFindings { differences: seen.differences([&target.name; 3], (DType::F32, target.dtype)), elements, by })
     }
-}
-
-/// Wrong elements among `elements`.
-fn piece(
-    rows: &HeldRows<'_>,
-    elements: Range<u64>,
-    of: &Written<'_, '_>,
-    checker: &Checker<'_>,
-) -> Result<Seen<WrongElement>, Error> {
-    let Range { start: from, end: to } = elements;
-    // Elements narrower than a byte begin at a byte.
-    let begin = from / 8 * 8;
-    let target = &of.planned.target;
-    let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
-    let dst = of.read(0, bytes(begin)..bytes(begin) + bytes(to - begin))?;
-    let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
-    let dst = dst.expect("the buffer was made for these elements");
-    let mut seen = Seen::new();
-    checker.made(from, &rows.quick(elements), &dst, &mut seen, &|index| rows.value(index))?;
-    Ok(seen)
 }

@@ -4,6 +4,8 @@
 mod copy;
 mod dequantize;
 mod quantize;
+#[cfg(test)]
+mod tests;
 mod transcode;
 
 use crate::files::convert::operations::Operations;
@@ -11,6 +13,7 @@ use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::codes::Roundings;
+use crate::files::convert::recompute::source::Amaxes;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
@@ -78,17 +81,27 @@ impl<'a> SourceReader<'a> {
     }
 }
 
+/// What the checks of similar tensors share.
+pub(crate) struct CheckCaches {
+    pub prepared: Prepared,
+    pub roundings: Roundings,
+    pub amaxes: Amaxes,
+}
+
 /// The expected output, and the tools to compare it.
-pub(crate) struct JobCheck<'a, 'p> {
-    pub of: Written<'a, 'p>,
-    pub prepared: &'a mut Prepared,
-    pub roundings: &'a mut Roundings,
-    pub methods: &'a mut Methods,
+pub(crate) struct JobCheck<'a> {
+    pub of: Written<'a>,
+    pub caches: &'a mut CheckCaches,
     pub progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 }
 
-/// Differences, and number of elements compared.
-pub(crate) type JobChecked = Result<(Vec<FileDifference>, u64), Error>;
+/// Result of a check.
+pub(crate) struct JobFindings {
+    pub differences: Vec<FileDifference>,
+    /// Number of elements compared.
+    pub elements: u64,
+    pub by: Methods,
+}
 
 /// Writes bytes to (number of the output tensor, offset in it).
 pub(crate) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Error>;
@@ -161,7 +174,7 @@ pub(crate) trait Job: Debug + Send + Sync {
     fn report(&self, _: &mut TensorReport) {}
 
     /// Compares the output with the expectation, without code that may have written it.
-    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked;
+    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error>;
 }
 
 /// Number of elements in this many bytes of copied blocks; without blocks, `counted` is in elements.

@@ -1,13 +1,12 @@
 //! Job that quantizes a tensor to codes, scales and further parts.
 
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, Put, SourceReader};
+use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, Put, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::encode::Encoder;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::blocks;
-use crate::files::convert::recompute::scaled::ScaledProof;
+use crate::files::convert::recompute::{blocks, scaled};
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
 use crate::files::stream::Item;
@@ -71,13 +70,10 @@ impl Job for Scaled {
         (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(self.scheme.clone()), true);
     }
 
-    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
-        let JobCheck { of, roundings, methods, progress, .. } = check;
-        let (differences, by) = match self.layout.coding {
-            Coding::Blocks { block, .. } => blocks::compare(self, block, &of, progress)?,
-            _ => ScaledProof { scaled: self, of }.compare(roundings, progress)?,
-        };
-        methods.add(&by);
-        Ok((differences, by.all()))
+    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+        match self.layout.coding {
+            Coding::Blocks { block, .. } => blocks::compare(self, block, check),
+            _ => scaled::compare(self, check),
+        }
     }
 }

@@ -2,19 +2,17 @@
 //! (`truecast_core::scaled::Repacking`), which shares no code with the writer, checks the entries; padding bits are 0.
 
 use crate::files::convert::dequantize::dequantizer::read_all;
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader};
+use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::flat::lies_in_rows;
-use crate::files::convert::recompute::pieces::prove;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
 use crate::files::stream::{Item, room, zeros};
 use crate::files::verify::coverage::elements_of;
-use crate::files::verify::difference::FileDifference;
-use crate::files::verify::found::Found;
+use crate::files::verify::seen::{Seen, compare_pieces};
 use crate::files::verify::written::Written;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -53,15 +51,14 @@ struct Rows {
 }
 
 impl Transcode {
-    /// Plans the units of the plane.
+    /// Plans the units of a plane with this number of bytes.
     ///
     /// # Errors
     /// A packing that does not fit the plane.
-    pub fn new(folder: &Folder, plane: PlaneOperation, matrices: u64) -> Result<Transcode, ScaledError> {
+    pub fn new(plane: PlaneOperation, matrices: u64, bytes: u64) -> Result<Transcode, ScaledError> {
         let how = plane.how;
         let granule = Repacker::new(&how, &CastOptions::default())?.granule();
         let unit = if how.transposed { COLUMNS.next_multiple_of(granule) } else { granule };
-        let bytes = plane.from.header(folder).bytes();
         Ok(Transcode { plane, matrices, bytes, unit })
     }
 
@@ -77,6 +74,13 @@ impl Transcode {
         let (len, unit) = (self.matrices * matrix, (self.unit.min(rows) * cols).max(1));
         let period = if self.matrices > 1 { matrix } else { u64::MAX };
         Item { index, len, src_bits, dst_bits, unit, period }
+    }
+
+    /// Offset of a row in the result: the first of a unit.
+    fn start(&self, matrix: u64, row: u64) -> u64 {
+        let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
+        let bytes = |rows| to.bytes([rows, cols]).unwrap_or(0);
+        matrix * bytes(rows) + bytes(row)
     }
 
     fn rows(&self, first: u64, len: u64) -> Rows {
@@ -180,31 +184,26 @@ impl Job for Transcode {
     }
 
     fn offset(&self, _: &Item, first: u64) -> u64 {
-        let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
         let at = self.rows(first, 0);
-        let bytes = |rows| to.bytes([rows, cols]).unwrap_or(0);
-        at.matrix * bytes(rows) + bytes(at.rows.start)
+        self.start(at.matrix, at.rows.start)
     }
 
     fn report(&self, row: &mut TensorReport) {
         (row.bytes_in, row.converted) = (self.bytes, row.from != row.to);
     }
 
-    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
-        let JobCheck { of, methods, progress, .. } = check;
+    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+        let JobCheck { of, progress, .. } = check;
         let [rows, cols] = self.plane.how.to_shape;
-        let mut found = Found::new();
+        let bytes_per_entry = self.bytes as f64 / (self.matrices * rows * cols).max(1) as f64;
+        let mut seen = Seen::new();
         for matrix in 0..self.matrices {
             let held = self.plane.whole(of.folder, matrix)?;
-            let of_band = |rows: &Range<u64>| self.wrong(&of, held.as_deref(), matrix, rows);
-            found = prove(self.bands(), found, of_band, Found::merge, |some| {
-                let seen: u64 = some.iter().map(|band| band.end - band.start).sum();
-                methods.definition += seen * cols;
-                progress((self.bytes as f64 * seen as f64 / (self.matrices * rows) as f64) as u64)
-            })?;
+            let compare = |rows| self.compare(&of, held.as_deref(), matrix, &rows);
+            seen = seen.merge(compare_pieces(self.bands(), compare, bytes_per_entry, progress)?);
         }
-        let difference = FileDifference::of_found(&of.planned.target.name, &found);
-        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
+        let (elements, by, target) = (elements_of(of.stretches), seen.by, &of.planned.target);
+        Ok(JobFindings { differences: seen.differences([&target.name; 3], (target.dtype, target.dtype)), elements, by })
     }
 }
 
@@ -232,28 +231,22 @@ impl PlaneOperation {
 }
 
 impl Transcode {
-    /// Bands of rows for the check; one band if the result is not stored in rows.
+    /// Bands of rows for the check.
     fn bands(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
-        let least = if lies_in_rows(&to, [rows, cols]) { 1 } else { rows };
-        let step = (BAND / cols.max(1)).max(least).max(1);
+        let [rows, cols] = self.plane.how.to_shape;
+        let step = (BAND / cols.max(1)).max(1).next_multiple_of(self.unit);
         (0..rows).step_by(step as usize).map(move |row| row..(row + step).min(rows))
     }
 
-    /// Wrong bytes in some rows of the result.
-    fn wrong(
-        &self,
-        of: &Written<'_, '_>,
-        held: Option<&[u8]>,
-        matrix: u64,
-        rows: &Range<u64>,
-    ) -> Result<Found<(u64, u64)>, Error> {
+    /// Compares some rows of the result.
+    fn compare(&self, of: &Written<'_>, held: Option<&[u8]>, matrix: u64, rows: &Range<u64>) -> Result<Seen, Error> {
         let how = &self.plane.how;
-        let Repacking { to, to_shape: [all, cols], .. } = *how;
-        let (n, bytes) = (rows.end - rows.start, |rows: u64| to.bytes([rows, cols]).unwrap_or(0));
-        let begin = matrix * bytes(all) + bytes(rows.start);
-        let (mut expected, actual) = (zeros(bytes(n))?, of.read(0, begin..begin + bytes(n))?);
-        let mut found = Found::new();
+        let Repacking { to, to_shape: [_, cols], .. } = *how;
+        let (n, begin) = (rows.end - rows.start, self.start(matrix, rows.start));
+        let mut expected = zeros(to.bytes([n, cols]).unwrap_or(0))?;
+        let actual = of.read(0, begin..begin + expected.len() as u64)?;
+        let mut seen = Seen::new();
+        seen.by.definition = n * cols;
         let (stored, source) = match held {
             Some(whole) => (0..how.from_shape[0], Cow::Borrowed(whole)),
             None => {
@@ -271,14 +264,10 @@ impl Transcode {
                     to.packing.set(to.code.bits(), shape, place, &mut expected, code);
                 }
                 // Without a code every byte is wrong.
-                None => found.wrong(begin, || (code, code)),
+                None => seen.entries[0].wrong(begin, || (code, code)),
             }
         }
-        for (index, (expected, actual)) in (begin..).zip(expected.into_iter().zip(actual)) {
-            if expected != actual {
-                found.wrong(index, || (expected.into(), actual.into()));
-            }
-        }
-        Ok(found)
+        seen.wrong_bytes(begin, &expected, &actual);
+        Ok(seen)
     }
 }

@@ -4,7 +4,6 @@ use crate::files::convert::quantize::encode::Plans;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::{Cause, Error};
 use crate::files::stream::room;
-use truecast_core::scaled::Layout;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 
@@ -21,16 +20,7 @@ impl Plans {
         if let (Some(maker), Some(quantized)) = (&self.maker, &scaled.source) {
             return maker.read(folder, quantized, first, len, buffer);
         }
-        let size = u64::from(scaled.dtype.storage_bits().unwrap_or(64)) / 8;
-        let bytes = room(buffer, len * size)?;
-        let (source, tensor) = (scaled.from.source(folder), scaled.from.tensor);
-        let Layout { rows, cols, .. } = scaled.layout;
-        if scaled.transposed {
-            read_transposed(source, tensor, [rows, cols], first, size as usize, bytes)?
-        } else {
-            source.read_at(tensor, first * size, bytes)?
-        }
-        Ok(bytes.len())
+        scaled.read(folder, first, len, buffer)
     }
 
     /// Elements `first .. first + len` from the bytes read; `values` is a buffer for them.
@@ -45,6 +35,22 @@ impl Plans {
         let values = room(values, len * 4)?;
         maker.values(first, len as usize, src, values)?;
         Ok(values)
+    }
+}
+
+impl Scaled {
+    /// Reads unquantized elements `first .. first + len`, whole rows if they are transposed, into the start of `buffer`.
+    /// Returns the number of bytes.
+    pub fn read(&self, folder: &Folder, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let size = u64::from(self.dtype.storage_bits().unwrap_or(64)) / 8;
+        let bytes = room(buffer, len * size)?;
+        let (source, tensor) = (self.from.source(folder), self.from.tensor);
+        if self.transposed {
+            read_transposed(source, tensor, self.layout.kept, first, size as usize, bytes)?
+        } else {
+            source.read_at(tensor, first * size, bytes)?
+        }
+        Ok(bytes.len())
     }
 }
 

@@ -2,81 +2,53 @@
 //! by the definition (`truecast_core::scaled`) for blocks that the arithmetic does not accept. Compares whole blocks,
 //! since every element affects the scale.
 
+use crate::files::convert::job::{JobCheck, JobFindings};
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::pieces::{Seen, prove};
-use crate::files::convert::recompute::source::{INFINITE, largest};
+use crate::files::convert::recompute::source::{INFINITE, SourceValues, largest};
 use crate::files::error::Error;
-use crate::files::verify::Methods;
-use crate::files::verify::difference::FileDifference;
-use crate::files::verify::found::Found;
 use crate::files::verify::method::definition;
-use crate::files::verify::written::Written;
-use std::ops::{ControlFlow, Range};
+use crate::files::verify::seen::{Seen, compare_pieces};
+use std::ops::Range;
 use truecast_core::scaled::{BlockType, ScaledError};
 use truecast_core::{CastSpec, DType};
 
 /// Approximate number of elements per piece.
 const PIECE: u64 = 1 << 16;
 
-/// Differences in the blocks with these elements, and the methods of comparison.
-pub(crate) fn compare<'p>(
-    scaled: &'p Scaled,
-    block: BlockType,
-    of: &Written<'_, 'p>,
-    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-) -> Result<(Vec<FileDifference>, Methods), Error> {
-    let of_block = block.elements();
+/// Compares the blocks with the elements to check.
+pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+    let JobCheck { of, progress, .. } = check;
+    let (of_block, bytes) = (block.elements(), block.bytes());
+    let source = SourceValues::new(of.folder, scaled);
+    let compare = |blocks: Range<u64>| {
+        let values = source.of(blocks.start * of_block..blocks.end * of_block)?;
+        let actual = of.read(0, blocks.start * bytes..blocks.end * bytes)?;
+        let (mut seen, mut expected) = (Seen::new(), vec![0; bytes as usize]);
+        let each = values.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
+        for (at, (values, actual)) in blocks.zip(each) {
+            if holds(block, values, actual) {
+                seen.by.arithmetic += of_block;
+                continue;
+            }
+            seen.by.definition += of_block;
+            match block.quantize(scaled.how.nonfinite, values, &mut expected) {
+                Ok(()) => seen.wrong_bytes(at * bytes, &expected, actual),
+                Err(ScaledError::NotFinite { index }) => seen.elements.refuse(at * of_block + index),
+                Err(cause) => return Err(of.failed(cause)),
+            }
+        }
+        Ok(seen)
+    };
     // Rows are whole numbers of blocks, so blocks are contiguous.
     let pieces = of.stretches.iter().flat_map(|stretch| {
         let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
         let step = PIECE / of_block;
         (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
     });
-    let of_piece = |blocks: &Range<u64>| piece(scaled, block, of, blocks.clone());
-    let Seen { found, by } = prove(pieces, Seen::new(), of_piece, Seen::merge, |some| {
-        let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
-        progress(elements * u64::from(scaled.dtype.storage_bits().unwrap_or(8)) / 8)
-    })?;
-    let tensor = &of.planned.target.name;
-    if let Some(index) = found.refused {
-        return Ok((vec![FileDifference::Refused { tensor: tensor.to_string(), index }], by));
-    }
-    Ok((FileDifference::of_found(tensor, &found).into_iter().collect(), by))
-}
-
-/// Wrong bytes in some blocks: expected and actual.
-fn piece<'p>(
-    scaled: &'p Scaled,
-    block: BlockType,
-    of: &Written<'_, 'p>,
-    blocks: Range<u64>,
-) -> Result<Seen<(u64, u64)>, Error> {
-    let (of_block, bytes) = (block.elements(), block.bytes());
-    let source = of.source.of(scaled, blocks.start * of_block..blocks.end * of_block)?;
-    let actual = of.read(0, blocks.start * bytes..blocks.end * bytes)?;
-    let (mut found, mut by, mut expected) = (Found::new(), Methods::default(), vec![0; bytes as usize]);
-    let each = source.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
-    for (at, (source, actual)) in (blocks.start..).zip(each) {
-        if holds(block, source, actual) {
-            by.arithmetic += of_block;
-            continue;
-        }
-        by.definition += of_block;
-        match block.quantize(scaled.how.nonfinite, source, &mut expected) {
-            Ok(()) => {}
-            Err(ScaledError::NotFinite { index }) => {
-                found.refuse(at * of_block + index);
-                continue;
-            }
-            Err(cause) => return Err(of.failed(cause)),
-        }
-        for (i, (expected, actual)) in (0..).zip(expected.iter().zip(actual)) {
-            if expected != actual {
-                found.wrong(at * bytes + i, || (u64::from(*expected), u64::from(*actual)));
-            }
-        }
-    }
-    Ok(Seen { found, by })
+    let seen = compare_pieces(pieces, compare, source.bytes_per_element(), progress)?;
+    let (by, dtype) = (seen.by, of.planned.target.dtype);
+    let differences = seen.differences([&of.planned.target.name; 3], (scaled.dtype, dtype));
+    Ok(JobFindings { differences, elements: by.all(), by })
 }
 
 /// True if a block is certainly right (`docs/spec/checkpoints.md §9.3`, §9.4).

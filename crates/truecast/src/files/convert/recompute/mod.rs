@@ -5,7 +5,6 @@
 pub(crate) mod blocks;
 pub(crate) mod codes;
 pub(crate) mod fields;
-pub(crate) mod pieces;
 pub(crate) mod planes;
 pub(crate) mod relaid;
 pub(crate) mod scaled;
@@ -18,6 +17,7 @@ use crate::files::convert::quantize::flat::are_planes_in_rows;
 use crate::files::convert::recompute::values::Arithmetic;
 use crate::files::error::{Cause, Error};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 use truecast_core::scaled::{Book, Coding, Group, Layout, Part, Parts, Planes};
 use truecast_io::folder::Folder;
 
@@ -26,15 +26,15 @@ const BAND: u64 = 1 << 16;
 
 /// The f32 values of a quantized tensor.
 pub(crate) struct Recomputed<'a> {
-    pub folder: &'a Folder,
-    pub quantized: &'a Quantized,
+    folder: &'a Folder,
+    quantized: &'a Quantized,
+    /// The last matrix, if rows cannot be read alone.
+    last: Mutex<Option<Arc<HeldRows>>>,
 }
 
 impl<'a> Recomputed<'a> {
-    /// Number of elements that must be read together: a matrix, unless a few rows can be read alone.
-    pub fn together(&self) -> Option<u64> {
-        let layout = &self.quantized.layout;
-        (!are_rows_together(layout)).then(|| layout.out().iter().product::<u64>().max(1))
+    pub fn new(folder: &'a Folder, quantized: &'a Quantized) -> Recomputed<'a> {
+        Recomputed { folder, quantized, last: Mutex::new(None) }
     }
 
     /// Bits of these elements.
@@ -44,32 +44,37 @@ impl<'a> Recomputed<'a> {
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
         for piece in row_pieces(&self.quantized.layout, elements) {
-            all.extend(self.rows(&piece)?.of(piece)?);
+            let (rows, first) = (self.rows(&piece)?, all.len());
+            all.extend(rows.quick(piece.clone()));
+            for (index, value) in piece.zip(&mut all[first..]) {
+                if f32::from_bits(*value).is_nan() {
+                    *value = self.value(&rows, index)?;
+                }
+            }
         }
         Ok(all)
     }
 
     /// The rows of a piece, or their matrix.
-    pub fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
+    pub fn rows(&self, piece: &Range<u64>) -> Result<Arc<HeldRows>, Error> {
         let layout = &self.quantized.layout;
         let [rows, cols] = layout.out();
         let (first, end) = (piece.start / cols, piece.end.div_ceil(cols));
         let matrix = first / rows;
-        if !are_rows_together(layout) {
-            return self.matrix(matrix);
+        if are_rows_together(layout) {
+            return Ok(Arc::new(self.held(matrix, first - matrix * rows..end - matrix * rows)?));
         }
-        self.held(matrix, first - matrix * rows..end - matrix * rows)
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(held) if held.before == matrix * rows * cols => Ok(held.clone()),
+            _ => {
+                *last = None;
+                Ok(last.insert(Arc::new(self.held(matrix, 0..layout.rows)?)).clone())
+            }
+        }
     }
 
-    /// A matrix that is read as a whole.
-    ///
-    /// # Errors
-    /// An unreadable file; out of memory.
-    pub fn matrix(&self, matrix: u64) -> Result<HeldRows<'a>, Error> {
-        self.held(matrix, 0..self.quantized.layout.rows)
-    }
-
-    fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows<'a>, Error> {
+    fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows, Error> {
         let layout = &self.quantized.layout;
         let mut parts = Vec::new();
         for (part, at) in &self.quantized.parts {
@@ -81,53 +86,32 @@ impl<'a> Recomputed<'a> {
         let rows = stored.end - stored.start;
         let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
         let first = if layout.transposed { 0 } else { stored.start };
-        Ok(HeldRows {
-            values: Recomputed { folder: self.folder, quantized: self.quantized },
-            parts,
-            layout: Layout { matrices: 1, rows, kept, ..*layout },
-            before: (matrix * out_rows + first) * out_cols,
-        })
+        let layout = Layout { matrices: 1, rows, kept, ..*layout };
+        Ok(HeldRows { parts, layout, before: (matrix * out_rows + first) * out_cols })
+    }
+
+    /// Bits of an element of these rows by the definition.
+    ///
+    /// # Errors
+    /// A code without a value.
+    pub fn value(&self, rows: &HeldRows, index: u64) -> Result<u32, Error> {
+        let value = rows.layout.value(&rows.parts(), index - rows.before);
+        value.map_err(|cause| Error::tensor(self.folder.path(), &self.quantized.name, Cause::Scaled(cause)))
     }
 }
 
 /// Stored rows in memory.
-pub(crate) struct HeldRows<'a> {
-    values: Recomputed<'a>,
+pub(crate) struct HeldRows {
     parts: Vec<(Part, Vec<u8>)>,
     layout: Layout,
     /// Number of tensor elements before them.
     before: u64,
 }
 
-impl HeldRows<'_> {
+impl HeldRows {
     /// Bits of these elements by arithmetic; NaN for uncertain ones.
-    pub fn quick(&self, elements: Range<u64>) -> Vec<u32> {
-        let Range { start, end } = elements;
+    pub fn quick(&self, Range { start, end }: Range<u64>) -> Vec<u32> {
         Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
-    }
-
-    /// Bits of these elements.
-    ///
-    /// # Errors
-    /// Codes without a value.
-    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        let mut all = self.quick(elements.clone());
-        for (index, value) in elements.zip(&mut all) {
-            if f32::from_bits(*value).is_nan() {
-                *value = self.value(index)?;
-            }
-        }
-        Ok(all)
-    }
-
-    /// Bits of an element by the definition.
-    ///
-    /// # Errors
-    /// A code without a value.
-    pub fn value(&self, index: u64) -> Result<u32, Error> {
-        let Recomputed { folder, quantized } = &self.values;
-        let value = self.layout.value(&self.parts(), index - self.before);
-        value.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
     }
 
     fn parts(&self) -> Parts<'_> {

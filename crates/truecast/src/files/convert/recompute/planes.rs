@@ -11,16 +11,16 @@ use std::ops::Range;
 use truecast_core::scaled::{Part, Plane};
 
 /// The planes of a written tensor.
-pub(crate) struct StoredPlanes<'a, 'p> {
+pub(crate) struct StoredPlanes<'a> {
     scaled: &'a Scaled,
-    of: &'a Written<'a, 'p>,
+    of: &'a Written<'a>,
     /// Whole planes, if their rows are not contiguous.
     held: Vec<(Part, Vec<u8>)>,
 }
 
-impl<'a, 'p> StoredPlanes<'a, 'p> {
+impl<'a> StoredPlanes<'a> {
     /// Reads the planes that must be read as a whole.
-    pub fn new(scaled: &'a Scaled, of: &'a Written<'a, 'p>) -> Result<StoredPlanes<'a, 'p>, Error> {
+    pub fn new(scaled: &'a Scaled, of: &'a Written<'a>) -> Result<StoredPlanes<'a>, Error> {
         let mut written = StoredPlanes { scaled, of, held: Vec::new() };
         for part in ON_GRID {
             let Some((plane, shape)) = written.plane(part) else { continue };

@@ -2,129 +2,112 @@
 //! and by the definition (`truecast_core::scaled`) for uncertain blocks. Compares whole blocks, since every element
 //! affects the scale. `units` selects blocks; `source` reads elements, `planes` reads codes and scales.
 
+use crate::files::convert::job::{JobCheck, JobFindings};
 use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::codes::{Block, Quick, Roundings};
-use crate::files::convert::recompute::pieces::{of_elements, prove};
+use crate::files::convert::recompute::codes::{Block, Quick};
 use crate::files::convert::recompute::planes::StoredPlanes;
+use crate::files::convert::recompute::source::SourceValues;
 use crate::files::convert::recompute::units::{Unit, units};
 use crate::files::error::Error;
 use crate::files::verify::Methods;
 use crate::files::verify::difference::{FileDifference, WrongElement};
-use crate::files::verify::found::Found;
+use crate::files::verify::seen::{Seen, compare_pieces};
 use crate::files::verify::written::Written;
-use std::ops::ControlFlow;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_schemes::Content;
 
 /// A tensor of the source and its result.
-pub(crate) struct ScaledProof<'a, 'p> {
-    pub scaled: &'p Scaled,
-    pub of: Written<'a, 'p>,
+struct ScaledProof<'a> {
+    scaled: &'a Scaled,
+    of: &'a Written<'a>,
+    planes: Planes,
+    source: SourceValues<'a>,
+    written: StoredPlanes<'a>,
+    /// Expected global scale.
+    global: u32,
+    quick: Option<Quick>,
+    /// Largest magnitude of each matrix, if its scale depends on nothing else: the matrix need not be in memory.
+    amaxes: Option<Vec<u32>>,
 }
 
-type OfPart = (Part, Found<(u64, u64)>);
-
-struct UnitDifferences {
-    codes: Found<WrongElement>,
-    parts: Vec<OfPart>,
-    by: Methods,
+/// Compares the blocks with the elements to check.
+pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+    let JobCheck { of, caches, progress } = check;
+    let mut differences = Vec::new();
+    let name = |part| {
+        let output = scaled.output(part).map(|at| &scaled.outputs[at].tensor);
+        output.map_or(&*of.planned.name, |tensor| &*tensor.name)
+    };
+    let refused = |index, by: Methods| {
+        let differences = vec![FileDifference::Refused { tensor: of.planned.name.to_string(), index }];
+        Ok(JobFindings { differences, elements: by.all(), by })
+    };
+    for (at, output) in scaled.outputs.iter().enumerate() {
+        if let Content::Bytes(expected) = &output.content {
+            differences.extend(of.compare_bytes(at, &output.tensor.name, expected)?);
+        }
+    }
+    let layout = &scaled.layout;
+    let planes = *layout.planes().expect("what is written has planes");
+    let is_one_scale = is_one_scale(scaled, &planes);
+    let mut amaxes = None;
+    if planes.global.is_some() || is_one_scale {
+        let all = amaxes.insert(vec![0; layout.matrices as usize]);
+        for scaled in of.shared.iter().copied().chain([scaled]) {
+            match SourceValues::new(of.folder, scaled).amax(&mut caches.amaxes)? {
+                Ok(found) => all.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
+                Err(ScaledError::NotFinite { index }) => return refused(index, Methods::default()),
+                Err(cause) => return Err(of.failed(cause)),
+            }
+        }
+    }
+    let mut global = 1f32.to_bits();
+    if let (Some(rule), Some(at), Some(amaxes)) = (planes.global, scaled.output(Part::Global), &amaxes) {
+        global = rule.rule.of_amax(amaxes[0]).map_err(|cause| of.failed(cause))?;
+        differences.extend(of.compare_bytes(at, name(Part::Global), &global.to_le_bytes())?);
+    }
+    let proof = ScaledProof {
+        scaled,
+        of: &of,
+        planes,
+        source: SourceValues::new(of.folder, scaled),
+        written: StoredPlanes::new(scaled, &of)?,
+        global,
+        quick: Quick::new(&planes, &scaled.how, global, &mut caches.roundings),
+        amaxes: amaxes.filter(|_| is_one_scale),
+    };
+    for part in ON_GRID {
+        differences.extend(FileDifference::of_found(name(part), &proof.written.filling(part)?));
+    }
+    let block = if is_one_scale { [1, layout.cols] } else { planes.scales.block };
+    let units = of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
+    let mut seen = compare_pieces(units, |unit| proof.unit(&unit), proof.source.bytes_per_element(), progress)?;
+    let by = seen.by;
+    if let Some(index) = seen.elements.refused {
+        return refused(index, by);
+    }
+    if let Some((index, first)) = &mut seen.elements.first {
+        first.source = proof.source.code(*index)?;
+    }
+    differences.extend(seen.differences(ON_GRID.map(name), (scaled.dtype, of.planned.target.dtype)));
+    Ok(JobFindings { differences, elements: by.all(), by })
 }
 
-impl ScaledProof<'_, '_> {
-    /// Differences in the blocks with these elements, and the methods of comparison.
-    pub fn compare(
-        &self,
-        roundings: &mut Roundings,
-        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-    ) -> Result<(Vec<FileDifference>, Methods), Error> {
-        let mut differences = Vec::new();
-        let refused = |index| FileDifference::Refused { tensor: self.of.planned.name.to_string(), index };
-        for (at, output) in self.scaled.outputs.iter().enumerate() {
-            if let Content::Bytes(expected) = &output.content {
-                self.bytes(at, expected, &mut differences)?;
-            }
-        }
-        let planes = *self.scaled.layout.planes().expect("what is written has planes");
-        let mut global = 1f32.to_bits();
-        let mut amaxes = Vec::new();
-        if planes.global.is_some() || self.is_one_scale(&planes) {
-            amaxes = vec![0; self.scaled.layout.matrices as usize];
-            for of in self.of.shared.iter().copied().chain([self.scaled]) {
-                match self.of.source.amax(of)? {
-                    Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
-                    Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], Methods::default())),
-                    Err(cause) => return Err(self.of.failed(cause)),
-                }
-            }
-        }
-        if let (Some(of), Some(at)) = (planes.global, self.scaled.output(Part::Global)) {
-            global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.of.failed(cause))?;
-            self.bytes(at, &global.to_le_bytes(), &mut differences)?;
-        }
-        let written = StoredPlanes::new(self.scaled, &self.of)?;
-        for part in ON_GRID {
-            differences.extend(FileDifference::of_found(&self.name(part), &written.filling(part)?));
-        }
-        let layout = &self.scaled.layout;
-        let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
-        let units = self.of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
-        let quick = Quick::new(&planes, &self.scaled.how, global, roundings);
-        let of_unit = |unit: &Unit| self.unit(&planes, quick.as_ref(), unit, global, &amaxes, &written);
-        let seen = prove(units, UnitDifferences::new(), of_unit, UnitDifferences::merge, |some| {
-            let elements: u64 = some.iter().map(|unit| unit.kept(layout.kept)).sum();
-            progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
-        })?;
-        if let Some(index) = seen.codes.refused {
-            return Ok((vec![refused(index)], seen.by));
-        }
-        let mut codes = seen.codes;
-        if let Some((index, first)) = &mut codes.first {
-            first.source = self.of.source.code(self.scaled, *index)?;
-        }
-        let types = (self.scaled.dtype, self.of.planned.target.dtype);
-        differences.extend(of_elements(&self.name(Part::Codes), codes, types));
-        for (part, found) in seen.parts {
-            differences.extend(FileDifference::of_found(&self.name(part), &found));
-        }
-        Ok((differences, seen.by))
-    }
+/// True if a matrix's scale depends on its largest magnitude only.
+fn is_one_scale(scaled: &Scaled, planes: &Planes) -> bool {
+    let ([rows, cols], layout) = (planes.scales.block, &scaled.layout);
+    let is_formula = scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
+    // Small matrices of a stack are recomputed as a whole.
+    let is_large = layout.matrices == 1 || scaled.needs_amax;
+    is_formula && is_large && rows >= layout.rows && cols >= layout.cols
+}
 
-    fn name(&self, part: Part) -> String {
-        let output = self.scaled.output(part).map(|at| &self.scaled.outputs[at].tensor);
-        output.map_or_else(|| self.of.planned.name.clone(), |tensor| tensor.name.clone()).to_string()
-    }
-
-    /// Compares an output with known bytes.
-    fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
-        let found = self.of.read(at, 0..expected.len() as u64)?;
-        differences.extend(FileDifference::of_bytes(&self.scaled.outputs[at].tensor.name, expected, &found));
-        Ok(())
-    }
-
-    /// True if a matrix's scale depends on its largest magnitude only: the matrix need not be in memory.
-    fn is_one_scale(&self, planes: &Planes) -> bool {
-        let [rows, cols] = planes.scales.block;
-        let layout = &self.scaled.layout;
-        let is_formula = self.scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
-        // Small matrices of a stack are recomputed as a whole.
-        let is_large = layout.matrices == 1 || self.scaled.needs_amax;
-        is_formula && is_large && rows >= layout.rows && cols >= layout.cols
-    }
-
-    fn unit(
-        &self,
-        planes: &Planes,
-        quick: Option<&Quick>,
-        unit: &Unit,
-        global: u32,
-        amaxes: &[u32],
-        written: &StoredPlanes<'_, '_>,
-    ) -> Result<UnitDifferences, Error> {
-        let layout = &self.scaled.layout;
-        let Unit { matrix, rows, cols } = unit;
+impl ScaledProof<'_> {
+    fn unit(&self, unit: &Unit) -> Result<Seen, Error> {
+        let ScaledProof { scaled, planes, written, .. } = self;
+        let (layout, Unit { matrix, rows, cols }) = (&scaled.layout, unit);
         let [kept_rows, kept_cols] = layout.kept;
-        let is_one = self.is_one_scale(planes);
         let [block_rows, block_cols] = planes.scales.block;
         // Padding is zeros.
         let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
@@ -134,7 +117,7 @@ impl ScaledProof<'_, '_> {
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
             let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
-            let values = self.of.source.of(self.scaled, first + used.start..last + used.end)?;
+            let values = self.source.of(first + used.start..last + used.end)?;
             if source.is_empty() {
                 source = values;
             } else {
@@ -158,12 +141,10 @@ impl ScaledProof<'_, '_> {
             Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),
             _ => None,
         };
-        // Use the matrix-wide amax in place of rows that are not loaded.
-        let largest = is_one.then(|| amaxes[*matrix as usize]);
-        let mut seen = UnitDifferences::new();
-        // Wrong codes of padding.
-        let mut of_codes = Found::new();
-        let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
+        // In place of rows that are not loaded.
+        let largest = self.amaxes.as_ref().map(|amaxes| amaxes[*matrix as usize]);
+        let mut seen = Seen::new();
+        let [of_padding, of_scales, of_zeros] = &mut seen.entries;
         let on_grid = grid_rows.clone().flat_map(|row| grid_cols.clone().map(move |col| (row, col)));
         for (i, (grid_row, grid_col)) in on_grid.enumerate() {
             let of_rows =
@@ -177,18 +158,18 @@ impl ScaledProof<'_, '_> {
             let first = local.start * wide + from;
             let (values, codes) = (&source[first..], &actual[first..]);
             let block = Block { values, codes, wide, size: [local.len(), to - from] };
-            if let Some(quick) = quick.filter(|quick| quick.holds(block, largest, scales[i], zero)) {
+            if let Some(quick) = self.quick.as_ref().filter(|quick| quick.holds(block, largest, scales[i], zero)) {
                 *(if quick.has_intervals() { &mut seen.by.intervals } else { &mut seen.by.arithmetic }) += kept;
                 continue;
             }
             seen.by.definition += kept;
             let places: Vec<usize> = local.flat_map(|row| (from..to).map(move |col| row * wide + col)).collect();
             let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at])).collect();
-            let made = match planes.quantize(&self.scaled.how, global, &values) {
+            let made = match planes.quantize(&scaled.how, self.global, &values) {
                 Ok(made) => made,
                 Err(ScaledError::NotFinite { index }) => {
-                    let at = places[index as usize - usize::from(is_one)];
-                    seen.codes.refuse(index_of(at).unwrap_or(0));
+                    let at = places[index as usize - usize::from(largest.is_some())];
+                    seen.elements.refuse(index_of(at).unwrap_or(0));
                     return Ok(seen);
                 }
                 Err(cause) => return Err(self.of.failed(cause)),
@@ -200,41 +181,18 @@ impl ScaledProof<'_, '_> {
             if let Some(zero) = zero.filter(|zero| u64::from(*zero) != made.zero) {
                 of_zeros.wrong(entry, || (made.zero, zero.into()));
             }
-            let wrong = places.iter().zip(&made.codes[usize::from(is_one)..]);
+            let wrong = places.iter().zip(&made.codes[usize::from(largest.is_some())..]);
             for (at, expected) in wrong.filter(|(at, expected)| u64::from(actual[**at]) != **expected) {
                 let (expected, actual) = (*expected, actual[*at].into());
                 let Some(index) = index_of(*at) else {
                     let (row, col) = (rows.start + (at / wide) as u64, cols.start + (at % wide) as u64);
-                    of_codes.wrong((matrix * layout.rows + row) * layout.cols + col, || (expected, actual));
+                    of_padding.wrong((matrix * layout.rows + row) * layout.cols + col, || (expected, actual));
                     continue;
                 };
                 // The source code is read later, for the first difference only.
-                seen.codes.wrong(index, || WrongElement { index, source: 0, expected, actual });
+                seen.elements.wrong(index, || WrongElement { index, source: 0, expected, actual });
             }
         }
-        seen.parts = vec![(Part::Codes, of_codes), (Part::Scales, of_scales), (Part::Zeros, of_zeros)];
         Ok(seen)
-    }
-}
-
-impl UnitDifferences {
-    fn new() -> UnitDifferences {
-        UnitDifferences { codes: Found::new(), parts: Vec::new(), by: Methods::default() }
-    }
-
-    fn merge(self, other: UnitDifferences) -> UnitDifferences {
-        let mut parts = self.parts;
-        for (part, found) in other.parts {
-            match parts.iter().position(|(of, _)| *of == part) {
-                Some(at) => {
-                    let (_, before) = parts.swap_remove(at);
-                    parts.push((part, before.merge(found)));
-                }
-                None => parts.push((part, found)),
-            }
-        }
-        let mut by = self.by;
-        by.add(&other.by);
-        UnitDifferences { codes: self.codes.merge(other.codes), parts, by }
     }
 }

@@ -2,13 +2,12 @@
 
 use crate::files::convert::quantize::code::{little_endian, to_f32};
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::{HeldRows, Recomputed};
+use crate::files::convert::recompute::Recomputed;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
-use crate::files::stream::zeros;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use truecast_core::DType;
 use truecast_core::scaled::{ScaledError, amax};
 use truecast_io::folder::Folder;
@@ -20,34 +19,37 @@ const PIECE: u64 = 1 << 18;
 static HALVES: LazyLock<Vec<u32>> =
     LazyLock::new(|| (0..=u16::MAX).map(|code| to_f32(DType::F16, code.into()).to_bits()).collect());
 
-/// Source elements of quantized tensors.
+/// Largest magnitudes of the matrices of a tensor, as bits of f32: all tensors with a common global scale need the same.
+pub(crate) type Amaxes = HashMap<Stored, Vec<u32>>;
+
+/// Source elements of a tensor to quantize.
 pub(crate) struct SourceValues<'a> {
     folder: &'a Folder,
-    /// The last matrix of a quantized source, if its rows cannot be read alone.
-    last: Mutex<Option<LastMatrix<'a>>>,
-    /// Cache of largest magnitudes: all tensors with a common global scale ask for the same ones.
-    amaxes: Mutex<HashMap<Stored, Vec<u32>>>,
+    scaled: &'a Scaled,
+    /// Values of a quantized source.
+    values: Option<Recomputed<'a>>,
 }
 
-/// Tensor, number and rows of a matrix.
-type LastMatrix<'a> = (Stored, u64, Arc<HeldRows<'a>>);
-
 impl<'a> SourceValues<'a> {
-    pub fn new(folder: &'a Folder) -> SourceValues<'a> {
-        SourceValues { folder, last: Mutex::new(None), amaxes: Mutex::new(HashMap::new()) }
+    pub fn new(folder: &'a Folder, scaled: &'a Scaled) -> SourceValues<'a> {
+        let values = scaled.source.as_ref().map(|quantized| Recomputed::new(folder, quantized));
+        SourceValues { folder, scaled, values }
+    }
+
+    /// Source bytes per element.
+    pub fn bytes_per_element(&self) -> f64 {
+        let of_plain = || f64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8.0;
+        let of_quantized = |bytes: u64| bytes as f64 / self.scaled.layout.elements().max(1) as f64;
+        self.scaled.source.as_ref().map_or_else(of_plain, |quantized| of_quantized(quantized.bytes))
     }
 
     /// Values of elements, as bits of f32.
-    pub fn of(&self, scaled: &'a Scaled, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        if let Some(quantized) = &scaled.source {
-            let values = Recomputed { folder: self.folder, quantized };
-            return match values.together() {
-                None => values.of(elements),
-                Some(size) => self.of_matrices(scaled.from, &values, size, elements),
-            };
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        if let Some(values) = &self.values {
+            return values.of(elements);
         }
-        let bytes = self.read(scaled, elements.clone())?;
-        Ok(match scaled.dtype {
+        let bytes = self.read(elements)?;
+        Ok(match self.scaled.dtype {
             DType::F32 => bytes.as_chunks().0.iter().map(|code| u32::from_le_bytes(*code)).collect(),
             DType::Bf16 => bytes.as_chunks().0.iter().map(|code| u32::from(u16::from_le_bytes(*code)) << 16).collect(),
             DType::F16 => {
@@ -61,83 +63,43 @@ impl<'a> SourceValues<'a> {
     }
 
     /// Code of an element; its value, if the tensor is quantized.
-    pub fn code(&self, scaled: &'a Scaled, index: u64) -> Result<u64, Error> {
-        match &scaled.source {
-            Some(_) => Ok(self.of(scaled, index..index + 1)?[0].into()),
-            None => Ok(little_endian(&self.read(scaled, index..index + 1)?)),
+    pub fn code(&self, index: u64) -> Result<u64, Error> {
+        match &self.values {
+            Some(values) => Ok(values.of(index..index + 1)?[0].into()),
+            None => Ok(little_endian(&self.read(index..index + 1)?)),
         }
     }
 
-    fn read(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<u8>, Error> {
-        let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
-        if scaled.transposed {
-            return self.of_columns(scaled, elements, size);
-        }
-        scaled.from.read(self.folder, elements.start * size..elements.end * size)
+    fn read(&self, Range { start, end }: Range<u64>) -> Result<Vec<u8>, Error> {
+        let (cols, mut bytes) = (self.scaled.layout.kept[1], Vec::new());
+        // Transposed rows are read as a whole.
+        let granule = if self.scaled.transposed { cols } else { 1 };
+        let (first, last) = (start / granule * granule, end.next_multiple_of(granule));
+        let read = self.scaled.read(self.folder, first, last - first, &mut bytes)? as u64;
+        let size = read / (last - first).max(1);
+        bytes.truncate(((end - first) * size) as usize);
+        bytes.drain(..((start - first) * size) as usize);
+        Ok(bytes)
     }
 
-    /// Bytes of transposed elements, gathered from the columns of whole rows.
-    fn of_columns(&self, scaled: &Scaled, elements: Range<u64>, size: u64) -> Result<Vec<u8>, Error> {
-        let [rows, cols] = scaled.layout.kept;
-        let source = scaled.from.source(self.folder);
-        let mut bytes = Vec::new();
-        let (mut at, last) = (elements.start / cols, elements.end.div_ceil(cols));
-        while at < last {
-            let (matrix, row) = (at / rows, at % rows);
-            let count = (last - at).min(rows - row);
-            let mut columns = zeros(count * cols * size)?;
-            for (col, some) in (0..cols).zip(columns.chunks_exact_mut((count * size) as usize)) {
-                source.read_at(scaled.from.tensor, ((matrix * cols + col) * rows + row) * size, some)?;
-            }
-            for (row, col) in (0..count).flat_map(|row| (0..cols).map(move |col| (row, col))) {
-                bytes.extend_from_slice(&columns[((col * count + row) * size) as usize..][..size as usize]);
-            }
-            at += count;
-        }
-        let first = elements.start / cols * cols;
-        Ok(bytes[((elements.start - first) * size) as usize..((elements.end - first) * size) as usize].to_vec())
-    }
-
-    /// Values of a tensor that is read by matrices of `size` elements.
-    fn of_matrices(
-        &self,
-        at: Stored,
-        values: &Recomputed<'a>,
-        size: u64,
-        elements: Range<u64>,
-    ) -> Result<Vec<u32>, Error> {
-        let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
-        for matrix in elements.start / size..elements.end.div_ceil(size) {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = match &*last {
-                Some((of, known, rows)) if (*of, *known) == (at, matrix) => rows.clone(),
-                _ => last.insert((at, matrix, Arc::new(values.matrix(matrix)?))).2.clone(),
-            };
-            drop(last);
-            all.extend(rows.of(elements.start.max(matrix * size)..elements.end.min((matrix + 1) * size))?);
-        }
-        Ok(all)
-    }
-
-    /// Largest magnitude of each matrix, as bits of f32; or the error of an element, with its index in the tensor.
-    pub fn amax(&self, scaled: &'a Scaled) -> Result<Result<Vec<u32>, ScaledError>, Error> {
-        let known = || self.amaxes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known().get(&scaled.from) {
+    /// Largest magnitude of each matrix; or the error of an element, with its index in the tensor.
+    pub fn amax(&self, known: &mut Amaxes) -> Result<Result<Vec<u32>, ScaledError>, Error> {
+        let Scaled { from, layout, how, .. } = self.scaled;
+        if let Some(found) = known.get(from) {
             return Ok(Ok(found.clone()));
         }
-        let mut all = vec![0; scaled.layout.matrices as usize];
-        let size = scaled.matrix();
-        let pieces: Vec<Range<u64>> = (0..scaled.layout.matrices)
+        let (mut all, size) = (vec![0; layout.matrices as usize], self.scaled.matrix());
+        let pieces: Vec<Range<u64>> = (0..layout.matrices)
             .flat_map(|matrix| {
                 let (first, end) = (matrix * size, (matrix + 1) * size);
                 (first..end).step_by(PIECE as usize).map(move |at| at..(at + PIECE).min(end))
             })
             .collect();
         let found = parallel::map(pieces.len(), |i| {
-            let values = self.of(scaled, pieces[i].clone())?;
+            let values = self.of(pieces[i].clone())?;
             Ok::<_, Error>(match largest(&values) {
                 found if found < INFINITE => Ok(found),
-                _ => amax(scaled.how.nonfinite, &values),
+                _ => amax(how.nonfinite, &values),
             })
         });
         for (piece, found) in pieces.iter().zip(found) {
@@ -150,7 +112,7 @@ impl<'a> SourceValues<'a> {
                 Err(cause) => return Ok(Err(cause)),
             }
         }
-        known().insert(scaled.from, all.clone());
+        known.insert(*from, all.clone());
         Ok(Ok(all))
     }
 }

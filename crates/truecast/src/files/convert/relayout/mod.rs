@@ -100,7 +100,7 @@ pub(crate) fn relaid(
 
 fn transcode(folder: &Folder, quantized: &Quantized, part: Part, of: &PlaneMapping) -> Result<Transcode, Error> {
     let plane = PlaneOperation { part, from: quantized.stored(part), how: of.how };
-    let made = Transcode::new(folder, plane, of.matrices);
+    let made = Transcode::new(plane, of.matrices, plane.from.header(folder).bytes());
     made.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
 }
 
