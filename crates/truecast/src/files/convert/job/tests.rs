@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::files::convert::options::Measuring;
+use crate::files::convert::quantize::flat::PACKINGS;
 use crate::files::convert::quantize::scaled::Cut;
 use truecast_core::Layout;
 use truecast_core::scaled::{self, BlockType, Change, Code, Coding, Packing, Part, Plane, Planes, Repacking, Zero};
@@ -39,20 +40,6 @@ fn byte_of(plane: &Plane, shape: [u64; 2], matrix: u64, at: [u64; 2]) -> u64 {
     let first = (0..bits).map(|n| plane.packing.bit(bits, shape, at, n)).min().unwrap();
     matrix * plane.bytes(shape).unwrap() + first / 8
 }
-
-const PACKINGS: [Packing; 11] = [
-    Packing::BYTES,
-    Packing::WORDS,
-    Packing::HighFirst,
-    Packing::Padded,
-    Packing::Columns { word: 8 },
-    Packing::Columns { word: 32 },
-    Packing::PaddedColumns,
-    Packing::Awq,
-    Packing::AwqColumns,
-    Packing::Planes,
-    Packing::Swizzled,
-];
 
 #[test]
 fn rewritten_rows_begin_at_their_first_entry() {

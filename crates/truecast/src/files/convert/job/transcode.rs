@@ -6,7 +6,7 @@ use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, SourceReader
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
-use crate::files::convert::quantize::flat::lies_in_rows;
+use crate::files::convert::quantize::flat::rows_together;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
@@ -211,15 +211,10 @@ impl Job for Transcode {
 const BAND: u64 = 1 << 16;
 
 impl PlaneOperation {
-    /// True if rows are read on demand.
-    fn is_read_in_rows(&self) -> bool {
-        lies_in_rows(&self.how.from, self.how.from_shape) && !self.how.transposed
-    }
-
-    /// A matrix of the source, if it is read as a whole.
+    /// A matrix of the source, if its rows are columns of the result.
     fn whole(&self, folder: &Folder, matrix: u64) -> Result<Option<Vec<u8>>, Error> {
         let all = 0..self.how.from_shape[0];
-        (!self.is_read_in_rows()).then(|| self.stored(folder, matrix, &all)).transpose()
+        self.how.transposed.then(|| self.stored(folder, matrix, &all)).transpose()
     }
 
     fn stored(&self, folder: &Folder, matrix: u64, rows: &Range<u64>) -> Result<Vec<u8>, Error> {
@@ -250,7 +245,8 @@ impl Transcode {
         let (stored, source) = match held {
             Some(whole) => (0..how.from_shape[0], Cow::Borrowed(whole)),
             None => {
-                let stored = rows.start.min(how.from_shape[0])..rows.end.min(how.from_shape[0]);
+                let (all, granule) = (how.from_shape[0], rows_together(&how.from, how.from_shape[0]));
+                let stored = (rows.start / granule * granule).min(all)..rows.end.next_multiple_of(granule).min(all);
                 (stored.clone(), Cow::Owned(self.plane.stored(of.folder, matrix, &stored)?))
             }
         };

@@ -44,17 +44,65 @@ pub(crate) fn lies_in_rows(plane: &Plane, [rows, cols]: [u64; 2]) -> bool {
     in_rows && row == plane.bytes([rows, cols])
 }
 
-/// The same for codes, scales and zero points.
+/// Number of rows whose bytes follow those of the same number of rows before them.
+pub(crate) fn rows_together(plane: &Plane, rows: u64) -> u64 {
+    match plane.packing {
+        Packing::Rows { .. } | Packing::HighFirst | Packing::Padded | Packing::Awq => 1,
+        Packing::AwqColumns => 8,
+        Packing::PaddedColumns => u64::from(32 / plane.code.bits()),
+        Packing::Columns { word } => word.into(),
+        Packing::Swizzled => 128,
+        _ => rows.max(1),
+    }
+}
+
+/// True if that holds for codes, scales and zero points.
 pub(crate) fn are_planes_in_rows(layout: &Layout) -> bool {
     let mut planes = ON_GRID.into_iter().filter_map(|part| layout.plane(part));
     planes.all(|(plane, block)| lies_in_rows(&plane, layout.grid(block)))
 }
+
+/// Every packing.
+#[cfg(test)]
+pub(crate) const PACKINGS: [Packing; 11] = [
+    Packing::BYTES,
+    Packing::WORDS,
+    Packing::HighFirst,
+    Packing::Padded,
+    Packing::Columns { word: 8 },
+    Packing::Columns { word: 32 },
+    Packing::PaddedColumns,
+    Packing::Awq,
+    Packing::AwqColumns,
+    Packing::Planes,
+    Packing::Swizzled,
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use truecast_core::DType;
     use truecast_core::scaled::{Code, Parts, Zero};
+
+    /// No bit of later rows is before the end of the bytes of earlier rows, and none of earlier ones behind it.
+    #[test]
+    fn rows_follow_each_other() {
+        let (mut seen, [rows, cols]) = (0, [384, 24]);
+        for (packing, bits) in PACKINGS.into_iter().flat_map(|packing| (1..=8).map(move |bits| (packing, bits))) {
+            let plane = Plane { code: Code::unsigned(bits), packing };
+            let Some(all) = plane.bytes([rows, cols]) else { continue };
+            let step = rows_together(&plane, rows) as usize;
+            for end in (step as u64..=rows).step_by(step).filter(|end| *end < rows) {
+                let bytes = plane.bytes([end, cols]).unwrap();
+                let bit = |row, col, n| packing.bit(bits.into(), [rows, cols], [row, col], n) / 8;
+                let is_before = |row| (0..cols).all(|col| (0..bits.into()).all(|n| bit(row, col, n) < bytes));
+                let is_behind = |row| (0..cols).all(|col| (0..bits.into()).all(|n| bit(row, col, n) >= bytes));
+                assert!(bytes < all && is_before(end - 1) && is_behind(end), "{plane:?} {end}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 1000, "{seen}");
+    }
 
     /// The definition gives equal values for both layouts.
     #[test]

@@ -111,27 +111,15 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::convert::quantize::flat::PACKINGS;
     use truecast_core::scaled::Code;
 
     /// Compares with fields read bit by bit: every packing and width, from every column on.
     #[test]
     fn fields_are_those_of_the_definition() {
         let bytes: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        let packings = [
-            Packing::Rows { align: 1 },
-            Packing::Rows { align: 4 },
-            Packing::HighFirst,
-            Packing::Padded,
-            Packing::Columns { word: 8 },
-            Packing::Columns { word: 32 },
-            Packing::PaddedColumns,
-            Packing::Awq,
-            Packing::AwqColumns,
-            Packing::Planes,
-            Packing::Swizzled,
-        ];
         let mut seen = 0;
-        for (packing, bits) in packings.into_iter().flat_map(|packing| (1..=32).map(move |bits| (packing, bits))) {
+        for (packing, bits) in PACKINGS.into_iter().flat_map(|packing| (1..=32).map(move |bits| (packing, bits))) {
             let plane = Plane { code: Code::unsigned(bits), packing };
             for shape in [[1, 1], [3, 7], [4, 40], [8, 33], [140, 9], [64, 16]] {
                 let Some(size) = plane.bytes(shape) else { continue };

@@ -72,7 +72,7 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<JobFinding
         of: &of,
         planes,
         source: SourceValues::new(of.folder, scaled),
-        written: StoredPlanes::new(scaled, &of)?,
+        written: StoredPlanes { scaled, of: &of },
         global,
         quick: Quick::new(&planes, &scaled.how, global, &mut caches.roundings),
         amaxes: amaxes.filter(|_| is_one_scale),
