@@ -18,7 +18,7 @@ use crate::files::convert::recompute::values::Arithmetic;
 use crate::files::error::{Cause, Error};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Book, Coding, Group, Layout, Part, Parts, Planes};
+use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Planes};
 use truecast_io::folder::Folder;
 
 /// Approximate number of elements per band.
@@ -152,33 +152,21 @@ pub(crate) fn are_rows_together(layout: &Layout) -> bool {
 
 /// Bytes of a part for some rows of a matrix; `None` if the layout lacks the part.
 pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
-    if let Coding::Blocks { block, factor } = layout.coding {
-        return match part {
-            Part::Codes => {
-                let row = block.bytes_of([1, layout.cols])?;
-                let first = matrix * layout.rows;
-                Some((first + rows.start) * row..(first + rows.end) * row)
-            }
-            Part::Global if factor => Some(matrix * 4..(matrix + 1) * 4),
-            _ => None,
-        };
+    let each = layout.part_bytes(part).ok()?? / layout.matrices.max(1);
+    let (row, rows, all) = match (layout.coding, layout.plane(part)) {
+        (Coding::Blocks { block, .. }, _) if part == Part::Codes => {
+            (block.bytes_of([1, layout.cols]), rows.clone(), layout.rows)
+        }
+        (_, Some((plane, block))) => {
+            let [all, cols] = layout.grid(block);
+            (plane.bytes([1, cols]), rows.start / block[0]..rows.end.div_ceil(block[0]), all)
+        }
+        _ => (None, 0..0, 0),
+    };
+    let first = matrix * each;
+    // Whole matrices have any packing; books and group indices belong to all rows.
+    if rows == (0..all) {
+        return Some(first..first + each);
     }
-    if part == Part::Book {
-        let bytes = Book::STORED * 4;
-        return layout.planes()?.has_book().then_some(matrix * bytes..(matrix + 1) * bytes);
-    }
-    if part == Part::Index {
-        let len = if layout.planes()?.group == Group::OfRow { layout.rows } else { layout.cols };
-        return Some(matrix * len * 4..(matrix + 1) * len * 4);
-    }
-    let (plane, block) = layout.plane(part)?;
-    let shape = layout.grid(block);
-    let whole = plane.bytes(shape)?;
-    let rows = rows.start / block[0]..rows.end.div_ceil(block[0]);
-    // A whole matrix works with any arrangement.
-    if rows == (0..shape[0]) {
-        return Some(matrix * whole..(matrix + 1) * whole);
-    }
-    let row = plane.bytes([1, shape[1]])?;
-    Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
+    row.map(|row| first + rows.start * row..first + rows.end * row)
 }
