@@ -3,13 +3,14 @@
 
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
-use crate::files::convert::job::{CheckCaches, JobCheck, TensorJob, elements_in};
+use crate::files::convert::job::{TensorJob, elements_in};
 use crate::files::convert::options::Options;
 use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest};
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::recompute::codes::Roundings;
-use crate::files::convert::recompute::relaid;
+use crate::files::convert::recompute::job_check::{CheckCaches, JobCheck};
 use crate::files::convert::recompute::source::Amaxes;
+use crate::files::convert::recompute::{by_kind, relaid};
 use crate::files::digest::Checksum;
 use crate::files::error::Error;
 use crate::files::progress::Progress;
@@ -142,9 +143,9 @@ impl Verification {
             let Some(shard) = result.shards().iter().position(|found| is_file || found.name == *name) else { continue };
             let most = if self.seed.is_some() { relaid::PIECE } else { u64::MAX };
             let folders = [self.plan.folder(), &result];
-            let found = relaid::compare(tensor, folders, shard, most, &mut |_| goes_on(stop))?;
-            verdict.methods.add(&found.by);
-            verdict.differences.extend(found.differences);
+            let (found, by) = relaid::compare(tensor, folders, shard, most, &mut |_| goes_on(stop))?;
+            verdict.methods.add(&by);
+            verdict.differences.extend(found);
         }
         let is_extra = |path: &&PathBuf| !self.plan.folder.components().contains(path);
         for stray in result.strays().iter().chain(result.components().iter().filter(is_extra)) {
@@ -245,11 +246,16 @@ impl Verification {
                     places,
                     stretches: some,
                 };
-                let found = work.job.check(JobCheck { of: of_work, caches: &mut caches, progress: &mut progress })?;
-                verdict.elements += found.elements;
-                verdict.methods.add(&found.by);
-                of += elements_in(work.kept_block(&self.plan.folder), tensor.target.len());
-                verdict.differences.extend(found.differences);
+                let check = JobCheck { of: of_work, caches: &mut caches, progress: &mut progress };
+                let (found, by) = by_kind::compare(&*work.job, check)?;
+                let kept_block = work.kept_block(&self.plan.folder);
+                // Whole blocks are quantized, more than the sample asks for.
+                let is_of_blocks = work.job.scaled().is_some();
+                let elements = if is_of_blocks { by.all() } else { elements_in(kept_block, elements_of(some)) };
+                verdict.elements += elements;
+                verdict.methods.add(&by);
+                of += elements_in(kept_block, tensor.target.len());
+                verdict.differences.extend(found);
             }
             let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);

@@ -1,8 +1,8 @@
 //! Compares numbers block by block with quick tests, and one by one where a test fails.
 
-use super::difference::{FileDifference, WrongElement};
-use super::method::{Method, Methods, definition};
-use super::seen::Seen;
+use super::difference::WrongElement;
+use super::method::{Method, definition};
+use super::seen::{Findings, Seen};
 use super::written::Written;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
@@ -64,7 +64,7 @@ pub(crate) fn compare(
     from: Stored,
     prepared: &mut Prepared,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-) -> Result<(Vec<FileDifference>, Methods), Error> {
+) -> Result<Findings, Error> {
     let (tensor, cast) = (of.planned, of.cast());
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
     let result = &of.result.tensors()[of.places[0]];
@@ -75,8 +75,7 @@ pub(crate) fn compare(
     let checker = Checker { cast, seed, method };
     let work = |seen: &mut _, (first, [src, dst]): Chunk<'_, 2>| checker.chunk(first, &src, &dst, seen);
     let seen = of.scan(from, Seen::new, work, progress)?.into_iter().fold(Seen::new(), Seen::merge);
-    let by = seen.by;
-    Ok((seen.differences([&tensor.target.name; 3], (tensor.from, tensor.target.dtype)), by))
+    Ok(seen.findings([&tensor.target.name; 3], (tensor.from, tensor.target.dtype)))
 }
 
 /// The seed of a cast; unchanged types need neither rounding nor a slow method.

@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use truecast_core::DType;
 use truecast_kernel::parallel;
 
+/// Differences of the output tensors of a job, and the methods of comparison.
+pub(crate) type Findings = (Vec<FileDifference>, Methods);
+
 /// Findings in a tensor or a piece of it, and the methods of comparison.
 pub(crate) struct Seen {
     /// Wrong elements.
@@ -42,14 +45,15 @@ impl Seen {
     }
 
     /// Differences of tensors with these names: of codes, scales and zero points.
-    pub fn differences(self, names: [&str; 3], types: (DType, DType)) -> Vec<FileDifference> {
+    pub fn findings(self, names: [&str; 3], types: (DType, DType)) -> Findings {
         let (tensor, count) = (names[0].to_string(), self.elements.count);
         if let Some(index) = self.elements.refused {
-            return vec![FileDifference::Refused { tensor, index }];
+            return (vec![FileDifference::Refused { tensor, index }], self.by);
         }
         let first = self.elements.first.map(|(_, first)| FileDifference::Elements { tensor, count, first, types });
         let entries = names.iter().zip(&self.entries);
-        first.into_iter().chain(entries.filter_map(|(name, found)| FileDifference::of_found(name, found))).collect()
+        let entries = entries.filter_map(|(name, found)| FileDifference::of_found(name, found));
+        (first.into_iter().chain(entries).collect(), self.by)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Jobs for the tensors of a checkpoint. Each file has one kind of job: its output tensors, its source bytes, how to
-//! read, compute and place a piece, its report, and the check of its result.
+//! read, compute and place a piece, and its report.
 
 mod copy;
 mod dequantize;
@@ -8,24 +8,18 @@ mod quantize;
 mod tests;
 mod transcode;
 
+use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::codes::Roundings;
-use crate::files::convert::recompute::source::Amaxes;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
 use crate::files::select::Choice;
 use crate::files::stream::{Item, room};
-use crate::files::verify::Methods;
-use crate::files::verify::difference::FileDifference;
-use crate::files::verify::elements::Prepared;
-use crate::files::verify::written::Written;
 use crate::request::Request;
 use std::fmt::Debug;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
@@ -81,26 +75,15 @@ impl<'a> SourceReader<'a> {
     }
 }
 
-/// What the checks of similar tensors share.
-pub(crate) struct CheckCaches {
-    pub prepared: Prepared,
-    pub roundings: Roundings,
-    pub amaxes: Amaxes,
-}
-
-/// The expected output, and the tools to compare it.
-pub(crate) struct JobCheck<'a> {
-    pub of: Written<'a>,
-    pub caches: &'a mut CheckCaches,
-    pub progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-}
-
-/// Result of a check.
-pub(crate) struct JobFindings {
-    pub differences: Vec<FileDifference>,
-    /// Number of elements compared.
-    pub elements: u64,
-    pub by: Methods,
+/// A job, by its kind.
+pub(crate) enum JobKind<'a> {
+    /// Copies or casts elements.
+    Cast(Stored),
+    /// Writes known bytes.
+    Known(&'a [u8]),
+    Dequantize(&'a Quantized),
+    Quantize(&'a Scaled),
+    Transcode(&'a Transcode),
 }
 
 /// Writes bytes to (number of the output tensor, offset in it).
@@ -108,6 +91,8 @@ pub(crate) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Err
 
 /// Computes one output tensor, or several that belong together. The defaults fit elements that are copied or cast.
 pub(crate) trait Job: Debug + Send + Sync {
+    fn kind(&self) -> JobKind<'_>;
+
     /// Description for the stream.
     fn item(&self, planned: &Planned, index: usize) -> Item {
         planned.item(index)
@@ -116,17 +101,6 @@ pub(crate) trait Job: Debug + Send + Sync {
     /// Source bytes to read.
     fn bytes_in(&self, planned: &Planned) -> u64 {
         planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0)
-    }
-
-    /// The quantization, if any.
-    fn scaled(&self) -> Option<&Scaled> {
-        None
-    }
-
-    /// The source tensor whose elements are copied, cast or changed one by one; without one, the index can no longer
-    /// tell the number of parameters.
-    fn stored(&self) -> Option<Stored> {
-        None
     }
 
     /// Type of the GGUF blocks that it copies or makes.
@@ -172,9 +146,19 @@ pub(crate) trait Job: Debug + Send + Sync {
 
     /// Adds to the tensor's report.
     fn report(&self, _: &mut TensorReport) {}
+}
 
-    /// Compares the output with the expectation, without code that may have written it.
-    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error>;
+impl dyn Job {
+    /// The quantization, if any.
+    pub fn scaled(&self) -> Option<&Scaled> {
+        if let JobKind::Quantize(scaled) = self.kind() { Some(scaled) } else { None }
+    }
+
+    /// The source tensor whose elements are copied, cast or changed one by one; without one, the index can no longer
+    /// tell the number of parameters.
+    pub fn stored(&self) -> Option<Stored> {
+        if let JobKind::Cast(at) = self.kind() { Some(at) } else { None }
+    }
 }
 
 /// Number of elements in this many bytes of copied blocks; without blocks, `counted` is in elements.

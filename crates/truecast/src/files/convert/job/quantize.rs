@@ -1,12 +1,11 @@
 //! Job that quantizes a tensor to codes, scales and further parts.
 
-use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, Put, SourceReader};
+use crate::files::convert::job::{Job, JobKind, Piece, Put, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::encode::Encoder;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::{blocks, scaled};
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
 use crate::files::stream::Item;
@@ -15,6 +14,10 @@ use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
 
 impl Job for Scaled {
+    fn kind(&self) -> JobKind<'_> {
+        JobKind::Quantize(self)
+    }
+
     fn item(&self, _: &Planned, index: usize) -> Item {
         Scaled::item(self, index)
     }
@@ -22,10 +25,6 @@ impl Job for Scaled {
     fn bytes_in(&self, planned: &Planned) -> u64 {
         let of_dense = || planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0);
         self.source.as_ref().map_or_else(of_dense, |quantized| quantized.bytes)
-    }
-
-    fn scaled(&self) -> Option<&Scaled> {
-        Some(self)
     }
 
     fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {
@@ -68,12 +67,5 @@ impl Job for Scaled {
             quantized.report(row);
         }
         (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(self.scheme.clone()), true);
-    }
-
-    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error> {
-        match self.layout.coding {
-            Coding::Blocks { block, .. } => blocks::compare(self, block, check),
-            _ => scaled::compare(self, check),
-        }
     }
 }

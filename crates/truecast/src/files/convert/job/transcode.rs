@@ -1,20 +1,14 @@
-//! Job that rewrites a plane of a quantized tensor in another packing or type. The definition
-//! (`truecast_core::scaled::Repacking`), which shares no code with the writer, checks the entries; padding bits are 0.
+//! Job that rewrites a plane of a quantized tensor in another packing or type.
 
 use crate::files::convert::dequantize::dequantizer::read_all;
-use crate::files::convert::job::{Job, JobCheck, JobFindings, Piece, SourceReader};
+use crate::files::convert::job::{Job, JobKind, Piece, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
-use crate::files::convert::quantize::flat::rows_together;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
-use crate::files::stream::{Item, room, zeros};
-use crate::files::verify::coverage::elements_of;
-use crate::files::verify::seen::{Seen, compare_pieces};
-use crate::files::verify::written::Written;
-use std::borrow::Cow;
+use crate::files::stream::{Item, room};
 use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{Change, Code, Part, Repacking, ScaledError};
@@ -33,12 +27,12 @@ pub(crate) struct PlaneOperation {
 /// Rewrites the entries of a plane.
 #[derive(Clone, Debug)]
 pub(crate) struct Transcode {
-    plane: PlaneOperation,
-    matrices: u64,
+    pub plane: PlaneOperation,
+    pub matrices: u64,
     /// Bytes of the plane in the source.
-    bytes: u64,
+    pub bytes: u64,
     /// Rows per unit of work.
-    unit: u64,
+    pub unit: u64,
 }
 
 /// Columns of a transposed matrix that are read together.
@@ -77,7 +71,7 @@ impl Transcode {
     }
 
     /// Offset of a row in the result: the first of a unit.
-    fn start(&self, matrix: u64, row: u64) -> u64 {
+    pub fn start(&self, matrix: u64, row: u64) -> u64 {
         let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
         let bytes = |rows| to.bytes([rows, cols]).unwrap_or(0);
         matrix * bytes(rows) + bytes(row)
@@ -148,6 +142,10 @@ fn copied(elements: u64) -> Counts {
 }
 
 impl Job for Transcode {
+    fn kind(&self) -> JobKind<'_> {
+        JobKind::Transcode(self)
+    }
+
     fn item(&self, _: &Planned, index: usize) -> Item {
         self.cut(index)
     }
@@ -190,80 +188,5 @@ impl Job for Transcode {
 
     fn report(&self, row: &mut TensorReport) {
         (row.bytes_in, row.converted) = (self.bytes, row.from != row.to);
-    }
-
-    fn check(&self, check: JobCheck<'_>) -> Result<JobFindings, Error> {
-        let JobCheck { of, progress, .. } = check;
-        let [rows, cols] = self.plane.how.to_shape;
-        let bytes_per_entry = self.bytes as f64 / (self.matrices * rows * cols).max(1) as f64;
-        let mut seen = Seen::new();
-        for matrix in 0..self.matrices {
-            let held = self.plane.whole(of.folder, matrix)?;
-            let compare = |rows| self.compare(&of, held.as_deref(), matrix, &rows);
-            seen = seen.merge(compare_pieces(self.bands(), compare, bytes_per_entry, progress)?);
-        }
-        let (elements, by, target) = (elements_of(of.stretches), seen.by, &of.planned.target);
-        Ok(JobFindings { differences: seen.differences([&target.name; 3], (target.dtype, target.dtype)), elements, by })
-    }
-}
-
-/// Approximate number of entries per band.
-const BAND: u64 = 1 << 16;
-
-impl PlaneOperation {
-    /// A matrix of the source, if its rows are columns of the result.
-    fn whole(&self, folder: &Folder, matrix: u64) -> Result<Option<Vec<u8>>, Error> {
-        let all = 0..self.how.from_shape[0];
-        self.how.transposed.then(|| self.stored(folder, matrix, &all)).transpose()
-    }
-
-    fn stored(&self, folder: &Folder, matrix: u64, rows: &Range<u64>) -> Result<Vec<u8>, Error> {
-        let Repacking { from, from_shape: [all, cols], .. } = self.how;
-        let bytes = |rows| from.bytes([rows, cols]).unwrap_or(0);
-        let first = matrix * bytes(all) + bytes(rows.start);
-        self.from.read(folder, first..first + bytes(rows.end - rows.start))
-    }
-}
-
-impl Transcode {
-    /// Bands of rows for the check.
-    fn bands(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let [rows, cols] = self.plane.how.to_shape;
-        let step = (BAND / cols.max(1)).max(1).next_multiple_of(self.unit);
-        (0..rows).step_by(step as usize).map(move |row| row..(row + step).min(rows))
-    }
-
-    /// Compares some rows of the result.
-    fn compare(&self, of: &Written<'_>, held: Option<&[u8]>, matrix: u64, rows: &Range<u64>) -> Result<Seen, Error> {
-        let how = &self.plane.how;
-        let Repacking { to, to_shape: [_, cols], .. } = *how;
-        let (n, begin) = (rows.end - rows.start, self.start(matrix, rows.start));
-        let mut expected = zeros(to.bytes([n, cols]).unwrap_or(0))?;
-        let actual = of.read(0, begin..begin + expected.len() as u64)?;
-        let mut seen = Seen::new();
-        seen.by.definition = n * cols;
-        let (stored, source) = match held {
-            Some(whole) => (0..how.from_shape[0], Cow::Borrowed(whole)),
-            None => {
-                let (all, granule) = (how.from_shape[0], rows_together(&how.from, how.from_shape[0]));
-                let stored = (rows.start / granule * granule).min(all)..rows.end.next_multiple_of(granule).min(all);
-                (stored.clone(), Cow::Owned(self.plane.stored(of.folder, matrix, &stored)?))
-            }
-        };
-        let (from_shape, shape) = ([stored.end - stored.start, how.from_shape[1]], [n, cols]);
-        for at in rows.clone().flat_map(|row| (0..cols).map(move |col| [row, col])) {
-            let Some([row, col]) = how.source(at) else { continue };
-            let code = how.from.get(from_shape, [row - stored.start, col], &source);
-            match how.code(code) {
-                Some(code) => {
-                    let place = [at[0] - rows.start, at[1]];
-                    to.packing.set(to.code.bits(), shape, place, &mut expected, code);
-                }
-                // Without a code every byte is wrong.
-                None => seen.entries[0].wrong(begin, || (code, code)),
-            }
-        }
-        seen.wrong_bytes(begin, &expected, &actual);
-        Ok(seen)
     }
 }

@@ -84,7 +84,7 @@ mod tests {
     use truecast_core::DType;
     use truecast_core::scaled::{Code, Parts, Zero};
 
-    /// No bit of later rows is before the end of the bytes of earlier rows, and none of earlier ones behind it.
+    /// The bytes of earlier rows end where those of later rows begin.
     #[test]
     fn rows_follow_each_other() {
         let (mut seen, [rows, cols]) = (0, [384, 24]);

@@ -2,12 +2,12 @@
 //! by the definition (`truecast_core::scaled`) for blocks that the arithmetic does not accept. Compares whole blocks,
 //! since every element affects the scale.
 
-use crate::files::convert::job::{JobCheck, JobFindings};
 use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::recompute::job_check::JobCheck;
 use crate::files::convert::recompute::source::{INFINITE, SourceValues, largest};
 use crate::files::error::Error;
 use crate::files::verify::method::definition;
-use crate::files::verify::seen::{Seen, compare_pieces};
+use crate::files::verify::seen::{Findings, Seen, compare_pieces};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, ScaledError};
 use truecast_core::{CastSpec, DType};
@@ -16,7 +16,7 @@ use truecast_core::{CastSpec, DType};
 const PIECE: u64 = 1 << 16;
 
 /// Compares the blocks with the elements to check.
-pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, progress, .. } = check;
     let (of_block, bytes) = (block.elements(), block.bytes());
     let source = SourceValues::new(of.folder, scaled);
@@ -46,9 +46,8 @@ pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) ->
         (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
     });
     let seen = compare_pieces(pieces, compare, source.bytes_per_element(), progress)?;
-    let (by, dtype) = (seen.by, of.planned.target.dtype);
-    let differences = seen.differences([&of.planned.target.name; 3], (scaled.dtype, dtype));
-    Ok(JobFindings { differences, elements: by.all(), by })
+    let target = &of.planned.target;
+    Ok(seen.findings([&target.name; 3], (scaled.dtype, target.dtype)))
 }
 
 /// True if a block is certainly right (`docs/spec/checkpoints.md §9.3`, §9.4).

@@ -3,10 +3,14 @@
 //! whole matrices.
 
 pub(crate) mod blocks;
+pub(crate) mod by_kind;
 pub(crate) mod codes;
+mod dequantized;
 pub(crate) mod fields;
+pub(crate) mod job_check;
 pub(crate) mod planes;
 pub(crate) mod relaid;
+mod repacked;
 pub(crate) mod scaled;
 pub(crate) mod source;
 pub(crate) mod units;

@@ -2,14 +2,12 @@
 //! sides. The bytes are proved separately, like those of a copied tensor.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
-use crate::files::convert::job::JobFindings;
 use crate::files::convert::recompute::Recomputed;
 use crate::files::convert::relayout::Relaid;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
-use crate::files::verify::Methods;
 use crate::files::verify::difference::WrongElement;
-use crate::files::verify::seen::{Seen, compare_pieces};
+use crate::files::verify::seen::{Findings, Seen, compare_pieces};
 use std::ops::ControlFlow;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
@@ -25,7 +23,7 @@ pub(crate) fn compare(
     shard: usize,
     most: u64,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-) -> Result<JobFindings, Error> {
+) -> Result<Findings, Error> {
     let Relaid { quantized, layout, parts, .. } = relaid;
     let source = &folders[1].shards()[shard].source;
     let stored = |name: &str| {
@@ -38,7 +36,7 @@ pub(crate) fn compare(
         layout.part_bytes(*part).is_ok_and(|bytes| bytes == Some(source.tensors()[at.tensor].bytes()))
     };
     let Some(parts) = found.filter(|parts| parts.iter().all(is_whole)) else {
-        return Ok(JobFindings { differences: Vec::new(), elements: 0, by: Methods::default() });
+        return Ok(Findings::default());
     };
     let made = Quantized { layout: *layout, parts, ..quantized.clone() };
     let [old, new] = [Recomputed::new(folders[0], quantized), Recomputed::new(folders[1], &made)];
@@ -56,7 +54,5 @@ pub(crate) fn compare(
         Ok(seen)
     };
     let seen = compare_pieces((0..all).step_by(PIECE as usize), compare, 0.0, progress)?;
-    let by = seen.by;
-    let differences = seen.differences([&quantized.name; 3], (DType::F32, DType::F32));
-    Ok(JobFindings { differences, elements: all, by })
+    Ok(seen.findings([&quantized.name; 3], (DType::F32, DType::F32)))
 }

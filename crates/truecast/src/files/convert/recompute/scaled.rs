@@ -2,17 +2,17 @@
 //! and by the definition (`truecast_core::scaled`) for uncertain blocks. Compares whole blocks, since every element
 //! affects the scale. `units` selects blocks; `source` reads elements, `planes` reads codes and scales.
 
-use crate::files::convert::job::{JobCheck, JobFindings};
 use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::codes::{Block, Quick};
+use crate::files::convert::recompute::job_check::JobCheck;
 use crate::files::convert::recompute::planes::StoredPlanes;
 use crate::files::convert::recompute::source::SourceValues;
 use crate::files::convert::recompute::units::{Unit, units};
 use crate::files::error::Error;
 use crate::files::verify::Methods;
 use crate::files::verify::difference::{FileDifference, WrongElement};
-use crate::files::verify::seen::{Seen, compare_pieces};
+use crate::files::verify::seen::{Findings, Seen, compare_pieces};
 use crate::files::verify::written::Written;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_schemes::Content;
@@ -32,17 +32,14 @@ struct ScaledProof<'a> {
 }
 
 /// Compares the blocks with the elements to check.
-pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<JobFindings, Error> {
+pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, caches, progress } = check;
     let mut differences = Vec::new();
     let name = |part| {
         let output = scaled.output(part).map(|at| &scaled.outputs[at].tensor);
         output.map_or(&*of.planned.name, |tensor| &*tensor.name)
     };
-    let refused = |index, by: Methods| {
-        let differences = vec![FileDifference::Refused { tensor: of.planned.name.to_string(), index }];
-        Ok(JobFindings { differences, elements: by.all(), by })
-    };
+    let refused = |index| vec![FileDifference::Refused { tensor: of.planned.name.to_string(), index }];
     for (at, output) in scaled.outputs.iter().enumerate() {
         if let Content::Bytes(expected) = &output.content {
             differences.extend(of.compare_bytes(at, &output.tensor.name, expected)?);
@@ -57,7 +54,7 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<JobFinding
         for scaled in of.shared.iter().copied().chain([scaled]) {
             match SourceValues::new(of.folder, scaled).amax(&mut caches.amaxes)? {
                 Ok(found) => all.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
-                Err(ScaledError::NotFinite { index }) => return refused(index, Methods::default()),
+                Err(ScaledError::NotFinite { index }) => return Ok((refused(index), Methods::default())),
                 Err(cause) => return Err(of.failed(cause)),
             }
         }
@@ -83,15 +80,15 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<JobFinding
     let block = if is_one_scale { [1, layout.cols] } else { planes.scales.block };
     let units = of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
     let mut seen = compare_pieces(units, |unit| proof.unit(&unit), proof.source.bytes_per_element(), progress)?;
-    let by = seen.by;
     if let Some(index) = seen.elements.refused {
-        return refused(index, by);
+        return Ok((refused(index), seen.by));
     }
     if let Some((index, first)) = &mut seen.elements.first {
         first.source = proof.source.code(*index)?;
     }
-    differences.extend(seen.differences(ON_GRID.map(name), (scaled.dtype, of.planned.target.dtype)));
-    Ok(JobFindings { differences, elements: by.all(), by })
+    let (found, by) = seen.findings(ON_GRID.map(name), (scaled.dtype, of.planned.target.dtype));
+    differences.extend(found);
+    Ok((differences, by))
 }
 
 /// True if a matrix's scale depends on its largest magnitude only.

@@ -1,0 +1,21 @@
+//! Input of the check of a job.
+
+use crate::files::convert::recompute::codes::Roundings;
+use crate::files::convert::recompute::source::Amaxes;
+use crate::files::verify::elements::Prepared;
+use crate::files::verify::written::Written;
+use std::ops::ControlFlow;
+
+/// Caches for the checks of similar tensors.
+pub(crate) struct CheckCaches {
+    pub prepared: Prepared,
+    pub roundings: Roundings,
+    pub amaxes: Amaxes,
+}
+
+/// The expected output, and the tools to compare it.
+pub(crate) struct JobCheck<'a> {
+    pub of: Written<'a>,
+    pub caches: &'a mut CheckCaches,
+    pub progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+}
