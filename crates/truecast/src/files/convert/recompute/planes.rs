@@ -53,12 +53,19 @@ impl StoredPlanes<'_> {
         Ok(wrong)
     }
 
-    /// The entries in a box of a plane, row by row.
-    pub fn entries(&self, part: Part, matrix: u64, rows: &Range<u64>, cols: &Range<u64>) -> Result<Vec<u32>, Error> {
+    /// The entries in a box of a plane, row by row, in a buffer.
+    pub fn entries(
+        &self,
+        part: Part,
+        matrix: u64,
+        rows: &Range<u64>,
+        cols: &Range<u64>,
+        mut all: Vec<u32>,
+    ) -> Result<Vec<u32>, Error> {
         let (plane, shape) = self.plane(part).expect("only planes have entries");
         let output = self.scaled.output(part).expect("every part has its tensor");
         let (granule, wide) = (rows_together(&plane, shape[0]), (cols.end - cols.start) as usize);
-        let mut all = vec![0; (rows.end - rows.start) as usize * wide];
+        all.resize((rows.end - rows.start) as usize * wide, 0);
         let each = rows.clone().zip(all.chunks_mut(wide.max(1)));
         let row_bytes = |rows| plane.bytes([rows, shape[1]]).unwrap_or(0);
         let begin = |row| matrix * row_bytes(shape[0]) + row_bytes(row);

@@ -14,8 +14,14 @@ use crate::files::verify::Methods;
 use crate::files::verify::difference::{FileDifference, WrongElement};
 use crate::files::verify::seen::{Findings, Seen, compare_pieces};
 use crate::files::verify::written::Written;
+use std::cell::RefCell;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_schemes::Content;
+
+thread_local! {
+    /// Codes of a unit. Reused, since the allocator returns freed buffers of this size to the system.
+    static CODES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A tensor of the source and its result.
 struct ScaledProof<'a> {
@@ -128,11 +134,11 @@ impl ScaledProof<'_> {
             let is_kept = row < kept_rows && col < kept_cols;
             is_kept.then_some((matrix * kept_rows + row) * kept_cols + col)
         };
-        let actual = written.entries(Part::Codes, *matrix, rows, cols)?;
+        let actual = written.entries(Part::Codes, *matrix, rows, cols, CODES.take())?;
         let grid = layout.grid(planes.scales.block);
         let grid_rows = rows.start / block_rows..rows.end.div_ceil(block_rows);
         let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
-        let on_grid = |part| written.entries(part, *matrix, &grid_rows, &grid_cols);
+        let on_grid = |part| written.entries(part, *matrix, &grid_rows, &grid_cols, Vec::new());
         let scales = on_grid(Part::Scales)?;
         let zeros = match planes.zero {
             Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),
@@ -190,6 +196,7 @@ impl ScaledProof<'_> {
                 seen.elements.wrong(index, || WrongElement { index, source: 0, expected, actual });
             }
         }
+        CODES.set(actual);
         Ok(seen)
     }
 }
