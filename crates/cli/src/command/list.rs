@@ -83,7 +83,19 @@ impl Listed {
         match sorting {
             _ if args.summary => Listed::None,
             Some(key) => Listed::first(ordered(key, len, item), terminal),
-            None => Listed::fitted(len, |i| item(i).name, |i| item(i).bytes, alike, terminal),
+            None => match Listed::fitted(len, |i| item(i).name, |i| item(i).bytes, alike, terminal) {
+                // Names that do not group: the worst of their tensors.
+                Listed::Patterns(patterns) if patterns.len() == ON_A_SCREEN && (0..len).any(|i| is_known(&item(i))) => {
+                    let grouped: usize = patterns.iter().map(|pattern| pattern.members.len()).sum();
+                    let noise = KEYS.into_iter().find(|(name, ..)| *name == "sqnr_db");
+                    if grouped > len / 2 {
+                        Listed::Patterns(patterns)
+                    } else {
+                        Listed::first(ordered(noise.expect("a key").2, len, item), terminal)
+                    }
+                }
+                listed => listed,
+            },
         }
     }
 
@@ -190,6 +202,11 @@ impl Listed {
             Listed::Patterns(patterns) => len - patterns.iter().map(|pattern| pattern.members.len()).sum::<usize>(),
         }
     }
+}
+
+/// Whether the values were read.
+fn is_known(item: &Item<'_>) -> bool {
+    item.counts.elements > 0
 }
 
 /// A row with another cell after the first.

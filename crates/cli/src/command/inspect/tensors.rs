@@ -245,7 +245,8 @@ impl Listing {
         let tensor = |row: usize| held[self.rows[row].0].tensor();
         let has_files = self.opened.folder().is_some();
         let has_stats = self.rows.iter().any(|(_, seen)| seen.is_some());
-        let has = |of: fn(&Survey) -> u64, column: Column| self.any(of).then_some(column);
+        let is_shown = |of: fn(&Survey) -> u64| terminal.width.is_none() || self.any(of);
+        let has = |of: fn(&Survey) -> u64, column: Column| is_shown(of).then_some(column);
         let of_values = [
             Some(Column::right("min")),
             Some(Column::right("max")),
@@ -273,7 +274,7 @@ impl Listing {
                 let bound =
                     |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, first.dtype, terminal)));
                 let count = |n: u64, mark| Cell::from(grouped(n)).mark(if n > 0 { mark } else { Mark::Dim });
-                let has = |of: fn(&Survey) -> u64, mark| self.any(of).then(|| count(of(&survey), mark));
+                let has = |of: fn(&Survey) -> u64, mark| is_shown(of).then(|| count(of(&survey), mark));
                 cells.extend([bound(survey.range.map(|r| r.0)), bound(survey.range.map(|r| r.1))]);
                 cells.extend(has(|survey| survey.nan, Mark::Bad));
                 cells.extend(has(|survey| survey.inf, Mark::Bad));
