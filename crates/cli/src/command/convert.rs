@@ -24,7 +24,7 @@ use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::onnx::default_opset;
 use truecast::io::{Escaped, Existing, FileFormat, FileId, Foreign, OutputFile, follow, look};
-use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
+use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess, usual_sqnr_db};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem, ErrorKind};
@@ -403,8 +403,61 @@ fn print(
         out.write_all(terminal.wrap(&folder::blocks(report)).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;
-        writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))
+        writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))?;
+        let verdict = verdict(report, assessment).map_or(String::new(), |(mark, said)| terminal.paint(mark, &said));
+        let lines = [verdict, next(report, args, terminal)];
+        lines.iter().filter(|line| !line.is_empty()).try_for_each(|line| writeln!(out, "{}", terminal.wrap(line)))
     })
+}
+
+/// One sentence about what was lost; none where the list of the worst tensors says it.
+fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
+    let changed = || report.tensors.iter().filter(|row| row.assessed().has_changed());
+    let one = |name: fn(&TensorReport) -> String, rows: &mut dyn Iterator<Item = &TensorReport>| {
+        let names: BTreeSet<String> = rows.map(name).collect();
+        names.first().filter(|_| names.len() == 1).cloned()
+    };
+    let all = &report.total.all.counts;
+    if report.tensors.is_empty() || assessment.suspicious > 0 || all.measured == 0 {
+        return None;
+    }
+    if assessment.changed == 0 {
+        let dtype = one(|row| row.from.to_string(), &mut report.tensors.iter());
+        let why = dtype.map_or("no type changes".into(), |dtype| format!("every tensor is {dtype} already"));
+        return Some((Mark::Warn, format!("nothing changed: {why}")));
+    }
+    let tensors = count(assessment.changed, "tensor");
+    let noise = &report.total.of(Group::Converted).inexact;
+    if noise.elements == 0 {
+        let where_measured = if all.is_sampled() { "no error in the sample of" } else { "exact: no value changed in" };
+        return Some((Mark::Good, format!("{where_measured} {tensors}")));
+    }
+    let db = number::decibels(noise.sqnr_db());
+    let is_usual = |row: &TensorReport| usual_sqnr_db(row.to, row.to_scheme.is_some()).is_some();
+    if !changed().all(is_usual) {
+        return Some((Mark::Plain, format!("{db} dB over {tensors}")));
+    }
+    let name = |row: &TensorReport| list::type_name(row.to, row.to_scheme.as_deref());
+    let what = match one(|row| row.to_scheme.as_deref().unwrap_or_default().into(), &mut changed()) {
+        Some(scheme) if !scheme.is_empty() => scheme,
+        _ => one(name, &mut changed()).unwrap_or("these types".into()),
+    };
+    Some((Mark::Good, format!("normal for {what}: {db} dB over {tensors}")))
+}
+
+/// The command that checks the result, for a person.
+fn next(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> String {
+    let (is_read, complete) = (terminal.width.is_some(), report.folder.as_ref().is_none_or(|folder| folder.complete));
+    if !is_read || !complete {
+        return String::new();
+    }
+    let [src, dst] = [&args.src, &args.dst].map(|path| provenance::quoted(&path.display().to_string()));
+    // The manifest of a folder has the options.
+    let options = match report.folder {
+        Some(_) => String::new(),
+        None => format!(" {}", provenance::typed(&report.provenance)),
+    };
+    format!("next: truecast verify {src} {dst}{options}")
 }
 
 /// Advice for Python about elements that NumPy knows as opaque bytes only.

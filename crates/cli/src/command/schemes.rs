@@ -3,14 +3,19 @@
 use super::Context;
 use crate::args::SchemesArgs;
 use crate::failure::Failure;
+use crate::number::decibels;
+use crate::table::{Column, Table};
 use crate::terminal::{Mark, Terminal};
 use crate::value_parsers::schemes;
 use serde_json::{Map, Value, json};
+use truecast::DType;
+use truecast::report::usual_sqnr_db;
 use truecast::scaled::{Family, Kind, NAMES, Scheme, Writing, scheme};
 
 pub fn run(args: &SchemesArgs, context: &Context) -> Result<u8, Failure> {
     match &args.name {
-        None => context.answer("schemes", all, || list(&context.terminal))?,
+        None if context.terminal.width.is_some() => context.answer("schemes", all, || by_goal(&context.terminal))?,
+        None => context.answer("schemes", all, || by_goal(&context.terminal) + "\n" + &list(&context.terminal))?,
         Some(name) => {
             let scheme = scheme(name).map_err(|error| Failure::of_scheme(&error, &schemes()))?;
             context.answer("schemes", || to_json(scheme.family), || detail(scheme, &context.terminal))?;
@@ -44,21 +49,87 @@ fn all() -> Value {
     json!({ "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short })
 }
 
-/// The room of a name on a terminal; a longer one has a line of its own.
-const SHORT_NAME: usize = 28;
-
 /// A line of a list with `room` columns for the name.
 fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
-    let rest = format!("{stored:21} {written:8} {used_by}");
-    let line =
-        if name.len() > room { format!("  {name}\n  {:room$} {rest}", "") } else { format!("  {name:room$} {rest}") };
-    line.trim_end().to_string() + "\n"
+    format!("  {name:room$} {stored:21} {written:8} {used_by}").trim_end().to_string() + "\n"
+}
+
+/// A scheme that serves a goal.
+struct Goal {
+    goal: &'static str,
+    /// As typed after `truecast quantize SRC DST`.
+    scheme: &'static str,
+    /// Bits of a weight with its part of the scales.
+    bits: f64,
+    /// Type of the codes, which tells the usual noise.
+    codes: DType,
+    /// Releases that load it (`docs/loads.md`).
+    loads_in: &'static str,
+}
+
+/// What people quantize for. The folders of `docs/loads.md` show what loads; ComfyUI's reader has a test of its own.
+const GOALS: [Goal; 8] = [
+    Goal::new("vLLM, 8 bits", "fp8-block", 8.002, DType::F8E4M3Fn, BOTH),
+    Goal::new("transformers, CPU", "fp8-channel", 8.01, DType::F8E4M3Fn, BOTH),
+    Goal::new("8-bit integers", "ct:int-quantized", 8.01, DType::I8, BOTH),
+    Goal::new("vLLM on Blackwell", "ct:nvfp4-pack-quantized", 4.5, DType::F4E2M1, BOTH),
+    Goal::new("4-bit integers", "int4-group,group=32", 4.5, DType::I4, BOTH),
+    Goal::new("smallest", "mxfp4", 4.25, DType::F4E2M1, BOTH),
+    Goal::new("ComfyUI, one file", "comfy:float8_e4m3fn", 8.0, DType::F8E4M3Fn, "ComfyUI"),
+    Goal::new("llama.cpp (GGUF)", "q8_0", 8.5, DType::I8, "llama.cpp"),
+];
+
+const BOTH: &str = "vLLM, transformers";
+
+impl Goal {
+    const fn new(goal: &'static str, scheme: &'static str, bits: f64, codes: DType, loads_in: &'static str) -> Goal {
+        Goal { goal, scheme, bits, codes, loads_in }
+    }
+}
+
+/// Parameters of the model whose size is shown.
+const PARAMETERS: f64 = 7e9;
+
+/// A scheme for each goal, and the names of the others.
+fn by_goal(terminal: &Terminal) -> String {
+    let mut table = Table::new([
+        Column::left("for"),
+        Column::left("scheme"),
+        Column::right("bits").drops(1),
+        Column::right("7B"),
+        Column::right("dB"),
+        Column::left("loads in"),
+    ]);
+    for Goal { goal, scheme, bits, codes, loads_in } in &GOALS {
+        let size = format!("{:.1} GB", PARAMETERS * bits / 8e9);
+        let noise = usual_sqnr_db(*codes, true).map_or(String::new(), decibels);
+        table.row([*goal, scheme, &format!("{bits:.2}"), &size, &noise, loads_in]);
+    }
+    let mut text = terminal.wrap(
+        "truecast quantize SRC DST SCHEME. Columns: bits of a weight, size of 7 billion weights, usual SQNR, and what was \
+         seen to load it (vLLM 0.33, transformers 5.24).\n\n",
+    );
+    text += &table.render(terminal);
+    if terminal.width.is_none() {
+        return text;
+    }
+    let names = |families: &mut dyn Iterator<Item = Family>| families.map(Family::name).collect::<Vec<_>>().join(", ");
+    for kind in Kind::ALL {
+        let of_kind = || Family::all().filter(move |family| family.kind() == kind);
+        let written = names(&mut of_kind().filter(|family| family.writing() != Writing::Never));
+        let read = names(&mut of_kind().filter(|family| family.writing() == Writing::Never));
+        let parts = [("", written), ("read only: ", read)].into_iter().filter(|(_, names)| !names.is_empty());
+        let parts: Vec<String> = parts.map(|(what, names)| what.to_owned() + &names).collect();
+        text += &terminal.wrap(&format!("\n{}: {}", terminal.paint(Mark::Strong, kind.name()), parts.join("; ")));
+    }
+    text + &terminal.wrap(
+        "\n\n`truecast schemes NAME` describes one scheme; --wide or a pipe lists all with their codes and scales\n",
+    )
 }
 
 fn list(terminal: &Terminal) -> String {
     let strong = |text: &str| terminal.paint(Mark::Strong, text) + "\n";
-    let longest = Family::all().map(|family| family.name().len()).max().unwrap_or(0);
-    let room = terminal.width.map_or(longest, |_| SHORT_NAME);
+    let room = Family::all().map(|family| family.name().len()).max().unwrap_or(0);
     let mut text = strong(line(["scheme", "codes, scale per", "written", "used by"], room).trim_end());
     for kind in Kind::ALL {
         text += &format!("\n{}", strong(kind.name()));
@@ -90,4 +161,44 @@ fn detail(scheme: Scheme, terminal: &Terminal) -> String {
     ];
     let rows = rows.iter().filter(|(_, value)| !value.is_empty());
     terminal.wrap(&rows.map(|(name, value)| format!("{name:10}  {value}\n")).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group of elements is the strategy of a scheme with `group=`.
+    fn is_same(a: Scheme, b: Scheme) -> bool {
+        let [a, b] = [a, b].map(|scheme| scheme.to_string().replace(",strategy=group", ""));
+        a == b
+    }
+
+    /// Every scheme for a goal is written, and `docs/loads.md` has a row of it without a limit for Llama.
+    #[test]
+    fn goals_are_written_and_load() {
+        let page = include_str!("../../../../docs/loads.md");
+        let sections: Vec<&str> = page.split("\n## ").collect();
+        for Goal { goal, scheme: name, loads_in, .. } in &GOALS {
+            let scheme = scheme(name).unwrap();
+            assert!(matches!(scheme.family.writing(), Writing::Yes | Writing::Gguf), "{goal}");
+            for (program, heading) in [("vLLM", "vLLM\n"), ("transformers", "transformers\n")] {
+                let section = sections.iter().find(|section| section.starts_with(heading)).unwrap();
+                let is_row = |line: &&str| {
+                    let row = line.split('`').nth(1);
+                    row.is_some_and(|row| super::scheme(row).is_ok_and(|of_row| is_same(of_row, scheme)))
+                };
+                if loads_in.contains(program) {
+                    let rows: Vec<&str> = section.lines().filter(is_row).collect();
+                    assert!(
+                        rows.iter().any(|row| row.split('|').nth(2).unwrap().trim() == "="),
+                        "{goal} {program}: {rows:?}"
+                    );
+                }
+            }
+        }
+        let said = by_goal(&Terminal::default());
+        for (release, on_page) in [("vLLM 0.33", "vLLM** 0.33"), ("transformers 5.24", "transformers** 5.24")] {
+            assert!(page.contains(on_page) && said.contains(release), "{release}");
+        }
+    }
 }

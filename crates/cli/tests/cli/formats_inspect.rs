@@ -218,6 +218,7 @@ fn inspect_arrays() {
 fn schemes_are_listed() {
     let folder = Folder::new();
     let text = folder.run("schemes").succeeds().out;
+    let text = &text[text.find("\n  scheme ").unwrap() + 1..];
     let json = folder.run("schemes --json").succeeds().object("schemes");
     let schemes = json["schemes"].as_array().unwrap();
     assert_eq!(schemes.len(), truecast::scaled::Family::all().count());

@@ -259,15 +259,13 @@ fn a_name_of_a_megabyte() {
     assert_eq!(object["tensors"].as_array().unwrap().iter().filter(|t| t["name"] == name.as_str()).count(), 1);
 }
 
-/// On a terminal a name that has no room is on a line of its own, and the columns stay where they are.
+/// A terminal shows the schemes that people choose from, and fits a screen.
 #[test]
-fn long_names_of_schemes() {
+fn schemes_fit_a_screen() {
     let shown = seen(&Folder::new(), 80, &DUMB, "schemes");
-    let column = shown.find("codes, scale per").unwrap();
-    for name in ["modelopt:FP8_PER_CHANNEL_PER_TOKEN", "comfy:float8_e4m3fn_blockwise"] {
-        let mut lines = shown.lines().skip_while(|line| line.trim() != name);
-        assert_eq!(lines.nth(1).and_then(|line| line.find("e4m3")), Some(column), "{name}: {shown}");
-    }
+    let first = shown.lines().find(|line| line.starts_with("vLLM")).unwrap();
+    assert!(first.contains("fp8-block") && first.contains("7.0 GB") && shown.lines().count() <= 45, "{shown}");
+    assert!(truecast::scaled::Family::all().all(|family| shown.contains(family.name())), "{shown}");
 }
 
 /// Names that differ in their middle only do not look alike.
