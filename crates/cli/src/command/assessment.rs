@@ -5,8 +5,9 @@ use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
+use std::collections::BTreeSet;
 use truecast::io::Escaped;
-use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db};
+use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db, usual_sqnr_db};
 
 /// Finding about one tensor, without its name.
 fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
@@ -65,6 +66,31 @@ fn unscaled(assessment: &Assessment) -> Option<String> {
         grouped(all.nonzero),
         count(all.tensors, "tensor"),
     ))
+}
+
+/// `normal for fp8-block: 31.6 dB over 21 tensors`: the error of tensors that lost no more than usual. `name` is that of
+/// a tensor's type or scheme.
+pub fn normal<'a>(
+    assessment: &Assessment,
+    len: usize,
+    row: impl Fn(usize) -> Assessed<'a>,
+    name: impl Fn(usize) -> String,
+    sqnr_db: f64,
+) -> (Mark, String) {
+    let changed = || (0..len).filter(|&i| row(i).has_changed());
+    let is_usual = |i: usize| {
+        let row = row(i);
+        [row.types.0, row.types.1].into_iter().any(|dtype| usual_sqnr_db(dtype, row.is_scaled).is_some())
+    };
+    let error = format!("{} dB over {}", decibels(sqnr_db), count(assessment.changed, "tensor"));
+    if !changed().all(is_usual) {
+        return (Mark::Plain, error);
+    }
+    let names: BTreeSet<String> = changed().map(name).collect();
+    match names.first() {
+        Some(one) if names.len() == 1 => (Mark::Good, format!("normal for {one}: {error}")),
+        _ => (Mark::Good, format!("normal for these types: {error}")),
+    }
 }
 
 /// The assessment in sentences; the remedy only where there is one (`can_keep`).

@@ -17,7 +17,7 @@ use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
-use truecast::report::{Assessment, Group, assess};
+use truecast::report::{Assessment, Group, assess, usual_sqnr_db};
 use truecast::{DType, ErrorCode};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
@@ -150,6 +150,9 @@ fn print(
         for (name, why) in &comparison.incomparable {
             line("not comparable", &format!("{}: {why}", Escaped(name)))?;
         }
+        if let Some((mark, normal)) = normal(comparison, assessment) {
+            writeln!(out, "{}", terminal.paint(mark, &terminal.wrap(&normal)))?;
+        }
         writeln!(out, "{}", verdict(comparison, terminal))
     })
 }
@@ -167,6 +170,28 @@ fn by_error(a: &&ComparedTensor, b: &&ComparedTensor) -> Ordering {
 fn worst(row: &ComparedTensor) -> Option<String> {
     let [first, second] = row.worst.as_deref()?.map(exact_decimal::brief);
     Some(format!("{:?}: {first} | {second}", row.worst_index()))
+}
+
+/// Whether the error of files of different types is a usual one; none where the list of the worst tensors says more.
+fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, String)> {
+    let noise = &comparison.total.of(Group::Converted).inexact;
+    if assessment.suspicious > 0 || noise.elements == 0 || comparison.structural_differences() > 0 {
+        return None;
+    }
+    let rows = &comparison.rows;
+    // The coarser side makes the error.
+    let name = |i: usize| {
+        let ComparedTensor { schemes, types, .. } = &rows[i];
+        let sides = [(&schemes.0, types.0), (&schemes.1, types.1)];
+        let usual = |(scheme, dtype): (&Option<_>, DType)| usual_sqnr_db(dtype, Option::is_some(scheme));
+        let coarser = sides.into_iter().min_by(|a, b| {
+            let [a, b] = [*a, *b].map(|side| usual(side).unwrap_or(f64::INFINITY));
+            a.total_cmp(&b)
+        });
+        let (scheme, dtype) = coarser.expect("two sides");
+        scheme.as_ref().map_or(dtype.to_string(), |scheme| scheme.to_string())
+    };
+    Some(assessment::normal(assessment, rows.len(), |i| rows[i].assessed(), name, noise.sqnr_db()))
 }
 
 /// `different: 21_539 values in 41 tensors`.

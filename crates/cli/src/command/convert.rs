@@ -24,7 +24,7 @@ use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::onnx::default_opset;
 use truecast::io::{Escaped, Existing, FileFormat, FileId, Foreign, OutputFile, follow, look};
-use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess, usual_sqnr_db};
+use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem, ErrorKind};
@@ -412,37 +412,29 @@ fn print(
 
 /// One sentence about what was lost; none where the list of the worst tensors says it.
 fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
-    let changed = || report.tensors.iter().filter(|row| row.assessed().has_changed());
-    let one = |name: fn(&TensorReport) -> String, rows: &mut dyn Iterator<Item = &TensorReport>| {
-        let names: BTreeSet<String> = rows.map(name).collect();
-        names.first().filter(|_| names.len() == 1).cloned()
-    };
     let all = &report.total.all.counts;
     if report.tensors.is_empty() || assessment.suspicious > 0 || all.measured == 0 {
         return None;
     }
     if assessment.changed == 0 {
-        let dtype = one(|row| row.from.to_string(), &mut report.tensors.iter());
-        let why = dtype.map_or("no type changes".into(), |dtype| format!("every tensor is {dtype} already"));
+        let types: BTreeSet<DType> = report.tensors.iter().map(|row| row.from).collect();
+        let why = match types.first() {
+            Some(dtype) if types.len() == 1 => format!("every tensor is {dtype} already"),
+            _ => "no type changes".into(),
+        };
         return Some((Mark::Warn, format!("nothing changed: {why}")));
     }
-    let tensors = count(assessment.changed, "tensor");
     let noise = &report.total.of(Group::Converted).inexact;
     if noise.elements == 0 {
+        let tensors = count(assessment.changed, "tensor");
         let where_measured = if all.is_sampled() { "no error in the sample of" } else { "exact: no value changed in" };
         return Some((Mark::Good, format!("{where_measured} {tensors}")));
     }
-    let db = number::decibels(noise.sqnr_db());
-    let is_usual = |row: &TensorReport| usual_sqnr_db(row.to, row.to_scheme.is_some()).is_some();
-    if !changed().all(is_usual) {
-        return Some((Mark::Plain, format!("{db} dB over {tensors}")));
-    }
-    let name = |row: &TensorReport| list::type_name(row.to, row.to_scheme.as_deref());
-    let what = match one(|row| row.to_scheme.as_deref().unwrap_or_default().into(), &mut changed()) {
-        Some(scheme) if !scheme.is_empty() => scheme,
-        _ => one(name, &mut changed()).unwrap_or("these types".into()),
+    let name = |i: usize| match report.tensors[i].to_scheme.as_deref() {
+        Some(scheme) => scheme.into(),
+        None => report.tensors[i].to.to_string(),
     };
-    Some((Mark::Good, format!("normal for {what}: {db} dB over {tensors}")))
+    Some(assessment::normal(assessment, report.tensors.len(), |i| report.tensors[i].assessed(), name, noise.sqnr_db()))
 }
 
 /// The command that checks the result, for a person.
