@@ -105,7 +105,7 @@ pub const PAGES: [Page; 18] = [
             ("Bits of f32 under one specification", "truecast explain 0x3f808000 --to bf16 --spec onnx@21"),
             ("In a format of IEEE P3109, with every rounding and saturation", "truecast explain 465 --to binary8p4se"),
         ],
-        short: "to from spec exact json",
+        short: "to from spec exact clauses json",
     },
     Page {
         command: "rescale",

@@ -27,6 +27,10 @@ pub enum Mark {
     Dim,
     /// A heading, or the answer.
     Strong,
+    /// Fields of a floating-point number.
+    Sign,
+    Exponent,
+    Significand,
 }
 
 impl Mark {
@@ -39,6 +43,9 @@ impl Mark {
             Mark::Bad => colored(AnsiColor::Red).bold(),
             Mark::Dim => Style::new().dimmed(),
             Mark::Strong => Style::new().bold(),
+            Mark::Sign => colored(AnsiColor::Magenta),
+            Mark::Exponent => colored(AnsiColor::Cyan),
+            Mark::Significand => colored(AnsiColor::BrightBlue),
         }
     }
 }

@@ -32,7 +32,7 @@ macro_rules! flags {
 }
 
 flags! {
-    "Options": Exact "exact", Table "table", Stats "stats", Check "check", Sizes "sizes", BestOf "best-of",
+    "Options": Exact "exact", Clauses "clauses", Table "table", Stats "stats", Check "check", Sizes "sizes", BestOf "best-of",
         Counts "counts", Routes "routes", Scaled "scaled", Level "level", Only "only", Lines "lines",
         Exhaustive "exhaustive", Files "files", Entry "entry", IrLayout "ir-layout", All "all";
     "Types and tensors": To "to", From "from", Rule "rule", Keep "keep", KeepPreset "keep-preset", Filter "filter",
@@ -122,6 +122,7 @@ impl Flag {
         matches!(
             self,
             Exact
+                | Clauses
                 | Table
                 | Stats
                 | Check

@@ -30,6 +30,9 @@ pub struct ExplainArgs {
     /// Print every digit of every value
     #[arg(long)]
     pub exact: bool,
+    /// Print all neighbors, the result of every name in a table, and the clauses (also with --wide)
+    #[arg(long, requires = "to")]
+    pub clauses: bool,
     /// Round stochastically with these random bits, such as 0x1f/8 (the number 31, in 8 bits); by the rules of --spec (default ieee)
     #[arg(long, value_name = "R/N", value_parser = random_bits, requires = "to")]
     pub random_bits: Option<RandomBits>,

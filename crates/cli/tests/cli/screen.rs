@@ -115,6 +115,7 @@ const LINES: &[&str] = &[
     "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*",
     "explain 1 --to fp8",
     "explain 465 --to f8e4m3fn",
+    "explain 465 --to f8e4m3fn --clauses",
     "explain 0.1 --to f16",
     "explain 1e-40 --to bf16",
     "explain 1e-300 --from f64 --to f32",
@@ -217,6 +218,23 @@ fn color_where_it_is_wanted() {
     assert!(!piped(Some("0"), "").contains('\u{1b}') && piped(Some("0"), "--color always").contains(red));
     assert!(!piped(None, "").contains('\u{1b}') && !piped(Some("1"), "--json").contains('\u{1b}'));
     folder.refused("explain 1 --to f16 --color sometimes", "invalid-value", &["sometimes", "auto", "always", "never"]);
+}
+
+/// A sign, an exponent and a significand each have a color; the answers of every name are in 14 lines.
+#[test]
+fn one_value_is_explained_on_a_screen() {
+    let folder = Folder::new();
+    let line = "explain 465 --to f8e4m3fn";
+    let plain = seen(&folder, 80, &DUMB, line);
+    assert!(plain.lines().count() <= 14, "{plain}");
+    let colors = seen(&folder, 80, &[], line);
+    let painted = colors.lines().next().unwrap().split("\u{1b}[").filter_map(|part| part.split_once('m'));
+    let [sign, exponent, significand] =
+        ["0", "10000111", "11010001000000000000000"].map(|bits| painted.clone().find(|part| part.1 == bits).unwrap().0);
+    assert!(sign != exponent && exponent != significand && significand != sign, "{colors:?}");
+    for line in ["explain nan --to i32", "explain 5e-324 --from f64 --to f32", "explain 0.1"] {
+        assert!(seen(&folder, 80, &DUMB, line).lines().count() <= 23, "{line}");
+    }
 }
 
 /// A number that is cut shows how large it is.

@@ -7,6 +7,7 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use truecast::Outcome;
 use truecast::decimal::to_decimal;
 use truecast::differ::Given;
@@ -17,7 +18,7 @@ use truecast::explain::Explanation;
 pub struct Distinct {
     pub given: Given,
     /// Number of answers in the list with this result.
-    count: usize,
+    pub count: usize,
     /// Short names, in the order of the list.
     pub labels: Vec<String>,
 }
@@ -46,10 +47,30 @@ pub fn of(e: &Explanation) -> Vec<Distinct> {
     all
 }
 
-/// Table of the answers; empty if all agree.
+/// Longest list of names.
+const MOST_NAMES: usize = 12;
+
+/// A table of the answers, or one line if all agree.
 pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Terminal) -> String {
-    if all.len() < 2 {
-        return String::new();
+    let value = |code| sentences::value(args.exact, decode(e.to, code));
+    let code_of = |code| bits(code, e.to.code_bits());
+    if let [one] = all {
+        let specs: BTreeSet<&str> = e.answers.iter().map(|answer| answer.interpretation.spec).collect();
+        let who = match (specs.len(), &one.labels[..]) {
+            (1, [name]) => name.clone(),
+            (count, _) => format!("all {count} names agree"),
+        };
+        let code = e.answers[0]
+            .outcome
+            .code()
+            .filter(|code| e.answers.iter().all(|other| other.outcome.code() == Some(*code)));
+        let code = code.map_or(String::new(), |code| format!("{} = {}", code_of(code), value(code)));
+        let what = match one.given {
+            Given::Code(_) => code,
+            Given::Refused => "refused".into(),
+            Given::Open => format!("open {code}").trim_end().into(),
+        };
+        return terminal.wrap(&format!("{who}: {what}\n"));
     }
     let answers = all.iter().filter(|one| one.given != Given::Open).count();
     let heading = if answers == 1 { "1 answer".into() } else { format!("{answers} answers") };
@@ -60,14 +81,21 @@ pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Ter
     ]);
     for one in all {
         let (value, code) = match one.given {
-            Given::Code(code) => (sentences::value(args.exact, decode(e.to, code)), bits(code, e.to.code_bits())),
+            Given::Code(code) => (value(code), code_of(code)),
             Given::Refused => ("refused".into(), "-".into()),
             Given::Open => ("open".into(), "-".into()),
         };
         let mark = if one.given == Given::Open { Mark::Dim } else { Mark::Plain };
-        table.row([value, code, one.labels.join(", ")].map(|text| Cell::new(text).mark(mark)));
+        let names = match one.labels.len() {
+            // One more name takes no more room than the number of them.
+            count if count > MOST_NAMES + 1 => {
+                format!("{} and {} more", one.labels[..MOST_NAMES].join(", "), count - MOST_NAMES)
+            }
+            _ => one.labels.join(", "),
+        };
+        table.row([value, code, names].map(|text| Cell::new(text).mark(mark)));
     }
-    table.render(terminal) + "\n"
+    table.render(terminal)
 }
 
 pub fn to_json(e: &Explanation) -> Value {

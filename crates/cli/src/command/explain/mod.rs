@@ -36,6 +36,7 @@ pub struct Question {
     to: DType,
     /// Every digit is wanted.
     exact: bool,
+    clauses: bool,
     random: Option<RandomBits>,
     policy: PolicyArgs,
 }
@@ -54,7 +55,8 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     };
     let (value, random) = (args.value.clone(), args.random_bits);
     let policy = if random.is_some() { args.policy.or_spec("ieee") } else { args.policy.clone() };
-    pair(&Question { value, from, to, exact: args.exact, random, policy }, context)
+    let clauses = args.clauses || context.wide;
+    pair(&Question { value, from, to, exact: args.exact, clauses, random, policy }, context)
 }
 
 fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
@@ -101,7 +103,8 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
             (source, explained)
         }
     };
-    let text = || picture::render(args, &explanation, &source, &context.terminal);
+    let render = if args.clauses { picture::with_clauses } else { picture::render };
+    let text = || render(args, &explanation, &source, &context.terminal);
     context.answer("explain", || to_json(args, &explanation, &source), text)?;
     Ok(0)
 }

@@ -1,34 +1,103 @@
-//! The picture: the value among its neighbors, bit patterns under each other, and the answers.
+//! The picture: the value on a number line, and the answers; with `--clauses`, all neighbors with aligned bit patterns,
+//! every name, and its clause.
 
-use super::distinct::{self, Distinct};
 use super::sentences::{self, ulps};
 use super::source::Source;
-use super::{Question, code_text, differences};
+use super::{Question, code_text, differences, distinct};
 use crate::command::labels::name_of;
+use crate::exact_decimal::brief;
+use crate::message::one_line;
 use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
-use crate::terminal::Terminal;
+use crate::terminal::{IN_PYTHON, Terminal};
+use truecast::decimal::to_decimal;
 use truecast::differ::Given;
 use truecast::exact::decode;
 use truecast::explain::{Absent, Answer, CodePoint, Decision, Decoded, Explanation, Neighbors};
 use truecast::spec::table::{self, Group};
 use truecast::{DType, Exact, Kind, Outcome};
 
+/// The value, its place among the destination's values, and the answers.
 pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
+    let reading = sentences::reading(args, source).map_or(String::new(), |reading| reading + "\n");
+    let place = number_line(args, e, terminal).unwrap_or_else(|| sentences::decision(args, e, source) + "\n");
+    let more = if terminal.advice == IN_PYTHON { IN_PYTHON } else { "--clauses shows the table and the clauses" };
+    let more = terminal.paint(Mark::Dim, more);
+    let mut answers = distinct::of(e);
+    answers.sort_by_key(|one| (one.given == Given::Open, one.count)); // what differs from the most comes first
+    let text = terminal.wrap(&(input(args, e, terminal) + &reading + &place)) + "\n";
+    text + &distinct::render(args, e, &answers, terminal) + &differences::render(e, terminal) + &format!("\n{more}\n")
+}
+
+/// The same with neighbors in full, every name in a table, and the clauses.
+pub fn with_clauses(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(reading) = sentences::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
     }
-    let distinct = distinct::of(e);
-    text += &neighborhood(args, e, &distinct, terminal);
+    text += &neighborhood(args, e, terminal);
     text += &terminal.wrap(&format!("{}\n\n", sentences::decision(args, e, source)));
-    text += &distinct::render(args, e, &distinct, terminal);
+    text += &distinct::render(args, e, &distinct::of(e), terminal);
+    text.push('\n');
     text += &answers(args, e, terminal);
     text += &lacking(e, terminal);
     text.push('\n');
     text += &clauses(e, terminal);
     text + &differences::render(e, terminal)
+}
+
+/// `f32 1.5 = 0x3fc00000 = 0 01111111 10000000000000000000000`.
+fn input(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
+    let Row { name, value, code, bits, .. } = source_row(args, &e.source);
+    let is_brief = terminal.width.is_some() && !args.exact && matches!(e.source.value, Exact::Finite { .. });
+    let value = if is_brief && bits.is_some() { brief(e.source.value) } else { value };
+    let scaled = e.scaled.map_or(String::new(), |to| format!(", scaled to {}", sentences::value(args.exact, to)));
+    let value = one_line(&value);
+    let Some((kind, bits)) = bits else { return format!("{name} {value}{scaled}\n") };
+    let marks = [Mark::Sign, Mark::Exponent, Mark::Significand];
+    let fields = parts(kind, bits).into_iter().zip(marks).filter(|(field, _)| !field.is_empty());
+    let fields: Vec<String> = fields.map(|(field, mark)| terminal.paint(mark, &field)).collect();
+    format!("{name} {value} = {code} = {}{scaled}\n", fields.join(" "))
+}
+
+/// Steps of the number line from neighbor to neighbor.
+const STEPS: usize = 32;
+
+/// The destination's neighbors on a line with the value and the midpoint, and the numbers below it; `None` for a value
+/// that is not between two.
+fn number_line(args: &Question, e: &Explanation, terminal: &Terminal) -> Option<String> {
+    let n = &e.neighbors;
+    let value = |v| if args.exact { to_decimal(v) } else { brief(v) };
+    let named = |element: &Decoded| [code_text(element), value(element.value)];
+    let beyond = || {
+        let (step, code) = n.beyond.as_ref()?;
+        let code = code.as_ref().map(named).map_or("no code".into(), |[code, value]| format!("{code} is {value}"));
+        Some([code, value(*step)])
+    };
+    let part = n.steps.filter(|steps| *steps <= 1.0)?;
+    let from_left = if n.below.is_some() { part } else { 1.0 - part };
+    let [low_code, low] = n.below.as_ref().map(named).or_else(beyond)?;
+    let [high_code, high] = n.above.as_ref().map(named).or_else(beyond)?;
+    let midpoint = format!("{} (midpoint)", value(n.midpoint?));
+    let here = match e.source.dtype {
+        DType::String => one_line(&source_row(args, &e.source).value),
+        _ => value(e.scaled.unwrap_or(e.source.value)),
+    };
+    let near = (from_left * STEPS as f64).round() as usize;
+    let (inner, star) = match n.decision {
+        Decision::Below => (vec![here, midpoint], near.clamp(1, STEPS / 2 - 1)),
+        Decision::Above => (vec![midpoint, here], near.clamp(STEPS / 2 + 1, STEPS - 1)),
+        _ => (vec![midpoint], STEPS / 2),
+    };
+    let cell = |at| match at {
+        0 | STEPS => "|".into(),
+        _ if at == star => terminal.paint(Mark::Strong, "*"),
+        _ if at == STEPS / 2 => "+".into(),
+        _ => "-".to_string(),
+    };
+    let line: String = (0..=STEPS).map(cell).collect();
+    Some(format!("{low_code} {line} {high_code}\n{low} < {} < {high}\n", inner.join(" < ")))
 }
 
 /// One line of the picture; every column means one thing in all of them.
@@ -65,13 +134,12 @@ impl Row {
     }
 }
 
-/// The source between its neighbors, the destination's values around it, and its result.
-fn neighborhood(args: &Question, e: &Explanation, distinct: &[Distinct], terminal: &Terminal) -> String {
+/// The source between its neighbors, and the destination's values around it.
+fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
     let rows = source_rows(args, &e.source).into_iter().chain(scaled);
     let of = |name: &str, element: &Decoded| Row::of(name, element, args);
-    let rows = rows.chain(destination_rows(&e.neighbors, args.exact, of)).chain(result_rows(args, e, distinct));
-    laid_out(rows.collect(), terminal)
+    laid_out(rows.chain(destination_rows(&e.neighbors, args.exact, of)).collect(), terminal)
 }
 
 /// A value in the given notation, among values of a format of P3109.
@@ -112,21 +180,23 @@ fn laid_out(rows: Vec<Row>, terminal: &Terminal) -> String {
     table.render(terminal)
 }
 
-fn source_rows(args: &Question, source: &Decoded) -> Vec<Row> {
+fn source_row(args: &Question, source: &Decoded) -> Row {
     if source.dtype == DType::String {
         let value = match args.value.chars().count() {
             0..=40 => args.value.clone(),
             n => format!("{}…, {n} characters", args.value.chars().take(32).collect::<String>()),
         };
-        return vec![Row { value, mark: Mark::Strong, ..Row::number("string", source.value, args.exact) }];
+        return Row { value, mark: Mark::Strong, ..Row::number("string", source.value, args.exact) };
     }
+    Row { mark: Mark::Strong, ..Row::of(source.dtype.name(), source, args) }
+}
+
+fn source_rows(args: &Question, source: &Decoded) -> Vec<Row> {
     let [previous, next] = source.adjacent();
     let dim = |name, element: &Decoded| Row { mark: Mark::Dim, ..Row::of(name, element, args) };
-    let here = Row { mark: Mark::Strong, ..Row::of(source.dtype.name(), source, args) };
-    let mut rows: Vec<Row> = previous.iter().map(|element| dim("previous", element)).collect();
-    rows.push(here);
-    rows.extend(next.iter().map(|element| dim("next", element)));
-    rows
+    let previous = previous.iter().map(|element| dim("previous", element));
+    let next = next.iter().map(|element| dim("next", element));
+    previous.chain([source_row(args, source)]).chain(next).collect()
 }
 
 fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> Row) -> Vec<Row> {
@@ -163,48 +233,33 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     rows
 }
 
-/// Each code that some specification gives, once, with the first that gives it; `..` means more. The attributes of a
-/// specification are shown if another row has the specification too.
-fn result_rows(args: &Question, e: &Explanation, distinct: &[Distinct]) -> Vec<Row> {
-    let spec = |label: &str| label.split(['@', ':']).next().unwrap_or_default().to_string();
-    let first = |one: &Distinct| one.labels.first().map(|label| spec(label));
-    let row = |one: &Distinct| {
-        let (Given::Code(code), [label, more @ ..]) = (one.given, &one.labels[..]) else { return None };
-        let is_alone = distinct.iter().filter(|other| first(other) == first(one)).count() == 1;
-        let name = if is_alone { spec(label) } else { label.clone() };
-        let name = if more.is_empty() { name } else { format!("{name} ..") };
-        Some(Row::of(&name, &Decoded { dtype: e.to, code, value: decode(e.to, code) }, args))
+/// Sign, exponent and fraction of a float, empty where it lacks them; another code as one number.
+fn parts(kind: Kind, code: u64) -> [String; 3] {
+    let binary = |value: u64, width: u32| match width as usize {
+        0 => String::new(),
+        width => format!("{value:0width$b}"),
     };
-    distinct.iter().filter_map(row).collect()
+    let Kind::Float(f) = kind else { return [String::new(), String::new(), binary(code, kind.code_bits())] };
+    let (sign, exponent, fraction) = f.fields(code);
+    let sign = sign.map_or(String::new(), |sign| binary(sign.into(), 1));
+    [sign, binary(exponent, f.exp_bits.into()), binary(fraction, f.man_bits.into())]
 }
 
 /// `0 1111 110`: signs under signs, exponents to the right and fractions to the left of one place; other kinds as one
 /// binary number.
 fn aligned(all: &[Option<(Kind, u64)>]) -> Vec<String> {
-    let floats = || {
-        all.iter().flatten().filter_map(|(kind, _)| match kind {
-            Kind::Float(f) => Some(f),
-            _ => None,
-        })
+    let all: Vec<[String; 3]> =
+        all.iter().map(|bits| bits.map_or_else(Default::default, |(k, c)| parts(k, c))).collect();
+    let width = |part: usize| all.iter().map(|parts| parts[part].len()).max().unwrap_or(0);
+    let (signs, exponents) = (width(0), width(1));
+    let pattern = |[sign, exponent, fraction]: &[String; 3]| match exponent.as_str() {
+        "" => fraction.clone(),
+        _ => {
+            let sign = if signs > 0 { format!("{sign:signs$} ") } else { String::new() };
+            format!("{sign}{exponent:>exponents$} {fraction}").trim_end().to_string()
+        }
     };
-    let exponent_width = floats().map(|f| usize::from(f.exp_bits)).max().unwrap_or(0);
-    let any_sign = floats().any(|f| f.signed);
-    let pattern = |(kind, code): (Kind, u64)| {
-        let Kind::Float(f) = kind else { return format!("{code:0width$b}", width = kind.code_bits() as usize) };
-        let (sign, exponent, fraction) = f.fields(code);
-        let sign = match sign {
-            Some(sign) => format!("{} ", sign as u8),
-            None if any_sign => "  ".into(),
-            None => String::new(),
-        };
-        let exponent = format!("{exponent:0width$b}", width = f.exp_bits.into());
-        let fraction = match f.man_bits {
-            0 => String::new(),
-            bits => format!(" {fraction:0width$b}", width = bits.into()),
-        };
-        format!("{sign}{exponent:>exponent_width$}{fraction}")
-    };
-    all.iter().map(|bits| bits.map_or(String::new(), pattern)).collect()
+    all.iter().map(pattern).collect()
 }
 
 fn answers(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
