@@ -46,15 +46,15 @@ def explain(
     to
         The destination type.
     from_
-        The source type, to which the number is rounded. The default is the type in `cast`: the type of a NumPy scalar,
-        ``f64`` for a float, ``i64`` for an int (``u64`` beyond), ``f32`` for text as in the command.
+        The source type, to which the number is rounded. The default is the type of a NumPy scalar, ``bool`` for a
+        bool, and ``f32`` for any other number and for text, as in the command.
     spec
         One specification, with its ``attributes``; the default is all, with every set of attributes.
 
     Examples
     --------
     >>> import truecast as tc
-    >>> found = tc.explain(465.0, to="f8e4m3fn")
+    >>> found = tc.explain(465, to="f8e4m3fn")
     >>> found["neighbors"]["midpoint"], found["results"][0]["value"]
     ('464', '448')
     """
@@ -64,8 +64,6 @@ def explain(
         value, from_ = (hex(int.from_bytes(value.tobytes(), "little")), value.dtype) if from_ is None else (value.item(), from_)
     elif isinstance(value, (bool, np.bool_)):
         value, from_ = str(bool(value)).lower(), from_ or "bool"
-    elif from_ is None and isinstance(value, (int, float)):
-        from_ = "f64" if isinstance(value, float) else "i64" if value < 2**63 else "u64"
     words = ["explain", "--to", _truecast.type_name(to)]
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     words += _ask.options({"spec": spec, **attributes})
