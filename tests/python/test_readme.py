@@ -91,7 +91,7 @@ def test_a_quantized_folder_becomes_dense(tmp_path):
     }).encode()
     data = bytes([0x38, 0xBC]) + struct.pack("<f", 0.25)
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
-    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert DeepSeek-V3")]
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast dequantize DeepSeek-V3")]
     (prove,) = re.findall(r"`(truecast verify DeepSeek-V3 [^`]*)`", README)
     for line in [*commands, prove]:
         run(line, tmp_path)

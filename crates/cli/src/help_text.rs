@@ -12,7 +12,7 @@ pub struct Page {
 }
 
 /// Every command.
-pub const PAGES: [Page; 18] = [
+pub const PAGES: [Page; 19] = [
     Page {
         command: "convert",
         usage: &[
@@ -49,6 +49,15 @@ pub const PAGES: [Page; 18] = [
         ],
         short: "keep quantize to from_scheme scale_search force resume dry_run report max_memory threads \
                 summary json",
+    },
+    Page {
+        command: "dequantize",
+        usage: &["dequantize SRC DST [OPTIONS]", "dequantize SRC.. FOLDER [OPTIONS]"],
+        examples: &[
+            ("An fp8 checkpoint in bf16", "truecast dequantize model-fp8 model-dense"),
+            ("In f32, for exact values", "truecast dequantize model-fp8 model-f32 --to f32"),
+        ],
+        short: "to keep from_scheme force resume dry_run report max_memory threads summary json",
     },
     Page {
         command: "inspect",

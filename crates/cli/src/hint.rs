@@ -58,6 +58,7 @@ hints! {
         Error::Tensor { cause, .. } => cause.hint()?,
         Error::UnusedRule { .. } => "`truecast inspect` lists them",
         Error::UnusedPreset { .. } => "omit --keep-preset, or give --to",
+        Error::NoneQuantized { .. } => "`truecast convert SRC DST --to TYPE` converts the others",
         Error::UnusedFrom { .. } => "--from needs a --rule that chooses such tensors",
         Error::Memory { least, .. } => format!("give --max-memory {least}, or more"),
     }

@@ -4,7 +4,7 @@
 //! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
 //! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
-use crate::args::{CheckArgs, Cli, Command, QuantizeArgs, SUITE, SYSTEMS, VECTOR_FORMATS};
+use crate::args::{CheckArgs, Cli, Command, DequantizeArgs, QuantizeArgs, SUITE, SYSTEMS, VECTOR_FORMATS};
 use crate::command::select::STOCHASTIC;
 use crate::failure::Failure;
 use crate::help_text::page;
@@ -156,6 +156,12 @@ const TABLE: &[Row] = &[
         "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",
         &[&[FOLDER], &[SAFETENSORS], &[GGUF]],
     ),
+    row(
+        "dequantize",
+        "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",
+        &[&[Fact(Question::Command, "convert")], &[Fact(Question::Command, "quantize")]],
+    ),
+    row("dequantize", "min-elements lenient", &[&[Fact(Question::Command, "convert")]]),
     row("convert", "part no-sidecars", &[&[FOLDER]]),
     row("convert", "resume merge", &[&[FOLDER, FILES]]),
     row("", "min-elements", &[&[ONNX]]),
@@ -183,8 +189,9 @@ const TABLE: &[Row] = &[
 impl Row {
     fn is_of(&self, command: &str, option: &str) -> bool {
         let is_in = |words: &str, word| words.split(' ').any(|known| known == word);
-        let command = if command == "quantize" { "convert" } else { command };
-        (self.commands.is_empty() || is_in(self.commands, command)) && is_in(self.options, option)
+        let same = if ["quantize", "dequantize"].contains(&command) { "convert" } else { command };
+        let is_of = self.commands.is_empty() || [command, same].into_iter().any(|name| is_in(self.commands, name));
+        is_of && is_in(self.options, option)
     }
 }
 
@@ -289,7 +296,7 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     let mut facts = vec![(Fact(Question::Command, name), typed.clone())];
     let casts = |asked: &str| [Some((CAST, typed.clone())), spec(asked)].into_iter().flatten();
     match command {
-        Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => {
+        Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) | Command::Dequantize(DequantizeArgs(args)) => {
             facts.extend(casts(args.policy.spec()));
             let sources = args.several().map_or_else(|| vec![&*args.src], |(sources, _)| sources);
             facts.extend(sources.into_iter().map(reads));

@@ -161,7 +161,8 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         };
         return Failure::new(ErrorCode::UnexpectedArgument, said);
     }
-    let has = |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let has =
+        |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long) && !arg.is_hide_set());
     let owners = |long: &str| -> Vec<&str> {
         definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
     };
@@ -190,7 +191,6 @@ pub fn unknown_command(typed: &str) -> Failure {
     }
     let definition = help::whole();
     let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
-        _ if typed == "dequantize" => "; `truecast convert SRC DST --to bf16` dequantizes".into(),
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };

@@ -41,6 +41,8 @@ words! {
         OutsideBlocks = "outside_blocks",
         /// A weight with a row for each input.
         InputRows = "input_rows",
+        /// Not quantized in the source, whatever its name.
+        Unquantized = "unquantized",
         /// Matches no row of the table.
         Unknown = "unknown",
     }
@@ -48,7 +50,7 @@ words! {
 
 /// Name of an unknown preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm")]
+#[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm, unquantized")]
 pub struct UnknownLayer(pub String);
 
 /// Condition on a name. A module's name has no `.weight` at its end; dots separate components.
@@ -158,12 +160,13 @@ const TABLE: &[(Layer, Test)] = &[
 
 impl Layer {
     /// The layers that `--keep-preset` accepts.
-    pub const PRESETS: [(&'static str, Layer); 5] = [
+    pub const PRESETS: [(&'static str, Layer); 6] = [
         ("norms", Layer::Norm),
         ("embeddings", Layer::Embedding),
         ("router", Layer::Router),
         ("lm_head", Layer::Head),
         ("ssm", Layer::StateSpace),
+        ("unquantized", Layer::Unquantized),
     ];
 
     /// Layer by name and number of dimensions; `None` if no row matches.

@@ -11,7 +11,7 @@ use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Valu
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use truecast::convert::{Measuring, Nibbles, Partition, Scheme};
-use truecast::select::quantize_options::{MxScale, NonFinite, Relayout, Search};
+use truecast::select::quantize_options::{Layer, MxScale, NonFinite, Relayout, Search};
 
 #[derive(Args, Debug, Clone)]
 #[command(mut_args(with_flag))]
@@ -109,6 +109,55 @@ impl FromArgMatches for QuantizeArgs {
                 Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str())?);
         }
         Ok(QuantizeArgs(args))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// `dequantize`: `convert` to a type, of quantized tensors only.
+#[derive(Debug, Clone)]
+pub struct DequantizeArgs(pub ConvertArgs);
+
+/// Options of `convert` that `dequantize` does not take.
+const NOT_DEQUANTIZING: [&str; 11] = [
+    "scheme",
+    "quantize",
+    "scale_search",
+    "mx_scale",
+    "nonfinite",
+    "relayout",
+    "activation_ranges",
+    "share_global",
+    "keep_preset",
+    "min_elements",
+    "lenient",
+];
+
+impl Args for DequantizeArgs {
+    fn augment_args(command: Command) -> Command {
+        let command = ConvertArgs::augment_args(command).mut_group("quantizes", |group| group.arg("src"));
+        NOT_DEQUANTIZING
+            .into_iter()
+            .fold(command, |command, option| command.mut_arg(option, |option| option.hide(true)))
+            .mut_arg("src", |src| src.index(1).help("Folder of a checkpoint, or a .safetensors or .gguf file"))
+            .mut_arg("dst", |dst| dst.index(2))
+            .mut_arg("more", |more| more.index(3))
+            .mut_arg("to", |to| to.help("Type of the dequantized tensors").default_value("bf16"))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for DequantizeArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut args = ConvertArgs::from_arg_matches(matches)?;
+        args.select.keep_preset.push(Layer::Unquantized);
+        Ok(DequantizeArgs(args))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -66,6 +66,12 @@ pub enum Command {
     /// DST --scheme SCHEME`. `verify` takes --scheme SCHEME too.
     #[command(alias = "quantise")]
     Quantize(QuantizeArgs),
+    /// Convert quantized tensors to bf16 or another type; leave the others as they are
+    ///
+    /// Same as `convert SRC DST --to bf16 --keep-preset unquantized`. `convert SRC DST --to bf16` converts the other
+    /// floating-point tensors too.
+    #[command(alias = "dequantise")]
+    Dequantize(DequantizeArgs),
     /// List the tensors of files and folders, and how they are quantized
     #[command(aliases = ["info", "ls", "list", "dump", "view"])]
     Inspect(InspectArgs),
@@ -145,7 +151,9 @@ impl Command {
     /// The option for threads; `None` for a command that uses one thread.
     pub fn threads(&self) -> Option<ThreadsArgs> {
         match self {
-            Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => Some(args.threads),
+            Command::Convert(args)
+            | Command::Quantize(QuantizeArgs(args))
+            | Command::Dequantize(DequantizeArgs(args)) => Some(args.threads),
             Command::Inspect(args) => Some(args.threads),
             Command::Verify(args) => Some(args.threads),
             Command::Compare(args) => Some(args.threads),

@@ -93,7 +93,7 @@ impl RuleOrder {
     pub fn of(matches: &ArgMatches) -> Self {
         let (mut all, mut names_spec) = (Vec::new(), false);
         if let Some((name, sub)) = matches.subcommand()
-            && matches!(name, "convert" | "quantize" | "verify")
+            && matches!(name, "convert" | "quantize" | "dequantize" | "verify")
         {
             names_spec = sub.value_source("spec") == Some(ValueSource::CommandLine);
             for id in RULES {

@@ -1,5 +1,6 @@
 //! `truecast convert`.
 
+mod dequantized;
 mod folder;
 mod several;
 
@@ -401,6 +402,7 @@ fn print(
             assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, true, terminal).as_bytes(),
         )?;
         out.write_all(terminal.wrap(&folder::blocks(report)).as_bytes())?;
+        out.write_all(terminal.wrap(&dequantized::summary(report, &args.select)).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;
         writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))?;

@@ -29,7 +29,7 @@ mod verify;
 
 pub use verify::{Asked as AskedToVerify, asked as asked_to_verify, to_json as verified, to_text as verified_text};
 
-use crate::args::{Cli, Command, MOST_THREADS, QuantizeArgs, RuleOrder};
+use crate::args::{Cli, Command, DequantizeArgs, MOST_THREADS, QuantizeArgs, RuleOrder};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{message, number, output};
@@ -113,7 +113,9 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
     let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
     let context = Context { json: cli.json, quiet: cli.quiet, wide: cli.wide, terminal, exec };
     match &cli.command {
-        Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => convert::run(args, rules, &context),
+        Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) | Command::Dequantize(DequantizeArgs(args)) => {
+            convert::run(args, rules, &context)
+        }
         Command::Inspect(args) => inspect::run(args, &context),
         Command::Show(args) => show::run(args, &context),
         Command::Verify(args) => verify::run(args, rules, &context),

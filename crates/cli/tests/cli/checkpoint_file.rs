@@ -30,6 +30,30 @@ fn scales_are_never_passed_over() {
     folder.refused(&format!("{convert} --from-scheme awq --force"), "inconsistent-checkpoint", &["awq"]);
 }
 
+/// `dequantize` leaves what is not quantized; `convert` names it.
+#[test]
+fn only_quantized_tensors_are_dequantized() {
+    let folder = Folder::with("a.safetensors", &scaled("a.scale_weight"));
+    let types = |name: &str| {
+        let result = Parsed::new(&folder.read(name));
+        ["a.weight", "a.bias", "ids"].map(|name| result.dtype(name).to_string())
+    };
+    let ran = folder.run("dequantize a.safetensors b.safetensors").exits(0);
+    assert!(ran.out.contains("1 tensor dequantized, 2 kept"), "{}", ran.out);
+    assert_eq!(types("b.safetensors"), ["BF16", "F32", "I32"]);
+    let options = "--to bf16 --keep-preset unquantized";
+    folder.run(&format!("verify a.safetensors b.safetensors {options}")).succeeds();
+    let ran = folder.run("dequantize a.safetensors c.safetensors --to f16 --rule *bias=f64 --json").exits(0);
+    assert_eq!(types("c.safetensors"), ["F16", "F64", "I32"]);
+    assert!(ran.out.contains("\"unquantized\""), "{}", ran.out);
+    let ran = folder.run("convert a.safetensors d.safetensors --to bf16").exits(0);
+    assert!(ran.out.contains("1 unquantized tensor changed type too; `truecast dequantize`"), "{}", ran.out);
+    assert_eq!(types("d.safetensors"), ["BF16", "BF16", "I32"]);
+    let ran = folder.run("convert a.safetensors e.safetensors --to f32").exits(0);
+    assert!(!ran.out.contains("dequantize`"), "{}", ran.out);
+    folder.refused("dequantize b.safetensors f.safetensors", "unmatched-pattern", &["b.safetensors", "--to"]);
+}
+
 /// Files next to the source do not count: a folder is given as a folder.
 #[test]
 fn a_block_size_is_said_and_not_looked_for() {

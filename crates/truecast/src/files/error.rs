@@ -66,6 +66,9 @@ pub enum Error {
         path: String,
         why: &'static str,
     },
+    /// Only quantized tensors would be converted, and there are none.
+    #[error("{path}: no tensor is quantized")]
+    NoneQuantized { path: String },
     /// A model cannot be converted as requested.
     #[error("{path}: {why}")]
     Model { path: String, why: String },
@@ -208,9 +211,10 @@ impl Error {
                 Cause::Value(error) => of_cast(error),
             },
             Error::Glob { .. } => ErrorCode::InvalidPattern,
-            Error::UnusedRule { .. } | Error::UnusedFrom { .. } | Error::UnusedPreset { .. } => {
-                ErrorCode::UnmatchedPattern
-            }
+            Error::UnusedRule { .. }
+            | Error::UnusedFrom { .. }
+            | Error::UnusedPreset { .. }
+            | Error::NoneQuantized { .. } => ErrorCode::UnmatchedPattern,
             Error::NoTensor { .. } => ErrorCode::UnknownTensor,
             Error::Unapplied { .. } => ErrorCode::UnknownQuantization,
             Error::Model { .. } => ErrorCode::IllegalOperation,

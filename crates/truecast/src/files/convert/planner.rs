@@ -59,13 +59,17 @@ impl Plan {
         if writing.is_some() && is_adapter(&folder) {
             return Err(Error::checkpoint(src, CheckpointError::Adapter));
         }
+        if writing.is_some() && selection.keeps_unquantized() {
+            let why = "a scheme quantizes tensors that are not";
+            return Err(Error::UnusedPreset { path: src.display().to_string(), why });
+        }
         let unquantized =
             Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let (tensors, groups): (Vec<Tensor>, Vec<_>) =
             listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
         let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| match group {
             None => Eligibility::in_container(FileFormat::Safetensors, tensor),
-            Some(_) => Eligibility::Converted,
+            Some(_) => Eligibility::Dequantized,
         };
         let eligibilities: Vec<_> = tensors.iter().zip(&groups).map(eligible).collect();
         let choices = unquantized.choose(FileFormat::Safetensors, &tensors, &eligibilities, src)?;

@@ -124,6 +124,8 @@ pub struct Selection {
 pub enum Eligibility {
     /// Converted unless a rule says otherwise.
     Converted,
+    /// The same for a tensor that is quantized in the source.
+    Dequantized,
     /// Converted only by a rule.
     ByRule,
     /// Never converted; rules ignore it.
@@ -185,15 +187,29 @@ impl Selection {
         self.to.is_some() || self.rules.iter().any(|rule| rule.to().is_some())
     }
 
-    /// The preset that matches the tensor.
+    /// The preset that matches the tensor's name.
     fn preset(&self, tensor: &Tensor) -> Option<Layer> {
         Layer::by_name(&tensor.name, tensor.shape.len()).filter(|layer| self.keep.contains(layer))
     }
 
     /// The reason why a preset keeps a tensor.
-    fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
-        let is_vector = !self.keep.is_empty() && tensor.shape.len() < 2;
-        self.preset(tensor).map(KeptBy::Layer).or(is_vector.then_some(KeptBy::Dimensions))
+    fn kept_by(&self, tensor: &Tensor, eligibility: Eligibility) -> Option<KeptBy> {
+        let is_unquantized = self.keeps_unquantized() && eligibility != Eligibility::Dequantized;
+        let unquantized = is_unquantized.then_some(Layer::Unquantized);
+        let is_vector = self.keeps_names() && tensor.shape.len() < 2;
+        let layer = self.preset(tensor).or(unquantized).map(KeptBy::Layer);
+        layer.or(is_vector.then_some(KeptBy::Dimensions))
+    }
+
+    /// True if only quantized tensors are converted, unless rules name others.
+    #[must_use]
+    pub fn keeps_unquantized(&self) -> bool {
+        self.keep.contains(&Layer::Unquantized)
+    }
+
+    /// True if a preset keeps tensors by their names.
+    fn keeps_names(&self) -> bool {
+        self.keep.iter().any(|layer| *layer != Layer::Unquantized)
     }
 
     /// The first rule that matches the tensor.
@@ -202,7 +218,7 @@ impl Selection {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
-    /// Removes the unmatched rule or preset that an error of [`choose`](Selection::choose) names.
+    /// Removes the unmatched rule or presets that an error of [`choose`](Selection::choose) names.
     pub(crate) fn without(mut self, unused: &Error) -> Option<Selection> {
         match unused {
             Error::UnusedRule { rule, option, .. } => {
@@ -210,6 +226,11 @@ impl Selection {
                 drop(self.rules.remove(at));
             }
             Error::UnusedPreset { .. } => self.keep.clear(),
+            // No tensor is converted, unless rules name it.
+            Error::NoneQuantized { .. } => {
+                self.keep.clear();
+                self.to = None;
+            }
             Error::UnusedFrom { .. } => self.from = None,
             _ => return None,
         }
@@ -222,7 +243,7 @@ impl Selection {
     /// elements have its width; an array was reinterpreted when it was opened.
     ///
     /// # Errors
-    /// [`Error::UnusedRule`], [`Error::UnusedFrom`] and [`Error::UnusedPreset`].
+    /// [`Error::UnusedRule`], [`Error::UnusedFrom`], [`Error::UnusedPreset`] and [`Error::NoneQuantized`].
     pub fn choose(
         &self,
         kind: FileFormat,
@@ -239,8 +260,8 @@ impl Selection {
                 return Choice { from, to: None, kept_by: None };
             }
             let Some(found) = self.rules.iter().position(|r| r.matches(&tensor.name)) else {
-                let to = self.to.filter(|_| eligibility == Eligibility::Converted);
-                let kept_by = to.and_then(|_| self.kept_by(tensor));
+                let to = self.to.filter(|_| eligibility != Eligibility::ByRule);
+                let kept_by = to.and_then(|_| self.kept_by(tensor, eligibility));
                 return Choice { from, to: to.filter(|_| kept_by.is_none()), kept_by };
             };
             // A rule that earlier rules shadow completely still names existing tensors.
@@ -269,8 +290,12 @@ impl Selection {
                 None => "without a type for the others, only tensors that a rule names are converted",
                 Some(_) => UNUSED_PRESET,
             };
-            if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(tensor).is_some()) {
+            let is_used = || !self.keeps_names() || tensors.iter().any(|tensor| self.preset(tensor).is_some());
+            if self.to.is_none() || !is_used() {
                 return Err(Error::UnusedPreset { path: path.display().to_string(), why });
+            }
+            if self.keeps_unquantized() && !eligibilities.contains(&Eligibility::Dequantized) {
+                return Err(Error::NoneQuantized { path: path.display().to_string() });
             }
         }
         match self.from {
