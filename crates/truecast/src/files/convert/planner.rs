@@ -49,11 +49,14 @@ impl Plan {
     ) -> Result<Plan, Error> {
         let into = gguf::container(dst);
         let Contents { stored, documents, found } = contents;
-        let (src, selection) = (folder.path(), &options.selection);
-        check_undecoded(&folder, &stored, &found, selection, into)?;
+        let src = folder.path();
         // A GGUF file keeps the keys of original shapes.
         let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
+        let (tensors, groups): (Vec<Tensor>, Vec<_>) =
+            listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
+        let selection = &options.selection.for_tensors(&tensors);
+        check_undecoded(&folder, &stored, &found, selection, into)?;
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         if writing.is_some() && is_adapter(&folder) {
@@ -65,8 +68,6 @@ impl Plan {
         }
         let unquantized =
             Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
-        let (tensors, groups): (Vec<Tensor>, Vec<_>) =
-            listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
         let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| match group {
             None => Eligibility::in_container(FileFormat::Safetensors, tensor),
             Some(_) => Eligibility::Dequantized,

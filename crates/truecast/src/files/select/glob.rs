@@ -26,6 +26,7 @@ use regex_lite::{Regex, RegexBuilder, escape};
 pub struct Glob {
     text: String,
     regex: Regex,
+    is_module: bool,
 }
 
 /// Error of an invalid pattern.
@@ -55,6 +56,8 @@ pub enum GlobError {
 
 /// Limit on a pattern: the time of a match grows with the product of both lengths.
 const MOST_BYTES: usize = 4096;
+/// Characters that do not match themselves.
+const WILDCARDS: [char; 6] = ['*', '?', '[', '{', '}', '\\'];
 
 impl Glob {
     /// Reads a pattern.
@@ -67,7 +70,7 @@ impl Glob {
         }
         // `.` also matches line breaks: names come from files.
         let regex = RegexBuilder::new(&translated(text)?).dot_matches_new_line(true).build();
-        Ok(Glob { text: text.into(), regex: regex.map_err(|_| GlobError::TooLong)? })
+        Ok(Glob { text: text.into(), regex: regex.map_err(|_| GlobError::TooLong)?, is_module: false })
     }
 
     /// The pattern as given.
@@ -76,10 +79,38 @@ impl Glob {
         &self.text
     }
 
+    /// The pattern for these names: one without wildcards that is none of them, but a module of some, matches all tensors
+    /// of the module.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::select::Glob;
+    /// let glob = Glob::new("lm_head")?.for_names(["lm_head.weight", "lm_head2.weight"]);
+    /// assert!(glob.matches("lm_head.weight") && !glob.matches("lm_head2.weight"));
+    /// # Ok::<(), truecast::select::GlobError>(())
+    /// ```
+    #[must_use]
+    pub fn for_names<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Glob {
+        if self.text.is_empty() || self.text.contains(WILDCARDS) {
+            return self.clone();
+        }
+        let mut is_module = false;
+        for name in names {
+            if name == self.text {
+                return self.clone();
+            }
+            is_module |= name.strip_prefix(&self.text).is_some_and(|rest| rest.starts_with('.'));
+        }
+        Glob { is_module, ..self.clone() }
+    }
+
     /// True if the whole name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        self.regex.is_match(name)
+        match name.strip_prefix(&self.text) {
+            Some(rest) if self.is_module => rest.starts_with('.'),
+            _ => self.regex.is_match(name),
+        }
     }
 }
 

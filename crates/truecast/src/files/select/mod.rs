@@ -218,6 +218,14 @@ impl Selection {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
+    /// The selection for these tensors: a rule without wildcards may name a module ([`Glob::for_names`]).
+    #[must_use]
+    pub fn for_tensors(&self, tensors: &[Tensor]) -> Selection {
+        let names = || tensors.iter().map(|tensor| &*tensor.name);
+        let rules = self.rules.iter().map(|rule| Rule { glob: rule.glob.for_names(names()), ..*rule });
+        Selection { rules: rules.collect(), ..self.clone() }
+    }
+
     /// Removes the unmatched rule or presets that an error of [`choose`](Selection::choose) names.
     pub(crate) fn without(mut self, unused: &Error) -> Option<Selection> {
         match unused {

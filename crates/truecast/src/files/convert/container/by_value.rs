@@ -30,7 +30,12 @@ impl Plan {
             Some(file) => eligibilities(file, options.min_elements),
             None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),
         };
-        let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, &src)?;
+        let choices = options.selection.for_tensors(source.tensors()).choose(
+            source.format(),
+            source.tensors(),
+            &eligibilities,
+            &src,
+        )?;
         let mut works = Vec::with_capacity(choices.len());
         for (at, (tensor, choice)) in source.tensors().iter().zip(choices).enumerate() {
             let at = Stored { shard: 0, tensor: at };
