@@ -142,6 +142,17 @@ impl Ecosystem {
         ("st", Ecosystem::Safetensors),
     ];
 
+    /// Python's modules whose attributes are types, as in `torch.bfloat16`.
+    const MODULES: [(&'static str, Ecosystem); 7] = [
+        ("torch", Ecosystem::Torch),
+        ("np", Ecosystem::Numpy),
+        ("numpy", Ecosystem::Numpy),
+        ("jnp", Ecosystem::Numpy),
+        ("jax.numpy", Ecosystem::Numpy),
+        ("ml_dtypes", Ecosystem::Numpy),
+        ("tf", Ecosystem::Numpy),
+    ];
+
     const fn column(self) -> usize {
         self as usize
     }
@@ -423,8 +434,8 @@ impl DType {
         self.row().names[ecosystem.column()].split(' ').filter(|n| !n.is_empty())
     }
 
-    /// Reads a name as people write it: canonical, of any ecosystem, or with a prefix (`ov:f8e4m3`).
-    /// Case does not matter.
+    /// Reads a name as people write it: canonical, of any ecosystem, with a prefix (`ov:f8e4m3`) or with a module of Python
+    /// (`torch.bfloat16`, `jnp.float32`). Case does not matter.
     ///
     /// # Errors
     /// Unknown names, unknown prefixes, and names that mean two things.
@@ -435,6 +446,7 @@ impl DType {
     /// assert_eq!("FLOAT8E4M3FN".parse(), Ok(DType::F8E4M3Fn));
     /// assert_eq!("ov:f8e4m3".parse(), Ok(DType::F8E4M3Fn));
     /// assert_eq!("mlir:f8E4M3".parse(), Ok(DType::F8E4M3Ieee));
+    /// assert_eq!("torch.bfloat16".parse(), Ok(DType::Bf16));
     /// assert!("f8e4m3".parse::<DType>().is_err()); // one of the two above
     /// ```
     pub fn parse(text: &str) -> Result<DType, ParseTypeError> {
@@ -442,6 +454,12 @@ impl DType {
             let known = Ecosystem::PREFIXES.iter().find(|(p, _)| p.eq_ignore_ascii_case(prefix));
             let (_, ecosystem) = known.ok_or_else(|| ParseTypeError::Prefix { prefix: prefix.into() })?;
             return DType::parse_in(*ecosystem, name);
+        }
+        if let Some((module, name)) = text.rsplit_once('.')
+            && let Some((_, ecosystem)) = Ecosystem::MODULES.iter().find(|(m, _)| m.eq_ignore_ascii_case(module))
+        {
+            let unknown = |_| ParseTypeError::Unknown { name: text.into() };
+            return DType::parse_in(*ecosystem, name).map_err(unknown);
         }
         if let Some((_, choices)) = AMBIGUOUS.iter().find(|(n, _)| n.eq_ignore_ascii_case(text)) {
             return Err(ParseTypeError::Ambiguous { name: text.into(), choices: choices.to_vec() });

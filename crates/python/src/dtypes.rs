@@ -84,14 +84,13 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
 
 /// A name of any ecosystem.
 pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
-    // Torch's own spelling, and NumPy's with an explicit byte order.
-    let of_torch = name.strip_prefix("torch.").map(|name| DType::parse_in(Ecosystem::Torch, name));
+    // NumPy's spelling with an explicit byte order.
     if name.starts_with(['<', '>', '=', '|'])
         && let Ok(dtype) = numpy(py)?.getattr(intern!(py, "dtype"))?.call1((name,))
     {
         return of_numpy(&dtype);
     }
-    of_torch.unwrap_or_else(|| DType::parse(name)).map_err(|error| {
+    DType::parse(name).map_err(|error| {
         // An ambiguous name has no nearest one.
         let is_unknown = matches!(error, ParseTypeError::Unknown { .. });
         let meant = truecast_cli::nearest_type(name).filter(|_| is_unknown);

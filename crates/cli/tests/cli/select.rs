@@ -28,7 +28,7 @@ fn dtypes(options: &[&str]) -> [String; 6] {
 
 #[test]
 fn first_match_wins_in_command_line_order() {
-    let rows: [(&[&str], [&str; 6]); 13] = [
+    let rows: [(&[&str], [&str; 6]); 14] = [
         (&["--to", "bf16"], ["BF16", "BF16", "BF16", "I32", "BOOL", "U8"]),
         (&["--to", "bf16", "--keep", "*norm*"], ["F32", "BF16", "BF16", "I32", "BOOL", "U8"]),
         (&["--keep", "*norm*", "--rule", "model*=f16"], ["F32", "F16", "F32", "I32", "BOOL", "U8"]),
@@ -41,6 +41,7 @@ fn first_match_wins_in_command_line_order() {
         (&["--rule", "model?attn*=f16"], ["F32", "F16", "F32", "I32", "BOOL", "U8"]),
         (&["--rule", "{ids,mask}=f32"], ["F32", "F32", "F32", "F32", "F32", "U8"]),
         (&["--rule", "*weight=FLOAT16", "--rule", "codes=st:f8_e4m3"], ["F16", "F16", "F32", "I32", "BOOL", "F8_E4M3"]),
+        (&["--to", "torch.bfloat16", "--rule", "ids=np.int64"], ["BF16", "BF16", "BF16", "I64", "BOOL", "U8"]),
         (&["--to", "bf16", "--keep", "model"], ["F32", "BF16", "BF16", "I32", "BOOL", "U8"]),
         (&["--to", "bf16", "--keep", "model.norm"], ["F32", "BF16", "BF16", "I32", "BOOL", "U8"]),
         (&["--rule", "model.norm=f16", "--keep", "model"], ["F16", "F32", "F32", "I32", "BOOL", "U8"]),
