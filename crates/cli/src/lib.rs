@@ -31,6 +31,7 @@ mod signals;
 mod size;
 mod sort_keys;
 mod suggest;
+mod synonyms;
 mod table;
 mod terminal;
 mod usage;

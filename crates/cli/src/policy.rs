@@ -5,6 +5,7 @@
 
 use crate::failure::Failure;
 use crate::suggest::did_you_mean;
+use crate::synonyms;
 use crate::value_parsers::{self, Settings};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
@@ -151,6 +152,12 @@ fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     Setting::of_name(setting).map_or(Vec::new(), |setting| setting.values(spec))
 }
 
+/// The value of a setting that a specification has, for another name of a rounding.
+fn meant<'a>(spec: &str, setting: &str, value: &'a str) -> &'a str {
+    let known = if setting == "rounding" { values(spec, setting) } else { Vec::new() };
+    if known.contains(&value) { value } else { synonyms::rounding(value, &known).unwrap_or(value) }
+}
+
 impl PolicyArgs {
     /// The specification as typed, or the default of commands that convert.
     pub fn spec(&self) -> &str {
@@ -190,7 +197,7 @@ impl PolicyArgs {
 
     pub fn request(&self) -> Result<Request, Failure> {
         let (spec, version) = self.parts();
-        let settings = || self.settings.iter().map(|(name, value)| (*name, value.as_str()));
+        let settings = || self.settings.iter().map(|(name, value)| (*name, meant(spec, name, value)));
         Request::from_attributes(spec, version, settings()).map_err(|error| match error {
             RequestError::Spec(error) => match settings().find(|(name, value)| !values(spec, name).contains(value)) {
                 Some((name, value)) => Failure::from(error).of_word(value, values(spec, name)),

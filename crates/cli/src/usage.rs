@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::help_text::page;
 use crate::suggest::{closest, did_you_mean};
+use crate::synonyms;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
@@ -170,6 +171,9 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         let this = if command.is_some() { format!("; this is {name}") } else { "; write it after the command".into() };
         let said = format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
         return Failure::new(ErrorCode::InapplicableOption, said);
+    }
+    if let Some(advice) = synonyms::option(word) {
+        return unknown(format!(": {advice}"));
     }
     if let Some(meant) = closest(word, own) {
         return unknown(format!("; did you mean --{meant}?"));

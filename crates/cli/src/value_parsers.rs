@@ -9,6 +9,7 @@ use crate::inspect_keys;
 use crate::number_format::NumberFormat;
 use crate::sort_keys::{KEYS, Known};
 use crate::suggest::MEANT;
+use crate::synonyms;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
@@ -100,7 +101,7 @@ pub fn operands() -> Vec<&'static str> {
 // ---- specifications ----
 
 /// A specification, with or without a version.
-pub const SPEC: Words<String> = Words { read: as_typed, list: specs };
+pub const SPEC: Words<String> = Words { read: |text| Ok(synonyms::spec(text)), list: specs };
 /// The same, with settings.
 pub const SPEC_AND_SETTINGS: Words<(String, Settings)> = Words { read: spec_and_settings, list: specs };
 pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
@@ -118,7 +119,7 @@ fn spec_and_settings(words: &str) -> Result<(String, Settings), Failure> {
         Ok((Setting::of_name(name).ok_or_else(unknown)?.name(), value.to_string()))
     };
     let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, Failure>>()?;
-    Ok((spec.into(), settings))
+    Ok((synonyms::spec(spec), settings))
 }
 
 fn specs() -> Vec<&'static str> {

@@ -4,7 +4,7 @@ use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use super::with_flag::with_flag;
 use crate::policy::PolicyArgs;
-use crate::{size, value_parsers};
+use crate::{size, synonyms, value_parsers};
 use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
@@ -105,8 +105,11 @@ impl FromArgMatches for QuantizeArgs {
             missing.insert(ContextKind::InvalidArg, ContextValue::Strings(vec!["SCHEME".into()]));
             let scheme = args.more.pop().ok_or(missing)?;
             let (command, operand) = (Command::new("quantize"), Arg::new("SCHEME"));
-            args.writing.scheme =
-                Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str())?);
+            let (sources, dst) = args.several().unwrap_or_else(|| (vec![&*args.src], &*args.dst));
+            let meant = synonyms::scheme(&scheme.to_string_lossy(), &sources, dst);
+            let typed = meant.as_ref().map_or(scheme.as_os_str(), |(meant, _)| OsStr::new(meant));
+            args.writing.scheme = Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), typed)?);
+            args.writing.meant = meant.map(|(_, line)| line).unwrap_or_default();
         }
         Ok(QuantizeArgs(args))
     }
@@ -224,6 +227,9 @@ pub struct WritingArgs {
     /// Tensors of a module that share one global scale, such as '*q_proj*,*k_proj*' (default: q, k, v; gate, up)
     #[arg(long, value_name = "GLOB,GLOB", requires = "quantizes")]
     pub share_global: Vec<String>,
+    /// What a short name of a scheme was taken for, as a line.
+    #[arg(skip)]
+    pub meant: String,
 }
 
 // Conversion of a checkpoint of several files.

@@ -31,6 +31,9 @@ use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
+    if context.tells() {
+        output::text(&args.writing.meant)?;
+    }
     match args.several() {
         Some((sources, folder)) => several::run(&sources, folder, args, rules, context),
         None => one(args, options(args, rules, context.exec)?, context),

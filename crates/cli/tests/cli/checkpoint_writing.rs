@@ -186,3 +186,32 @@ fn quantized_sources() {
     }
     assert!(!folder.path("no").exists());
 }
+
+/// `fp8`, `nvfp4` and `mxfp8` mean ComfyUI's form for a file, and a form that vLLM and transformers load for a folder.
+#[test]
+fn short_names_of_schemes_mean_what_loads() {
+    let folder = Folder::new();
+    let weight = ("model.layers.0.self_attn.q_proj.weight", "F32", &[128u64, 32][..], f32s(&weights()[..4096]));
+    let file = safetensors(&[weight], &[]);
+    folder.write("image.safetensors", &file);
+    std::fs::create_dir(folder.path("model")).unwrap();
+    folder.write("model/model.safetensors", &file);
+    folder.write("model/config.json", b"{\"model_type\": \"llama\"}");
+    let rows = [
+        ("fp8", "comfy:float8_e4m3fn", "fp8-channel"),
+        ("FP8_scaled", "comfy:float8_e4m3fn", "fp8-channel"),
+        ("fp8_e4m3fn", "comfy:float8_e4m3fn", "fp8-channel"),
+        ("nvfp4", "comfy:nvfp4", "ct:nvfp4-pack-quantized"),
+        ("mxfp8", "comfy:mxfp8", "mxfp8"),
+    ];
+    for (typed, of_file, of_folder) in rows {
+        let ran = folder.run(&format!("quantize image.safetensors out.safetensors {typed} --force")).exits(0);
+        let first = ran.out.lines().next().unwrap();
+        assert_eq!(first, format!("{} for a single file: {of_file}", typed.to_ascii_lowercase()));
+        let ran = folder.run(&format!("quantize model out-{typed} {typed} --dry-run --json")).exits(0);
+        let planned: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(planned["options"]["scheme"], of_folder, "{typed}");
+    }
+    // Files of llama.cpp have neither.
+    folder.refused("quantize image.safetensors x.gguf fp8", "unknown-scheme", &["fp8-block"]);
+}

@@ -290,3 +290,23 @@ fn notation_of_text() {
         &["--string-style", ".onnx"],
     );
 }
+
+/// Names of roundings and specifications that hardware manuals and packages have.
+#[test]
+fn other_names_of_roundings_and_specifications_are_understood() {
+    let folder = Folder::new();
+    for (spec, other, known) in [
+        ("ieee", "RNE", "nearest-even"),
+        ("ieee", "rz", "toward-zero"),
+        ("ptx", "rn", "nearest-even"),
+        ("tile", "rtne", "nearest_even"),
+        ("tile", "rtz", "zero"),
+    ] {
+        let line = |rounding| format!("explain 0.1 --to f16 --spec {spec} --rounding {rounding} --json");
+        assert_eq!(folder.run(&line(other)).exits(0).out, folder.run(&line(known)).exits(0).out, "{spec} {other}");
+    }
+    for (other, known) in [("cuda", "ptx"), ("NVIDIA", "ptx"), ("pytorch@2.11", "torch@2.11")] {
+        let line = |spec| format!("explain 0.1 --to f16 --spec {spec} --json");
+        assert_eq!(folder.run(&line(other)).exits(0).out, folder.run(&line(known)).exits(0).out, "{other}");
+    }
+}
