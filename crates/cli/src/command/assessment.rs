@@ -68,8 +68,8 @@ fn unscaled(assessment: &Assessment) -> Option<String> {
     ))
 }
 
-/// `normal for fp8-block: 31.6 dB over 21 tensors`: the error of tensors that lost no more than usual. `name` is that of
-/// a tensor's type or scheme.
+/// `normal for fp8-block: 31.6 dB over 21 tensors`: the error of tensors that lost no more than usual. `name` gives the
+/// type or scheme of a tensor.
 pub fn normal<'a>(
     assessment: &Assessment,
     len: usize,

@@ -415,7 +415,7 @@ fn print(
     })
 }
 
-/// One sentence about what was lost; none where the list of the worst tensors says it.
+/// One sentence about the loss; none where the list of the worst tensors describes it.
 fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
     let all = &report.total.all.counts;
     if report.tensors.is_empty() || assessment.suspicious > 0 || all.measured == 0 {

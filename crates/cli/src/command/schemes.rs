@@ -67,7 +67,7 @@ struct Goal {
     loads_in: &'static str,
 }
 
-/// What people quantize for. The folders of `docs/loads.md` show what loads; ComfyUI's reader has a test of its own.
+/// Goals of quantizing. `docs/loads.md` has the evidence for vLLM and transformers.
 const GOALS: [Goal; 8] = [
     Goal::new("vLLM, 8 bits", "fp8-block", 8.002, DType::F8E4M3Fn, BOTH),
     Goal::new("transformers, CPU", "fp8-channel", 8.01, DType::F8E4M3Fn, BOTH),

@@ -113,7 +113,7 @@ fn answers_come_first() {
     ] {
         assert!(lines(line).iter().any(|shown| shown.starts_with(said)), "{line}: {:?}", lines(line));
     }
-    // The number is that of the names with a result.
+    // The number counts the names with a result.
     let object = explained("1 --to f16");
     let specs = object["results"].as_array().unwrap().iter().map(|row| row["spec"].as_str().unwrap());
     let names = specs.collect::<std::collections::BTreeSet<_>>().len();

@@ -346,7 +346,7 @@ fn many_tensors_share_rows() {
     assert!(rows(&sorted).len() == 20 && sorted.contains("42 more tensors; --wide"), "{sorted}");
 }
 
-/// Of many tensors whose names do not group, a terminal lists the worst.
+/// A terminal lists the worst tensors if their names do not group.
 #[test]
 fn many_tensors_are_compared() {
     let names: Vec<String> = (0..300).map(|i| format!("t{i:03}")).collect();

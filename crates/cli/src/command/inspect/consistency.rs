@@ -23,7 +23,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
             Err(failure) if args.src.len() == 1 => return Err(failure),
             Err(failure) => {
                 worst = worst.max(failure.report(context.json));
-                all.push(json!({ "path": shown, "error": failure.message() }));
+                all.push(json!({ "path": shown, "error": failure.message(), "code": failure.code().name() }));
                 continue;
             }
         };
