@@ -32,8 +32,8 @@ pub fn bytes(total: u64, quiet: bool) -> Bar {
 /// The same about steps that have names. It moves between steps only: no other thread runs during a measurement.
 pub fn steps(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
-        let all = state.len().unwrap_or(0).to_string();
-        Words { done: format!("{:>1$} of {all}", state.pos(), all.len()), ..Words::new(state) }
+        let all = number::grouped(state.len().unwrap_or(0));
+        Words { done: format!("{:>1$} of {all}", number::grouped(state.pos()), all.len()), ..Words::new(state) }
     })
 }
 

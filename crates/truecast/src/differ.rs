@@ -19,7 +19,7 @@ use truecast_kernel::Caster;
 
 /// Width in bits of the widest sources that the definition converts, code by code.
 const DEFINITION_BITS: u32 = 20;
-/// Width in bits of the widest sources that kernels convert completely.
+/// Width in bits of the widest sources that kernels convert completely: types wider than `DEFINITION_BITS` have 32.
 const SWEEP_BITS: u32 = 32;
 /// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
@@ -92,27 +92,25 @@ impl Difference {
     /// # Errors
     /// The error of the specification that refuses the pair.
     pub fn of(requests: [&Request; 2], src: DType, dst: DType, which: Inputs) -> Result<Difference, SpecError> {
-        if !src.is_numeric() || !dst.is_numeric() {
-            let why = "text and complex numbers have no codes to compare";
-            return Err(SpecError::Pair { src, dst, why, since: None });
+        let search = Search::of(requests, src, dst)?;
+        match which {
+            Inputs::Every => Ok(search.every_code(|_| ()).unwrap_or_else(|| search.boundary())),
+            Inputs::Boundary => Ok(search.boundary()),
         }
-        let rules = [Rule::of(requests[0], src, dst)?, Rule::of(requests[1], src, dst)?];
-        let search = Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst };
-        let bits = src.code_bits();
-        let casters = || Some([search.rules[0].caster()?, search.rules[1].caster()?]);
-        if bits <= DEFINITION_BITS {
-            return Ok(search.found(1 << bits, true, search.each((0..1 << bits).map(|key| search.keys.code(key)))));
-        }
-        if bits <= SWEEP_BITS
-            && which == Inputs::Every
-            && let Some(casters) = casters()
-        {
-            return Ok(search.found(1 << bits, true, search.sweep(&casters)));
-        }
-        let scales = search.rules.each_ref().map(Rule::scale_exponent);
-        let mut codes = inputs_scaled(src, dst, &scales, Extent::Boundary).unwrap_or_default();
-        codes.sort_unstable_by_key(|code| search.keys.key(*code));
-        Ok(search.found(codes.len() as u64, false, search.each(codes.into_iter())))
+    }
+
+    /// Compares every code of a wide source with kernels; `tell` gets the number of codes that were compared, at first 0.
+    /// `None` if [`Difference::of`] needs no kernels, or has none: it gives the same for all [`Inputs`].
+    ///
+    /// # Errors
+    /// The error of the specification that refuses the pair.
+    pub fn of_every_code(
+        requests: [&Request; 2],
+        src: DType,
+        dst: DType,
+        tell: impl FnMut(u64),
+    ) -> Result<Option<Difference>, SpecError> {
+        Ok(Search::of(requests, src, dst)?.every_code(tell))
     }
 
     /// The specification's error for a pair that the request does not convert.
@@ -123,7 +121,7 @@ impl Difference {
 }
 
 /// Ranges of neighboring keys, each with its number of inputs.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     different: u64,
     open: u64,
@@ -142,12 +140,17 @@ impl Found {
 
     /// Adds the next input in order.
     fn note(&mut self, key: u64, verdict: Verdict) {
+        self.note_run(key, 1, verdict);
+    }
+
+    /// Adds the next `len` inputs in order, with neighboring keys.
+    fn note_run(&mut self, key: u64, len: u64, verdict: Verdict) {
         let begins = self.last != verdict;
         self.last = verdict;
         match verdict {
             Verdict::Same => return,
-            Verdict::Open => self.open += 1,
-            Verdict::Different => self.different += 1,
+            Verdict::Open => self.open += len,
+            Verdict::Different => self.different += len,
         }
         if begins {
             self.count += 1;
@@ -158,8 +161,8 @@ impl Found {
         if self.count as usize <= KEPT
             && let Some((range, inputs, _)) = self.kept.last_mut()
         {
-            range.end = key;
-            *inputs += 1;
+            range.end = key + len - 1;
+            *inputs += len;
         }
     }
 
@@ -190,7 +193,7 @@ impl Found {
     }
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Verdict {
     #[default]
     Same,
@@ -206,6 +209,38 @@ struct Search {
 }
 
 impl Search {
+    fn of(requests: [&Request; 2], src: DType, dst: DType) -> Result<Search, SpecError> {
+        if !src.is_numeric() || !dst.is_numeric() {
+            let why = "text and complex numbers have no codes to compare";
+            return Err(SpecError::Pair { src, dst, why, since: None });
+        }
+        let rules = [Rule::of(requests[0], src, dst)?, Rule::of(requests[1], src, dst)?];
+        Ok(Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst })
+    }
+
+    /// Every code of a narrow source, or boundary vectors.
+    fn boundary(&self) -> Difference {
+        let bits = self.src.code_bits();
+        if bits <= DEFINITION_BITS {
+            return self.found(1 << bits, true, self.each((0..1 << bits).map(|key| self.keys.code(key))));
+        }
+        let scales = self.rules.each_ref().map(Rule::scale_exponent);
+        let mut codes = inputs_scaled(self.src, self.dst, &scales, Extent::Boundary).unwrap_or_default();
+        codes.sort_unstable_by_key(|code| self.keys.key(*code));
+        self.found(codes.len() as u64, false, self.each(codes.into_iter()))
+    }
+
+    /// Every code of a wide source, if kernels convert it.
+    fn every_code(&self, mut tell: impl FnMut(u64)) -> Option<Difference> {
+        let bits = self.src.code_bits();
+        if !(DEFINITION_BITS + 1..=SWEEP_BITS).contains(&bits) {
+            return None;
+        }
+        let casters = [self.rules[0].caster()?, self.rules[1].caster()?];
+        tell(0);
+        Some(self.found(1 << bits, true, self.sweep(&casters, tell)))
+    }
+
     fn results(&self, code: u64) -> [Option<u64>; 2] {
         [0, 1].map(|rule| self.rules[rule].outcome(code).code())
     }
@@ -235,7 +270,7 @@ impl Search {
     }
 
     /// Compares every code with kernels; uses the definition at differences and at the ends of open ranges.
-    fn sweep(&self, casters: &[Caster; 2]) -> Found {
+    fn sweep(&self, casters: &[Caster; 2], mut tell: impl FnMut(u64)) -> Found {
         let blocks = (1u64 << self.src.code_bits()) / BLOCK;
         let block = |at: usize| self.block(casters, at as u64 * BLOCK);
         let mut found = Found::default();
@@ -243,6 +278,7 @@ impl Search {
             let count = BLOCKS_AT_ONCE.min(blocks as usize - first);
             let next = each(count, |at| block(first + at));
             found = next.into_iter().fold(found, |found, (next, begins)| found.then(next, begins));
+            tell((first + count) as u64 * BLOCK);
         }
         found
     }
@@ -260,22 +296,43 @@ impl Search {
             [false, false] => {}
             _ => return (self.each((0..BLOCK as usize).map(code)), self.verdict(code(0))),
         }
-        let to = bytes(self.dst);
-        let results = casters.each_ref().map(|caster| converted(caster, (0..BLOCK as usize).map(code)));
-        let [a, b] = &results;
-        let mut found = Found::default();
+        let source = self.block_of_codes(first);
+        let [a, b] = casters.each_ref().map(|caster| converted(caster, &source));
         if a == b {
-            return (found, Verdict::Same);
+            return (Found::default(), Verdict::Same);
         }
-        let is_same = |at: usize| a[at * to..][..to] == b[at * to..][..to];
+        let same = match bytes(self.dst) {
+            1 => same_elements::<1>(&a, &b),
+            2 => same_elements::<2>(&a, &b),
+            4 => same_elements::<4>(&a, &b),
+            _ => same_elements::<8>(&a, &b),
+        };
         let verdict = |at: usize| self.verdict(code(at));
-        let mut unlike = (0..BLOCK as usize).filter(|at| !is_same(*at));
+        let mut unlike = (0..BLOCK as usize).filter(|at| !same[*at]);
         // NaN results come in ranges of values; a block is inside one, or contains one border.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
         let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
-        let verdict = |at| if is_same(at) { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
-        (0..BLOCK as usize).for_each(|at| found.note(first + at as u64, verdict(at)));
+        let verdict = |at| if same[at] { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
+        let (mut found, mut at) = (Found::default(), 0);
+        while at < same.len() {
+            let len = if same[at] || of_all.is_some() { first_run(&same[at..]) } else { 1 };
+            found.note_run(first + at as u64, len as u64, verdict(at));
+            at += len;
+        }
         (found, verdict(0))
+    }
+
+    /// Bytes of the elements from a key on. Types with 32 bits have no unused ones.
+    fn block_of_codes(&self, first: u64) -> Vec<u8> {
+        let codes = (first..first + BLOCK).map(|key| self.keys.code(key));
+        let mut source = vec![0; BLOCK as usize * 4];
+        source
+            .as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(codes)
+            .for_each(|(element, code)| *element = (code as u32).to_le_bytes());
+        source
     }
 
     fn found(&self, inputs: u64, is_every: bool, found: Found) -> Difference {
@@ -302,6 +359,19 @@ impl Search {
             ranges: found.kept.iter().map(different).collect(),
         }
     }
+}
+
+/// Whether each two elements of `N` bytes are equal.
+fn same_elements<const N: usize>(a: &[u8], b: &[u8]) -> Vec<bool> {
+    a.as_chunks::<N>().0.iter().zip(b.as_chunks::<N>().0).map(|(a, b)| a == b).collect()
+}
+
+/// Number of elements from the first on that are like it.
+fn first_run(all: &[bool]) -> usize {
+    const MANY: usize = 64; // a vector loop compares them
+    let is_like_it = |one: &&bool| **one == all[0];
+    let whole = all.chunks_exact(MANY).take_while(|some| some.iter().filter(is_like_it).count() == MANY).count() * MANY;
+    whole + all[whole..].iter().take_while(is_like_it).count()
 }
 
 #[cfg(test)]
@@ -349,5 +419,38 @@ mod tests {
             }
         }
         assert!(open > 1000, "{open}");
+    }
+
+    /// Whole blocks give the ranges and numbers that code by code come out: where a rule changes, and inside ranges.
+    #[test]
+    fn blocks_count_as_one_code_after_the_other() {
+        let request = |name: &str| Request::of_words(name).unwrap();
+        let mut ranges = 0;
+        for (a, b, src, dst) in [
+            ("torch@2.15", "ml_dtypes", DType::F32, DType::F8E4M3Fn),
+            ("torch@2.11", "onnx:saturate=0", DType::F32, DType::F8E5M2),
+            ("ieee", "ieee:rounding=toward-zero", DType::F32, DType::Bf16),
+            ("ieee:rounding=up", "ieee:rounding=down", DType::F32, DType::F16),
+            ("ieee:nan=canonical", "ieee", DType::F32, DType::F64),
+            ("ieee", "ieee:int-overflow=saturate", DType::F32, DType::I8),
+            ("ieee", "ieee:rounding=up", DType::I32, DType::F32),
+            ("ieee", "ieee:int-overflow=saturate", DType::U32, DType::I16),
+        ] {
+            let search = Search::of([&request(a), &request(b)], src, dst).unwrap();
+            let casters = search.rules.each_ref().map(|rule| rule.caster().unwrap());
+            let mut blocks: Vec<u64> = inputs(src, dst, Extent::Boundary).unwrap();
+            blocks.iter_mut().for_each(|code| *code = search.keys.key(*code) / BLOCK);
+            blocks.sort_unstable();
+            blocks.dedup();
+            let every = blocks.len().div_ceil(24);
+            for block in blocks.into_iter().step_by(every) {
+                let keys = block * BLOCK..(block + 1) * BLOCK;
+                let (found, begins) = search.block(&casters, keys.start);
+                assert_eq!(found, search.each(keys.map(|key| search.keys.code(key))), "{a} {b} {src} {dst} {block:#x}");
+                assert_eq!(begins, search.verdict(search.keys.code(block * BLOCK)));
+                ranges += found.count;
+            }
+        }
+        assert!(ranges > 1000, "{ranges}");
     }
 }

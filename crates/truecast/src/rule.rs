@@ -67,17 +67,15 @@ impl Rule {
     }
 }
 
-/// Converts codes with a kernel and returns the bytes of unpacked elements.
+/// Converts unpacked elements with a kernel.
 ///
 /// # Panics
 /// If the conversion refuses a value.
-pub(crate) fn converted(caster: &Caster, codes: impl Iterator<Item = u64>) -> Vec<u8> {
+pub(crate) fn converted(caster: &Caster, src: &[u8]) -> Vec<u8> {
     let CastSpec { src: from, dst: to, .. } = *caster.spec();
-    let mut src = Vec::new();
-    codes.for_each(|code| src.extend(&from.storage_of_code(code).to_le_bytes()[..bytes(from)]));
     let len = src.len() / bytes(from);
     let mut dst = vec![0; len * bytes(to)];
-    let source = Elements::with_layout(from, Layout::Bytes, len, &src[..]).expect("the buffer has this length");
+    let source = Elements::with_layout(from, Layout::Bytes, len, src).expect("the buffer has this length");
     let result = ElementsMut::with_layout(to, Layout::Bytes, len, &mut dst[..]).expect("the buffer has this length");
     caster.cast(source, result).expect("no value is refused");
     dst

@@ -232,7 +232,9 @@ impl Case {
 
     fn by_kernel(&self, caster: &Caster, codes: Range<u64>) -> Vec<u8> {
         let to = bytes(self.dst);
-        let mut dst = converted(caster, codes);
+        let mut src = Vec::new();
+        codes.for_each(|code| src.extend(&self.src.storage_of_code(code).to_le_bytes()[..bytes(self.src)]));
+        let mut dst = converted(caster, &src);
         if let Some(nan) = NanCodes::of(self.dst) {
             let canonical = self.dst.storage_of_code(nan.canonical).to_le_bytes();
             for element in dst.chunks_exact_mut(to) {

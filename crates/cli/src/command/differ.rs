@@ -7,7 +7,7 @@ use crate::args::DifferArgs;
 use crate::exact_decimal::{brief, shortest, shown};
 use crate::failure::Failure;
 use crate::number::{grouped, significant};
-use crate::output::bits;
+use crate::output::{self, bits};
 use crate::policy::named;
 use crate::progress;
 use crate::table::{Cell, Column, Mark, Table};
@@ -65,15 +65,41 @@ fn differences(
         });
     }
     // One pair of 32-bit sources takes seconds, every pair minutes.
-    let which = if args.from.is_some() && args.to.is_some() { Inputs::Every } else { Inputs::Boundary };
+    if let (Some(_), Some(_), &[(src, dst)]) = (args.from, args.to, &pairs[..]) {
+        let boundary = Difference::of(requests, src, dst, Inputs::Boundary)?;
+        return Ok(vec![every_code(args, requests, boundary, context)?]);
+    }
     let bar = progress::steps(pairs.len() as u64, !context.tells());
     let mut all = Vec::new();
     for (src, dst) in pairs {
-        all.push(Difference::of(requests, src, dst, which)?);
+        all.push(Difference::of(requests, src, dst, Inputs::Boundary)?);
         bar.more(1, &format!("{src} to {dst}"));
     }
     bar.finish();
     Ok(all)
+}
+
+/// Every code of a wide source, under a bar, if kernels convert it; a terminal shows the results of boundary inputs
+/// before.
+fn every_code(
+    args: &DifferArgs,
+    requests: [&Request; 2],
+    boundary: Difference,
+    context: &Context,
+) -> Result<Difference, Failure> {
+    let [src, dst] = [boundary.src, boundary.dst];
+    let bar = progress::steps(1u64.checked_shl(src.code_bits()).unwrap_or(u64::MAX), !context.tells());
+    let (name, mut done, mut shown) = (format!("{src} to {dst}"), 0, Ok(()));
+    let found = Difference::of_every_code(requests, src, dst, |codes| {
+        if codes == 0 && context.tells() && context.terminal.width.is_some() && boundary.range_count > 0 {
+            let table = table(args, &requests.map(Request::to_string), &[&boundary], &context.terminal);
+            shown = output::text(&(table + "*: boundary inputs; every code follows\n\n"));
+        }
+        bar.more(codes - done, &name);
+        done = codes;
+    })?;
+    bar.finish();
+    shown.map(|()| found.unwrap_or(boundary))
 }
 
 /// Number of listed pairs with the same results.
@@ -103,7 +129,8 @@ fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
     json!({ "a": names[0], "b": names[1], "pairs": all.iter().map(pair).collect::<Value>() })
 }
 
-fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
+/// The ranges of some pairs.
+fn table(args: &DifferArgs, names: &[String; 2], listed: &[&Difference], terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("from"),
         Column::left("to"),
@@ -113,10 +140,7 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         Column::left("B").of_numbers(),
         Column::left(""),
     ]);
-    let (listed, others): (Vec<_>, Vec<_>) =
-        all.iter().partition(|found| found.different > 0 || all.len() == 1 && found.open > 0);
-    let (open, same): (Vec<_>, Vec<_>) = others.into_iter().partition(|found| found.open > 0);
-    for found in &listed {
+    for found in listed {
         let mut lines = lines(found);
         lines.sort_by_key(|line| line.is_open); // what differs comes first
         for (at, line) in lines.iter().take(args.show.max(1)).enumerate() {
@@ -141,8 +165,14 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
             table.row(cells.map(|cell| Cell::new(cell).mark(Mark::Dim)));
         }
     }
-    let legend = format!("A: {}\nB: {}\n\n", names[0], names[1]);
-    let mut text = if listed.is_empty() { String::new() } else { legend + &table.render(terminal) + "\n" };
+    format!("A: {}\nB: {}\n\n{}\n", names[0], names[1], table.render(terminal))
+}
+
+fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
+    let (listed, others): (Vec<_>, Vec<_>) =
+        all.iter().partition(|found| found.different > 0 || all.len() == 1 && found.open > 0);
+    let (open, same): (Vec<_>, Vec<_>) = others.into_iter().partition(|found| found.open > 0);
+    let mut text = if listed.is_empty() { String::new() } else { table(args, names, &listed, terminal) };
     for (some, what) in [(&same, "the same results"), (&open, "no defined result differs, some are open")] {
         if !some.is_empty() {
             let pairs = in_words(some.iter().map(|found| (found.src, found.dst)));
