@@ -161,7 +161,7 @@ impl Found {
         if self.count as usize <= KEPT
             && let Some((range, inputs, _)) = self.kept.last_mut()
         {
-            range.end = key + len - 1;
+            range.end = key + (len - 1);
             *inputs += len;
         }
     }
