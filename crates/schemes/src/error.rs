@@ -179,3 +179,6 @@ impl fmt::Display for Types<'_> {
         Ok(())
     }
 }
+
+/// Cause of [`Error::Refused`] for a GGUF tensor in blocks that truecast copies but does not decode.
+pub const NOT_DECODED: &str = "truecast does not decode these blocks; it only copies them, into a .gguf file";

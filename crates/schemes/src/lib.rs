@@ -60,7 +60,7 @@ pub use configuration::{Change, Outcome, changes, metadata};
 pub use declared::REQUEST;
 pub use detect::{detect, detect_gguf, is_auxiliary, undecoded};
 pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
-pub use error::{Error, NO_EQUAL_GLOBAL_SCALE};
+pub use error::{Error, NO_EQUAL_GLOBAL_SCALE, NOT_DECODED};
 pub use finding::{Advice, Check, Effect, Finding};
 pub use found::Nibbles;
 pub use layer::{Layer, UnknownLayer, loaded_module};

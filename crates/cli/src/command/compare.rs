@@ -127,9 +127,10 @@ fn print(
     // One tensor that is listed speaks for itself.
     let is_one = comparison.rows.len() == 1 && !args.list.summary;
     let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures, group) };
+    let names: Vec<&str> = comparison.rows.iter().map(|row| &*row.name).collect();
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
-        listed.write(out, terminal, &|i| &comparison.rows[i].name, comparison.rows.len(), columns, row, totals)?;
+        listed.write(out, terminal, &names, columns, row, totals)?;
         out.write_all(figures.note(terminal).as_bytes())?;
         let (assessed, largest) = (|i: usize| comparison.rows[i].assessed(), |i: usize| worst(&comparison.rows[i]));
         out.write_all(assessment::block(assessment, assessed, largest, false, terminal).as_bytes())?;

@@ -247,6 +247,10 @@ fn destination(args: &ConvertArgs) -> String {
     args.dst.display().to_string()
 }
 
+fn names(report: &Report) -> Vec<&str> {
+    report.tensors.iter().map(|tensor| &*tensor.name).collect()
+}
+
 fn item(report: &Report, index: usize) -> Item<'_> {
     let TensorReport { name, bytes_in, elements, counts, .. } = &report.tensors[index];
     Item { name, bytes: *bytes_in, elements: *elements, counts }
@@ -275,15 +279,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
         if !matches!(listed, Listed::None) {
-            listed.write(
-                out,
-                terminal,
-                &|i| &report.tensors[i].name,
-                report.tensors.len(),
-                columns,
-                row,
-                Vec::new(),
-            )?;
+            listed.write(out, terminal, &names(report), columns, row, Vec::new())?;
         }
         // The plan of a folder has the rest.
         let (left_out, note) = match report.folder {
@@ -394,7 +390,7 @@ fn print(
     let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
-        listed.write(out, terminal, &|i| &report.tensors[i].name, report.tensors.len(), columns, row, totals)?;
+        listed.write(out, terminal, &names(report), columns, row, totals)?;
         if report.folder.is_none() {
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }

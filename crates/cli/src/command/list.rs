@@ -130,16 +130,16 @@ impl Listed {
     }
 
     /// Tables of at most [`ROWS`] rows each, and what they leave out; `last` comes under the last of them.
-    pub fn write<'a, C: Into<Cell>>(
+    pub fn write<C: Into<Cell>>(
         &self,
         out: &mut dyn Write,
         terminal: &Terminal,
-        names: &dyn Fn(usize) -> &'a str,
-        len: usize,
+        names: &[&str],
         columns: impl Fn() -> Vec<Column>,
         row: impl Fn(Row<'_>) -> Vec<C>,
         last: Vec<Vec<Cell>>,
     ) -> io::Result<()> {
+        let len = names.len();
         let rows = match self {
             Listed::None => 0,
             Listed::All => len,
@@ -147,7 +147,7 @@ impl Listed {
             Listed::Patterns(patterns) => patterns.len(),
         };
         let cells = |at: usize| -> Vec<Cell> {
-            let single = |i: usize| row(Row { name: names(i), members: &[i] }).into_iter().map(Into::into).collect();
+            let single = |i: usize| row(Row { name: names[i], members: &[i] }).into_iter().map(Into::into).collect();
             match self {
                 Listed::Ordered(order) => single(order[at]),
                 Listed::Patterns(patterns) => {

@@ -9,7 +9,7 @@ use truecast_io::Tensor;
 use truecast_io::gguf::Block;
 
 use crate::detection::{Detection, Dropped, Group, Role};
-use crate::error::Error;
+use crate::error::{Error, NOT_DECODED};
 use crate::scheme::{Family, Scheme};
 
 /// Last component of a weight; its factor has another (§9.5).
@@ -73,7 +73,7 @@ pub fn undecoded(tensor: &str, block: Block) -> Error {
     Error::Refused {
         place: format!("tensor {}", truecast_io::Escaped(tensor)),
         what: format!("block type {block}"),
-        why: "truecast does not decode these blocks; a rule that keeps the tensor copies them, into a .gguf file only",
+        why: NOT_DECODED,
     }
 }
 

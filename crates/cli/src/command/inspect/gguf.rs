@@ -95,7 +95,7 @@ impl GgufListing {
         } else {
             Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal)
         };
-        listed.write(out, terminal, &name, len, || columns().to_vec(), row, Vec::new())?;
+        listed.write(out, terminal, &(0..len).map(name).collect::<Vec<_>>(), || columns().to_vec(), row, Vec::new())?;
         let metadata = self.header().metadata.iter().map(|(key, value)| (key.as_str(), said(value)));
         write_metadata(metadata, terminal, out)?;
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();

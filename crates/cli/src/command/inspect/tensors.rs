@@ -302,7 +302,7 @@ impl Listing {
             Some(_) => list::Listed::first((0..len).collect(), terminal),
             None => list::Listed::fitted(len, name, |row| tensor(row).bytes(), alike, terminal),
         };
-        listed.write(out, terminal, &name, len, columns, row, texts.collect())
+        listed.write(out, terminal, &(0..len).map(name).collect::<Vec<_>>(), columns, row, texts.collect())
     }
 }
 
