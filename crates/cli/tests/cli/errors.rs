@@ -109,6 +109,7 @@ fn one_object_on_everything_that_prints() {
     folder.write("m/model.safetensors", &safetensors(&[("a.weight", "F32", &[1, 2], vec![0; 8])], &[]));
     let lines = [
         ("quantize m q fp8-tensor --quiet", "convert"),
+        ("dequantize q n --quiet", "convert"),
         ("show a.safetensors w", "show"),
         ("schemes", "schemes"),
         ("promote i8 f16", "promote"),

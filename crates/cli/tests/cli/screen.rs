@@ -84,6 +84,7 @@ const LINES: &[&str] = &[
     "compare x.npy y.npy --to f8e4m3fn",
     "inspect a.safetensors",
     "quantize m q fp8-tensor --force",
+    "dequantize q n --force",
     "show x.npy",
     "vectors cast --from f4e2m1 --to f16",
     "inspect a.safetensors --stats",

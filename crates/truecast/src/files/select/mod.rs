@@ -415,6 +415,34 @@ mod tests {
         }
     }
 
+    /// The preset `unquantized` converts quantized tensors only, and needs one.
+    #[test]
+    fn unquantized_tensors_are_kept() {
+        let tensors = tensors();
+        let selection = Selection { to: Some(DType::Bf16), keep: vec![Layer::Unquantized], ..Selection::default() };
+        let choose = |eligibilities: [Eligibility; 3]| {
+            let choices = selection.choose(FileFormat::Safetensors, &tensors, &eligibilities, Path::new("x"))?;
+            Ok(choices.into_iter().map(|choice| choice.to).collect::<Vec<_>>())
+        };
+        let found = choose([Eligibility::Converted, Eligibility::Dequantized, Eligibility::ByRule]);
+        assert_eq!(found.map_err(|error: Error| error.to_string()), Ok(vec![None, Some(DType::Bf16), None]));
+        let none = choose([Eligibility::Converted, Eligibility::Converted, Eligibility::ByRule]);
+        let Err(error @ Error::NoneQuantized { .. }) = none else { panic!("{none:?}") };
+        // In a folder of several models, one without quantized tensors stays as it is.
+        assert_eq!(selection.clone().without(&error).map(|rest| rest.casts()), Some(false));
+    }
+
+    #[test]
+    fn rules_without_wildcards_name_modules() {
+        let rule = Rule::new("a.norm", None).unwrap();
+        let selection = Selection { rules: vec![rule], to: Some(DType::Bf16), ..Selection::default() };
+        assert!(matches!(choose(&selection), Err(Error::UnusedRule { .. })));
+        let resolved = selection.for_tensors(&tensors());
+        assert_eq!(choose(&resolved).unwrap(), [None, Some(DType::Bf16), None]);
+        // What is recorded is what was typed.
+        assert_eq!(resolved, selection);
+    }
+
     #[test]
     fn rules_do_not_see_what_is_kept() {
         let tensors = tensors();
