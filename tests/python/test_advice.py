@@ -372,6 +372,7 @@ UNTRIED = {
     "use that or --spec ieee": "another version",
     "choose {typed}": "two declarations that differ",
     "{typed} reads": "nothing: its options are in the text",
+    "`truecast convert SRC DST --to TYPE` converts": "another command",
     "--keep NAME copies it": "a GGUF file with IQ blocks, which tests/peers/checkpoints has",
     "{typed} fits": "nothing: its options are in the text",
 }

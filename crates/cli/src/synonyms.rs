@@ -24,7 +24,7 @@ const SCHEMES: [(&str, &str, &str); 5] = [
     ("mxfp8", "comfy:mxfp8", "mxfp8"),
 ];
 
-/// Options of other tools, and what there is instead.
+/// Options of other tools, and advice for each.
 const OPTIONS: [(&str, &str); 8] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),

@@ -227,7 +227,7 @@ pub struct WritingArgs {
     /// Tensors of a module that share one global scale, such as '*q_proj*,*k_proj*' (default: q, k, v; gate, up)
     #[arg(long, value_name = "GLOB,GLOB", requires = "quantizes")]
     pub share_global: Vec<String>,
-    /// What a short name of a scheme was taken for, as a line.
+    /// A line that names the scheme for a short name.
     #[arg(skip)]
     pub meant: String,
 }

@@ -30,7 +30,7 @@ fn scales_are_never_passed_over() {
     folder.refused(&format!("{convert} --from-scheme awq --force"), "inconsistent-checkpoint", &["awq"]);
 }
 
-/// `dequantize` leaves what is not quantized; `convert` names it.
+/// `dequantize` keeps unquantized tensors; `convert` counts them.
 #[test]
 fn only_quantized_tensors_are_dequantized() {
     let folder = Folder::with("a.safetensors", &scaled("a.scale_weight"));

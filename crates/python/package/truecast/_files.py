@@ -108,7 +108,7 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
         or ``"high"`` nibbles come first; an unquantized checkpoint with the same names.
     keep_preset
         Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of tensors to
-        keep. ``scheme`` never quantizes them by default. ``"unquantized"`` keeps what is not quantized in the source.
+        keep. ``scheme`` never quantizes them by default. ``"unquantized"`` keeps the tensors that the source has unquantized.
     quantize
         Patterns of names of tensors that ``scheme`` quantizes although it would not by default.
     activation_ranges

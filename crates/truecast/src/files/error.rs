@@ -66,7 +66,7 @@ pub enum Error {
         path: String,
         why: &'static str,
     },
-    /// Only quantized tensors would be converted, and there are none.
+    /// The conversion is of quantized tensors, which the source lacks.
     #[error("{path}: no tensor is quantized")]
     NoneQuantized { path: String },
     /// A model cannot be converted as requested.

@@ -1,4 +1,4 @@
-//! Tensors that a conversion dequantized, and those that changed beside them.
+//! Number of tensors that a conversion dequantized, and of others that it changed.
 
 use crate::args::SelectArgs;
 use crate::number::count;

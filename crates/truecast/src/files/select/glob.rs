@@ -79,8 +79,7 @@ impl Glob {
         &self.text
     }
 
-    /// The pattern for these names: one without wildcards that is none of them, but a module of some, matches all tensors
-    /// of the module.
+    /// The pattern for these names. Without wildcards it may name a module: then it matches all tensors of the module.
     ///
     /// # Examples
     /// ```
