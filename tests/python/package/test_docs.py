@@ -21,7 +21,8 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("name", [*MODULES, "truecast._truecast"])
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     if name == "truecast._onnx_backend":
         pytest.importorskip("onnx")
     found = doctest.testmod(importlib.import_module(name))

@@ -439,7 +439,7 @@ mod tests {
         assert!(matches!(choose(&selection), Err(Error::UnusedRule { .. })));
         let resolved = selection.for_tensors(&tensors());
         assert_eq!(choose(&resolved).unwrap(), [None, Some(DType::Bf16), None]);
-        // What is recorded is what was typed.
+        // The record has the text as typed.
         assert_eq!(resolved, selection);
     }
 
