@@ -54,7 +54,7 @@ pub const PAGES: [Page; 19] = [
         command: "dequantize",
         usage: &["dequantize SRC DST [OPTIONS]", "dequantize SRC.. FOLDER [OPTIONS]"],
         examples: &[
-            ("An fp8 checkpoint in bf16", "truecast dequantize model-fp8 model-bf16"),
+            ("An fp8 checkpoint in bf16", "truecast dequantize model-fp8 model-again"),
             ("In f32, for exact values", "truecast dequantize model-fp8 model-f32 --to f32"),
         ],
         short: "to keep from_scheme force resume dry_run report max_memory threads summary json",
