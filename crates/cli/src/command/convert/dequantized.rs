@@ -5,22 +5,21 @@ use crate::number::count;
 use truecast::report::{Report, TensorReport};
 use truecast::select::quantize_options::Layer;
 
-/// `72 tensors dequantized, 19 kept`, of a conversion of quantized tensors only; of another the tensors that changed type
-/// too, if there are any.
+/// `72 tensors dequantized, 19 kept` for `dequantize`; for `convert` the number of unquantized tensors that changed type,
+/// if there are any.
 pub fn summary(report: &Report, select: &SelectArgs) -> String {
     let number = |is_one: fn(&TensorReport) -> bool| report.tensors.iter().filter(|row| is_one(row)).count() as u64;
     let dequantized = number(|row| row.converted && row.scheme.is_some() && row.to_scheme.is_none());
     let others = number(|row| row.converted && row.scheme.is_none() && row.to_scheme.is_none() && row.from != row.to);
     let kept = number(|row| !row.converted);
-    match () {
-        () if dequantized == 0 => String::new(),
-        () if select.keep_preset.contains(&Layer::Unquantized) => {
-            format!("{} dequantized, {kept} kept\n", count(dequantized, "tensor"))
-        }
-        () if others == 0 => String::new(),
-        () => {
-            let others = count(others, "unquantized tensor");
-            format!("{others} changed type too; `truecast dequantize` leaves such tensors as they are\n")
-        }
+    if dequantized == 0 {
+        String::new()
+    } else if select.keep_preset.contains(&Layer::Unquantized) {
+        format!("{} dequantized, {kept} kept\n", count(dequantized, "tensor"))
+    } else if others > 0 {
+        let others = count(others, "unquantized tensor");
+        format!("{others} changed type too; `truecast dequantize` leaves such tensors as they are\n")
+    } else {
+        String::new()
     }
 }
