@@ -36,7 +36,8 @@ pub fn run(session: &Session, options: &Options) -> Report {
     let pairs = chosen.pairs(&sources);
     let covers = format!(
         "small: every element of {} sources of at most 16 bits, {} pairs, 8 roundings, {} choices of the other policy \
-         fields and {random_policies} random policies (seed {seed}), levels {}",
+         fields and {random_policies} random policies (seed {seed}), of these one in {policy_every} for each pair of \
+         16-bit sources, levels {}",
         sources.len(),
         pairs.len(),
         VARIANTS.len(),
