@@ -26,7 +26,6 @@ mod output;
 mod policy;
 mod progress;
 mod python_args;
-mod shorten;
 mod signals;
 mod size;
 mod sort_keys;

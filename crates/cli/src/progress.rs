@@ -2,7 +2,7 @@
 
 use crate::message::one_line;
 use crate::number;
-use crate::shorten::shortened;
+use crate::table::shorten::shortened;
 use crate::terminal::{self, Terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, WeakProgressBar};
 use std::fmt::Write;

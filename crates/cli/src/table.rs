@@ -3,12 +3,14 @@
 //!
 //! The contents of cells are decided where the table is filled; `terminal` describes the terminal.
 
+pub mod shorten;
+
 use crate::exact_decimal;
 use crate::message::one_line;
 pub use crate::number::grouped;
-use crate::shorten::{ends, shortened, told_apart};
 pub use crate::terminal::Mark;
 use crate::terminal::{self, Terminal};
+use shorten::{ends, shortened, told_apart};
 use std::collections::HashMap;
 use std::io;
 use unicode_width::UnicodeWidthStr;

@@ -126,6 +126,9 @@ pub enum Error {
 /// Why codes and scales are not carried over exactly, where rounding one scale would do it.
 pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same values in the target";
 
+/// Cause of [`Error::Refused`] for a GGUF tensor in blocks that truecast copies but does not decode.
+pub const NOT_DECODED: &str = "truecast does not decode these blocks; it only copies them, into a .gguf file";
+
 impl Error {
     /// Who has to act: the caller, the input or the system.
     pub fn kind(&self) -> ErrorKind {
@@ -179,6 +182,3 @@ impl fmt::Display for Types<'_> {
         Ok(())
     }
 }
-
-/// Cause of [`Error::Refused`] for a GGUF tensor in blocks that truecast copies but does not decode.
-pub const NOT_DECODED: &str = "truecast does not decode these blocks; it only copies them, into a .gguf file";

@@ -1,6 +1,6 @@
 //! A checkpoint of several files.
 
-use crate::safetensors::{f32s, safetensors};
+use crate::safetensors::{f32s, index_of, safetensors};
 use serde_json::json;
 
 /// The first shard.
@@ -32,4 +32,35 @@ pub fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("code/.git/HEAD", b"x".to_vec()),
         ("code/pytorch_model.bin", b"x".to_vec()),
     ]
+}
+
+/// Rows of the matrices of [`linear_model`].
+pub const ROWS: usize = 130;
+/// Columns of the matrices of [`linear_model`].
+pub const COLS: usize = 40;
+
+/// Elements of the matrices of [`linear_model`]; the first two rows are a hundred times larger.
+pub fn weights() -> Vec<f32> {
+    (0..ROWS * COLS).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.0137 * if i < 2 * COLS { 100.0 } else { 1.0 }).collect()
+}
+
+/// Two shards with an index: linear layers, a norm, an embedding, integers; a configuration and a tokenizer.
+pub fn linear_model() -> Vec<(&'static str, Vec<u8>)> {
+    let (shape, weights) = ([ROWS as u64, COLS as u64], weights());
+    let few = f32s(&weights[..64]);
+    let first = [
+        ("model.embed_tokens.weight", "F32", &[8u64, 8][..], few.clone()),
+        ("model.layers.0.self_attn.q_proj.weight", "F32", &shape, f32s(&weights)),
+        ("model.layers.0.input_layernorm.weight", "F32", &[64], few),
+    ];
+    let second = [
+        ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&weights)),
+        ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
+    ];
+    let shards = [(FIRST, safetensors(&first, &[("format", "pt")])), (SECOND, safetensors(&second, &[]))];
+    let index = index_of(&json!({ "total_parameters": 9 }), &shards);
+    let config = b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n";
+    let others =
+        [("model.safetensors.index.json", index), ("config.json", config.to_vec()), ("tokenizer.json", b"{}".to_vec())];
+    shards.into_iter().chain(others).collect()
 }

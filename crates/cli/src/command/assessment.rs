@@ -80,7 +80,7 @@ pub fn normal<'a>(
     let changed = || (0..len).filter(|&i| row(i).has_changed());
     let is_usual = |i: usize| {
         let row = row(i);
-        [row.types.0, row.types.1].into_iter().any(|dtype| usual_sqnr_db(dtype, row.is_scaled).is_some())
+        [row.types.0, row.types.1].into_iter().all(|dtype| usual_sqnr_db(dtype, row.is_scaled).is_some())
     };
     let error = format!("{} dB over {}", decibels(sqnr_db), count(assessment.changed, "tensor"));
     if !changed().all(is_usual) {

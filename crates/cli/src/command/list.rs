@@ -12,7 +12,7 @@ use crate::sort_keys::{KEYS, Key};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::value_parsers;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::hash::Hash;
 use std::io::{self, Write};
 use truecast::report::{Group, Rows, Sum, Total, hides_loss};
@@ -216,22 +216,12 @@ fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
 }
 
 /// The patterns with the most bytes, as many as a screen shows, in their order.
-fn largest(mut patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
-    if patterns.len() > ON_A_SCREEN {
-        let mut sizes: Vec<u64> = patterns.iter().map(&bytes).collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        let least = sizes[ON_A_SCREEN - 1];
-        let mut equal = ON_A_SCREEN - sizes.iter().filter(|size| **size > least).count();
-        patterns.retain(|pattern| match bytes(pattern).cmp(&least) {
-            Ordering::Greater => true,
-            Ordering::Equal if equal > 0 => {
-                equal -= 1;
-                true
-            }
-            _ => false,
-        });
-    }
-    patterns
+fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
+    let mut ranked: Vec<(usize, Pattern)> = patterns.into_iter().enumerate().collect();
+    ranked.sort_by_cached_key(|(_, pattern)| Reverse(bytes(pattern)));
+    ranked.truncate(ON_A_SCREEN);
+    ranked.sort_by_key(|(place, _)| *place);
+    ranked.into_iter().map(|(_, pattern)| pattern).collect()
 }
 
 /// The order of `n` tensors.
@@ -257,10 +247,10 @@ fn lost_first(a: &Item<'_>, b: &Item<'_>) -> Ordering {
     hides_loss(b.counts).cmp(&hides_loss(a.counts))
 }
 
-/// Counts of several tensors together.
+/// Counts of several tensors together; sampled errors count for all elements of their tensor.
 pub fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {
     let mut all = Counts::default();
-    counts.for_each(|counts| all.add(counts));
+    counts.for_each(|counts| all.add(&counts.extrapolated()));
     all
 }
 

@@ -106,8 +106,8 @@ fn by_goal(terminal: &Terminal) -> String {
         table.row([*goal, scheme, &format!("{bits:.2}"), &size, &noise, loads_in]);
     }
     let mut text = terminal.wrap(
-        "truecast quantize SRC DST SCHEME. Columns: bits of a weight, size of 7 billion weights, usual SQNR, and what was \
-         seen to load it (vLLM 0.33, transformers 5.24).\n\n",
+        "truecast quantize SRC DST SCHEME. Columns: bits of a weight, size of 7 billion weights, usual SQNR, and what loads \
+         it (as seen with vLLM 0.33 and transformers 5.24).\n\n",
     );
     text += &table.render(terminal);
     if terminal.width.is_none() {

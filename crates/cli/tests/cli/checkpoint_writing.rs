@@ -4,37 +4,13 @@
 use crate::checkpoint::tree;
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::folder::{FIRST, SECOND, linear_model, weights};
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
-const ROWS: usize = 130;
-const COLS: usize = 40;
-
-fn weights() -> Vec<f32> {
-    (0..ROWS * COLS).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.0137 * if i < 2 * COLS { 100.0 } else { 1.0 }).collect()
-}
-
-const FIRST: &str = "model-00001-of-00002.safetensors";
-const SECOND: &str = "model-00002-of-00002.safetensors";
-
-/// Two shards: matrices, a norm, an embedding, integers.
+/// The model of [`linear_model`], in the folder `model`.
 fn model() -> Folder {
     let folder = Folder::new();
-    let shape = [ROWS as u64, COLS as u64];
-    let few: Vec<f32> = weights()[..64].to_vec();
-    let first = [
-        ("model.embed_tokens.weight", "F32", &[8u64, 8][..], f32s(&few)),
-        ("model.layers.0.self_attn.q_proj.weight", "F32", &shape, f32s(&weights())),
-        ("model.layers.0.input_layernorm.weight", "F32", &[64], f32s(&few)),
-    ];
-    let second = [
-        ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&weights())),
-        ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
-    ];
-    let (first, second) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
-    let metadata = json!({ "total_parameters": 9 });
-    folder.write_shards("model", &metadata, &[(FIRST, first), (SECOND, second)]);
-    folder.write("model/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
-    folder.write("model/tokenizer.json", b"{}");
+    linear_model().iter().for_each(|(file, bytes)| folder.write(&format!("model/{file}"), bytes));
     folder
 }
 

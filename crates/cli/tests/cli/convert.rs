@@ -230,3 +230,17 @@ fn quiet_prints_nothing() {
     let ran = folder.run("convert a.npy b.npy --to f16 --quiet").succeeds();
     assert_eq!(ran.out, "");
 }
+
+/// No noise of integers without scales is usual, and integers that wrap are not exact.
+#[test]
+fn verdicts_of_integers() {
+    let folder = Folder::new();
+    let values: Vec<f32> = (0..1000).map(|i| (i * 37 % 201) as f32 - 100.25).collect();
+    folder.write("f.safetensors", &one_tensor(&values));
+    let out = folder.run("convert f.safetensors i.safetensors --to i8").succeeds().out;
+    assert!(out.contains(" dB over 1 tensor") && !out.contains("normal for"), "{out}");
+    let wide: Vec<u8> = (0..1000i64).flat_map(|i| if i == 7 { 300i64 } else { 100 }.to_le_bytes()).collect();
+    folder.write("w.safetensors", &safetensors(&[("w", "I64", &[1000], wide)], &[]));
+    let out = folder.run("convert w.safetensors n.safetensors --rule w=i8").succeeds().out;
+    assert!(out.contains("wrapped") && !out.contains("exact: no value changed"), "{out}");
+}

@@ -31,7 +31,7 @@ fn check_groups_what_is_wrong() {
     ]);
     // The line to copy can be run.
     let line = ran.out.lines().find_map(|line| line.strip_prefix("truecast ")).unwrap();
-    assert!(folder.run(line).succeeds().out.contains("onnx"));
+    assert!(folder.run(line).succeeds().out.contains("onnx: 0x31 = 0.5625"));
 
     let object = folder.run(&format!("{LINE} --json")).exits(1).object("check");
     let groups = object["groups"].as_array().unwrap();

@@ -4,6 +4,7 @@
 use crate::work::Work;
 use serde_json::{Value, json};
 use truecast::report::Rows;
+use truecast_testkit::folder::{COLS, FIRST, ROWS, SECOND, linear_model, weights};
 use truecast_testkit::formats::e4m3;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
@@ -17,35 +18,10 @@ fn to_e4m3(x: f32) -> u8 {
     (0..0x7f).fold(0, nearest) | if x.is_sign_negative() { 0x80 } else { 0 }
 }
 
-const ROWS: usize = 130;
-const COLS: usize = 40;
-
-fn weights() -> Vec<f32> {
-    (0..ROWS * COLS).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.0137 * if i < 2 * COLS { 100.0 } else { 1.0 }).collect()
-}
-
-const FIRST: &str = "model-00001-of-00002.safetensors";
-const SECOND: &str = "model-00002-of-00002.safetensors";
-
-/// Two shards: matrices, a norm, an embedding, integers.
+/// The model of [`linear_model`], in the folder `model`.
 fn model() -> Work {
     let work = Work::new();
-    let shape = [ROWS as u64, COLS as u64];
-    let few: Vec<f32> = weights()[..64].to_vec();
-    let first = [
-        ("model.embed_tokens.weight", "F32", &[8u64, 8][..], f32s(&few)),
-        ("model.layers.0.self_attn.q_proj.weight", "F32", &shape, f32s(&weights())),
-        ("model.layers.0.input_layernorm.weight", "F32", &[64], f32s(&few)),
-    ];
-    let second = [
-        ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&weights())),
-        ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
-    ];
-    let (first, second) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
-    let metadata = json!({ "total_parameters": 9 });
-    work.write_shards("model", &metadata, &[(FIRST, first), (SECOND, second)]);
-    work.write("model/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
-    work.write("model/tokenizer.json", b"{}");
+    linear_model().iter().for_each(|(file, bytes)| work.write(&format!("model/{file}"), bytes));
     work
 }
 
