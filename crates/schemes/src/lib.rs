@@ -67,4 +67,4 @@ pub use layer::{Layer, UnknownLayer, loaded_module};
 pub use limits::Limit;
 pub use model::Model;
 pub use scheme::{Family, Kind, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
-pub use write::{Content, Output, Target, target, target_of_layout};
+pub use write::{Content, Output, Target, target, target_of_experts, target_of_layout};

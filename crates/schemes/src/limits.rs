@@ -4,6 +4,7 @@
 
 use truecast_io::Tensor;
 
+use crate::model::Model;
 use crate::scheme::{Family, Scheme};
 
 /// Condition on a tensor.
@@ -15,7 +16,9 @@ enum When {
     Ragged(u64),
     /// A scheme with zero points.
     Asymmetric,
-    /// A weight of one expert.
+    /// A scheme with zero points, and a model of one of these types.
+    AsymmetricIn(&'static [&'static str]),
+    /// A weight of experts that loaders hold in one tensor.
     Expert,
     /// A weight that shares a layer with others at run time.
     Fused,
@@ -130,20 +133,36 @@ const TABLE: &[Limit] = &[
         program: TRANSFORMERS,
         what: "asks the configuration of this kind of model for a key that it lacks: it fails",
     },
+    Limit {
+        families: &[Family::CtPackQuantized],
+        when: When::AsymmetricIn(&["llama4", "llama4_text"]),
+        program: VLLM,
+        what: "reorders the rows of q and k, but not their zero points, so their values are wrong",
+    },
+    Limit {
+        families: &[Family::ModelOptFp8Blocks],
+        when: When::ModelTypes(&["llama4", "llama4_text"]),
+        program: VLLM,
+        what: "does not load the scales of q and k of this kind of model: it fails",
+    },
 ];
 
 impl Limit {
-    /// Limits for a scheme, a quantized weight and the model's type.
-    pub fn of(scheme: Scheme, weight: &Tensor, model_type: Option<&str>) -> impl Iterator<Item = &'static Limit> {
+    /// Limits for a scheme and a quantized weight of a model.
+    pub fn of(scheme: Scheme, weight: &Tensor, model: &Model<'_>) -> impl Iterator<Item = &'static Limit> {
+        let splits_experts = model.splits_experts(scheme.family);
+        let is_asymmetric = scheme.parameters.symmetric == Some(false);
+        let is_one_of = |types: &[&str]| model.model_type().is_some_and(|of| types.contains(&of));
         TABLE.iter().filter(move |limit| {
             limit.families.contains(&scheme.family)
                 && match limit.when {
                     When::Always => true,
                     When::Ragged(block) => weight.shape.iter().rev().take(2).any(|size| !size.is_multiple_of(block)),
-                    When::Asymmetric => scheme.parameters.symmetric == Some(false),
+                    When::Asymmetric => is_asymmetric,
+                    When::AsymmetricIn(types) => is_asymmetric && is_one_of(types),
                     When::Fused => weight.name.contains(".q_proj.") || weight.name.contains(".gate_proj."),
-                    When::Expert => weight.name.contains(".experts."),
-                    When::ModelTypes(types) => model_type.is_some_and(|of| types.contains(&of)),
+                    When::Expert => weight.name.contains(".experts.") && !splits_experts,
+                    When::ModelTypes(types) => is_one_of(types),
                 }
         })
     }

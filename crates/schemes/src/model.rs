@@ -9,7 +9,7 @@ use truecast_io::Tensor;
 use crate::blocks::Blocks;
 use crate::layer::Layer;
 use crate::modules::module_of;
-use crate::scheme::Family;
+use crate::scheme::{COMPRESSED_TENSORS, Family};
 
 /// Components in names of tensors with several experts, in the order of the page.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
@@ -175,7 +175,7 @@ impl<'a> Model<'a> {
         match layer {
             _ if is_gguf && KEPT_IN_GGUF.iter().any(|word| tensor.name.contains(word)) => false,
             Layer::Linear => family != Family::GptOss,
-            Layer::Experts if is_gguf => true,
+            Layer::Experts if is_gguf || self.splits_experts(family) => true,
             // Loaders of stacks expect gate_up_proj and down_proj, without a module for each.
             Layer::Experts if tensor.name.ends_with(".weight") => false,
             // Loaders of compressed-tensors support linear layers only, except for gpt-oss, whose experts have rows of
@@ -184,8 +184,7 @@ impl<'a> Model<'a> {
                 if self.has_input_rows(tensor) {
                     family == Family::GptOss
                 } else {
-                    !family.name().starts_with("ct:")
-                        && ![Family::Fp8Channel, Family::Fp8Tensor, Family::GptOss].contains(&family)
+                    family.used_by() != COMPRESSED_TENSORS && ![Family::Fp8Tensor, Family::GptOss].contains(&family)
                 }
             }
             Layer::Head => is_gguf,
@@ -200,7 +199,7 @@ impl<'a> Model<'a> {
     /// True if loaders of the scheme split fused experts into layers for this type of model.
     pub fn splits_experts(&self, family: Family) -> bool {
         let is_split = |model_type: &str| ["llama4", "llama4_text"].contains(&model_type);
-        family.name().starts_with("ct:") && self.model_type().is_some_and(is_split)
+        family.used_by() == COMPRESSED_TENSORS && self.model_type().is_some_and(is_split)
     }
 
     /// True if the matrices of an [`Layer::Experts`] tensor have a row for each input instead of each output: derived

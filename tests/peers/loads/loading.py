@@ -6,7 +6,11 @@ from unittest import mock
 
 import torch
 from transformers.integrations.finegrained_fp8 import FP8Experts, FP8Linear
+from transformers.models.llama4.modeling_llama4 import Llama4TextMoe
+from transformers.quantizers.base import MODULES_TO_PATCH_FOR_QUANTIZATION
 from transformers.quantizers.quantizer_finegrained_fp8 import FineGrainedFP8HfQuantizer
+
+import controls
 
 ERROR = re.compile(r"\w*Error\b.*")
 
@@ -38,6 +42,39 @@ def load(model_class, folder, **options):
         if names:
             raise Wrong(kind.replace("_", " "), f"{len(names)}, such as {names[0]}", names)
     return model
+
+
+@contextlib.contextmanager
+def layers_of_experts(folder):
+    """Lets models have a layer for each expert where a quantizer replaces fused experts, if the folder has them so."""
+    if not any(".experts.0." in name for name in controls.tensors_of(folder)):
+        yield
+        return
+    make = Llama4TextMoe.__init__
+
+    def make_with_layers(self, config):
+        make(self, config)
+        self.experts = MODULES_TO_PATCH_FOR_QUANTIZATION["Llama4TextExperts"]["module_name"](config)
+
+    with mock.patch.object(Llama4TextMoe, "__init__", make_with_layers):
+        yield
+
+
+def fused(tensors):
+    """The tensors with the layers of Llama 4's experts in one tensor, as its own files have them."""
+    layers, others = {}, {}
+    for name, item in tensors.items():
+        part = re.fullmatch(r"(.*\.feed_forward\.experts)\.(\d+)\.(gate_proj|up_proj|down_proj)\.weight", name)
+        if part:
+            layers.setdefault(part[1], {})[part[3], int(part[2])] = item.T
+        else:
+            others[name] = item
+    for name, of in layers.items():
+        experts = range(len(of) // 3)
+        both = [torch.cat([of["gate_proj", i], of["up_proj", i]], 1) for i in experts]
+        others[f"{name}.gate_up_proj"] = torch.stack(both)
+        others[f"{name}.down_proj"] = torch.stack([of["down_proj", i] for i in experts])
+    return others
 
 
 def first_line(error):
@@ -94,7 +131,8 @@ def distance(ours, theirs):
 
 def check(model_class, inputs, folder, dense_folder):
     """`Wrong` unless the folder loads with the values and computes what the dense model does; no inputs: values only."""
-    dense = load(model_class, dense_folder)
+    with layers_of_experts(dense_folder):
+        dense = load(model_class, dense_folder)
     model = load(model_class, folder)
     if inputs:
         found = run(model, inputs)

@@ -34,7 +34,7 @@ SCHEMES = {
 MODELOPT = ("modelopt:W4A16_NVFP4", "modelopt:FP8_PER_CHANNEL_PER_TOKEN", "modelopt:FP8_PB_WO", "modelopt:MXFP8",
             "modelopt:FP8", "modelopt:NVFP4")
 VLLM_FAMILIES = ("Llama", "Llama (tied)", "Llama (odd sizes)", "Qwen3 (tied)", "Qwen3-MoE", "Qwen2-MoE", "Gemma 2",
-                 "Gemma 3 (text)", "Mistral", "Mixtral", "gpt-oss", "DeepSeek V3", "Phi-3")
+                 "Gemma 3 (text)", "Mistral", "Mixtral", "gpt-oss", "DeepSeek V3", "Llama 4", "Phi-3")
 # What truecast may refuse: static scales of inputs that nobody gave it; rows that are no whole groups or blocks, all of
 # them in one model (compressed-tensors: "tensor column shape must be divisble by the given group_size").
 REFUSALS = (
@@ -53,6 +53,10 @@ VLLM_LIMITS = (
     ("modelopt:FP8_PB_WO", r".*requires in divisible by 128", "rows must be whole blocks"),
     ("modelopt:FP8_PER_CHANNEL_PER_TOKEN", r".*shape '\[\]' is invalid", "experts have one scale each"),
     ("modelopt:FP8_PB_WO", r".*shape '\[\]' is invalid", "experts have one scale each"),
+    # Llama 4's loader changes the order of the rows of q and k.
+    ("modelopt:FP8_PB_WO", r".*too many values to unpack", "scales of q and k must have two dimensions in Llama 4"),
+    ("ct:pack-quantized,bits=4,group=32,symmetric=false", r"weights differ: model\.layers\.\d\.self_attn\.qkv_proj",
+     "Llama 4's rows of q and k change places, but not their zero points"),
 )
 
 
@@ -99,7 +103,8 @@ def explained(wrong, family, scheme, source, folder):
     if scheme not in controls.PRESETS:
         return f"WRONG: {wrong}"
     control, dense = folder / "control", folder / "control-dense"
-    controls.write(scheme, source, control, dense)
+    # The dense copy of a file with fused experts may have a tensor for each of their layers.
+    controls.write(scheme, folder / "dense" if family == "Llama 4" else source, control, dense)
     try:
         loading.check(models.model_class(family), models.inputs(family), control, dense)
     except loading.Wrong as same:

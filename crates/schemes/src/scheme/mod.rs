@@ -14,6 +14,9 @@ use truecast_core::spelling::alternatives;
 
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 
+/// Package whose configuration declares several schemes.
+pub(crate) const COMPRESSED_TENSORS: &str = "compressed-tensors";
+
 /// Whether truecast writes a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Writing {
@@ -253,7 +256,7 @@ impl Family {
         let package = self.name().split(':').next().unwrap_or_default();
         match package {
             "plain" => "",
-            "ct" | "fp8-channel" => "compressed-tensors",
+            "ct" | "fp8-channel" => COMPRESSED_TENSORS,
             "modelopt" => "ModelOpt",
             "comfy" | "comfy-scaled-fp8" => "ComfyUI",
             "mlx" => "MLX",

@@ -2,6 +2,7 @@
 //!
 //! Names come from [`crate::catalogue`], so that readers and writers agree. Codes are computed elsewhere.
 
+mod experts;
 mod forms;
 mod gguf;
 
@@ -14,6 +15,7 @@ use crate::error::Error;
 use crate::found::Piece;
 use crate::scheme::{Family, Scheme, Writing};
 use crate::table::{Entry, Name};
+pub use experts::target_of_experts;
 use forms::Form;
 
 /// The tensors of a quantized one.

@@ -1,6 +1,7 @@
 //! Checkpoints converted by the library, with the arithmetic of `docs/spec/checkpoints.md` written out here.
 
 mod blocks;
+mod experts;
 mod files;
 mod folders;
 mod gguf;

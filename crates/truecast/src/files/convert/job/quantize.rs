@@ -52,11 +52,17 @@ impl Job for Scaled {
         let plans = piece.operations.quantize(self).expect("every job is planned before the first piece");
         let encoder = Encoder { plans: &plans, amax: piece.amax };
         for write in encoder.writes(piece.first, piece.len) {
-            let output = self.output(write.part).expect("what is made has its tensor");
-            let now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
+            let mut now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
             // A scale may span several pieces, each of which computes it; write it once.
-            if write.part == Part::Codes || encoder.begins_block(piece.first) {
-                put(output, write.first, now)?;
+            if write.part != Part::Codes && !encoder.begins_block(piece.first) {
+                continue;
+            }
+            if self.is_repeated(write.part) {
+                self.outputs_of(write.part).try_for_each(|output| put(output, write.first, now))?;
+                continue;
+            }
+            for (output, first, len) in self.places(write.part, write.first, write.bytes()) {
+                put(output, first, now.split_off(..len as usize).expect("places have the bytes of the write"))?;
             }
         }
         Ok(())

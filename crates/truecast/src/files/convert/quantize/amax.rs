@@ -49,7 +49,8 @@ impl Amax {
         let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
         let plans = wanted.iter().map(|scaled| operations.quantize(scaled).map_err(|cause| in_tensor(scaled, cause)));
         let plans: Vec<Arc<Plans>> = plans.collect::<Result<_, _>>()?;
-        let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
+        // In the pieces of the conversion: transposed rows are read as a whole.
+        let item = |(at, scaled): (usize, &&Scaled)| Item { dst_bits: 0, ..scaled.item(at) };
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
         let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use truecast_core::scaled::{self, Code, MxScale, Search};
 use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
-use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
+use truecast_schemes::{Family, Layer, Limit, Model, Scheme, Target, target, target_of_experts};
 
 /// Accumulates decisions for the unquantized tensors of a checkpoint.
 pub(crate) struct Quantizing<'a> {
@@ -102,9 +102,12 @@ impl<'a> Quantizing<'a> {
             return Ok(None);
         }
         let scheme = self.writing.scheme;
-        let mut target = match target(tensor, self.stored(tensor)) {
+        let (mut target, layers) = match self.target(tensor) {
             Ok(target) => target,
-            Err(truecast_schemes::Error::NoForm { why, .. }) if self.selection.rule(name).is_none() => {
+            // Loaders that split experts take no fused ones.
+            Err(truecast_schemes::Error::NoForm { why, .. })
+                if self.selection.rule(name).is_none() && !self.splits(tensor) =>
+            {
                 self.kept.extend(truecast_schemes::loaded_module(tensor));
                 self.leave(tensor, format!("{scheme} cannot hold it: {why}"));
                 return Ok(None);
@@ -130,8 +133,9 @@ impl<'a> Quantizing<'a> {
         }
         self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
         self.quantized += 1;
-        self.modules.extend(truecast_schemes::loaded_module(tensor));
-        for limit in Limit::of(scheme, tensor, self.model.model_type()) {
+        let layers = layers.as_deref().unwrap_or(std::slice::from_ref(tensor));
+        self.modules.extend(layers.iter().filter_map(truecast_schemes::loaded_module));
+        for limit in Limit::of(scheme, tensor, self.model) {
             self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
         }
         let shape = tensor.shape.clone();
@@ -139,6 +143,21 @@ impl<'a> Quantizing<'a> {
         let (name, from, src_layout) = (name.clone(), tensor.dtype, tensor.layout);
         let planned = Planned { name, target, from, src_layout, cast: None, kept_by: None };
         Ok(Some(TensorJob { planned, job: Arc::new(scaled) }))
+    }
+
+    /// True for fused experts whose loaders make a layer of each expert.
+    fn splits(&self, tensor: &Tensor) -> bool {
+        self.model.layer(tensor) == Layer::Experts && self.model.splits_experts(self.writing.scheme.family)
+    }
+
+    /// The output tensors, and the layers of experts whose loaders do not take them fused.
+    fn target(&self, tensor: &Tensor) -> Result<(Target, Option<Vec<Tensor>>), truecast_schemes::Error> {
+        let (scheme, model) = (self.stored(tensor), self.model);
+        if self.splits(tensor) {
+            let (target, layers) = target_of_experts(tensor, scheme, model.has_input_rows(tensor))?;
+            return Ok((target, Some(layers)));
+        }
+        Ok((target(tensor, scheme)?, None))
     }
 
     /// The scheme with the loader's type of scales: that of the weights, if the scheme stores it.
@@ -164,18 +183,13 @@ impl<'a> Quantizing<'a> {
     /// Notes an unquantized tensor.
     fn keep(&mut self, tensor: &Tensor) {
         self.kept.extend(truecast_schemes::loaded_module(tensor));
+        if self.splits(tensor) {
+            return self.leave(tensor, "its loaders make a layer of each expert, and do not load it".to_string());
+        }
         if !QuantizeOptions::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
             return;
         }
-        let layer = self.model.layer(tensor);
-        let scheme = self.writing.scheme;
-        if layer == Layer::Experts && self.model.splits_experts(scheme.family) {
-            let why = "its loaders make a layer of each expert, which truecast does not split; fp8-block loads";
-            let (tensor, scheme) = (tensor.name.to_string(), Box::new(scheme));
-            let cause = truecast_schemes::Error::NoForm { tensor: tensor.clone(), scheme, why: why.into() };
-            return self.refused.get_or_insert((cause, Vec::new())).1.push(tensor);
-        }
-        let why = match layer {
+        let why = match self.model.layer(tensor) {
             Layer::Unknown => "its name is not the name of a layer's weight",
             Layer::InputRows => "it has one row per input, but loaders expect one row per output",
             Layer::Experts => "no loader takes fused experts in this scheme",

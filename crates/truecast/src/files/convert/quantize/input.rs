@@ -46,7 +46,7 @@ impl Scaled {
         let bytes = room(buffer, len * size)?;
         let (source, tensor) = (self.from.source(folder), self.from.tensor);
         if self.transposed {
-            read_transposed(source, tensor, self.layout.kept, first, size as usize, bytes)?
+            read_transposed(source, tensor, first, size as usize, bytes)?
         } else {
             source.read_at(tensor, first * size, bytes)?
         }
@@ -54,15 +54,9 @@ impl Scaled {
     }
 }
 
-/// Reads whole rows of transposed matrices from element `first` on, with `size` bytes per element.
-fn read_transposed(
-    source: &Source,
-    tensor: usize,
-    [rows, cols]: [u64; 2],
-    first: u64,
-    size: usize,
-    bytes: &mut [u8],
-) -> Result<(), Error> {
+/// Reads whole rows, which are columns in the source, from element `first` on, with `size` bytes per element.
+fn read_transposed(source: &Source, tensor: usize, first: u64, size: usize, bytes: &mut [u8]) -> Result<(), Error> {
+    let [.., cols, rows] = *source.tensors()[tensor].shape else { unreachable!("a transposed tensor has matrices") };
     let (width, mut row) = (cols as usize * size, first / cols);
     let mut rest = bytes;
     let mut line = Vec::new();
@@ -70,6 +64,7 @@ fn read_transposed(
         // Rows of one matrix.
         let (matrix, from) = (row / rows, row % rows);
         let count = ((rest.len() / width) as u64).min(rows - from) as usize;
+        assert!(count > 0, "pieces of transposed tensors are whole rows");
         let (now, after) = rest.split_at_mut(count * width);
         line.resize(count * size, 0);
         for col in 0..cols {

@@ -5,6 +5,7 @@ use crate::files::convert::quantize::flat::flat;
 use crate::files::convert::stored::Stored;
 use crate::files::report::Blocks;
 use crate::files::stream::Item;
+use std::ops::Range;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
@@ -104,9 +105,28 @@ impl Scaled {
         self.tensors().map(Tensor::bytes).sum()
     }
 
-    /// Index of a part among the outputs.
-    pub fn output(&self, part: Part) -> Option<usize> {
-        self.outputs.iter().position(|output| matches!(output.content, Content::Part(of) if of == part))
+    /// Indices of a part's outputs: one, or one for each layer of fused experts.
+    pub fn outputs_of(&self, part: Part) -> Range<usize> {
+        let is_of = |output: &Output| matches!(output.content, Content::Part(of) if of == part);
+        let first = self.outputs.iter().position(is_of).unwrap_or(self.outputs.len());
+        first..first + self.outputs[first..].iter().take_while(|output| is_of(output)).count()
+    }
+
+    /// Places of `len` bytes of a part from byte `first` on: output, first byte in it, number of bytes. Outputs of a
+    /// part have equal sizes.
+    pub fn places(&self, part: Part, first: u64, len: u64) -> impl Iterator<Item = (usize, u64, u64)> {
+        let outputs = self.outputs_of(part);
+        let size = self.outputs.get(outputs.start).map_or(1, |output| output.tensor.bytes());
+        let end = first + len;
+        let cuts = (first / size..end.div_ceil(size)).map(move |at| (at * size).max(first)..((at + 1) * size).min(end));
+        cuts.map(move |cut| (outputs.start + (cut.start / size) as usize, cut.start % size, cut.end - cut.start))
+    }
+
+    /// True if each output of the part holds all of it.
+    pub fn is_repeated(&self, part: Part) -> bool {
+        let outputs = self.outputs_of(part);
+        let bytes = |outputs: &[Output]| outputs.iter().map(|output| output.tensor.bytes()).sum();
+        outputs.len() > 1 && self.layout.part_bytes(part) != Ok(Some(bytes(&self.outputs[outputs])))
     }
 
     /// Counts of its blocks, with the padding of its matrices.

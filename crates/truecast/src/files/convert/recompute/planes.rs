@@ -23,12 +23,24 @@ impl StoredPlanes<'_> {
         Some((plane, self.scaled.layout.grid(block)))
     }
 
+    fn read(&self, part: Part, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
+        let mut read = Vec::new();
+        for (output, first, len) in self.scaled.places(part, bytes.start, bytes.end - bytes.start) {
+            let now = self.of.read(output, first..first + len)?;
+            if read.is_empty() {
+                read = now;
+            } else {
+                read.extend(now);
+            }
+        }
+        Ok(read)
+    }
+
     /// Nonzero bytes among the padding of words at the end of a row, and of tiles.
     pub fn filling(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
         let mut wrong = Found::new();
-        let (Some(output), Some((plane, shape))) = (self.scaled.output(part), self.plane(part)) else {
-            return Ok(wrong);
-        };
+        let outputs = self.scaled.outputs_of(part);
+        let Some((plane, shape)) = self.plane(part).filter(|_| !outputs.is_empty()) else { return Ok(wrong) };
         // Equal rows, or whole matrices.
         let [rows, cols] = if rows_together(&plane, shape[0]) == 1 { [1, shape[1]] } else { shape };
         let bits = plane.code.bits();
@@ -38,10 +50,10 @@ impl StoredPlanes<'_> {
             plane.packing.set(bits, [rows, cols], at, &mut free, 0);
         }
         let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(wrong) };
-        let (size, total) = (free.len(), self.scaled.outputs[output].tensor.bytes());
+        let (size, total) = (free.len(), self.scaled.layout.part_bytes(part).ok().flatten().unwrap_or(0));
         let step = ((1 << 18) / size).max(1) * size;
         for first in (0..total).step_by(step) {
-            let bytes = self.of.read(output, first..total.min(first + step as u64))?;
+            let bytes = self.read(part, first..total.min(first + step as u64))?;
             for (i, of_one) in bytes.chunks(size).enumerate() {
                 for (at, (byte, free)) in of_one.iter().zip(&free).enumerate().skip(begin) {
                     if byte & free != 0 {
@@ -63,7 +75,6 @@ impl StoredPlanes<'_> {
         mut all: Vec<u32>,
     ) -> Result<Vec<u32>, Error> {
         let (plane, shape) = self.plane(part).expect("only planes have entries");
-        let output = self.scaled.output(part).expect("every part has its tensor");
         let (granule, wide) = (rows_together(&plane, shape[0]), (cols.end - cols.start) as usize);
         all.resize((rows.end - rows.start) as usize * wide, 0);
         let each = rows.clone().zip(all.chunks_mut(wide.max(1)));
@@ -74,14 +85,14 @@ impl StoredPlanes<'_> {
             let (octets, bits) = (cols.start / 8..cols.end.div_ceil(8), u64::from(plane.code.bits()));
             let (first, end) = (octets.start * bits, (octets.end * bits).min(row_bytes(1)));
             for (row, entries) in each {
-                let bytes = self.of.read(output, begin(row) + first..begin(row) + end)?;
+                let bytes = self.read(part, begin(row) + first..begin(row) + end)?;
                 let fields = Fields { plane, shape: [1, shape[1]], bytes: &bytes };
                 fields.read(0, cols.start - octets.start * 8..cols.end - octets.start * 8, entries);
             }
             return Ok(all);
         }
         let (first, end) = (rows.start / granule * granule, rows.end.next_multiple_of(granule).min(shape[0]));
-        let bytes = self.of.read(output, begin(first)..begin(end))?;
+        let bytes = self.read(part, begin(first)..begin(end))?;
         let fields = Fields { plane, shape: [end - first, shape[1]], bytes: &bytes };
         each.for_each(|(row, entries)| fields.read(row - first, cols.clone(), entries));
         Ok(all)

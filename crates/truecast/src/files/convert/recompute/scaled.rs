@@ -42,13 +42,20 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
     let JobCheck { of, caches, progress } = check;
     let mut differences = Vec::new();
     let name = |part| {
-        let output = scaled.output(part).map(|at| &scaled.outputs[at].tensor);
-        output.map_or(&*of.planned.name, |tensor| &*tensor.name)
+        let output = scaled.outputs.get(scaled.outputs_of(part).start);
+        output.map_or(&*of.planned.name, |output| &*output.tensor.name)
     };
     let refused = |index| vec![FileDifference::Refused { tensor: of.planned.name.to_string(), index }];
     for (at, output) in scaled.outputs.iter().enumerate() {
         if let Content::Bytes(expected) = &output.content {
             differences.extend(of.compare_bytes(at, &output.tensor.name, expected)?);
+        }
+    }
+    for part in Part::ALL.into_iter().filter(|part| scaled.is_repeated(*part)) {
+        let outputs = scaled.outputs_of(part);
+        let first = of.read(outputs.start, 0..scaled.outputs[outputs.start].tensor.bytes())?;
+        for at in outputs.skip(1) {
+            differences.extend(of.compare_bytes(at, &scaled.outputs[at].tensor.name, &first)?);
         }
     }
     let layout = &scaled.layout;
@@ -66,9 +73,10 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
         }
     }
     let mut global = 1f32.to_bits();
-    if let (Some(rule), Some(at), Some(amaxes)) = (planes.global, scaled.output(Part::Global), &amaxes) {
+    if let (Some(rule), Some(amaxes)) = (planes.global, &amaxes) {
         global = rule.rule.of_amax(amaxes[0]).map_err(|cause| of.failed(cause))?;
-        differences.extend(of.compare_bytes(at, name(Part::Global), &global.to_le_bytes())?);
+        let first = scaled.outputs_of(Part::Global).start;
+        differences.extend(of.compare_bytes(first, name(Part::Global), &global.to_le_bytes())?);
     }
     let proof = ScaledProof {
         scaled,
@@ -81,7 +89,8 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
         amaxes: amaxes.filter(|_| is_one_scale),
     };
     for part in ON_GRID {
-        differences.extend(FileDifference::of_found(name(part), &proof.written.filling(part)?));
+        let found = FileDifference::of_found(name(part), &proof.written.filling(part)?);
+        differences.extend(found.map(|found| in_layer(scaled, found, |part| layout.part_bytes(part).ok().flatten())));
     }
     let block = if is_one_scale { [1, layout.cols] } else { planes.scales.block };
     let units = of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
@@ -93,8 +102,31 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
         first.source = proof.source.code(*index)?;
     }
     let (found, by) = seen.findings(ON_GRID.map(name), (scaled.dtype, of.planned.target.dtype));
-    differences.extend(found);
+    let entries = |part| {
+        let [rows, cols] = layout.grid(layout.plane(part)?.1);
+        Some(layout.matrices * rows * cols)
+    };
+    differences.extend(found.into_iter().map(|found| in_layer(scaled, found, entries)));
     Ok((differences, by))
+}
+
+/// A difference in a part, which is named after its first output, in the output that has it. `total` is the number of
+/// the part's entries.
+fn in_layer(scaled: &Scaled, mut difference: FileDifference, total: impl Fn(Part) -> Option<u64>) -> FileDifference {
+    let (FileDifference::Elements { tensor, first: WrongElement { index, .. }, .. }
+    | FileDifference::Part { tensor, index, .. }) = &mut difference
+    else {
+        return difference;
+    };
+    let content = scaled.outputs.iter().find(|output| *output.tensor.name == **tensor).map(|output| &output.content);
+    let Some(Content::Part(part)) = content else { return difference };
+    let outputs = scaled.outputs_of(*part);
+    if outputs.len() > 1 && !scaled.is_repeated(*part) {
+        let each = total(*part).map_or(1, |total| total / outputs.len() as u64).max(1);
+        *tensor = scaled.outputs[outputs.start + (*index / each) as usize].tensor.name.to_string();
+        *index %= each;
+    }
+    difference
 }
 
 /// True if a matrix's scale depends on its largest magnitude only.

@@ -1,0 +1,66 @@
+//! Target of fused experts whose loaders make a layer of each expert (`docs/spec/checkpoints.md §11.3`).
+
+use truecast_core::scaled::Layout;
+use truecast_io::Tensor;
+
+use super::{Output, Target, target};
+use crate::error::Error;
+use crate::scheme::Scheme;
+
+/// Name of a fused tensor, and the layers that it holds for each expert, one below the other.
+const FUSED: [(&str, &[&str]); 2] = [("gate_up_proj", &["gate_proj", "up_proj"]), ("down_proj", &["down_proj"])];
+
+/// Target of fused experts with the parts of each expert's layers as tensors: `experts.gate_up_proj` becomes
+/// `experts.0.gate_proj.weight`, `experts.0.up_proj.weight`, `experts.1.gate_proj.weight`, .. The tensors of a part
+/// follow each other in the order of its bytes; a part that all layers share, such as a global scale, is repeated. Also
+/// returns the layers, without data. With `has_input_rows` the layout is transposed.
+///
+/// # Errors
+/// As [`target`]; [`Error::NoForm`] for another name.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, Layout};
+/// use truecast_io::Tensor;
+/// use truecast_schemes::target_of_experts;
+/// let (name, shape) = ("mlp.experts.gate_up_proj".into(), [16, 512, 256].into());
+/// let tensor = Tensor { name, dtype: DType::Bf16, layout: Layout::Packed, shape };
+/// let (target, layers) = target_of_experts(&tensor, "ct:float-quantized".parse()?, true)?;
+/// assert_eq!((&*layers[1].name, &layers[1].shape[..]), ("mlp.experts.0.up_proj.weight", &[128, 512][..]));
+/// assert_eq!(&*target.tensors[32].tensor.name, "mlp.experts.0.gate_proj.weight_scale");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn target_of_experts(
+    tensor: &Tensor,
+    scheme: Scheme,
+    has_input_rows: bool,
+) -> Result<(Target, Vec<Tensor>), Error> {
+    let refused = |why: &str| Error::NoForm {
+        tensor: tensor.name.to_string(),
+        scheme: Box::new(scheme),
+        why: format!("its loaders make a layer of each expert, and {why}"),
+    };
+    let (around, last) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
+    let Some((_, layers)) = FUSED.iter().find(|(name, _)| *name == last) else {
+        return Err(refused("it is not gate_up_proj or down_proj"));
+    };
+    let [experts, rows, cols] = *tensor.shape else { return Err(refused("it has not three dimensions")) };
+    let [rows, cols] = if has_input_rows { [cols, rows] } else { [rows, cols] };
+    let count = layers.len() as u64;
+    if !rows.is_multiple_of(count) {
+        return Err(refused("its rows do not divide into gate and up"));
+    }
+    let layer = |name: String, lead: &[u64]| Tensor {
+        name: name.into(),
+        shape: [lead, &[rows / count, cols]].concat().into(),
+        ..tensor.clone()
+    };
+    let stack = target(&layer(format!("{around}.weight"), &[experts * count]), scheme)?;
+    let each = (0..experts).flat_map(|expert| layers.iter().map(move |name| (expert, name)));
+    let each: Vec<Tensor> = each.map(|(expert, name)| layer(format!("{around}.{expert}.{name}.weight"), &[])).collect();
+    let targets = each.iter().map(|layer| target(layer, scheme)).collect::<Result<Vec<_>, _>>()?;
+    let parts = 0..stack.tensors.len();
+    let tensors: Vec<Output> =
+        parts.flat_map(|part| targets.iter().map(move |target| target.tensors[part].clone())).collect();
+    Ok((Target { layout: Layout { transposed: has_input_rows, ..stack.layout }, tensors }, each))
+}
