@@ -1,4 +1,4 @@
-"""Measures truecast and its peers on this machine, and writes BENCHMARKS.md. Started by `run`, beside this file."""
+"""Measures truecast and its peers on this machine; writes its page in results/, and BENCHMARKS.md. Started by `run`."""
 
 import argparse
 import datetime
@@ -15,12 +15,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import arrays  # noqa: E402
 import contenders  # noqa: E402
+import overview  # noqa: E402
 import own  # noqa: E402
 import race  # noqa: E402
 import report  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-OUTPUT = ROOT / "BENCHMARKS.md"
 
 
 def arguments() -> argparse.Namespace:
@@ -46,18 +46,22 @@ def main() -> None:
     text = report.peers_table(rows, peers, threads)
     if not args.only_peers:
         measured = own.measure(pairs, cores, args.samples, args.size)
-        text = conditions(args, peers, measured["caches"], cores) + report.own_tables(measured, cores) + "\n" + text
+        title = report.title(Path("/proc/cpuinfo").read_text(), measured["level"])
+        facts = conditions(args, peers, measured["caches"], cores)
+        text = report.page(title, facts, report.own_tables(measured, cores), text)
     print(text)
     print(f"{time.monotonic() - begin:.0f} s", file=sys.stderr)
-    if not (args.only_peers or args.pairs or args.peers != ",".join(contenders.PEERS) or args.samples < 7):
-        OUTPUT.write_text(report.beside_other_cpus(OUTPUT.read_text() if OUTPUT.exists() else "", report.cpu(), text))
+    is_complete = args.peers == ",".join(contenders.PEERS) and args.samples >= 7 and threads == 1
+    if is_complete and not (args.only_peers or args.pairs):
+        (overview.RESULTS / overview.file_name(title)).write_text(text)
+        overview.OUTPUT.write_text(overview.written())
 
 
-def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[str, int], cores: int) -> str:
+def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[str, int], cores: int) -> dict:
     """What was measured, and on what."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     versions = [f"{p} {importlib.metadata.version(p)}" for peer in peers.values() for p in peer.packages]
-    facts = {
+    return {
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "CPU": f"{cores} cores; L2 {report.size(caches['l2'])}, last-level cache {report.size(caches['llc'])}",
         "memory": report.size(memory),
@@ -68,7 +72,6 @@ def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[
         "method": f"best of {args.samples} samples, everyone in turns; "
         f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",
     }
-    return report.table(["", ""], [[name, fact] for name, fact in facts.items()], 2) + "\n"
 
 
 def said(*command: str) -> str:

@@ -20,12 +20,14 @@ def bench(*options: str) -> dict | None:
 
 
 def measure(pairs: list[tuple[str, str]], threads: int, samples: int, size: str) -> dict:
-    """Rows by what was measured: `one` (L2 and out of cache, one thread), `llc` (one thread, with counting), `all` (out of
-    cache, all threads) and `levels` (out of cache, one thread). `size` is what is out of cache."""
+    """The level that ran, the sizes of caches, and rows by what was measured: `one` (L2 and out of cache, one thread),
+    `llc` (one thread, with counting), `all` (out of cache, all threads) and `levels` (out of cache, one thread). `size`
+    is what is out of cache."""
     common = ["--pairs", ",".join(f"{src}:{dst}" for src, dst in pairs), "--best-of", str(samples)]
     one = bench(*common, "--threads", "1", "--sizes", f"l2,{size}")
     best = one["rows"][0]["level"]
     results = {
+        "level": best,
         "caches": {"l2": one["l2_bytes"], "llc": one["llc_bytes"]},
         "one": one["rows"],
         "llc": bench(*common, "--threads", "1", "--sizes", "llc", "--counts")["rows"],

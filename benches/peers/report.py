@@ -2,7 +2,6 @@
 
 import platform
 import textwrap
-from pathlib import Path
 
 GIB = 1 << 30
 
@@ -20,15 +19,19 @@ def table(columns: list[str], rows: list[list[str]], text_columns: int) -> str:
     return "\n".join([line(columns), line(rule), *map(line, rows)]) + "\n"
 
 
-def cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    family = f", family {fields['cpu family']}" if "cpu family" in fields else ""
+def title(cpuinfo: str, level: str) -> str:
+    """Which CPU ran at which level, in the form that overview.py reads; `cpuinfo` is the text of /proc/cpuinfo."""
+    lines = (line.partition(":") for line in cpuinfo.splitlines())
+    fields = {name.strip(): value.strip() for name, _, value in lines}
+    name = fields.get("model name", platform.machine())
+    family, model = (fields.get(field, "unknown") for field in ("cpu family", "model"))
     is_virtual = " hypervisor" in fields.get("flags", "")
-    return fields.get("model name", platform.processor()) + family + (" (virtual machine)" if is_virtual else "")
+    return f"{name}, family {family}, model {model}, level {level}" + (" (virtual machine)" if is_virtual else "")
+
+
+def page(title: str, facts: dict[str, str], *parts: str) -> str:
+    """The page of a CPU and level."""
+    return "\n".join([f"# {title}\n", table(["", ""], [[*fact] for fact in facts.items()], 2), *parts])
 
 
 def paragraph(text: str) -> str:
@@ -39,18 +42,6 @@ def paragraph(text: str) -> str:
 
 def size(n: int) -> str:
     return f"{n / GIB:.1f} GiB" if n >= GIB else f"{n / (1 << 20):g} MiB"
-
-
-def beside_other_cpus(written: str, cpu: str, part: str) -> str:
-    """The page of all CPUs: what was written of others, and the new part of this one, by name."""
-    _, *others = ("\n" + written).split("\n## ")
-    parts = dict(other.split("\n\n", 1) for other in others) | {cpu: part}
-    head = "# Benchmarks\n\n" + paragraph(
-        "Written by `benches/peers/run`, a part for each CPU; what is compared, and how, is in "
-        "[benches/peers](benches/peers/README.md) and in [docs/kernels.md](docs/kernels.md) §13. "
-        "GB/s are bytes read and bytes written. The machine may have been shared: ratios say more than figures."
-    )
-    return head + "\n".join(f"## {name}\n\n{parts[name].rstrip()}\n" for name in sorted(parts))
 
 
 def own_tables(own: dict, threads: int) -> str:
@@ -70,7 +61,7 @@ def own_tables(own: dict, threads: int) -> str:
         cells += [f"{row['gbps']:.1f}", f"{row['of_limit']:.2f}", f"{row['ratio']:.2f}"]
         rows.append(cells)
     text = (
-        "### One thread\n\n"
+        "## One thread\n\n"
         + paragraph(
             "GB/s of `truecast bench`, and the ratio to the limit in the same run: the fastest plain pass that reads and "
             "writes as much in the same buffers (docs/kernels.md §13); *memcpy*: the ratio to memcpy of as many bytes. "
@@ -90,7 +81,7 @@ def own_tables(own: dict, threads: int) -> str:
             cells += [f"{row['gbps']:.1f}", f"{row['of_limit']:.2f}"]
         rows.append(cells)
     return (
-        text + "\n### Out of cache, by level and threads\n\n"
+        text + "\n## Out of cache, by level and threads\n\n"
         "GB/s of `truecast bench`, arrays out of cache, and the ratio to the limit with as many threads; levels have one.\n\n"
         + table(columns, rows, 2)
     )
@@ -119,10 +110,10 @@ def peers_table(rows: list[dict], peers: dict[str, object], threads: int) -> str
             line += [elements(row, name), speedup(row, name)]
         cells.append(line)
     return (
-        f"### Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
+        f"## Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
         + paragraph(
             "10^9 elements per second, everyone on the same arrays in the same run "
-            "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the "
+            "([benches/peers](../README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the "
             "time of the library to its left divided by that of truecast; `-`: it does not convert the pair."
         )
         + table(columns, cells, 2)
