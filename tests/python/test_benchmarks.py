@@ -1,6 +1,7 @@
 """BENCHMARKS.md is what the pages of benches/peers/results give, and each CPU at each level has a page of its own."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import overview
@@ -27,6 +28,20 @@ def test_name_of_a_page_has_family_model_and_level(path):
     assert path.name == overview.file_name(title[0])
     for part in (f"-family-{title['family']}-", f"-model-{title['model']}-", f"-{title['level']}.md"):
         assert part in path.name
+
+
+@pytest.mark.parametrize("label", ["Zen 4, AVX-512", "Zen 3, AVX2"])
+def test_readme_quotes_both_levels(label):
+    """PyTorch's range of times for three casts, and the pairs for which a library is faster."""
+    (run,) = [run for run in map(overview.read, map(Path.read_text, PAGES)) if run.label == label]
+    cpu, level = label.split(", ")
+    casts = [run.speedups[pair]["PyTorch"] for pair in [("f32", "bf16"), ("f32", "f8e4m3fn"), ("bf16", "f8e4m3fn")]]
+    factor, library, pair = max((*found, pair) for pair, found in run.faster().items())
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert re.search(rf"\b{min(casts):.1f} to {max(casts):.1f} (times as long )?with {level} \({cpu}\)", readme)
+    most = rf"(at most )?{factor:.2f}( times)?: {library.split()[0]}, {' to '.join(pair)}"
+    assert re.search(rf"\b{len(run.faster())} with {level} \({most}\)", readme)
+    assert f"Of [{len(run.of_limit)} pairs](BENCHMARKS.md)" in readme
 
 
 def test_the_20_pairs_are_those_of_kernels():
