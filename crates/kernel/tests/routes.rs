@@ -20,7 +20,7 @@ fn routes_are_those_of_the_page() {
         (I64, F32, ["lane", "lane", "lane", "lane"]),
         (I64, I8, ["lane", "narrow", "narrow", "lane"]),
         (U64, F32, ["lane", "instruction", "instruction", "lane"]),
-        (U64, F16, ["lane", "lane", "lane", "lane"]),
+        (U64, F16, ["lane", "fused", "lane", "lane"]),
         (U64, DType::Bool, ["lane", "lane", "lane", "lane"]),
         (F8E5M2, F32, ["table8", "table8", "table8", "table8"]),
     ];

@@ -129,13 +129,13 @@ impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
     type Dst = u32;
     #[inline(always)]
     fn one(&self, v: u32) -> u32 {
-        let floor = if SIGNED { (v as i32) >> 8 } else { (v >> 8) as i32 };
-        // Between two multiples of 2^8, the odd one; two's complement has the same parities as the magnitude.
-        let jammed = floor | (v & 0xff != 0) as i32;
-        let magnitude = if SIGNED { (v as i32).unsigned_abs() } else { v };
-        let big = magnitude >= 1 << 24;
-        let exact = if big { jammed } else { v as i32 } as f32;
-        exact.to_bits().wrapping_add(if big { 8 << 23 } else { 0 })
+        let fits = if SIGNED { v.wrapping_add(1 << 24) >> 25 == 0 } else { v >> 24 == 0 };
+        let dropped = if fits { 0 } else { 0xff };
+        // A carry into the last bit that is kept, if any that is dropped is set; two's complement has the same parities
+        // as the magnitude.
+        let odd = (v | (v & dropped).wrapping_add(dropped)) & !dropped;
+        let exact = if SIGNED { odd as i32 as f32 } else { odd as f32 };
+        exact.to_bits()
     }
 }
 

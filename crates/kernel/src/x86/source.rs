@@ -62,3 +62,11 @@ sources! {
     /// Rounded to odd, or reduced (§4.12).
     F64Reduced, 8;
 }
+
+/// An integer, exact or rounded to odd (§4.13).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Integer<const BYTES: usize, const SIGNED: bool>;
+
+impl<const BYTES: usize, const SIGNED: bool> Source for Integer<BYTES, SIGNED> {
+    const BYTES: usize = BYTES;
+}

@@ -82,7 +82,7 @@ fn fused_experts_become_layers() {
     }
 }
 
-/// A scale for several matrices is that of all experts; each layer holds it.
+/// All experts have one scale for several matrices; each layer holds it.
 #[test]
 fn common_scales_are_repeated() {
     let work = models();

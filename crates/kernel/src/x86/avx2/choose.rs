@@ -98,7 +98,25 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
     }
 }
 
+/// Integers of 16 and 64 bits to floats of 16 bits; the lanes of others are as fast.
+fn integers<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    const F16: u8 = F16_INSTRUCTION | shape::PAYLOAD;
+    if numbers.shape & shape::UPPER_BITS != 0 {
+        return Some(stage(ToU16::<_, UPPER>(numbers, source, token)));
+    }
+    numbers.is_ieee_f16.then(|| stage(ToU16::<_, F16>(numbers, source, token)))
+}
+
 fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
+    if let ([Op::IntToF32(int) | Op::IntToF32Clamped(int) | Op::IntToF32Odd(int)], 2) = (load, bytes) {
+        return match int {
+            Int { bytes: 2, signed: true } => integers(source::Integer::<2, true>, numbers, token),
+            Int { bytes: 2, signed: false } => integers(source::Integer::<2, false>, numbers, token),
+            Int { bytes: 8, signed: true } => integers(source::Integer::<8, true>, numbers, token),
+            Int { bytes: 8, signed: false } => integers(source::Integer::<8, false>, numbers, token),
+            _ => None,
+        };
+    }
     fused!(
         load,
         numbers,

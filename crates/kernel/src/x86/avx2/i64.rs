@@ -44,26 +44,29 @@ pub(crate) fn u64_to_f32(_: Avx2) -> Fixed {
 fn unsigned<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     groups::<8, 1, 8, STREAMS>(8, src, dst, |source| {
         let (halves, _) = source.as_chunks();
-        let [low, high] = both([load256(&halves[0]), load256(&halves[1])], |int| _mm256_cvtpd_ps(unsigned_to_f64(int)));
+        let [low, high] =
+            both([load256(&halves[0]), load256(&halves[1])], |int| _mm256_cvtpd_ps(int_to_f64::<false>(int)));
         [_mm256_castps_si256(_mm256_set_m128(high, low))]
     });
 }
 
-/// Four unsigned integers as f64, exact below 2^40, else rounded to odd at 2^11: the 29 bits that remain at least are
-/// enough for f32 (`docs/kernels.md §3.1`), and no more than the 53 of f64.
+/// Four integers as f64, exact below 2^39, else rounded to odd at 2^11: the 28 bits that remain at least are enough for
+/// f32 (`docs/kernels.md §3.1`), and no more than the 53 of f64.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn unsigned_to_f64(int: __m256i) -> __m256d {
+pub(super) fn int_to_f64<const SIGNED: bool>(int: __m256i) -> __m256d {
     let quad = |bits: i64| _mm256_set1_epi64x(bits);
-    let small = _mm256_cmpeq_epi64(_mm256_srli_epi64::<40>(int), _mm256_setzero_si256());
+    let above = if SIGNED { _mm256_add_epi64(int, quad(1 << 39)) } else { int };
+    let small = _mm256_cmpeq_epi64(_mm256_srli_epi64::<40>(above), _mm256_setzero_si256());
     let dropped = _mm256_andnot_si256(small, quad(0x7ff));
     // A carry into the last bit that is kept, if any that is dropped is set.
     let carry = _mm256_add_epi64(_mm256_and_si256(int, dropped), dropped);
     let odd = _mm256_andnot_si256(dropped, _mm256_or_si256(int, carry));
-    // 2^52 and the lower word; 2^84 and the upper word; 2^84 + 2^52.
+    // 2^52 and the lower word; 2^84 and the upper word, and 2^31 if it has a sign; their sum.
+    let sign = if SIGNED { 1 << 31 } else { 0 };
     let lower = _mm256_blend_epi32::<0b1010_1010>(odd, quad(0x4330_0000_0000_0000));
-    let upper = _mm256_or_si256(_mm256_srli_epi64::<32>(odd), quad(0x4530_0000_0000_0000));
-    let upper = _mm256_sub_pd(_mm256_castsi256_pd(upper), _mm256_castsi256_pd(quad(0x4530_0000_0010_0000)));
+    let upper = _mm256_xor_si256(_mm256_srli_epi64::<32>(odd), quad(0x4530_0000_0000_0000 | sign));
+    let upper = _mm256_sub_pd(_mm256_castsi256_pd(upper), _mm256_castsi256_pd(quad(0x4530_0000_0010_0000 | sign)));
     _mm256_add_pd(upper, _mm256_castsi256_pd(lower))
 }
 

@@ -1,6 +1,7 @@
 //! Loads of the sources of [`crate::x86::source`] with vectors of 256 bits.
 
 use super::f64::{FIRST, Words, load_words};
+use super::i64::int_to_f64;
 use super::{in_order, select};
 use crate::lane::Lane;
 use crate::lane::decode::F64ToF32Odd;
@@ -39,6 +40,24 @@ load! {
         values
     };
     F64Reduced |bytes| in_order(f64_odd(of_64(bytes)));
+}
+
+impl<const BYTES: usize, const SIGNED: bool> Source256 for source::Integer<BYTES, SIGNED> {
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn load(bytes: &[u8]) -> __m256i {
+        const { assert!(BYTES == 2 || BYTES == 8, "others take lanes") };
+        _mm256_castps_si256(if BYTES == 2 {
+            let half = of_16(bytes);
+            _mm256_cvtepi32_ps(if SIGNED { _mm256_cvtepi16_epi32(half) } else { _mm256_cvtepu16_epi32(half) })
+        } else {
+            let (halves, _) = bytes.as_chunks();
+            let [low, high] = both([load256(&halves[0]), load256(&halves[1])], |four| {
+                _mm256_cvtpd_ps(upper_odd(_mm256_castpd_si256(int_to_f64::<SIGNED>(four))))
+            });
+            _mm256_set_m128(high, low)
+        })
+    }
 }
 
 /// Eight elements of 16 bits.

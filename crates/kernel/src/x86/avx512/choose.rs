@@ -11,7 +11,7 @@ use crate::level::Avx512;
 use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::encode::{Nearest, shape};
-use crate::numbers::op::Op;
+use crate::numbers::op::{Int, Op};
 use crate::numbers::split::Split;
 use crate::numbers::wide::NanBits;
 use crate::scaled::lookup::{Codes, Table256, Tables};
@@ -156,6 +156,8 @@ impl Kernels for Avx512 {
 /// As [`Kernels::of`]. Operations without a kernel with vectors of 512 bits may have one with 256.
 fn of(ops: &[Op], token: Avx512) -> Kernel {
     let own = match *ops {
+        // Their conversion instructions make lanes faster.
+        [Op::IntToF32Clamped(Int { bytes: 8, .. }) | Op::IntToF32Odd(Int { bytes: 8, .. }), ..] => return None,
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(widened(source::F16, nan, token)),
         [Op::Bf16ToF32(nan)] => Some(widened(source::Bf16, nan, token)),
