@@ -138,7 +138,7 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
     #[inline(always)]
     fn run(self) -> Option<Seen> {
         let AddValues { values, sums } = self;
-        let (mut signal, mut smallest, mut zeros) = (sums.signal, [V::INFINITY; 16], [0; 16]);
+        let (mut signal, mut smallest, mut zeros) = (sums.signal, [V::ENDS[1]; 16], [0; 16]);
         let (rows, rest) = values.as_chunks::<16>();
         for row in rows {
             add_row::<V, MASKED>(row, &mut signal, &mut smallest, &mut zeros);
@@ -150,7 +150,7 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
         }
         sums.signal = signal;
         let zeros = zeros.iter().sum::<u32>() as u64;
-        Some(Seen { smallest: least::<V>(&smallest).into(), zeros, ..Seen::NOTHING })
+        Some(Seen { smallest: least::<V>(smallest), zeros, ..Seen::NOTHING })
     }
 }
 
@@ -158,23 +158,22 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
 fn add_row<V: Value, const MASKED: bool>(
     values: &[V::Bytes],
     signal: &mut [f64; 16],
-    smallest: &mut [V::Float; 16],
+    smallest: &mut [V::Order; 16],
     zeros: &mut [u32; 16],
 ) {
     for l in 0..values.len().min(16) {
-        let (value, magnitude) = (V::value(values[l]), V::magnitude(values[l]));
-        let is_zero = magnitude == V::ZERO;
-        let nonzero = if is_zero { V::INFINITY } else { magnitude };
+        let (value, order, [zero, infinity]) = (V::value(values[l]), V::order(values[l]), V::ENDS);
+        let is_zero = order == zero;
         zeros[l] += is_zero as u32;
-        smallest[l] = if nonzero < smallest[l] { nonzero } else { smallest[l] };
+        smallest[l] = smallest[l].min(if is_zero { infinity } else { order });
         let value = if !MASKED || finite(value) { value } else { 0.0 };
         signal[l] += value * value;
     }
 }
 
 #[inline(always)]
-fn least<V: Value>(magnitudes: &[V::Float; 16]) -> V::Float {
-    magnitudes.iter().fold(V::INFINITY, |a, &b| if b < a { b } else { a })
+fn least<V: Value>(orders: [V::Order; 16]) -> f64 {
+    V::of_order(orders.into_iter().fold(V::ENDS[1], Ord::min))
 }
 
 struct Add<'a, X: Value, Y: Value, const MASKED: bool, const RESIDUALS: bool> {
@@ -218,16 +217,17 @@ impl<X: Value, Y: Value, const MASKED: bool, const RESIDUALS: bool> Task for Add
 struct Rows<X: Value, Y: Value> {
     sums: Sums,
     inexact: [u32; 16],
-    max_abs: [f64; 16],
-    smallest: [Y::Float; 16],
-    largest: [X::Float; 16],
+    /// Bits of the largest errors, in the order of magnitudes.
+    max_abs: [i64; 16],
+    smallest: [Y::Order; 16],
+    largest: [X::Order; 16],
 }
 
 impl<X: Value, Y: Value> Rows<X, Y> {
     #[inline(always)]
     fn new(sums: Sums) -> Self {
-        let (smallest, largest) = ([Y::INFINITY; 16], [X::ZERO; 16]);
-        Rows { sums, inexact: [0; 16], max_abs: [0.0; 16], smallest, largest }
+        let (smallest, largest) = ([Y::ENDS[1]; 16], [X::ENDS[0]; 16]);
+        Rows { sums, inexact: [0; 16], max_abs: [0; 16], smallest, largest }
     }
 
     /// Adds at most 16 elements, one to each lane.
@@ -239,9 +239,8 @@ impl<X: Value, Y: Value> Rows<X, Y> {
         let limit = suspect_above(sums.max_rel);
         let mut suspect = false;
         for l in 0..x.len().min(16) {
-            let (xm, ym) = (X::magnitude(x[l]), Y::magnitude(y[l]));
-            self.smallest[l] = if ym < self.smallest[l] { ym } else { self.smallest[l] };
-            self.largest[l] = if xm > self.largest[l] { xm } else { self.largest[l] };
+            self.smallest[l] = self.smallest[l].min(Y::order(y[l]));
+            self.largest[l] = self.largest[l].max(X::order(x[l]));
             let (xv, yv) = (X::value(x[l]), Y::value(y[l]));
             let both = !MASKED || (finite(xv) & finite(yv));
             let (xv, yv) = (if both { xv } else { 0.0 }, if both { yv } else { 0.0 });
@@ -255,7 +254,7 @@ impl<X: Value, Y: Value> Rows<X, Y> {
             sums.signal[l] += xv * xv;
             sums.image[l] += yv * yv;
             sums.product[l] += xv * yv;
-            self.max_abs[l] = if magnitude > self.max_abs[l] { magnitude } else { self.max_abs[l] };
+            self.max_abs[l] = self.max_abs[l].max(magnitude.to_bits() as i64);
             suspect |= magnitude > limit * xv.abs();
             if X::BYTES == 8 {
                 suspect |= (xv.abs() < TINY) & (error != 0.0);
@@ -268,12 +267,12 @@ impl<X: Value, Y: Value> Rows<X, Y> {
 
     #[inline(always)]
     fn seen(&self) -> Seen {
-        let largest = self.largest.iter().fold(X::ZERO, |a, &b| if b > a { b } else { a });
+        let max_abs = self.max_abs.into_iter().fold(0, i64::max);
         Seen {
             inexact: self.inexact.iter().sum::<u32>() as u64,
-            max_abs: self.max_abs.into_iter().fold(0.0, f64::max),
-            smallest: least::<Y>(&self.smallest).into(),
-            largest: largest.into(),
+            max_abs: f64::from_bits(max_abs as u64),
+            smallest: least::<Y>(self.smallest),
+            largest: X::of_order(self.largest.into_iter().fold(X::ENDS[0], Ord::max)),
             zeros: 0,
         }
     }

@@ -6,11 +6,18 @@ use crate::slot::Slot;
 pub(crate) trait Value: Slot {
     /// Type of the bits.
     type Float: Copy + PartialOrd + Into<f64>;
+    /// Magnitudes as integers, in the same order; NaN is larger than infinity. The compiler makes minima and maxima of
+    /// integers one instruction; those of floats, kept in memory, become masked stores, which are slow.
+    type Order: Copy + Ord;
     const ZERO: Self::Float;
     const INFINITY: Self::Float;
+    /// Zero and infinity in this order.
+    const ENDS: [Self::Order; 2];
 
     fn float(bytes: Self::Bytes) -> Self::Float;
     fn magnitude(bytes: Self::Bytes) -> Self::Float;
+    fn order(bytes: Self::Bytes) -> Self::Order;
+    fn of_order(order: Self::Order) -> f64;
     fn is_negative(bytes: Self::Bytes) -> bool;
     /// The least of these that is not below `number`: a value is below one exactly if it is below the other.
     fn at_least(number: f64) -> Self::Float;
@@ -24,9 +31,11 @@ pub(crate) trait Value: Slot {
 }
 
 macro_rules! value {
-    ($($slot:ty, $float:ident;)*) => {$(
+    ($($slot:ty, $float:ident, $order:ident;)*) => {$(
         impl Value for $slot {
             type Float = $float;
+            type Order = $order;
+            const ENDS: [$order; 2] = [0, $float::INFINITY.to_bits() as $order];
             const ZERO: $float = 0.0;
             const INFINITY: $float = $float::INFINITY;
 
@@ -37,6 +46,14 @@ macro_rules! value {
             #[inline(always)]
             fn magnitude(bytes: Self::Bytes) -> $float {
                 Self::float(bytes).abs()
+            }
+            #[inline(always)]
+            fn order(bytes: Self::Bytes) -> $order {
+                $order::from_le_bytes(bytes) & $order::MAX
+            }
+            #[inline(always)]
+            fn of_order(order: $order) -> f64 {
+                $float::from_bits(order as $slot).into()
             }
             #[inline(always)]
             fn is_negative(bytes: Self::Bytes) -> bool {
@@ -56,8 +73,8 @@ macro_rules! value {
 }
 
 value! {
-    u32, f32;
-    u64, f64;
+    u32, f32, i32;
+    u64, f64, i64;
 }
 
 /// No infinity and no NaN: an integer test, which nothing rewrites.
