@@ -418,6 +418,10 @@ fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
         return None;
     }
     if assessment.changed == 0 {
+        let writing = report.provenance.writing.as_ref();
+        if writing.is_some_and(|writing| writing.relayout.is_some()) {
+            return Some((Mark::Good, "exact: the result stands for the same values".into()));
+        }
         let types: BTreeSet<DType> = report.tensors.iter().map(|row| row.from).collect();
         let why = match types.first() {
             Some(dtype) if types.len() == 1 => format!("every tensor is {dtype} already"),
