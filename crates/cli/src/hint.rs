@@ -1,6 +1,7 @@
 //! Hints about errors: libraries name causes, and the command line adds its own options here.
 
 use crate::bench::BenchError;
+use crate::suggest::closest;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
 use truecast::check::CheckError;
@@ -11,7 +12,7 @@ use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
-use truecast::io::{Error as FileError, FileFormat, Foreign, look};
+use truecast::io::{Error as FileError, Escaped, FileFormat, Foreign, look};
 use truecast::models::Error as ModelError;
 use truecast::models::openvino::{self, IrError, LayerError};
 use truecast::models::tile::EntryError;
@@ -138,7 +139,9 @@ hints! {
         FileError::Io { action: "opening the destination's folder", source, .. } if source.kind() == NotFound => {
             "make the folder first"
         },
-        FileError::Io { path, source, .. } if source.kind() == NotFound => of_the_hub(path)?,
+        FileError::Io { path, source, .. } if source.kind() == NotFound => {
+            of_the_hub(path).or_else(|| near_file(path))?
+        },
         FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => cause.hint()?,
     }
     Foreign {
@@ -222,6 +225,16 @@ hints! {
         BenchError::Memory { .. } => "measure smaller --sizes",
         BenchError::Spec { cause, .. } => cause.hint()?,
     }
+}
+
+/// The file or folder with the nearest name in the same folder.
+fn near_file(path: &Path) -> Option<String> {
+    const MOST_ENTRIES: usize = 4096;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.take(MOST_ENTRIES);
+    let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let meant = closest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
 }
 
 /// Hint for a path that does not exist and looks like a name of the Hugging Face Hub, or like an address.

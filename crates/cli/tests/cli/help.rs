@@ -196,6 +196,10 @@ fn files_of_other_kinds() {
             None => assert!(!ran.text.contains("local files"), "{line}: {}", ran.text),
         }
     }
+    folder.refused("inspect emty", "not-found", &["did you mean \"empty\"?"]);
+    let other = "org/modle.safetensors";
+    std::fs::write(folder.path("org/model.safetensors"), b"").unwrap();
+    folder.refused(&format!("convert {other} b --to f16"), "not-found", &["did you mean \"org/model.safetensors\"?"]);
     // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is made of
     // arrays.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {
