@@ -420,7 +420,7 @@ fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
     if assessment.changed == 0 {
         let writing = report.provenance.writing.as_ref();
         if writing.is_some_and(|writing| writing.relayout.is_some()) {
-            return Some((Mark::Good, "exact: the result stands for the same values".into()));
+            return Some((Mark::Good, "exact: every value stays the same".into()));
         }
         let types: BTreeSet<DType> = report.tensors.iter().map(|row| row.from).collect();
         let why = match types.first() {
