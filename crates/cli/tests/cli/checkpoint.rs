@@ -340,7 +340,7 @@ fn folders_are_verified() {
     let restore = |name: &str, bytes: &[u8]| folder.write(name, bytes);
     for (name, said) in [
         ("out/config.json", "differs from the file of the source"),
-        ("out/model.safetensors.index.json", "differs from what the conversion writes"),
+        ("out/model.safetensors.index.json", "differs from what the conversion writes: the keys and values are equal"),
         ("out/code/run.py", "differs from the file of the source"),
     ] {
         let bytes = folder.read(name);

@@ -5,6 +5,7 @@ use crate::number::{count, grouped};
 use crate::terminal::Terminal;
 use crate::{number, output};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use truecast::DType;
 use truecast::io::Escaped;
 use truecast::verify::{FileDifference, Sample, VerifyReport};
@@ -144,7 +145,22 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full checks all")
         }
     };
-    terminal.wrap(&text) + &terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
+    let files = match files(verdict) {
+        0 => String::new(),
+        files => format!("{}; no difference in ", count(files, "file")),
+    };
+    let verdict = terminal.verdict(is_equal, "verified", "DIFFERENT");
+    terminal.wrap(&text) + &verdict + &format!(": {files}{tensors}, {covered}\n")
+}
+
+/// Number of files that differ, if nothing else does.
+fn files(verdict: &VerifyReport) -> u64 {
+    let path = |difference| match difference {
+        &FileDifference::File { ref path, .. } | &FileDifference::Digest { ref path, .. } => Some(path),
+        _ => None,
+    };
+    let paths: Option<BTreeSet<&String>> = verdict.differences.iter().map(path).collect();
+    paths.map_or(0, |paths| paths.len() as u64)
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {

@@ -21,6 +21,7 @@ use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements::Prepared;
 use crate::files::verify::written::Written;
 use crate::files::verify::{Sample, VerifyReport};
+use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, ErrorKind, Layout};
 use truecast_io::folder::{Folder, FolderError, Shard};
 use truecast_io::npy::HeaderError;
-use truecast_io::{FileFormat, OpenOptions, Source, look};
+use truecast_io::{Escaped, FileFormat, OpenOptions, Source, counted, look};
 use truecast_kernel::parallel;
 
 /// A planned verification of a checkpoint, before any element is read.
@@ -289,8 +290,13 @@ impl Verification {
             let path = dst.join(name);
             match look::at(&path)? {
                 None => differs(&path, "is missing"),
-                Some(found) if found.len() == text.len() as u64 && read(&path)? == text.as_bytes() => {}
-                Some(_) => differs(&path, "differs from what the conversion writes"),
+                Some(found) if found.len() > MOST_JSON => differs(&path, OTHER_TEXT),
+                Some(_) => {
+                    let written = read(&path)?;
+                    if written != text.as_bytes() {
+                        differs(&path, &(OTHER_TEXT.to_string() + &other_keys(&text, &written)));
+                    }
+                }
             }
         }
         let has_sidecars = manifest.as_ref().and_then(|manifest| manifest.options.get("sidecars")?.as_bool());
@@ -350,6 +356,27 @@ impl Verification {
         let path = dst.display().to_string();
         let why = format!("was made from another source than {}: {MANIFEST} {what}", self.plan.folder.path().display());
         Ok(Some(FileDifference::Source { path, why }))
+    }
+}
+
+/// Reason for a difference of a file that the conversion writes itself.
+const OTHER_TEXT: &str = "differs from what the conversion writes";
+/// Limit on the bytes of such a file that are compared key by key.
+const MOST_JSON: u64 = 1 << 26;
+/// Limit on named keys.
+const MOST_KEYS: usize = 3;
+
+/// The keys of a JSON object that differ: `: "dtype", "quantization_config"`; empty for other files.
+fn other_keys(expected: &str, actual: &[u8]) -> String {
+    let Ok(expected) = serde_json::from_str::<Map<String, Value>>(expected) else { return String::new() };
+    let Ok(actual) = serde_json::from_slice::<Map<String, Value>>(actual) else { return ": no JSON object".into() };
+    let all: BTreeSet<&String> = expected.keys().chain(actual.keys()).collect();
+    let other: Vec<&String> = all.into_iter().filter(|key| expected.get(*key) != actual.get(*key)).collect();
+    let named: Vec<String> = other.iter().take(MOST_KEYS).map(|key| Escaped(key).to_string()).collect();
+    match other.len().saturating_sub(MOST_KEYS) {
+        _ if other.is_empty() => ": the keys and values are equal".into(),
+        0 => format!(": {}", named.join(", ")),
+        more => format!(": {} and {}", named.join(", "), counted(more as u64, "other")),
     }
 }
 
