@@ -1,13 +1,13 @@
 //! Free policies on IEEE 754.
 
-use super::specification::{Specification, UNSET, changed, put};
+use super::specification::{Named, Specification, UNSET, changed, put};
 use super::tile::rounding_of;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow, Subnormals};
 use truecast_core::spec::ieee::{self, Cast};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType, Rounding};
 
-impl Specification for Cast {
+impl Named for Cast {
     const NAME: &'static str = "ieee";
     const ABOUT: &'static str =
         "One correct rounding, as in IEEE 754; options choose the rounding mode and all other rules";
@@ -29,6 +29,12 @@ impl Specification for Cast {
             "subnormals" => vec!["keep", "flush"],
             _ => Vec::new(),
         }
+    }
+}
+
+impl Specification for Cast {
+    fn name(&self) -> &'static str {
+        Cast::NAME
     }
 
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {

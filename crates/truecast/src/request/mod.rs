@@ -8,7 +8,7 @@ mod table;
 mod tile;
 mod tosa;
 
-use specification::{Specification, changed};
+use specification::{Named, Specification, changed};
 use std::fmt;
 use std::sync::LazyLock;
 pub use tile::Tile;

@@ -1,11 +1,11 @@
 //! ONNX Cast and CastLike.
 
-use super::specification::{SWITCH, Specification, UNSET, put};
+use super::specification::{Named, SWITCH, Specification, UNSET, put};
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Operator, RoundMode, interpretations_at};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
-impl Specification for Cast {
+impl Named for Cast {
     const NAME: &'static str = "onnx";
     const ABOUT: &'static str = "ONNX's operators Cast and CastLike, at an opset";
     const HAS_TEXT: bool = true;
@@ -22,16 +22,22 @@ impl Specification for Cast {
         Ok(Cast { opset, ..Cast::to(UNSET) })
     }
 
-    fn version(&self) -> Option<String> {
-        Some(self.opset.to_string())
-    }
-
     fn values(setting: &str) -> Vec<&'static str> {
         match setting {
             "saturate" => SWITCH.into(),
             "round-mode" => RoundMode::ALL.map(RoundMode::name).into(),
             _ => Vec::new(),
         }
+    }
+}
+
+impl Specification for Cast {
+    fn name(&self) -> &'static str {
+        Cast::NAME
+    }
+
+    fn version(&self) -> Option<String> {
+        Some(self.opset.to_string())
     }
 
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {

@@ -1,11 +1,11 @@
 //! OpenVINO Convert, which has no attributes.
 
-use super::specification::{Specification, UNSET};
+use super::specification::{Named, Specification, UNSET};
 use truecast_core::spec::openvino::{self, Convert, VERSION};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
-impl Specification for Convert {
+impl Named for Convert {
     const NAME: &'static str = "openvino";
     const ABOUT: &'static str = "OpenVINO's operator Convert, as its reference evaluates it";
 
@@ -15,6 +15,12 @@ impl Specification for Convert {
 
     fn of_version(version: Option<&str>) -> Result<Self, SpecError> {
         openvino::version(version).map(|()| Convert::to(UNSET))
+    }
+}
+
+impl Specification for Convert {
+    fn name(&self) -> &'static str {
+        Convert::NAME
     }
 
     fn version(&self) -> Option<String> {

@@ -3,17 +3,10 @@
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
-/// A specification with its attributes, before the types are known. The destination in a cast of `truecast_core` is a
-/// placeholder, replaced by that of each pair.
-pub(super) trait Specification: Copy {
+/// A specification whose type has its name. Tables share a type.
+pub(super) trait Named: Specification {
     /// Name in `--spec`.
     const NAME: &'static str;
-
-    /// Name of this value; tables share a type and differ in name.
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     /// One line for readers who do not know it.
     const ABOUT: &'static str;
     /// True if it defines how numbers are written as text.
@@ -27,7 +20,19 @@ pub(super) trait Specification: Copy {
     /// Value at a version (default: the newest), without attributes.
     fn of_version(version: Option<&str>) -> Result<Self, SpecError>;
 
-    /// Version, as [`of_version`](Specification::of_version) reads it.
+    /// Words that a setting accepts; empty for settings it lacks.
+    fn values(_setting: &str) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// A specification with its attributes, before the types are known. The destination in a cast of `truecast_core` is a
+/// placeholder, replaced by that of each pair.
+pub(super) trait Specification: Copy {
+    /// Name in `--spec`.
+    fn name(&self) -> &'static str;
+
+    /// Version, as `--spec NAME@VERSION` reads it.
     fn version(&self) -> Option<String> {
         None
     }
@@ -35,11 +40,6 @@ pub(super) trait Specification: Copy {
     /// Version whose rules apply, for display.
     fn release(&self) -> Option<String> {
         self.version()
-    }
-
-    /// Words that a setting accepts; empty for settings it lacks.
-    fn values(_setting: &str) -> Vec<&'static str> {
-        Vec::new()
     }
 
     /// Attributes that were given or differ from the defaults.

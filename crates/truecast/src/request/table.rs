@@ -8,16 +8,8 @@ use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType, Rounding};
 
 impl Specification for Cast {
-    /// Unused: each table has its own name.
-    const NAME: &'static str = "";
-    const ABOUT: &'static str = "";
-
     fn name(&self) -> &'static str {
         self.table.name
-    }
-
-    fn of_version(_version: Option<&str>) -> Result<Self, SpecError> {
-        unreachable!("a table is found by its name")
     }
 
     fn version(&self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! NVIDIA CUDA Tile IR.
 
-use super::specification::{SWITCH, Specification, UNSET, put};
+use super::specification::{Named, SWITCH, Specification, UNSET, put};
 use truecast_core::spec::tile::{Cast, Options, Profile, Release, RoundingMode, Rules};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType, Rounding};
@@ -14,7 +14,7 @@ pub struct Tile {
     pub rules: Rules,
 }
 
-impl Specification for Tile {
+impl Named for Tile {
     const NAME: &'static str = "tile";
     const ABOUT: &'static str =
         "NVIDIA's CUDA Tile IR conversions; for a module, version `file` is the module's own release";
@@ -28,6 +28,22 @@ impl Specification for Tile {
         Ok(Tile { cast: Cast { release: rules.release(Release::NEWEST), ..Cast::to(UNSET) }, rules })
     }
 
+    fn values(setting: &str) -> Vec<&'static str> {
+        match setting {
+            "rounding" => RoundingMode::ALL.map(RoundingMode::name).into(),
+            "saturating" => SWITCH.into(),
+            "profile" => Profile::ALL.map(Profile::name).into(),
+            "tile-option" => Options::NAMES.into(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Specification for Tile {
+    fn name(&self) -> &'static str {
+        Tile::NAME
+    }
+
     fn version(&self) -> Option<String> {
         Some(match self.rules {
             Rules::OfFile => "file".into(),
@@ -38,16 +54,6 @@ impl Specification for Tile {
     /// Release of the rules: no file states its own here.
     fn release(&self) -> Option<String> {
         Some(self.cast.release.to_string())
-    }
-
-    fn values(setting: &str) -> Vec<&'static str> {
-        match setting {
-            "rounding" => RoundingMode::ALL.map(RoundingMode::name).into(),
-            "saturating" => SWITCH.into(),
-            "profile" => Profile::ALL.map(Profile::name).into(),
-            "tile-option" => Options::NAMES.into(),
-            _ => Vec::new(),
-        }
     }
 
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {

@@ -1,11 +1,11 @@
 //! TOSA CAST.
 
-use super::specification::{Specification, UNSET, changed, put};
+use super::specification::{Named, Specification, UNSET, changed, put};
 use truecast_core::spec::tosa::{Cast, Feature, Freedoms, LevelLimit, Target, Version, interpretations_at};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
-impl Specification for Cast {
+impl Named for Cast {
     const NAME: &'static str = "tosa";
     const ABOUT: &'static str = "TOSA's operator CAST, by the text of the chosen version";
 
@@ -18,15 +18,21 @@ impl Specification for Cast {
         Ok(Cast { target: Target::of(version), freedoms: Freedoms::STRICT, ..Cast::to(UNSET) })
     }
 
-    fn version(&self) -> Option<String> {
-        Some(self.target.version.name().into())
-    }
-
     fn values(setting: &str) -> Vec<&'static str> {
         match setting {
             "profile" => Freedoms::words().collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+impl Specification for Cast {
+    fn name(&self) -> &'static str {
+        Cast::NAME
+    }
+
+    fn version(&self) -> Option<String> {
+        Some(self.target.version.name().into())
     }
 
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {
