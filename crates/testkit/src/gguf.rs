@@ -50,12 +50,16 @@ pub struct Written {
     tensors: Vec<(String, u32, Vec<u64>, Vec<u8>)>,
 }
 
-struct Bytes<'a>(&'a [u8], usize);
+/// A file, and the place that is read next.
+struct Bytes<'a> {
+    file: &'a [u8],
+    at: usize,
+}
 
 impl Bytes<'_> {
     fn take(&mut self, n: usize) -> &[u8] {
-        self.1 += n;
-        &self.0[self.1 - n..self.1]
+        self.at += n;
+        &self.file[self.at - n..self.at]
     }
 
     fn u32(&mut self) -> u32 {
@@ -73,14 +77,16 @@ impl Bytes<'_> {
 
     fn value(&mut self, kind: u32) {
         match kind {
-            0 | 1 | 7 => drop(self.take(1).len()),
-            4..=6 => drop(self.take(4).len()),
-            8 => drop(self.text()),
+            0 | 1 | 7 => _ = self.take(1),
+            2 | 3 => _ = self.take(2),
+            4..=6 => _ = self.take(4),
+            8 => _ = self.text(),
             9 => {
                 let kind = self.u32();
                 (0..self.u64()).for_each(|_| self.value(kind));
             }
-            _ => drop(self.take(8).len()),
+            10..=12 => _ = self.take(8),
+            other => panic!("key type {other}"),
         }
     }
 }
@@ -92,15 +98,15 @@ impl Written {
     /// If it is not one, has a tensor of an unexpected type, or other bytes than zeros between tensors.
     #[must_use]
     pub fn new(file: &[u8]) -> Written {
-        let mut bytes = Bytes(file, 0);
+        let mut bytes = Bytes { file, at: 0 };
         assert_eq!(bytes.take(8), b"GGUF\x03\0\0\0");
         let (tensors, keys) = (bytes.u64(), bytes.u64());
         let key = |_| {
             let name = bytes.text();
-            let begin = bytes.1;
+            let begin = bytes.at;
             let kind = bytes.u32();
             bytes.value(kind);
-            (name, file[begin..bytes.1].to_vec())
+            (name, file[begin..bytes.at].to_vec())
         };
         let keys: Vec<_> = (0..keys).map(key).collect();
         let info = |_| {
@@ -109,8 +115,8 @@ impl Written {
             (name, dims.into_iter().rev().collect::<Vec<_>>(), bytes.u32(), bytes.u64())
         };
         let infos: Vec<_> = (0..tensors).map(info).collect();
-        let data = bytes.1.next_multiple_of(32);
-        assert!(file[bytes.1..data].iter().all(|byte| *byte == 0));
+        let data = bytes.at.next_multiple_of(32);
+        assert!(file[bytes.at..data].iter().all(|byte| *byte == 0));
         let mut end = data;
         let tensor = |(name, dims, id, offset): (String, Vec<u64>, u32, u64)| {
             let begin = data + offset as usize;
