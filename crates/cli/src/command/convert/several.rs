@@ -31,10 +31,10 @@ pub fn run(
     for source in sources {
         let dst = look::inside(folder, Path::new(name_of(source)?))?;
         if let Some(other) = requests.iter().find(|other| other.dst == dst) {
-            let [one, other, dst] = [&other.src, *source, &dst].map(|path| path.display());
+            let [first, second, dst] = [&other.src, *source, &dst].map(|path| path.display());
             return Err(failure!(
                 DestinationExists,
-                "{one} and {other} would both become {dst}; convert one of them alone"
+                "{first} and {second} would both become {dst}; convert one of them alone"
             ));
         }
         requests.push(ConvertArgs { src: source.to_path_buf(), dst, more: Vec::new(), ..args.clone() });

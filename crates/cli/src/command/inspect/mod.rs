@@ -46,11 +46,13 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
 pub enum Seen {
     Tensors(Box<Listing>),
     Gguf(Box<GgufListing>),
-    /// A model that is not a container; or one of several files that cannot be read, of which nothing is printed.
-    Other {
+    /// A model that is not a container.
+    Model {
         object: Value,
-        text: Option<String>,
+        text: String,
     },
+    /// One of several files, which cannot be read; nothing is printed.
+    Unread(Value),
 }
 
 impl Seen {
@@ -62,7 +64,7 @@ impl Seen {
         if describe::is_model(path) {
             let description = Model::open(path)?.describe()?;
             let object = describe::to_json(&path.display().to_string(), &description);
-            return Ok(Seen::Other { object, text: Some(describe::render(&description, &context.terminal)) });
+            return Ok(Seen::Model { object, text: describe::render(&description, &context.terminal) });
         }
         Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
     }
@@ -72,7 +74,7 @@ impl Seen {
         match self {
             Seen::Tensors(listing) => listing.names().collect(),
             Seen::Gguf(listing) => listing.names().collect(),
-            Seen::Other { .. } => Vec::new(),
+            Seen::Model { .. } | Seen::Unread(_) => Vec::new(),
         }
     }
 
@@ -80,7 +82,8 @@ impl Seen {
         match self {
             Seen::Tensors(listing) => listing.write(&context.terminal, out),
             Seen::Gguf(listing) => listing.write(&context.terminal, out),
-            Seen::Other { text, .. } => out.write_all(text.as_deref().unwrap_or_default().as_bytes()),
+            Seen::Model { text, .. } => out.write_all(text.as_bytes()),
+            Seen::Unread(_) => Ok(()),
         }
     }
 }
@@ -90,7 +93,7 @@ impl Serialize for Seen {
         match self {
             Seen::Tensors(listing) => listing.serialize(serializer),
             Seen::Gguf(listing) => listing.serialize(serializer),
-            Seen::Other { object, .. } => object.serialize(serializer),
+            Seen::Model { object, .. } | Seen::Unread(object) => object.serialize(serializer),
         }
     }
 }
@@ -107,10 +110,10 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
                 let object = json!({ "path": name, "error": failure.message(), "code": failure.code().name() });
                 // The exit code of them all comes at the end.
                 let _ = failure.report(context.json);
-                Seen::Other { object, text: None }
+                Seen::Unread(object)
             }
         };
-        if !context.json && !matches!(seen, Seen::Other { text: None, .. }) {
+        if !context.json && !matches!(seen, Seen::Unread(_)) {
             let heading = context.terminal.paint(Mark::Strong, &message::one_line(&name));
             let blank = if all.is_empty() { "" } else { "\n" };
             output::stream(|out| {
