@@ -4,7 +4,7 @@
 //! a loop over elements.
 
 use crate::level::Level;
-use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
+use crate::measure::found::{Added, ByteCodes, Next, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
@@ -95,21 +95,14 @@ pub(crate) trait Kernels {
         0
     }
 
-    /// Adds pairs for [`crate::measure`]; `None`, with nothing done, without a kernel.
-    fn add(
-        &self,
-        masked: bool,
-        x: Values<'_>,
-        y: Values<'_>,
-        next: [Next; 2],
-        sums: &mut Sums,
-    ) -> Option<Option<Seen>> {
-        None
+    /// Adds pairs for [`crate::measure`].
+    fn add(&self, masked: bool, x: Values<'_>, y: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Added {
+        Added::NoKernel
     }
 
     /// As [`Kernels::add`], for values that are kept: `y` is `x`.
-    fn add_values(&self, masked: bool, values: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Option<Option<Seen>> {
-        None
+    fn add_values(&self, masked: bool, values: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Added {
+        Added::NoKernel
     }
 
     /// Counts small results for [`crate::measure`]; `None` without a kernel.

@@ -23,6 +23,22 @@ pub(crate) fn suspect_above(max: f64) -> f64 {
     if max.to_bits() << 12 == 0 { max } else { max * SURELY_LESS }
 }
 
+/// Result of a kernel that adds a tile. Nothing is added unless it is [`Added::Tile`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Added {
+    /// The level has no kernel.
+    NoKernel,
+    /// A pass without masks finds that some value may not be finite.
+    NotFinite,
+    Tile(Seen),
+}
+
+impl From<Option<Seen>> for Added {
+    fn from(seen: Option<Seen>) -> Added {
+        seen.map_or(Added::NotFinite, Added::Tile)
+    }
+}
+
 /// Extremes of a tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {

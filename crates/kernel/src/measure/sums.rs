@@ -6,7 +6,7 @@
 //! An *ordinary* tile has finite values only: every pair takes part and no lane needs a mask. Tiles are first tried as
 //! ordinary; their sums tell afterwards whether a value was NaN or infinite, and if so they are taken again with masks.
 
-use super::found::{Next, Seen, Sums, suspect_above};
+use super::found::{Added, Next, Seen, Sums, suspect_above};
 use super::value::{Value, finite};
 use crate::level::{Level, Task};
 
@@ -83,10 +83,12 @@ pub(super) struct Pass {
 pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<'_, X, Y>) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
-    if pairs.residuals.is_none()
-        && let Some(seen) = level.kernels().add(masked, x, y, next, sums)
-    {
-        return seen;
+    if pairs.residuals.is_none() {
+        match level.kernels().add(masked, x, y, next, sums) {
+            Added::NoKernel => {}
+            Added::NotFinite => return None,
+            Added::Tile(seen) => return Some(seen),
+        }
     }
     if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
         // AVX-512 has compiled code only for these; for others it has kernels.
@@ -107,8 +109,10 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
 /// are counted.
 pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
-    if let Some(seen) = level.kernels().add_values(masked, (V::BYTES, V::bytes(values)), next, sums) {
-        return seen;
+    match level.kernels().add_values(masked, (V::BYTES, V::bytes(values)), next, sums) {
+        Added::NoKernel => {}
+        Added::NotFinite => return None,
+        Added::Tile(seen) => return Some(seen),
     }
     if masked {
         level.run_at_most_avx2(AddValues::<V, true> { values, sums })

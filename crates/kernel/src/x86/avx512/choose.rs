@@ -8,7 +8,7 @@ use super::widen::Widen;
 use super::{measure, quantize, scaled, split, threshold_table, transpose};
 use crate::arch::{Kernel, Kernels, Values};
 use crate::level::Avx512;
-use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
+use crate::measure::found::{Added, ByteCodes, Next, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
@@ -92,8 +92,8 @@ impl Kernels for Avx512 {
         (y_bytes, y): Values<'_>,
         next: [Next; 2],
         sums: &mut Sums,
-    ) -> Option<Option<Seen>> {
-        Some(match (x_bytes, y_bytes, masked) {
+    ) -> Added {
+        let seen = match (x_bytes, y_bytes, masked) {
             (4, 4, false) => measure::add::<64, 64, false>(*self, x, y, next, sums),
             (4, 4, true) => measure::add::<64, 64, true>(*self, x, y, next, sums),
             (4, _, false) => measure::add::<64, 128, false>(*self, x, y, next, sums),
@@ -102,22 +102,18 @@ impl Kernels for Avx512 {
             (_, 4, true) => measure::add::<128, 64, true>(*self, x, y, next, sums),
             (.., false) => measure::add::<128, 128, false>(*self, x, y, next, sums),
             (.., true) => measure::add::<128, 128, true>(*self, x, y, next, sums),
-        })
+        };
+        seen.into()
     }
 
-    fn add_values(
-        &self,
-        masked: bool,
-        (bytes, values): Values<'_>,
-        next: [Next; 2],
-        sums: &mut Sums,
-    ) -> Option<Option<Seen>> {
-        Some(match (bytes, masked) {
+    fn add_values(&self, masked: bool, (bytes, values): Values<'_>, next: [Next; 2], sums: &mut Sums) -> Added {
+        let seen = match (bytes, masked) {
             (4, false) => measure::add_values::<64, false>(*self, values, next, sums),
             (4, true) => measure::add_values::<64, true>(*self, values, next, sums),
             (_, false) => measure::add_values::<128, false>(*self, values, next, sums),
             (_, true) => measure::add_values::<128, true>(*self, values, next, sums),
-        })
+        };
+        seen.into()
     }
 
     fn small_results(
