@@ -1,5 +1,6 @@
 //! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
 
+use super::ahead::{AHEAD, look_ahead};
 use super::cut::{Cut, Stored};
 use crate::level::{Level, Task};
 use std::ops::Range;
@@ -132,24 +133,13 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
         let targets = codes.chunks_exact_mut(elements).zip(scales.chunks_exact_mut(groups));
         for (b, (codes, scales)) in src.chunks_exact(bytes).zip(targets) {
             let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
+            look_ahead(b, AHEAD);
             // In a place of its own: the compiler knows that stores do not change it.
-            look_ahead(b);
             let mut block = [0; MOST_BYTES];
             block[..bytes].copy_from_slice(b);
             one::<BLOCK>(&block, codes, scales, bias);
         }
     }
-}
-
-/// Prefetches a block that is needed soon. This also keeps each block in vectors of its own (see [`super::short`]).
-#[inline(always)]
-fn look_ahead(block: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for at in (0..block.len()).step_by(64) {
-        crate::x86::prefetch(block.as_ptr().wrapping_add(crate::x86::AHEAD + at));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = block;
 }
 
 #[inline(always)]

@@ -5,10 +5,11 @@
 //! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way
 //! makes a table of their results, and elements are looked up (`lookup`).
 //!
-//! Read in this order: `rows`, `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`,
+//! Read in this order: `rows`, `cut`, `unpack`, `blocks`, `values`, `ahead`, `products`, `grid`, `lookup`,
 //! `dequantize`, `quantize`, `repack`.
 //! Reference: `docs/kernels.md §15`.
 
+mod ahead;
 mod blocks;
 mod cut;
 mod dequantize;
@@ -18,7 +19,6 @@ mod products;
 mod quantize;
 mod repack;
 pub(crate) mod rows;
-mod short;
 pub(crate) mod threshold_table;
 mod unpack;
 mod values;

@@ -3,9 +3,9 @@
 //! There is a loop for the usual conversions, to bf16 and f16 to nearest even. Its arithmetic in f32 is the same as in
 //! [`super::values`].
 
+use super::ahead::{OPERANDS_AHEAD, look_ahead};
 use super::lookup::{Table16, Table256};
 use super::rows::F32;
-use super::short::alone;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;
 use crate::level::{Level, Task};
@@ -253,7 +253,7 @@ impl<const FORM: u8, E: Encodes> Products<'_, FORM, E> {
         let Products { values, s, u, to, results, .. } = self;
         let ((blocks, rest), (targets, last)) = (values.as_chunks::<N>(), results.as_chunks_mut::<N>());
         for ((values, results), (s, u)) in blocks.iter().zip(targets).zip(s.iter().zip(u)) {
-            alone(s);
+            look_ahead(s, OPERANDS_AHEAD);
             let (s, u) = (float(*s), float(*u));
             let mut made = [[0; 2]; N];
             for i in 0..N {
@@ -290,7 +290,7 @@ impl<const FORM: u8, E: Encodes> Task for Tables<'_, FORM, E> {
         let Tables { codes, s, u, to, tables } = self;
         let codes = *codes;
         for (table, (s, u)) in tables.iter_mut().zip(s.iter().zip(u)) {
-            alone(s);
+            look_ahead(s, OPERANDS_AHEAD);
             let (s, u) = (float(*s), float(*u));
             let mut results = [[0; 2]; 16];
             for i in 0..16 {

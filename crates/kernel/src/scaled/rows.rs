@@ -40,6 +40,11 @@ impl<'a> Rows<'a> {
         Rows { dtype, bytes, stride: bytes.len(), cols: bytes.len() / slot_bytes(dtype), n_rows: 1, block }
     }
 
+    /// The same elements in f32, without gaps.
+    pub fn widened(self, bytes: &'a [u8]) -> Rows<'a> {
+        Rows { dtype: DType::F32, bytes, stride: 4 * self.cols, ..self }
+    }
+
     /// The bytes of a row.
     pub fn row(&self, row: usize) -> &'a [u8] {
         &self.bytes[row * self.stride..][..self.cols * slot_bytes(self.dtype)]

@@ -6,6 +6,7 @@ use super::tables::Tables;
 use super::transposed::{self, COLUMNS, STRIP, Strip};
 use crate::environment;
 use crate::pipeline::{ArraySize, Stores};
+use crate::scaled::ahead::look_ahead;
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::cut::{Stored, Window};
 use crate::scaled::grid::{PartCut, Want};
@@ -219,12 +220,7 @@ impl RowRun<'_> {
             return;
         }
         let [first, last] = [self.cols.start, self.cols.end - 1].map(|col| cut.byte_of([row, col]));
-        #[cfg(target_arch = "x86_64")]
-        for line in (first..=last).step_by(64) {
-            crate::x86::prefetch(bytes.as_ptr().wrapping_add(line));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (first, last, bytes);
+        look_ahead(&bytes[first..=last], 0);
     }
 
     /// Makes the elements of a stored row, or of several that [`Plan::rows_with_tables`] puts together.

@@ -3,12 +3,10 @@
 //! Terminology: `x` an element, `y` the value of its code, `scale` the factor of codes, `step` the distance of the last
 //! two codes.
 
-use super::source::{OfF16, Source};
 use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
 use crate::scaled::values::Decoder;
 use std::ops::Range;
-use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Code, Packing, Plane, Planes, ScaledError, Zero};
 
 /// Counts of elements and of blocks, which share a scale, that no comparison of values gives.
@@ -148,26 +146,6 @@ const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 /// Elements that are looked at together.
 const LOOK: usize = 32;
 
-/// The scale of a block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scale<'a> {
-    /// Its code.
-    pub stored: &'a [u8],
-    /// Effective scale: values of codes are multiplied by it.
-    pub value: f32,
-}
-
-/// Reasons to look at all elements of a block.
-#[derive(Clone, Copy)]
-struct Limits {
-    /// No magnitude up to it is saturated.
-    safe: f64,
-    /// No element is saturated.
-    is_safe: bool,
-    /// The scale is the largest of its type.
-    has_largest_scale: bool,
-}
-
 /// The elements and the codes of a block.
 pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> {
     pub rows: Range<usize>,
@@ -176,13 +154,16 @@ pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u
     pub x: &'a X,
     /// Its code.
     pub code: &'a C,
-    pub scale: Scale<'a>,
+    /// Its scale as it is stored.
+    pub stored: &'a [u8],
+    /// Effective scale: values of codes are multiplied by it.
+    pub scale: f32,
     /// Zero point, subtracted before the scale.
     pub minus: f32,
     /// At least the largest magnitude; NaN if it is not known.
     pub largest: f32,
-    /// Whether a magnitude among these columns of a row may be above a limit: a quick look, if there is one.
-    pub above: Option<&'a dyn Fn(usize, Range<usize>, f32) -> bool>,
+    /// Whether a magnitude among these columns of a row may be above a limit: a quick look.
+    pub above: &'a dyn Fn(usize, Range<usize>, f32) -> bool,
 }
 
 impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
@@ -199,7 +180,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
     /// The value of a code, of which `values` has all.
     #[inline(always)]
     fn y(&self, values: &[f32], row: usize, col: usize) -> f64 {
-        f64::from((values[usize::from((self.code)(row, col))] - self.minus) * self.scale.value)
+        f64::from((values[usize::from((self.code)(row, col))] - self.minus) * self.scale)
     }
 
     /// Whether an element has its value, and a zero its sign.
@@ -211,7 +192,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
 
     /// Counts the elements that are saturated: none of those up to `safe` is.
     fn saturated(&self, values: &[f32], ends: &[End; 2], safe: f64) -> u64 {
-        let (x, code, scale) = (self.x, self.code, f64::from(self.scale.value));
+        let (x, code, scale) = (self.x, self.code, f64::from(self.scale));
         let is_saturated = |row: usize, col: usize| {
             let Some(end) = ends.iter().find(|end| end.code == code(row, col)) else { return false };
             let beyond = (x(row, col) - self.y(values, row, col)) * end.sign;
@@ -221,12 +202,12 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
         let limit = (safe * LOWER_SLACK) as f32;
         // A short block is looked at because of its largest element.
         let is_long = self.cols.len() > LOOK;
-        let quick = self.above.filter(|_| is_long && limit > 0.0 && self.largest.is_finite());
+        let looks = is_long && limit > 0.0 && self.largest.is_finite();
         let mut all = 0;
         for row in self.rows.clone() {
             for first in self.cols.clone().step_by(LOOK) {
                 let cols = first..self.cols.end.min(first + LOOK);
-                if quick.is_some_and(|above| !above(row, cols.clone(), limit)) {
+                if looks && !(self.above)(row, cols.clone(), limit) {
                     continue;
                 }
                 all += cols.filter(|col| x(row, *col).abs() > safe && is_saturated(row, *col)).count();
@@ -237,26 +218,10 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
 }
 
 impl Counter {
-    /// Counts codes with scales.
-    pub fn for_planes(planes: &Planes, level: Level) -> Result<Counter, ScaledError> {
+    /// Counts codes with scales, of GGUF blocks if there is a type.
+    pub fn new(planes: &Planes, block: Option<BlockType>, level: Level) -> Result<Counter, ScaledError> {
+        let (code, scale) = (planes.codes.code, planes.scales.plane.code);
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
-        let mut counter = Counter::new(planes.codes.code, minus, planes.scales.plane.code, level)?;
-        if matches!(planes.zero, Zero::Grid { .. }) {
-            counter.safe = f64::NEG_INFINITY;
-        }
-        Ok(counter)
-    }
-
-    /// Counts blocks of GGUF files.
-    pub fn for_block_type(block: BlockType, level: Level) -> Result<Counter, ScaledError> {
-        match block {
-            BlockType::Mxfp4 => Counter::new(Code::Float(DType::F4E2M1), 0, Code::Float(DType::F8E8M0), level),
-            // Its scales are such that no code is beyond the last.
-            _ => Ok(Counter { ends: None, ..Counter::new(Code::signed(8), 0, Code::Float(DType::F16), level)? }),
-        }
-    }
-
-    fn new(code: Code, minus: i32, scale: Code, level: Level) -> Result<Counter, ScaledError> {
         let bits = code.bits();
         let values = values_of(code, minus, level)?;
         let end = |sign: f64| {
@@ -283,24 +248,18 @@ impl Counter {
             level,
             magnitude: ((1u32 << (bits - 1)) - 1) as u8,
             subnormals: code.format().map_or(0, |format| (1u8 << format.man_bits) - 1),
-            ends: Some([high, low]),
+            // The scales of Q8_0 are such that no code is beyond the last.
+            ends: (block != Some(BlockType::Q8_0)).then_some([high, low]),
             reach: (most + high.half_step).max(least + low.half_step),
-            safe: slack(high, most).min(slack(low, least)),
+            safe: match planes.zero {
+                Zero::Grid { .. } => f64::NEG_INFINITY,
+                _ => slack(high, most).min(slack(low, least)),
+            },
             scales: ScaleCodes::new(scale, level)?,
             zero,
             usual_scales,
             values,
         })
-    }
-
-    /// The scale of a block of a GGUF file, which begins with it.
-    pub fn scale_of<'b>(&self, block: &'b [u8]) -> Scale<'b> {
-        match block {
-            [low, high, ..] if self.scales.values.is_empty() => {
-                Scale { stored: &block[..2], value: OfF16::value([*low, *high]) }
-            }
-            _ => Scale { stored: &block[..1], value: self.scales.values[usize::from(block[0])] },
-        }
     }
 
     #[inline(always)]
@@ -309,7 +268,7 @@ impl Counter {
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        self.count_scale(block.scale.stored, counts);
+        self.count_scale(block.stored, counts);
         let found = self.look(block, counts);
         counts.close(found);
     }
@@ -322,7 +281,7 @@ impl Counter {
     {
         let mut next = BlockCounts::default();
         if begins {
-            self.count_scale(block.scale.stored, &mut next);
+            self.count_scale(block.stored, &mut next);
         }
         let found = self.look(block, &mut next);
         next.open = Some(OpenBlock { begins, found });
@@ -343,50 +302,54 @@ impl Counter {
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        let scale = f64::from(block.scale.value);
+        let scale = f64::from(block.scale);
         let safe = if scale >= f64::from(f32::MIN_POSITIVE) { self.safe * scale } else { f64::NEG_INFINITY };
         let is_safe = self.ends.is_none() || f64::from(block.largest) <= safe;
-        let has_largest_scale = self.scales.kind(block.scale.stored) == ScaleKind::Largest;
+        let has_largest_scale = self.scales.kind(block.stored) == ScaleKind::Largest;
         if is_safe && !has_largest_scale && !block.is_kept(&self.values, block.rows.start, block.cols.start) {
             return Found { is_lossless: false, is_saturated: false };
         }
-        self.look_at_elements(block, Limits { safe, is_safe, has_largest_scale }, counts)
+        self.look_at_elements(block, (!is_safe).then_some(safe), has_largest_scale, counts)
     }
 
+    /// No magnitude up to `safe` is saturated; without it, no element is.
     #[inline(never)]
-    fn look_at_elements<X, C>(&self, block: &Block<'_, X, C>, limits: Limits, counts: &mut BlockCounts) -> Found
+    fn look_at_elements<X, C>(
+        &self,
+        block: &Block<'_, X, C>,
+        safe: Option<f64>,
+        has_largest_scale: bool,
+        counts: &mut BlockCounts,
+    ) -> Found
     where
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        if let Some(ends) = self.ends.as_ref().filter(|_| !limits.is_safe) {
-            counts.saturated += block.saturated(&self.values, ends, limits.safe);
+        if let (Some(ends), Some(safe)) = (&self.ends, safe) {
+            counts.saturated += block.saturated(&self.values, ends, safe);
         }
-        let reach = self.reach * f64::from(block.scale.value).abs();
+        let reach = self.reach * f64::from(block.scale).abs();
         Found {
             is_lossless: block.all(|row, col| block.is_kept(&self.values, row, col)),
-            is_saturated: limits.has_largest_scale && block.any(|row, col| (block.x)(row, col).abs() > reach),
+            is_saturated: has_largest_scale && block.any(|row, col| (block.x)(row, col).abs() > reach),
         }
     }
 
     /// Counts the codes of a packed row that are zero, and those that are subnormal. Only the last byte may have bits
     /// that belong to no code; they are zero.
-    pub fn small_codes(&self, plane: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
+    pub fn small_codes(&self, fields: Fields, codes: &[u8], n: usize, counts: &mut BlockCounts) {
         let &Counter { level, magnitude, subnormals, zero, .. } = self;
-        let [zeros, below] = match plane.code.bits() {
+        let [zeros, below] = match fields.bits {
             8 => level.run(SmallCodes::<8> { codes, magnitude, subnormals, zero }),
             4 => {
                 let [zeros, below] = level.run(SmallCodes::<4> { codes, magnitude, subnormals, zero });
                 let filled = u64::from(zero.1 == 0 && n % 2 == 1 && codes.len() * 2 > n);
                 [zeros - filled, below]
             }
-            _ => {
-                let fields = Fields::new(plane);
-                (0..n).map(|i| fields.get(codes, i)).fold([0; 2], |[zeros, below], code| {
-                    let is_subnormal = (code & magnitude).wrapping_sub(1) < subnormals;
-                    [zeros + u64::from(code & zero.0 == zero.1), below + u64::from(is_subnormal)]
-                })
-            }
+            _ => (0..n).map(|i| fields.get(codes, i)).fold([0; 2], |[zeros, below], code| {
+                let is_subnormal = (code & magnitude).wrapping_sub(1) < subnormals;
+                [zeros + u64::from(code & zero.0 == zero.1), below + u64::from(is_subnormal)]
+            }),
         };
         counts.zero_out += zeros;
         counts.subnormal += below;
@@ -442,9 +405,8 @@ enum ScaleKind {
 #[derive(Debug)]
 struct ScaleCodes {
     bits: u32,
-    /// Kinds and values of all codes, for a type of eight bits.
+    /// Kinds of all codes, for a type of eight bits.
     kinds: Vec<ScaleKind>,
-    values: Vec<f32>,
     /// The code of infinity, for a wider type.
     infinity: u64,
 }
@@ -462,7 +424,7 @@ impl ScaleCodes {
         };
         let fraction = code.format().map_or(0, |format| format.man_bits);
         let infinity = (1 << (bits - 1)) - (1 << fraction);
-        Ok(ScaleCodes { bits, kinds: values.iter().map(kind).collect(), values, infinity })
+        Ok(ScaleCodes { bits, kinds: values.iter().map(kind).collect(), infinity })
     }
 
     fn kind(&self, stored: &[u8]) -> ScaleKind {
@@ -496,9 +458,14 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub fn new(Plane { code, packing }: Plane) -> Fields {
-        let bits = code.bits() as usize;
-        Fields { bits, flip: usize::from(bits == 4 && packing == Packing::HighFirst) }
+    /// Codes of `bits` bits each.
+    pub fn new(plane: Plane, bits: usize) -> Fields {
+        Fields { bits, flip: usize::from(bits == 4 && plane.packing == Packing::HighFirst) }
+    }
+
+    /// Bytes of a row.
+    pub fn bytes(self, n: usize) -> usize {
+        (n * self.bits).div_ceil(8)
     }
 
     /// The code of a column.

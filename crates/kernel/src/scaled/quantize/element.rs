@@ -10,19 +10,15 @@ use crate::scaled::rows::{CodesMut, Divided};
 use crate::table::TABLE16_FROM;
 use std::sync::OnceLock;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
-use truecast_core::scaled::{Code, Packing, Plane, ScaledError};
+use truecast_core::scaled::{BlockType, Code, Packing, Plane, ScaledError};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements, Rounding};
 
 /// A layout that is only read.
 pub(super) const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
 
-/// f32 to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even one
-/// or, for `away`, the one away from zero.
-pub(super) fn saturating(dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
-    saturating_from(DType::F32, dst, away, level)
-}
-
-fn saturating_from(src: DType, dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
+/// A float to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even
+/// one or, for `away`, the one away from zero.
+pub(super) fn saturating(src: DType, dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
     let policy = CastPolicy {
         to_int: if away { Rounding::NearestAway } else { Rounding::NearestEven },
         overflow: Overflow::Saturate,
@@ -40,28 +36,42 @@ fn saturating_from(src: DType, dst: DType, away: bool, level: Level) -> Result<P
 pub(super) struct Element {
     plane: Plane,
     level: Level,
-    /// Floats: from bf16 rounded to odd. Integers are rounded by [`ToInt`].
-    encode: Option<Pipeline>,
-    /// Its results, for kernels that look them up.
+    encode: Encode,
+    /// Results of bf16, for kernels that look them up.
     split: OnceLock<Option<Box<Split>>>,
 }
 
+/// Encoding of quotients.
+#[derive(Debug)]
+enum Encode {
+    /// Floats: of bf16 rounded to odd.
+    Float(Pipeline),
+    /// Integers, of ties the even one.
+    Int,
+    /// Integers of Q8_0, of ties the one away from zero (`docs/spec/checkpoints.md §9.3`).
+    Q8_0(Pipeline),
+    /// E2M1 of MXFP4 blocks, of ties the smaller magnitude (§9.4).
+    Mxfp4,
+}
+
 impl Element {
-    pub fn new(plane: Plane, level: Level) -> Result<Element, ScaledError> {
+    pub fn new(plane: Plane, block: Option<BlockType>, level: Level) -> Result<Element, ScaledError> {
         let Plane { code, packing } = plane;
         if !matches!(packing, Packing::Rows { .. } | Packing::HighFirst) {
             return Err(ScaledError::Layout { why: "such a packing is read, but not written" });
         }
-        let encode = match code {
-            Code::Float(dtype) => Some(saturating_from(DType::Bf16, dtype, false, level)?),
-            Code::Int(_) | Code::Book(_) => None,
+        let encode = match (block, code) {
+            (Some(BlockType::Q8_0), _) => Encode::Q8_0(saturating(DType::F32, DType::I8, true, level)?),
+            (Some(_), _) => Encode::Mxfp4,
+            (None, Code::Float(dtype)) => Encode::Float(saturating(DType::Bf16, dtype, false, level)?),
+            (None, Code::Int(_) | Code::Book(_)) => Encode::Int,
         };
         Ok(Element { plane, level, encode, split: OnceLock::new() })
     }
 
     /// Prepares tables for `len` elements; called once.
     pub fn prepare(&self, len: u64) {
-        let Some(encode) = &self.encode else { return };
+        let Encode::Float(encode) = &self.encode else { return };
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         if self.level.kernels().has_split() && len >= TABLE16_FROM {
             self.split.get_or_init(|| {
@@ -75,26 +85,19 @@ impl Element {
     }
 
     /// Divides and encodes rows in one loop, to `bits` bits for each code. Returns the number of leading elements done
-    /// in each row: 0, or all except fewer than 64. Packed codes are to be [finished](Element::finish).
+    /// in each row: 0, or all except fewer than 64.
     pub fn encode_quotients(&self, divided: &Divided<'_>, bits: usize, to: CodesMut<'_>) -> usize {
         let Some(Some(split)) = self.split.get() else { return 0 };
         self.level.kernels().encode_quotients(divided, split, bits, to)
     }
 
-    /// Puts `done` packed codes of each row, which a kernel wrote, in the order of the packing.
-    pub fn finish(&self, done: usize, to: CodesMut<'_>) {
-        let bytes = self.bytes(done);
-        if done > 0 {
-            to.bytes.chunks_mut(to.stride).for_each(|row| self.swap(&mut row[..bytes]));
-        }
-    }
-
+    /// Bits of a packed code.
     pub fn bits(&self) -> usize {
         self.plane.code.bits() as usize
     }
 
-    /// Bytes of codes from the beginning of a row on.
-    pub fn bytes(&self, n: usize) -> usize {
+    /// Bytes of packed codes.
+    pub fn packed_bytes(&self, n: usize) -> usize {
         (n * self.bits()).div_ceil(8)
     }
 
@@ -114,38 +117,50 @@ impl Element {
 
     /// Bytes of a quotient.
     pub fn ratio_bytes(&self) -> usize {
-        if self.encode.is_some() { 2 } else { 4 }
+        if matches!(self.encode, Encode::Float(_)) { 2 } else { 4 }
     }
 
-    /// The codes of quotients, one in each byte.
-    pub fn codes(&self, ratios: &[u8], codes: &mut [u8], scratch: &mut Scratch) {
-        match (&self.encode, self.bits()) {
-            (Some(encode), 8) => encode_to(encode, ratios, Elements::Packed, codes, scratch),
-            (Some(encode), _) => encode_to(encode, ratios, Elements::Bytes, codes, scratch),
-            (None, bits) => {
-                let ([low, high], half, mask) = (self.limits(), self.half() as u8, (0xffu32 >> (8 - bits)) as u8);
-                self.level.run(ToInt { ratios: ratios.as_chunks().0, low, high, half, mask, codes });
+    /// The codes of quotients, of `bits` bits each: 8, or packed. `codes` is room for one byte for each.
+    pub fn codes(&self, ratios: &[u8], bits: usize, codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
+        let is_packed = bits == self.bits();
+        let x = ratios.as_chunks().0;
+        match &self.encode {
+            Encode::Float(encode) => {
+                let layout = if is_packed { Elements::Packed } else { Elements::Bytes };
+                encode_to(encode, ratios, layout, to, scratch);
+                if is_packed {
+                    self.swap(to);
+                }
             }
+            Encode::Int => {
+                let ([low, high], half, mask) =
+                    (self.limits(), self.half() as u8, (0xffu32 >> (8 - self.bits())) as u8);
+                let in_place = bits == 8;
+                let bytes = if in_place { &mut *to } else { &mut *codes };
+                self.level.run(ToInt { ratios: x, low, high, half, mask, codes: bytes });
+                if !in_place {
+                    self.pack(codes, to);
+                }
+            }
+            Encode::Q8_0(encode) => {
+                let _ = encode.run_packed(ratios, to, to.len(), scratch);
+            }
+            Encode::Mxfp4 => self.level.run(ToMxfp4 { ratios: x, codes: to }),
         }
     }
 
-    /// The codes of quotients, packed. `codes` is room for one byte for each.
-    pub fn pack(&self, ratios: &[u8], codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
-        match (&self.encode, self.bits()) {
-            (Some(encode), _) => {
-                encode_to(encode, ratios, Elements::Packed, to, scratch);
-                self.swap(to);
-            }
-            (None, 8) => self.codes(ratios, to, scratch),
-            (None, _) => {
-                self.codes(ratios, codes, scratch);
-                self.pack_codes(codes, to);
+    /// Makes codes of infinities those of Q8_0, whose scale may be zero.
+    pub fn set_infinities(&self, x: &[u8], codes: &mut [u8]) {
+        if let Encode::Q8_0(_) = self.encode {
+            let x = x.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x));
+            for (x, code) in x.zip(codes).filter(|(x, _)| x.is_infinite()) {
+                *code = if x > 0.0 { 127 } else { -127i8 as u8 };
             }
         }
     }
 
     /// Packs codes, one in each byte.
-    pub fn pack_codes(&self, codes: &[u8], to: &mut [u8]) {
+    pub fn pack(&self, codes: &[u8], to: &mut [u8]) {
         match self.bits() {
             8 => to.copy_from_slice(codes),
             bits @ (5 | 7) => pack_words(bits, codes, to),
@@ -154,7 +169,8 @@ impl Element {
         self.swap(to);
     }
 
-    fn swap(&self, to: &mut [u8]) {
+    /// Puts packed codes, the low nibble first, in the order of the packing.
+    pub fn swap(&self, to: &mut [u8]) {
         if self.plane.packing == Packing::HighFirst {
             self.level.run(SwapNibbles { bytes: to });
         }
@@ -212,6 +228,34 @@ impl Task for ToInt<'_> {
             let x = if x < low { low } else { x };
             let x = if x > high { high } else { x };
             *code = ((x + MAGIC).to_bits() as u8).wrapping_add(half) & mask;
+        }
+    }
+}
+
+/// The code of the nearest doubled value of E2M1, of ties the smaller magnitude: thresholds are half of the middles
+/// between the doubled values, since scales are those of E2M1.
+struct ToMxfp4<'a> {
+    ratios: &'a [F32],
+    codes: &'a mut [u8],
+}
+
+impl Task for ToMxfp4<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        const THRESHOLDS: [f32; 7] = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];
+        for (codes, x) in self.codes.as_chunks_mut::<32>().0.iter_mut().zip(self.ratios.as_chunks::<32>().0) {
+            let mut made = [0; 32];
+            for (code, x) in made.iter_mut().zip(x) {
+                let x = f32::from_le_bytes(*x);
+                let mut n = 0u32;
+                for threshold in THRESHOLDS {
+                    n += u32::from(x.abs() > threshold);
+                }
+                let sign = if (x < 0.0) & (n > 0) { 8 } else { 0 };
+                *code = (n | sign) as u8;
+            }
+            *codes = made;
         }
     }
 }

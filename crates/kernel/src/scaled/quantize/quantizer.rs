@@ -1,17 +1,15 @@
 //! [`Quantizer`]: its plan, the rows that it takes, the places that it writes.
 
-use super::blocks::BlocksQuantizer;
 use super::counts::BlockCounts;
-use super::element::NOT_WRITTEN;
-use super::found::Widener;
-use super::planes::{PartMut, Parts, PlanesQuantizer};
+use super::parts::{PartMut, Parts};
+use super::plan::BlockPlan;
 use crate::environment;
 use crate::options::CastOptions;
 use crate::scaled::cut::{Cut, Read};
 use crate::stage::slot_bytes;
 use std::ops::Range;
 use truecast_core::DType;
-use truecast_core::scaled::{Code, Coding, GlobalRule, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero};
+use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero};
 
 /// Room for the parts of rows that are quantized, in the order of [`Quantizer::writes`].
 #[derive(Debug, Default)]
@@ -20,6 +18,17 @@ pub struct PartsMut<'a> {
     pub codes: &'a mut [u8],
     pub scales: &'a mut [u8],
     pub zeros: &'a mut [u8],
+}
+
+impl<'a> PartsMut<'a> {
+    /// Room for codes, scales or zero points.
+    pub fn part_mut(&mut self, part: Part) -> &mut &'a mut [u8] {
+        match part {
+            Part::Codes => &mut self.codes,
+            Part::Scales => &mut self.scales,
+            _ => &mut self.zeros,
+        }
+    }
 }
 
 /// A planned quantization: immutable, to be used from any number of threads, each for rows of its own.
@@ -41,16 +50,7 @@ pub struct PartsMut<'a> {
 /// ```
 #[derive(Debug)]
 pub struct Quantizer {
-    layout: Layout,
-    how: Quantization,
-    widener: Widener,
-    target: Target,
-}
-
-#[derive(Debug)]
-enum Target {
-    Planes(Box<PlanesQuantizer>),
-    Blocks(Box<BlocksQuantizer>),
+    plan: BlockPlan,
 }
 
 impl Quantizer {
@@ -61,63 +61,46 @@ impl Quantizer {
     /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
     pub fn new(layout: &Layout, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, ScaledError> {
         layout.check()?;
-        let widener = Widener::new(src, exec.level)?;
-        if layout.transposed {
-            return Err(ScaledError::Layout { why: "transposed tensors are read, but not written" });
-        }
-        let target = match layout.coding {
-            Coding::Planes(planes) => Target::Planes(Box::new(PlanesQuantizer::new(planes, layout, how, exec)?)),
-            Coding::Blocks { block, factor: false } => {
-                Target::Blocks(Box::new(BlocksQuantizer::new(block, how.nonfinite, exec)?))
-            }
-            _ => return Err(NOT_WRITTEN),
-        };
-        Ok(Quantizer { layout: *layout, how: *how, widener, target })
+        Ok(Quantizer { plan: BlockPlan::new(layout, src, how, exec)? })
     }
 
     /// The layout that is written.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        &self.plan.layout
     }
 
     /// Rows are quantized in multiples of this number, except the last rows of a matrix.
     #[must_use]
     pub fn granule(&self) -> u64 {
-        let Target::Planes(of) = &self.target else { return 1 };
-        if of.has_one_scale() {
+        let planes = &self.plan.planes;
+        if self.plan.has_one_scale() {
             return 1;
         }
         let of_plane = |packing: Packing| match packing {
-            Packing::Swizzled => 128 * of.planes.scales.block[0],
-            Packing::Columns { .. } | Packing::PaddedColumns | Packing::AwqColumns => 32 * of.planes.scales.block[0],
-            _ => of.planes.scales.block[0],
+            Packing::Swizzled => 128 * planes.scales.block[0],
+            Packing::Columns { .. } | Packing::PaddedColumns | Packing::AwqColumns => 32 * planes.scales.block[0],
+            _ => planes.scales.block[0],
         };
-        let mut granule = of_plane(of.planes.scales.plane.packing);
-        if let Zero::Grid { plane, .. } = of.planes.zero {
+        let mut granule = of_plane(planes.scales.plane.packing);
+        if let Zero::Grid { plane, .. } = planes.zero {
             granule = granule.max(of_plane(plane.packing));
         }
-        granule.min(self.layout.rows.max(1))
+        granule.min(self.plan.layout.rows.max(1))
     }
 
     /// Whether [`Quantizer::run`] needs the largest magnitude of the tensor (of the matrix, if each has its own scales;
     /// of several tensors that share a global scale): for a global scale, or for one scale of a whole matrix.
     #[must_use]
     pub fn needs_amax(&self) -> bool {
-        self.rule().is_some() || matches!(&self.target, Target::Planes(of) if of.has_one_scale())
-    }
-
-    fn rule(&self) -> Option<GlobalRule> {
-        match &self.target {
-            Target::Planes(of) => of.planes.global.map(|global| global.rule),
-            _ => None,
-        }
+        self.plan.planes.global.is_some() || self.plan.has_one_scale()
     }
 
     /// The global scale of a tensor with this largest magnitude, to be written as [`Part::Global`].
     #[must_use]
     pub fn global(&self, amax: f32) -> Option<f32> {
-        self.rule().and_then(|rule| rule.of_amax(amax.to_bits()).ok()).map(f32::from_bits)
+        let rule = self.plan.planes.global?.rule;
+        rule.of_amax(amax.to_bits()).ok().map(f32::from_bits)
     }
 
     /// The largest magnitude of the finite elements; a tensor's is the largest of its parts'.
@@ -125,7 +108,7 @@ impl Quantizer {
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`.
     pub fn amax(&self, src: &[u8]) -> Result<f32, ScaledError> {
-        environment::default(|| self.widener.amax(self.how.nonfinite, src, 0))
+        environment::default(|| self.plan.load.amax(self.plan.how.nonfinite, src))
     }
 
     /// Places of the parts of some rows in the tensors that are written: one piece each.
@@ -135,27 +118,20 @@ impl Quantizer {
     }
 
     fn cuts(&self, rows: Range<u64>) -> [Option<(Part, Cut)>; 3] {
-        let Layout { cols, rows: n_rows, .. } = self.layout;
-        match (&self.target, self.layout.coding) {
-            (Target::Planes(of), _) => {
-                let block = of.planes.scales.block;
-                let grid = self.layout.grid(block);
-                let on_grid =
-                    |plane| Cut::new(plane, grid, rows.start / block[0]..rows.end.div_ceil(block[0]), 0..grid[1]);
-                let zeros = match of.planes.zero {
-                    Zero::Grid { plane, .. } => Some((Part::Zeros, on_grid(plane))),
-                    _ => None,
-                };
-                let codes = Cut::new(of.planes.codes, [n_rows, cols], rows.clone(), 0..cols);
-                [Some((Part::Codes, codes)), Some((Part::Scales, on_grid(of.planes.scales.plane))), zeros]
-            }
-            (_, Coding::Blocks { block, .. }) => {
-                let bytes = cols / block.elements() * block.bytes();
-                let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
-                [Some((Part::Codes, Cut::new(plane, [n_rows, bytes], rows, 0..bytes))), None, None]
-            }
-            _ => [None, None, None],
+        let Layout { cols, rows: n_rows, coding, .. } = self.plan.layout;
+        if let Coding::Blocks { block, .. } = coding {
+            let bytes = cols / block.elements() * block.bytes();
+            let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
+            return [Some((Part::Codes, Cut::new(plane, [n_rows, bytes], rows, 0..bytes))), None, None];
         }
+        let planes = &self.plan.planes;
+        let block = planes.scales.block;
+        let grid = self.plan.layout.grid(block);
+        let on_grid = |plane| Cut::new(plane, grid, rows.start / block[0]..rows.end.div_ceil(block[0]), 0..grid[1]);
+        let zeros = if let Zero::Grid { plane, .. } = planes.zero { Some((Part::Zeros, on_grid(plane))) } else { None };
+        let scales = on_grid(planes.scales.plane);
+        let codes = Cut::new(planes.codes, [n_rows, cols], rows, 0..cols);
+        [Some((Part::Codes, codes)), Some((Part::Scales, scales)), zeros]
     }
 
     /// Quantizes whole rows of a matrix, and counts if [`CastOptions::counting`] requests it. `src` holds their
@@ -173,9 +149,9 @@ impl Quantizer {
         rows: Range<u64>,
         src: &[u8],
         amax: f32,
-        parts: PartsMut<'_>,
+        mut parts: PartsMut<'_>,
     ) -> Result<BlockCounts, ScaledError> {
-        let Layout { matrices, rows: n_rows, cols, .. } = self.layout;
+        let Layout { matrices, rows: n_rows, cols, .. } = self.plan.layout;
         let whole = rows.start.is_multiple_of(self.granule())
             && (rows.end.is_multiple_of(self.granule()) || rows.end == n_rows)
             && rows.end <= n_rows
@@ -183,33 +159,23 @@ impl Quantizer {
         if !whole {
             return Err(ScaledError::Layout { why: "rows do not begin and end at block boundaries" });
         }
-        let expected = rows.end.saturating_sub(rows.start) * cols * slot_bytes(self.widener.src) as u64;
+        let expected = rows.end.saturating_sub(rows.start) * cols * slot_bytes(self.plan.load.src) as u64;
         if src.len() as u64 != expected {
             return Err(ScaledError::Results { expected, got: src.len() as u64 });
         }
         if src.is_empty() {
             return Ok(BlockCounts::default());
         }
-        let cuts = self.cuts(rows.clone());
-        let PartsMut { codes, scales, zeros } = parts;
-        for (cut, got) in cuts.iter().zip([codes.len(), scales.len(), zeros.len()]) {
-            if let Some((part, cut)) = cut
-                && cut.bytes() != got as u64
-            {
-                return Err(ScaledError::Size { part: *part, expected: cut.bytes(), got: got as u64 });
+        let parts = self
+            .cuts(rows.clone())
+            .map(|cut| cut.map(|(part, cut)| PartMut { part, cut, bytes: std::mem::take(parts.part_mut(part)) }));
+        for PartMut { part, cut, bytes } in parts.iter().flatten() {
+            if cut.bytes() != bytes.len() as u64 {
+                return Err(ScaledError::Size { part: *part, expected: cut.bytes(), got: bytes.len() as u64 });
             }
         }
-        environment::default(|| match &self.target {
-            Target::Planes(of) => {
-                let [Some((_, code_cut)), Some((_, scale_cut)), zero_cut] = &cuts else { return Err(NOT_WRITTEN) };
-                let parts = Parts {
-                    codes: PartMut { cut: code_cut, bytes: codes },
-                    scales: PartMut { cut: scale_cut, bytes: scales },
-                    zeros: zero_cut.as_ref().map(|(_, cut)| PartMut { cut, bytes: zeros }),
-                };
-                of.run(&self.widener, rows, src, amax, self.global(amax).unwrap_or(1.0), parts)
-            }
-            Target::Blocks(of) => of.run(&self.widener, src, codes),
-        })
+        let [Some(codes), scales, zeros] = parts else { unreachable!("every layout has codes") };
+        let (parts, global) = (Parts { codes, scales, zeros }, self.global(amax).unwrap_or(1.0));
+        environment::default(|| self.plan.run(rows, src, amax, global, parts))
     }
 }

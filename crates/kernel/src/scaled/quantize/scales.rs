@@ -1,14 +1,14 @@
 //! Scales of blocks, from their largest magnitudes and ranges (`docs/spec/checkpoints.md §7`).
 //!
-//! The rules of [`Planes::quantize`], written over many blocks; tests compare the two.
+//! The rules of [`Planes::quantize`] and [`BlockType::quantize`], written over many blocks; tests compare the two.
 
+use super::blocks::{Blocks, ScaleBuffers};
 use super::element::{NOT_WRITTEN, saturating};
-use super::found::Found;
 use super::source::F32;
 use crate::level::{Level, Task};
-use crate::pipeline::{Pipeline, Scratch};
+use crate::pipeline::Pipeline;
 use crate::scaled::values::pipeline;
-use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantization, ScaledError};
+use truecast_core::scaled::{BlockType, Code, GlobalRule, MxScale, Planes, Quantization, ScaledError};
 use truecast_core::{DType, FloatFormat};
 
 /// The rule of the scales of a layout.
@@ -32,20 +32,20 @@ enum Rule {
     Linear { elem_max: f32 },
     /// Integers; `steps` is `2^b - 1`, `epsilon` the scale of zeros.
     Int { steps: f32, epsilon: f32 },
-}
-
-/// Buffers for values of scales.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    wanted: Vec<F32>,
-    bytes: Vec<u8>,
-    scratch: Scratch,
+    /// Q8_0: the largest magnitude over 127. Elements are divided by it before it is rounded to f16 (§9.3).
+    Q8_0,
 }
 
 impl Scaler {
-    pub fn new(planes: &Planes, how: &Quantization, level: Level) -> Result<Scaler, ScaledError> {
+    pub fn new(
+        planes: &Planes,
+        block: Option<BlockType>,
+        how: &Quantization,
+        level: Level,
+    ) -> Result<Scaler, ScaledError> {
         let Code::Float(dtype) = planes.scales.plane.code else { return Err(NOT_WRITTEN) };
         let rule = match (planes.codes.code, planes.codes.code.format(), dtype) {
+            _ if block == Some(BlockType::Q8_0) => Rule::Q8_0,
             (Code::Int(f), ..) => {
                 let fraction = planes.scales.plane.code.format().map_or(23, |f| u32::from(f.man_bits));
                 Rule::Int { steps: ((1u32 << f.bits) - 1) as f32, epsilon: f32::from_bits((127 - fraction) << 23) }
@@ -61,7 +61,11 @@ impl Scaler {
             }
             _ => return Err(NOT_WRITTEN),
         };
-        let (encode, decode) = (saturating(dtype, false, level)?, pipeline(dtype, DType::F32, level)?);
+        let encode = match rule {
+            Rule::Q8_0 => pipeline(DType::F32, dtype, level)?,
+            _ => saturating(DType::F32, dtype, false, level)?,
+        };
+        let decode = pipeline(dtype, DType::F32, level)?;
         Ok(Scaler { rule, global: planes.global.map(|global| global.rule), dtype, level, encode, decode })
     }
 
@@ -70,14 +74,14 @@ impl Scaler {
         self.dtype.storage_bits().map_or(1, |bits| bits as usize / 8)
     }
 
-    /// Whether elements are multiplied by the inverse of a scale, which is exact: those are powers of two.
+    /// Whether elements are multiplied by the inverse of a scale: of a power of two, which is exact, and in Q8_0.
     pub fn has_inverses(&self) -> bool {
-        matches!(self.rule, Rule::Mx { .. })
+        matches!(self.rule, Rule::Mx { .. } | Rule::Q8_0)
     }
 
     /// The scales of the formula as they are stored.
-    pub fn scales(&self, found: &Found, global: f32, stored: &mut Vec<u8>, buffers: &mut Buffers) {
-        let Found { largest, ranges, .. } = found;
+    pub fn scales(&self, blocks: &mut Blocks) {
+        let Blocks { amax: largest, ranges, stored, global, scales: buffers, .. } = blocks;
         let n = largest.len();
         stored.resize(n * self.size(), 0);
         if let Rule::Mx { rule, element, elem_max } = self.rule {
@@ -93,10 +97,13 @@ impl Scaler {
             return;
         }
         buffers.wanted.resize(n, [0; 4]);
-        let global = self.global.map(|rule| (rule, global));
+        let global = self.global.map(|rule| (rule, *global));
         self.level.run(Wanted { rule: self.rule, global, largest, ranges, wanted: &mut buffers.wanted });
         let _ = self.encode.run_packed(buffers.wanted.as_flattened(), stored, n, &mut buffers.scratch);
-        // No stored scale is zero: it becomes the smallest one, or 1/8 (§7.4).
+        if matches!(self.rule, Rule::Q8_0) {
+            return;
+        }
+        // No other stored scale is zero: it becomes the smallest one, or 1/8 (§7.4).
         let eighth = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
         match self.size() {
             1 => self.replace_zeros(stored.as_chunks_mut::<1>().0, if eighth { 0x20 } else { 1 }),
@@ -110,7 +117,12 @@ impl Scaler {
     }
 
     /// Effective scale of each block: codes are multiplied by it.
-    pub fn multipliers(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut Buffers) {
+    pub fn multipliers(&self, blocks: &mut Blocks) {
+        let Blocks { stored, global, multipliers, scales: buffers, .. } = blocks;
+        self.effective(stored, *global, multipliers, buffers);
+    }
+
+    fn effective(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut ScaleBuffers) {
         let n = stored.len() / self.size();
         values.resize(n, [0; 4]);
         let _ = self.decode.run_packed(stored, values.as_flattened_mut(), n, &mut buffers.scratch);
@@ -130,17 +142,22 @@ impl Scaler {
     }
 
     /// Divisor of each block, or its inverse ([`Scaler::has_inverses`]).
-    pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut Buffers) {
+    pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut ScaleBuffers) {
         if !self.has_inverses() {
-            self.multipliers(stored, global, values, buffers);
+            self.effective(stored, global, values, buffers);
             self.replace_zeros(values, 1);
             return;
         }
         values.resize(stored.len() / self.size(), [0; 4]);
         // 2^(127 - b), of which the last is subnormal.
         let inverse = |b: u32| if b >= 254 { 0x0040_0000u32 } else { (254 - b) << 23 }.to_le_bytes();
-        match self.dtype {
-            DType::F8E8M0 => {
+        match (self.rule, self.dtype) {
+            (Rule::Q8_0, _) => {
+                let scales = buffers.wanted.iter().map(|d| f32::from_le_bytes(*d));
+                let inverse = |d: f32| if d == 0.0 { 0.0 } else { 1.0 / d };
+                values.iter_mut().zip(scales).for_each(|(value, d)| *value = inverse(d).to_le_bytes());
+            }
+            (_, DType::F8E8M0) => {
                 values.iter_mut().zip(stored).for_each(|(value, byte)| *value = inverse(u32::from(*byte)));
             }
             _ => {
@@ -201,6 +218,7 @@ impl Task for Effective<'_> {
         }
     }
 }
+
 struct MxBytes<'a> {
     rule: MxScale,
     element: FloatFormat,
@@ -214,17 +232,18 @@ impl Task for MxBytes<'_> {
     #[inline(always)]
     fn run(self) {
         let MxBytes { rule, element, elem_max, largest, bytes } = self;
-        if rule.for_elements(&element) == MxScale::Rceil {
-            let most = 254 - element.emax() as u32;
-            for (byte, largest) in bytes.iter_mut().zip(largest) {
-                let d = (f32::from_bits(*largest) / elem_max).to_bits();
-                let b = (d >> 23) + u32::from(d & 0x007f_ffff != 0);
-                *byte = b.min(most) as u8;
+        let emax = element.emax() as u32;
+        let each = bytes.iter_mut().zip(largest);
+        match rule.for_elements(&element) {
+            MxScale::Rceil => {
+                for (byte, largest) in each {
+                    let d = (f32::from_bits(*largest) / elem_max).to_bits();
+                    let b = (d >> 23) + u32::from(d & 0x007f_ffff != 0);
+                    *byte = b.min(254 - emax) as u8;
+                }
             }
-        } else {
-            for (byte, largest) in bytes.iter_mut().zip(largest) {
-                *byte = rule.byte(&element, *largest).unwrap_or(0);
-            }
+            MxScale::Floor => each.for_each(|(byte, largest)| *byte = (largest >> 23).saturating_sub(emax) as u8),
+            rule => each.for_each(|(byte, largest)| *byte = rule.byte(&element, *largest).unwrap_or(0)),
         }
     }
 }
@@ -270,6 +289,11 @@ impl Task for Wanted<'_> {
             (Rule::Int { steps, epsilon }, _) => {
                 for ((wanted, a), [low, high]) in each.zip(ranges) {
                     *wanted = (if a == 0.0 { epsilon } else { (high - low) / steps }).to_le_bytes();
+                }
+            }
+            (Rule::Q8_0, _) => {
+                for (wanted, a) in each {
+                    *wanted = (a / 127.0).to_le_bytes();
                 }
             }
             (Rule::Mx { .. }, _) => {}

@@ -1,50 +1,36 @@
 //! Scales near the formula's, and the best of each block (`docs/spec/checkpoints.md §7.7`).
 
-use super::coder::{Buffers, Coder, Operands};
-use super::found::Found;
+use super::blocks::Blocks;
+use super::plan::BlockPlan;
 use super::source::F32;
-use crate::level::{Level, Task};
-use crate::scaled::rows::Rows;
-use crate::scaled::values::Decoder;
-use truecast_core::DType;
-use truecast_core::scaled::{Planes, Quantization};
+use crate::level::Task;
+use crate::scaled::rows::{CodesMut, NextRows, Rows};
 
-/// Rows in f32 without gaps, and their coder.
-pub(super) struct Search<'a> {
-    pub level: Level,
-    pub coder: &'a Coder,
-    pub decoder: &'a Decoder,
-    pub planes: &'a Planes,
-    pub how: &'a Quantization,
-    pub rows: Rows<'a>,
-    pub found: &'a Found,
-}
-
-impl Search<'_> {
-    /// Tries scales for all blocks at once, and leaves the best in `best`. Returns their codes, one in each byte.
-    pub fn run(&self, best: &mut Operands, buffers: &mut Buffers) -> Vec<u8> {
-        let size = self.coder.scaler.size();
+impl BlockPlan {
+    /// Tries scales for all blocks at once, and leaves the best in `blocks` and their codes, packed, in `to`.
+    pub fn search(&self, rows: &Rows<'_>, to: CodesMut<'_>, blocks: &mut Blocks) {
+        let wide = self.load.all(rows, &mut blocks.scratch);
+        let rows = &rows.widened(&wide);
+        let size = self.scale.size();
         let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
-        let formula = best.stored.clone();
-        let near: Vec<Vec<u64>> = formula.chunks_exact(size).map(|s| self.planes.near(self.how, code(s))).collect();
-        let Rows { cols, block, n_rows, .. } = self.rows;
-        let mut best_codes = vec![0; n_rows * cols];
+        let formula = blocks.stored.clone();
+        let near: Vec<Vec<u64>> = formula.chunks_exact(size).map(|s| self.planes.near(&self.how, code(s))).collect();
+        let Rows { cols, block, n_rows, .. } = *rows;
+        let (mut best, mut best_codes) = (formula.clone(), vec![0; n_rows * cols]);
         let mut tried_codes = best_codes.clone();
-        let mut least = self.attempt(best, &mut best_codes, buffers);
-        let mut tried = Operands::with_global(best.global);
+        let mut least = self.attempt(rows, &mut best_codes, blocks);
         for k in 0..near.iter().map(Vec::len).max().unwrap_or(0) {
-            tried.stored.clone_from(&formula);
-            for (scale, near) in tried.stored.chunks_exact_mut(size).zip(&near) {
+            blocks.stored.clone_from(&formula);
+            for (scale, near) in blocks.stored.chunks_exact_mut(size).zip(&near) {
                 if let Some(code) = near.get(k) {
                     scale.copy_from_slice(&code.to_le_bytes()[..size]);
                 }
             }
-            self.coder.complete(DType::F32, self.found, &mut tried, &mut buffers.scales);
-            let errors = self.attempt(&tried, &mut tried_codes, buffers);
+            let errors = self.attempt(rows, &mut tried_codes, blocks);
             for (i, (error, least)) in errors.iter().zip(&mut least).enumerate() {
                 if error < least {
                     *least = *error;
-                    best.stored[i * size..][..size].copy_from_slice(&tried.stored[i * size..][..size]);
+                    best[i * size..][..size].copy_from_slice(&blocks.stored[i * size..][..size]);
                     let within = i * block..((i + 1) * block).min(cols);
                     for (best, tried) in best_codes.chunks_mut(cols).zip(tried_codes.chunks(cols)) {
                         best[within.clone()].copy_from_slice(&tried[within.clone()]);
@@ -52,28 +38,29 @@ impl Search<'_> {
                 }
             }
         }
-        self.coder.complete(DType::F32, self.found, best, &mut buffers.scales);
-        best_codes
+        blocks.stored = best;
+        self.find_operands(rows.dtype, blocks);
+        for (codes, to) in best_codes.chunks(cols).zip(to.bytes.chunks_mut(to.stride)) {
+            self.encode.pack(codes, &mut to[..self.encode.packed_bytes(cols)]);
+        }
     }
 
-    /// Codes with some scales, and the sum of squared errors of each block.
-    fn attempt(&self, operands: &Operands, codes: &mut [u8], buffers: &mut Buffers) -> Vec<f64> {
-        let Rows { cols, block, .. } = self.rows;
-        let mut multipliers = Vec::new();
-        self.coder.scaler.multipliers(&operands.stored, operands.global, &mut multipliers, &mut buffers.scales);
-        let mut errors = vec![0.0; multipliers.len()];
-        let (mut values, mut minus) = (vec![0; 4 * cols], vec![[0; 4]; multipliers.len()]);
-        let half = self.coder.element.half();
-        for (minus, zero) in minus.iter_mut().zip(operands.zeros()) {
-            *minus = (f32::from_le_bytes(*zero) + half).to_le_bytes();
-        }
-        for (row, codes) in codes.chunks_mut(cols).enumerate() {
-            let row = Rows::single(DType::F32, self.rows.row(row), block);
-            self.coder.row_to_bytes(&row, operands, codes, buffers);
-            self.decoder.run(codes, &mut values, &mut buffers.scratch);
-            let (x, values) = (row.bytes.as_chunks().0, values.as_chunks().0);
-            let (multipliers, minus, errors) = (&multipliers[..], &minus[..], &mut errors[..]);
-            self.level.run(Errors { x, values, block, multipliers, minus, errors });
+    /// Codes with the stored scales, and the sum of squared errors of each block.
+    fn attempt(&self, rows: &Rows<'_>, codes: &mut [u8], blocks: &mut Blocks) -> Vec<f64> {
+        let Rows { cols, block, .. } = *rows;
+        let to = CodesMut { bytes: codes, stride: cols, streams: false };
+        self.divide_and_encode(rows, NextRows::default(), 8, to, blocks);
+        self.scale.multipliers(blocks);
+        let (mut errors, mut values) = (vec![0.0; blocks.multipliers.len()], vec![0; 4 * cols]);
+        let half = self.encode.half();
+        let zero = |zero: &F32| (f32::from_le_bytes(*zero) + half).to_le_bytes();
+        let mut minus: Vec<F32> = blocks.zeros().iter().map(zero).collect();
+        minus.resize(errors.len(), [0; 4]);
+        for (row, codes) in codes.chunks(cols).enumerate() {
+            self.decode.run(codes, &mut values, &mut blocks.scratch);
+            let (x, values) = (rows.row(row).as_chunks().0, values.as_chunks().0);
+            let (multipliers, minus, errors) = (&blocks.multipliers[..], &minus[..], &mut errors[..]);
+            self.level().run(Errors { x, values, block, multipliers, minus, errors });
         }
         errors
     }

@@ -2,8 +2,8 @@
 //! operands of blocks.
 
 use crate::level::Task;
+use crate::scaled::ahead::{OPERANDS_AHEAD, look_ahead};
 pub(super) use crate::scaled::rows::{F32, how};
-use crate::scaled::short::alone;
 use std::marker::PhantomData;
 use truecast_core::DType;
 
@@ -217,7 +217,7 @@ impl<S: Source> Task for LargestOfRows<'_, S> {
                 let mut lanes = *most;
                 for x in parts {
                     if ahead > 0 {
-                        look_ahead::<S>(x, ahead);
+                        look_ahead(x, ahead);
                     }
                     for i in 0..LANES {
                         lanes[i] = lanes[i].max(S::magnitude(x[i]));
@@ -269,7 +269,7 @@ impl<S: Source<Magnitude = i16>> Task for Widened<'_, S> {
 fn of_blocks<S: Source, const N: usize>(src: &[S::Element], ahead: usize, largest: &mut [u32]) {
     let (blocks, rest) = src.as_chunks::<N>();
     for (x, largest) in blocks.iter().zip(&mut *largest) {
-        look_ahead::<S>(x, ahead);
+        look_ahead(x, ahead);
         let mut most = [S::Magnitude::default(); N];
         for i in 0..N {
             most[i] = S::magnitude(x[i]);
@@ -287,24 +287,13 @@ fn of_many<S: Source>(src: &[S::Element], ahead: usize) -> S::Magnitude {
     let (parts, rest) = src.as_chunks::<LANES>();
     let mut most = [S::Magnitude::default(); LANES];
     for x in parts {
-        look_ahead::<S>(x, ahead);
+        look_ahead(x, ahead);
         for i in 0..LANES {
             most[i] = most[i].max(S::magnitude(x[i]));
         }
     }
     let most = if parts.is_empty() { S::Magnitude::default() } else { fold::<S, LANES>(most) };
     rest.iter().fold(most, |most, x| most.max(S::magnitude(*x)))
-}
-
-/// Prefetches the lines `ahead` bytes after some elements.
-#[inline(always)]
-fn look_ahead<S: Source>(x: &[S::Element], ahead: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for at in (0..size_of_val(x)).step_by(64) {
-        crate::x86::prefetch(x.as_ptr().cast::<u8>().wrapping_add(ahead + at));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (x, ahead);
 }
 
 /// The largest of a power of two, by halves.
@@ -385,7 +374,7 @@ impl<S: Source, const HOW: u8, const BYTES: usize> Ratios<'_, S, HOW, BYTES> {
         let Ratios { src, t, u, ratios, .. } = self;
         let ((blocks, rest), (targets, last)) = (src.as_chunks::<N>(), ratios.as_chunks_mut::<N>());
         for ((src, ratios), (t, u)) in blocks.iter().zip(targets).zip(t.iter().zip(u)) {
-            alone(t);
+            look_ahead(t, OPERANDS_AHEAD);
             let (t, u) = (f32::from_le_bytes(*t), f32::from_le_bytes(*u));
             let mut made = [[0; BYTES]; N];
             for i in 0..N {
@@ -463,23 +452,6 @@ pub(super) fn may_be_nearly_divided(t: f32, largest: f32) -> bool {
     const SMALL: f32 = f32::from_bits((127 - 60) << 23);
     const LARGE: f32 = f32::from_bits((127 + 40) << 23);
     (SMALL <= t) & (t <= LARGE) & (largest <= t * LARGE)
-}
-
-/// NaN, or with `INFINITIES` everything that is not finite, becomes zero.
-pub(super) struct ToZero<'a, const INFINITIES: bool> {
-    pub x: &'a mut [F32],
-}
-
-impl<const INFINITIES: bool> Task for ToZero<'_, INFINITIES> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for x in self.x {
-            let bits = u32::from_le_bytes(*x);
-            let from = if INFINITIES { INF } else { INF + 1 };
-            *x = (if bits & 0x7fff_ffff >= from { 0 } else { bits }).to_le_bytes();
-        }
-    }
 }
 
 #[cfg(test)]

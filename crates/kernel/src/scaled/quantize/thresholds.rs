@@ -1,8 +1,7 @@
 //! Threshold tables for the blocks of some rows, where a kernel encodes elements by them.
 
-use super::coder::Operands;
-use super::found::Found;
-use super::scales::{self, Scaler};
+use super::blocks::{Blocks, ScaleBuffers, Tables};
+use super::scales::Scaler;
 use crate::level::Level;
 use crate::scaled::threshold_table::{Shape, Steps};
 use truecast_core::scaled::Code;
@@ -10,24 +9,7 @@ use truecast_core::scaled::Code;
 /// Elements of a block that is worth a table of its own.
 const WORTH_A_TABLE: usize = 4096;
 
-/// The tables of one run.
-#[derive(Debug, Default)]
-pub(super) struct Tables {
-    pub steps: Vec<Steps>,
-    /// The first bits that the table of each block is for, and of three more.
-    pub firsts: Vec<u16>,
-    /// The table of each block, and of three more; empty: all have the first one.
-    pub which: Vec<u8>,
-    by_code: Option<ByCode>,
-}
-
-/// Tables of all codes of a scale with one global scale.
-#[derive(Debug)]
-struct ByCode {
-    global: f32,
-    /// Where the table of each code begins, its number (from bit 16 on), and [`NO_TABLE`].
-    tables: Box<[u32; 256]>,
-}
+/// No table of a code.
 const NO_TABLE: u32 = 1 << 24;
 
 /// Makes tables of thresholds.
@@ -45,42 +27,32 @@ impl Thresholds {
     }
 
     /// Makes the tables of all blocks, each of `block_elements` elements; false if a block cannot have a table.
-    pub fn make(
-        &self,
-        tables: &mut Tables,
-        scaler: &Scaler,
-        found: &Found,
-        operands: &Operands,
-        block_elements: usize,
-        buffers: &mut scales::Buffers,
-    ) -> bool {
-        let stored = &operands.stored;
+    pub fn make(&self, scaler: &Scaler, block_elements: usize, blocks: &mut Blocks) -> bool {
+        let Blocks { amax, stored, global, tables, scales: buffers, .. } = blocks;
         tables.firsts.clear();
         tables.which.clear();
         let all = if scaler.has_inverses() {
             // Powers of two differ in where their tables begin.
             tables.steps.clear();
             self.level.kernels().add_thresholds(&self.shape, &[1.0], &mut tables.steps);
-            let divisors = || scaler.powers(stored).zip(&found.largest);
+            let divisors = || scaler.powers(stored).zip(&*amax);
             tables.firsts.extend(divisors().map(|(t, most)| if *most == 0 { u16::MAX } else { self.shape.first(t) }));
             divisors().fold(true, |all, (t, most)| all & ((*most == 0) | self.shape.takes(t)))
         } else if scaler.size() == 1 {
-            if tables.by_code.as_ref().is_none_or(|by_code| by_code.global != operands.global) {
-                tables.by_code = Some(self.by_code(&mut tables.steps, scaler, operands.global, buffers));
-            }
-            let Tables { firsts, which, by_code: Some(by_code), .. } = tables else { return false };
+            let Tables { steps, firsts, which, by_code } = tables;
+            let by_code = by_code.get_or_insert_with(|| self.by_code(steps, scaler, *global, buffers));
             firsts.resize(stored.len(), 0);
             which.resize(stored.len(), 0);
             let mut any = 0;
-            for ((first, which), code) in firsts.iter_mut().zip(which.iter_mut()).zip(stored) {
-                let table = by_code.tables[usize::from(*code)];
+            for ((first, which), code) in firsts.iter_mut().zip(which.iter_mut()).zip(&*stored) {
+                let table = by_code[usize::from(*code)];
                 (*first, *which) = (table as u16, (table >> 16) as u8);
                 any |= table;
             }
             any & NO_TABLE == 0
-        } else if block_elements >= WORTH_A_TABLE && found.largest.len() <= 256 {
+        } else if block_elements >= WORTH_A_TABLE && amax.len() <= 256 {
             let mut divisors = Vec::new();
-            scaler.divisors(stored, operands.global, &mut divisors, buffers);
+            scaler.divisors(stored, *global, &mut divisors, buffers);
             let divisors: Vec<f32> = divisors.into_iter().map(f32::from_le_bytes).collect();
             let all = divisors.iter().all(|t| self.shape.takes(*t));
             if all {
@@ -101,7 +73,13 @@ impl Thresholds {
     }
 
     /// Tables for the codes of a scale of one byte: those whose divisors differ by a power of two share one.
-    fn by_code(&self, steps: &mut Vec<Steps>, scaler: &Scaler, global: f32, buffers: &mut scales::Buffers) -> ByCode {
+    fn by_code(
+        &self,
+        steps: &mut Vec<Steps>,
+        scaler: &Scaler,
+        global: f32,
+        buffers: &mut ScaleBuffers,
+    ) -> Box<[u32; 256]> {
         let (codes, mut divisors): (Vec<u8>, _) = ((0..=u8::MAX).collect(), Vec::new());
         scaler.divisors(&codes, global, &mut divisors, buffers);
         let mut distinct: Vec<f32> = Vec::new();
@@ -117,6 +95,6 @@ impl Thresholds {
         }
         steps.clear();
         self.level.kernels().add_thresholds(&self.shape, &distinct, steps);
-        ByCode { global, tables }
+        tables
     }
 }

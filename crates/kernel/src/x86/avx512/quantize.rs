@@ -1,5 +1,5 @@
 //! Elements divided by what their blocks share and encoded, 64 at a time, without a pass through memory between the two
-//! (`scaled::quantize::coder`).
+//! (`scaled::quantize::encode`).
 
 use super::bits::store_packed;
 use super::split::Tables;
