@@ -4,7 +4,7 @@ use crate::files::convert::action::Action;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::options::Measuring;
 use crate::files::convert::planned::Planned;
-use crate::files::convert::quantize::encode::Plans;
+use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
 use foldhash::{HashMap, HashMapExt};
@@ -49,7 +49,7 @@ pub(crate) struct Operations {
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
     /// By output type, output layout, and layout of a quantized source.
-    quantize: Kept<(DType, Layout, Option<Layout>), Arc<Plans>>,
+    quantize: Kept<(DType, Layout, Option<Layout>), Arc<TensorQuantizer>>,
     repack: Kept<Repacking, Arc<Repacker>>,
 }
 
@@ -79,9 +79,10 @@ impl Operations {
         })
     }
 
-    pub fn quantize(&self, scaled: &Scaled) -> Result<Arc<Plans>, Cause> {
+    pub fn quantize(&self, scaled: &Scaled) -> Result<Arc<TensorQuantizer>, Cause> {
         let source = scaled.source.as_ref().map(|quantized| quantized.layout);
-        self.quantize.get((scaled.dtype, scaled.layout, source), || Ok(Arc::new(Plans::new(scaled, &self.exec)?)))
+        self.quantize
+            .get((scaled.dtype, scaled.layout, source), || Ok(Arc::new(TensorQuantizer::new(scaled, &self.exec)?)))
     }
 
     pub fn repack(&self, how: &Repacking) -> Result<Arc<Repacker>, Cause> {

@@ -6,7 +6,6 @@ use crate::files::convert::outline::Outline;
 use crate::files::convert::plan::Plan;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::amax::Amax;
-use crate::files::convert::quantize::encode::Encoder;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::shard_file::ShardFile;
@@ -103,10 +102,10 @@ impl<'a> Shards<'a> {
         let mut file = ShardFile::new(writer, path, wants_sum);
         for (at, work) in shard.works.iter().enumerate() {
             if let Some(scaled) = work.job.scaled() {
-                let plans = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
-                let encoder = Encoder { plans: &plans, amax: outline.amax(at) };
-                self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
-                for (output, bytes) in small(scaled, &encoder) {
+                let quantizer = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
+                let global = quantizer.global(outline.amax(at));
+                self.warnings.extend(unlikely(&work.planned.name, scaled, global));
+                for (output, bytes) in small(scaled, global) {
                     file.put(outline.offset(at, output), &bytes)?;
                 }
             }
@@ -149,10 +148,9 @@ impl<'a> Shards<'a> {
 }
 
 /// Outputs with bytes known before the first piece: the global scale, and descriptions.
-fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
-    let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
+fn small(scaled: &Scaled, global: Option<f32>) -> Vec<(usize, Vec<u8>)> {
     let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
-        Content::Part(Part::Global) => Some((at, global.clone()?)),
+        Content::Part(Part::Global) => Some((at, global?.to_le_bytes().to_vec())),
         Content::Part(_) => None,
         Content::Bytes(bytes) => Some((at, bytes.clone())),
     };
@@ -160,8 +158,8 @@ fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
 }
 
 /// Warning about a global scale that looks like one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
-fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
-    let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
+fn unlikely(tensor: &str, scaled: &Scaled, global: Option<f32>) -> Option<String> {
+    let (rule, value) = (scaled.layout.planes()?.global?.rule, global?);
     let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
     let tensor = Escaped(tensor);
     (!is_likely).then(|| {

@@ -7,7 +7,7 @@ use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
 use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
-use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel};
+use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel, Read};
 
 /// A planned quantization of a tensor.
 #[derive(Debug)]
@@ -42,13 +42,12 @@ struct Piece<'a> {
     src: &'a [u8],
     first: u64,
     amax: f32,
-    codes: Room<'a>,
-    scales: Room<'a>,
-    zeros: Room<'a>,
+    rooms: Vec<(Part, Room<'a>)>,
 }
 
 /// The bytes of a part that are not assigned to pieces yet.
 struct Left<'a> {
+    part: Part,
     bytes: &'a mut [u8],
     /// Number of bytes before them.
     at: u64,
@@ -101,17 +100,12 @@ impl Quantizer {
         } else {
             Ok(vec![0.0; layout.matrices as usize])
         }?;
-        let mut left = [Part::Codes, Part::Scales, Part::Zeros].map(|_| Left { bytes: Default::default(), at: 0 });
+        let mut left = Vec::new();
         for (array, bytes) in self.form.arrays().iter().zip(arrays) {
-            match array.part {
-                Part::Codes => left[0].bytes = bytes,
-                Part::Scales => left[1].bytes = bytes,
-                Part::Zeros => left[2].bytes = bytes,
-                Part::Global => {
-                    let global = self.kernel.global(amax[0]).unwrap_or(1.0);
-                    bytes.copy_from_slice(&global.to_le_bytes());
-                }
-                other => unreachable!("schemes that are written have no {}", other.name()),
+            if array.part == Part::Global {
+                bytes.copy_from_slice(&self.kernel.global(amax[0]).unwrap_or(1.0).to_le_bytes());
+            } else {
+                left.push(Left { part: array.part, bytes, at: 0 });
             }
         }
         let pieces = self.pieces(src, &amax, left);
@@ -124,12 +118,7 @@ impl Quantizer {
         done.into_iter().collect()
     }
 
-    fn pieces<'a>(
-        &self,
-        src: &'a [u8],
-        amax: &[f32],
-        [mut codes, mut scales, mut zeros]: [Left<'a>; 3],
-    ) -> Vec<Piece<'a>> {
+    fn pieces<'a>(&self, src: &'a [u8], amax: &[f32], mut left: Vec<Left<'a>>) -> Vec<Piece<'a>> {
         let layout = self.form.layout();
         let row_bytes = layout.cols * self.width;
         let granule = self.kernel.granule();
@@ -140,33 +129,22 @@ impl Quantizer {
                 let rows = start..(start + step).min(layout.rows);
                 let first = (matrix * layout.rows + start) * layout.cols;
                 let (from, len) = (first * self.width, (rows.end - rows.start) * row_bytes);
-                let mut piece = Piece {
-                    matrix,
-                    src: &src[from as usize..(from + len) as usize],
-                    first,
-                    amax: amax[matrix as usize],
-                    codes: Room::Own(Vec::new()),
-                    scales: Room::Own(Vec::new()),
-                    zeros: Room::Own(Vec::new()),
-                    rows: rows.clone(),
+                let (src, amax) = (&src[from as usize..(from + len) as usize], amax[matrix as usize]);
+                let room = |write: Read| {
+                    let left = left.iter_mut().find(|left| left.part == write.part).expect("an array for every part");
+                    (write.part, left.take(write.first, write.bytes()))
                 };
-                for write in self.kernel.writes(matrix, rows) {
-                    let (room, left) = match write.part {
-                        Part::Codes => (&mut piece.codes, &mut codes),
-                        Part::Scales => (&mut piece.scales, &mut scales),
-                        _ => (&mut piece.zeros, &mut zeros),
-                    };
-                    *room = left.take(write.first, write.bytes());
-                }
-                pieces.push(piece);
+                let rooms = self.kernel.writes(matrix, rows.clone()).into_iter().map(room).collect();
+                pieces.push(Piece { matrix, rows, src, first, amax, rooms });
             }
         }
         pieces
     }
 
     fn piece(&self, piece: Piece<'_>) -> Result<(), Error> {
-        let Piece { matrix, rows, src, first, amax, mut codes, mut scales, mut zeros } = piece;
-        let parts = PartsMut { codes: codes.bytes(), scales: scales.bytes(), zeros: zeros.bytes() };
+        let Piece { matrix, rows, src, first, amax, mut rooms } = piece;
+        let mut parts = PartsMut::default();
+        rooms.iter_mut().for_each(|(part, room)| *parts.part_mut(*part) = room.bytes());
         self.kernel.run(matrix, rows, src, amax, parts).map(drop).map_err(|error| after(error, first).into())
     }
 

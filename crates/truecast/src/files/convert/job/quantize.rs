@@ -3,7 +3,6 @@
 use crate::files::convert::job::{Job, JobKind, Piece, Put, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
-use crate::files::convert::quantize::encode::Encoder;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::{Cause, Error};
@@ -39,22 +38,21 @@ impl Job for Scaled {
     }
 
     fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let plans = piece.operations.quantize(self).map_err(piece.failed(from.folder))?;
-        plans.read(from.folder, self, piece.first, piece.len, buffer)
+        let quantizer = piece.operations.quantize(self).map_err(piece.failed(from.folder))?;
+        quantizer.read(from.folder, self, piece.first, piece.len, buffer)
     }
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
-        let plans = piece.operations.quantize(self)?;
-        Encoder { plans: &plans, amax: piece.amax }.run(piece.first, piece.len, src, dst, piece.sample())
+        let quantizer = piece.operations.quantize(self)?;
+        quantizer.run(piece.first, piece.len, src, piece.amax, dst, piece.sample())
     }
 
     fn place(&self, piece: &Piece<'_>, mut bytes: &[u8], put: Put<'_>) -> Result<(), Error> {
-        let plans = piece.operations.quantize(self).expect("every job is planned before the first piece");
-        let encoder = Encoder { plans: &plans, amax: piece.amax };
-        for write in encoder.writes(piece.first, piece.len) {
+        let quantizer = piece.operations.quantize(self).expect("every job is planned before the first piece");
+        for write in quantizer.writes(piece.first, piece.len) {
             let mut now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
             // A scale may span several pieces, each of which computes it; write it once.
-            if write.part != Part::Codes && !encoder.begins_block(piece.first) {
+            if write.part != Part::Codes && !quantizer.begins_block(piece.first) {
                 continue;
             }
             if self.is_repeated(write.part) {

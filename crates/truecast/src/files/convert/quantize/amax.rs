@@ -3,15 +3,13 @@
 
 use crate::files::convert::operations::Operations;
 use crate::files::convert::plan::{Plan, ShardPlan};
-use crate::files::convert::quantize::encode::Plans;
+use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::stream::{Item, Limits, run};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use truecast_core::DType;
-use truecast_core::scaled::ScaledError;
 
 /// Known magnitudes of each tensor's matrices.
 #[derive(Debug, Default)]
@@ -46,33 +44,17 @@ impl Amax {
             let (path, tensor) = name(scaled);
             Error::tensor(path, tensor, cause)
         };
-        let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
-        let plans = wanted.iter().map(|scaled| operations.quantize(scaled).map_err(|cause| in_tensor(scaled, cause)));
-        let plans: Vec<Arc<Plans>> = plans.collect::<Result<_, _>>()?;
+        let quantizers =
+            wanted.iter().map(|scaled| operations.quantize(scaled).map_err(|cause| in_tensor(scaled, cause)));
+        let quantizers: Vec<Arc<TensorQuantizer>> = quantizers.collect::<Result<_, _>>()?;
         // In the pieces of the conversion: transposed rows are read as a whole.
         let item = |(at, scaled): (usize, &&Scaled)| Item { dst_bits: 0, ..scaled.item(at) };
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
         let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
-            let scaled = wanted[at];
-            let src = plans[at].elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
-            let size = bytes_of(scaled.dtype);
-            let (mut seen, mut done) = (Vec::new(), 0);
-            // Keep matrices apart.
-            while done < len {
-                let (matrix, within) = ((first + done) / scaled.matrix(), (first + done) % scaled.matrix());
-                let now = (scaled.matrix() - within).min(len - done);
-                let bytes = &src[(done * size) as usize..((done + now) * size) as usize];
-                let amax = plans[at].quantizer.amax(bytes).map_err(|cause| match cause {
-                    ScaledError::NotFinite { index } => {
-                        failed(scaled, ScaledError::NotFinite { index: first + done + index })
-                    }
-                    cause => failed(scaled, cause),
-                })?;
-                seen.push((matrix as usize, amax));
-                done += now;
-            }
-            Ok::<_, Error>((seen, 0))
+            let quantizer = &quantizers[at];
+            let seen = quantizer.elements(first, len, src, values).and_then(|src| Ok(quantizer.amax(first, src)?));
+            Ok::<_, Error>((seen.map_err(|cause| in_tensor(wanted[at], cause))?, 0))
         };
         let done = |at: usize, seen: Vec<(usize, f32)>, _: u64| {
             for (matrix, amax) in seen {
@@ -80,8 +62,9 @@ impl Amax {
             }
             told(name(wanted[at]).1);
         };
-        let read =
-            |at: usize, first, len, buffer: &mut Vec<u8>| plans[at].read(&plan.folder, wanted[at], first, len, buffer);
+        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
+            quantizers[at].read(&plan.folder, wanted[at], first, len, buffer)
+        };
         run(read, |_, _, _, _| Ok(()), &items, limits, work, done)?;
         self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
         Ok(())
@@ -96,8 +79,4 @@ impl Amax {
         }
         amax
     }
-}
-
-fn bytes_of(dtype: DType) -> u64 {
-    dtype.storage_bits().unwrap_or(64) as u64 / 8
 }

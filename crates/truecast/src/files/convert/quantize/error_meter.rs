@@ -1,4 +1,5 @@
-//! Quantization error of a piece: dequantizes the result and compares it with the source. `encode` computes the result.
+//! Quantization error of a piece: dequantizes the result and compares it with the source. `quantizer` computes the
+//! result.
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
@@ -6,7 +7,7 @@ use crate::files::stream::room;
 use crate::files::windows::{dequantize, gathered};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use truecast_core::scaled::{BlockType, Coding, Layout, Part};
+use truecast_core::scaled::{BlockType, Coding};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::{BLOCK, Measure, Sample};
 use truecast_kernel::scaled::{BlockCounts, Dequantizer, Read};
@@ -25,8 +26,11 @@ pub(crate) struct ErrorMeter {
     dequantizer: Dequantizer,
     measure: Measure,
     dtype: DType,
-    layout: Layout,
-    unit: u64,
+    /// Bytes per element, and per unit.
+    size: usize,
+    unit_bytes: usize,
+    /// False for integer blocks, which have neither subnormal nor saturated results.
+    has_ends: bool,
 }
 
 /// The encoded parts of a piece.
@@ -49,38 +53,35 @@ impl ErrorMeter {
     /// A layout that is not supported.
     pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<ErrorMeter, Cause> {
         let Scaled { layout, dtype, unit, .. } = *scaled;
+        let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
         Ok(ErrorMeter {
             dequantizer: Dequantizer::new(&layout, &CastSpec::copy(DType::F32), exec)?,
             measure: Measure::between(dtype, DType::F32, exec),
             dtype,
-            layout,
-            unit,
+            size,
+            unit_bytes: unit as usize * size,
+            has_ends: !matches!(layout.coding, Coding::Blocks { block: BlockType::Q8_0, .. }),
         })
     }
 
-    /// Bytes per element.
-    fn size(&self) -> usize {
-        self.dtype.storage_bits().unwrap_or(8) as usize / 8
-    }
-
-    /// Counts of values in parts of [`BLOCK`] elements, unit by unit. Outside the sample, errors are left out, and
-    /// other counts depend on `needs_values`.
+    /// Counts of values in parts of [`BLOCK`] elements, unit by unit, with the counts of codes in the first. Outside the
+    /// sample, errors are left out, and other counts depend on [`BlockCounts::needs_values`].
     pub fn counts(
         &self,
         first: u64,
         src: &[u8],
         made: &Made<'_>,
         sample: Sample,
-        needs_values: bool,
+        blocks: &BlockCounts,
     ) -> Result<Vec<Counts>, Cause> {
-        VALUES.with_borrow_mut(|values| {
+        let mut counts = VALUES.with_borrow_mut(|values| {
             let (mut counts, mut from) = (Vec::new(), first);
-            for src in src.chunks(self.unit as usize * self.size()) {
-                let is_whole = needs_values || sample == Sample::ALL;
+            for src in src.chunks(self.unit_bytes) {
+                let is_whole = blocks.needs_values || sample == Sample::ALL;
                 // All at once, or one step per measured part.
-                let step = if is_whole { src.len() } else { BLOCK * self.size() };
+                let step = if is_whole { src.len() } else { BLOCK * self.size };
                 for src in src.chunks(step.max(1)) {
-                    let n = src.len() / self.size();
+                    let n = src.len() / self.size;
                     if is_whole || sample.takes(from) {
                         let values = room(values, n as u64 * 4)?;
                         dequantize(&self.dequantizer, from..from + n as u64, |read| made.get(read), values)?;
@@ -94,50 +95,36 @@ impl ErrorMeter {
                     from += n as u64;
                 }
             }
-            Ok(counts)
-        })
-    }
-
-    /// Adds the counts of codes: subnormal and saturated results.
-    pub fn mark(&self, counts: &mut [Counts], blocks: &BlockCounts) {
+            Ok::<_, Cause>(counts)
+        })?;
         if !blocks.needs_values {
-            for part in &mut *counts {
-                (part.zero_in, part.flushed_to_zero) = (0, 0);
-            }
-            if let Some(part) = counts.first_mut() {
-                (part.zero_in, part.flushed_to_zero) = (blocks.zero_in, blocks.zero_out - blocks.zero_in);
-            }
+            counts.iter_mut().for_each(|part| (part.zero_in, part.flushed_to_zero) = (0, 0));
         }
-        // Integer blocks have neither.
-        if matches!(self.layout.coding, Coding::Blocks { block: BlockType::Q8_0, .. }) {
-            return;
-        }
-        for part in &mut *counts {
-            (part.subnormal, part.saturated) = (0, 0);
+        if self.has_ends {
+            counts.iter_mut().for_each(|part| (part.subnormal, part.saturated) = (0, 0));
         }
         if let Some(part) = counts.first_mut() {
-            (part.subnormal, part.saturated) = (blocks.subnormal, blocks.saturated);
+            if !blocks.needs_values {
+                (part.zero_in, part.flushed_to_zero) = (blocks.zero_in, blocks.zero_out - blocks.zero_in);
+            }
+            if self.has_ends {
+                (part.subnormal, part.saturated) = (blocks.subnormal, blocks.saturated);
+            }
         }
+        Ok(counts)
     }
 }
 
 impl Made<'_> {
-    /// The bytes of a part, and their range in its tensor.
-    fn part(&self, part: Part) -> Option<(&Read, &[u8])> {
-        let mut at = 0;
-        for write in &self.writes {
-            let end = at + write.bytes() as usize;
-            if write.part == part {
-                return Some((write, &self.bytes[at..end]));
-            }
-            at = end;
-        }
-        None
-    }
-
     /// Serves the dequantizer's reads.
     fn get(&self, read: &Read) -> Cow<'_, [u8]> {
-        let Some((write, bytes)) = self.part(read.part) else { return Cow::Borrowed(&self.global) };
-        gathered(bytes, write.first, read)
+        let mut at = 0;
+        for write in &self.writes {
+            if write.part == read.part {
+                return gathered(&self.bytes[at..], write.first, read);
+            }
+            at += write.bytes() as usize;
+        }
+        Cow::Borrowed(&self.global)
     }
 }

@@ -1,13 +1,13 @@
 //! The elements to quantize: elements of an unquantized tensor, or the f32 values of a quantized one.
 
-use crate::files::convert::quantize::encode::Plans;
+use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::{Cause, Error};
 use crate::files::stream::room;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 
-impl Plans {
+impl TensorQuantizer {
     /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns their number.
     pub fn read(
         &self,

@@ -1,13 +1,12 @@
-//! Quantization of tensors: selection (`choice`), output tensors (`scaled`), codes and scales (`encode`), and errors
-//! (`error_meter`).
+//! Quantization of tensors: selection (`choice`), output tensors (`scaled`), codes and scales (`quantizer`), and
+//! errors (`error_meter`).
 
 pub(crate) mod activations;
 pub(crate) mod amax;
 pub(crate) mod choice;
 pub(crate) mod code;
-pub(crate) mod encode;
 pub(crate) mod error_meter;
 pub(crate) mod flat;
 pub(crate) mod input;
+pub(crate) mod quantizer;
 pub(crate) mod scaled;
-pub(crate) mod segment;
