@@ -4,6 +4,7 @@
 //! of a block, `d1`, `m1` the factors of a group of elements, `i` the index of an element in its block.
 
 use super::arithmetic::{integer, negated, product, rounded};
+use super::gguf;
 use crate::exact::{Exact, decode_float};
 use crate::format::{F16, F32};
 
@@ -130,36 +131,45 @@ impl BlockType {
     #[must_use]
     #[inline]
     pub fn code(self, block: &[u8], i: usize) -> i64 {
-        let byte = |at: usize| u32::from(block[at]);
+        let field = |byte: u8, at: usize, bits: u32| u32::from(byte) >> at & ((1 << bits) - 1);
         // The first half of 32 elements is in low nibbles, the second in high ones.
-        let nibble = |at: usize| byte(at + i % 16) >> (i / 16 * 4) & 15;
-        let bit = |at: usize| byte(at + i / 8) >> (i % 8) & 1;
-        // Field `i / 32` (`bits` wide) of bytes shared by 32 elements.
-        let plane = |at: usize, bits: usize| byte(at + i % 32) >> (i / 32 * bits) & ((1 << bits) - 1);
+        let nibble = |qs: &[u8]| field(qs[i % 16], i / 16 * 4, 4);
+        let fifth = |qh: &[u8]| field(qh[i / 8], i % 8, 1) << 4;
         // Two-bit fields: 128 elements in 32 bytes.
-        let two_bits = |at: usize| byte(at + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
+        let two_bits = |qs: &[u8]| field(qs[i / 128 * 32 + i % 32], i % 128 / 32 * 2, 2);
+        // 64 elements in 32 bytes, as nibbles.
+        let of_64 = |qs: &[u8]| field(qs[i / 64 * 32 + i % 32], i / 32 % 2 * 4, 4);
         match self {
-            BlockType::Q4_0 => i64::from(nibble(2)) - 8,
-            BlockType::Q4_1 => nibble(4).into(),
-            BlockType::Q5_0 => i64::from(nibble(6) | bit(2) << 4) - 16,
-            BlockType::Q5_1 => (nibble(8) | bit(4) << 4).into(),
-            BlockType::Q8_0 => i64::from(block[2 + i] as i8),
-            BlockType::Q2_K => two_bits(16).into(),
-            BlockType::Q3_K => i64::from(two_bits(32) | plane(0, 1) << 2) - 4,
-            BlockType::Q4_K | BlockType::Q5_K => {
-                let nibbles = if self == BlockType::Q4_K { 16 } else { 48 };
-                let low = byte(nibbles + i / 64 * 32 + i % 32) >> (i / 32 % 2 * 4) & 15;
-                let high = if self == BlockType::Q4_K { 0 } else { plane(16, 1) << 4 };
-                (low | high).into()
+            BlockType::Q4_0 => i64::from(nibble(gguf::Q4_0::of(block).qs)) - 8,
+            BlockType::Q4_1 => nibble(gguf::Q4_1::of(block).qs).into(),
+            BlockType::Q5_0 => {
+                let gguf::Q5_0 { qh, qs, .. } = gguf::Q5_0::of(block);
+                i64::from(nibble(qs) | fifth(qh)) - 16
+            }
+            BlockType::Q5_1 => {
+                let gguf::Q5_1 { qh, qs, .. } = gguf::Q5_1::of(block);
+                (nibble(qs) | fifth(qh)).into()
+            }
+            BlockType::Q8_0 => i64::from(gguf::Q8_0::of(block).qs[i] as i8),
+            BlockType::Q2_K => two_bits(gguf::Q2_K::of(block).qs).into(),
+            BlockType::Q3_K => {
+                let gguf::Q3_K { hmask, qs, .. } = gguf::Q3_K::of(block);
+                i64::from(two_bits(qs) | field(hmask[i % 32], i / 32, 1) << 2) - 4
+            }
+            BlockType::Q4_K => of_64(gguf::Q4_K::of(block).qs).into(),
+            BlockType::Q5_K => {
+                let gguf::Q5_K { qh, qs, .. } = gguf::Q5_K::of(block);
+                (of_64(qs) | field(qh[i % 32], i / 32, 1) << 4).into()
             }
             BlockType::Q6_K => {
-                let low = byte(i / 128 * 64 + i % 64) >> (i % 128 / 64 * 4) & 15;
-                i64::from(low | two_bits(128) << 4) - 32
+                let gguf::Q6_K { ql, qh, .. } = gguf::Q6_K::of(block);
+                i64::from(field(ql[i / 128 * 64 + i % 64], i % 128 / 64 * 4, 4) | two_bits(qh) << 4) - 32
             }
-            BlockType::Mxfp4 => DOUBLED_E2M1[nibble(1) as usize].into(),
+            BlockType::Mxfp4 => DOUBLED_E2M1[nibble(gguf::Mxfp4::of(block).qs) as usize].into(),
+            // 16 elements in 8 bytes, the first half in low nibbles.
             BlockType::Nvfp4 => {
-                let (at, shift) = nvfp4_nibble(i);
-                DOUBLED_E2M1[(byte(at) >> shift & 15) as usize].into()
+                let byte = gguf::Nvfp4::of(block).qs[i / 16 * 8 + i % 8];
+                DOUBLED_E2M1[field(byte, i % 16 / 8 * 4, 4) as usize].into()
             }
         }
     }
@@ -170,36 +180,53 @@ impl BlockType {
     /// As [`BlockType::terms`].
     #[must_use]
     pub fn factors(self, block: &[u8], i: usize) -> Option<(Exact, Option<Exact>)> {
-        let byte = |at: usize| u32::from(block[at]);
-        let half = |at: usize| decode_float(&F16, u64::from(byte(at) | byte(at + 1) << 8));
-        let scaled = |at: usize, n: u32| rounded(&F32, product(half(at), integer(n.into())));
+        let half = |d: &[u8; 2]| decode_float(&F16, u64::from(u16::from_le_bytes(*d)));
+        let scaled = |d: &[u8; 2], n: i64| rounded(&F32, product(half(d), integer(n)));
+        let of_six_bits = |d: &[u8; 2], dmin: &[u8; 2], scales: &[u8; 12]| {
+            let (scale, bias) = six_bits(scales, i / 32);
+            (scaled(d, scale.into()), Some(negated(scaled(dmin, bias.into()))))
+        };
         Some(match self {
-            BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => (half(0), None),
-            BlockType::Q4_1 | BlockType::Q5_1 => (half(0), Some(half(2))),
+            BlockType::Q4_0 => (half(gguf::Q4_0::of(block).d), None),
+            BlockType::Q4_1 => {
+                let gguf::Q4_1 { d, m, .. } = gguf::Q4_1::of(block);
+                (half(d), Some(half(m)))
+            }
+            BlockType::Q5_0 => (half(gguf::Q5_0::of(block).d), None),
+            BlockType::Q5_1 => {
+                let gguf::Q5_1 { d, m, .. } = gguf::Q5_1::of(block);
+                (half(d), Some(half(m)))
+            }
+            BlockType::Q8_0 => (half(gguf::Q8_0::of(block).d), None),
             BlockType::Q2_K => {
-                let both = byte(i / 16);
-                (scaled(80, both & 15), Some(negated(scaled(82, both >> 4))))
+                let gguf::Q2_K { scales, d, dmin, .. } = gguf::Q2_K::of(block);
+                let both = i64::from(scales[i / 16]);
+                (scaled(d, both & 15), Some(negated(scaled(dmin, both >> 4))))
             }
             BlockType::Q3_K => {
+                let gguf::Q3_K { scales, d, .. } = gguf::Q3_K::of(block);
                 let group = i / 16;
-                let low = byte(96 + group % 8) >> (group / 8 * 4) & 15;
-                let high = byte(104 + group % 4) >> (group / 4 * 2) & 3;
-                let scale = integer(i64::from(low | high << 4) - 32);
-                (rounded(&F32, product(half(108), scale)), None)
+                let low = scales[group % 8] >> (group / 8 * 4) & 15;
+                let high = scales[8 + group % 4] >> (group / 4 * 2) & 3;
+                (scaled(d, i64::from(low | high << 4) - 32), None)
             }
-            BlockType::Q4_K | BlockType::Q5_K => {
-                let (scale, bias) = six_bits(&block[4..16], i / 32);
-                (scaled(0, scale), Some(negated(scaled(2, bias))))
+            BlockType::Q4_K => {
+                let gguf::Q4_K { d, dmin, scales, .. } = gguf::Q4_K::of(block);
+                of_six_bits(d, dmin, scales)
+            }
+            BlockType::Q5_K => {
+                let gguf::Q5_K { d, dmin, scales, .. } = gguf::Q5_K::of(block);
+                of_six_bits(d, dmin, scales)
             }
             BlockType::Q6_K => {
-                let scale = integer(i64::from(block[192 + i / 16] as i8));
-                (rounded(&F32, product(half(208), scale)), None)
+                let gguf::Q6_K { scales, d, .. } = gguf::Q6_K::of(block);
+                (scaled(d, i64::from(scales[i / 16] as i8)), None)
             }
-            BlockType::Mxfp4 if block[0] == 0xff => return None,
-            BlockType::Mxfp4 => {
-                (Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false }, None)
-            }
-            BlockType::Nvfp4 => (half_of_ue4m3(block[i / 16]), None),
+            BlockType::Mxfp4 => match gguf::Mxfp4::of(block).e {
+                [0xff] => return None,
+                [e] => (Exact::Finite { neg: false, sig: 1, exp: i32::from(*e) - 128, sticky: false }, None),
+            },
+            BlockType::Nvfp4 => (half_of_ue4m3(gguf::Nvfp4::of(block).d[i / 16]), None),
         })
     }
 }
@@ -211,19 +238,12 @@ impl BlockType {
 ///   bytes 4 .. 7    minimum 0..3               bits 4..5 of minimum 4..7
 ///   bytes 8 .. 11   bits 0..3 of scale 4..7 in bits 0..3, of minimum 4..7 in bits 4..7
 /// ```
-fn six_bits(bytes: &[u8], g: usize) -> (u32, u32) {
+fn six_bits(bytes: &[u8; 12], g: usize) -> (u32, u32) {
     let byte = |at: usize| u32::from(bytes[at]);
     match g {
         0..4 => (byte(g) & 63, byte(4 + g) & 63),
         _ => (byte(4 + g) & 15 | byte(g - 4) >> 6 << 4, byte(4 + g) >> 4 | byte(g) >> 6 << 4),
     }
-}
-
-/// Byte in an NVFP4 block that holds element `i`, and its first bit: after four scales, 16 elements in 8 bytes, the
-/// first half in low nibbles.
-const fn nvfp4_nibble(i: usize) -> (usize, u32) {
-    let (group, j) = (i / 16, i % 16);
-    (4 + group * 8 + j % 8, j as u32 / 8 * 4)
 }
 
 /// Half of an unsigned E4M3 with bias 7: 00 and 7F are 0, the sign bit is ignored (§9.5), so that FF is 480.

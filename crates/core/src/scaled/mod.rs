@@ -17,6 +17,7 @@
 //! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
 //! | `dequantize` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
+//! | `gguf` | fields of these blocks | §9.2 |
 //! | `book` | code books of bitsandbytes | §4.16 |
 //! | `quantize` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
@@ -27,6 +28,7 @@ mod blocks;
 mod book;
 mod dequantize;
 mod error;
+pub mod gguf;
 mod layout;
 mod packing;
 mod part;

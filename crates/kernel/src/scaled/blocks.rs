@@ -4,7 +4,7 @@ use super::ahead::{AHEAD, look_ahead};
 use super::cut::{Cut, Stored};
 use crate::level::{Level, Task};
 use std::ops::Range;
-use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
+use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1, gguf};
 
 /// Integers of a block type: their code, and the zero point; `None` for [`DOUBLED_E2M1`].
 pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
@@ -146,90 +146,104 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
 fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
     match BLOCK {
         Q4_0 => {
-            split(&b[2..18], codes);
-            scales[0] = half(b, 0).to_le_bytes();
+            let gguf::Q4_0 { d, qs } = gguf::Q4_0::of(b);
+            split(qs, codes);
+            scales[0] = half(d).to_le_bytes();
         }
         Q4_1 => {
-            split(&b[4..20], codes);
-            scales[0] = half(b, 0).to_le_bytes();
-            biases[0] = half(b, 2).to_le_bytes();
+            let gguf::Q4_1 { d, m, qs } = gguf::Q4_1::of(b);
+            split(qs, codes);
+            scales[0] = half(d).to_le_bytes();
+            biases[0] = half(m).to_le_bytes();
         }
         Q5_0 => {
-            split(&b[6..22], codes);
-            fifth_bits(&b[2..6], codes);
-            scales[0] = half(b, 0).to_le_bytes();
+            let gguf::Q5_0 { d, qh, qs } = gguf::Q5_0::of(b);
+            split(qs, codes);
+            fifth_bits(qh, codes);
+            scales[0] = half(d).to_le_bytes();
         }
         Q5_1 => {
-            split(&b[8..24], codes);
-            fifth_bits(&b[4..8], codes);
-            scales[0] = half(b, 0).to_le_bytes();
-            biases[0] = half(b, 2).to_le_bytes();
+            let gguf::Q5_1 { d, m, qh, qs } = gguf::Q5_1::of(b);
+            split(qs, codes);
+            fifth_bits(qh, codes);
+            scales[0] = half(d).to_le_bytes();
+            biases[0] = half(m).to_le_bytes();
         }
         Q8_0 => {
-            codes.copy_from_slice(&b[2..34]);
-            scales[0] = half(b, 0).to_le_bytes();
+            let gguf::Q8_0 { d, qs } = gguf::Q8_0::of(b);
+            codes.copy_from_slice(qs);
+            scales[0] = half(d).to_le_bytes();
         }
         Q2_K => {
-            two_bits(&b[16..80], codes);
-            let (d, m) = (half(b, 80), half(b, 82));
-            for (i, (scale, bias)) in scales.iter_mut().zip(biases).enumerate() {
-                *scale = (d * f32::from(b[i] & 15)).to_le_bytes();
-                *bias = (-(m * f32::from(b[i] >> 4))).to_le_bytes();
+            let gguf::Q2_K { scales: of_groups, qs, d, dmin } = gguf::Q2_K::of(b);
+            two_bits(qs, codes);
+            let (d, m) = (half(d), half(dmin));
+            for ((scale, bias), both) in scales.iter_mut().zip(biases).zip(of_groups) {
+                *scale = (d * f32::from(both & 15)).to_le_bytes();
+                *bias = (-(m * f32::from(both >> 4))).to_le_bytes();
             }
         }
         Q3_K => {
-            two_bits(&b[32..96], codes);
+            let gguf::Q3_K { hmask, qs, scales: of_groups, d } = gguf::Q3_K::of(b);
+            two_bits(qs, codes);
             for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-                join_fields(&b[..32], i, 1, 2, codes);
+                join_fields(hmask, i, 1, 2, codes);
             }
-            let d = half(b, 108);
+            let d = half(d);
             for (i, scale) in scales.iter_mut().enumerate() {
-                let low = b[96 + i % 8] >> (i / 8 * 4) & 15;
-                let high = b[104 + i % 4] >> (i / 4 * 2) & 3;
+                let low = of_groups[i % 8] >> (i / 8 * 4) & 15;
+                let high = of_groups[8 + i % 4] >> (i / 4 * 2) & 3;
                 *scale = (d * (f32::from(low | high << 4) - 32.0)).to_le_bytes();
             }
         }
-        Q4_K | Q5_K => {
-            let nibbles = if BLOCK == Q4_K { &b[16..144] } else { &b[48..176] };
-            for (codes, nibbles) in codes.chunks_exact_mut(64).zip(nibbles.chunks_exact(32)) {
-                split(nibbles, codes);
+        Q4_K => {
+            let gguf::Q4_K { d, dmin, scales: sixes, qs } = gguf::Q4_K::of(b);
+            nibbles_of_64(qs, codes);
+            of_sixes(half(d), half(dmin), sixes, scales, biases);
+        }
+        Q5_K => {
+            let gguf::Q5_K { d, dmin, scales: sixes, qh, qs } = gguf::Q5_K::of(b);
+            nibbles_of_64(qs, codes);
+            for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
+                join_fields(qh, i, 1, 4, codes);
             }
-            if BLOCK == Q5_K {
-                for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-                    join_fields(&b[16..48], i, 1, 4, codes);
-                }
-            }
-            let (d, m) = (half(b, 0), half(b, 2));
-            let [of_scales, of_biases] = sixes_of_q4_k(b);
-            for g in 0..8 {
-                scales[g] = (d * f32::from((of_scales >> (8 * g)) as u8)).to_le_bytes();
-                biases[g] = (-(m * f32::from((of_biases >> (8 * g)) as u8))).to_le_bytes();
-            }
+            of_sixes(half(d), half(dmin), sixes, scales, biases);
         }
         Q6_K => {
-            for (codes, nibbles) in codes.chunks_exact_mut(128).zip(b[..128].chunks_exact(64)) {
+            let gguf::Q6_K { ql, qh, scales: of_groups, d } = gguf::Q6_K::of(b);
+            for (codes, nibbles) in codes.chunks_exact_mut(128).zip(ql.chunks_exact(64)) {
                 split(nibbles, codes);
             }
             for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-                join_fields(&b[128 + i / 4 * 32..][..32], i % 4 * 2, 3, 4, codes);
+                join_fields(&qh[i / 4 * 32..][..32], i % 4 * 2, 3, 4, codes);
             }
-            let d = half(b, 208);
-            for (scale, n) in scales.iter_mut().zip(&b[192..208]) {
+            let d = half(d);
+            for (scale, n) in scales.iter_mut().zip(of_groups) {
                 *scale = (d * f32::from(*n as i8)).to_le_bytes();
             }
         }
         MXFP4 => {
-            split(&b[1..17], codes);
-            scales[0] = scale_of_mxfp4(b[0]).to_le_bytes();
+            let gguf::Mxfp4 { e: [e], qs } = gguf::Mxfp4::of(b);
+            split(qs, codes);
+            scales[0] = scale_of_mxfp4(*e).to_le_bytes();
         }
         _ => {
-            for (codes, nibbles) in codes.chunks_exact_mut(16).zip(b[4..36].chunks_exact(8)) {
+            let gguf::Nvfp4 { d, qs } = gguf::Nvfp4::of(b);
+            for (codes, nibbles) in codes.chunks_exact_mut(16).zip(qs.chunks_exact(8)) {
                 split(nibbles, codes);
             }
-            for (scale, byte) in scales.iter_mut().zip(b) {
+            for (scale, byte) in scales.iter_mut().zip(d) {
                 *scale = half_of_ue4m3(*byte).to_le_bytes();
             }
         }
+    }
+}
+
+/// 64 elements in the nibbles of 32 bytes, again and again.
+#[inline(always)]
+fn nibbles_of_64(qs: &[u8; 128], codes: &mut [u8]) {
+    for (codes, nibbles) in codes.chunks_exact_mut(64).zip(qs.chunks_exact(32)) {
+        split(nibbles, codes);
     }
 }
 
@@ -277,16 +291,20 @@ fn two_bits(src: &[u8], codes: &mut [u8]) {
     }
 }
 
-/// Integer multipliers of the factors, for the scales and the biases of the eight groups of a Q4_K or Q5_K block, one
-/// byte each: six bits, placed as in the drawing next to the definition, four at a time.
+/// Scales and biases of the eight groups of a Q4_K or Q5_K block, from its factors and their integer multipliers: six
+/// bits, placed as in the drawing next to the definition, four at a time.
 #[inline(always)]
-fn sixes_of_q4_k(b: &[u8; MOST_BYTES]) -> [u64; 2] {
+fn of_sixes(d: f32, m: f32, sixes: &[u8; 12], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
     /// The lower four bytes of a word.
     const LOWER: u64 = 0xffff_ffff;
-    let word = |at: usize| u64::from(u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]));
-    let (first, second, low) = (word(4), word(8), word(12));
+    let word = |at: usize| u64::from(u32::from_le_bytes([sixes[at], sixes[at + 1], sixes[at + 2], sixes[at + 3]]));
+    let (first, second, low) = (word(0), word(4), word(8));
     let six = |all: u64, low: u64| all & splat(63) | (low & splat(15) | all >> 2 & splat(48)) << 32;
-    [six(first & LOWER, low), six(second & LOWER, low >> 4)]
+    let [of_scales, of_biases] = [six(first & LOWER, low), six(second & LOWER, low >> 4)];
+    for g in 0..8 {
+        scales[g] = (d * f32::from((of_scales >> (8 * g)) as u8)).to_le_bytes();
+        biases[g] = (-(m * f32::from((of_biases >> (8 * g)) as u8))).to_le_bytes();
+    }
 }
 
 /// The scale of an MXFP4 block, whose codes have doubled values: 2^(e - 128) as f32, the first two of which are
@@ -304,8 +322,8 @@ const fn splat(byte: u8) -> u64 {
 
 /// An f16 as f32: the exponent is moved by a product, which is exact.
 #[inline(always)]
-fn half(block: &[u8], at: usize) -> f32 {
-    let bits = u32::from(block[at]) | u32::from(block[at + 1]) << 8;
+fn half(bytes: &[u8; 2]) -> f32 {
+    let bits = u32::from(u16::from_le_bytes(*bytes));
     let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
     let value = if magnitude >= 0x7c00 << 13 {
         magnitude | 0x7f80_0000

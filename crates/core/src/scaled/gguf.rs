@@ -1,0 +1,48 @@
+//! Fields of the blocks of GGUF files, with the names of ggml (§9.2).
+//!
+//! `d`, `m` and `dmin` are f16, `qs` and `ql` codes or their low bits, `qh` and `hmask` high bits.
+
+use super::blocks::BlockType;
+
+macro_rules! blocks {
+    ($($name:ident: $bytes:literal { $($field:ident: $len:literal),* })*) => {$(
+        #[doc = concat!("A block of `", stringify!($name), "`, ", stringify!($bytes), " bytes.")]
+        #[derive(Clone, Copy, Debug)]
+        #[allow(missing_docs, non_camel_case_types)]
+        pub struct $name<'a> {
+            $(pub $field: &'a [u8; $len]),*
+        }
+
+        const _: () = assert!(BlockType::$name.bytes() == $bytes && $bytes == 0 $(+ $len)*);
+
+        impl<'a> $name<'a> {
+            /// The fields of the block at the start of some bytes.
+            ///
+            /// # Panics
+            /// If there are fewer bytes.
+            #[must_use]
+            #[inline(always)]
+            pub fn of(bytes: &'a [u8]) -> $name<'a> {
+                let rest = bytes;
+                $(let ($field, rest) = rest.split_first_chunk().expect("a whole block");)*
+                let _ = rest;
+                $name { $($field),* }
+            }
+        }
+    )*};
+}
+
+blocks! {
+    Q4_0: 18 { d: 2, qs: 16 }
+    Q4_1: 20 { d: 2, m: 2, qs: 16 }
+    Q5_0: 22 { d: 2, qh: 4, qs: 16 }
+    Q5_1: 24 { d: 2, m: 2, qh: 4, qs: 16 }
+    Q8_0: 34 { d: 2, qs: 32 }
+    Q2_K: 84 { scales: 16, qs: 64, d: 2, dmin: 2 }
+    Q3_K: 110 { hmask: 32, qs: 64, scales: 12, d: 2 }
+    Q4_K: 144 { d: 2, dmin: 2, scales: 12, qs: 128 }
+    Q5_K: 176 { d: 2, dmin: 2, scales: 12, qh: 32, qs: 128 }
+    Q6_K: 210 { ql: 128, qh: 64, scales: 16, d: 2 }
+    Mxfp4: 17 { e: 1, qs: 16 }
+    Nvfp4: 36 { d: 4, qs: 32 }
+}
