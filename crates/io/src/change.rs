@@ -1,5 +1,5 @@
-//! Every change that this crate makes to the file system is made in a `step`, so that a test can make the n-th of them
-//! fail. Queries (`crate::look`) pass it too.
+//! Changes to the file system, each made inside a call of `step`, so that a test can make the n-th call fail. Queries
+//! (`crate::look`) go through `step` too.
 //!
 //! Sequences of changes are in [`crate::atomic`], system calls in `crate::os`.
 
@@ -28,7 +28,7 @@ pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
     })
 }
 
-/// Fails if a file exists at `new`, also if it appeared just now.
+/// Renames a file; fails if a file exists at `new`, even one that appeared just before the call.
 pub(crate) fn rename_to_free(path: &Path, new: &Path) -> io::Result<()> {
     step(|| {
         TempPath::try_from_path(path)?.persist_noclobber(new).map_err(|failed| {
@@ -39,7 +39,7 @@ pub(crate) fn rename_to_free(path: &Path, new: &Path) -> io::Result<()> {
     })
 }
 
-/// Failures in tests.
+/// Failure that a test injects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// One call fails: a temporary device error.
@@ -70,7 +70,8 @@ pub(crate) fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     Err(io::Error::other("a fault that a test injected"))
 }
 
-/// For tests: runs `work` and makes call `n` (from 0) on this thread fail. Also returns whether there was such a call.
+/// Runs `work` for a test and makes call `n` (from 0) of `step` on this thread fail. Also returns whether `work`
+/// reached that call.
 pub fn failing<T>(n: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
     HAS_FAILED.set(false);
     PLAN.set(Some((n, fault)));
@@ -79,7 +80,7 @@ pub fn failing<T>(n: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
     (result, HAS_FAILED.get())
 }
 
-/// For tests: runs `work` as on a file system without unnamed files.
+/// Runs `work` for a test as if the file system did not support unnamed files.
 pub fn named_only<T>(work: impl FnOnce() -> T) -> T {
     NAMED_ONLY.set(true);
     let result = work();

@@ -44,7 +44,7 @@ impl fmt::Display for EscapedPath<'_> {
     }
 }
 
-/// A count with its noun, given in the singular.
+/// Returns a count and its noun, in the plural where needed; `thing` is the singular.
 ///
 /// # Examples
 /// ```
@@ -56,7 +56,7 @@ pub fn counted(n: u64, thing: &str) -> String {
     format!("{n} {}", noun(n, thing))
 }
 
-/// Three significant digits and a binary unit.
+/// Formats a number of bytes with three significant digits and a binary unit.
 ///
 /// # Examples
 /// ```
@@ -83,7 +83,7 @@ pub fn in_units(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// The noun for a count.
+/// Returns the noun for a count, in the plural where needed; `thing` is the singular.
 #[must_use]
 pub fn noun(n: u64, thing: &str) -> String {
     match thing.strip_suffix('y') {
@@ -93,7 +93,7 @@ pub fn noun(n: u64, thing: &str) -> String {
     }
 }
 
-/// Text on one line: invisible characters are escaped.
+/// Escapes control characters and invisible characters, so that the text stays on one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -107,8 +107,8 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Control characters, and characters that reverse, join or separate their neighbors or are invisible: with them a name
-/// from a file could move the cursor, or look like another.
+/// Returns whether a character is a control character, is invisible, or reverses, joins or separates its neighbors.
+/// With such characters a name from a file could move the cursor, or look like another name.
 ///
 /// Source: Unicode's property `Default_Ignorable_Code_Point`, with line and paragraph separators and interlinear
 /// annotations.

@@ -1,6 +1,6 @@
-//! Paths that this crate neither reads nor writes: folders, streams, other programs' files. They are recognized by name
-//! and first bytes, so that an error can name the kind; also other files under the name of a container. Advice is given
-//! elsewhere.
+//! Paths that this crate neither reads nor writes: folders, streams, other programs' files, and files with a
+//! container's extension but other contents. The kind is recognized by name and first bytes, so that an error can state
+//! it. Advice to the user is given elsewhere.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,11 +22,11 @@ pub enum Foreign {
     Index,
     /// A pickle of `torch.save`.
     Pickle,
-    /// Weights of another library, with their form.
+    /// Weights of another library; the text describes their format in messages.
     Weights(&'static str),
     /// A `.gguf` file.
     Gguf,
-    /// Headerless bytes, by the name.
+    /// Bytes without a header, according to the extension.
     Raw,
     /// A pointer of Git LFS in place of the file.
     LfsPointer,
@@ -45,12 +45,12 @@ const WEIGHTS: [(&str, Foreign); 4] = [
     ("msgpack", Foreign::Weights("MessagePack, as Flax writes it")),
     ("nemo", Foreign::Weights("a tar archive of NeMo")),
 ];
-/// Extensions of headerless bytes, unless the first bytes say otherwise.
+/// Extensions of bytes without a header, unless the file begins like a pickle.
 const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
 /// Start of a zip archive, as written by `torch.save`, and of pickle protocols 2 to 5.
 const PICKLE_BYTES: [&[u8]; 5] = [b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"];
 
-/// Length of the start that decides whether a file is text.
+/// Number of first bytes that decide whether a file is text.
 const BEGIN_BYTES: u64 = 512;
 const LEAST_TEXT_BYTES: usize = 16;
 
@@ -92,19 +92,20 @@ impl Foreign {
         }
     }
 
-    /// First file of a folder with weights in another form.
+    /// Returns the first of `names` that is a pickle, GGUF, raw bytes or weights of another library, with its kind.
     pub(crate) fn among(folder: &Path, names: &[String]) -> Option<(String, Foreign)> {
         let mut found = names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name))));
         found.find(|(_, found)| matches!(found, Foreign::Pickle | Foreign::Weights(_) | Foreign::Gguf | Foreign::Raw))
     }
 
-    /// Kind of a file with a container's name but other bytes: no container begins like text.
+    /// Returns the kind of a text file that has a container's extension; `None` for other bytes, as no container begins
+    /// like text.
     pub(crate) fn instead(path: &Path) -> Option<Foreign> {
         of_text(&first_bytes(path))
     }
 }
 
-/// Kind of text with this start; `None` if it is not text.
+/// Returns the kind of a text file with these first bytes; `None` if they are not text.
 fn of_text(begin: &[u8]) -> Option<Foreign> {
     let text = match std::str::from_utf8(begin) {
         Ok(text) => text,
@@ -123,7 +124,7 @@ fn of_text(begin: &[u8]) -> Option<Foreign> {
 }
 
 fn safetensors_in(folder: &Path) -> usize {
-    // Only the wording of a message depends on it.
+    // Errors are ignored, because only the wording of a message depends on the count.
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|e| e.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"))).count()
 }

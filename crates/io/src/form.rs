@@ -8,7 +8,8 @@ use crate::gguf::Block;
 use crate::tensor::FileFormat;
 use crate::{npy, safetensors};
 
-/// Layout of a type in a container; for text the narrowest, which the caller widens to its longest element.
+/// Returns the layout of a type's elements in a container. Text gets a width of 1, which the caller widens to the
+/// longest element.
 ///
 /// # Errors
 /// [`NoForm`] if the container does not support the type.
@@ -27,7 +28,7 @@ pub fn layout_for(kind: FileFormat, dtype: DType) -> Result<Layout, NoForm> {
         FileFormat::Npy | FileFormat::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         FileFormat::Npy | FileFormat::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
         FileFormat::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
-        // Text would need another Cast to read it, so it is not a way to store weights.
+        // A model would need another Cast to read text, so weights are not stored as text.
         FileFormat::Onnx if dtype == DType::String => None,
         FileFormat::Gguf => Block::of_dtype(dtype).map(|_| Layout::Packed),
         FileFormat::TensorProto | FileFormat::Onnx => DataType::of(dtype).map(|_| Layout::Packed),

@@ -1,7 +1,7 @@
 //! Data of an array in Fortran order (first index fastest), read in C order (last index fastest).
 //!
-//! A slab of the array is assembled in memory: consecutive elements in C order, as many as fit. Each slab is gathered
-//! in one forward pass over the file.
+//! The data is assembled in memory slab by slab. A slab holds consecutive elements in C order, as many as fit, and is
+//! gathered in one forward pass over the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,27 +18,28 @@ pub(crate) const SLAB_BYTES: u64 = 32 << 20;
 pub(crate) enum Place {
     /// In a randomly accessible file.
     Window(Window),
-    /// From this offset in a compressed member, which is read from its beginning for each slab.
+    /// In a compressed member, from `offset`. The member is read from its beginning for each slab.
     Member { file: Arc<File>, member: Box<Member>, offset: u64 },
 }
 
-/// The data in C order.
+/// Data of an array in Fortran order, delivered in C order.
 #[derive(Debug)]
 pub(crate) struct FortranData {
     place: Place,
-    /// Dimensions longer than 1, and the bytes of an element as the last one.
+    /// Dimensions other than 1, followed by an axis over the bytes of an element.
     axes: Vec<Axis>,
-    /// The axis divided into slabs: everything after it fits.
+    /// Index of the axis that is divided into slabs: one step along this axis, with all later axes, fits into a slab.
     split: usize,
     slab_bytes: u64,
-    /// Bytes of the data from `first`.
+    /// Bytes of the data in C order, from position `first`.
     slab: Vec<u8>,
     first: u64,
     /// Position of the next byte.
     position: u64,
 }
 
-/// A dimension, with the distance of its neighbors in bytes: here in C order, in the file in Fortran order.
+/// A dimension, with the distance in bytes between neighbors along it: `here` in C order, `file` in the file's Fortran
+/// order.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     len: u64,
@@ -47,7 +48,7 @@ struct Axis {
 }
 
 impl FortranData {
-    /// Elements have `element` bytes; the total is less than 2^63 bytes.
+    /// Prepares reading of elements of `element` bytes; the total must be less than 2^63 bytes.
     pub(crate) fn new(place: Place, shape: &[u64], element: u64, slab_bytes: u64) -> FortranData {
         let (mut axes, mut file) = (Vec::new(), element);
         for &len in shape.iter().filter(|len| **len != 1) {
@@ -65,7 +66,7 @@ impl FortranData {
         FortranData { place, axes, split, slab_bytes, slab: Vec::new(), first: 0, position: 0 }
     }
 
-    /// The compressed member with the data, if any.
+    /// Returns the name of the compressed member that holds the data, if any.
     pub(crate) fn member(&self) -> Option<&str> {
         match &self.place {
             Place::Window(_) => None,
@@ -99,7 +100,7 @@ impl FortranData {
             self.slab = room::zeros(self.slab_bytes)?;
         }
         let split = self.axes[self.split];
-        // A row is everything after the divided axis; `row` counts over that axis and those before it.
+        // A row is one step along the divided axis, with all later axes; `row` numbers the rows of the whole array.
         let row = self.position / split.here;
         let rows = (self.slab_bytes / split.here).min(split.len - row % split.len);
         let (mut begin, mut rest) = (0, row);
@@ -112,7 +113,7 @@ impl FortranData {
         let mut input = self.input();
         let (element, behind) = match &self.axes[self.split + 1..] {
             [behind @ .., element] => (element.len, behind),
-            // A part of one element.
+            // The slab is a part of one element.
             [] => (rows, &[][..]),
         };
         let rows = if self.split + 1 == self.axes.len() { 1 } else { rows };
@@ -136,7 +137,7 @@ impl FortranData {
         match &self.place {
             Place::Window(window) => Input { at: 0, stream: Stream::Window(BufReader::new(window.clone())) },
             Place::Member { file, member, offset } => {
-                // Offset in the data plus the start of the data is the offset in the member.
+                // An offset in the member is the offset in the data plus `header`, the start of the data.
                 let stream = Stream::Member { stream: BufReader::new(member.stream(file)), header: *offset };
                 Input { at: 0, stream }
             }
@@ -188,7 +189,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    /// Bytes in C order of an array with Fortran-order elements `data`, index by index.
+    /// Returns an array's bytes in C order, index by index; `data` is in Fortran order.
     fn by_index(shape: &[u64], element: usize, data: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for flat in 0..shape.iter().product::<u64>() {

@@ -1,10 +1,9 @@
 //! Stored tensors: containers, read and written as streams of bytes.
 //!
 //! [`Source`] opens a `.safetensors`, `.npy`, `.npz`, `.pb` or `.onnx` file and lists its tensors; [`TensorReader`]
-//! streams one of them; [`Writer`] streams a new container into place atomically. Elements are not converted here,
-//! schemes of scales are not known here, nothing is printed here. Memory is proportional to a file's header or
-//! structure, never to its data, and every size that a file states is checked against the opened file before anything
-//! is allocated for it.
+//! streams one of them; [`Writer`] streams a new container into place atomically. This crate does not convert elements,
+//! does not know schemes of scales, and does not print. Memory is proportional to a file's header or structure, never
+//! to its data. Every size that a file states is checked against the opened file before anything is allocated for it.
 //!
 //! Read first: `docs/spec/checkpoints.md §1`, `docs/interfaces.md §4`. Then [`source`], [`writer`], and the container
 //! modules [`safetensors`], [`npy`], [`npz`], [`onnx`]. A checkpoint of several files is a [`folder`].

@@ -1,4 +1,4 @@
-//! Queries to the file system. "Does not exist" and "cannot tell" are different answers everywhere: `None` and an
+//! Queries to the file system. A path that does not exist is an answer (`None` or `false`); a query that fails is an
 //! error.
 
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use crate::change::step;
 use crate::error::Error;
 use crate::os::{self, FileId};
 
-/// The system's answer, with "no such file" as `None`.
+/// Returns the system's answer, with "no such file" as `None`.
 pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -20,7 +20,7 @@ pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Describes the file or folder at a path, or a link's target.
+/// Describes the file or folder at a path, with links followed; `None` if it does not exist.
 ///
 /// # Errors
 /// [`Error::Io`] if the query fails.
@@ -37,7 +37,7 @@ pub fn at(path: &Path) -> Result<Option<Metadata>, Error> {
     known(step(|| fs::metadata(path))).map_err(Error::io(path, "looking at the path"))
 }
 
-/// Describes the file, folder or link at a path.
+/// Describes the file, folder or link at a path, without following a link; `None` if it does not exist.
 ///
 /// # Errors
 /// As [`at`].
@@ -61,7 +61,7 @@ pub fn is_file(path: &Path) -> Result<bool, Error> {
     Ok(at(path)?.is_some_and(|found| found.is_file()))
 }
 
-/// Path of an item in a destination folder. The folder may be a link, but nothing below it.
+/// Joins a path to a destination folder. The folder itself may be a link; a link below it is refused.
 ///
 /// # Errors
 /// [`Error::LinkInside`]; as [`at`].
@@ -76,7 +76,7 @@ pub fn inside(folder: &Path, path: &Path) -> Result<PathBuf, Error> {
     Ok(whole)
 }
 
-/// Names in a folder, sorted.
+/// Returns the names in a folder, sorted.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder does not exist, or the query fails.
@@ -89,7 +89,7 @@ pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
     Ok(names)
 }
 
-/// The path without links, if it exists.
+/// Returns the absolute path with all links resolved; `None` if it does not exist.
 ///
 /// # Errors
 /// As [`at`].
@@ -100,7 +100,7 @@ pub fn real(path: &Path) -> Result<Option<PathBuf>, Error> {
 }
 
 impl FileId {
-    /// The file at `path`, with links followed; `None` if it does not exist.
+    /// Returns the identity of the file at `path`, with links followed; `None` if it does not exist.
     ///
     /// # Errors
     /// [`Error::Io`] if the query fails.

@@ -10,10 +10,10 @@ use crate::os;
 use crate::tensor::FileFormat;
 
 impl FileFormat {
-    /// Format of the extension.
+    /// Returns the format of the path's extension.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`] with the kind found; [`Error::Io`] if the path does not exist.
+    /// [`Error::UnknownKind`] with the kind found; [`Error::Io`] if the kind is unknown and the path does not exist.
     pub fn known(path: &Path) -> Result<FileFormat, Error> {
         FileFormat::of_path(path).ok_or_else(|| match (Foreign::of(path), step(|| fs::metadata(path))) {
             (Foreign::Unknown, Err(error)) => Error::io(path, "opening")(error),
@@ -22,7 +22,7 @@ impl FileFormat {
     }
 }
 
-/// Opens a file for reading from front to back; refuses anything without a reliable size.
+/// Opens a regular file for reading from front to back. Refuses anything else, because its size is not reliable.
 ///
 /// # Errors
 /// [`Error::NotRegular`], [`Error::Io`].

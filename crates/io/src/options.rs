@@ -5,7 +5,7 @@ use truecast_core::DType;
 /// Options for reading a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Reinterprets the elements of an array, as [`Source::open`](crate::Source::open) says.
+    /// Type as which an array's elements are reinterpreted, as described at [`Source::open`](crate::Source::open).
     pub from: Option<DType>,
     /// Strictness for ONNX files.
     pub onnx: OnnxOptions,

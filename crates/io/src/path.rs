@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The folder of `path`; a bare name is in the current one.
+/// Returns the folder of `path`; for a bare name, the current folder.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

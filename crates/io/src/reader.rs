@@ -1,6 +1,6 @@
 //! One tensor's data as a stream of bytes: little-endian, in C order, in the tensor's layout.
 //!
-//! Byte order is converted and codes are checked here, in place; element types are not.
+//! Byte order is converted and codes are checked here, in place. Element types are not converted.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -34,7 +34,7 @@ pub struct TensorReader {
     /// Bytes delivered and bytes to come.
     delivered: u64,
     remaining: u64,
-    /// An element partly delivered: the last `held` bytes are left.
+    /// An element that was delivered in part; its last `held` bytes come next.
     element: [u8; 8],
     held: usize,
 }
@@ -42,7 +42,7 @@ pub struct TensorReader {
 /// Processing of bytes on delivery.
 #[derive(Debug)]
 pub(crate) struct Decoding {
-    /// Length of the byte-reversed units.
+    /// Length in bytes of the units whose bytes are reversed, if any.
     pub(crate) swap: Option<usize>,
     /// Valid codes.
     pub(crate) codes: Validity,
@@ -51,14 +51,14 @@ pub(crate) struct Decoding {
 /// Valid codes of a type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Validity {
-    /// All bits.
+    /// Every code.
     Any,
-    /// A code in a byte with only this many bits used.
+    /// A code in a byte of which only this many low bits may be set.
     Below(u32),
-    /// A truth value in a byte: nonzero is true.
+    /// A truth value in a byte: a nonzero byte becomes 1.
     Truth,
-    /// Only `used` bits of the last byte belong to elements, if not 0. The others become zero, or are refused for the
-    /// tensor at this offset.
+    /// A last byte in which elements use only the `used` low bits (all bits if 0). The other bits are cleared; if set,
+    /// they are an error of the tensor at offset `refuse_at`, unless this is `None`.
     Tail { used: u32, refuse_at: Option<u64> },
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// A member, read up to `offset`.
+    /// Opens a member and reads it up to `offset`; the checksum covers these bytes too.
     pub(crate) fn member(member: &Member, file: &Arc<File>, offset: u64) -> Result<Stream, ReadError<ArchiveError>> {
         let (mut stream, mut crc) = (member.stream(file), Crc::new());
         let mut header = room::zeros(offset).map_err(|e| inflating(&member.name, e))?;
@@ -119,13 +119,13 @@ impl TensorReader {
 
     /// Fills `buf` with the next bytes of the tensor; buffers may end anywhere, also inside an element.
     ///
-    /// Result: little-endian elements in the tensor's layout, for any order in the file.
+    /// Result: little-endian elements in the tensor's layout, regardless of the order in the file.
     /// Cost: for an uncompressed tensor one positioned read into `buf`; no allocation.
     ///
     /// # Errors
     /// [`Error::DataLength`] if `buf` is longer than [`remaining`](TensorReader::remaining); [`Error::ReadTensor`];
     /// [`Error::CodeTooWide`] for an invalid byte of a type narrower than a byte; [`Error::Npz`] for damaged compressed
-    /// data, possibly only at the tensor's end. After any error but the first nothing remains.
+    /// data, possibly only at the tensor's end. After any error except the first, no more bytes can be read.
     pub fn read(&mut self, buf: &mut [u8]) -> Result<(), Error> {
         let wanted = buf.len() as u64;
         if wanted > self.remaining {
@@ -135,7 +135,7 @@ impl TensorReader {
         if wanted == 0 {
             return Ok(());
         }
-        // Data after wrong data is meaningless.
+        // Data after an error is meaningless, so reading ends here.
         self.read_on(buf).inspect_err(|_| self.remaining = 0)
     }
 
@@ -154,8 +154,8 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Skips the next bytes of the tensor, which are whole elements. Skipped bytes are not checked, unless they have to
-    /// be read to find the following ones.
+    /// Skips the next bytes of the tensor, which must be whole elements. Skipped bytes are not checked, except where
+    /// they must be read to reach the bytes after them.
     ///
     /// Cost: nothing for an uncompressed tensor, nor for an array in Fortran order.
     ///
@@ -264,7 +264,8 @@ impl TensorReader {
         })
     }
 
-    /// Checks the end of the tensor: a member must end here with the right checksum; no entry may follow.
+    /// Checks the end of the tensor: an archive's member must end here with the right checksum; a protobuf field must
+    /// not have another entry.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
             Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) => return Ok(()),

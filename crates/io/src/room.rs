@@ -1,8 +1,8 @@
-//! Buffers with a size from a file: allocated if memory allows, otherwise an error with the size.
+//! Buffers whose size comes from a file: allocated if memory allows; otherwise an error states the size.
 
 use std::io;
 
-/// A zeroed buffer.
+/// Allocates a zeroed buffer.
 ///
 /// # Errors
 /// [`io::ErrorKind::OutOfMemory`], with the number of bytes.
@@ -21,7 +21,8 @@ pub fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
     Ok(made)
 }
 
-/// Checks that this much memory is available now, for code that would otherwise abort.
+/// Checks that this many bytes can be allocated now, for code that would otherwise abort. Returns the number as a
+/// `usize`.
 ///
 /// # Errors
 /// As [`zeros`].

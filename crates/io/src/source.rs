@@ -53,7 +53,7 @@ pub struct Source {
     tensors: Vec<Tensor>,
     metadata: BTreeMap<String, String>,
     places: Vec<Place>,
-    /// For a GGUF file, one per tensor.
+    /// Block type of each tensor; empty unless the file is GGUF.
     blocks: Vec<Block>,
     gguf: Option<gguf::Header>,
     messages: Option<Messages>,
@@ -68,14 +68,14 @@ enum Place {
     File { offset: u64, order: Order },
     /// At an offset in a member of an archive.
     Member { member: Box<Member>, offset: u64, order: Order },
-    /// In a message, or where the message refers to.
+    /// In a protobuf message, or at the place to which the message refers.
     Message,
 }
 
-/// Conversion from the stored order to that of a reader.
+/// Difference between the stored order and a reader's order, which is little-endian and C.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Order {
-    /// Length of the byte-reversed units.
+    /// Length in bytes of the units whose bytes are reversed, if any.
     swap: Option<usize>,
     /// The elements are in Fortran order.
     is_fortran: bool,
@@ -97,17 +97,17 @@ enum Messages {
 impl Source {
     /// Opens the container of the path's extension.
     ///
-    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`): it is required if the file does not
-    /// state the type (`<V1`), and otherwise accepted for elements of its storage size, types narrower than a byte
-    /// counting as one byte. In a `.npz` file it applies to members without a type; if all have one, to members with
-    /// elements of that size.
+    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`). It is required if the file does not
+    /// state the type (`<V1`). Otherwise it is accepted if it has the storage size of the elements; in `.npy` and
+    /// `.npz` files a type narrower than a byte counts as one byte. In a `.npz` file it applies to members without a
+    /// type; if all members have a type, to members with elements of that size.
     ///
     /// Cost: memory proportional to the header, or the archive's directory.
     /// Source: `docs/spec/checkpoints.md §1.6`, `docs/interfaces.md §4`.
     ///
     /// # Errors
-    /// All errors of headers; [`Error::FromNotApplicable`] for `from` on a safetensors file, whose header states the
-    /// types; [`Error::UnknownKind`]; [`Error::Io`].
+    /// All errors of headers; [`Error::FromNotApplicable`] for `from` on a safetensors file or a model, whose header
+    /// states the types; [`Error::FromWidth`]; [`Error::UnknownKind`]; [`Error::Io`].
     pub fn open(path: &Path, from: Option<DType>) -> Result<Source, Error> {
         Source::open_with(path, OpenOptions { from, ..OpenOptions::default() })
     }
@@ -135,15 +135,15 @@ impl Source {
         Ok(source)
     }
 
-    /// A safetensors file that is already open; `path` is for errors.
+    /// Lists the tensors of a safetensors file that is already open; `path` is for errors.
     pub(crate) fn of_safetensors(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Safetensors, file, bytes)?;
         source.list_safetensors()?;
         Ok(source)
     }
 
-    /// A GGUF file that is already open: tensors of blocks are listed as bytes. Its metadata are the keys with a single
-    /// value.
+    /// Lists the tensors of a GGUF file that is already open, quantized blocks as `u8` bytes. The metadata consists of
+    /// the keys with a single value.
     pub(crate) fn of_gguf(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Gguf, file, bytes)?;
         source.list_gguf()?;
@@ -257,7 +257,8 @@ impl Source {
         }
     }
 
-    /// Names of the tensors' values: their own, except for values that a model stores in another type.
+    /// Returns the names of the tensors' values: the names of the tensors, except for values that a model stores in
+    /// another type.
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self.model() {
             Some(model) => model.value_names().into_iter().map(Arc::from).collect(),
@@ -265,7 +266,7 @@ impl Source {
         }
     }
 
-    /// The model, if the file is one.
+    /// Returns the model of an ONNX file.
     pub fn model(&self) -> Option<&Arc<ModelFile>> {
         match self.messages.as_ref()? {
             Messages::Model(model) => Some(model),
@@ -330,15 +331,15 @@ impl Source {
         }
     }
 
-    /// Stored bytes of a tensor; `None` if they are compressed, in messages or in another order, or there is no such
-    /// tensor.
+    /// Returns a window on the stored bytes of a tensor. `None` if they are in an archive, in a message or in another
+    /// order, or if there is no such tensor.
     pub fn window(&self, index: usize) -> Option<Window> {
         let Place::File { offset, order } = self.places.get(index)? else { return None };
         (*order == Order::default())
             .then(|| Window::new(self.file.clone(), *offset, offset + self.tensors[index].bytes()))
     }
 
-    /// Fills `bytes` with stored bytes of a tensor, from `first`.
+    /// Fills `bytes` with stored bytes of a tensor, beginning at its byte `first`.
     ///
     /// # Errors
     /// [`Error::ReadTensor`], also if the tensor ends earlier.
@@ -355,7 +356,7 @@ impl Source {
         })
     }
 
-    /// Everything before the data of the first tensor; in a safetensors file the length and the header.
+    /// Returns a window on everything before the first tensor's data; in a safetensors file, the header and its length.
     pub fn head(&self) -> Window {
         let data = |index| self.data_offset(index).unwrap_or(self.file_bytes);
         let end = (0..self.tensors.len()).map(data).min().unwrap_or(self.file_bytes);
@@ -386,7 +387,7 @@ impl Source {
                 if !order.is_fortran {
                     return open(stream, decoding(order.swap));
                 }
-                // The checksum covers all bytes in file order, so they are read once before.
+                // The checksum covers the bytes in file order, so one pass over the member checks them first.
                 open(stream, Decoding { swap: None, codes: Validity::Any })?.skip(tensor.bytes())?;
                 let place = match member.file_offset(*offset) {
                     Some(offset) => fortran::Place::Window(window(offset)),
@@ -401,8 +402,8 @@ impl Source {
         }
     }
 
-    /// Whether the file at `path` is this one, or another with data of its tensors: same device, same inode. Links are
-    /// followed; a path that does not exist is not the same file.
+    /// Returns whether `path` is the opened file, or another file with data of its tensors: same device, same inode.
+    /// Links are followed; a path that does not exist is not the same file.
     ///
     /// # Errors
     /// [`Error::Io`] if the query fails.
@@ -420,7 +421,7 @@ impl Source {
     }
 }
 
-/// Elements of a tensor in Fortran order.
+/// Returns the stream of a tensor that the file stores in Fortran order.
 fn reordered(tensor: &Tensor, place: fortran::Place) -> Stream {
     let element = tensor.bytes() / tensor.len().max(1);
     Stream::Fortran(FortranData::new(place, &tensor.shape, element, fortran::SLAB_BYTES).into())

@@ -43,17 +43,17 @@ impl FileFormat {
         FileFormat::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
     }
 
-    /// Every format that has an extension of its own.
+    /// Formats that [`of_path`](FileFormat::of_path) recognizes: all except GGUF.
     pub const ALL: [FileFormat; 5] =
         [FileFormat::Safetensors, FileFormat::Npy, FileFormat::Npz, FileFormat::TensorProto, FileFormat::Onnx];
 
-    /// Whether it holds arrays, which are converted for any type, rather than weights of a model (`docs/interfaces.md
-    /// §3`).
+    /// Whether the container holds arrays, which are converted for any type, rather than weights of a model
+    /// (`docs/interfaces.md §3`).
     pub const fn is_array(self) -> bool {
         matches!(self, FileFormat::Npy | FileFormat::Npz | FileFormat::TensorProto)
     }
 
-    /// Whether it holds exactly one tensor.
+    /// Whether the container holds exactly one tensor.
     pub const fn holds_one(self) -> bool {
         matches!(self, FileFormat::Npy | FileFormat::TensorProto)
     }
@@ -116,7 +116,7 @@ impl Tensor {
     }
 }
 
-/// The number of elements, if the product of the nonzero dimensions is below 2^63.
+/// Returns the number of elements; `None` if the product of the nonzero dimensions is 2^63 or more.
 ///
 /// Zero dimensions are left out of this product, so that `[0, 2^63, 2^63]` is not accepted either: other readers
 /// multiply from left to right (`docs/spec/checkpoints.md §1.6 V13`).

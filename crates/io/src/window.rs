@@ -39,7 +39,7 @@ impl Window {
     }
 }
 
-/// Sizes were checked when the file was opened: an early end means that it has changed since.
+/// Explains an early end: sizes were checked at opening, so the file has become shorter since then.
 pub(crate) fn shrunk(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),

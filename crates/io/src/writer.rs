@@ -1,6 +1,6 @@
-//! A container under construction: header first, then every tensor's bytes, then the name.
+//! A container under construction: the header is written first, then every tensor's bytes; then the file gets its name.
 //!
-//! All sizes are known when writing starts, so data is streamed and nothing is kept. Files are made with
+//! All sizes are known when writing starts, so data is streamed and not kept in memory. Files are made with
 //! [`crate::atomic`] only.
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ enum Output {
     Texts(CellWriter),
 }
 
-/// Smaller writes are buffered separately: the stream stays where it is.
+/// Writes out of order that are shorter than this go directly to their offset; the stream keeps its position.
 const ASIDE: usize = 1 << 16;
 
 /// Form of a container's data.
@@ -114,7 +114,8 @@ impl Writer {
             (FileFormat::Npz, _) => Form::Archive,
             _ => Form::Plain,
         };
-        // An archive takes a little more: names, checksums and the directory. Text takes less than its cells.
+        // An archive takes a little more: names, checksums and the directory. Text takes less than its cells, so
+        // nothing is reserved for it.
         let data_bytes = if matches!(form, Form::Texts { .. }) { 0 } else { total_bytes };
         let file = headed(path, &header, data_bytes, existing)?;
         let output = match form {
@@ -141,7 +142,7 @@ impl Writer {
         Ok(Writer { alignment, ..Writer::begun(path, tensors, order, header, output) })
     }
 
-    /// Starts a model.
+    /// Starts an ONNX model and its file of external data.
     ///
     /// # Errors
     /// Errors of [`OutputFile::create`] and [`OutputFile::reserve`], for the model and its file of external data.
@@ -150,19 +151,19 @@ impl Writer {
         Ok(Writer::begun(path, new.tensors().to_vec(), new.order(), Vec::new(), output))
     }
 
-    /// A writer before any data.
+    /// Returns a writer that has not written data yet.
     fn begun(path: &Path, tensors: Vec<Tensor>, order: Vec<usize>, header: Vec<u8>, output: Output) -> Writer {
         let (path, total_bytes) = (path.into(), tensors.iter().map(Tensor::bytes).sum());
         let (written, next, header_bytes, alignment) = (0, 0, header.len() as u64, 1);
         Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output }
     }
 
-    /// Order of writing the tensors' data: indices into the given tensors.
+    /// Returns the order in which to write the tensors' data: indices into the given tensors.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Start of each tensor's data, counted from the first byte of data, in the given order.
+    /// Returns the start of each given tensor's data, counted from the first byte of all data.
     pub fn offsets(&self) -> Vec<u64> {
         let mut offsets = vec![0; self.tensors.len()];
         let mut next = 0;
@@ -202,16 +203,17 @@ impl Writer {
         Ok(())
     }
 
-    /// Zeros that [`write_at`](Writer::write_at) puts before data at `offset`, or `finish` after all data for `None`:
-    /// where a tensor follows the last written one.
+    /// Returns the zeros between the last written tensor and the next one, which pad it to the alignment.
+    /// [`write_at`](Writer::write_at) writes them before data at `offset` if the next tensor starts at this offset;
+    /// otherwise the result is empty. For `None`, `finish` writes them after all data.
     pub fn filling(&self, offset: Option<u64>) -> Vec<u8> {
         let begin = self.next.next_multiple_of(self.alignment);
         let is_next = offset.is_none_or(|offset| offset == begin);
         vec![0; if is_next { (begin - self.next) as usize } else { 0 }]
     }
 
-    /// Writes bytes of tensor data at `offset` of all data, in any order, every byte once. For containers that store
-    /// data unchanged (safetensors, npy, GGUF).
+    /// Writes bytes of tensor data at `offset`, counted from the first byte of all data. Calls may come in any order,
+    /// but must write every byte once. Only for containers that store data unchanged (safetensors, npy, GGUF).
     ///
     /// # Errors
     /// As [`write`](Writer::write).
@@ -246,7 +248,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Bytes of data written including these; an error if more than announced.
+    /// Returns the number of data bytes written, including `bytes`; an error if it is more than announced.
     fn announced(&self, bytes: &[u8]) -> Result<u64, Error> {
         let written = self.written.saturating_add(bytes.len() as u64);
         if written <= self.total_bytes {
@@ -264,7 +266,7 @@ impl Writer {
         self.complete()?.commit()
     }
 
-    /// Ends the container except for its name, which it gets with others or alone.
+    /// Completes the container except for its name, which [`Finished`] gives it alone or together with other files.
     ///
     /// # Errors
     /// [`Error::DataLength`] unless exactly the announced bytes were written; [`Error::Io`].
@@ -299,7 +301,7 @@ pub fn check_output(
     OutputFile::check(path, existing)
 }
 
-/// Checks that a container can hold these tensors, at any location; `path` is for errors.
+/// Checks that a container can hold these tensors, wherever it is written; `path` is for errors.
 ///
 /// # Errors
 /// Errors of [`Writer::create`] about tensors.
@@ -317,7 +319,7 @@ pub fn check_tensors(
     Ok(())
 }
 
-/// Checks the limits of the container and its readers; returns the bytes of all data.
+/// Checks the limits of the container and its readers; returns the total number of data bytes.
 fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error> {
     if kind == FileFormat::Onnx {
         return Err(Error::NotAModel { path: path.into() });
@@ -345,7 +347,7 @@ fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error
         } else if let Some(expected) = form.ok().filter(|&expected| !is_laid_out(expected)) {
             Some(DeniedTensor::Layout { found: tensor.layout, expected })
         } else if bytes.is_none_or(|b| b >= 1 << 60) {
-            // Far above any file; keeps bits, offsets and the header's length inside 64 bits.
+            // This limit is far above any file and keeps bits, offsets and the header's length inside 64 bits.
             Some(DeniedTensor::ShapeTooBig)
         } else {
             match kind {
@@ -385,7 +387,7 @@ fn member_name(tensor: &Tensor) -> String {
 #[derive(Debug)]
 struct Archive {
     zip: ArchiveWriter,
-    /// Members started so far, and missing bytes of the last one.
+    /// Number of members started so far, and missing bytes of the last one.
     started: usize,
     lacking: u64,
 }
@@ -414,7 +416,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Starts the remaining empty members, and returns the complete file.
+    /// Writes the remaining members, which are empty, and returns the complete file.
     fn finish(mut self, tensors: &[Tensor]) -> io::Result<OutputFile> {
         for tensor in &tensors[self.started..] {
             self.start_member(tensor)?;

@@ -1,4 +1,4 @@
-//! One process at a time writes into a folder.
+//! A claim that lets only one process at a time write into a folder, or into a part of it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use crate::os::{self, Access};
 
 /// The right to write into a folder, held until it is dropped or the process ends.
 ///
-/// On a file system without locks every process gets it.
+/// On a file system without locks every process gets the claim.
 ///
 /// # Examples
 /// ```
@@ -44,7 +44,7 @@ impl Claim {
         let Some(claimed) = claimed else { return Ok(None) };
         let Some(part) = part else { return Ok(Some(Claim { _folder: claimed, _part: None })) };
         let path = name::of_claim(folder, part);
-        // Another process may take a leftover at the same time.
+        // Repeated, because another process may take over a leftover at the same time.
         for _ in 0..10 {
             let made =
                 Entry::begin(|| Ok((step(|| os::create_named(&path, Access::Usual))?, Undo::Remove(path.clone()))));
@@ -55,7 +55,7 @@ impl Claim {
                 }
                 Err(_) if os::is_left(&path) => drop(step(|| fs::remove_file(&path))),
                 Err(_) if look::at_itself(&path)?.is_some() => return Ok(None),
-                // A process that clears up took it for a leftover.
+                // The file has disappeared: another process took it for a leftover and removed it. Try again.
                 Err(_) => {}
             }
         }

@@ -6,8 +6,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use crate::change::step;
 use crate::os;
 
-/// A file being written. Written bytes are already being sent to disk, so that the final fsync has little left to do,
-/// and the same pages of the page cache are reused instead of one per page of the file.
+/// A file under construction. Written bytes are sent to disk during writing, so that the final fsync has little left to
+/// do. Pages on disk leave the page cache, so that a few pages are reused instead of one per page of the file.
 #[derive(Debug)]
 pub(super) struct Draining {
     file: File,
@@ -17,11 +17,11 @@ pub(super) struct Draining {
 }
 
 impl Draining {
-    /// Bytes sent together: large for a disk, and little compared with its throughput per second. Whole pages, because
-    /// a page in flight is better not written to.
+    /// Number of bytes sent together: large for a disk, and little compared with its throughput per second. It is a
+    /// multiple of the page size, because a page in flight is better not written to.
     const STEP: u64 = 8 << 20;
-    /// Newest bytes kept in memory, which a disk may need this long to take. Files up to this length stay in memory
-    /// whole.
+    /// Number of newest bytes that stay in memory, because a disk may need this long to take them. Files up to this
+    /// length stay in memory whole.
     const KEPT: u64 = 64 << 20;
 
     pub(super) fn new(file: File) -> Draining {
@@ -36,7 +36,7 @@ impl Draining {
         self.file
     }
 
-    /// Writes at `at`; the next [`Write::write`] continues after the previous one.
+    /// Writes at offset `at` and keeps the position: the next [`Write::write`] continues after the previous one.
     pub(super) fn write_all_at(&mut self, at: u64, mut bytes: &[u8]) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         while !bytes.is_empty() {

@@ -1,7 +1,7 @@
 //! Unfinished changes of this process in the file system, with the way to undo each.
 //!
-//! A change and its entry are made under one lock, and so are a change and the end of its entry. The lock holder
-//! therefore sees a state that can be undone as a whole, at any moment and from any thread.
+//! A change and the beginning or end of its entry happen under one lock. A thread that holds the lock therefore sees a
+//! state that can be undone as a whole, at any moment.
 
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) enum Undo {
 }
 
 impl Undo {
-    /// A failure cannot be reported, so it is tried twice.
+    /// Undoes the change. A failure cannot be reported, so a second attempt follows.
     fn perform(&self) {
         let attempt = || match self {
             Undo::Remove(path) => step(|| fs::remove_file(path)),
@@ -41,7 +41,7 @@ impl Undo {
         attempt().or_else(|_| attempt()).ok();
     }
 
-    /// Work left when the changes are kept.
+    /// Returns the work left when the change is kept: removing an old file.
     fn settled(self) -> Option<Undo> {
         match self {
             Undo::Restore { old, .. } | Undo::Keep(old) => Some(Undo::Remove(old)),
@@ -71,9 +71,9 @@ fn ledger() -> MutexGuard<'static, Ledger> {
     LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Undoes every unfinished change of this process: no file exists that did not before, and none is missing.
+/// Undoes every unfinished change of this process: no new file remains, and no old file is missing.
 ///
-/// Afterwards nothing can begin or finish; callers that try are blocked, since the process is about to end. Returns
+/// Afterwards no change can begin or finish; a caller that tries is blocked, since the process is about to end. Returns
 /// whether this process finished any file before.
 pub fn abandon_all() -> bool {
     let mut ledger = ledger();
@@ -83,13 +83,14 @@ pub fn abandon_all() -> bool {
     has_settled
 }
 
-/// Does work that [`abandon_all`] must not interrupt. It must not begin or finish entries.
+/// Does work that [`abandon_all`] must not interrupt. The work must not begin or finish entries, because it runs under
+/// their lock.
 pub(super) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let _ledger = ledger();
     work()
 }
 
-/// A change that is undone on drop.
+/// Recorded change, which is undone when the entry is dropped.
 #[derive(Debug)]
 pub(super) struct Entry(u64);
 
@@ -138,12 +139,13 @@ impl Together {
         self.0.append(&mut others.0);
     }
 
-    /// Keeps all changes; no last one is needed.
+    /// Keeps all changes without a last one.
     pub(super) fn keep(&self) {
         self.settle_in(&mut ledger());
     }
 
-    /// Makes the last change, after which nothing is undone. If it fails, all are still undone. To be called once.
+    /// Makes the last change, after which nothing is undone. If it fails, the earlier changes are still undone on drop.
+    /// Must be called only once.
     pub(super) fn settle(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut ledger = ledger();
         change()?;
@@ -168,8 +170,8 @@ impl Drop for Together {
     }
 }
 
-/// A new folder, with missing parents, for files under construction: removed on drop, unless
-/// [`Finished`](super::Finished) put the files into it or others use it.
+/// A new folder, with its missing parents, for files under construction. It is removed on drop, unless
+/// [`Finished`](super::Finished) put the files into it or other files are in it.
 #[derive(Debug, Default)]
 pub struct NewFolder(pub(super) Together);
 
@@ -190,7 +192,7 @@ impl NewFolder {
         for folder in missing.into_iter().rev() {
             match Entry::begin(|| Ok((step(|| fs::create_dir(folder))?, Undo::RemoveFolder(folder.into())))) {
                 Ok(((), entry)) => made.push(entry),
-                // Another process made it meanwhile.
+                // Another process has made the folder meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && look::is_folder(folder)? => {}
                 Err(error) => return Err(Error::io(folder, "creating the folder")(error)),
             }
@@ -198,7 +200,7 @@ impl NewFolder {
         Ok(NewFolder(made))
     }
 
-    /// Removes this file too on drop.
+    /// Adds a file that is removed on drop too.
     pub fn note(&mut self, file: &Path) {
         self.0.push(Entry::note(Undo::Remove(file.into())));
     }

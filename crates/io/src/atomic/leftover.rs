@@ -1,7 +1,7 @@
 //! Files that killed runs left in folders.
 //!
-//! A system with unnamed files leaves nothing, except when a kill comes just as a file gets its name. On other systems
-//! an unfinished file remains.
+//! On a system with unnamed files a killed run leaves nothing, unless the kill comes just as a file gets its name. On
+//! other systems its unfinished file remains.
 
 use std::fs;
 use std::io;
@@ -22,7 +22,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Removes it, unless a process has started to work on it.
+    /// Removes the file, unless a process has started to work on it.
     ///
     /// # Errors
     /// The system's error.
@@ -31,9 +31,10 @@ impl Leftover {
     }
 }
 
-/// Leftovers of earlier runs that were writing a file to `path`. A file that a live process works on is not one.
+/// Finds the leftovers of earlier runs that were writing a file to `path`. A file that a live process works on is not a
+/// leftover.
 ///
-/// Nothing depends on the answer: it is empty if the query fails.
+/// The list is only for information, so it is empty if the query fails.
 ///
 /// # Examples
 /// ```
@@ -48,7 +49,7 @@ pub fn of(path: &Path) -> Vec<Leftover> {
     left(name::find(folder_of(path), Some(path)))
 }
 
-/// Leftovers in a folder, for any destination.
+/// Finds the leftovers in a folder, for any destination.
 pub fn in_folder(folder: &Path) -> Vec<Leftover> {
     left(name::find(folder, None))
 }

@@ -30,12 +30,13 @@ use crate::error::Error;
 use crate::look;
 use crate::path::folder_of;
 
-/// The path itself, or the end of its links: a path that is not a link, with or without a file.
+/// Returns the path, or the target if its last component is a link: a path that is not a link itself, with or without a
+/// file.
 /// # Errors
 /// [`Error::Io`] for a cycle of links.
 pub fn follow(path: &Path) -> Result<PathBuf, Error> {
     let mut at = path.to_path_buf();
-    // Linux's limit.
+    // Linux follows as many links.
     for _ in 0..40 {
         match look::at_itself(&at)? {
             Some(found) if found.is_symlink() => {

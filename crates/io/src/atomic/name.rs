@@ -8,29 +8,30 @@ use crate::look;
 use crate::path::folder_of;
 
 const SUFFIX: &str = ".truecast-tmp";
-/// A name may have 255 bytes; a character of the longest names takes three where the system uses UTF-16.
+/// Maximum number of characters taken from the destination's name. A file name may have 255 bytes, and a character
+/// usually takes at most three.
 const MOST_CHARACTERS: usize = 60;
 
-/// Common start of these names for a destination.
+/// Returns the common start of the names for a destination.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().take(MOST_CHARACTERS).collect();
     format!(".{name}.").into()
 }
 
-/// Makes something at an unused name in the destination's folder.
+/// Calls `make` with an unused name in the destination's folder. Returns its result and the name.
 pub(super) fn make<T>(path: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     let made = tempfile::Builder::new().prefix(&prefix(path)).suffix(SUFFIX).make_in(folder_of(path), |at| make(at))?;
     let (made, at) = made.into_parts();
     Ok((made, at.keep()?))
 }
 
-/// Name of the file by which a process claims a part of a folder.
+/// Returns the path of the file by which a process claims a part of a folder.
 pub(super) fn of_claim(folder: &Path, part: &str) -> PathBuf {
     folder.join(format!(".part-{part}.claim{SUFFIX}"))
 }
 
-/// Names of this kind for a destination, or all in a folder if `path` is `None`.
+/// Finds unfinished files in a folder by name: the files for the destination `path`, or all if `path` is `None`.
 pub(super) fn find(folder: &Path, path: Option<&Path>) -> Vec<PathBuf> {
     let prefix = path.map_or(".".into(), prefix);
     let is_one = |name: &OsStr| {

@@ -16,9 +16,9 @@ use crate::path::folder_of;
 /// Treatment of an existing destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Existing {
-    /// An error, also if the file appears while the new one is written.
+    /// An existing file is an error, also if it appears while the new one is written.
     Refuse,
-    /// A regular file is replaced and its mode kept; anything else is an error.
+    /// A regular file is replaced, and the new file gets its mode; anything else is an error.
     Replace,
 }
 
@@ -54,7 +54,7 @@ pub struct OutputFile {
 /// Current and final location of a file.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Temporary name, if it has one.
+    /// Temporary name, if the file has one.
     pub(super) temporary: Option<(PathBuf, Entry)>,
     pub(super) path: PathBuf,
     pub(super) existing: Existing,
@@ -76,7 +76,7 @@ impl OutputFile {
         OutputFile::replaced(path, existing).map(drop)
     }
 
-    /// Permissions of the file to be replaced, if it exists.
+    /// Checks the destination. Returns the permissions of the file to be replaced, if it exists.
     fn replaced(path: &Path, existing: Existing) -> Result<Option<Permissions>, Error> {
         match look::at_itself(path)? {
             Some(found) if !found.is_file() => {
@@ -102,7 +102,7 @@ impl OutputFile {
     /// [`Error::Exists`], [`Error::DestinationNotRegular`], and [`Error::Io`] if the temporary file cannot be created.
     pub fn create(path: &Path, existing: Existing) -> Result<OutputFile, Error> {
         let permissions = OutputFile::replaced(path, existing)?;
-        // While a file with a mode of its own is replaced, only the owner may read the data, until that mode is set.
+        // A new file gets the mode of the file that it replaces only at the end; until then only the owner may read it.
         let access = if permissions.is_some() { Access::Owner } else { Access::Usual };
         let (file, temporary) = match change::create_anonymous(folder_of(path), access) {
             Ok(file) => (file, None),
@@ -120,10 +120,10 @@ impl OutputFile {
         Ok(OutputFile { file: BufWriter::with_capacity(1 << 16, Draining::new(file)), place, permissions })
     }
 
-    /// Reserves the space of a file of at least `bytes` bytes before anything is written: a full disk is an error now
-    /// and not after the work. Does nothing where the file system cannot reserve.
+    /// Reserves space for a file of at least `bytes` bytes before anything is written, so that a full disk is an error
+    /// before the work. Does nothing where the file system cannot reserve space.
     ///
-    /// Bytes never written read as zeros.
+    /// Reserved bytes that are never written read as zeros.
     ///
     /// # Errors
     /// [`Error::Io`] if there is no space.
@@ -132,8 +132,8 @@ impl OutputFile {
         reserved.map_err(Error::io(self.path(), "reserving space for the file"))
     }
 
-    /// Writes `bytes` at `offset` of the file; [`Write`] continues where it was. Ranges written in the two ways must
-    /// not overlap.
+    /// Writes `bytes` at `offset` of the file, without moving the position of [`Write`]. Ranges written in these two
+    /// ways must not overlap.
     ///
     /// # Errors
     /// Errors of the file.
@@ -150,12 +150,12 @@ impl OutputFile {
     ///
     /// # Errors
     /// [`Error::Exists`] if something appeared at the destination meanwhile and must not be replaced; [`Error::Io`].
-    /// The destination is unchanged then, unless only the last step failed.
+    /// After an error the destination is unchanged, unless only the last step failed.
     pub fn commit(self) -> Result<u64, Error> {
         Finished::from(self).commit()
     }
 
-    /// All steps except naming.
+    /// Does all steps before naming: flush, mode, fsync.
     pub(super) fn ready(self) -> Result<Ready, Error> {
         let OutputFile { file, place, permissions } = self;
         let path = &place.path;

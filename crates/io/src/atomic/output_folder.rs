@@ -44,7 +44,8 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Begins a folder. With [`Existing::Replace`] its files are moved among those of an older one.
+    /// Begins a folder. With [`Existing::Replace`] an older folder may exist; the new files are moved into it at the
+    /// end.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::Io`].
@@ -63,7 +64,7 @@ impl OutputFolder {
         Ok(OutputFolder { at, path, existing, parents, _made: made })
     }
 
-    /// A new file, by its path in the folder.
+    /// Creates a file, with missing subfolders; `name` is its path in the folder.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -73,11 +74,11 @@ impl OutputFolder {
             fs::create_dir_all(folder_of(&path))?;
             File::create_new(&path)
         };
-        // A file made while everything is being undone would stay.
+        // A file that is made while all changes are being undone would stay.
         ledger::undisturbed(|| step(create)).map_err(Error::io(&self.path.join(name), "creating the file"))
     }
 
-    /// Writes a new file, by its path in the folder.
+    /// Creates a file with these contents; `name` is its path in the folder.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -86,8 +87,9 @@ impl OutputFolder {
         step(|| file.write_all(bytes)).map_err(Error::io(&self.path.join(name), "writing"))
     }
 
-    /// Gives the folder its name. In an older folder the `outdated` files, by their paths in it, are removed first, and
-    /// the file `last` is moved last; a kill may leave a mixture of both.
+    /// Gives the folder its name. If a folder already has this name, the files are moved into it. Its `outdated` files,
+    /// by their paths in the folder, are removed first, and the file `last` is moved last. A kill may then leave a
+    /// mixture of old and new files.
     ///
     /// # Errors
     /// [`Error::Exists`] if something appeared at the destination meanwhile, [`Error::LinkInside`], [`Error::Io`].

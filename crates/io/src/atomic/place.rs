@@ -1,8 +1,8 @@
 //! Putting finished files in their places: all of them or none.
 //!
-//! Every file is on disk before the first gets its name. Names are given one by one, so that a later file may refer to
-//! an earlier one, each synced before the next. If one fails, the earlier ones are undone: a new file is removed, a
-//! replaced one restored. After the last one nothing is undone.
+//! Every file is on disk before the first gets its name. Names are given one by one, and each is synced before the
+//! next, so that a later file may refer to an earlier one. If one fails, the earlier ones are undone: a new file is
+//! removed, a replaced file is restored. After the last name nothing is undone.
 
 use std::fs;
 use std::io;
@@ -62,13 +62,13 @@ impl Finished {
         self
     }
 
-    /// Keeps a folder that was made for them.
+    /// Adds a folder that was made for the files; it is kept once they are in place.
     pub fn and_folder(mut self, folder: NewFolder) -> Finished {
         self.folders.push(folder);
         self
     }
 
-    /// Removes an obsolete file once these are in place.
+    /// Adds obsolete files, which are removed once the new files are in place.
     pub(crate) fn without(mut self, obsolete: impl IntoIterator<Item = PathBuf>) -> Finished {
         self.obsolete.extend(obsolete);
         self
@@ -78,8 +78,8 @@ impl Finished {
     ///
     /// # Errors
     /// [`Error::Exists`] if something appeared at a destination meanwhile and must not be replaced; [`Error::Io`].
-    /// Every destination is unchanged then, unless only the last step failed, the fsync of the last folder: all files
-    /// are then complete and in place.
+    /// After an error every destination is unchanged, unless only the last step failed, the fsync of the last folder.
+    /// All files are then complete and in place.
     pub fn commit(self) -> Result<u64, Error> {
         let Finished { files, folders, obsolete } = self;
         let ready = files.into_iter().map(OutputFile::ready).collect::<Result<Vec<_>, _>>()?;
@@ -111,7 +111,7 @@ impl Finished {
 }
 
 impl Ready {
-    /// Gives the file its name until the entry is dropped.
+    /// Gives the file its name. Dropping the returned entry undoes this.
     fn put(self) -> io::Result<Entry> {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
         match (temporary, existing) {
@@ -141,7 +141,7 @@ impl Ready {
         })
     }
 
-    /// Only a rename can replace an existing file, so the new one needs a temporary name first.
+    /// Gives an unnamed file a temporary name if it may replace another file, because only a rename can replace a file.
     fn named(mut self) -> io::Result<Ready> {
         if self.place.temporary.is_none() && self.place.existing == Existing::Replace {
             let (at, entry) = Entry::begin(|| {
@@ -159,7 +159,7 @@ fn replace(new: &Path, path: PathBuf) -> io::Result<Undo> {
     if known(step(|| fs::symlink_metadata(&path)))?.is_none() {
         return step(|| fs::rename(new, &path)).map(|()| Undo::Remove(path));
     }
-    // Some file systems have no hard links.
+    // A file system may not support hard links; then the old file is copied.
     let kept = name::make(&path, |at| step(|| fs::hard_link(&path, at)))
         .or_else(|_| name::make(&path, |at| change::copy(&path, at)));
     let ((), old) = kept?;

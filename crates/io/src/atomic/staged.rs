@@ -9,12 +9,12 @@ use crate::error::Error;
 use crate::path::folder_of;
 use crate::{look, os};
 
-/// Moves the files of a folder and its subfolders to the same places in another folder, and removes the first.
-/// `outdated` files of the other folder are removed before. No link in it is followed.
+/// Moves the files of the folder `from` and its subfolders to the same places in the folder `to`, and removes `from`.
+/// The `outdated` files of `to` are removed first. Links in `to` are not followed.
 ///
-/// `rank` of a file, by its path in the folder, gives the order: files of one rank are synced in place before the next
-/// rank. A replaced file passes its mode on to the new one. Requests to stop are not checked in between; after a failed
-/// system call or a kill, the same call continues.
+/// `rank` gives the order of a file by its path in the folder: files of one rank are in place and synced before the
+/// next rank. A new file takes the mode of the file that it replaces. A request to stop takes effect only at the end.
+/// After a failed system call or a kill, another call continues; its `outdated` files must exist.
 /// # Errors
 /// [`Error::LinkInside`], before anything is changed; [`Error::Io`].
 pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[PathBuf]) -> Result<(), Error> {
@@ -58,10 +58,10 @@ pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[
     })
 }
 
-/// Removes such a folder with all its contents.
+/// Removes a folder with all its contents, if it exists.
 ///
 /// # Errors
-/// [`Error::LinkInside`] if it is a link; [`Error::Io`].
+/// [`Error::LinkInside`] if the folder is a link; [`Error::Io`].
 pub fn remove_all(from: &Path) -> Result<(), Error> {
     if !look::is_folder(from)? {
         return Ok(());
@@ -73,7 +73,7 @@ pub fn remove_all(from: &Path) -> Result<(), Error> {
     remove_folders(from, &folders)
 }
 
-/// Removes the empty subfolders of a folder, and the folder.
+/// Removes the subfolders of a folder, which must be empty, and the folder itself.
 fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
         step(|| fs::remove_dir(&folder)).map_err(Error::io(&folder, "removing the folder"))?;
@@ -81,7 +81,7 @@ fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Files and folders below a folder that is not a link; each folder before its contents.
+/// Lists the files and folders below a folder that must not be a link. Each folder comes before its contents.
 fn find_all(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     look::inside(folder_of(folder), Path::new(folder.file_name().unwrap_or_default()))?;
     let (mut files, mut folders) = (Vec::new(), Vec::new());

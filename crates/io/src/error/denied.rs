@@ -21,13 +21,13 @@ pub enum DeniedTensor {
     /// The container cannot hold the type.
     #[error(transparent)]
     NoForm(#[from] NoForm),
-    /// Names are unique.
+    /// Two tensors have the same name.
     #[error("name occurs twice; rename one")]
     DuplicateName,
-    /// `__metadata__` is not a tensor's name.
+    /// A tensor has the name `__metadata__`, which safetensors reserves.
     #[error("name is reserved; rename it")]
     ReservedName,
-    /// A zip archive stores a name's length in 16 bits; readers of other files accept no longer name.
+    /// The name is too long. A zip archive stores its length in 16 bits; readers of other files accept no longer name.
     #[error("name of {bytes} bytes is too long for such a file; rename it")]
     NameTooLong { bytes: usize },
     /// `docs/spec/checkpoints.md §1.6` V14.
@@ -48,13 +48,13 @@ pub enum DeniedTensor {
     /// `docs/spec/checkpoints.md §1.4`.
     #[error("{len} elements of {bits} bits are {} bytes; .safetensors needs whole bytes: choose a wider type", *len as f64 * f64::from(*bits) / 8.0)]
     PartialByte { len: u64, bits: u32 },
-    /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read it.
+    /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read such a tensor.
     #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
     OddLastDimension,
-    /// Protobuf messages have less than 2 GiB.
+    /// The message is too long: a protobuf message has less than 2 GiB.
     #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
     MessageTooLong { bytes: u64 },
-    /// External elements that cannot be read cannot be moved.
+    /// The external data has a type that truecast cannot read, and therefore cannot move.
     #[error("external COMPLEX128 cannot be copied; store it inside the model")]
     Opaque,
     /// The bytes are announced in another layout than the container's.

@@ -24,7 +24,7 @@ pub enum FolderError {
     /// §2.7.
     #[error("{what} is for one model, and the folder holds several; give {} by itself", listed(components))]
     Several { what: String, components: Vec<String> },
-    /// Two indices.
+    /// Several indices.
     #[error("the folder holds several indices, such as {}; give a folder with one", Escaped(&indices[0]))]
     Indices { indices: Vec<String> },
     /// C1.
@@ -74,7 +74,7 @@ pub enum FolderError {
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 
-/// Contents of a folder without tensors.
+/// Returns the end of a message on the contents of a folder without tensors.
 fn instead(found: &Option<(String, Foreign)>, components: &[String]) -> String {
     match found {
         _ if !components.is_empty() => format!("; give {} by itself", listed(components)),

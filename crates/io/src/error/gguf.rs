@@ -3,7 +3,7 @@
 use crate::escaped::{Escaped, counted};
 use crate::gguf::Block;
 
-/// Maximum length of a key or tensor name. The format's own limits are 65,535 and 64 bytes.
+/// Maximum length of a key or tensor name. The format's own limits are 65,535 bytes for a key and 64 for a tensor name.
 pub const MAX_NAME_BYTES: u64 = 65_535;
 /// Maximum length of a key's text.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -53,12 +53,12 @@ pub enum HeaderError {
     /// An unknown type of values.
     #[error("offset {offset}: unknown value type {kind}")]
     ValueType { offset: u64, kind: u32 },
-    /// Arrays of arrays.
+    /// Arrays nested too deeply.
     #[error("offset {offset}: arrays are nested deeper than {MAX_DEPTH}")]
     TooDeep { offset: u64 },
     #[error("key {} occurs twice", Escaped(key))]
     DuplicateKey { key: String },
-    /// Names are unique.
+    /// Two tensors have the same name.
     #[error("tensor {}: name occurs twice", Escaped(tensor))]
     DuplicateTensor { tensor: String },
     /// Invalid `general.alignment`.
@@ -91,7 +91,7 @@ pub enum HeaderError {
         counted(*bytes, "byte")
     )]
     Surplus { bytes: u64 },
-    /// Original shape of a tensor with another number of elements.
+    /// An original shape with another number of elements than the tensor.
     #[error(
         "tensor {}: shape {stored:?}, but its comfy.gguf.orig_shape is {}, not as many elements",
         Escaped(tensor),

@@ -1,7 +1,6 @@
 //! All errors of this crate, one variant per cause.
 //!
-//! Faults in the bytes of one format are in a module each; [`Error`] adds the location. Exit codes and printing are
-//! elsewhere.
+//! Each format has a module for faults in its bytes; [`Error`] adds the path. Exit codes and printing are elsewhere.
 
 mod code;
 pub mod denied;
@@ -79,14 +78,14 @@ pub enum Error {
     /// A model can be made only from a model.
     #[error("{}: only a model can be converted to a model; choose another container for tensors", EscapedPath(path))]
     NotAModel { path: PathBuf },
-    /// A `.npy` or `.pb` file holds one tensor.
+    /// A `.npy` or `.pb` file holds exactly one tensor, and another number was given.
     #[error("{}: this kind of file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
     NotOneTensor {
         path: PathBuf,
         /// Number of tensors to write.
         tensors: usize,
     },
-    /// A container's rules forbid a tensor to be written.
+    /// A container's rules forbid writing a tensor.
     #[error("{}: tensor {}: {cause}", EscapedPath(path), Escaped(tensor))]
     Refused { path: PathBuf, tensor: String, cause: DeniedTensor },
     /// The header of the file to be written exceeds what readers accept.
@@ -132,7 +131,7 @@ pub enum Error {
     /// The elements of a `.npy` file cannot have this type.
     #[error("{}: descr {} does not hold {dtype}", EscapedPath(path), Escaped(descr))]
     Descr { path: PathBuf, descr: String, dtype: DType },
-    /// Packed elements of a `.npy` file end inside a byte of a row.
+    /// A row of packed elements in a `.npy` file is not a whole number of elements and of bytes.
     #[error("{}: rows of {bytes} bytes are not a whole number of {dtype} elements", EscapedPath(path))]
     Rows { path: PathBuf, bytes: u64, dtype: DType },
     /// A dimension of a TOSA tensor is 0.
@@ -151,7 +150,7 @@ pub enum Error {
         /// Bytes needed.
         bytes: u64,
     },
-    /// An element in a byte has bits above its width.
+    /// A byte that holds one narrower element has bits set above the element's width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}",
         EscapedPath(path),
@@ -173,7 +172,7 @@ pub enum Error {
     ReadTensor {
         path: PathBuf,
         tensor: String,
-        /// Offset in the file; for a compressed member, in its expanded data.
+        /// Offset in the file; for an archive's member, data in Fortran order or text, the number of bytes read before.
         offset: u64,
         /// The system's reason.
         source: io::Error,
@@ -214,7 +213,7 @@ impl Error {
 
 /// Fault in the bytes of a file.
 pub(crate) trait Cause {
-    /// The error with the file's path.
+    /// Adds the file's path.
     fn at(self, path: &Path) -> Error;
 }
 
@@ -257,7 +256,8 @@ impl<C> From<io::Error> for ReadError<C> {
 }
 
 impl<C: Cause> ReadError<C> {
-    /// The error with the file's path; `action` is the action that the system refused.
+    /// Adds the file's path, and to a system error the `action` that failed. A text file under a container's name is
+    /// reported as such.
     pub(crate) fn at(self, path: &Path, action: &'static str) -> Error {
         match self {
             ReadError::Cause(cause) => match Foreign::instead(path) {

@@ -51,7 +51,7 @@ pub enum HeaderError {
     /// The given type takes another number of bytes.
     #[error("descr {} cannot be read as {from}: elements have another size", Escaped(descr))]
     FromWidth { descr: String, from: DType },
-    /// Text is not reinterpreted.
+    /// A type was given for text, which is not reinterpreted.
     #[error("descr {} is text, not {from}", Escaped(descr))]
     FromText { descr: String, from: DType },
     /// Elements of zero bytes, whose number would be unlimited.

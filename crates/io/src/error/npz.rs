@@ -15,7 +15,7 @@ pub enum ArchiveError {
     /// Two members with one name: readers disagree on which one to use.
     #[error("member {}: name occurs twice", Escaped(member))]
     DuplicateMember { member: String },
-    /// [`ArchiveError::DuplicateMember`] with an unknown name.
+    /// Two members with one name, as in [`ArchiveError::DuplicateMember`], if the name is unknown.
     #[error("a member's name occurs twice")]
     DuplicateMembers,
     /// Members share bytes of the file.

@@ -83,7 +83,7 @@ pub enum TensorError {
     /// §3.5.
     #[error("shape has 2^63 elements or more, or too many bytes")]
     ShapeTooBig,
-    /// The rank exceeds that of any reader.
+    /// The rank exceeds the limit of readers.
     #[error("more than {} dimensions", crate::tensor::MAX_RANK)]
     RankTooHigh,
     /// §3.5.
@@ -113,13 +113,13 @@ pub enum TensorError {
     /// §3.6, §3.7.
     #[error(transparent)]
     External(#[from] ExternalError),
-    /// §3.5: cells hold code points.
+    /// §3.5: text that is not UTF-8, while cells hold code points.
     #[error("element {index} is not UTF-8; such text can only be copied")]
     NotUtf8 { index: u64 },
     /// An element ends with zeros, which cells cannot represent.
     #[error("element {index} ends with NUL; such text can only be copied")]
     NulAtEnd { index: u64 },
-    /// An element is too long: cells are as long as the longest.
+    /// An element is too long: every cell has the length of the longest element.
     #[error("element {index} has more than {limit} characters; such text can only be copied")]
     TextTooLong { index: u64, limit: usize },
     /// The operation needs elements of a type that truecast does not have.

@@ -13,14 +13,15 @@ use crate::error::{Cause, Error};
 use crate::foreign::Foreign;
 use crate::look;
 
-/// Description of the models in a pipeline: an object whose keys name their folders.
+/// File that describes the models of a pipeline: an object whose keys are the names of their folders.
 const PIPELINE: &str = "model_index.json";
-/// Description of a model's modules: a list of paths of their folders; the empty path is the folder itself.
+/// File that describes the modules of a model: a list with the paths of their folders. The empty path is the model's
+/// folder itself.
 const MODULES: &str = "modules.json";
-/// Folder with the same weights in their first published form.
+/// Name of a folder with the same weights in their first published form, which is not a component.
 const COPY: &str = "original";
 
-/// Whether a folder has files of tensors.
+/// Whether a subfolder directly contains files of tensors. Hidden names and [`COPY`] do not count.
 pub(super) fn is_component(folder: &Path, name: &str) -> Result<bool, Error> {
     let path = folder.join(name);
     if name == COPY || name.starts_with('.') || !look::is_folder(&path)? {
@@ -31,11 +32,11 @@ pub(super) fn is_component(folder: &Path, name: &str) -> Result<bool, Error> {
     shards.try_fold(false, |found, name| Ok(found || look::is_file(&path.join(name))?))
 }
 
-/// Declarations about the subfolders of a folder.
+/// Subfolders that the JSON files of a folder declare.
 pub(super) struct Declared {
-    /// A pipeline, with its models in subfolders.
+    /// Whether the folder is a pipeline with its models in subfolders.
     pub is_pipeline: bool,
-    /// Folders that belong to the model, relative to it.
+    /// Declared folders that belong to the model, by their paths relative to its folder.
     pub folders: BTreeSet<PathBuf>,
 }
 
@@ -51,7 +52,8 @@ impl Declared {
         Ok(Declared { is_pipeline: pipeline.is_some() && has_models()?, folders })
     }
 
-    /// Checks that every declared folder with weights has files that are `read`; `strays` are files of other weights.
+    /// Checks that files are read from every declared folder with weights. `read` are the folders from which files are
+    /// read; `strays` are files of other weights.
     pub fn check(&self, folder: &Path, strays: &[PathBuf], read: &BTreeSet<&Path>) -> Result<(), Error> {
         let is_lost = |of: &Path| self.folders.contains(of) && !read.contains(of);
         let lost = strays.iter().find_map(|stray| Some((stray.parent().filter(|of| is_lost(of))?, stray.file_name()?)));

@@ -32,8 +32,8 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Bytes that may still be written below a folder, or below its nearest existing parent; `None` if the system does not
-/// tell.
+/// Returns the number of bytes that may still be written below a folder, or below its nearest existing parent. `None`
+/// if the system does not report it.
 ///
 /// # Errors
 /// [`Error::Io`] if the existing parent cannot be determined.
@@ -41,7 +41,7 @@ pub fn free_bytes(folder: &Path) -> Result<Option<u64>, Error> {
     Ok(os::free_bytes(nearest(folder)?).ok())
 }
 
-/// The folder, or its nearest existing parent.
+/// Returns the folder, or its nearest existing parent.
 fn nearest(folder: &Path) -> Result<&Path, Error> {
     for above in folder.ancestors().filter(|above| !above.as_os_str().is_empty()) {
         if look::is_folder(above)? {

@@ -22,12 +22,12 @@ pub struct Index {
     pub name: String,
     /// `metadata`; empty if the file has none.
     pub metadata: Map<String, Value>,
-    /// The file of each tensor: plain names.
+    /// File of each tensor, by name; a file's name is plain, never a path.
     pub weight_map: BTreeMap<String, String>,
 }
 
 impl Index {
-    /// Name of the index among a folder's files.
+    /// Finds the name of the index among a folder's files.
     pub(super) fn find(names: &[String]) -> Result<Option<&str>, FolderError> {
         let all: Vec<&String> = names.iter().filter(|name| name.ends_with(INDEX_SUFFIX)).collect();
         let usual = USUAL.into_iter().find(|usual| all.iter().any(|name| name == usual));
@@ -41,7 +41,7 @@ impl Index {
         }
     }
 
-    /// C1, C5.
+    /// Reads an index and checks C1 and C5.
     pub(super) fn of(name: &str, file: &JsonFile) -> Result<Index, Error> {
         let failed = |cause: FolderError| cause.at(&file.path);
         let map = file.value.get("weight_map").and_then(Value::as_object);
@@ -61,8 +61,8 @@ impl Index {
         Ok(Index { name: name.into(), metadata, weight_map })
     }
 
-    /// Text of an index: two spaces per level, sorted keys, a final newline. `total_size`, the bytes of all tensors, is
-    /// added to `metadata`.
+    /// Returns the text of the index: two spaces per level, sorted keys, a final newline. `total_size`, the bytes of
+    /// all tensors, is added to `metadata`.
     ///
     /// Source: `docs/spec/checkpoints.md §2.4`.
     ///

@@ -52,7 +52,7 @@ impl JsonFile {
     }
 }
 
-/// Reads JSON without repeated keys, of bounded depth and number of values.
+/// Parses JSON. Repeated keys, too much depth and too many values are errors.
 ///
 /// # Errors
 /// [`FolderError`] with the line.
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Value, FolderError> {
     })
 }
 
-/// Error found by a visitor; serde's errors carry text only.
+/// Number of values still allowed, and the error that a visitor found, because serde's errors carry text only.
 struct Context {
     left: Cell<u64>,
     cause: RefCell<Option<FolderError>>,
@@ -176,10 +176,10 @@ pub struct Edit {
     pub value: Option<Value>,
 }
 
-/// The text with some members of its objects removed, replaced or added; every other byte is kept.
+/// Returns the text with some members of its objects removed, replaced or added; every other byte is kept.
 ///
-/// A new member is added last. Removing a missing member changes nothing, nor does a path through something other than
-/// an object.
+/// A new member is added last. Removing a missing member changes nothing; neither does an edit whose path leads through
+/// a value that is not an object.
 ///
 /// # Errors
 /// [`FolderError::Json`] if the text is not a JSON object.
@@ -200,7 +200,7 @@ pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
     edited_below(text, 1, &edits)
 }
 
-/// Text of an object after edits of its members and their descendants, one pass per level.
+/// Returns the text of an object after edits of its members and their descendants, in one pass per level.
 fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)]) -> Result<String, FolderError> {
     let mut below: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (path, value) in edits.iter().filter(|(path, _)| path.len() > 1) {
@@ -220,7 +220,7 @@ fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)])
     own.into_iter().try_fold(whole, |text, (key, value)| edited(&text, depth, key, value))
 }
 
-/// Text of an object at `depth` after an edit of one member.
+/// Returns the text of an object at `depth` after an edit of one member.
 fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Result<String, FolderError> {
     let members = members(text)?;
     let at = members.iter().position(|member| member.key == *last);
@@ -230,7 +230,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     let (from, to, new) = match (at, value) {
         (None, None) => return Ok(text.into()),
         (Some(at), Some(value)) => (offset(members[at].value), end(members[at].value), printed(value)),
-        // Removes also the comma and blanks before it, or after it if it is the first.
+        // A removal includes the comma and blanks before the member, or after it if the member is the first.
         (Some(0), None) if members.len() > 1 => (offset(members[0].raw_key), offset(members[1].raw_key), String::new()),
         (Some(0), None) => (offset(text.trim_start()) + 1, end(members[0].value), String::new()),
         (Some(at), None) => (end(members[at - 1].value), end(members[at].value), String::new()),
@@ -239,7 +239,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
             match members.last() {
                 None => (offset(text.trim_start()) + 1, offset(text.trim_start()) + 1, member),
                 Some(last) => {
-                    // Same formatting as the members before it.
+                    // The new member is formatted like the members before it.
                     let before = &text[..offset(last.raw_key)];
                     let blanks = &before[before.trim_end().len()..];
                     (end(last.value), end(last.value), format!(",{blanks}{member}"))
@@ -250,7 +250,8 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     Ok(format!("{}{new}{}", &text[..from], &text[to..]))
 }
 
-/// A value indented by two spaces per level, as a member of an object at `depth`; on one line for 0.
+/// Returns the text of a value, indented by two spaces per level as a member of an object at `depth`; on one line if
+/// `depth` is 0.
 fn indented(value: &Value, depth: usize) -> String {
     let pretty = serde_json::to_string_pretty(value).expect("a value has a text");
     match depth {
@@ -259,7 +260,7 @@ fn indented(value: &Value, depth: usize) -> String {
     }
 }
 
-/// Slices of the text for one member of an object.
+/// Member of an object: the decoded key, and slices of the text.
 struct Member<'a> {
     key: String,
     raw_key: &'a str,

@@ -37,9 +37,9 @@ use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 use part::PartName;
 
-/// Complete files, used without an index, in order of preference.
+/// Names of files that hold a whole checkpoint, used in a folder without an index, in order of preference.
 const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];
-/// Weights that PEFT loads on top of others.
+/// File of weights that PEFT loads on top of other weights.
 const ADAPTER: &str = "adapter_model.safetensors";
 
 /// A file of tensors in a folder.
@@ -75,7 +75,7 @@ pub struct Shard {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// The path is a file: the only shard.
+    /// Whether the path is a file: the only shard, or a part of a split GGUF model.
     is_file: bool,
     follow_links: bool,
     shards: Vec<Shard>,
@@ -182,7 +182,7 @@ impl Folder {
         Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_sources(path, parts) })
     }
 
-    /// An open container as a checkpoint of one shard.
+    /// Returns an open container as a checkpoint of one shard.
     #[must_use]
     pub fn of_source(source: Source) -> Folder {
         let path = source.path().to_path_buf();
@@ -218,7 +218,7 @@ impl Folder {
         self.shards.pop().filter(|_| self.is_file && self.shards.is_empty()).map(|shard| shard.source)
     }
 
-    /// Contradictions between index and files that affect no value (§2.3).
+    /// Returns warnings about contradictions between the index and the files that affect no value (§2.3).
     fn contradictions(&self) -> Vec<String> {
         let Some(index) = &self.index else { return Vec::new() };
         let (path, name) = (self.path.display(), Escaped(&index.name));
@@ -308,7 +308,8 @@ impl Folder {
         &self.sidecars
     }
 
-    /// Weight files that the checkpoint does not name, by their paths in the folder. Some program may load one instead.
+    /// Weight files that the checkpoint does not name, by their paths in the folder. Another program may load such a
+    /// file instead.
     #[must_use]
     pub fn strays(&self) -> &[PathBuf] {
         &self.strays
@@ -320,14 +321,14 @@ impl Folder {
         &self.components
     }
 
-    /// Error if it holds several checkpoints and `what` needs one; `None` if it holds one.
+    /// Returns an error if the folder holds several checkpoints and `what` needs one; `None` if it holds one.
     #[must_use]
     pub fn several(&self, what: &str) -> Option<Error> {
         let model = self.shards.first().filter(|_| self.shards.len() == 1);
         self.one_of(what, model.map(|shard| shard.name.clone()))
     }
 
-    /// The same for an option that needs one of the folders, not a file.
+    /// As [`several`](Folder::several), for an option that needs one of the folders, not a file.
     #[must_use]
     pub fn several_folders(&self, what: &str) -> Option<Error> {
         self.one_of(what, None)
@@ -345,13 +346,13 @@ impl Folder {
         &self.warnings
     }
 
-    /// Whether it is one file or a split GGUF model, so that other files are ignored.
+    /// Whether the checkpoint is one file or a split GGUF model, so that other files are ignored.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.is_file
     }
 
-    /// A JSON file of the folder; `None` if it does not exist.
+    /// Reads a JSON file of the folder; `None` if it does not exist or the checkpoint is not a folder.
     ///
     /// # Errors
     /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
@@ -359,14 +360,14 @@ impl Folder {
         if self.is_file { Ok(None) } else { JsonFile::read(&self.path, name, self.follow_links) }
     }
 
-    /// Whether links may lead anywhere.
+    /// Whether links in the folder may lead to any place.
     #[must_use]
     pub fn follows_links(&self) -> bool {
         self.follow_links
     }
 }
 
-/// File names that are UTF-8, sorted.
+/// Returns the names in a folder that are UTF-8, sorted.
 fn names_in(path: &Path) -> Result<Vec<String>, Error> {
     Ok(look::names(path)?.into_iter().filter_map(|name| name.into_string().ok()).collect())
 }

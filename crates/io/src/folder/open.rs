@@ -9,18 +9,18 @@ use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
 use crate::os;
 
-/// C1: a plain file name that ends in `.safetensors`.
+/// Whether a name satisfies C1: a plain file name that ends in `.safetensors`.
 pub(super) fn is_shard_name(name: &str) -> bool {
     is_plain_name(name) && name.ends_with(".safetensors")
 }
 
-/// A name that is not a path on any system.
+/// Whether a name is not a path on any system.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// Opens a regular file below the folder, with its length. Only its last component may be a link, and only into the
-/// blobs of the folder's cache, unless all links are followed (C2, C3).
+/// Opens a regular file below the folder, and returns it with its length. Unless `follow_links`, only the last
+/// component of its path may be a link, and only into the blobs of the folder's cache (C2, C3).
 pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
     let path = folder.join(name);
     let found = step(|| fs::symlink_metadata(&path)).map_err(Error::io(&path, "opening"))?;

@@ -1,5 +1,5 @@
-//! Names of numbered parts: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`). They count only
-//! without an index.
+//! Names of numbered parts: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`). An incomplete set of
+//! parts is an error only in a folder without an index.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) struct PartName<'a> {
 }
 
 impl<'a> PartName<'a> {
-    /// Parses a name; `None` without numbers.
+    /// Parses a name; `None` if it has no numbers.
     pub fn new(name: &'a str) -> Option<PartName<'a>> {
         let at = ["-of-", "_of_"].into_iter().filter_map(|word| name.rfind(word)).max()?;
         let (before, after) = (&name[..at], &name[at + "-of-".len()..]);
@@ -38,7 +38,7 @@ pub(super) fn check<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fold
     for (of, set) in sets.into_values() {
         let Some((&least, &name)) = set.first_key_value() else { continue };
         let first = least.min(1);
-        // Numbers present without a gap.
+        // Length of the first run of numbers without a gap.
         let there = set.keys().zip(first..).take_while(|(found, number)| **found == *number).count() as u64;
         if there != of || there != set.len() as u64 {
             return Err(FolderError::MissingPart { missing: first + there, of, name: name.into() });

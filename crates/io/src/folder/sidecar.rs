@@ -12,18 +12,18 @@ use crate::error::{Cause, Error};
 use crate::look;
 use crate::path::folder_of;
 
-/// Files of weights in other forms, and weights outside the index.
+/// Extensions of weight files: weights in other forms, and safetensors files outside the index.
 const WEIGHTS: [&str; 11] =
     ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "nemo", "distcp"];
-/// Report of a conversion.
+/// Start of the name of a conversion's report, which is not copied.
 const OWN: &str = "truecast-manifest";
-/// Deeper folders are ignored.
+/// Maximum depth of folders; deeper folders are left out with a warning.
 const MAX_DEPTH: usize = 32;
 
 /// A file that is copied unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sidecar {
-    /// Relative to the folder; plain names only.
+    /// Path relative to the folder, made of plain names only.
     pub path: PathBuf,
     /// Length when found.
     pub bytes: u64,
@@ -36,7 +36,7 @@ pub(super) struct Beside {
     pub sidecars: Vec<Sidecar>,
     /// Weight files that the checkpoint does not name, relative to the folder.
     pub strays: Vec<PathBuf>,
-    /// Subfolders with weights of their own, including everything in them.
+    /// Subfolders with weights of their own, also within other such subfolders. Their other files are not listed.
     pub components: Vec<PathBuf>,
     /// Warnings about files that are left out.
     pub warnings: Vec<String>,
@@ -70,7 +70,7 @@ fn walk(
             continue;
         }
         let whole = folder.join(&path);
-        // It may be gone since the folder was listed.
+        // The entry may have disappeared since the folder was listed.
         let Some(kind) = look::at_itself(&whole)? else { continue };
         if (kind.is_dir() || kind.is_symlink()) && is_component(&here, name)? {
             if kind.is_symlink() && !follow_links {
@@ -114,7 +114,7 @@ fn is_weights(name: &str) -> bool {
 }
 
 impl Sidecar {
-    /// Opens it, to check before any work that it can be copied.
+    /// Opens the file, to check before any work that it can be copied.
     ///
     /// # Errors
     /// [`Error::Io`], a link that must not be followed.
@@ -122,10 +122,11 @@ impl Sidecar {
         open_in(from, &self.path, follow_links).map(drop)
     }
 
-    /// Copies it to the same place in another folder. `each` receives every piece and returns whether to continue.
+    /// Copies the file to the same place in another folder. `each` receives every piece and returns whether to
+    /// continue. Returns the file's length, or `None` if `each` stopped the copy.
     ///
     /// # Errors
-    /// [`Error::Io`], a link that must not be followed, [`Error::LinkInside`]; `None` if stopped.
+    /// [`Error::Io`], a link that must not be followed, [`Error::LinkInside`].
     pub fn copy(
         &self,
         from: &Path,

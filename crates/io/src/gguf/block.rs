@@ -27,18 +27,18 @@ enum Content {
     Unknown,
 }
 
-/// A block that is one element.
+/// Returns the row of a type whose blocks are single elements.
 const fn single(id: u32, name: &'static str, bytes: u64, dtype: DType) -> Row {
     Row { id, name, elements: 1, bytes, content: Content::Element(dtype) }
 }
 
-/// A block type that is decoded.
+/// Returns the row of a block type that is decoded.
 const fn scaled(block: BlockType) -> Row {
     let (id, name, elements, bytes) = (block.id(), block.name(), block.elements(), block.bytes());
     Row { id, name, elements, bytes, content: Content::Scaled(block) }
 }
 
-/// A block type that is not decoded.
+/// Returns the row of a block type that is not decoded.
 const fn unknown(id: u32, name: &'static str, elements: u64, bytes: u64) -> Row {
     Row { id, name, elements, bytes, content: Content::Unknown }
 }
@@ -81,7 +81,7 @@ static TABLE: [Row; 34] = [
 ];
 
 impl Block {
-    /// Type with this number in files.
+    /// Returns the block type with this number in files.
     ///
     /// # Examples
     /// ```
@@ -127,12 +127,12 @@ impl Block {
         }
     }
 
-    /// Block type of single elements; `None` if the format does not have the type.
+    /// Returns the block type whose blocks are single elements of this type; `None` if the format does not have it.
     pub fn of_dtype(dtype: DType) -> Option<Block> {
         Block::all().find(|block| block.dtype() == Some(dtype))
     }
 
-    /// Block type of decoded blocks.
+    /// Returns the block type for a type that is decoded.
     ///
     /// # Examples
     /// ```
@@ -144,7 +144,7 @@ impl Block {
         Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
     }
 
-    /// Shape in bytes for a shape in elements: the same rows, each in bytes. Unchanged if a block is one element.
+    /// Returns a shape with the row length in bytes for a shape in elements. Unchanged if a block is one element.
     pub(crate) fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
         let mut shape = shape.clone();
         if self.dtype().is_none()

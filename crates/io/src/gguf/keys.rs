@@ -1,4 +1,4 @@
-//! Keys of a new file: another file's byte for byte, with any value, and new ones.
+//! Keys of a new file: the keys of another file, copied byte for byte whatever their values, and new keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, SeekFrom};
@@ -28,7 +28,7 @@ const TEXT: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     alignment: u64,
-    /// Values as bytes, with the type first.
+    /// Keys, each with its value as bytes: the type first.
     pairs: Vec<(String, Vec<u8>)>,
 }
 
@@ -39,13 +39,13 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// Empty keys.
+    /// Returns an empty list of keys, with the default alignment.
     #[must_use]
     pub fn new() -> Keys {
         Keys { alignment: 32, pairs: Vec::new() }
     }
 
-    /// All keys of a GGUF file, including arrays. Cost: memory for all of them.
+    /// Reads all keys of a GGUF file, including arrays. Cost: memory for all keys and values.
     ///
     /// # Errors
     /// [`HeaderError::KeysTooLong`]; [`Error::Io`].
@@ -72,7 +72,7 @@ impl Keys {
         Ok(Keys { alignment: header.alignment, pairs })
     }
 
-    /// Keys in order, with their values as bytes: the type first.
+    /// Returns the keys in order, each with its value as bytes: the type first.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
     }
@@ -83,12 +83,12 @@ impl Keys {
         self.alignment
     }
 
-    /// Sets a number, replacing a value or after the other keys.
+    /// Sets a key to a number: replaces its value, or adds the key after the others.
     pub fn set_u32(&mut self, key: &str, value: u32) {
         self.set(key, [U32.to_le_bytes(), value.to_le_bytes()].concat());
     }
 
-    /// Sets a text, replacing a value or after the other keys.
+    /// Sets a key to a text: replaces its value, or adds the key after the others.
     pub fn set_text(&mut self, key: &str, value: &str) {
         let mut bytes = TEXT.to_le_bytes().to_vec();
         put_text(&mut bytes, value);
@@ -107,12 +107,12 @@ impl Keys {
         self.retain(|known| known != key);
     }
 
-    /// Removes all other keys.
+    /// Removes every key for which `stays` is false.
     pub fn retain(&mut self, stays: impl Fn(&str) -> bool) {
         self.pairs.retain(|(known, _)| stays(known));
     }
 
-    /// Everything before the data, for tensors in data order.
+    /// Returns all bytes of the file before the data, for tensors in data order.
     #[must_use]
     pub fn header(&self, tensors: &[super::NewTensor]) -> Vec<u8> {
         let mut bytes = b"GGUF".to_vec();
@@ -144,7 +144,7 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// Keys that differ between two lists or are in only one of them; all keys if only the order differs.
+/// Returns the keys that differ between two lists or are in only one of them; all keys if only the order differs.
 #[must_use]
 pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
     if a.pairs == b.pairs {

@@ -1,8 +1,8 @@
 //! The GGUF container: its header, read and written, and block types (`docs/spec/checkpoints.md §9`).
 //!
-//! A tensor of this format is a row of blocks, most of which hold codes with their own scales, so it is not a
-//! [`Tensor`](crate::Tensor) of one element type: [`Folder::of_file`](crate::folder::Folder::of_file) lists its bytes.
-//! Blocks are decoded in `truecast_core::scaled`.
+//! A tensor of this format consists of blocks, and blocks of most types hold codes with their own scales. Such a tensor
+//! is not a [`Tensor`](crate::Tensor) of one element type, so [`Folder::of_file`](crate::folder::Folder::of_file) lists
+//! its bytes. Blocks are decoded in `truecast_core::scaled`.
 
 mod block;
 mod keys;
@@ -35,7 +35,7 @@ pub struct Header {
     pub alignment: u64,
     /// Keys and values, in file order.
     pub metadata: Vec<(String, Value)>,
-    /// Position of each key's value in the file, with its type first.
+    /// Range of each key's value in the file; it begins with the value's type.
     pub values: Vec<Range<u64>>,
     /// Tensors in data order.
     pub tensors: Vec<BlockTensor>,
@@ -43,7 +43,7 @@ pub struct Header {
     pub data_start: u64,
 }
 
-/// A metadata value. Array entries are not kept: vocabularies have a hundred thousand.
+/// A metadata value. The entries of most arrays are not kept, since a vocabulary has a hundred thousand.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // Named as in the page.
@@ -53,7 +53,8 @@ pub enum Value {
     Float(f64),
     Bool(bool),
     String(String),
-    /// An array of this length. For a few integers, those that are not negative.
+    /// An array with this number of entries. `few` holds the entries of a short array of integers, without negative
+    /// ones.
     Array {
         entries: u64,
         few: Vec<u64>,
@@ -81,7 +82,7 @@ impl fmt::Display for Value {
         match self {
             Value::Unsigned(n) => write!(f, "{n}"),
             Value::Signed(n) => write!(f, "{n}"),
-            // Most are f32, which have fewer digits.
+            // Most values are f32, whose text has fewer digits.
             Value::Float(x) if f64::from(*x as f32) == *x => write!(f, "{:?}", *x as f32),
             Value::Float(x) => write!(f, "{x:?}"),
             Value::Bool(b) => write!(f, "{b}"),
@@ -97,7 +98,7 @@ impl BlockTensor {
         self.block.dtype()
     }
 
-    /// Shape in bytes: the same rows, each in bytes; in elements if blocks are single elements.
+    /// Returns the shape with the row length in bytes; in elements if blocks are single elements.
     pub(crate) fn stored_shape(&self) -> Arc<[u64]> {
         self.block.stored_shape(&self.shape)
     }
@@ -119,7 +120,7 @@ pub(crate) const ORIGINAL_SHAPE: &str = "comfy.gguf.orig_shape.";
 pub const SPLIT: &str = "split.";
 
 impl Header {
-    /// Original shapes of tensors, from keys (`docs/spec/checkpoints.md §9.9`).
+    /// Returns the original shapes of tensors that keys state (`docs/spec/checkpoints.md §9.9`).
     ///
     /// # Errors
     /// [`HeaderError::OriginalShape`].
@@ -141,7 +142,7 @@ impl Header {
         Ok(shapes)
     }
 
-    /// Integer value of a key.
+    /// Returns the value of a key, if it is an integer that is not negative.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         match self.metadata.iter().find(|(known, _)| known == key)?.1 {
             Value::Unsigned(n) => Some(n),

@@ -31,7 +31,7 @@ impl NewTensor {
         (elements / self.block.elements()).saturating_mul(self.block.bytes())
     }
 
-    /// Entry in a list of tensors: blocks of several elements as rows of bytes.
+    /// Returns the tensor as listed in a container: blocks of several elements become rows of `u8` bytes.
     #[must_use]
     pub fn listed(&self) -> Tensor {
         let dtype = self.block.dtype().unwrap_or(DType::U8);
@@ -68,7 +68,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Checks that readers accept it, before anything is written; `path` is for errors.
+    /// Checks before anything is written that readers accept the file; `path` is for errors.
     ///
     /// # Errors
     /// [`Error::Refused`] for a tensor that the format cannot hold.

@@ -1,4 +1,4 @@
-//! From the bytes of a file to [`Header`], by the checks of `docs/spec/checkpoints.md §9.1`.
+//! Parsing of a file's bytes into a [`Header`], with the checks of `docs/spec/checkpoints.md §9.1`.
 //!
 //! Lengths and counts are compared with the rest of the file before memory is allocated, and with limits far above real
 //! files, so that a large file cannot make a header take excessive memory.
@@ -35,7 +35,7 @@ impl Header {
             |e| {
                 match e {
                     ReadError::Cause(cause) => cause,
-                    // Memory ends where the file ends.
+                    // Reading from memory fails only at the end of the file.
                     ReadError::Io(_) => HeaderError::Truncated { offset: file.len() as u64 },
                 }
             },
@@ -101,7 +101,7 @@ impl<R: Read + Seek> Input<R> {
         Ok(())
     }
 
-    /// A text of at most `most` bytes.
+    /// Reads a text of at most `most` bytes.
     fn text(&mut self, most: u64) -> Result<String> {
         let offset = self.position;
         let bytes = self.u64()?;
@@ -118,7 +118,7 @@ impl<R: Read + Seek> Input<R> {
         String::from_utf8(text).map_err(|_| HeaderError::NotUtf8 { offset }.into())
     }
 
-    /// A count of items that take at least `least` bytes each.
+    /// Reads a count of items that take at least `least` bytes each.
     fn count(&mut self, least: u64) -> Result<u64> {
         let offset = self.position;
         let count = self.u64()?;
@@ -183,7 +183,7 @@ fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Metadata>
     Ok((all, ranges))
 }
 
-/// Bytes of a value by type; `None` for variable lengths.
+/// Returns the number of bytes of a value by its type; `None` for variable lengths.
 fn size_of(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -215,7 +215,7 @@ fn value<R: Read + Seek>(input: &mut Input<R>, kind: u32, depth: u32) -> Result<
     })
 }
 
-/// Skips the entries, except for a few dimensions.
+/// Reads an array. Skips its entries, except in a short array of integers, which may be dimensions.
 fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
     let kind = input.u32()?;
     let offset = input.position;
@@ -258,7 +258,7 @@ fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
     }
 }
 
-/// A tensor as described in the file, with an offset from the start of the data.
+/// Reads the description of a tensor; its offset counts from the start of the data.
 fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let name: Arc<str> = input.text(MAX_NAME_BYTES)?.into();
     let rank = input.u32()?;
@@ -304,7 +304,7 @@ fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64)
         due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name() })?;
         tensor.offset = data_start + offset;
     }
-    // The last data may be padded like the others.
+    // The last tensor's data may be padded like the others.
     let surplus = end.saturating_sub((data_start + due).next_multiple_of(alignment));
     if surplus > 0 { Err(HeaderError::Surplus { bytes: end - (data_start + due) }.into()) } else { Ok(()) }
 }

@@ -6,22 +6,23 @@ use truecast_core::{DType, Layout};
 
 use crate::error::npy::HeaderError;
 
-/// The elements of a descriptor.
+/// Elements that a descriptor describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     /// The type, unless the descriptor does not determine it (`<V1`, `|V1`).
     pub(crate) dtype: Option<DType>,
     pub(crate) bytes: u32,
-    /// Length of the units to be byte-reversed: the element, each part of a complex one, or a code point.
+    /// Length in bytes of the units whose bytes are reversed, if any: an element, a part of a complex element, or a
+    /// code point.
     pub(crate) swap: Option<usize>,
-    /// One element per byte for narrower elements; text in cells.
+    /// Layout in the file: a byte for each narrower element, cells for text.
     pub(crate) layout: Layout,
 }
 
 /// Maximum code points of text: 256 MiB per element.
 const MAX_WIDTH: u32 = 1 << 26;
 
-/// Types with a descriptor of their own, each with NumPy's; for f8e5m2 a read-only one.
+/// Types with a descriptor of their own, each with NumPy's descriptor. The descriptor of f8e5m2 is only read.
 const TYPES: [(&str, DType); 15] = [
     ("|b1", DType::Bool),
     ("|i1", DType::I8),
@@ -40,7 +41,7 @@ const TYPES: [(&str, DType); 15] = [
     ("<V2", DType::Bf16),
 ];
 
-/// Descriptor for writing, or `None` if `.npy` does not support the type.
+/// Returns the descriptor for writing, or `None` if `.npy` does not support the type.
 pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     match (dtype, layout) {
         (DType::String, Layout::Utf32 { width }) => Some(format!("<U{width}")),
@@ -48,7 +49,8 @@ pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     }
 }
 
-/// Descriptor for writing; `None` for text, whose descriptor has its width, and for types that `.npy` does not support.
+/// Returns the descriptor for writing. `None` for text, whose descriptor contains its width, and for types that `.npy`
+/// does not support.
 ///
 /// # Examples
 /// ```
@@ -99,7 +101,7 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
     Ok(Element { dtype, bytes, swap: (order == '>' && bytes > 1).then_some(unit), layout: Layout::Bytes })
 }
 
-/// Text of this width.
+/// Returns the elements of a text descriptor with this byte order and width.
 fn text(order: char, width: &str) -> Result<Element, &'static str> {
     if order == '|' {
         return Err("has no byte order");
@@ -113,7 +115,7 @@ fn text(order: char, width: &str) -> Result<Element, &'static str> {
     Ok(Element { dtype: Some(DType::String), bytes: 4 * width, swap: (order == '>').then_some(4), layout })
 }
 
-/// Why a descriptor, given without its byte order, is not supported.
+/// Returns the reason why a descriptor, given without its byte order, is not supported.
 fn why_not(rest: &str) -> &'static str {
     match (rest.chars().next(), rest) {
         (Some('S' | 'a'), _) => "bytes are not text; save with astype('U')",
@@ -127,10 +129,10 @@ fn why_not(rest: &str) -> &'static str {
     }
 }
 
-/// Element type under the caller's `from`.
+/// Returns the element type: `from` if the caller gives it, otherwise the descriptor's type.
 ///
-/// A `from` type reinterprets the bytes of an element, so it must take the same number; types narrower than a byte take
-/// one (`docs/interfaces.md §3`, `--from`).
+/// `from` reinterprets the bytes of an element, so it must take the same number of bytes; a type narrower than a byte
+/// takes one (`docs/interfaces.md §3`, `--from`).
 pub(crate) fn resolve(descr: &str, element: Element, from: Option<DType>) -> Result<DType, HeaderError> {
     match (from, element.dtype) {
         (Some(DType::String) | None, Some(DType::String)) => Ok(DType::String),

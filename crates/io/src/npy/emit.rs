@@ -1,4 +1,4 @@
-//! From a tensor to the bytes of a `.npy` header, the same bytes that NumPy 2 writes.
+//! Writing of a `.npy` header for a tensor, with the same bytes that NumPy 2 writes.
 //!
 //! Version 1.0 always suffices: its header may have 65,535 bytes, and 64 dimensions of 20 digits take fewer than 1,500.
 
@@ -10,13 +10,13 @@ use crate::tensor::Tensor;
 /// later).
 const GROWTH_DIGITS: usize = 21;
 
-/// Header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type has no
-/// descriptor.
+/// Returns the header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type
+/// has no descriptor.
 pub(crate) fn emit(tensor: &Tensor) -> Option<Vec<u8>> {
     Some(header(&descr(tensor.dtype, tensor.layout)?, &tensor.shape))
 }
 
-/// [`emit`] for a descriptor.
+/// Returns the header for a descriptor and a shape, as [`emit`] does for a tensor.
 pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
     let shape = match &dimensions[..] {

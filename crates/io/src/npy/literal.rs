@@ -67,7 +67,7 @@ impl<'a> Parser<'a> {
         HeaderError::Syntax { at: self.at, expected }
     }
 
-    /// The next byte that is not whitespace.
+    /// Skips whitespace and returns the next byte without taking it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
             self.at += 1;
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
         Err(self.error("True or False"))
     }
 
-    /// `()`, `(3,)`, `(3, 4)`; a lone `(3)` is an integer in Python.
+    /// Reads a tuple: `()`, `(3,)`, `(3, 4)`. A lone `(3)` is an error, because it is an integer in Python.
     fn tuple(&mut self) -> Result<Vec<u64>> {
         self.expect(b'(', "a tuple")?;
         let mut numbers = Vec::new();
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A decimal integer; Python 2 wrote long ones with a final `L`.
+    /// Reads a decimal integer; Python 2 wrote long integers with a final `L`.
     fn number(&mut self) -> Result<u64> {
         if self.peek() == Some(b'-') {
             return Err(self.error("a dimension that is not negative"));

@@ -1,4 +1,4 @@
-//! From the start of a `.npy` stream to a description of its data.
+//! Parsing of the start of a `.npy` stream into a description of its data.
 //!
 //! Source: `numpy.lib.format`, versions 1.0, 2.0 and 3.0.
 
@@ -94,7 +94,7 @@ impl Header {
         Ok(Header { data_start, descr, shape, element, len, is_fortran })
     }
 
-    /// Element type with the caller's `from`.
+    /// Returns the element type: `from` if the caller gives it, otherwise the type that the header states.
     ///
     /// # Errors
     /// [`HeaderError::FromNeeded`], [`HeaderError::FromWidth`].
@@ -102,7 +102,7 @@ impl Header {
         resolve(&self.descr, self.element, from)
     }
 
-    /// Layout of the elements: one per byte if narrower, text in cells.
+    /// Returns the layout of the elements: a byte for each narrower element, cells for text.
     pub fn layout(&self) -> Layout {
         self.element.layout
     }
@@ -112,12 +112,12 @@ impl Header {
         self.len
     }
 
-    /// Whether the elements are in Fortran order and it differs from C order.
+    /// Whether the elements are in Fortran order and this order differs from C order.
     pub(crate) fn is_fortran(&self) -> bool {
         self.is_fortran
     }
 
-    /// Length of the byte-reversed units of big-endian elements; `None` for little-endian.
+    /// Returns the length in bytes of the units to reverse in big-endian elements; `None` for little-endian elements.
     pub(crate) fn swap(&self) -> Option<usize> {
         self.element.swap
     }

@@ -12,7 +12,7 @@ use crate::npy::{Header, header};
 use crate::open::open_regular;
 use crate::window::Window;
 
-/// Elements of a type known in advance.
+/// Array of elements whose type the caller knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Dimensions, in elements.
@@ -23,8 +23,8 @@ pub struct Array {
 
 type Row = (&'static [DType], &'static str, &'static [&'static str]);
 
-/// Types, the descriptor that Arm's tools expect, and the accepted descriptors without byte order: Arm's own, and those
-/// of NumPy and its extensions.
+/// Types, the descriptor that Arm's tools expect for them, and all accepted descriptors, without byte order.
+/// Descriptors of Arm's tools, of NumPy and of NumPy's extensions are accepted.
 static TYPES: [Row; 11] = [
     (&[DType::Bool], "|b1", &["b1"]),
     (&[DType::I8], "|i1", &["i1", "u1"]),
@@ -48,9 +48,10 @@ fn holds(descr: &str, dtype: DType) -> bool {
     row(dtype).map_or(&["u1", "V1"][..], |(.., read)| read).contains(&descr.get(1..).unwrap_or(""))
 }
 
-/// Reads a file in parts.
+/// Reader of a file in parts.
 ///
-/// Sub-byte elements are packed in `|u1` files, with the last dimension in bytes, and take a byte each in `V1`.
+/// In `|u1` files, elements narrower than a byte are packed, and the last dimension counts bytes. In `V1` files each
+/// such element takes a byte.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -63,11 +64,11 @@ pub struct Reader {
     /// Elements read so far.
     taken: u64,
     left: u64,
-    /// Elements as stored.
+    /// Buffer for elements as stored.
     stored: Vec<u8>,
 }
 
-/// Part sizes are multiples of this, so that narrow elements end at a byte.
+/// Number of elements of which part sizes are multiples, so that a part with narrow elements ends at a byte.
 const UNIT: u64 = 8;
 
 impl Reader {
@@ -93,7 +94,7 @@ impl Reader {
         let is_packed = bits < 8 && !header.descr.ends_with("V1");
         if is_packed {
             let row = shape.last().copied().unwrap_or(1);
-            // The smallest whole number of bytes: one or three.
+            // The smallest number of bytes that holds whole elements: three for 6 bits, otherwise one.
             let group = if bits == 6 { 3 } else { 1 };
             match shape.last_mut().filter(|_| row.is_multiple_of(group)) {
                 Some(last) => *last = row / group * (group * 8 / bits),
@@ -119,8 +120,8 @@ impl Reader {
         self.left
     }
 
-    /// Appends the packed codes of the next elements to `codes`, at most `most` rounded up to a multiple of 8; returns
-    /// their number, 0 at the end.
+    /// Appends the packed codes of the next elements to `codes`: at most `most` elements, rounded up to a multiple of
+    /// 8. Returns the number of elements, 0 at the end.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Wide`], [`Error::Memory`].
@@ -155,7 +156,7 @@ impl Reader {
     }
 }
 
-/// The next bytes, little-endian.
+/// Reads the next bytes and makes their elements little-endian.
 fn fill(window: &mut Window, swap: Option<usize>, bytes: &mut [u8]) -> io::Result<()> {
     window.fill(bytes)?;
     if let Some(unit) = swap {
@@ -164,7 +165,7 @@ fn fill(window: &mut Window, swap: Option<usize>, bytes: &mut [u8]) -> io::Resul
     Ok(())
 }
 
-/// Adds zeroed bytes.
+/// Adds zeroed bytes to a buffer; if memory does not suffice, the error is their number.
 fn grow(buffer: &mut Vec<u8>, bytes: u64) -> Result<(), u64> {
     let more = usize::try_from(bytes).map_err(|_| bytes)?;
     buffer.try_reserve_exact(more).map_err(|_| bytes)?;
@@ -183,10 +184,10 @@ pub fn read(path: &Path, dtype: DType) -> Result<Array, Error> {
     Ok(Array { shape: reader.shape, codes })
 }
 
-/// Elements of i48, which files store in 64 bits, as 48 bits.
+/// Narrows i48 elements from the 64 bits of files to 48 bits.
 ///
 /// # Errors
-/// Index of the first that does not fit.
+/// The index of the first element that does not fit.
 pub fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
     for (index, (element, code)) in wide.as_chunks::<8>().0.iter().zip(codes.as_chunks_mut::<6>().0).enumerate() {
         let value = i64::from_le_bytes(*element);
@@ -198,7 +199,7 @@ pub fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
     Ok(())
 }
 
-/// Packs one element per byte into zeroed bytes, from the least significant bit.
+/// Packs elements of one byte each into `codes`, from the least significant bit. `codes` must be zeroed.
 fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
     let bits = dtype.storage_bits().expect("TOSA has no text") as usize;
     for (i, byte) in stored.iter().enumerate() {
@@ -220,7 +221,7 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
     Ok(())
 }
 
-/// [`write()`] without giving the file its name.
+/// Does the work of [`write()`] except for giving the file its name.
 ///
 /// # Errors
 /// As [`write()`].

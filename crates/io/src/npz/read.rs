@@ -61,7 +61,7 @@ impl Member {
         }
     }
 
-    /// File offset of the byte at `offset` in a stored member.
+    /// Returns the file offset of the byte at `offset` in a stored member; `None` for a compressed member.
     pub(crate) fn file_offset(&self, offset: u64) -> Option<u64> {
         (!self.is_deflated).then_some(self.start + offset)
     }
@@ -72,8 +72,9 @@ pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
 /// Lists an archive; `path` is for errors.
 ///
-/// `from` applies to members without a type; if all have one, to members with elements of its size. The others keep
-/// their type. It is an error if `from` applies to no member, or a member without a type has another size.
+/// `from` applies to members without a type; if all members have a type, to members with elements of the size of
+/// `from`. The others keep their type. It is an error if `from` applies to no member, or if a member without a type has
+/// elements of another size.
 pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, Error> {
     let failed = |error: ReadError<ArchiveError>| error.at(path, "reading the archive");
     let wrong = |member: Member, cause| Error::Npy { path: path.into(), member: Some(member.name), cause };
@@ -115,7 +116,7 @@ pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<
     }
 }
 
-/// Error while reading a member: bad data or a system error.
+/// Converts an error of reading a member: bad data or a system error.
 pub(crate) fn inflating(member: &str, error: io::Error) -> ReadError<ArchiveError> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {

@@ -28,7 +28,8 @@ struct Entry {
     checksum: u32,
 }
 
-/// Writes members in order. Sizes are announced, so that only checksums are filled in later.
+/// Writer of members in order. Each size is announced at the start of a member, so that only its checksum is filled in
+/// later.
 #[derive(Debug)]
 pub(crate) struct ArchiveWriter {
     file: OutputFile,
@@ -42,7 +43,7 @@ impl ArchiveWriter {
         ArchiveWriter { file, position: 0, entries: Vec::new(), crc: Crc::new() }
     }
 
-    /// Starts a member of `bytes` bytes; the previous one must be complete. Names are at most 65,535 bytes long.
+    /// Starts a member of `bytes` bytes. The previous member must be complete; the name must have at most 65,535 bytes.
     pub(crate) fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         self.end()?;
         let entry = Entry { name: name.to_owned(), bytes, offset: self.position, checksum: 0 };
@@ -88,7 +89,7 @@ impl ArchiveWriter {
 }
 
 impl Entry {
-    /// Stored and expanded size.
+    /// Returns the field for both the stored size and the expanded size, which are equal.
     fn size_field(&self) -> u32 {
         u32::try_from(self.bytes).unwrap_or(ELSEWHERE_32)
     }
@@ -145,7 +146,7 @@ impl Entry {
     }
 }
 
-/// End records for a directory of `entries` entries at `start .. start + bytes`.
+/// Returns the end records for a directory of `entries` entries at `start .. start + bytes`.
 fn end_records(entries: u64, start: u64, bytes: u64) -> Vec<u8> {
     let short_entries = u16::try_from(entries).unwrap_or(ELSEWHERE_16);
     let short_bytes = u32::try_from(bytes).unwrap_or(ELSEWHERE_32);
@@ -201,7 +202,7 @@ impl Record {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// The extra field with the values that exceed their fields.
+    /// Adds the extra field with the values that exceed their fields.
     fn zip64(&mut self, values: &[u64]) {
         self.u16(1);
         self.u16(8 * values.len() as u16);

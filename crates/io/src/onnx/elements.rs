@@ -32,20 +32,20 @@ pub(crate) struct Entries {
     fields: Fields,
     number: u32,
     entry: Entry,
-    /// Rest of a packed occurrence.
+    /// Unread rest of the current packed occurrence of the field, as a range of the file.
     packed: Range<u64>,
     expected: u64,
     taken: u64,
     tensor: String,
     offset: u64,
-    /// A unit that is partly delivered: the last `held` of `unit_bytes` are left.
+    /// A unit that was delivered in part: the last `held` of its `unit_bytes` bytes come next.
     unit: [u8; 8],
     unit_bytes: usize,
     held: usize,
 }
 
 impl Entries {
-    /// Entries of `tensor`, with elements in field `number`.
+    /// Starts reading the entries of `tensor` in field `number`.
     pub(crate) fn new(file: Arc<File>, file_bytes: u64, tensor: &TensorProto, dtype: DType, number: u32) -> Entries {
         let bits = dtype.storage_bits().unwrap_or(0);
         let (_, per_entry) = typed_field(dtype);
@@ -72,7 +72,7 @@ impl Entries {
         }
     }
 
-    /// Current read position.
+    /// Returns the current read position in the file.
     pub(crate) fn file_offset(&self) -> u64 {
         self.packed.start.max(self.offset)
     }
@@ -103,7 +103,7 @@ impl Entries {
         }
     }
 
-    /// Reads whole values of a packed occurrence at once, if there are any.
+    /// Reads all whole values that are left in a packed occurrence and fit into `buf`. Returns whether there were any.
     fn fill_fixed(&mut self, buf: &mut &mut [u8]) -> Result<bool, ReadError<ProtoError>> {
         let Entry::Fixed(width) = self.entry else { return Ok(false) };
         let bytes = (self.packed.end - self.packed.start).min((buf.len() / width * width) as u64) as usize;
@@ -146,7 +146,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The next entry, packed or not; `None` after the last.
+    /// Returns the next entry, packed or not; `None` after the last.
     fn next_entry(&mut self) -> Result<Option<u64>, ReadError<ProtoError>> {
         while self.packed.is_empty() {
             let Some(field) = self.fields.next(&mut self.wire)? else { return Ok(None) };
@@ -158,7 +158,7 @@ impl Entries {
                 (Value::Fixed32(bits), Entry::Fixed(4)) => return Ok(Some(bits.into())),
                 (Value::Fixed64(bits), Entry::Fixed(8)) => return Ok(Some(bits)),
                 (Value::Varint(value), Entry::Low(_) | Entry::Six) => return Ok(Some(value)),
-                // Checked when the tensor was described: the file has changed since.
+                // The encoding was checked when the tensor was described, so the file has changed since then.
                 _ => return Err(ProtoError::Tag { offset: field.span.start, tag: field.number.into() }.into()),
             }
         }

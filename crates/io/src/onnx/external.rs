@@ -19,7 +19,7 @@ use foldhash::{HashSet, HashSetExt};
 pub struct External {
     /// The file, relative to the model's folder.
     pub location: String,
-    /// Offset of the bytes in it.
+    /// Offset of the bytes in the file.
     pub offset: u64,
     /// Number of bytes, if stated.
     pub length: Option<u64>,
@@ -76,7 +76,7 @@ pub(crate) struct ExternalFile {
 }
 
 impl Folder {
-    /// The folder of a model at `model`, as given by the caller (§3.7 rule 3).
+    /// Returns the folder of the model at `model`, a path as given by the caller (§3.7 rule 3).
     pub(crate) fn of_model(model: &Path, follow_links: bool) -> Folder {
         Folder { path: folder_of(model).to_path_buf(), follow_links }
     }
@@ -99,8 +99,8 @@ impl Folder {
         if !step(|| fs::metadata(&real)).map_err(failed)?.is_file() {
             return Err(not_regular());
         }
-        // Names can change between two calls, so the opened file is checked. A pipe that took the name meanwhile does
-        // not block.
+        // Names can change between two calls, so the opened file is checked. The name may refer to a pipe by now;
+        // opening it must not block.
         let file = step(|| os::open_at_once(&path)).map_err(failed)?;
         let found = step(|| file.metadata()).map_err(failed)?;
         if !found.is_file() {
@@ -120,7 +120,7 @@ impl Folder {
     }
 }
 
-/// §3.7 rules 1 and 2: the location without `.` and `..`.
+/// Checks a location by §3.7 rules 1 and 2; returns it without `.` and `..`.
 fn relative(location: &str) -> Result<PathBuf, ExternalError> {
     let bytes = location.as_bytes();
     let has_drive = bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Restoring a link after the file was opened through it changes nothing.
+    /// A file that was opened through a link stays outside, even if a file inside replaces the link afterwards.
     #[test]
     fn an_opened_file_is_where_it_was_opened() {
         let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,9 +1,9 @@
 //! Every tensor of a model (`docs/spec/onnx.md §3.9`), with a unique name.
 //!
-//! A value of the main graph keeps its name. In a subgraph it is preceded by `NODE/ATTRIBUTE/`, in a function by
-//! `DOMAIN:FUNCTION/`; a tensor that is not a value is called `NODE/ATTRIBUTE`. A node without a name is called by its
-//! operator and its number among unnamed nodes, which inserted named nodes do not change. A repeated name gets a
-//! number. Text and COMPLEX128 cannot be converted: text has its own list, COMPLEX128 is left out.
+//! A value of the main graph keeps its name. In a subgraph the name is preceded by `NODE/ATTRIBUTE/`, in a function by
+//! `DOMAIN:FUNCTION/`. A tensor that is not a value is called `NODE/ATTRIBUTE`. A node without a name is called by its
+//! operator and its number among the unnamed nodes, so that inserting named nodes does not rename it. A repeated name
+//! gets a number. Text and COMPLEX128 cannot be converted: text has its own list, COMPLEX128 is left out.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ use crate::error::onnx::ProtoError;
 pub struct Listed {
     /// Name in lists: unique in the file.
     pub name: String,
-    /// Prefix of names in its scope; empty in the main graph.
+    /// Prefix of names in the tensor's scope; empty in the main graph.
     pub(crate) scope: Arc<str>,
-    /// Name of its value in nodes; empty if it is not a value.
+    /// Name by which nodes refer to the tensor; empty if it is not a value.
     pub(crate) value: String,
-    /// 0 for the main graph, or the number of its function, from 1.
+    /// Place of the tensor: 0 for the main graph, or the number of a function, from 1.
     pub(crate) body: usize,
     /// Role in the model.
     pub role: Role,
@@ -39,17 +39,17 @@ pub struct Listed {
 pub enum Role {
     /// An initializer, or the `value` of a Constant: a value that nodes name.
     Value {
-        /// It is the default of a graph input.
+        /// Whether the value is the default of a graph input.
         is_input: bool,
-        /// It is the `value` of a Constant.
+        /// Whether the value is the `value` of a Constant.
         is_constant: bool,
     },
-    /// A part of an attribute or of a sparse tensor: the node's meaning depends on its type.
+    /// A part of an attribute or of a sparse tensor. The meaning of the node depends on the part's type.
     Part,
 }
 
-/// Copies of a listed name: in the list, the plan, the written file, the report. Names in subgraphs begin with the
-/// node's name, which the file has once.
+/// Number of copies for which a listed name is charged: in the list, the plan, the written file, the report. A node's
+/// name is in the file only once, but begins every name in the node's subgraphs.
 const COPIES_OF_A_NAME: u64 = 8;
 
 /// Tensors of a model in the order of its structure.
@@ -76,7 +76,8 @@ pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Tensors, ProtoE
     Ok(list.found)
 }
 
-/// Count of each operator, by name with its domain unless that is the default one; functions included.
+/// Counts each operator, also in subgraphs and functions. An operator's name includes its domain, unless this is the
+/// default domain.
 pub(crate) fn operators(model: &Model) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -175,8 +176,8 @@ impl Inventory<'_> {
         Ok(())
     }
 
-    /// Prefix of names inside an attribute, if it can hold tensors. It is charged for too, since a name can be as long
-    /// as the file.
+    /// Returns the prefix of names inside an attribute, if the attribute can hold tensors. The prefix is charged to the
+    /// budget, since a name can be as long as the file.
     fn path(&mut self, scope: &str, node: &str, attribute: &Attribute) -> Result<Option<String>, ProtoError> {
         use AttributeValue::*;
         if !matches!(attribute.value, Tensor(_) | Tensors(_) | Graph(_) | Graphs(_) | Sparse(_) | Sparses(_)) {
@@ -187,7 +188,7 @@ impl Inventory<'_> {
         Ok(Some(format!("{scope}{node}{}", attribute.name)))
     }
 
-    /// Tensors of an attribute, excluding its graphs.
+    /// Adds the tensors of an attribute, except for the tensors in its graphs.
     fn parts(&mut self, value: &AttributeValue, path: &str) -> Result<(), ProtoError> {
         match value {
             AttributeValue::Tensor(tensor) => self.add_part(path, "", tensor),
@@ -225,7 +226,7 @@ impl<'a> Names<'a> {
         self.0.entry(name.into()).or_insert(1);
     }
 
-    /// Adds and returns an unused name: the given one, or that with a number.
+    /// Adds and returns an unused name: the given name, with a number if it is in use.
     pub(crate) fn take(&mut self, name: String) -> String {
         let mut number = self.0.get(name.as_str()).copied().unwrap_or(0);
         let mut unused = name.clone();
@@ -239,12 +240,13 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Name for a value's elements stored as another type.
+/// Returns the name of a tensor with a value's elements stored as another type.
 pub(crate) fn stored_name(value: &str, dtype: DType) -> String {
     format!("{value}.{dtype}")
 }
 
-/// Name of the value of each tensor: the result of its Cast, if it is stored under [`stored_name`].
+/// Returns the name of each tensor's value: the result of the tensor's Cast if the tensor has a [`stored_name`],
+/// otherwise the tensor's own name.
 pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
     let mut casts: HashMap<&str, &str> = HashMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -267,12 +269,12 @@ pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
 }
 
 impl Listed {
-    /// Index of its function, if it is in one.
+    /// Returns the index of the function that contains the tensor, if any.
     pub fn function(&self) -> Option<usize> {
         self.body.checked_sub(1)
     }
 
-    /// The file with its elements, if that is not the model.
+    /// Returns the location of the file with the tensor's elements, if this is not the model.
     pub fn location(&self) -> Option<&str> {
         match &self.tensor.payload {
             Payload::External(external) => Some(&external.location),

@@ -67,7 +67,7 @@ pub struct ModelFile {
     model: Model,
     tensors: Vec<Listed>,
     text_tensors: Vec<Listed>,
-    /// Name of an external COMPLEX128 tensor.
+    /// Name of an external COMPLEX128 tensor, if the model has one.
     opaque_external: Option<String>,
 }
 
@@ -92,39 +92,40 @@ impl ModelFile {
         Ok(ModelFile { storage, model, tensors, text_tensors, opaque_external })
     }
 
-    /// Its tensors (`docs/spec/onnx.md §3.9`) except text and COMPLEX128.
+    /// Returns the model's tensors (`docs/spec/onnx.md §3.9`) except text and COMPLEX128.
     pub fn tensors(&self) -> &[Listed] {
         &self.tensors
     }
 
-    /// Its tensors of text, which are kept unchanged.
+    /// Returns the model's tensors of text, which are kept unchanged.
     pub fn text_tensors(&self) -> &[Listed] {
         &self.text_tensors
     }
 
-    /// Names of the values of its tensors. A tensor stored for a value by a rewritten model (`docs/spec/onnx.md §3.10`)
-    /// has the value's name, any other its own.
+    /// Returns the name of each tensor's value. A tensor that a rewritten model stores for a value (`docs/spec/onnx.md
+    /// §3.10`) has the value's name; any other tensor has its own name.
     pub fn value_names(&self) -> Vec<String> {
         inventory::value_names(&self.model, &self.tensors)
     }
 
-    /// Count of each operator, subgraphs and functions included; operators of other domains are `DOMAIN.OPERATOR`.
+    /// Counts each operator, also in subgraphs and functions. Operators outside the default domain are named
+    /// `DOMAIN.OPERATOR`.
     pub fn operators(&self) -> BTreeMap<String, u64> {
         inventory::operators(&self.model)
     }
 
-    /// Whether each tensor is an input of one of these operators, directly or through functions; operators are named as
-    /// by [`operators`](ModelFile::operators).
+    /// Returns for each tensor whether it is an input of one of these operators, directly or through functions.
+    /// Operators are named as by [`operators`](ModelFile::operators).
     pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
         uses::feeding(&self.model, &self.tensors, operators)
     }
 
-    /// First file of external data that it names.
+    /// Returns the first file of external data that the model names.
     pub fn external_location(&self) -> Option<&str> {
         self.tensors.iter().find_map(Listed::location)
     }
 
-    /// Every file of external data that its tensors name; the files may not exist.
+    /// Returns every file of external data that the model's tensors name; the files may not exist.
     pub fn data_files(&self) -> BTreeSet<PathBuf> {
         let folder = folder_of(self.storage.path());
         self.tensors.iter().filter_map(Listed::location).map(|location| folder.join(location)).collect()
@@ -134,13 +135,13 @@ impl ModelFile {
         &self.storage
     }
 
-    /// Its structure.
+    /// Returns the structure of the model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Streams the elements of one of its tensors: packed codes, little-endian, row-major; text as cells of 32-bit code
-    /// points, as wide as the longest element.
+    /// Streams the elements of one of the model's tensors: packed codes, little-endian, row-major. Text is streamed as
+    /// cells of 32-bit code points, as wide as the longest element.
     ///
     /// External data is opened under the rules of `docs/spec/onnx.md §3.7`.
     ///
@@ -151,7 +152,7 @@ impl ModelFile {
         self.storage.reader(tensor, None)
     }
 
-    /// All elements of one of its tensors, in the form of [`reader`](ModelFile::reader).
+    /// Reads all elements of one of the model's tensors, in the form of [`reader`](ModelFile::reader).
     ///
     /// # Errors
     /// As [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if they do not fit in memory.
@@ -159,7 +160,7 @@ impl ModelFile {
         self.storage.codes(tensor)
     }
 
-    /// The elements of a tensor of text, one by one.
+    /// Reads the elements of a text tensor, one by one.
     ///
     /// # Errors
     /// [`Error::Proto`] if it does not hold text.
@@ -193,7 +194,7 @@ impl TensorFile {
         &self.storage
     }
 
-    /// Description of the tensor under another name.
+    /// Describes the tensor under another name.
     pub(crate) fn readable(&self, name: &str) -> Result<Tensor, Error> {
         self.storage.readable(&self.tensor, Some(name))
     }
@@ -203,7 +204,7 @@ impl TensorFile {
         &self.tensor
     }
 
-    /// Streams its elements, as [`ModelFile::reader`] does.
+    /// Streams the tensor's elements, as [`ModelFile::reader`] does.
     ///
     /// # Errors
     /// As [`ModelFile::reader`].
@@ -211,7 +212,7 @@ impl TensorFile {
         self.storage.reader(&self.tensor, None)
     }
 
-    /// All its elements, in the form of [`ModelFile::codes`].
+    /// Reads all elements of the tensor, in the form of [`ModelFile::codes`].
     ///
     /// # Errors
     /// As [`ModelFile::codes`].
@@ -219,7 +220,7 @@ impl TensorFile {
         self.storage.codes(&self.tensor)
     }
 
-    /// Its elements of text, one by one.
+    /// Reads the tensor's elements of text, one by one.
     ///
     /// # Errors
     /// [`Error::Proto`] if it does not hold text.

@@ -1,7 +1,7 @@
 //! The structure of a model: graphs, nodes, attributes, functions. Tensors are descriptions; their elements stay in the
 //! file.
 //!
-//! Operators' semantics are not known here. Built by [`super::parse`].
+//! Operators' semantics are not known here. The structure is built by [`super::parse`].
 
 use std::ops::Range;
 
@@ -45,14 +45,15 @@ pub fn is_default_domain(domain: &str) -> bool {
     matches!(domain, "" | "ai.onnx")
 }
 
-/// Identity of a function in calls: domain, name, overload. The default domain is empty for either of its names.
+/// Identity of a function in calls: domain, name, overload. Both names of the default domain are represented by an
+/// empty domain.
 pub type Identity<'a> = (&'a str, &'a str, &'a str);
 
 fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
     (if is_default_domain(domain) { "" } else { domain }, name, overload)
 }
 
-/// Version of the default domain among imports, if any.
+/// Returns the version of the default domain among imports, if any.
 pub fn default_opset(imports: &[OpsetImport]) -> Option<i64> {
     imports.iter().find(|import| import.is_default_domain()).map(|import| import.version)
 }
@@ -72,7 +73,7 @@ pub struct Graph {
     pub value_infos: Vec<ValueInfo>,
     /// Constants, and defaults of inputs of the same name.
     pub initializers: Vec<TensorProto>,
-    /// Sparse constants, named by their values.
+    /// Sparse constants; each has the name of its tensor `values`.
     pub sparse_initializers: Vec<SparseTensor>,
     pub(crate) content: Range<u64>,
 }
@@ -102,7 +103,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Identity in calls.
+    /// Returns the identity by which nodes call the function.
     pub fn identity(&self) -> Identity<'_> {
         identity(&self.domain, &self.name, &self.overload)
     }
@@ -129,12 +130,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// Name of its operator if that is in the default domain.
+    /// Returns the name of the node's operator if the operator is in the default domain.
     pub fn default_operator(&self) -> Option<&str> {
         is_default_domain(&self.domain).then_some(self.op_type.as_str())
     }
 
-    /// Identity of the function it calls, if the model has it.
+    /// Returns the identity of the function that the node calls, if the model has this function.
     pub fn identity(&self) -> Identity<'_> {
         identity(&self.domain, &self.op_type, &self.overload)
     }
@@ -176,7 +177,7 @@ pub enum AttributeValue {
     Type,
     /// `type_protos`, which are not read.
     Types,
-    /// In the body of a function: the value of this attribute of the function.
+    /// In the body of a function: a reference to the function's attribute with this name.
     Reference(String),
 }
 
@@ -237,12 +238,12 @@ pub enum Dimension {
     Value(i64),
     /// A symbol; not empty.
     Named(String),
-    /// Neither.
+    /// Neither a number nor a symbol.
     Unknown,
 }
 
 impl Dimension {
-    /// A dimension with this symbol; an empty one is unknown.
+    /// Returns a dimension with this symbol; an empty symbol gives an unknown dimension.
     pub(crate) fn named(symbol: String) -> Dimension {
         if symbol.is_empty() { Dimension::Unknown } else { Dimension::Named(symbol) }
     }

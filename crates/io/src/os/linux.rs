@@ -17,7 +17,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::Access;
 use super::unix::claim;
 
-/// An unnamed file in `folder`: nothing is left when the process ends for any reason.
+/// Creates an unnamed file in `folder`. Nothing is left of it when the process ends for any reason.
 pub(crate) fn create_anonymous(folder: &Path, access: Access) -> io::Result<File> {
     let flags = OFlags::TMPFILE.bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).mode(access.mode()).custom_flags(flags).open(folder)?;
@@ -32,7 +32,7 @@ pub(crate) fn link_open(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, handle_path(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Location of an opened file according to the system.
+/// Returns the path of an opened file according to the system.
 pub(crate) fn path_of(file: &File) -> io::Result<PathBuf> {
     fs::read_link(handle_path(file))
 }
@@ -45,7 +45,7 @@ fn handle_path(file: &File) -> PathBuf {
 ///
 /// Cost: no data is written. Blocks reserved together are contiguous and need no bookkeeping at every write.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    // A file system in memory clears every page, and restarts after a signal, so a step is short.
+    // A file system in memory clears every reserved page, and starts again after a signal, so each step is short.
     const STEP: usize = 64 << 20;
     for from in (0..bytes).step_by(STEP) {
         let len = (bytes - from).min(STEP as u64);

@@ -38,7 +38,7 @@ pub(crate) enum Access {
     Owner,
 }
 
-/// Reads at an offset. Many threads read one file and do not use its position.
+/// Reading at an offset, so that many threads can read one file without moving its position.
 pub(crate) trait ReadAt {
     /// Reads at most `buf.len()` bytes; 0 at the end.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;

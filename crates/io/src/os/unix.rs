@@ -29,7 +29,7 @@ impl FileId {
 }
 
 impl Access {
-    /// The system applies the process's umask.
+    /// Returns the mode of a new file, to which the system applies the process's umask.
     pub(super) fn mode(self) -> u32 {
         match self {
             Access::Usual => 0o666,
@@ -38,48 +38,49 @@ impl Access {
     }
 }
 
-/// A new file, locked as in use while this process has it.
+/// Creates a file that is locked while this process has it open, as a sign that it is in use.
 pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
     claim(&file);
-    // A process that looked between the two calls took it for a leftover and may have removed it.
+    // Between the two calls another process could take the file for a leftover and remove it.
     if id_of(path)? == FileId::of_file(&file)? { Ok(file) } else { Err(io::ErrorKind::AlreadyExists.into()) }
 }
 
-/// Without locks no process can lock the file either, so it is never taken for a leftover.
+/// Locks a file as in use. On a file system without locks no process can lock the file, so it is never taken for a
+/// leftover.
 pub(super) fn claim(file: &File) {
     flock(file, FlockOperation::NonBlockingLockExclusive).ok();
 }
 
-/// Claims a folder for this process, alone or shared, while the file is open. `None` if another process's claim
-/// conflicts.
+/// Claims a folder for this process, alone or shared, while the returned file is open. `None` if another process's
+/// claim conflicts.
 pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
     let folder = File::open(path)?;
     let (shared, exclusive) = (FlockOperation::NonBlockingLockShared, FlockOperation::NonBlockingLockExclusive);
     match retry_on_intr(|| flock(&folder, if alone { exclusive } else { shared })) {
         Err(Errno::WOULDBLOCK) => Ok(None),
-        // As with files, without locks every claim succeeds.
+        // On a file system without locks every claim succeeds.
         _ => Ok(Some(folder)),
     }
 }
 
-/// Whether no process is working on a file of [`create_named`].
+/// Whether a file of [`create_named`] is a leftover: no process is working on it.
 pub(crate) fn is_left(path: &Path) -> bool {
     let is_free = |file: File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     open_at_once(path).is_ok_and(is_free)
 }
 
-/// Opens for reading, without blocking on a pipe.
+/// Opens a path for reading, without blocking on a pipe.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Permissions for a file that replaces this one.
+/// Returns the permissions for a file that replaces the described file.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     Permissions::from_mode(found.permissions().mode() & 0o777)
 }
 
-/// Bytes that this process may still write below a folder.
+/// Returns the number of bytes that this process may still write below a folder.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let found = statvfs(folder)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))

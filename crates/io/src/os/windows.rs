@@ -9,10 +9,10 @@ use winapi_util::{AsHandleRef, Handle, HandleRef, file};
 
 use super::{Access, FileId};
 
-/// Others may only remove and rename the file.
+/// Sharing mode in which other processes may only remove and rename the file.
 const FILE_SHARE_DELETE: u32 = 4;
 
-/// Moves the position of the handle, which is not used.
+/// Reads at an offset. This moves the position of the handle, which is not used.
 pub(crate) fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     file.seek_read(buf, offset)
 }
@@ -32,13 +32,15 @@ impl FileId {
     }
 }
 
-/// A new file that no other process can open while this one has it. Its readers are inherited from the folder.
+/// Creates a file that no other process can open while this process has it open. Its permissions are inherited from the
+/// folder.
 pub(crate) fn create_named(path: &Path, _: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).share_mode(FILE_SHARE_DELETE).open(path)
 }
 
-/// Claims a folder for this process, alone or shared, while the file is open. `None` if another process's claim
-/// conflicts. Folders have no locks here: a file in it is locked instead, and removed with the last process.
+/// Claims a folder for this process, alone or shared, while the returned file is open. `None` if another process's
+/// claim conflicts. Folders have no locks on Windows: a file in the folder is locked instead, and removed when the last
+/// process closes it.
 pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
     const SHARING_VIOLATION: i32 = 32;
     // The system's FILE_FLAG_DELETE_ON_CLOSE, GENERIC_READ | DELETE, and every kind of sharing.
@@ -53,27 +55,27 @@ pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>>
     }
 }
 
-/// Whether no process is working on a file of [`create_named`].
+/// Whether a file of [`create_named`] is a leftover: no process is working on it.
 pub(crate) fn is_left(path: &Path) -> bool {
     File::open(path).is_ok()
 }
 
-/// Opens for reading; files include no pipes here.
+/// Opens a path for reading. On Windows, files do not include pipes.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Permissions for a file that replaces this one.
+/// Returns the permissions for a file that replaces the described file.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     found.permissions()
 }
 
-/// No such operation: a rename is as durable as the file system makes it.
+/// Does nothing: Windows has no such operation, and a rename is as durable as the file system makes it.
 pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Not needed: a file's space is allocated when it is made.
+/// Always fails: the number is not needed, because a file's space is allocated when the file is made.
 pub(crate) fn free_bytes(_: &Path) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
