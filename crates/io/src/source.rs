@@ -322,7 +322,8 @@ impl Source {
         &self.metadata
     }
 
-    /// File offset of a tensor's first byte; `None` if it is compressed or there is no such tensor.
+    /// Returns the file offset of a tensor's first byte. `None` if the tensor is compressed, in another file or in a
+    /// typed field of a message, or if there is no such tensor.
     pub fn data_offset(&self, index: usize) -> Option<u64> {
         match self.places.get(index)? {
             Place::File { offset, .. } => Some(*offset),

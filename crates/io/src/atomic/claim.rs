@@ -55,7 +55,8 @@ impl Claim {
                 }
                 Err(_) if os::is_left(&path) => drop(step(|| fs::remove_file(&path))),
                 Err(_) if look::at_itself(&path)?.is_some() => return Ok(None),
-                // The file has disappeared: another process took it for a leftover and removed it. Try again.
+                // The file has disappeared meanwhile, for example because another process took it for a leftover. Try
+                // again.
                 Err(_) => {}
             }
         }

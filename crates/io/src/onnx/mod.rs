@@ -74,7 +74,8 @@ pub struct ModelFile {
 impl ModelFile {
     /// Opens a model and reads its structure.
     ///
-    /// Cost: memory proportional to the structure, and at most 1 GiB of it; the data of tensors is not read.
+    /// Cost: memory proportional to the structure, limited by
+    /// [`MAX_STRUCTURE_BYTES`](crate::error::onnx::MAX_STRUCTURE_BYTES); the data of tensors is not read.
     ///
     /// # Errors
     /// [`Error::Proto`] with the broken rule; [`Error::NotRegular`], [`Error::Io`].

@@ -1,7 +1,7 @@
 //! Writing a rewritten model: its pieces, new elements, and its file of external data.
 //!
-//! Both files are made with [`crate::atomic`]. The model names the data file, whose name is new, so the destination is
-//! a complete model at every moment, old or new.
+//! Both files are made with [`crate::atomic`]. The model refers to its data file by a name that was not in use. The
+//! destination is therefore a complete model at every moment, old or new.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::os::{FileId, ReadAt};
 use crate::path::folder_of;
 use crate::tensor::Tensor;
 
-/// A model to be written: another one with some tensors in other types (`docs/spec/onnx.md §3.10`).
+/// A model to be written: an existing model with some tensors in other types (`docs/spec/onnx.md §3.10`).
 #[derive(Clone, Debug)]
 pub struct NewModel {
     source: Arc<ModelFile>,
@@ -34,8 +34,8 @@ pub struct NewModel {
 impl NewModel {
     /// Plans the new model; `location` names its file of external data, if one is needed.
     ///
-    /// Tensors stay inside or outside the file. Only if the file would exceed protobuf's 2 GiB, tensors of at least 1
-    /// KiB move outside. Nothing is written.
+    /// Each tensor stays inside or outside the model file. Only if this file would exceed protobuf's 2 GiB, values of
+    /// at least 1 KiB move outside. Nothing is written.
     ///
     /// # Errors
     /// [`Error::Refused`] if the model remains too long, or external COMPLEX128 would have to be moved;
@@ -60,17 +60,17 @@ impl NewModel {
         Ok(NewModel { source: source.clone(), rewritten, location: location.into(), tensors })
     }
 
-    /// Tensors of the new model in the old order, with their new names.
+    /// Returns the tensors of the new model, in the order of the source's tensors, with their new names.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// Length of the file of external data; 0 without one.
+    /// Returns the length of the file of external data; 0 if the model does not have this file.
     pub fn external_bytes(&self) -> u64 {
         self.rewritten.external_bytes
     }
 
-    /// File of external data for a model at `path`, if there is one.
+    /// Returns the path of the file of external data for a model at `path`, if the model has this file.
     pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
         self.has_data().then(|| path.with_file_name(&self.location))
     }
@@ -79,7 +79,7 @@ impl NewModel {
         self.rewritten.places.iter().any(|place| matches!(place, Place::Outside(_)))
     }
 
-    /// Indices of the tensors in the order of writing their elements.
+    /// Returns the indices of the tensors in the order of writing their elements.
     pub(crate) fn order(&self) -> Vec<usize> {
         let Rewritten { rope, places, .. } = &self.rewritten;
         let inside = rope.pieces.iter().filter_map(|piece| match piece {
@@ -92,8 +92,8 @@ impl NewModel {
         inside.chain(untouched).chain(outside).collect()
     }
 
-    /// Compares the structure of the model at `path` with this one, every byte that is not an element. Returns the
-    /// first offset that differs.
+    /// Compares the structure of the model at `path` with the structure of this model: every byte that is not an
+    /// element. Returns the first offset that differs.
     /// # Errors
     /// [`Error::Io`].
     pub fn structure_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
@@ -130,7 +130,7 @@ impl NewModel {
 
 impl NewModel {
     /// Checks that a file of external data holds only the elements of this model, with zeros between them. Returns the
-    /// first other offset. Missing bytes are found when elements are read.
+    /// first offset of other data. Missing bytes are found later, when elements are read.
     /// # Errors
     /// [`Error::Io`].
     pub fn data_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
@@ -151,7 +151,7 @@ impl NewModel {
     }
 }
 
-/// First difference between two ranges of files.
+/// Returns the first difference between two ranges of files, counted from the start of the ranges.
 fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io::Result<Option<u64>> {
     let (mut left, mut right) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
     let mut done = 0;
@@ -170,7 +170,7 @@ fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io:
 /// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 18;
 
-/// An unused name of a file of external data for a model at `path`.
+/// Returns an unused name of a file of external data for a model at `path`.
 ///
 /// A file in use by the model at `path` is therefore never overwritten (`docs/spec/onnx.md §3.8`).
 ///
@@ -188,7 +188,7 @@ pub fn unused_location(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// Files of external data of the model at `path` that [`unused_location`] named.
+/// Returns the files of external data of the model at `path` that were named by [`unused_location`].
 fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if look::at_itself(path)?.is_none() {
         return Ok(Vec::new());
@@ -218,7 +218,7 @@ pub(crate) struct ModelWriter {
     source: Arc<ModelFile>,
     model: OutputFile,
     data: Option<OutputFile>,
-    /// Bytes in `data`.
+    /// Number of bytes written to `data`.
     data_bytes: u64,
     pieces: std::vec::IntoIter<Piece>,
     /// Destination and length of the elements of each remaining tensor.
@@ -240,7 +240,7 @@ impl ModelWriter {
             data.reserve(*external_bytes)?;
         }
         let own = if existing == Existing::Replace { own_data(path)? } else { Vec::new() };
-        // Files that the source reads are kept, under any name.
+        // Files that the source reads are kept, whatever their names.
         let read = new.source.data_files().iter().map(|path| FileId::of(path)).collect::<Result<Vec<_>, _>>()?;
         let mut obsolete = Vec::new();
         for path in own {
@@ -278,7 +278,8 @@ impl ModelWriter {
                     data.write_all(&bytes[..now])?;
                     self.data_bytes += now as u64;
                 }
-                // Already checked; the message is copied unchanged.
+                // The elements of an untouched tensor were checked when they were read; its message is copied
+                // unchanged.
                 _ => {}
             }
             self.lacking -= now as u64;
@@ -300,7 +301,7 @@ impl ModelWriter {
         }
     }
 
-    /// Writes everything before the elements of the next tensor, or the end.
+    /// Writes all pieces up to the elements of the next tensor, or up to the end.
     fn copy_up_to_elements(&mut self) -> io::Result<()> {
         for piece in self.pieces.by_ref() {
             match piece {
@@ -321,7 +322,7 @@ impl ModelWriter {
         Ok(())
     }
 
-    /// Writes the rest of the model. The data comes first, since the model refers to it.
+    /// Writes the rest of the model. In the result the data file precedes the model, which refers to it.
     pub(crate) fn finish(mut self) -> io::Result<Finished> {
         while let Some(step) = self.steps.next() {
             self.start(step)?;
@@ -332,7 +333,7 @@ impl ModelWriter {
     }
 }
 
-/// Why the container cannot hold a tensor (`docs/spec/onnx.md §3.8`).
+/// Returns the reason why the container cannot hold a tensor, if any (`docs/spec/onnx.md §3.8`).
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     let bytes = tensor.bytes();
     (bytes > MAX_MODEL_BYTES - 4096).then_some(DeniedTensor::MessageTooLong { bytes })

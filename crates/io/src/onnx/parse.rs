@@ -1,4 +1,4 @@
-//! From fields to the structure of a model, with a parser for each message.
+//! Parsing of fields into the structure of a model, with a parser for each message.
 //!
 //! Tensors are described, not read. Field numbers are from `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
 
@@ -11,7 +11,7 @@ use crate::error::onnx::ProtoError;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 impl Parser {
-    /// ModelProto.
+    /// Parses a ModelProto.
     pub(crate) fn model(&mut self, content: Range<u64>) -> Read<Model> {
         let mut model = Model::default();
         let mut graph = None;
@@ -115,7 +115,7 @@ impl Parser {
             let offset = node.content.start;
             return Err(ProtoError::Missing { offset, message: "a node", field: "op_type" }.into());
         }
-        // There may be millions, and lists grow by four.
+        // There may be millions of nodes, and a growing list has room for at least four items.
         node.inputs.shrink_to_fit();
         node.outputs.shrink_to_fit();
         node.attributes.shrink_to_fit();
@@ -239,7 +239,7 @@ impl Parser {
     }
 }
 
-/// Readers disagree on which of two versions of a domain counts.
+/// Refuses two versions of one domain, because readers disagree on which version counts.
 fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoError> {
     let mut versions = HashMap::new();
     for import in imports {
@@ -253,7 +253,7 @@ fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoErr
     Ok(())
 }
 
-/// A call could not distinguish the two.
+/// Refuses two functions with one identity, because a call could not distinguish them.
 fn one_of_each_name(functions: &[Function]) -> Result<(), ProtoError> {
     let mut names = HashSet::new();
     for function in functions {
@@ -288,7 +288,8 @@ struct StatedAttribute {
 }
 
 impl StatedAttribute {
-    /// Kind, inferred if the file does not state it, as IR version 1 allows.
+    /// Returns the kind of the attribute, inferred from its value if the file does not state it, as IR version 1
+    /// allows.
     fn kind(&self) -> i64 {
         let filled = [
             (1, self.float.is_some()),

@@ -7,7 +7,7 @@ use crate::error::ReadError;
 use crate::error::onnx::{MAX_STRUCTURE_BYTES, ProtoError};
 use crate::options::OnnxOptions;
 
-/// Limit of protobuf's own readers.
+/// Maximum nesting of messages, which is the limit of protobuf's own readers.
 const MAX_DEPTH: usize = 100;
 
 /// Memory taken by a model's structure so far.
@@ -37,7 +37,7 @@ pub(crate) struct Parser {
 /// Result of reading a part of a file.
 pub(crate) type Read<T> = Result<T, ReadError<ProtoError>>;
 
-/// Sets a message field that may occur once. Protobuf would merge two of them, which no writer relies on.
+/// Sets a message field that may occur only once. Protobuf would merge two occurrences, but writers do not rely on it.
 pub(crate) fn once<T>(slot: &mut Option<T>, found: T, field: &Field, message: &'static str) -> Read<()> {
     match slot.replace(found) {
         None => Ok(()),
@@ -55,7 +55,7 @@ impl Parser {
         Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
     }
 
-    /// The bytes of a small field.
+    /// Reads the bytes of a small field.
     pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
         self.charge::<Vec<u8>>(range.start)?;
         self.budget.charge(range.start, range.end - range.start)?;
@@ -99,7 +99,7 @@ impl Parser {
         Ok(())
     }
 
-    /// One occurrence of a repeated integer field, packed or not.
+    /// Adds the numbers in one occurrence of a repeated integer field, packed or not.
     pub(crate) fn numbers(&mut self, field: &Field, numbers: &mut Vec<i64>) -> Read<()> {
         let Value::Bytes(range) = &field.value else {
             self.charge::<i64>(field.span.start)?;
@@ -114,7 +114,7 @@ impl Parser {
         Ok(())
     }
 
-    /// One occurrence of a repeated float field, packed or not.
+    /// Adds the numbers in one occurrence of a repeated float field, packed or not.
     pub(crate) fn floats(&mut self, field: &Field, floats: &mut Vec<f32>) -> Read<()> {
         let Value::Bytes(range) = &field.value else {
             self.charge::<f32>(field.span.start)?;

@@ -1,9 +1,9 @@
 //! A model that stores some of its tensors in other types and is otherwise the same file.
 //!
-//! A changed tensor is stored under another name, and a Cast back to its type produces the value: every node, subgraph
-//! and output that refers to it is unchanged, byte for byte. Only messages with a change are rebuilt, with the lengths
-//! around them; everything else, known or not, is copied. The changes are chosen elsewhere. Read first:
-//! `docs/spec/onnx.md §3.10`.
+//! A changed tensor is stored under another name, and a Cast back to the old type produces the value. Every node,
+//! subgraph and output that refers to the value therefore stays unchanged, byte for byte. Only messages with a change
+//! are rebuilt, with the lengths around them; all other fields, known or not, are copied. The changes are chosen
+//! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
 
 use std::ops::Range;
 
@@ -31,8 +31,8 @@ const EXTERNAL_ALIGNMENT: u64 = 4096;
 pub struct Changes {
     /// Type of each listed tensor in the new file.
     pub dtypes: Vec<DType>,
-    /// Operator sets of the default domain below this version are raised to it; a scope that gets a Cast without an
-    /// import imports this one.
+    /// Least version of the default domain's operator set: imports of a lower version are raised to it. A scope that
+    /// gets a Cast but lacks this import imports this version.
     pub opset: Option<i64>,
     /// New `ir_version`, if it is raised.
     pub ir_version: Option<i64>,
@@ -41,7 +41,7 @@ pub struct Changes {
 /// Destination of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// None: the message is copied unchanged.
+    /// No destination: the tensor's message is copied unchanged.
     Untouched,
     /// `raw_data`.
     Inside,
@@ -56,12 +56,12 @@ pub(crate) struct Rewritten {
     pub(crate) places: Vec<Place>,
     /// Name of each listed tensor in the new file's list.
     pub(crate) names: Vec<String>,
-    /// Length of the file of external data; 0 without one.
+    /// Length of the file of external data; 0 if the model does not have this file.
     pub(crate) external_bytes: u64,
 }
 
-/// Plans the new model. Tensors stay inside or outside the file, unless it would be too long for protobuf: then larger
-/// ones move outside.
+/// Plans the new model. Each tensor stays inside or outside the file. If the file would be too long for protobuf,
+/// larger tensors move outside.
 pub(crate) fn rewrite(
     wire: Wire,
     model: &Model,
@@ -88,19 +88,20 @@ struct Rewriter<'a> {
     listed: &'a [Listed],
     changes: &'a Changes,
     location: &'a str,
-    /// Index of the tensor whose message begins here.
+    /// Index of each listed tensor, by the start of its message.
     by_start: HashMap<u64, usize>,
     places: Vec<Place>,
-    /// Names in the new list.
+    /// Name of each listed tensor in the new file's list.
     names: Vec<String>,
-    /// By start of message: new names of tensors, of outputs of Constants, and of inputs with the number of their type.
+    /// New names, by the start of the message: for tensors, for outputs of Constants, and for graph inputs, with the
+    /// number of the input's new type.
     tensor_names: HashMap<u64, String>,
     output_names: HashMap<u64, String>,
     inputs: HashMap<u64, (String, i64)>,
-    /// Casts to insert, by the start of their scope's message and the node that they precede.
+    /// Casts to insert, by the start of their scope's message and the index of the node that they precede.
     casts: HashMap<(u64, usize), Vec<Vec<u8>>>,
     taken: Names<'a>,
-    /// The main graph, 0, and functions with a changed tensor.
+    /// Bodies with a changed tensor: 0 for the main graph, or the number of a function.
     changed_bodies: HashSet<usize>,
 }
 
@@ -111,7 +112,7 @@ enum Change {
 }
 
 impl Change {
-    /// A field that is rebuilt if there is new content.
+    /// Returns the change of a field, which is rebuilt if it has new content.
     fn content(number: u32, content: Option<Rope>) -> Change {
         content.map_or(Change::Keep, |content| {
             let mut rope = Rope::default();
@@ -169,7 +170,8 @@ impl<'a> Rewriter<'a> {
         let inputs: HashMap<&str, &ValueInfo> = graph.inputs.iter().map(|input| (input.name.as_str(), input)).collect();
         for (tensor, index) in changed {
             let stored = self.store(&tensor.name, index);
-            // Directly before its first use, so that a runtime need not hold it longer.
+            // The Cast comes directly before the first use of its result, so that a runtime need not hold the result
+            // longer.
             let before = first_uses.get(tensor.name.as_str()).copied().unwrap_or(graph.nodes.len());
             self.cast(graph.content.start, before, &tensor.name, &stored, tensor, opset);
             if let Some(input) = inputs.get(tensor.name.as_str()) {
@@ -196,7 +198,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Index of a tensor whose type changes.
+    /// Returns the index of a tensor if its type changes.
     fn changed(&self, tensor: &TensorProto) -> Option<usize> {
         let index = *self.by_start.get(&tensor.content.start)?;
         (self.is_changed(index)).then_some(index)
@@ -220,7 +222,8 @@ impl<'a> Rewriter<'a> {
         self.casts.entry((scope, before)).or_default().push(cast);
     }
 
-    /// Decides where elements go; returns the length of the file of external data.
+    /// Decides the place of each tensor's elements; if `is_crowded`, larger tensors move outside. Returns the length of
+    /// the file of external data.
     fn place(&mut self, is_crowded: bool) -> u64 {
         let mut end = 0u64;
         let place = |(index, listed): (usize, &Listed)| {
@@ -240,13 +243,13 @@ impl<'a> Rewriter<'a> {
         end
     }
 
-    /// Length of a tensor's elements in the new file.
+    /// Returns the length of a tensor's elements in the new file.
     fn bytes(&self, index: usize) -> u64 {
         let described = self.listed[index].tensor.describe(None);
         described.map_or(0, |tensor| crate::Tensor { dtype: self.changes.dtypes[index], ..tensor }.bytes())
     }
 
-    // Messages, from the outermost to the innermost. `None` is a message without a change.
+    // Rebuilding of messages, from the outermost to the innermost. The result is `None` for a message without a change.
 
     fn message(
         &mut self,
@@ -313,7 +316,7 @@ impl<'a> Rewriter<'a> {
         Ok(Change::content(field.number, Some(changed)))
     }
 
-    /// Functions are numbered from 1.
+    /// Rebuilds a function; `body` is its number, from 1.
     fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(function.content.start, &function.nodes);
         let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());
@@ -325,7 +328,7 @@ impl<'a> Rewriter<'a> {
         })?;
         let rope = nodes.end(self, 7, &function.content, rope);
         let import = self.changes.opset.filter(|_| default_opset(&function.opset_imports).is_none());
-        // A body without a Cast and without the domain needs no import.
+        // A body that gets no Cast needs no import, if it does not have one already.
         let has_casts = self.changed_bodies.contains(&body);
         Ok(match (rope, import) {
             (Some(rope), Some(version)) if has_casts => Some(rope.followed_by(emit::bytes(9, emit::int(2, version)))),
@@ -385,7 +388,8 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// An input whose default is stored in another type: its name and type become the stored ones.
+    /// Rebuilds an input whose default is stored in another type: the input gets the name and type of the stored
+    /// default.
     fn input(&mut self, input: &ValueInfo) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let Some((name, code)) = self.inputs.get(&input.content.start).cloned() else { return Ok(None) };
         self.message(&input.content, |this, field| match field.number {
@@ -407,7 +411,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// Rebuilds the fields for type and data; all others are kept.
+    /// Rebuilds a tensor's fields for name, type and data; all other fields are kept.
     fn tensor(&mut self, tensor: &TensorProto) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let Some(&index) = self.by_start.get(&tensor.content.start) else { return Ok(None) };
         let place = self.places[index];
@@ -423,7 +427,7 @@ impl<'a> Rewriter<'a> {
                 payload.elements(index, bytes);
             }
         }
-        // In place of the old ones.
+        // The new payload replaces the first old field with data; other old fields with data are dropped.
         let mut payload = Some(payload);
         let mut name = self.tensor_names.get(&tensor.content.start).cloned();
         let is_renamed = name.is_some();
@@ -463,7 +467,7 @@ impl<'a> Nodes<'a> {
         Nodes { scope, nodes, at: 0 }
     }
 
-    /// The node `field`, after the Casts that precede it.
+    /// Returns the change of the next node, which is in `field`. The Casts that precede the node come first.
     fn next(&mut self, rewriter: &mut Rewriter<'a>, field: &Field) -> Result<Change, ReadError<ProtoError>> {
         let node = &self.nodes[self.at];
         let casts = self.casts(rewriter, field.number);
@@ -481,7 +485,7 @@ impl<'a> Nodes<'a> {
         Ok(Change::Replace(rope))
     }
 
-    /// Casts after the last node.
+    /// Adds the Casts that follow the last node.
     fn end(self, rewriter: &Rewriter<'a>, number: u32, content: &Range<u64>, rope: Option<Rope>) -> Option<Rope> {
         let casts = self.casts(rewriter, number);
         if casts.is_empty() {
@@ -496,7 +500,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// First node to use each value of a graph, directly or in a subgraph.
+/// Returns the index of the first node that uses each value of a graph, directly or in a subgraph.
 fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
     let mut first = HashMap::new();
     for (i, node) in nodes.iter().enumerate() {
@@ -511,7 +515,7 @@ fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
     first
 }
 
-/// Every name of a value or node in a model.
+/// Returns the names of all values and nodes in a model.
 fn names_in(model: &Model) -> Names<'_> {
     fn graph<'a>(graph: &'a Graph, names: &mut Names<'a>) {
         let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);

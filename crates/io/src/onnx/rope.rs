@@ -1,6 +1,6 @@
 //! A file under construction as pieces: copied from another file, new, or elements to be written later.
 //!
-//! Lengths are known before any element is.
+//! The length of the file is known before its elements are.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(crate) struct Rope {
 }
 
 impl Rope {
-    /// A range of the old file.
+    /// Returns a rope of one piece: a range of the old file.
     pub(crate) fn copy_of(range: Range<u64>) -> Rope {
         let mut rope = Rope::default();
         rope.copy(range);
@@ -69,7 +69,7 @@ impl Rope {
         }
     }
 
-    /// A field with this content.
+    /// Appends a field with this content.
     pub(crate) fn field(&mut self, number: u32, content: Rope) {
         self.push(super::emit::head(number, content.bytes));
         self.append(content);

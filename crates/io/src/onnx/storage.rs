@@ -58,7 +58,7 @@ impl Storage {
         Wire::new(self.file.clone(), self.file_bytes)
     }
 
-    /// Reads structure.
+    /// Reads the structure of the file by `read`, and adds the path to errors.
     pub(crate) fn parse<T>(
         &self,
         read: impl FnOnce(&mut Parser) -> Result<T, ReadError<ProtoError>>,
@@ -66,8 +66,8 @@ impl Storage {
         read(&mut Parser::new(self.wire(), self.options)).map_err(|error| error.at(&self.path, "reading"))
     }
 
-    /// Description of a tensor as it will be read, under another name if given. Text is in cells as wide as the longest
-    /// element, so it is read once to find it.
+    /// Describes a tensor as it will be read, under another name if given. Text is read once to find its longest
+    /// element, because all cells have this element's width.
     pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
         let described = tensor.describe(name);
         let mut described = described
@@ -80,7 +80,7 @@ impl Storage {
         Ok(described)
     }
 
-    /// Streams a tensor; `name` replaces its own name in errors.
+    /// Streams a tensor; `name` replaces the tensor's own name in errors.
     pub(crate) fn reader(&self, tensor: &TensorProto, name: Option<&str>) -> Result<TensorReader, Error> {
         let described = self.readable(tensor, name)?;
         let dtype = described.dtype;
@@ -145,7 +145,7 @@ impl Storage {
         Ok(files)
     }
 
-    /// File offset of a tensor's elements, if stored as they are read.
+    /// Returns the file offset of a tensor's elements, if the file stores them as they are read.
     pub(crate) fn data_offset(tensor: &TensorProto) -> Option<u64> {
         match &tensor.payload {
             Payload::Raw(range) => Some(range.start),

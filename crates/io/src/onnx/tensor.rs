@@ -94,14 +94,14 @@ impl TensorProto {
         self.dims.contains(&0)
     }
 
-    /// Description, under another name if given; `None` for COMPLEX128.
+    /// Returns a description of the tensor, under another name if given; `None` for COMPLEX128.
     pub fn describe(&self, name: Option<&str>) -> Option<Tensor> {
         let name = name.unwrap_or(&self.name).into();
         Some(Tensor { name, dtype: self.dtype()?, layout: Layout::Packed, shape: self.dims.as_slice().into() })
     }
 }
 
-/// Typed field for a type, and the number of elements per entry. Source: `docs/spec/onnx.md §3.2`.
+/// Returns the typed field for a type, and the number of elements per entry. Source: `docs/spec/onnx.md §3.2`.
 pub(crate) fn typed_field(dtype: DType) -> (u32, u64) {
     use DType::*;
     match dtype {
@@ -128,7 +128,8 @@ struct Stated {
     dims: Vec<u64>,
     segment: bool,
     raw: Option<Range<u64>>,
-    /// For every field in [`DATA_FIELDS`]: bytes with entries, and the number of entries as far as lengths tell.
+    /// For every field in [`DATA_FIELDS`]: number of bytes with entries, and number of entries as far as it follows
+    /// from lengths.
     filled: [(u64, u64); DATA_FIELDS.len()],
     is_external: bool,
     external: Vec<(String, String)>,
@@ -173,7 +174,7 @@ impl From<TensorError> for Found {
 }
 
 fn gather(parser: &mut Parser, content: Range<u64>, stated: &mut Stated) -> Result<(), Found> {
-    // Name first, so that errors can name the tensor.
+    // The name is read first, so that errors can name the tensor.
     let mut fields = Fields::new(content.clone());
     while let Some(found) = fields.next(&mut parser.wire)? {
         if found.number == field::NAME {
@@ -231,7 +232,7 @@ fn dims(parser: &mut Parser, found: &Field, dims: &mut Vec<u64>) -> Result<(), F
     Ok(())
 }
 
-/// Adds one occurrence of a typed field.
+/// Counts the bytes and entries in one occurrence of a typed field.
 fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
     let (bytes, entries) = &mut stated.filled[index_of(found.number)];
     let width = match found.number {
@@ -267,7 +268,7 @@ fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
     Ok(())
 }
 
-/// Rules of §3.5 that need no element.
+/// Checks the rules of §3.5 that do not need elements.
 fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload), TensorError> {
     let code = stated.data_type;
     let data_type = DataType::of_code(code).filter(|_| code != 0).ok_or(TensorError::DataType { code })?;
@@ -318,7 +319,7 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
             Err(TensorError::Entries { field: name, expected: entries, actual: counted })
         }
         field::STRING_DATA => Ok((data_type, Payload::Text)),
-        // A number has at least one byte; surplus entries are found when they are read.
+        // An entry has at least one byte. Surplus entries are found later, when elements are read.
         _ if bytes < entries => Err(TensorError::Entries { field: name, expected: entries, actual: bytes }),
         _ if len == 0 => Err(TensorError::MoreEntries { field: name, expected: 0 }),
         _ => Ok((data_type, Payload::Typed(found))),

@@ -69,10 +69,10 @@ pub(crate) struct Cells {
     entries: Entries,
     tensor: String,
     offset: u64,
-    /// Elements so far.
+    /// Number of elements read so far.
     index: u64,
     width: usize,
-    /// A cell whose first `taken` bytes are delivered.
+    /// The current cell, of which the first `taken` bytes were delivered.
     cell: Vec<u8>,
     taken: usize,
 }
@@ -90,7 +90,7 @@ impl Cells {
         }
     }
 
-    /// Code points of the longest element, at least one. Reads the whole tensor.
+    /// Returns the number of code points in the longest element, at least 1. Reads the whole tensor.
     pub(crate) fn longest(mut self) -> Result<u32, ReadError<ProtoError>> {
         let mut longest = 1;
         while let Some(text) = self.next()? {
@@ -117,7 +117,7 @@ impl Cells {
         Ok(())
     }
 
-    /// The next element.
+    /// Reads the next element.
     fn next(&mut self) -> Result<Option<String>, ReadError<ProtoError>> {
         let Some(range) = self.entries.next()? else { return Ok(None) };
         let index = self.index;
@@ -143,12 +143,12 @@ impl Cells {
     }
 }
 
-/// Writes cells to `string_data`.
+/// Writer of cells as entries of `string_data`.
 #[derive(Debug)]
 pub(crate) struct CellWriter {
     file: OutputFile,
     cell_bytes: usize,
-    /// Start of a cell.
+    /// The bytes received so far of an incomplete cell.
     cell: Vec<u8>,
 }
 
@@ -176,7 +176,7 @@ impl CellWriter {
     }
 }
 
-/// Text of a cell without the trailing zeros.
+/// Returns the text of a cell without trailing zeros; `None` if a code point is invalid.
 fn text_of(cell: &[u8]) -> Option<String> {
     let (points, _) = cell.as_chunks::<4>();
     let len = points.iter().rposition(|point| *point != [0; 4]).map_or(0, |last| last + 1);

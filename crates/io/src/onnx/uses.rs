@@ -1,15 +1,16 @@
 //! Tensors that are inputs of certain operators, directly or through functions of a model.
 //!
-//! A value is followed by its name, in its graph and subgraphs; results computed from it are not followed.
+//! A value is tracked by its name in its graph and subgraphs; results computed from the value are not tracked.
 
 use super::inventory::{Listed, visit_nodes};
 use super::model::{Model, Node};
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-/// A value: 0 for the main graph or a function's number from 1, and a name in it.
+/// A value: its body (0 for the main graph, or a function's number from 1) and its name in the body.
 type Place<'a> = (usize, &'a str);
 
-/// Whether each listed tensor is an input of `operators`, which are named as by [`ModelFile::operators`].
+/// Returns for each listed tensor whether it is an input of `operators`, which are named as by
+/// [`ModelFile::operators`].
 ///
 /// [`ModelFile::operators`]: super::ModelFile::operators
 pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> Vec<bool> {
@@ -32,7 +33,7 @@ pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> V
             }
         });
     }
-    // From a parameter to its arguments, until nothing is new.
+    // Follows every reached parameter to its arguments, until no new value is reached.
     while let Some(place) = walk.ahead.pop() {
         given.remove(&place).into_iter().flatten().for_each(|place| walk.reach(place));
     }
@@ -53,7 +54,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether the node's operator has this name, with its domain as prefix unless that is the default one.
+/// Whether the node's operator has this name, which begins with the operator's domain unless this is the default
+/// domain.
 fn is_called(node: &Node, name: &str) -> bool {
     match node.default_operator() {
         Some(operator) => operator == name,

@@ -1,7 +1,7 @@
 //! The protobuf wire format in a file of any size: fields with their positions, without payloads.
 //!
 //! Every length is checked against the enclosing message, which is inside the file, before anything is allocated.
-//! Fields are interpreted in [`super::model`] and [`super::tensor`].
+//! Fields are interpreted in [`super::parse`] and [`super::tensor`].
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use crate::room;
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 14;
 
-/// Values of protobuf; groups are not supported.
+/// Value of a field; protobuf's groups are not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Varint(u64),
@@ -41,13 +41,13 @@ impl Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u32,
-    /// From the start of its tag to the end of its value.
+    /// Range from the start of the tag to the end of the value.
     pub(crate) span: Range<u64>,
     pub(crate) value: Value,
 }
 
 impl Field {
-    /// Value as an integer of any declared type: negative ones take all 64 bits.
+    /// Returns the value as an integer of any declared type; a negative integer takes all 64 bits.
     pub(crate) fn int(&self) -> Result<i64, ProtoError> {
         match self.value {
             Value::Varint(value) => Ok(value.cast_signed()),
@@ -89,12 +89,12 @@ impl Wire {
         Wire { file, file_bytes, buffer: Vec::new(), begin: 0 }
     }
 
-    /// The whole file.
+    /// Returns the range of the whole file.
     pub(crate) fn all(&self) -> Range<u64> {
         0..self.file_bytes
     }
 
-    /// Buffered bytes from `at`, at least one. `at` is inside the file.
+    /// Returns buffered bytes from `at`, at least one. `at` must be inside the file.
     fn buffered(&mut self, at: u64) -> io::Result<&[u8]> {
         let held = self.begin..self.begin + self.buffer.len() as u64;
         if !held.contains(&at) {
@@ -107,8 +107,8 @@ impl Wire {
         Ok(&self.buffer[(at - self.begin) as usize..])
     }
 
-    /// Fills `buf` from `at`, bypassing the buffer if it is large. The caller has checked that the bytes are in the
-    /// file.
+    /// Fills `buf` from `at`, without the buffer if `buf` is large. The caller must have checked that the bytes are in
+    /// the file.
     pub(crate) fn fill(&mut self, at: u64, buf: &mut [u8]) -> io::Result<()> {
         if buf.len() >= BUFFER_BYTES {
             return self.file.read_exact_at(buf, at);
@@ -130,7 +130,7 @@ impl Wire {
         Ok(bytes)
     }
 
-    /// A number of at most ten bytes, moving `at` past it.
+    /// Reads a number of at most ten bytes and moves `at` past it.
     pub(crate) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64, ReadError<ProtoError>> {
         let start = *at;
         let mut value = 0u64;
@@ -168,12 +168,12 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Fields of the message with content `range`.
+    /// Returns the fields of the message with content `range`.
     pub(crate) fn new(range: Range<u64>) -> Fields {
         Fields { at: range.start, end: range.end }
     }
 
-    /// The next field; `None` at the end. Bytes are skipped, not read.
+    /// Reads the next field; `None` at the end. The content of a length-delimited field is skipped, not read.
     pub(crate) fn next(&mut self, wire: &mut Wire) -> Result<Option<Field>, ReadError<ProtoError>> {
         if self.at >= self.end {
             return Ok(None);

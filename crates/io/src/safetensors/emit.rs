@@ -1,4 +1,4 @@
-//! From tensors to the exact bytes of a header, by `docs/spec/checkpoints.md §1.5` and §1.8.
+//! Writing of a header for tensors, with the exact bytes of `docs/spec/checkpoints.md §1.5` and §1.8.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,8 @@ use crate::error::denied::DeniedTensor;
 use crate::error::safetensors::{MAX_HEADER_BYTES, METADATA_KEY};
 use crate::tensor::Tensor;
 
-/// The canonical order: type rank descending, then name in byte order. Tensors that safetensors cannot hold come last.
+/// Returns the canonical order: type rank descending, then name in byte order. Tensors that safetensors cannot hold
+/// come last.
 ///
 /// Result: indices into `tensors`.
 /// Source: `docs/spec/checkpoints.md §1.5`.
@@ -23,8 +24,8 @@ pub fn canonical_order(tensors: &[Tensor]) -> Vec<usize> {
     order
 }
 
-/// Order of the data: the given one if every tensor then starts at a multiple of its element size, otherwise the
-/// canonical one, in which it always does.
+/// Returns the order of the data: the given order if every tensor then starts at a multiple of its element size.
+/// Otherwise this is the canonical order, in which every tensor does.
 pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
     let mut offset = 0u64;
     let is_aligned = tensors.iter().all(|tensor| {
@@ -37,7 +38,7 @@ pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
     if is_aligned { (0..tensors.len()).collect() } else { canonical_order(tensors) }
 }
 
-/// Why safetensors cannot hold a tensor, beyond the limits of every container.
+/// Returns the reason why safetensors cannot hold a tensor, beyond the limits of every container.
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     if &*tensor.name == METADATA_KEY {
         return Some(DeniedTensor::ReservedName);
@@ -46,14 +47,14 @@ pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     if bits.is_none_or(|b| b % 8 != 0) {
         return Some(DeniedTensor::PartialByte { len: tensor.len(), bits: tensor.dtype.code_bits() });
     }
-    // §1.4: torch cannot read such a tensor although the total is even.
+    // §1.4: torch cannot read such a tensor, although its number of elements is even.
     if tensor.dtype == DType::F4E2M1 && tensor.shape.last().is_some_and(|d| d % 2 != 0) {
         return Some(DeniedTensor::OddLastDimension);
     }
     None
 }
 
-/// Start of a file: the length and the header. The error is the length of a header that is too long.
+/// Returns the start of a file: the length and the header. The error is the length of a header that is too long.
 pub(crate) fn emit(tensors: &[Tensor], order: &[usize], metadata: &BTreeMap<String, String>) -> Result<Vec<u8>, u64> {
     // §1.7: keys in byte order, `format` always present.
     let mut pairs: BTreeMap<&str, &str> = metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -93,7 +94,7 @@ pub(crate) fn emit(tensors: &[Tensor], order: &[usize], metadata: &BTreeMap<Stri
     Ok(header)
 }
 
-/// §1.8, rule 2.
+/// Appends a JSON string, escaped by §1.8, rule 2.
 fn quote(text: &mut String, string: &str) {
     text.push('"');
     for c in string.chars() {

@@ -1,7 +1,7 @@
 //! The safetensors container: type names, header reader, header writer.
 //!
-//! Headers only: tensor data is streamed by [`crate::reader`] and [`crate::writer`], with its position from here. Read
-//! first: `docs/spec/checkpoints.md §1`.
+//! This module handles only headers, which state the position of tensor data; [`crate::reader`] and [`crate::writer`]
+//! stream the data. Read first: `docs/spec/checkpoints.md §1`.
 
 mod emit;
 mod parse;
@@ -42,7 +42,7 @@ pub const NAMES: [(&str, DType); 22] = [
     ("U64", DType::U64),
 ];
 
-/// Name of a type in headers; `None` if it has none.
+/// Returns the name of a type in headers; `None` if safetensors does not have the type.
 pub fn name_of(dtype: DType) -> Option<&'static str> {
     NAMES.iter().find(|(_, d)| *d == dtype).map(|(name, _)| *name)
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a header to [`Header`], by rules V1 to V20 of `docs/spec/checkpoints.md §1.6`.
+//! Parsing of a header's bytes into a [`Header`], by rules V1 to V20 of `docs/spec/checkpoints.md §1.6`.
 //!
 //! The JSON is visited as a stream, so that a repeated key is seen and memory is proportional to the text. V20
 //! (nesting) needs no counter: a visitor that expects a number or a string refuses `[` and `{` before it enters them,
@@ -83,13 +83,13 @@ impl Header {
     }
 }
 
-/// File offset of a JSON error.
+/// Returns the file offset of a JSON error.
 fn offset_in(text: &str, error: &serde_json::Error) -> u64 {
     let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     8 + (before + error.column().saturating_sub(1)).min(text.len()) as u64
 }
 
-/// A JSON error's message without line and column, which are meaningless in a binary file.
+/// Returns the message of a JSON error without line and column, which are meaningless in a binary file.
 fn reason(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     if let Some(end) = message.rfind(" at line ") {
@@ -99,7 +99,7 @@ fn reason(error: &serde_json::Error) -> String {
     Cow::from(message).chars().take(200).flat_map(|c| if c.is_control() { ' ' } else { c }.to_lowercase()).collect()
 }
 
-/// Error found by a visitor; serde's errors carry text only.
+/// Error found by a visitor, and the tensor that it is about; serde's errors carry text only.
 #[derive(Default)]
 struct Context {
     cause: RefCell<Option<HeaderError>>,
@@ -342,10 +342,10 @@ impl Visitor<'_> for Number<'_> {
     }
 }
 
-/// The arithmetic: V13 to V18.
+/// Checks the arithmetic: V13 to V18.
 fn check(parsed: ParsedHeader, data_bytes: u64) -> Result<Header, HeaderError> {
     let mut entries = parsed.tensors;
-    // Stable: empty tensors at one offset keep their order.
+    // The sort is stable: empty tensors at one offset keep their order.
     entries.sort_by_key(|t| (t.begin, t.end));
     let mut header = Header {
         tensors: Vec::with_capacity(entries.len()),
