@@ -157,8 +157,8 @@ impl TensorReader {
     /// Skips the next bytes of the tensor, which must be whole elements. Skipped bytes are not checked, except where
     /// they must be read to reach the bytes after them.
     ///
-    /// Cost: nothing for a plain range of the file, nor for an array in Fortran order. A member of an archive is read
-    /// for its checksum.
+    /// Cost: nothing for a plain range of the file, nor for an array in Fortran order. Other streams are read, an
+    /// archive's member for its checksum.
     ///
     /// # Errors
     /// As [`read`](TensorReader::read).

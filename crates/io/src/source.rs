@@ -283,12 +283,12 @@ impl Source {
         self.kind
     }
 
-    /// The path given to open it.
+    /// Returns the path that was given for opening.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Length of the file when opened.
+    /// Returns the length of the file at opening.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
@@ -298,7 +298,7 @@ impl Source {
         &self.tensors
     }
 
-    /// Block types of a GGUF file's tensors; empty for other files.
+    /// Returns the block types of a GGUF file's tensors; empty for other files.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -308,7 +308,7 @@ impl Source {
         self.gguf.as_ref()
     }
 
-    /// Original shapes of a GGUF file's tensors; empty for other files.
+    /// Returns the original shapes of a GGUF file's tensors; empty for other files.
     ///
     /// # Errors
     /// [`Error::Gguf`] if a shape does not fit its tensor.
@@ -317,7 +317,8 @@ impl Source {
         shapes.map_err(|cause| cause.at(&self.path))
     }
 
-    /// `__metadata__` of a safetensors file, the keys of a GGUF file with a single value; empty for other files.
+    /// Returns `__metadata__` of a safetensors file, or the keys of a GGUF file with a single value; empty for other
+    /// files.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }

@@ -29,7 +29,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Format for a file name's extension. Case does not matter.
+    /// Returns the format for a file name's extension. Case does not matter.
     ///
     /// # Examples
     /// ```
@@ -47,7 +47,7 @@ impl FileFormat {
     pub const ALL: [FileFormat; 5] =
         [FileFormat::Safetensors, FileFormat::Npy, FileFormat::Npz, FileFormat::TensorProto, FileFormat::Onnx];
 
-    /// Whether the container holds arrays, which are converted for any type, rather than weights of a model
+    /// Whether the container holds arrays, which are converted whatever their type, rather than weights of a model
     /// (`docs/interfaces.md §3`).
     pub const fn is_array(self) -> bool {
         matches!(self, FileFormat::Npy | FileFormat::Npz | FileFormat::TensorProto)
@@ -86,17 +86,17 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// Number of elements; saturates at `u64::MAX`, which no valid tensor reaches.
+    /// Returns the number of elements; saturates at `u64::MAX`, which no valid tensor reaches.
     pub fn len(&self) -> u64 {
         checked_len(&self.shape).unwrap_or(u64::MAX)
     }
 
-    /// Whether it has no elements.
+    /// Whether the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// Bytes of all elements in this layout; saturates at `u64::MAX`.
+    /// Returns the number of bytes of all elements in this layout; saturates at `u64::MAX`.
     ///
     /// # Examples
     /// ```

@@ -1,4 +1,4 @@
-//! A range of an open file as a stream of its own.
+//! A range of an open file, read as a stream.
 //!
 //! Positioned reads only: windows in many threads share one handle without moving each other's position.
 
@@ -18,12 +18,12 @@ pub struct Window {
 }
 
 impl Window {
-    /// The bytes `start .. end` of a file.
+    /// Returns a window on the bytes `start .. end` of a file.
     pub fn new(file: Arc<File>, start: u64, end: u64) -> Window {
         Window { file, start, end: end.max(start), position: start }
     }
 
-    /// File offset of the next byte.
+    /// Returns the file offset of the next byte.
     pub fn file_offset(&self) -> u64 {
         self.position
     }

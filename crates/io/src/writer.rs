@@ -49,7 +49,7 @@ pub struct Writer {
     order: Vec<usize>,
     total_bytes: u64,
     written: u64,
-    /// Position of the stream's next bytes in the data.
+    /// Position in the data at which the next bytes of the stream go.
     next: u64,
     /// Bytes written before the data.
     header: Vec<u8>,
@@ -70,7 +70,7 @@ enum Output {
 /// Writes out of order that are shorter than this go directly to their offset; the stream keeps its position.
 const ASIDE: usize = 1 << 16;
 
-/// Form of a container's data.
+/// How a container stores its data.
 enum Form {
     Plain,
     Archive,
@@ -179,7 +179,7 @@ impl Writer {
         std::mem::take(&mut self.header)
     }
 
-    /// Total bytes of tensor data to write.
+    /// Returns the total number of bytes of tensor data to write.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }

@@ -7,7 +7,7 @@ use crate::change::step;
 use crate::os;
 
 /// A file under construction. Written bytes are sent to disk during writing, so that the final fsync has little left to
-/// do. Pages on disk leave the page cache, so that a few pages are reused instead of one per page of the file.
+/// do. Older pages then leave the page cache, so that a few pages are reused instead of one per page of the file.
 #[derive(Debug)]
 pub(super) struct Draining {
     file: File,

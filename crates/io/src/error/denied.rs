@@ -4,7 +4,7 @@ use truecast_core::{DType, Layout};
 
 use crate::tensor::{FileFormat, MAX_RANK};
 
-/// A container has no form for a type.
+/// A type that a container cannot store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{dtype} cannot be stored in .{}; choose another type or container", kind.extension())]
 #[allow(missing_docs)] // The messages name them.

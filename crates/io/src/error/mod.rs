@@ -131,7 +131,7 @@ pub enum Error {
     /// The elements of a `.npy` file cannot have this type.
     #[error("{}: descr {} does not hold {dtype}", EscapedPath(path), Escaped(descr))]
     Descr { path: PathBuf, descr: String, dtype: DType },
-    /// A row of packed elements in a `.npy` file is not a whole number of elements and of bytes.
+    /// A row of packed elements in a `.npy` file does not hold a whole number of elements, or does not end at a byte.
     #[error("{}: rows of {bytes} bytes are not a whole number of {dtype} elements", EscapedPath(path))]
     Rows { path: PathBuf, bytes: u64, dtype: DType },
     /// A dimension of a TOSA tensor is 0.

@@ -212,7 +212,7 @@ impl Folder {
         }
     }
 
-    /// The container, if the checkpoint is one file.
+    /// Returns the container, if the checkpoint is one file.
     #[must_use]
     pub fn into_source(mut self) -> Option<Source> {
         self.shards.pop().filter(|_| self.is_file && self.shards.is_empty()).map(|shard| shard.source)
@@ -290,32 +290,33 @@ impl Folder {
         &self.path
     }
 
-    /// Files of tensors, by name.
+    /// Returns the files of tensors, by name.
     #[must_use]
     pub fn shards(&self) -> &[Shard] {
         &self.shards
     }
 
-    /// The index, if there is one.
+    /// Returns the index, if there is one.
     #[must_use]
     pub fn index(&self) -> Option<&Index> {
         self.index.as_ref()
     }
 
-    /// Files other than shards that are copied.
+    /// Returns the files other than shards that are copied.
     #[must_use]
     pub fn sidecars(&self) -> &[Sidecar] {
         &self.sidecars
     }
 
-    /// Weight files that the checkpoint does not name, by their paths in the folder. Another program may load such a
-    /// file instead.
+    /// Returns weight files that the checkpoint does not name, by their paths in the folder. Another program may load
+    /// such a file instead.
     #[must_use]
     pub fn strays(&self) -> &[PathBuf] {
         &self.strays
     }
 
-    /// Subfolders with weights of their own, at any depth, by their paths in the folder: each is a checkpoint.
+    /// Returns the subfolders with weights of their own, at any depth, by their paths in the folder. Each is a
+    /// checkpoint.
     #[must_use]
     pub fn components(&self) -> &[PathBuf] {
         &self.components
@@ -328,7 +329,7 @@ impl Folder {
         self.one_of(what, model.map(|shard| shard.name.clone()))
     }
 
-    /// As [`several`](Folder::several), for an option that needs one of the folders, not a file.
+    /// Does the same as [`several`](Folder::several) for an option that needs one of the folders, not a file.
     #[must_use]
     pub fn several_folders(&self, what: &str) -> Option<Error> {
         self.one_of(what, None)
@@ -340,7 +341,7 @@ impl Folder {
         (!self.components.is_empty()).then(|| FolderError::Several { what, components }.at(&self.path))
     }
 
-    /// Warnings about the checkpoint.
+    /// Returns warnings about the checkpoint.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings

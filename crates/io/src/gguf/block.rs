@@ -119,7 +119,7 @@ impl Block {
         self.0.bytes
     }
 
-    /// Element type if a block is one element.
+    /// Returns the element type if a block is one element.
     pub fn dtype(self) -> Option<DType> {
         match self.0.content {
             Content::Element(dtype) => Some(dtype),
@@ -155,7 +155,7 @@ impl Block {
         shape
     }
 
-    /// Decoded block type; `None` for single elements and for types that are not decoded.
+    /// Returns the decoded block type; `None` for single elements and for types that are not decoded.
     pub fn scaled(self) -> Option<BlockType> {
         match self.0.content {
             Content::Scaled(block) => Some(block),

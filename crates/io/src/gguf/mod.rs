@@ -46,7 +46,7 @@ pub struct Header {
 /// A metadata value. The entries of most arrays are not kept, since a vocabulary has a hundred thousand.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-#[allow(missing_docs)] // Named as in the page.
+#[allow(missing_docs)] // Named as in the specification.
 pub enum Value {
     Unsigned(u64),
     Signed(i64),
@@ -93,7 +93,7 @@ impl fmt::Display for Value {
 }
 
 impl BlockTensor {
-    /// Element type if blocks are single elements.
+    /// Returns the element type if blocks are single elements.
     pub fn dtype(&self) -> Option<DType> {
         self.block.dtype()
     }
@@ -108,7 +108,7 @@ impl BlockTensor {
         self.shape.iter().product()
     }
 
-    /// Whether it has no elements.
+    /// Whether the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }

@@ -120,8 +120,8 @@ impl Reader {
         self.left
     }
 
-    /// Appends the packed codes of the next elements to `codes`: at most `most` elements, rounded up to a multiple of
-    /// 8. Returns the number of elements, 0 at the end.
+    /// Appends the packed codes of the next elements to `codes`: at most `most` of them, rounded up to a multiple of 8.
+    /// Returns the number of elements, 0 at the end.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Wide`], [`Error::Memory`].

@@ -140,7 +140,7 @@ impl Node {
         identity(&self.domain, &self.op_type, &self.overload)
     }
 
-    /// Attribute with this name.
+    /// Returns the value of the attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| &attribute.value)
     }

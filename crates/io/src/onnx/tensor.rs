@@ -79,7 +79,7 @@ pub enum Payload {
 }
 
 impl TensorProto {
-    /// Element type; `None` for COMPLEX128, which can only be copied.
+    /// Returns the element type; `None` for COMPLEX128, which can only be copied.
     pub fn dtype(&self) -> Option<DType> {
         self.data_type.dtype
     }
@@ -89,7 +89,7 @@ impl TensorProto {
         checked_len(&self.dims).unwrap_or(u64::MAX)
     }
 
-    /// Whether it has no elements.
+    /// Whether the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.dims.contains(&0)
     }

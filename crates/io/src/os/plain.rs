@@ -19,7 +19,8 @@ pub(crate) fn path_of(_: &File) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// NTFS allocates space when a file gets its length. Elsewhere setting a length costs nothing and reserves nothing.
+/// Reserves space on NTFS, which allocates it when a file gets its length. Elsewhere setting a length costs nothing and
+/// reserves nothing.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     if cfg!(windows) { file.set_len(bytes) } else { Ok(()) }
 }
