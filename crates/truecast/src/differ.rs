@@ -19,7 +19,8 @@ use truecast_kernel::Caster;
 
 /// Width in bits of the widest sources that the definition converts, code by code.
 const DEFINITION_BITS: u32 = 20;
-/// Width in bits of the widest sources that kernels convert completely: types wider than `DEFINITION_BITS` have 32.
+/// Width in bits of the widest sources for which kernels convert every code. No type is wider than `DEFINITION_BITS`
+/// and narrower than this.
 const SWEEP_BITS: u32 = 32;
 /// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
@@ -48,11 +49,12 @@ pub struct Difference {
     pub dst: DType,
     /// Number of inputs compared.
     pub inputs: u64,
-    /// True if these are all codes of the source.
+    /// True if every code of the source was compared.
     pub is_every: bool,
     /// Inputs with different results.
     pub different: u64,
-    /// Inputs whose result at least one request leaves open, even if both document the same. Not in `different`.
+    /// Inputs whose result at least one request leaves open, even if both requests document the same result. Not
+    /// counted in `different`.
     pub open: u64,
     /// Number of ranges of neighboring inputs, different and open ones together.
     pub range_count: u64,
@@ -69,7 +71,7 @@ pub enum Inputs {
     Every,
 }
 
-/// Neighboring inputs with different results, or with results that at least one of the two leaves open.
+/// Neighboring inputs with different results, or with results that at least one of the two requests leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Different {
     /// Code of the smallest input.
@@ -78,16 +80,16 @@ pub struct Different {
     pub last: u64,
     /// Number of inputs compared from `first` to `last`, inclusive.
     pub count: u64,
-    /// True if a request leaves these results open; [`Different::at_first`] then has the documented ones.
+    /// True if a request leaves these results open; [`Different::at_first`] then has the documented results.
     pub is_open: bool,
-    /// Both results for the first input; `None` for a refused value.
+    /// Results of both requests for the first input; `None` for a refused value.
     pub at_first: [Option<u64>; 2],
-    /// Both results for the last input.
+    /// Results of both requests for the last input.
     pub at_last: [Option<u64>; 2],
 }
 
 impl Difference {
-    /// Compares two requests on a pair of types. Wide sources that no kernel converts get boundary vectors.
+    /// Compares two requests on a pair of types. Wide sources that no kernel converts are compared at boundary vectors.
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
@@ -99,8 +101,9 @@ impl Difference {
         }
     }
 
-    /// Compares every code of a wide source with kernels; `tell` gets the number of codes that were compared, at first 0.
-    /// `None` if [`Difference::of`] needs no kernels, or has none: it gives the same for all [`Inputs`].
+    /// Compares every code of a wide source with kernels. `tell` receives the number of codes compared so far, first 0.
+    /// Returns `None` for narrow sources, for sources above 32 bits and for pairs without kernels: [`Difference::of`]
+    /// then gives the same result for all [`Inputs`].
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
@@ -113,7 +116,7 @@ impl Difference {
         Ok(Search::of(requests, src, dst)?.every_code(tell))
     }
 
-    /// The specification's error for a pair that the request does not convert.
+    /// Returns the specification's error for a pair that the request does not convert; `None` for other pairs.
     #[must_use]
     pub fn refusal(request: &Request, src: DType, dst: DType) -> Option<SpecError> {
         Rule::of(request, src, dst).err()
@@ -132,7 +135,7 @@ struct Found {
 }
 
 impl Found {
-    /// A block with open inputs only.
+    /// Returns the result for a block in which every input is open.
     fn open_block(first: u64) -> Found {
         let kept = vec![(first..first + BLOCK - 1, BLOCK, Verdict::Open)];
         Found { different: 0, open: BLOCK, count: 1, kept, last: Verdict::Open }
@@ -166,14 +169,14 @@ impl Found {
         }
     }
 
-    /// Appends the ranges of the codes that follow.
+    /// Appends the ranges of the codes that follow; `begins` is the verdict on the first of these codes.
     fn then(mut self, next: Found, begins: Verdict) -> Found {
         let mut kept = next.kept.into_iter();
         if begins != Verdict::Same
             && begins == self.last
             && let Some((range, inputs, _)) = kept.next()
         {
-            // The range to continue must be the last one counted.
+            // The last kept range continues only if it is also the last counted range.
             if self.count as usize <= KEPT
                 && let Some((last, sum, _)) = self.kept.last_mut()
             {
@@ -218,7 +221,7 @@ impl Search {
         Ok(Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst })
     }
 
-    /// Every code of a narrow source, or boundary vectors.
+    /// Compares every code of a narrow source, or the boundary vectors of a wide source.
     fn boundary(&self) -> Difference {
         let bits = self.src.code_bits();
         if bits <= DEFINITION_BITS {
@@ -230,7 +233,7 @@ impl Search {
         self.found(codes.len() as u64, false, self.each(codes.into_iter()))
     }
 
-    /// Every code of a wide source, if kernels convert it.
+    /// Compares every code of a wide source; `None` if no kernels convert it.
     fn every_code(&self, mut tell: impl FnMut(u64)) -> Option<Difference> {
         let bits = self.src.code_bits();
         if !(DEFINITION_BITS + 1..=SWEEP_BITS).contains(&bits) {
@@ -283,12 +286,12 @@ impl Search {
         found
     }
 
-    /// Compares one block from a key on; also returns the verdict on its first code.
+    /// Compares the block that begins at a key; also returns the verdict on the block's first code.
     ///
-    /// Open results come in ranges of values, or are fractions. No range and no gap between two ranges is strictly
-    /// inside a block: infinities, zeros and the ends of the finite values end blocks, and integers among fractions
-    /// begin blocks, or the block begins with an integer and ends with a fraction. The two ends therefore show whether
-    /// anything is open.
+    /// The verdicts on the two ends of a block show whether the block has an open result. Open results form ranges of
+    /// values, or are fractions. No range, and no gap between two ranges, is strictly inside a block, because
+    /// infinities, zeros and the ends of the finite values end blocks. An integer among fractions begins a block; a
+    /// block with several integers begins with an integer and ends with a fraction.
     fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
         let code = |at: usize| self.keys.code(first + at as u64);
         match [0, BLOCK as usize - 1].map(|at| self.verdict(code(at)) == Verdict::Open) {
@@ -309,7 +312,7 @@ impl Search {
         };
         let verdict = |at: usize| self.verdict(code(at));
         let mut unlike = (0..BLOCK as usize).filter(|at| !same[*at]);
-        // NaN results come in ranges of values; a block is inside one, or contains one border.
+        // NaN results form ranges of values. A block is inside such a range, or contains one end of it.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
         let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
         let verdict = |at| if same[at] { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
@@ -322,7 +325,7 @@ impl Search {
         (found, verdict(0))
     }
 
-    /// Bytes of the elements from a key on. Types with 32 bits have no unused ones.
+    /// Returns the bytes of the elements in a block. The codes have 32 bits, without unused bits.
     fn block_of_codes(&self, first: u64) -> Vec<u8> {
         let codes = (first..first + BLOCK).map(|key| self.keys.code(key));
         let mut source = vec![0; BLOCK as usize * 4];
@@ -361,12 +364,12 @@ impl Search {
     }
 }
 
-/// Whether each two elements of `N` bytes are equal.
+/// Compares elements of `N` bytes pairwise; true where the two are equal.
 fn same_elements<const N: usize>(a: &[u8], b: &[u8]) -> Vec<bool> {
     a.as_chunks::<N>().0.iter().zip(b.as_chunks::<N>().0).map(|(a, b)| a == b).collect()
 }
 
-/// Number of elements from the first on that are like it.
+/// Returns the length of the run of elements that equal the first.
 fn first_run(all: &[bool]) -> usize {
     const MANY: usize = 64; // a vector loop compares them
     let is_like_it = |one: &&bool| **one == all[0];
@@ -421,7 +424,8 @@ mod tests {
         assert!(open > 1000, "{open}");
     }
 
-    /// Whole blocks give the ranges and numbers that code by code come out: where a rule changes, and inside ranges.
+    /// Whole blocks give the same ranges and counts as a comparison code by code, both where a rule changes and inside
+    /// ranges.
     #[test]
     fn blocks_count_as_one_code_after_the_other() {
         let request = |name: &str| Request::of_words(name).unwrap();

@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Who has to act: the caller, the input or the system.
+    /// Tells who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()

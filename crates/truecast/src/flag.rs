@@ -1,12 +1,13 @@
-//! The options of the command: one table of their names, on a command line and in Python, and of their places in help.
-//! Options of specifications are in `setting`, whose names are options too.
+//! Options of the command, in one table: their names on a command line and in Python, and their places in help. The
+//! options of specifications are in `setting`.
 //!
-//! An error about an option holds its `Flag`. It is shown as Python's keyword; the command adds the text to type.
+//! An error about an option holds its `Flag`. The error's message shows the Python keyword; the command adds the text
+//! to type.
 
 use crate::setting::Setting;
 use std::fmt;
 
-/// Headings of help, and under each its options in order.
+/// Defines the options from one list: each heading of help, followed by its options in order.
 macro_rules! flags {
     ($($heading:literal: $($flag:ident $name:literal),*;)*) => {
         /// An option of the command.
@@ -15,7 +16,7 @@ macro_rules! flags {
         pub enum Flag { $($($flag),*),* }
 
         impl Flag {
-            /// Every one, in the order of help.
+            /// Every option, in the order of help.
             pub const ALL: &'static [Flag] = &[$($(Flag::$flag),*),*];
 
             /// Its name on a command line, without the dashes.
@@ -56,14 +57,15 @@ flags! {
 }
 
 impl Flag {
-    /// The one of a name; `-` and `_` are alike.
+    /// Finds an option by name; `-` and `_` are equivalent.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Flag> {
         let name = name.replace('_', "-");
         Flag::ALL.iter().copied().find(|flag| flag.name() == name)
     }
 
-    /// The place of an option among all, and its heading; those of specifications come in the order of their table.
+    /// Returns an option's position in help, and its heading. The options of specifications come after `--seed`, in the
+    /// order of their table.
     ///
     /// # Examples
     /// ```
@@ -79,7 +81,7 @@ impl Flag {
             .or_else(|| Some((Flag::Seed as usize * 100 + 1 + setting()?, Flag::Seed.heading())))
     }
 
-    /// Names that other tools have for an option, and their letters.
+    /// Returns the names and the letters that other tools use for an option.
     #[must_use]
     pub fn aliases(name: &str) -> (&'static [&'static str], &'static [char]) {
         match name {
@@ -98,7 +100,7 @@ impl Flag {
         }
     }
 
-    /// The keyword of Python.
+    /// Returns the option's keyword in Python.
     ///
     /// # Examples
     /// ```
@@ -115,7 +117,7 @@ impl Flag {
         }
     }
 
-    /// It is on or off: it takes no value on a command line.
+    /// True if the option is a switch, which takes no value on a command line.
     #[must_use]
     pub const fn is_switch(self) -> bool {
         use Flag::*;

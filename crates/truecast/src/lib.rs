@@ -28,13 +28,14 @@
 //! # Bytes and threads
 //! Buffers are little-endian bytes on every machine, at any alignment; elements narrower than a byte are packed from
 //! the lowest bit up, unless a [`Layout`] says otherwise. More than 1 MiB of work is cut into pieces that run on the
-//! current rayon pool: [`CastOptions::threads`] bounds their number, your own pool the threads. Neither changes a bit.
+//! current rayon pool. [`CastOptions::threads`] limits the number of pieces; your own pool limits the threads. Neither
+//! affects the results.
 //!
 //! # Features
 //! `parallel` (default): large buffers on every core; without it, everything runs on the caller's thread. `files`:
 //! safetensors, GGUF, NumPy and ONNX files, checkpoints, and scaled tensors. `models`: graphs of conversion nodes, and
-//! judging results in files. `half` and `float8`: slices of those crates' types. Without `files` and `models` the
-//! engine, the specifications, text and `explain` are left.
+//! judging results in files. `half` and `float8`: slices of those crates' types. Without `files` and `models`, the
+//! crate still has the engine, the specifications, text and `explain`.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -70,7 +71,7 @@ pub use truecast_kernel::{
     RescaleCounts, RescaleError, Rescaler, Route, StochasticCaster, measure,
 };
 
-/// Elements as texts of any length, and back. For cells of fixed width in buffers use [`fn@cast`].
+/// Conversions between elements and texts of any length. For text cells of fixed width in buffers, use [`fn@cast`].
 pub mod text {
     pub use truecast_core::text as definition;
     pub use truecast_kernel::text::{Parsed, TextCaster, TextError, Texts};
@@ -79,7 +80,8 @@ pub mod text {
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
 ///
 /// Shapes: `src.len() == dst.len()`, in elements; text is in [`Layout::Utf32`]. Result: formally equivalent to mapping
-/// [`cast_one`] over the codes, or the functions of [`text::definition`] where one side is text, which takes one core.
+/// [`cast_one`] over the codes. If one side is text, the result is equivalent to the functions of [`text::definition`],
+/// and the conversion uses one core.
 ///
 /// # Errors
 /// [`Error::Plan`], [`Error::Cast`] and [`Error::Text`], as [`Caster::new`], [`Caster::cast`] and the text module say.

@@ -25,7 +25,7 @@ impl Keys {
         }
     }
 
-    /// Keys equal to the codes: unsigned types.
+    /// Keys equal to the codes, for types without [`Keys::of`].
     pub(crate) const AS_CODES: Keys = Keys { sign: 0, flipped: 0, in_negative: 0 };
 
     #[inline(always)]

@@ -1,4 +1,5 @@
-//! One pair of types under one request: the definition of each result, and the kernel that computes the same.
+//! Conversion of one pair of types under one request: by the definition, one code at a time, or by a kernel with the
+//! same results.
 
 use crate::request::{Request, Standard, Tile};
 use truecast_core::policy::CastPolicy;
@@ -44,7 +45,7 @@ impl Rule {
         }
     }
 
-    /// True if both give every result alike; the cited clauses may differ.
+    /// True if both rules give the same result for every code; the cited clauses may differ.
     pub fn is_alike(&self, other: &Rule) -> bool {
         match (self, other) {
             (Rule::Cast(a), Rule::Cast(b)) => (&a.policy, a.undefined) == (&b.policy, b.undefined),
@@ -60,7 +61,7 @@ impl Rule {
         }
     }
 
-    /// A kernel, if no value is refused and the rule is a single cast.
+    /// Returns a kernel for the rule. `None` if the rule may refuse a value, is not a single cast, or has no kernel.
     pub fn caster(&self) -> Option<Caster> {
         let Rule::Cast(cast) = self else { return None };
         if cast.policy.refuses() { None } else { Caster::new(cast, &CastOptions::default()).ok() }
@@ -86,8 +87,8 @@ pub(crate) fn bytes(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8
 }
 
-/// Every name for one pair of types: each version whose rule differs, each attribute that decides about values out of
-/// range, and each name's own rounding; newest version first, sorted by group.
+/// Lists every interpretation of one pair of types: each name, in each version whose rule differs, with each attribute
+/// for values out of range. Each name uses its own rounding. Sorted by group, newest version first.
 pub(crate) fn every(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let of_names = interpretations(src, dst).into_iter().map(|one| {
         let rule = Rule::Cast(one.cast);
@@ -102,7 +103,7 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let mut all: Vec<(Interpretation, Rule)> = Vec::new();
     for release in tile::Release::ALL.into_iter().rev() {
         let every = tile::Cast { release, ..tile::Cast::to(dst) }.every_attribute(src);
-        // Try each rounding where the operation requires one.
+        // Try explicit roundings only if the operation requires one.
         let has_own = every.iter().any(|cast| cast.rounding.is_none());
         let attributes = every.into_iter().filter(|cast| !has_own || cast.rounding.is_none());
         for cast in attributes.flat_map(|cast| tile::Profile::ALL.map(|profile| tile::Cast { profile, ..cast })) {
@@ -126,7 +127,7 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     all
 }
 
-/// Maps `0..count`, in parallel if a thread pool exists.
+/// Applies `work` to each of `0..count`; in parallel with the feature `parallel`.
 pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "parallel")]
     return truecast_kernel::parallel::map(count, work);

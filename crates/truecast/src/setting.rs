@@ -1,6 +1,6 @@
-//! The settings of specifications: one table of names and descriptions, from which the command's options, help and
-//! completions and the keywords of other languages are made. Each specification (`request`) knows which settings it
-//! has, their values and how to parse them.
+//! Settings of specifications: one table of names and descriptions. The command's options, help and completions, and
+//! the keywords of other languages, are generated from it. Each specification (`request`) knows which settings it has,
+//! their values and how to parse them.
 
 use crate::request::{SPECS, SWITCH, values};
 use truecast_core::spec::table::{INTEGER, Table};
@@ -11,7 +11,7 @@ pub struct Setting {
     name: &'static str,
     /// Placeholder of the value in help; `None` for a flag.
     pub value_name: Option<&'static str>,
-    /// Description with its default, by name of specification, or for all of them (`EVERY`).
+    /// Descriptions, each with its default, keyed by the name of a specification, by `TABLES` or by `EVERY`.
     about: &'static [(&'static str, &'static str)],
 }
 
@@ -122,34 +122,35 @@ impl Setting {
         said.collect::<Vec<_>>().join("; ")
     }
 
-    /// Description for one specification; `None` if it lacks the setting, or all have it.
+    /// Returns the description for one specification. `None` if the specification lacks the setting, or if all
+    /// specifications have it.
     #[must_use]
     pub fn about_of(&self, spec: &str) -> Option<&'static str> {
         let of = |name| self.about.iter().find(|(known, _)| *known == name).map(|(_, about)| *about);
         of(spec).or_else(|| of(TABLES).filter(|_| Table::of_name(spec).is_some() && self.is_of(spec)))
     }
 
-    /// Description, if every specification has the setting.
+    /// Description of a setting that every specification has; `None` for other settings.
     #[must_use]
     pub fn about_of_every(&self) -> Option<&'static str> {
         self.about_of(EVERY)
     }
 
-    /// Setting by name; `-` and `_` are alike.
+    /// Finds a setting by name; `-` and `_` are equivalent.
     #[must_use]
     pub fn of_name(name: &str) -> Option<&'static Setting> {
         let name = name.replace('_', "-");
         Setting::all().find(|setting| setting.name == name)
     }
 
-    /// Names of the specifications that have it: free policies first, tables last.
+    /// Names of the specifications that have the setting: free policies first, tables last.
     #[must_use]
     pub fn specs(&self) -> Vec<&'static str> {
         let (tables, own): (Vec<&str>, Vec<&str>) = SPECS.iter().partition(|spec| Table::of_name(spec).is_some());
         own.into_iter().rev().chain(tables).filter(|spec| self.is_of(spec)).collect()
     }
 
-    /// True if the named specification has it.
+    /// True if the named specification has the setting.
     #[must_use]
     pub fn is_of(&self, spec: &str) -> bool {
         !self.values(spec).is_empty()

@@ -1,5 +1,5 @@
-//! Test vectors of every specification: each name, version and out-of-range alternative, for every pair of numeric
-//! types that it converts. `truecast vectors suite` writes them as files.
+//! Test vectors of every specification: for each name, version and out-of-range alternative, every pair of numeric
+//! types that the specification converts. `truecast vectors suite` writes them as files.
 
 use crate::request::{Request, RequestError, SPECS, Standard, versions};
 use crate::rule::{Rule, bytes, converted, each};
@@ -55,7 +55,7 @@ pub struct Digest {
     pub inputs: u64,
     /// Bytes per result.
     pub result_bytes: usize,
-    /// Number of results left open; `None` for sources above 16 bits, which kernels convert.
+    /// Number of results left open; `None` if a kernel converted the source, which then has more than 16 bits.
     pub open: Option<u64>,
     /// Number of refused values; `None` as for `open`.
     pub refused: Option<u64>,
@@ -104,7 +104,7 @@ pub fn names() -> Vec<String> {
     SPECS.iter().filter(|name| **name != "ieee").flat_map(|name| names_of(name)).collect()
 }
 
-/// The names of one specification. For ONNX these are the opsets that changed Cast.
+/// Lists the names of one specification, one for each version. For ONNX, lists only the opsets that changed Cast.
 #[must_use]
 pub fn names_of(spec: &str) -> Vec<String> {
     let is_own = |version: &String| match version.parse() {

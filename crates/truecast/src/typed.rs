@@ -1,9 +1,9 @@
 //! Casts between slices of Rust's own types: a thin layer over [`Caster`], which works on bytes.
 //!
-//! The Rust type of a slice may be the element type itself (`f32`, `i8`, with the features `half` and `float8` also
-//! `bf16`, `F8E4M3`, ..), an unsigned integer of its width that holds codes, if Rust lacks the type, or `u8` for its
-//! bytes, where elements narrower than a byte are packed. Elements are little-endian in memory, so these functions
-//! exist only on little-endian machines; [`cast`](crate::cast) over bytes works everywhere.
+//! A slice may have the element type itself (`f32`, `i8`; with the features `half` and `float8` also `bf16`, `F8E4M3`,
+//! ..). If Rust lacks the type, an unsigned integer of its width holds the codes. `u8` holds the bytes of any type,
+//! with elements narrower than a byte packed. Elements are little-endian in memory, so these functions exist only on
+//! little-endian machines; [`cast`](crate::cast) over bytes works everywhere.
 
 use crate::error::Error;
 use bytemuck::Pod;
@@ -16,7 +16,7 @@ mod sealed {
 
 /// A Rust type that holds elements.
 pub trait Element: Pod + sealed::Sealed {
-    /// Its element type.
+    /// Element type that the Rust type represents.
     const DTYPE: DType;
 }
 
@@ -38,7 +38,7 @@ elements! { float8::F8E4M3 = F8E4M3Fn, float8::F8E5M2 = F8E5M2 }
 /// Number of elements that a slice holds.
 enum Room {
     Exactly(usize),
-    /// Narrow elements in bytes: the last byte may be partly filled.
+    /// At most this number, for narrow elements in bytes: the last byte may be partly filled.
     AtMost(usize),
 }
 
@@ -57,9 +57,9 @@ fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
 
 /// Converts a slice into another.
 ///
-/// Shapes: equal numbers of elements. If one side has narrow elements in bytes, the other side decides; if both are
-/// packed, the source's bytes decide. Cost: plans the conversion, which takes microseconds, then converts on every
-/// core; [`cast_slice_with`] plans once.
+/// Shapes: equal numbers of elements. If one side packs narrow elements in bytes, the other side determines the number;
+/// if both sides do, the source determines it. Cost: plans the conversion, which takes microseconds, then converts on
+/// every core; [`cast_slice_with`] plans once.
 ///
 /// # Errors
 /// [`Error::Cast`] if a slice cannot hold elements of its type, if the numbers of elements differ, or with the first
@@ -78,7 +78,8 @@ pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut 
     Ok(())
 }
 
-/// As [`cast_slice`], with a planned conversion and its threads and counts.
+/// Converts a slice into another as [`cast_slice`] does, by a planned conversion with its own options for threads and
+/// counts.
 ///
 /// # Errors
 /// As [`cast_slice`].
@@ -104,7 +105,7 @@ pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: 
     Ok(caster.cast(src, dst)?)
 }
 
-/// Converts a slice into a vector; packed bytes are converted completely.
+/// Converts a slice into a vector. If the source is packed, converts every element that its bytes can hold.
 ///
 /// # Errors
 /// As [`cast_slice`].
@@ -126,8 +127,8 @@ pub fn cast_vec<S: Element, D: Element>(spec: &CastSpec, src: &[S]) -> Result<Ve
     Ok(dst)
 }
 
-/// True if elements of one type can be converted to another by value. [`DType::embeds_in`] tells whether every value
-/// survives; the `resolve` of a specification, whether it allows the pair.
+/// True if elements of one type can be converted to another by value. [`DType::embeds_in`] tells whether the conversion
+/// preserves every value; the `resolve` of a specification tells whether the specification allows the pair.
 ///
 /// # Examples
 /// ```

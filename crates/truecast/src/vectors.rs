@@ -1,8 +1,8 @@
 //! Test vectors: source codes at which the result of a conversion changes.
 //!
 //! The lists depend on types only, so they hold for every specification; [`truecast_core::cast_one`] gives the results.
-//! RESCALE, whose result steps where its scale decides, uses its own definition. The independent oracle has its own
-//! lists.
+//! The vectors of RESCALE come from its definition instead, because the scale determines where the result changes. The
+//! independent oracle has separate lists.
 
 use std::collections::BTreeSet;
 use truecast_core::exact::{decode, encode};
@@ -14,7 +14,7 @@ use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
 /// Extent of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// Specials, and each value, midpoint and limit of the destination with its neighbors.
+    /// Special codes, and the source codes around each value, midpoint and limit of the destination.
     Boundary,
     /// Every code, for sources of 16 bits or fewer.
     Exhaustive,
@@ -23,7 +23,7 @@ pub enum Extent {
 /// Reason for the lack of vectors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum VectorError {
     /// Source too wide for an exhaustive list.
     #[error("{src} has 2^{} codes; exhaustive vectors exist for sources of 16 bits or fewer, use boundary", src.code_bits())]
@@ -37,10 +37,11 @@ pub enum VectorError {
 const MAX_EXHAUSTIVE_BITS: u32 = 16;
 /// Width in bits of the widest sources whose boundary lists hold every code.
 const ALWAYS_WHOLE_BITS: u32 = 8;
-/// Width in bits of the widest destinations with every value and midpoint; wider ones get a selection.
+/// Width in bits of the widest destinations for which every value and midpoint is used; for wider ones, a selection is
+/// used.
 const EVERY_VALUE_BITS: u32 = 16;
 
-/// Source codes for a pair, ascending, each once.
+/// Lists source codes for a pair, ascending, each once.
 ///
 /// # Errors
 /// [`VectorError`].
@@ -60,8 +61,8 @@ pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, Vector
     inputs_scaled(src, dst, &[0], extent)
 }
 
-/// [`inputs`] for casts that scale their sources: the destination's marks for each of these exponents
-/// ([`CastPolicy::scale_exponent`]).
+/// Lists [`inputs`] for casts that scale their sources. The destination's values, midpoints and limits are scaled back
+/// by each of these exponents ([`CastPolicy::scale_exponent`]).
 ///
 /// # Errors
 /// [`VectorError`].
@@ -90,7 +91,7 @@ pub fn inputs_scaled(src: DType, dst: DType, scale_exponents: &[i16], extent: Ex
     Ok(listed(src, &scale_exponents.iter().copied().flat_map(unscaled).collect::<Vec<_>>()))
 }
 
-/// The specials, and the codes around the marks.
+/// Lists the specials, and the codes around the marks.
 fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     let mut codes = specials(src);
     for &mark in marks {
@@ -101,8 +102,8 @@ fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     codes
 }
 
-/// Source codes for a pair, ascending, each once: all codes of a source of 8 bits or fewer; otherwise at most `most`,
-/// but always the ends and specials of the source.
+/// Lists source codes for a pair, ascending, each once. A source of 8 bits or fewer has all its codes listed; a wider
+/// source has at most `most`, but always its ends and specials.
 ///
 /// Order of choice: the ends and specials of the source; the destination's ends, the midpoints beyond them, and values
 /// near 1, with both signs; then alternately its powers of two and its values and midpoints, spread evenly, with
@@ -151,7 +152,7 @@ fn spread<T: Copy>(all: Vec<T>) -> Vec<T> {
     (0..1usize << bits).filter_map(|n| all.get(reversed(n)).copied()).collect()
 }
 
-/// The ends of a destination's range, and the first values and ties near 1.
+/// Lists the ends of a destination's range, and the first values and ties near 1.
 fn corners(dst: DType) -> Vec<Magnitude> {
     match dst.kind() {
         Kind::Float(f) => {
@@ -175,7 +176,7 @@ fn corners(dst: DType) -> Vec<Magnitude> {
     }
 }
 
-/// The powers of two in a destination's range, and one on either side.
+/// Lists the powers of two in a destination's range, and one power beyond each end.
 fn powers(dst: DType) -> Vec<Magnitude> {
     match dst.kind() {
         Kind::Float(f) => (f.smallest() - 1..=f.emax() + 1).map(|exp| (1, exp)).collect(),
@@ -187,7 +188,8 @@ fn powers(dst: DType) -> Vec<Magnitude> {
 /// A vector of RESCALE: input, output, and the permitted codes if INEXACT_ROUND permits several.
 pub type RescaleVector = (u64, u64, Option<Vec<u64>>);
 
-/// Vectors of RESCALE for one scale, by ascending unsigned input; inputs that violate a requirement are left out.
+/// Lists the vectors of RESCALE for one scale, by ascending unsigned input, without the inputs that violate a
+/// requirement.
 ///
 /// In addition to [`inputs`] for the source: the zero point, the ends of the permitted range, and the inputs at which
 /// the result steps to each value of an 8-bit output (for wider ones: to its ends, and to powers of two and their
@@ -219,7 +221,7 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
     Ok(codes.into_iter().filter_map(vector).collect())
 }
 
-/// Codes at which the result of RESCALE changes.
+/// Lists the codes at which the result of RESCALE changes, with their neighbors.
 fn decisive(spec: &RescaleSpec) -> Vec<u64> {
     let f = spec.input;
     let (min, max) = (f.min() as i64, f.max() as i64);
@@ -242,7 +244,7 @@ fn decisive(spec: &RescaleSpec) -> Vec<u64> {
     codes
 }
 
-/// Smallest value in `low..=high` for which a monotone condition holds; `high` if none is found.
+/// Finds the smallest value in `low..=high` for which a monotone condition holds; `high` if no value satisfies it.
 fn bisect(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -255,7 +257,7 @@ fn bisect(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
     low
 }
 
-/// Output values whose first inputs are listed.
+/// Output values for which [`decisive`] lists the first input with at least this result.
 fn steps(f: &IntFormat) -> Vec<i128> {
     if u32::from(f.bits) <= ALWAYS_WHOLE_BITS {
         return (f.min()..=f.max()).collect();
@@ -264,7 +266,7 @@ fn steps(f: &IntFormat) -> Vec<i128> {
     powers.chain([f.min(), f.min() + 1, f.max() - 1, f.max()]).filter(|v| (f.min()..=f.max()).contains(v)).collect()
 }
 
-/// The two codes below and the two codes above a value.
+/// Adds the two codes below and the two codes above a value to `codes`.
 fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
     for rounding in [Rounding::Down, Rounding::Up] {
         let nearest = CastPolicy {
@@ -293,7 +295,7 @@ fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
     }
 }
 
-/// [`ends`] with adjacent codes, and all powers of two with adjacent integers.
+/// Lists the [`ends`] with adjacent codes, and all powers of two; in integer types with adjacent integers.
 fn specials(src: DType) -> Vec<u64> {
     let mut all = ends(src);
     match src.kind() {
@@ -313,7 +315,7 @@ fn specials(src: DType) -> Vec<u64> {
     all
 }
 
-/// Zeros, subnormal and finite ends, infinities, every kind of NaN; the ends of integers.
+/// Lists zeros, subnormal and finite ends, infinities, every kind of NaN; the ends of integers.
 fn ends(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
@@ -366,7 +368,7 @@ fn both_signs(magnitude: Magnitude) -> [Exact; 2] {
 /// Significand and exponent.
 type Magnitude = (u128, i32);
 
-/// Values, the midpoints above them, the step beyond the largest, and a value below the smallest.
+/// Lists the values, the midpoints above them, the steps beyond the largest value, and fractions of the smallest value.
 fn float_marks(f: &FloatFormat, every_value: bool) -> Vec<Magnitude> {
     let max = f.max_code();
     let codes = if every_value { (0..=max).collect() } else { selected_codes(f) };
@@ -383,7 +385,8 @@ fn float_marks(f: &FloatFormat, every_value: bool) -> Vec<Magnitude> {
     marks
 }
 
-/// Codes of a wide format: the ends of every sixteenth binade, of those near 1, and of the first and the last.
+/// Lists codes of a wide format: seven fractions in every sixteenth binade, in the binades near 1, and in the first and
+/// the last three.
 fn selected_codes(f: &FloatFormat) -> Vec<u64> {
     let (last, one) = (f.max_code() >> f.man_bits, f.bias as u64);
     let chosen = |field: &u64| field.is_multiple_of(16) || *field < 3 || field + 3 > last || field.abs_diff(one) <= 70;
@@ -396,7 +399,7 @@ fn selected_codes(f: &FloatFormat) -> Vec<u64> {
         .collect()
 }
 
-/// Integers and their midpoints; beyond the range, where results wrap around.
+/// Lists integers and the midpoints above them; also integers beyond the range, where results wrap around.
 fn int_marks(f: IntFormat, every_value_bits: u32) -> Vec<Magnitude> {
     let bits = f.bits as u32;
     let mut integers: Vec<u128> = if bits <= every_value_bits {

@@ -10,7 +10,7 @@ use truecast_core::{DType, Exact, Kind, Outcome};
 
 /// Codes per piece of work.
 const BLOCK: usize = 1 << 12;
-/// Stands in a [`Pattern`] for a result that a rule leaves open.
+/// Entry of a [`Pattern`] for a result that a rule leaves open.
 const OPEN: u8 = 0;
 
 /// The names that convert a pair of types, in classes of equal results. `ieee` is left out: its policies are free.
@@ -36,11 +36,11 @@ pub struct Classes {
     pub dst: DType,
     /// Number of inputs compared: every code of a source of up to 20 bits, boundary vectors for a wider one.
     pub inputs: u64,
-    /// True if these are all codes of the source.
+    /// True if every code of the source was compared.
     pub is_every: bool,
     /// Inputs for which two classes give different results.
     pub different: u64,
-    /// Inputs whose result some name leaves open.
+    /// Inputs whose result at least one name leaves open.
     pub open: u64,
     /// The classes, largest first.
     pub classes: Vec<Class>,
@@ -67,11 +67,11 @@ pub enum Given {
     Code(u64),
     /// A refusal.
     Refused,
-    /// Left open by every name of the class.
+    /// An open result: every name of the class leaves it open.
     Open,
 }
 
-/// For each rule, the number of its result among the different results for one input.
+/// Results of all rules for one input: equal results have equal numbers, counted from 1; [`OPEN`] for an open result.
 type Pattern = Vec<u8>;
 
 #[derive(Clone, Copy)]
@@ -80,8 +80,8 @@ struct Seen {
     simplest: (Simplicity, u64),
 }
 
-/// Sort key: numbers before infinities before NaN, then few significant bits, sign, and distance from 1 in powers of
-/// two.
+/// Sort key: numbers before infinities before NaN; then by number of significant bits, by sign, and by distance from 1
+/// in powers of two.
 type Simplicity = (u8, u32, bool, u32);
 
 impl Classes {
@@ -214,8 +214,8 @@ fn simplicity(dtype: DType, code: u64) -> Simplicity {
     }
 }
 
-/// Sorts the rules into classes, and those that fit several. Rules that leave least open come first and define the
-/// classes.
+/// Groups the rules into classes; also returns the rules that fit several classes. The rules that leave the fewest
+/// results open come first and define the classes.
 fn grouped(count: usize, patterns: &BTreeMap<Pattern, Seen>) -> (Vec<Vec<usize>>, Vec<usize>) {
     let are_equal = |a: usize, b: usize| {
         patterns.keys().all(|pattern| pattern[a] == pattern[b] || pattern[a] == OPEN || pattern[b] == OPEN)

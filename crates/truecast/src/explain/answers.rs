@@ -22,11 +22,11 @@ pub struct Answer {
 pub struct Explanation {
     /// The source element.
     pub source: Decoded,
-    /// The scaled value that is rounded, where the specification scales; infinities and NaN are not scaled.
+    /// The scaled value, which is then rounded. `None` if no specification scales, or the value is infinite or NaN.
     pub scaled: Option<Exact>,
     /// The destination type.
     pub to: DType,
-    /// Its place among the destination's values.
+    /// Place of the value, scaled if `scaled` is set, among the destination's values.
     pub neighbors: Neighbors,
     /// The results.
     pub answers: Vec<Answer>,
@@ -39,7 +39,7 @@ pub struct Explanation {
 pub struct Absent {
     /// Its name.
     pub spec: &'static str,
-    /// Its version; empty if none has the pair.
+    /// The version that lacks the pair; empty if every version lacks it.
     pub version: String,
     /// The missing part.
     pub why: String,
@@ -101,7 +101,7 @@ pub fn explain_text(
     Ok(Explanation { source, scaled: None, to, neighbors, answers: without_repeats(answers), absent: Vec::new() })
 }
 
-/// Drops older versions with the result of a newer one.
+/// Drops an older version if a newer version gives the same result.
 fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
     let mut kept: Vec<Answer> = Vec::new();
     for answer in all {
@@ -114,7 +114,7 @@ fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
     kept
 }
 
-/// The texts of one code under the given interpretations of the pair.
+/// Prints one code as text, under each of the given interpretations of the pair.
 ///
 /// # Panics
 /// If the type is complex or text.

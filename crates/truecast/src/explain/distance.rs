@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use truecast_core::Exact;
 use truecast_core::literal::Ratio;
 
-/// `(value - a) / (b - a)`.
+/// Returns `|(value - a) / (b - a)|`; `None` if it is not finite.
 pub(super) fn steps_between(a: Exact, b: Exact, value: Exact) -> Option<f64> {
     let steps = quotient(difference(value, a)?, difference(b, a)?)?;
     Some(steps.abs()).filter(|steps| steps.is_finite())
@@ -18,7 +18,7 @@ fn quotient(a: Exact, b: Exact) -> Option<f64> {
     else {
         return None;
     };
-    // The remainder sets the last bit, so that one rounding to f64 sees it.
+    // `sticky` sets the last bit, so that the rounding to f64 takes the remainder into account.
     let magnitude = scaled((asig | u64::from(sticky)) as f64 / bsig as f64, ae - be);
     Some(if an == bn { magnitude } else { -magnitude })
 }
@@ -42,8 +42,8 @@ pub struct RoundingError {
     pub ulps: f64,
 }
 
-/// The difference between `typed` and the element it was rounded to; `None` if the element is not a finite number, or
-/// the last one.
+/// Returns the difference between `typed` and the element to which it was rounded. `None` if the element is not finite,
+/// or has no neighbor on the side of `typed`.
 ///
 /// # Examples
 /// ```
@@ -68,7 +68,7 @@ pub(super) fn same(a: Exact, b: Exact) -> bool {
     !inexact && a.cmp_value(b) == Ordering::Equal
 }
 
-/// Midpoint of two neighbors that differ by one unit on the finer grid or by one on the coarser.
+/// Returns the midpoint of two neighbors, which differ by one unit of the finer or of the coarser of their grids.
 pub(super) fn middle(a: Exact, b: Exact) -> Option<Exact> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
     else {

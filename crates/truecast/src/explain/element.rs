@@ -29,7 +29,8 @@ impl Decoded {
         }
     }
 
-    /// The next lower and the next higher value of its type, where they exist. Both are `None` for NaN and infinities.
+    /// Returns the next lower and the next higher value of the element's type, where they exist. Both are `None` for
+    /// NaN and infinities.
     ///
     /// # Examples
     /// ```
@@ -67,7 +68,7 @@ impl Decoded {
         codes.map(|code| code.and_then(number))
     }
 
-    /// The parts of a NaN; `None` for other values.
+    /// Returns the parts of a NaN; `None` for other values.
     #[must_use]
     pub fn nan(&self) -> Option<NanParts> {
         let Exact::Nan { neg, payload } = self.value else { return None };

@@ -28,7 +28,7 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     explanation
 }
 
-/// The specifications, or versions, that lack a pair of types.
+/// Lists the specifications, or their versions, that lack a pair of types.
 #[must_use]
 pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     let why = |error: SpecError| match error {

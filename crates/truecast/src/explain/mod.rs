@@ -1,7 +1,7 @@
 //! One value under every specification: bits, exact value, neighbors, the rounding decision, the results.
 //!
-//! `element` decodes a code, `neighbors` places a value among the destination's values, `distance` measures; `answers`
-//! asks specifications, `tile` Tile IR, and `every` combines them.
+//! `element` decodes a code, `neighbors` places a value among the destination's values, `distance` measures distances;
+//! `answers` asks specifications, `tile` Tile IR, and `every` combines them.
 
 mod answers;
 mod distance;

@@ -11,21 +11,21 @@ use truecast_core::{DType, Exact, Kind, Rounding};
 /// Place of a value among the values of the destination, an element type or a custom [`FloatFormat`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors<E = Decoded> {
-    /// The nearest value at or below it; `None` below the lowest.
+    /// The nearest destination value at or below the given value; `None` below the lowest.
     pub below: Option<E>,
-    /// The nearest value at or above it; `None` above the highest.
+    /// The nearest destination value at or above the given value; `None` above the highest.
     pub above: Option<E>,
-    /// For a value beyond the largest finite one: the next step outward, and the code at that step with its own value.
-    /// Integers have no such code.
+    /// For a value beyond the largest finite value: the next step outward, and the element whose code follows the
+    /// largest finite code. `None` in place of the element for integers.
     pub beyond: Option<(Exact, Option<E>)>,
-    /// True at that step and further out.
+    /// True if the given value is at the step in `beyond`, or further out.
     pub is_out_of_range: bool,
     /// Halfway between the two neighbors (or between the last value and the step beyond it).
     pub midpoint: Option<Exact>,
-    /// For a code book, in place of the midpoint: the largest value that still takes the neighbor below.
+    /// For a code book, instead of the midpoint: the largest value that rounds to the neighbor below.
     pub threshold: Option<Exact>,
-    /// Distance from `below` (or from `above`, if there is no `below`) in steps between values at this place, to the
-    /// nearest f64.
+    /// Distance of the given value from `below` (from `above` if `below` is `None`), in steps between the destination's
+    /// values at this place, to the nearest f64.
     pub steps: Option<f64>,
     /// Side of the midpoint.
     pub decision: Decision,
@@ -45,16 +45,16 @@ pub enum Decision {
     Above,
     /// NaN and infinities are not rounded.
     NotRounded,
-    /// Bool, negative numbers in unsigned types, and values beyond a code book have no such picture.
+    /// No decision: Bool, a negative number in an unsigned type, or a value beyond a code book.
     Other,
 }
 
 /// The finite end of a type on one side of zero.
 struct End {
     last: Exact,
-    /// Place of the next value.
+    /// Value at the next step outward, which the type does not have.
     step: Exact,
-    /// The code after the last value's, unless it belongs to another number.
+    /// Code that follows the code of `last`; `None` if the type has no such code.
     code: Option<CodePoint>,
 }
 
@@ -81,7 +81,7 @@ impl End {
     }
 }
 
-/// An integer of at most 65 bits; only a power of two has 65.
+/// Converts an integer of at most 65 bits; an integer with 65 bits must be a power of two.
 fn integer(value: i128) -> Exact {
     let magnitude = value.unsigned_abs();
     let exp = magnitude.trailing_zeros() * (magnitude > u64::MAX.into()) as u32;
@@ -110,7 +110,7 @@ impl<E> Neighbors<E> {
     }
 }
 
-/// Places a value among those of a custom format: for people who design formats.
+/// Places a value among the values of a custom format, for designers of formats.
 ///
 /// # Errors
 /// The fields describe no valid format.
@@ -142,7 +142,7 @@ pub(super) fn neighbors(value: Exact, to: DType) -> Neighbors {
     }
 }
 
-/// NaN and infinities have no place; for other values this is unsaid.
+/// Returns the decision for a value without a place: NaN and infinities are not rounded; other values have no decision.
 fn not_placed(value: Exact) -> Decision {
     if matches!(value, Exact::Finite { .. }) { Decision::Other } else { Decision::NotRounded }
 }

@@ -5,8 +5,8 @@ use truecast_core::policy::CastPolicy;
 use truecast_core::spec::{Interpretation, SpecError, tile};
 use truecast_core::{CastSpec, DType};
 
-/// The results for every attribute that the release allows, and for the profiles that differ from `spec`; empty if the
-/// release does not allow the pair.
+/// Lists the results for every attribute that the release allows, and for each profile whose result differs. Empty if
+/// the release does not allow the pair.
 pub(super) fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
     tile_answers_of(from, code, to, &asked.every_attribute(from), &tile::Profile::ALL)
 }

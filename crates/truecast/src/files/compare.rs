@@ -26,7 +26,7 @@ pub struct ComparedTensor {
     pub shape: Arc<[u64]>,
     /// Its types in both files; for a quantized tensor, the type of the codes.
     pub types: (DType, DType),
-    /// Its schemes, where it is quantized.
+    /// Its schemes in both files; `None` where it is not quantized.
     pub schemes: (Option<Arc<str>>, Option<Arc<str>>),
     /// Its bytes in both files.
     pub bytes: (u64, u64),
@@ -36,7 +36,7 @@ pub struct ComparedTensor {
     pub worst: Option<Box<[Exact; 2]>>,
 }
 
-/// Approximate number of bytes that a comparison reads from a file or a folder.
+/// Estimates the number of bytes that a comparison reads from a file or a folder.
 ///
 /// # Errors
 /// A file or folder whose size the system does not give.
@@ -59,7 +59,7 @@ impl ComparedTensor {
         Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
     }
 
-    /// Index of the largest error along each dimension.
+    /// Returns the index of the largest error along each dimension.
     #[must_use]
     pub fn worst_index(&self) -> Vec<u64> {
         let mut rest = self.counts.index_max_abs;
@@ -68,7 +68,7 @@ impl ComparedTensor {
         index
     }
 
-    /// Group of the total that it belongs to.
+    /// Group of the total to which the tensor belongs.
     #[must_use]
     pub fn group(&self) -> Group {
         Group::of_tensors(self.types.0, self.types.1, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
@@ -80,7 +80,7 @@ impl ComparedTensor {
 pub struct Comparison {
     /// The files, as given.
     pub files: (String, String),
-    /// Options they were read with.
+    /// Options with which the files were read.
     pub readings: Readings,
     /// Tensors of both files with equal shapes.
     pub rows: Vec<ComparedTensor>,
@@ -92,7 +92,7 @@ pub struct Comparison {
     pub incomparable: Vec<(String, String)>,
     /// Sums of the rows.
     pub total: Total,
-    /// Cautions about the second file.
+    /// Cautions about the comparison, such as scales that were not applied.
     pub warnings: Vec<String>,
 }
 
@@ -104,13 +104,13 @@ impl Comparison {
         self.structural_differences() == 0 && counts.exact == counts.elements
     }
 
-    /// Number of tensors that could not be compared.
+    /// Counts the tensors that could not be compared.
     #[must_use]
     pub fn structural_differences(&self) -> u64 {
         (self.only_first.len() + self.only_second.len() + self.incomparable.len()) as u64
     }
 
-    /// The JSON form with these rows.
+    /// Returns the JSON form that lists these rows.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ComparisonJson { comparison: self, rows }
@@ -175,8 +175,8 @@ impl Serialize for ComparisonJson<'_> {
 /// Options for both files: element types for arrays whose headers lack them, and strictness.
 pub type Readings = (OpenOptions, OpenOptions);
 
-/// Compares two containers or folders tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. A
-/// tensor that truecast stored for a value in a model counts under the value's name.
+/// Compares two containers or folders tensor by tensor, paired by name. An array (`.npy`, `.pb`) is compared with a
+/// single tensor of any name. In a model, a tensor that truecast stored for a value is compared under the value's name.
 ///
 /// Cost: bounded memory; one pass over both files. `progress` gets the finished bytes of the first file, and the
 /// tensor.
@@ -278,7 +278,8 @@ impl Measures<'_> {
     }
 }
 
-/// Reason why tensors in undecoded blocks may differ; `None` if their bytes are equal.
+/// Compares tensors in undecoded blocks byte by byte. Returns the reason why they may differ; `None` if their bytes are
+/// equal.
 fn differing_bytes(x: &Logical<'_>, y: &Logical<'_>) -> Result<Option<String>, Error> {
     let blocks = [x, y].map(|side| side.undecoded);
     let [Some(block), Some(other)] = blocks else {

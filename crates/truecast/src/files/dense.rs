@@ -19,7 +19,7 @@ pub struct DenseTensor {
 
 impl DenseTensor {
     /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder, and no
-    /// others. `options` add what an array's header lacks; [`OpenOptions::default`] adds nothing.
+    /// others. `options` supply properties that an array's header lacks; [`OpenOptions::default`] supplies nothing.
     ///
     /// # Errors
     /// An unreadable file; [`Error::NoTensor`]; [`Error::Unapplied`] for a quantized file whose scales are not
@@ -83,7 +83,7 @@ impl DenseTensor {
         &self.shape
     }
 
-    /// The elements in C order, little-endian, narrow ones packed, the first in the lowest bits.
+    /// The elements in C order, little-endian. Elements narrower than a byte are packed, the first in the lowest bits.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -96,7 +96,7 @@ impl DenseTensor {
         Elements::new(self.dtype, len, &self.bytes[..]).expect("the buffer was made for these elements")
     }
 
-    /// The elements in another type, each rounded once under `ieee`, to nearest even.
+    /// Converts the elements to another type, each rounded once under `ieee`, to nearest even.
     ///
     /// # Errors
     /// A pair of types without a conversion.

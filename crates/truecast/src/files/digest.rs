@@ -1,5 +1,5 @@
 //! Digests of files: SHA-256 for reports (`docs/spec/checkpoints.md §10`), and XXH3, which takes a tenth of the time,
-//! for a conversion's own notes.
+//! for the manifests of conversions.
 
 use crate::files::error::Error;
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,10 @@ use twox_hash::xxhash3_128::Hasher;
 
 const READ_BYTES: usize = 1 << 20;
 
-/// The length of a file in bytes, and its SHA-256 in lower-case hexadecimal digits.
+/// Returns the length of a file in bytes, and its SHA-256 in lower-case hexadecimal digits.
 ///
 /// # Errors
-/// Reading; [`Error::Interrupted`] once `stop` is set.
+/// An unreadable file; [`Error::Interrupted`] once `stop` is set.
 ///
 /// # Examples
 /// ```

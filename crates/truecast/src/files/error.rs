@@ -1,4 +1,4 @@
-//! The error of everything about files and scaled tensors.
+//! Errors of work on files and on scaled tensors.
 
 use crate::error::{of_cast, of_text};
 use crate::files::convert::error::CheckpointError;
@@ -17,7 +17,7 @@ use truecast_core::{ErrorCode, ErrorKind};
 /// Error of a cast of buffers or files, and of scaled tensors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum Error {
     /// A cast of elements failed.
     #[error(transparent)]
@@ -66,20 +66,20 @@ pub enum Error {
         path: String,
         why: &'static str,
     },
-    /// The conversion is of quantized tensors, which the source lacks.
+    /// Only quantized tensors are to be converted, but no tensor of the source is quantized.
     #[error("{path}: no tensor is quantized")]
     NoneQuantized { path: String },
     /// A model cannot be converted as requested.
     #[error("{path}: {why}")]
     Model { path: String, why: String },
-    /// Source and destination are one file.
+    /// Source and destination are the same file.
     #[error("{path}: source and destination are the same file; choose another destination")]
     SameFile { path: String },
-    /// The destination's name belongs to no container.
+    /// The destination's name does not belong to a container.
     #[error("{path}: {found}")]
     UnknownKind {
         path: String,
-        /// The kind that it belongs to.
+        /// The kind that the name belongs to.
         found: Foreign,
     },
     /// The destination of one file is a folder.
@@ -104,7 +104,7 @@ pub enum Error {
         path: String,
         cause: Box<truecast_schemes::Error>,
     },
-    /// A scheme has no form for a tensor in memory.
+    /// A tensor in memory cannot be quantized under the scheme.
     #[error("{why}")]
     NotQuantized {
         /// The scheme, and the reason.
@@ -131,7 +131,7 @@ macro_rules! of_casts {
 
 of_casts!(SpecError, ParseTypeError, PlanError, CastError, TextError);
 
-/// The hint with similar names.
+/// Writes the hint with similar names.
 fn closest(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
@@ -153,13 +153,13 @@ pub struct NoMemory {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The specification forbids it.
+    /// The specification forbids the conversion.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// It has no value to convert.
+    /// The pair of types cannot be converted by value.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The destination cannot hold its type.
+    /// The destination's format cannot hold the tensor's type.
     #[error(transparent)]
     Form(#[from] NoForm),
     /// A text that is not a number, or that an `error` policy refused.
@@ -189,7 +189,7 @@ impl Error {
         Error::Scheme { path: path.display().to_string(), cause: Box::new(cause) }
     }
 
-    /// Who has to act: the caller, the input or the system.
+    /// Tells who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()

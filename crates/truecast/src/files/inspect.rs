@@ -26,7 +26,7 @@ pub struct Magnitudes {
     pub first: i32,
     /// Numbers of values with `first`, `first + 1`, .. up to the largest `e`; empty without such values.
     pub counts: Vec<u64>,
-    /// Sampling step: the elements whose index is a multiple of it are counted.
+    /// Sampling step: the elements whose index is a multiple of the step are counted.
     pub every: u64,
 }
 
@@ -101,7 +101,7 @@ pub fn stats(
     Ok(Stats { survey, magnitudes: Magnitudes::new(&powers, every) })
 }
 
-/// Range and special values of a tensor whose elements are reinterpreted as another type of their width.
+/// Finds the range and special values of a tensor whose elements are reinterpreted as another type of their width.
 pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) -> Result<Survey, Error> {
     let look = |survey: &mut Survey, (_, [codes]): Chunk<'_, 1>| survey.add(codes, level);
     let len = Stretch::whole(source.tensors()[index].len());

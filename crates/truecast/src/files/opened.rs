@@ -35,7 +35,7 @@ impl<'a> Held<'a> {
 }
 
 impl Opened {
-    /// Opens a container, or a folder; a GGUF model with all its parts.
+    /// Opens a container or a folder; opens a GGUF model with all its parts.
     ///
     /// # Errors
     /// As [`Source::open_with`] and [`Folder::open`].
@@ -71,7 +71,7 @@ impl Opened {
         }
     }
 
-    /// Names of the values that the tensors represent, in their order.
+    /// Returns the names of the values that the tensors represent, in the order of the tensors.
     #[must_use]
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self {
@@ -80,7 +80,7 @@ impl Opened {
         }
     }
 
-    /// True for an array, whose name means nothing.
+    /// True for a file with a single array, whose name has no meaning.
     #[must_use]
     pub fn holds_one(&self) -> bool {
         matches!(self, Opened::File(source) if source.format().holds_one())

@@ -17,7 +17,7 @@ pub(crate) struct Parts {
     layout: Layout,
     left: u64,
     buffer: Vec<u8>,
-    /// For i48 stored in 64 bits.
+    /// Set for i48 elements, which files store in 64 bits.
     widened: Option<Widened>,
 }
 

@@ -19,7 +19,7 @@ use truecast_models::{Data, array as array_of_a_type};
 /// Error of a RESCALE of an array.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum RescaleFailure {
     /// A file cannot be read or written.
     #[error(transparent)]
@@ -30,7 +30,7 @@ pub enum RescaleFailure {
     /// The destination's name does not end in `.npy`.
     #[error("{path}: a rescaled array is written as .npy; choose a name that ends in .npy")]
     Destination { path: String },
-    /// The specification forbids it.
+    /// The specification forbids the operation.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A number does not fit the operand.
@@ -57,7 +57,7 @@ pub enum RescaleFailure {
 }
 
 impl RescaleFailure {
-    /// Who has to act; decides the exit code (`docs/interfaces.md §5`).
+    /// Tells who has to act; decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -120,7 +120,7 @@ impl RescaleRequest {
         Ok(use_operands(&operands))
     }
 
-    /// Settles every question for an input of this shape.
+    /// Resolves the request for an input of this shape, which fixes every choice of the operation.
     ///
     /// # Errors
     /// [`RescaleFailure::Number`], [`RescaleFailure::Spec`].
@@ -129,7 +129,8 @@ impl RescaleRequest {
     }
 }
 
-/// `dtype` is signless; `shown` has the signedness in force.
+/// Checks the values of an operand against its type. `dtype` is signless; `shown` has the signedness that the
+/// attributes select.
 fn operand<'a>(
     name: &'static str,
     [dtype, shown]: [DType; 2],
@@ -176,7 +177,8 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, RescaleFailure> {
     Ok((0..tensor.len()).map(one).collect())
 }
 
-/// The signless type of an array's elements, and true if its header says unsigned. 64-bit integers hold i48.
+/// Returns the signless type of an array's elements, and true if the header states an unsigned type. 64-bit integers
+/// hold i48.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Integers`].

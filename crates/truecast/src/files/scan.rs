@@ -47,8 +47,9 @@ const LEAST_CHUNK: u64 = 16_384;
 /// The first element of a chunk, and its elements on each side.
 pub(crate) type Chunk<'a, const N: usize> = (u64, [Elements<'a>; N]);
 
-/// Passes every chunk of the stretches, which ascend without overlap, to `work` with its worker's result, at first
-/// `start()`. `progress` gets the bytes of the first side and decides whether to continue.
+/// Passes every chunk of the stretches to `work`, and returns the result of each worker. The stretches must ascend
+/// without overlap. `work` adds a chunk to its worker's result, which begins as `start()`. `progress` gets the bytes
+/// read on the first side and decides whether to continue.
 ///
 /// # Errors
 /// An unreadable file; [`Error::Interrupted`].
@@ -100,7 +101,7 @@ fn elements(dtype: DType, layout: Layout, len: u64, bytes: &[u8]) -> Elements<'_
 struct Input<'a> {
     readers: Vec<TensorReader>,
     stretches: Vec<Stretch>,
-    /// Current stretch; its beginning may be done.
+    /// Index of the current stretch, which is shortened as chunks are taken from it.
     next: usize,
     /// Next element of the readers.
     position: u64,

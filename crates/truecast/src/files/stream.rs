@@ -15,7 +15,7 @@ use std::thread;
 const CHUNK_UNIT: u64 = 65_536;
 /// Number of elements that fill whole bytes at any width.
 const LEAST_UNIT: u64 = 8;
-/// Larger chunks exceed a core's cache.
+/// Limit on the bytes of a chunk: larger chunks exceed a core's cache.
 const MAX_CHUNK_BYTES: u64 = 1 << 20;
 /// Memory for one unit of the widest elements on both sides.
 pub(crate) const LEAST_MEMORY: u64 = 2 * 8 * CHUNK_UNIT;
@@ -29,14 +29,14 @@ pub(crate) struct Item {
     /// Bits per element on both sides.
     pub src_bits: u32,
     pub dst_bits: u32,
-    /// Divisor of every chunk's length, for any memory.
+    /// Divisor of every chunk's length, independent of the memory limit.
     pub unit: u64,
-    /// Chunks end at every multiple of it.
+    /// A chunk ends at every multiple of `period`, counted in elements.
     pub period: u64,
 }
 
 impl Item {
-    /// An item whose chunks may end anywhere that bytes and counts allow.
+    /// Creates an item whose chunks may end wherever bytes and counts allow.
     pub fn new(index: usize, len: u64, src_bits: u32, dst_bits: u32) -> Item {
         let fitting = 8 * LEAST_MEMORY / (src_bits as u64 + dst_bits as u64).max(1);
         let power_of_two = 1 << fitting.max(1).ilog2();
@@ -76,11 +76,11 @@ pub(crate) struct Limits<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Streams every item through `work`, which runs on any worker with (position of the item, first element, elements,
-/// source bytes) of a chunk and a buffer, and returns the number of result bytes at the start of the buffer. `read`
-/// fills the start of a buffer with a chunk's source and returns the number of bytes; `write` takes a chunk's result;
-/// `done` gets the position, the result of `work`, and the source bytes. These three run in the order of the data, one
-/// at a time.
+/// Streams every item through `work`, in chunks. `work` runs on any worker. Its arguments are the item's position, the
+/// chunk's first element, number of elements and source bytes, and a buffer. It returns a result and the number of
+/// result bytes at the start of the buffer. `read` fills the start of a buffer with a chunk's source and returns the
+/// number of bytes. `write` takes a chunk's result bytes. `done` gets the item's position, the result of `work`, and
+/// the number of source bytes. Each of `read`, `write` and `done` runs in the order of the data, one call at a time.
 ///
 /// # Errors
 /// The first error of reading, working or writing; [`Error::Interrupted`] once `stop` is set.
@@ -144,7 +144,8 @@ pub(crate) fn run<W, E: From<Error> + Send>(
     failed.map_or(Ok(()), Err)
 }
 
-/// Tells the other workers about a panic: its chunk will never be written. The scope then panics too.
+/// Guard that stops the other workers if its worker panics, because the worker's chunk will never be written. The scope
+/// then panics too.
 struct Alarm<'a, S, D, E> {
     output: &'a Mutex<Output<S, D, E>>,
     turn: &'a Condvar,
@@ -159,7 +160,7 @@ impl<S, D, E> Drop for Alarm<'_, S, D, E> {
     }
 }
 
-/// State under a poisoned lock is not used: the other workers stop.
+/// Locks a mutex, even a poisoned one: after a panic the other workers stop and do not use the state.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -234,7 +235,8 @@ impl<S, D, E> Output<S, D, E> {
     }
 }
 
-/// The start of a buffer that only grows: it is cleared once and has no spare capacity.
+/// Returns the first `bytes` of a buffer, which grows if it is shorter. A grown buffer is zeroed and has no spare
+/// capacity.
 pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemory> {
     let denied = || NoMemory { bytes };
     let len = usize::try_from(bytes).map_err(|_| denied())?;
@@ -247,7 +249,7 @@ pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemo
     Ok(&mut buffer[..len])
 }
 
-/// Zeros; the number comes from a file.
+/// Allocates zeros. The number comes from a file, so too large a number is an error.
 pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>, NoMemory> {
     truecast_io::zeros(bytes).map_err(|_| NoMemory { bytes })
 }

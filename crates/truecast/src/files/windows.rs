@@ -31,7 +31,7 @@ pub(crate) fn dequantize<'a>(
     Ok(())
 }
 
-/// The bytes of a read; `bytes` begin at byte `base` of the part.
+/// Gathers the bytes of a read from `bytes`, which begin at byte `base` of the part.
 pub(crate) fn gathered<'a>(bytes: &'a [u8], base: u64, read: &Read) -> Cow<'a, [u8]> {
     let piece = |i: u64| &bytes[(read.first - base + i * read.stride) as usize..][..read.len as usize];
     match read.count {

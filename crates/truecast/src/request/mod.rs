@@ -22,11 +22,12 @@ pub(crate) use specification::SWITCH;
 /// Defines [`Standard`] from one list: a variant for each specification and the type of its attributes.
 macro_rules! standards {
     ($($(#[$about:meta])* $variant:ident($of:ty),)*) => {
-        /// Names of all specifications: those with their own type, then the tables.
+        /// Names of all specifications: first the specifications with a type of their own, then the tables.
         pub static SPECS: LazyLock<Vec<&'static str>> =
             LazyLock::new(|| [$(<$of>::NAME),*].into_iter().chain(TABLES.map(|table| table.name)).collect());
 
-        /// A standard with its own options. The destination inside is a placeholder, replaced by that of each pair.
+        /// A standard with its own options. The destination type inside is a placeholder, replaced when a pair is
+        /// resolved.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Standard {
@@ -83,7 +84,7 @@ standards! {
     Ieee(spec::ieee::Cast),
 }
 
-/// The standard that decides, with its options.
+/// A standard with its options, and the options that apply to every standard.
 ///
 /// # Examples
 /// ```
@@ -106,7 +107,7 @@ pub struct Request {
 /// An invalid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum RequestError {
     /// The specification is unknown.
     #[error("unknown specification {name:?}; known specifications are {}", SPECS.join(", "))]
@@ -141,7 +142,7 @@ pub fn versions(spec: &str) -> Vec<String> {
     of_name!(spec, Of => Of::versions(), of_table().collect())
 }
 
-/// The words that a specification accepts for a setting; empty if it lacks the setting.
+/// Lists the words that a specification accepts for a setting; empty if it lacks the setting.
 pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     match setting {
         "nan" if SPECS.contains(&spec) => NanRule::ALL.map(NanRule::name).into(),
@@ -153,7 +154,7 @@ pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
 }
 
 impl Request {
-    /// The same request for another operator of ONNX; `None` for other standards.
+    /// Returns the request with another ONNX operator; `None` for other standards.
     #[must_use]
     pub fn of_operator(self, operator: spec::onnx::Operator) -> Option<Request> {
         match self.standard {
@@ -164,7 +165,7 @@ impl Request {
         }
     }
 
-    /// Settles every question for a pair.
+    /// Resolves the request for a pair of types, which fixes every choice of the conversion.
     ///
     /// # Errors
     /// The standard forbids the pair or an option.
@@ -179,8 +180,8 @@ impl Request {
         Ok(cast)
     }
 
-    /// The meanings of a pair under each value of the attributes. Empty for Tile IR, where a pair may be several
-    /// operations: use [`explain`](crate::explain).
+    /// Lists the interpretations of a pair, one for each value of the attributes. Empty for Tile IR, where a pair may
+    /// be several operations: use [`explain`](crate::explain).
     ///
     /// # Errors
     /// The standard forbids the pair.
@@ -250,7 +251,7 @@ impl Request {
     }
 
     /// Builds a request from a specification, a version (default: the newest) and [`attributes`](Request::attributes);
-    /// `-` and `_` in names are alike.
+    /// `-` and `_` in names are equivalent.
     ///
     /// # Errors
     /// [`RequestError`] for an unknown name, version or value.
@@ -268,7 +269,7 @@ impl Request {
         Ok(request)
     }
 
-    /// A request in words: `NAME[@VERSION][:SETTING=VALUE,..]`, such as `torch@2.15` or `onnx:saturate=false`.
+    /// Parses a request in words: `NAME[@VERSION][:SETTING=VALUE,..]`, such as `torch@2.15` or `onnx:saturate=false`.
     ///
     /// # Errors
     /// As [`from_attributes`](Request::from_attributes).
@@ -290,7 +291,7 @@ impl Request {
         )
     }
 
-    /// Sets an attribute; `None` if the standard lacks it or the value.
+    /// Sets an attribute; `None` if the standard lacks the attribute or the value.
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         match name {
             "nan" => {

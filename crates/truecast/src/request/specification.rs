@@ -52,10 +52,10 @@ pub(super) trait Specification: Copy {
         Ok(None)
     }
 
-    /// Settles every question for a pair.
+    /// Resolves the specification for a pair of types, which fixes every choice of the conversion.
     fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError>;
 
-    /// Meanings of a pair under each value of its attributes.
+    /// Lists the interpretations of a pair, one for each value of the attributes.
     fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError>;
 }
 

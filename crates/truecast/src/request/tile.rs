@@ -51,7 +51,7 @@ impl Specification for Tile {
         })
     }
 
-    /// Release of the rules: no file states its own here.
+    /// Release whose rules apply; a request has no file that could state another release.
     fn release(&self) -> Option<String> {
         Some(self.cast.release.to_string())
     }
@@ -101,13 +101,13 @@ const ROUNDINGS: [(&str, Rounding); 6] = [
     ("negative_inf", Rounding::Down),
 ];
 
-/// A rounding mode, from its name or the name of the equal rounding.
+/// Parses a rounding mode of Tile IR, by its name or by our name for the same rounding.
 fn rounding(text: &str) -> Option<RoundingMode> {
     let same = || ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
     RoundingMode::of_name(text).or_else(|| RoundingMode::of_name(same()?))
 }
 
-/// A rounding, from its name or Tile IR's spelling.
+/// Parses a rounding, by our name or by Tile IR's spelling.
 pub(super) fn rounding_of(text: &str) -> Option<Rounding> {
     Rounding::of_name(text).or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }

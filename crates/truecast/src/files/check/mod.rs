@@ -51,9 +51,9 @@ pub struct CastFindings {
     pub reasons: Vec<(&'static str, u64)>,
     /// Number of results that are not permitted.
     pub wrong: u64,
-    /// The first of them.
+    /// The first violations.
     pub violations: Vec<CastViolation>,
-    /// Violations by the convention that they follow; numbers only.
+    /// Violations grouped by the convention that they follow; empty for text.
     pub groups: Vec<ConventionGroup<Convention, CastViolation>>,
     /// Number of violations compared with the conventions.
     pub compared: u64,
@@ -151,7 +151,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// An empty check that keeps at most `keep` violations, and as many per group.
+    /// Creates an empty check that keeps at most `keep` violations in total, and at most `keep` in each group.
     #[must_use]
     pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
         let grouping = Grouping::new(Convention::all(&spec), keep);
@@ -183,14 +183,14 @@ impl Check {
         }
     }
 
-    /// The conventions that give every violation: each may explain the whole tensor.
+    /// Returns the conventions that give every violating result; each may explain the whole tensor.
     #[must_use]
     pub fn candidates(&self) -> Vec<Convention> {
         self.grouping.explain_every_result()
     }
 
-    /// Drops the `candidates` that differ from any of these elements whose result the specification settles. Shapes: as
-    /// [`Check::judge`].
+    /// Drops each of the `candidates` that gives another result than one of these elements; results that the
+    /// specification leaves open do not count. Shapes: as [`Check::judge`].
     pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Elements<'_>, actual: &Elements<'_>) {
         for i in 0..input.len() {
             if candidates.is_empty() {
@@ -207,7 +207,7 @@ impl Check {
         }
     }
 
-    /// The findings; `whole` are the candidates that no element refuted.
+    /// Returns the findings; `whole` are the candidates that no element refuted.
     #[must_use]
     pub fn finish(self, whole: &[Convention]) -> CastFindings {
         let Self { mut findings, grouping, .. } = self;
@@ -224,7 +224,7 @@ fn codes(spec: &CastSpec, input: &Elements<'_>, actual: &Elements<'_>, i: usize)
     [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
 }
 
-/// The other source element of a pair.
+/// Returns the other source element of the pair of elements `2 k` and `2 k + 1`.
 fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
     (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
 }
@@ -232,7 +232,7 @@ fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
 /// Reason why two files cannot be input and result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum CheckError {
     /// A file is not an array of the expected type.
     #[error(transparent)]
@@ -243,7 +243,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// Who has to act; decides the exit code (`docs/interfaces.md §5`).
+    /// Tells who has to act; decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -304,8 +304,8 @@ pub fn check(
     Ok(check.finish(&candidates))
 }
 
-/// Specifications that permit every element of `actual` as a result for `input`: every standard, language, chip and
-/// library, with every attribute that matters. Numbers only; empty for text.
+/// Lists the specifications that permit every element of `actual` as a result for `input`: every standard, language,
+/// chip and library, with every attribute that matters. Numbers only; empty for text.
 ///
 /// Cost: for each specification, its definition up to the first wrong result.
 ///

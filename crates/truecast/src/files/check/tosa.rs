@@ -17,7 +17,7 @@ use truecast_models::tosa::value::scale_shape;
 /// The files to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// The converted elements.
+    /// The elements before the operation.
     pub input: &'a Path,
     /// The results to judge.
     pub actual: &'a Path,
@@ -48,7 +48,7 @@ pub struct CheckedElements<C> {
 }
 
 impl<C: Copy> CheckedElements<C> {
-    /// `whole` are the conventions that give every element.
+    /// `whole` are the conventions that give the result of every element.
     fn new(
         findings: Findings,
         grouping: &Grouping<C, Violation>,
@@ -243,7 +243,7 @@ struct Elements {
     reader: Reader,
     dtype: DType,
     part: Vec<u8>,
-    /// Elements of the part, and the index of the next.
+    /// Number of elements in `part`; `at` is the index of the next one in it.
     len: u64,
     at: u64,
     failed: Option<truecast_io::Error>,
@@ -252,19 +252,19 @@ struct Elements {
 const PART: u64 = 1 << 16;
 
 impl Elements {
-    /// All codes as `dtype`, which has the width of the reader's type.
+    /// Reads all codes as `dtype`, which has the width of the reader's type.
     fn new(reader: Reader, dtype: DType) -> Elements {
         Elements { reader, dtype, part: Vec::new(), len: 0, at: 0, failed: None }
     }
 
-    /// The next block; `None` if fewer codes are left.
+    /// Returns the next block; `None` if fewer codes are left.
     fn block(&mut self) -> Option<[u64; BLOCK]> {
         let mut block = [0; BLOCK];
         block.iter_mut().try_for_each(|code| self.next().map(|next| *code = next))?;
         Some(block)
     }
 
-    /// The read error, if one ended the codes early.
+    /// Returns the read error that ended the codes early, if there was one.
     fn ended(self) -> Result<(), RescaleFailure> {
         self.failed.map_or(Ok(()), |error| Err(error.into()))
     }

@@ -23,8 +23,8 @@ impl NumberCaster {
         })
     }
 
-    /// Casts the elements of a tensor from `first` on. Returns counts of parts, to be added in order; an error has the
-    /// index in the tensor.
+    /// Casts the elements of a tensor from `first` on. Returns counts of parts, to be added in order; an error states
+    /// the index in the tensor.
     pub fn cast_parts(
         &self,
         first: u64,

@@ -14,7 +14,7 @@ use truecast_core::DType;
 use truecast_io::Existing;
 use truecast_schemes::Scheme;
 
-/// A conversion of a file or a folder. Defaults are those of [`Options::default`].
+/// A conversion of a file or a folder. The defaults are the options of [`Options::default`].
 ///
 /// # Examples
 /// ```

@@ -1,5 +1,5 @@
-//! Folders with several checkpoints: each component is converted on its own into a folder of its name in the result,
-//! the enclosing model last (`docs/spec/checkpoints.md §2.7`).
+//! Folders with several checkpoints. Each component is converted separately, into a folder of the same name in the
+//! result; the enclosing model is converted last (`docs/spec/checkpoints.md §2.7`).
 
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::plan::Plan;
@@ -34,7 +34,7 @@ impl Plan {
         if let Some(error) = unused.into_iter().find(is_unused) {
             return Err(error);
         }
-        // Rules unmatched in the enclosing model count for the whole folder.
+        // Record the requested selection: rules that match no tensor of the enclosing model apply to components.
         plan.provenance.selection = options.selection.clone();
         if options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain()) {
             plan.warnings.push(format!("{}: models in its folders are not quantized", src.display()));
@@ -43,7 +43,7 @@ impl Plan {
     }
 }
 
-/// Plans one checkpoint without the rules unmatched in it; also returns their errors.
+/// Plans one checkpoint without the rules that have no effect on it; also returns the errors of these rules.
 fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<Error>), Error> {
     let mut unused = Vec::new();
     loop {
@@ -59,7 +59,7 @@ fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<E
     }
 }
 
-/// The first option that applies to one model only.
+/// Returns the first given option that applies to one model only.
 fn for_one(options: &Options, has_model: bool) -> Option<Flag> {
     let given = [
         (Flag::Part, matches!(options.share, RunScope::Part(_))),
@@ -72,7 +72,7 @@ fn for_one(options: &Options, has_model: bool) -> Option<Flag> {
 }
 
 impl Report {
-    /// Adds a component's report, with its folder before the names.
+    /// Adds a component's report, with the component's folder before its names.
     pub(crate) fn join(&mut self, component: &Path, other: Report) {
         let named = |name: String| format!("{}/{name}", component.display());
         for mut row in other.tensors {

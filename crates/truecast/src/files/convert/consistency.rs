@@ -18,13 +18,13 @@ use truecast_kernel::Level;
 use truecast_kernel::measure::Survey;
 use truecast_schemes::{Advice, Check, Family, Finding, Group, Options};
 
-/// Larger scales occur in no weights.
+/// Limit on scales: no weights have scales of this size.
 const ABSURD: f64 = (1u64 << 40) as f64;
-/// Codes to read where all scales are 0.
+/// Bytes of codes to read if all scales are 0.
 const PIECE: u64 = 1 << 20;
 
-/// Inconsistencies of a checkpoint: a folder, a `.safetensors` or a `.gguf` file. Reads headers, configurations, the
-/// beginnings of zero points, and all scales.
+/// Lists the inconsistencies of a checkpoint: a folder, a `.safetensors` or a `.gguf` file. Reads headers,
+/// configurations, the beginnings of zero points, and all scales.
 ///
 /// # Errors
 /// A folder or file that cannot be opened, or that differs from its declaration.
@@ -64,7 +64,7 @@ fn of_index(folder: &Folder) -> Vec<Finding> {
     copies.chain(total).collect()
 }
 
-/// Conditions on scales: whether violated, the finding, and the expectation.
+/// Tests the conditions on scales. Each entry has true for a violation, the finding, and the expectation.
 fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str); 5] {
     let (least, most) = seen.range.map_or((0.0, 0.0), |(least, most)| (least.nearest, most.nearest));
     let is_unsigned = part == Part::Global || dtype == DType::F8E4M3Fn;
@@ -107,7 +107,8 @@ fn is_constant(folder: &Folder, codes: Stored) -> Result<bool, Error> {
     Ok(bytes.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
-/// Different global scales of weights that vLLM holds in one layer, each with its family and its weight's name.
+/// Finds weights that vLLM holds in one layer and whose global scales differ. `all` has the family, the weight's name
+/// and the place of each global scale.
 ///
 /// # Errors
 /// An unreadable file.

@@ -1,4 +1,4 @@
-//! Checks before a conversion writes, and its report without counts.
+//! Checks that a conversion could be written, and the report of a dry run.
 
 use crate::files::convert::place::destination;
 use crate::files::convert::place::stage;
@@ -29,7 +29,7 @@ impl Plan {
     }
 
     /// Removes files of an earlier result that would make an incomplete result look whole, if files may be replaced.
-    /// Several parts may then be written there as into a new folder.
+    /// Several parts may then be written to the destination as to a new folder.
     ///
     /// # Errors
     /// The errors of [`check`](Plan::check) about the destination; a file that cannot be removed.
@@ -42,7 +42,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The report without counts and errors; only headers were read.
+    /// Makes the report of a dry run, without counts and errors; only headers were read.
     #[must_use]
     pub fn report(&self) -> Report {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));

@@ -1,4 +1,4 @@
-//! Errors of a checkpoint as a whole, as opposed to its files.
+//! Errors of a checkpoint as a whole, as opposed to errors of its files.
 
 use crate::flag::Flag;
 use truecast_core::{DType, ErrorCode, ErrorKind};
@@ -16,7 +16,7 @@ fn comfy() -> String {
 /// Reason why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum CheckpointError {
     /// Source and destination contain each other: `docs/spec/checkpoints.md §2.2 C7`.
     #[error("source and destination must not contain each other; choose another folder")]
@@ -36,7 +36,7 @@ pub enum CheckpointError {
     /// The destination holds a complete result.
     #[error("the folder holds {}, so a complete result, which a part does not replace; remove it", Escaped(.holds))]
     Whole {
-        /// The file that shows it.
+        /// A file that shows that the result is complete.
         holds: String,
     },
     /// Another process is writing the same files.
@@ -69,13 +69,13 @@ pub enum CheckpointError {
         comfy()
     )]
     Declared { scheme: String, file: String },
-    /// Quantized files become files of the same kind only.
+    /// Quantized tensors and their results are written to `.safetensors` or `.gguf` files only.
     #[error("quantized tensors and their results go to .safetensors or .gguf files; choose such a destination")]
     NotSafetensors,
-    /// Checkpoints become folders or GGUF files only.
+    /// The source of a GGUF file is not a checkpoint.
     #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
-    /// The GGUF format has its own types.
+    /// The scheme is not a type of GGUF files.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
     NotOfGguf { scheme: String },
     /// The scheme exists in GGUF files only.
@@ -88,7 +88,7 @@ pub enum CheckpointError {
         /// Number of shards of this run.
         of: usize,
     },
-    /// A dequantized result cannot hold codes.
+    /// A quantized tensor is to be kept, but the result would lack its scales.
     #[error(
         "tensor {} is quantized ({scheme}), and the result would keep it without its scales",
         Escaped(.tensor)
@@ -129,7 +129,7 @@ pub enum CheckpointError {
 /// Limit on listed names.
 const LISTED: usize = 20;
 
-/// Text after the first of several names.
+/// Returns the text after the first of several names: the number of the others.
 pub(crate) fn of_others(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" and {}", counted(count, "other")) }
 }
@@ -144,7 +144,7 @@ fn alike(names: &[String]) -> String {
 }
 
 impl CheckpointError {
-    /// Who has to act: the caller, the input or the system.
+    /// Tells who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()

@@ -43,7 +43,7 @@ fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     folder.shards().iter().enumerate().flat_map(of_shard)
 }
 
-/// JSON files of a folder about its quantization.
+/// Reads a folder's JSON files about its quantization.
 fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
     let [config, hf_quant_config, params, description] = Documents::FILES.map(read);
@@ -55,7 +55,7 @@ fn documents(folder: &Folder) -> Result<Documents, Error> {
     })
 }
 
-/// Detects the meaning of tensors; `stored` are the relevant ones.
+/// Detects the meaning of the relevant tensors, `stored`.
 fn detection(
     folder: &Folder,
     stored: &[Stored],

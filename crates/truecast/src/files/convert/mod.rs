@@ -1,6 +1,7 @@
-//! Conversion of files and folders. Each is a checkpoint of shards: a plan for every tensor (`plan`, made by `planner`
-//! or `container::by_value`), then one pass over the shards (`run`), which can be interrupted, resumed and divided
-//! among processes. `truecast_io::folder` defines folders. Read first: `docs/spec/checkpoints.md §2`, §11.
+//! Conversion of files and folders. Each is treated as a checkpoint of shards. First, every tensor is planned (`plan`,
+//! made by `planner` or `container::by_value`). Then one pass over the shards (`run`) writes the result. The pass can
+//! be interrupted, resumed and divided among processes. `truecast_io::folder` defines folders. Read first:
+//! `docs/spec/checkpoints.md §2`, §11.
 
 pub(crate) mod action;
 mod builder;

@@ -1,4 +1,4 @@
-//! Plans for each kind of source and destination; single-file results.
+//! Planning for each kind of source and destination, and conversion to a single file.
 
 use crate::files::convert::container::format_of;
 use crate::files::convert::container::gguf;
@@ -17,11 +17,11 @@ use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
 
 impl Plan {
-    /// Opens the source and plans each tensor. Writes nothing. The scheme `plain` takes codes by value. For a `.gguf`
-    /// destination the source may be a checkpoint's folder.
+    /// Opens the source and plans each tensor. Writes nothing. Under the source scheme `plain`, codes are converted by
+    /// value, without scales. For a `.gguf` destination the source may be a checkpoint's folder.
     ///
     /// # Errors
-    /// An invalid folder, header or option; scales without an understood tensor.
+    /// An invalid folder, header or option; scales whose tensor is not understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let plan = Plan::settled(src, dst, options)?;
         if options.seed.is_some() {

@@ -27,7 +27,7 @@ pub struct Options {
     pub measure: Measuring,
     /// Level and threads; counting is always on.
     pub exec: CastOptions,
-    /// Smaller tensors of a model are kept unless a rule names them.
+    /// Minimum number of elements: smaller tensors of a model are kept unless a rule names them.
     pub min_elements: u64,
     /// Strictness for ONNX files; `follow_links` applies to a folder's links too.
     pub onnx: truecast_io::onnx::Options,
@@ -44,7 +44,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options for detection; `reference` gives shapes of unquantized tensors.
+    /// Returns the options for detection; `reference` gives the shapes of unquantized tensors.
     pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
@@ -73,7 +73,7 @@ impl Default for Options {
 }
 
 words! {
-    /// The elements whose errors are measured; counts without values always cover all.
+    /// The elements whose errors are measured; counts that need no error always cover all elements.
     ///
     /// Source: `docs/spec/checkpoints.md §10`.
     pub enum Measuring {
@@ -81,13 +81,13 @@ words! {
         Sample = "sample",
         /// All elements.
         Full = "full",
-        /// None.
+        /// No elements.
         Off = "off",
     }
 }
 
 impl Measuring {
-    /// The sample for a tensor of this length.
+    /// Selects the measured elements of a tensor of this length.
     pub(crate) fn of(self, elements: u64) -> Sample {
         match self {
             Measuring::Sample => Sample::of(elements),
@@ -128,7 +128,8 @@ impl Partition {
     /// Upper bound on N in `--part I/N`.
     const MOST: usize = 100_000;
 
-    /// Part `number`, from 1 on; `None` if it is not within `of`.
+    /// Creates part `number` of `of`, counted from 1; `None` if `number` is not within 1 to `of`, and for too many
+    /// parts.
     #[must_use]
     pub fn new(number: usize, of: usize) -> Option<Partition> {
         ((1..=of).contains(&number) && of <= Partition::MOST).then_some(Partition { number, of })

@@ -10,7 +10,7 @@ use truecast_io::Writer;
 /// Ordered work for a shard.
 pub(crate) struct Outline<'a> {
     pub works: &'a [TensorJob],
-    /// Each has the index of its work.
+    /// The works in order, as items of the stream; `index` is the position in `works`.
     pub items: Vec<Item>,
     /// Offsets of all tensors in the data.
     offsets: Vec<u64>,

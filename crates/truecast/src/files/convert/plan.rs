@@ -1,4 +1,5 @@
-//! Plan of a conversion, by file and tensor. `planner` makes it; `container::files` has the files next to the shards.
+//! Plan of a conversion, by file and tensor. `planner` and `container::by_value` make plans; `container::files` has the
+//! files next to the shards.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
@@ -67,7 +68,7 @@ impl Plan {
         scaled.share.map_or(&[], |set| &self.shares[set])
     }
 
-    /// A tensor with a shared global scale, by its place in the source.
+    /// Finds a tensor with a shared global scale by its place in the source.
     pub(crate) fn scaled(&self, at: Stored) -> Option<&Scaled> {
         let work = *self.sharing.get(&at)?;
         self.shards[at.shard].works[work].job.scaled()
@@ -88,7 +89,7 @@ impl Plan {
         !matches!(self.container, Container::Folder)
     }
 
-    /// Bytes of tensor data that this run reads and writes.
+    /// Returns the bytes of tensor data that this run reads, and the bytes that it writes.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
@@ -121,7 +122,7 @@ impl Plan {
         warnings
     }
 
-    /// Warning if the options change no tensor.
+    /// Warns if the options change no tensor.
     fn changes_nothing(&self) -> Option<String> {
         let is_converted = |work: &TensorJob| self.row(work, Counts::default()).converted;
         let is_repacked = |relaid: &Relaid| {
@@ -171,7 +172,7 @@ impl Plan {
     }
 }
 
-/// A file of the result; the source has one of the same name.
+/// A file of the result; the source has a file of the same name.
 #[derive(Debug)]
 pub(crate) struct ShardPlan {
     pub name: String,
@@ -186,7 +187,7 @@ impl ShardPlan {
         self.works.iter().flat_map(TensorJob::targets).cloned().collect()
     }
 
-    /// Bytes of tensors read and written for it.
+    /// Returns the bytes of tensors that are read for the file, and the bytes that are written.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.works.iter().map(TensorJob::bytes_in).sum();
         (read, self.works.iter().map(TensorJob::bytes_out).sum())

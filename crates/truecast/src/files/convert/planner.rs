@@ -1,4 +1,4 @@
-//! Plans a checkpoint, tensor by tensor and file by file: the only maker of a [`Plan`].
+//! Plans a checkpoint, tensor by tensor and file by file. `container::by_value` plans files of plain values.
 
 use crate::files::convert::consistency::global_scales;
 use crate::files::convert::container::Container;
@@ -166,8 +166,8 @@ impl Plan {
 /// A source tensor with its user-visible name, type and shape (of the codes, if it is quantized).
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
-/// Source tensors in the order of files and data, quantized ones at the place of their codes; and the names of dropped
-/// tensors, with the reason.
+/// Lists the source tensors in the order of files and data, each quantized tensor at the place of its codes. Also
+/// returns the names of dropped tensors, with the reasons.
 fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
@@ -195,7 +195,7 @@ fn listed<'a>(
     (listed, dropped)
 }
 
-/// Undecoded blocks can only be copied, and only where the file format has them.
+/// Rejects undecoded blocks: they can only be copied by a rule, and only to a GGUF file.
 fn check_undecoded(
     folder: &Folder,
     stored: &[Stored],
@@ -247,7 +247,7 @@ struct Planner<'a> {
     into: FileFormat,
     /// Target scheme of carried-over codes; the first tensor fixes its open parameters.
     carried: Option<(Scheme, Relayout)>,
-    /// Selection for unquantized tensors, as without a scheme.
+    /// Selection for tensors that are not quantized; a scheme removes its presets.
     unquantized: &'a Selection,
     activations: Activations,
     quantizing: Option<Quantizing<'a>>,
@@ -255,7 +255,7 @@ struct Planner<'a> {
     names: HashSet<Arc<str>>,
     shards: Vec<ShardPlan>,
     relaid: Vec<Relaid>,
-    /// Dense modules among carried-over ones.
+    /// Unquantized modules of a model whose other modules are carried over.
     dense: Vec<String>,
     carried_modules: Vec<String>,
 }
@@ -354,7 +354,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Job that makes a quantized tensor dense.
+    /// Makes the job that dequantizes a tensor.
     fn dequantized(
         &self,
         tensor: &Tensor,
@@ -393,7 +393,7 @@ fn is_narrow(to: DType) -> bool {
     to.storage_bits().is_some_and(|bits| bits <= 8)
 }
 
-/// For the tensors with a common global scale: their indices among the works of their shards.
+/// Maps each tensor with a shared global scale to its index among the works of its shard.
 fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     let mut sharing = HashMap::new();
     for shard in shards {
@@ -408,7 +408,7 @@ fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     sharing
 }
 
-/// The detected facts that decide a source's values.
+/// Returns the detected facts that decide the values of a quantized source.
 fn detected(found: &Detection) -> Detected {
     let order = |group: &Group| match (group.scheme.family, group.layout.planes()?.codes.packing) {
         (Family::ComfyNvfp4, Packing::HighFirst) => Some(Nibbles::High),

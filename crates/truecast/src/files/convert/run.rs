@@ -93,7 +93,7 @@ impl Plan {
             }
         }
         let Some(path) = changed else { return Ok(self) };
-        // Convert modified results again.
+        // Verify intact results only; modified results are converted again.
         let mut intact = Vec::new();
         for shard in &begun.shards {
             let Some(output) = &shard.output else { continue };
@@ -165,7 +165,8 @@ fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
     claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
 }
 
-/// Time of the last write, or on Unix of the last status change, which no program can set; `None` without file times.
+/// Returns the time of the last write. On Unix, returns the time of the last status change if that is later: no program
+/// can set it. `None` without file times.
 fn last_change(path: &Path) -> Result<Option<SystemTime>, Error> {
     let Some(found) = look::at(path)? else { return Ok(None) };
     let modified = found.modified().ok();
@@ -191,7 +192,8 @@ struct Run<'a> {
     fresh: Manifest,
     shards: Shards<'a>,
     warnings: Vec<String>,
-    /// Files of the result: files with tensors, by this run or before; at completion also the files next to them.
+    /// Files of the result: files with tensors, written by this or an earlier run; after completion also the files next
+    /// to them.
     outputs: Vec<PathBuf>,
 }
 
@@ -237,7 +239,7 @@ impl Run<'_> {
         }
     }
 
-    /// Valid results of an earlier run: shards whose files match its manifest.
+    /// Returns the manifest of an earlier run, without the results of shards whose files do not match it.
     fn trusted(
         &mut self,
         begun: Option<Manifest>,
@@ -275,7 +277,7 @@ impl Run<'_> {
     /// Completes the checkpoint after all shards, manifest last.
     fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
-        // Another part may do the same at this time.
+        // Another part may complete the checkpoint at the same time.
         let existing = if plan.options.share == RunScope::Whole { self.existing() } else { Existing::Replace };
         let follow_links = plan.folder.follows_links();
         let mut others = Vec::new();
@@ -300,7 +302,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Files of tensors written by this run or before.
+    /// Lists the files of tensors that this run or earlier runs wrote.
     fn written(&self, manifest: &Manifest) -> Vec<PathBuf> {
         let written = manifest.shards.iter().filter(|entry| entry.output.is_some());
         written.map(|entry| self.dst.join(&entry.name)).collect()

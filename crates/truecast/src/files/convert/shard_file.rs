@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_io::{Finished, NewFolder, Writer};
 
-/// A file of tensors with an optional checksum, computed while it is written from front to back; otherwise the file is
-/// read again at the end.
+/// A file of tensors with an optional checksum. The checksum is computed during writing if the file is written from
+/// front to back; otherwise the file is read again at the end.
 pub(crate) struct ShardFile {
     writer: Writer,
     path: PathBuf,
@@ -40,7 +40,7 @@ impl ShardFile {
         Ok(self.writer.write_at(offset, bytes)?)
     }
 
-    /// Adds the writer's zeros before `offset`, or at the end.
+    /// Adds to the checksum the zeros that the writer puts before `offset`, or at the end of the data.
     fn fill(&mut self, offset: Option<u64>) {
         if let Some(sum) = &mut self.sum {
             let zeros = self.writer.filling(offset);

@@ -58,7 +58,7 @@ impl Verification {
         Ok(Verification::of(Plan::new(src, dst, options)?, coverage, seed))
     }
 
-    /// Verification of a plan's result.
+    /// Plans the verification of a plan's result.
     pub(crate) fn of(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let components = std::mem::take(&mut plan.components).into_iter();
         let components = components.map(|(path, plan)| (path, Verification::of(plan, coverage, seed))).collect();
@@ -250,7 +250,7 @@ impl Verification {
                 let check = JobCheck { of: of_work, caches: &mut caches, progress: &mut progress };
                 let (found, by) = by_kind::compare(&*work.job, check)?;
                 let kept_block = work.kept_block(&self.plan.folder);
-                // Whole blocks are quantized, more than the sample asks for.
+                // Quantization is recomputed in whole blocks, which may be more than the sample requires.
                 let is_of_blocks = work.job.scaled().is_some();
                 let elements = if is_of_blocks { by.all() } else { elements_in(kept_block, elements_of(some)) };
                 verdict.elements += elements;
@@ -328,7 +328,8 @@ impl Verification {
         Ok(())
     }
 
-    /// Verifies the finished shards of an earlier run against this plan, and returns the plan.
+    /// Verifies the finished shards of an earlier run against this plan. Returns the plan, and true without
+    /// differences.
     ///
     /// # Errors
     /// As [`Verification::run`].
@@ -349,7 +350,7 @@ impl Verification {
         Ok((verification.plan, verdict.differences.is_empty()))
     }
 
-    /// Reports a result that was made from files of other lengths or headers.
+    /// Reports a result whose source files had other lengths or headers.
     fn other_source(&self, dst: &Path) -> Result<Option<FileDifference>, Error> {
         let Some(manifest) = recorded_in(dst)? else { return Ok(None) };
         let Some(what) = manifest.other_source(&self.plan.manifest()?) else { return Ok(None) };
@@ -361,12 +362,13 @@ impl Verification {
 
 /// Reason for a difference of a file that the conversion writes itself.
 const OTHER_TEXT: &str = "differs from what the conversion writes";
-/// Limit on the bytes of such a file that are compared key by key.
+/// Size in bytes of the largest such file that is read and compared; a larger file differs.
 const MOST_JSON: u64 = 1 << 26;
 /// Limit on named keys.
 const MOST_KEYS: usize = 3;
 
-/// The keys of a JSON object that differ: `: "dtype", "quantization_config"`; empty for other files.
+/// Names the keys of a JSON object that differ: `: "dtype", "quantization_config"`. Empty if the expected text is not a
+/// JSON object.
 fn other_keys(expected: &str, actual: &[u8]) -> String {
     let Ok(expected) = serde_json::from_str::<Map<String, Value>>(expected) else { return String::new() };
     let Ok(actual) = serde_json::from_slice::<Map<String, Value>>(actual) else { return ": no JSON object".into() };
@@ -384,7 +386,7 @@ fn goes_on(stop: &AtomicBool) -> ControlFlow<()> {
     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// The manifest of a result, if it is readable.
+/// Reads the manifest of a result; `None` if it is missing or invalid.
 fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     match Manifest::read(dst, MANIFEST) {
         Err(error) if error.kind() == ErrorKind::Input => Ok(None),
@@ -392,7 +394,7 @@ fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     }
 }
 
-/// A difference that tells why an existing result cannot be opened.
+/// Makes the difference that states why an existing result cannot be opened.
 ///
 /// # Errors
 /// A missing file or folder; a failed system call; links that may not be followed.
@@ -410,7 +412,8 @@ fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Erro
     Ok(FileDifference::File { path, why })
 }
 
-/// Tensors of a result with a single array on either side, which has no comparable name.
+/// Returns the only tensor of a result under its expected name, if source or result is a single array. The name of such
+/// an array is not compared.
 fn nameless<'a>(shard: &'a ShardPlan, actual: Option<&Shard>, source: &Folder) -> Option<HashMap<&'a str, usize>> {
     let (found, [work]) = (&actual?.source, &shard.works[..]) else { return None };
     let holds_one = source.shards()[0].source.format().holds_one() || found.format().holds_one();
@@ -424,7 +427,7 @@ fn fits(result: &Source, expected: DType, actual: DType) -> bool {
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
 }
 
-/// Compares a model with the expected one byte for byte, and its external data, for any name of that file.
+/// Compares a model and its external data with the expected bytes. The file of external data may have any name.
 fn model(plan: &Plan, result: &Source) -> Result<Option<FileDifference>, Error> {
     let Some(model) = result.model() else { return Ok(None) };
     let location = model.external_location().unwrap_or_default();
@@ -450,7 +453,7 @@ fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = 
     wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
 }
 
-/// The options of a result, from its manifest; `None` without a manifest.
+/// Reads the options of a result from its manifest; `None` without a manifest.
 ///
 /// # Errors
 /// An unreadable manifest, one of another version, or one of an unfinished conversion.

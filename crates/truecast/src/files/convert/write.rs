@@ -36,7 +36,7 @@ pub(crate) struct Shards<'a> {
     pub data: Vec<PathBuf>,
     /// Warnings about the results.
     warnings: Vec<String>,
-    /// For tensors whose scales need it.
+    /// Largest magnitudes, for tensors whose scales need them.
     amax: Amax,
     operations: Operations,
 }
@@ -59,7 +59,7 @@ impl<'a> Shards<'a> {
         }
     }
 
-    /// The report, with further warnings.
+    /// Makes the report, with further warnings.
     pub fn report(self, mut warnings: Vec<String>, outputs: Vec<PathBuf>) -> Report {
         warnings.extend(self.warnings);
         warnings.extend(ODD_VALUES.iter().filter_map(|odd| odd_values(&self.rows, odd)));
@@ -67,7 +67,7 @@ impl<'a> Shards<'a> {
         Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
 
-    /// Converts shard `at` into the file `path`, and keeps the folders made for it. Returns its length, and the
+    /// Converts shard `at` into the file `path`, and keeps the folders `made` for the file. Returns its length, and the
     /// requested checksum.
     pub fn write(
         &mut self,

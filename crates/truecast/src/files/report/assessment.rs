@@ -1,4 +1,5 @@
-//! Suspicious tensors of a report, and rules that would spare them. The rules are here; sentences are not.
+//! Suspicious tensors of a report, and `--keep` globs that would spare them. This module applies the limits; it does
+//! not word messages.
 
 use super::keep_suggestion::spare;
 use foldhash::HashSet;
@@ -13,7 +14,7 @@ pub const LEAST_SQNR_DB: f64 = 20.0;
 const MARGIN_DB: f64 = 6.0;
 /// Suspicious if more than one value in 100 saturates or wraps.
 const ONE_OUTSIDE_IN: u64 = 100;
-/// Suspicious if more than half of the nonzero values become zero: with four bits and scales a third may.
+/// Suspicious if more than half of the nonzero values become zero; with four bits and scales, up to a third is normal.
 const ONE_FLUSHED_IN: u64 = 2;
 /// Limit on names that are compared with one another.
 const MOST_SPARED: usize = 1000;
@@ -46,11 +47,12 @@ pub enum Reason {
     FlushedToZero(u64),
 }
 
-/// Usual signal to noise ratio in decibels of normally distributed values in a type, or in scaled codes of that type;
-/// `None` for integers without scales, whose noise depends on the values.
+/// Returns the usual signal to noise ratio, in decibels, for normally distributed values in a type, or in scaled codes
+/// of that type. `None` for integers without scales, whose noise depends on the values.
 ///
-/// One more bit of significand halves the error: `6 m + 13.5` with `m` stored bits. Integers fill their range with the
-/// largest value of a row or block: `6 b - 7` with `b` bits is between one scale per tensor and one per 16 values.
+/// Floats: `6 m + 13.5` with `m` stored significand bits, because each bit halves the error. Integers: `6 b - 7` with
+/// `b` bits, because the largest value of a row or block fills their range. This is between the ratios for one scale
+/// per tensor and for one scale per 16 values.
 ///
 /// Source: measured, `docs/interfaces.md §3`.
 #[must_use]
@@ -63,7 +65,8 @@ pub fn usual_sqnr_db(dtype: DType, is_scaled: bool) -> Option<f64> {
     }
 }
 
-/// Lowest acceptable ratio: [`LEAST_SQNR_DB`], or 6 dB below the usual ratio of the coarser type.
+/// Returns the lowest acceptable ratio: [`LEAST_SQNR_DB`], or 6 dB below the usual ratio of the coarser type if that is
+/// lower.
 ///
 /// # Examples
 /// ```
@@ -95,12 +98,12 @@ pub enum Named {
     Worst(usize),
 }
 
-/// Floats that became integers without a scale, and mostly zero.
+/// Counts for tensors of floats that became integers without a scale, and mostly became zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unscaled {
     /// Tensors of which more than half of the nonzero values became zero.
     pub tensors: u64,
-    /// Their nonzero values.
+    /// Nonzero values of these tensors before the conversion.
     pub nonzero: u64,
     /// Nonzero values that became zero.
     pub flushed_to_zero: u64,
@@ -120,7 +123,7 @@ pub struct Assessment {
     pub spare: Vec<String>,
     /// Number of suspicious tensors that the globs match.
     pub spared: u64,
-    /// Set if floats became integers, and most values of a tensor zero.
+    /// Set if a tensor of floats became integers and most of its nonzero values became zero.
     pub unscaled: Option<Unscaled>,
 }
 
@@ -202,7 +205,7 @@ fn is_unscaled(row: &Assessed<'_>) -> bool {
     becomes_integer && !row.is_scaled && row.counts.flushed_to_zero > row.counts.nonzero_in() / 2
 }
 
-/// Values that became Inf or NaN come first; then the most noise.
+/// Orders tensors for the list of the worst: first those with values that became Inf or NaN, then by noise.
 fn worse_first(a: &Counts, b: &Counts) -> Ordering {
     let is_finite = |c: &Counts| c.to_inf == 0 && c.to_nan == 0;
     let part = |count: u64, of: u64| count as f64 / of.max(1) as f64;
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!((assessed(&rows, F8, 0).suspicious, assessed(&rows, F8, 0).changed), (4, 5));
     }
 
-    /// The worst are listed on request, even without suspicion; exact tensors never are.
+    /// The worst tensors are listed on request, even without suspicion; exact tensors are never listed.
     #[test]
     fn the_worst_that_lost_little() {
         let rows = [noisy(50.0), noisy(10.0), Counts::copied(9), noisy(40.0)];

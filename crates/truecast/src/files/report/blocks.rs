@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use truecast_kernel::scaled::BlockCounts;
 
-/// Counts of elements that share a scale.
+/// Counts of a quantized tensor's blocks, whose elements share a scale, and of its padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// Counts of blocks.

@@ -99,7 +99,7 @@ pub fn json_number(value: f64) -> serde_json::Value {
     serde_json::to_value(Number(value)).expect("numbers and strings are JSON")
 }
 
-/// Origin of counts, which decides which are known.
+/// Origin of counts, which determines the counts that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Conversion,
@@ -116,7 +116,8 @@ pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origi
     if c.is_sampled() && c.inexact == 0 { Ok(()) } else { map.serialize_entry("lossless", &c.lossless()) }
 }
 
-/// The largest errors of a sample have other names, since the tensor's may be larger.
+/// Writes the error measures. The largest errors of a sample have other names, since errors outside the sample may be
+/// larger.
 pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts, is_sampled: bool) -> Result<(), M::Error> {
     let [abs, rel] = if is_sampled {
         ["max_abs_error_at_least", "max_rel_error_at_least"]

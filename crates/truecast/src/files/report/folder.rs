@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
 
-/// Changes to a checkpoint besides its tensors.
+/// Files and configuration of a converted checkpoint: the changes other than tensors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FolderReport {
     /// The source's files of tensors.
@@ -24,7 +24,7 @@ pub struct ShardReport {
     pub name: String,
     /// Number of tensors after the conversion.
     pub tensors: u64,
-    /// Bytes of tensors read for it.
+    /// Bytes of the tensors that were read to make it.
     pub bytes_in: u64,
     /// Bytes of its tensors after the conversion.
     pub bytes_out: u64,

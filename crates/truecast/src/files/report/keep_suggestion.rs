@@ -1,4 +1,4 @@
-//! Shortest list of globs that match some names and not others.
+//! Short list of globs that match some names but not others, chosen greedily.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
@@ -14,7 +14,7 @@ enum Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// Every pattern that cuts the name at a dot or slash.
+    /// Lists every pattern that cuts the name at a dot or slash, and the whole name.
     fn all(name: &'a str) -> impl Iterator<Item = Pattern<'a>> {
         let ends = name.bytes().enumerate().filter(|(i, b)| *i > 0 && matches!(b, b'.' | b'/')).map(|(i, _)| i);
         let parts = ends.flat_map(|i| [Pattern::Suffix(&name[i..]), Pattern::Prefix(&name[..=i])]);
@@ -35,7 +35,7 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Globs that match as many of `names` as possible and none of `others`, and the number of matches.
+/// Chooses globs that match as many of `names` as possible but no name of `others`; also returns the number of matches.
 pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>) -> (Vec<String>, u64) {
     let mut patterns: HashMap<Pattern<'a>, Vec<usize>> = HashMap::new();
     for (i, name) in names.iter().enumerate() {

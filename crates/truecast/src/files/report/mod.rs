@@ -1,8 +1,8 @@
 //! Report of a conversion, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
 //! `serde_json::to_writer_pretty(file, &report)`.
 //!
-//! [`counts`](COUNTS) has the names, [`Total`] the totals, [`Assessment`] the suspicious tensors, [`Provenance`] the
-//! request. Commands print reports.
+//! [`counts`](COUNTS) names the counts, [`Total`] sums them, [`Assessment`] lists suspicious tensors, and
+//! [`Provenance`] holds the request. Commands print reports.
 
 mod assessment;
 mod blocks;
@@ -56,7 +56,7 @@ pub struct TensorReport {
     pub to_scheme: Option<Arc<str>>,
     /// Counts of its blocks, if it was quantized.
     pub blocks: Option<Box<Blocks>>,
-    /// False for copied bytes.
+    /// False if its bytes were copied.
     pub converted: bool,
     /// Reason why `--keep-preset` kept it, or `--scheme` did not quantize it.
     pub kept_by: Option<KeptBy>,
@@ -91,7 +91,7 @@ impl TensorReport {
         }
     }
 
-    /// Group of the total that it belongs to.
+    /// Group of the total to which the tensor belongs.
     #[must_use]
     pub fn group(&self) -> Group {
         Group::of_tensors(self.from, self.to, (self.scheme.as_deref(), self.to_scheme.as_deref()))
@@ -124,7 +124,7 @@ pub struct Report {
     pub outputs: Vec<PathBuf>,
     /// Tensors left out because they depend on others, with the reason.
     pub dropped: Vec<(String, String)>,
-    /// Checkpoints only: changes besides the tensors; `tensors` then has the shards of this run.
+    /// Checkpoints only: changes other than tensors. `tensors` then lists the tensors in the shards of this run.
     pub folder: Option<Box<FolderReport>>,
 }
 
@@ -153,7 +153,7 @@ impl Report {
         (elements > 0).then(|| bytes as f64 * 8.0 / elements as f64)
     }
 
-    /// The JSON form with these rows.
+    /// Returns the JSON form that lists these rows.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ReportJson { report: self, rows }

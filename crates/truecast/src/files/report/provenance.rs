@@ -1,5 +1,5 @@
 //! The part of [`Options`] that decides every bit of a result, and its JSON form (`docs/interfaces.md §6`). Memory and
-//! threads are left out: they change no bit.
+//! threads are left out: they do not affect the result.
 
 use crate::files::convert::options::Options;
 use crate::files::select::{Detected, Layer, QuantizeOptions, Rule, Selection, SourceScheme};
@@ -26,7 +26,7 @@ pub struct Provenance {
     pub seed: Option<u64>,
     /// The types, and the rules in their order.
     pub selection: Selection,
-    /// Smaller tensors of a model were kept unless a rule named them.
+    /// Minimum number of elements: smaller tensors of a model were kept unless a rule named them.
     pub min_elements: u64,
     /// Strictness for ONNX files.
     pub onnx: truecast_io::onnx::Options,
@@ -34,11 +34,11 @@ pub struct Provenance {
     pub writing: Option<QuantizeOptions>,
     /// Given facts about a quantized source.
     pub reading: SourceScheme,
-    /// Detected facts about it.
+    /// Detected facts about the quantized source.
     pub detected: Detected,
 }
 
-/// An object that differs from the form of [`Provenance::to_json`].
+/// Error for an object that differs from the form of [`Provenance::to_json`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("options.{field}: {why}")]
 pub struct ProvenanceError {
@@ -49,7 +49,7 @@ pub struct ProvenanceError {
 }
 
 impl Provenance {
-    /// The deciding part of these options.
+    /// Extracts the options that decide the result.
     #[must_use]
     pub fn of(options: &Options) -> Provenance {
         // All fields are listed, so that the compiler reports a new one.
@@ -67,14 +67,14 @@ impl Provenance {
         }
     }
 
-    /// Options for the same results, with default memory and threads.
+    /// Returns options for the same results, with default memory and threads.
     #[must_use]
     pub fn options(&self) -> Options {
         let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
         Options { request, seed, selection, min_elements, onnx, writing, reading, ..Options::default() }
     }
 
-    /// True if the request decides anything: a scheme alone casts nothing.
+    /// True if tensors are cast under the request; a scheme alone casts nothing.
     #[must_use]
     pub fn casts(&self) -> bool {
         self.writing.is_none() || self.selection.casts()

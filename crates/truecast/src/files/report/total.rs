@@ -6,7 +6,8 @@ use serde::ser::{SerializeMap, Serializer};
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 
-/// Tensors whose errors are measured together: a few large integers would drown the noise of all weights.
+/// Group of tensors whose errors are measured together. Integers are a separate group: a few large integers would hide
+/// the noise of all weights.
 ///
 /// # Examples
 /// ```
@@ -39,8 +40,8 @@ impl Group {
         }
     }
 
-    /// Group of a tensor by its types and its schemes before and after. Types of quantized tensors are those of their
-    /// codes and decide nothing.
+    /// Returns the group of a tensor, from its types and its schemes before and after. The types of a quantized tensor
+    /// are ignored, because they are the types of its codes.
     #[must_use]
     pub fn of_tensors(from: DType, to: DType, schemes: (Option<&str>, Option<&str>)) -> Group {
         match schemes {
@@ -72,10 +73,10 @@ pub struct Sum {
     pub bytes_in: u64,
     /// Bytes after.
     pub bytes_out: u64,
-    /// Sum of counts in the order of the tensors; maxima of errors.
+    /// Counts, added in the order of the tensors; for the largest errors, the maxima.
     pub counts: Counts,
-    /// Counts of the tensors with an error. Measures are over these: unchanged norms would hide the loss of the
-    /// matrices.
+    /// Counts of the tensors with an error only. Error measures use these counts: unchanged norms would hide the loss
+    /// of the matrices.
     pub inexact: Counts,
 }
 
@@ -91,7 +92,7 @@ impl Sum {
 /// The totals of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// Every tensor. Reports print error measures by group only, because mixed ones mislead.
+    /// Every tensor. Reports print error measures by group only, because measures over several groups mislead.
     pub all: Sum,
     groups: [Sum; 3],
 }

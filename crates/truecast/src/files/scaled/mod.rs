@@ -65,8 +65,8 @@ const AMBIGUOUS: [(&str, &[&str]); 3] = [
     ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
 ];
 
-/// A scheme by its own name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a type of GGUF files;
-/// mixtures of those types (`q4_k_m`) are named by the type of most tensors.
+/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a type of GGUF files. The
+/// name of a mixture of such types (`q4_k_m`) gives the type of most tensors.
 ///
 /// # Errors
 /// The problem with the name.
@@ -93,7 +93,7 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     })
 }
 
-/// `q8_0`, `Q4_K`, `q4_k_m`.
+/// Finds a GGUF type by its name or by the name of a mixture: `q8_0`, `Q4_K`, `q4_k_m`.
 fn gguf_type(name: &str) -> Option<Family> {
     let base =
         ["_s", "_m", "_l"].into_iter().find_map(|size| name.to_ascii_lowercase().strip_suffix(size).map(String::from));
@@ -105,7 +105,7 @@ fn gguf_type(name: &str) -> Option<Family> {
     Family::all().find(is_it)
 }
 
-/// Names of the writable schemes, without parameters: [`NAMES`], and those of §5.6.
+/// Names of the writable schemes, without parameters: [`NAMES`], and the names of §5.6.
 ///
 /// # Examples
 /// ```
@@ -158,7 +158,7 @@ impl Array {
 }
 
 impl Form {
-    /// Form of a tensor of this shape; the last two dimensions are the matrices to quantize.
+    /// Determines the form of a tensor of this shape; the last two dimensions are the matrices to quantize.
     ///
     /// # Errors
     /// [`Error::NotQuantized`] for a read-only scheme or a shape that it cannot hold.

@@ -163,7 +163,7 @@ impl Quantizer {
     }
 }
 
-/// The error of a piece, moved to the tensor's element index; the piece begins at element `first`.
+/// Converts the element index in a piece's error to the index in the tensor; the piece begins at element `first`.
 fn after(error: ScaledError, first: u64) -> ScaledError {
     match error {
         ScaledError::NotFinite { index } => ScaledError::NotFinite { index: first + index },

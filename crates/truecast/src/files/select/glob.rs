@@ -32,7 +32,7 @@ pub struct Glob {
 /// Error of an invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum GlobError {
     /// A class without an end.
     #[error("the class that begins with '[' has no ']'")]
@@ -54,7 +54,7 @@ pub enum GlobError {
     TooLong,
 }
 
-/// Limit on a pattern: the time of a match grows with the product of both lengths.
+/// Limit on the bytes of a pattern: the time of a match grows with the product of the lengths of pattern and name.
 const MOST_BYTES: usize = 4096;
 /// Characters that do not match themselves.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '{', '}', '\\'];
@@ -79,7 +79,8 @@ impl Glob {
         &self.text
     }
 
-    /// The pattern for these names. Without wildcards it may name a module: then it matches all tensors of the module.
+    /// Adapts the pattern to these names. A pattern without wildcards that equals no name may be the name of a module;
+    /// it then matches all tensors of the module.
     ///
     /// # Examples
     /// ```
@@ -113,14 +114,14 @@ impl Glob {
     }
 }
 
-/// Equal patterns are equal texts.
+/// Two patterns are equal if their texts are equal.
 impl PartialEq for Glob {
     fn eq(&self, other: &Glob) -> bool {
         self.text == other.text
     }
 }
 
-/// The regular expression of a pattern.
+/// Translates a pattern to a regular expression.
 fn translated(text: &str) -> Result<String, GlobError> {
     let mut regex = String::from("^");
     let (mut rest, mut open) = (text, 0u32);

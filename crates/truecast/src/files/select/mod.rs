@@ -54,7 +54,7 @@ impl Rule {
         }
     }
 
-    /// The option of such a rule, without its dashes.
+    /// The option that states such a rule, without its dashes.
     #[must_use]
     pub fn option(&self) -> &'static str {
         self.becomes.option()
@@ -110,12 +110,12 @@ impl std::fmt::Display for Rule {
 pub struct Selection {
     /// The type of tensors without a rule; `None` converts by rules only.
     pub to: Option<DType>,
-    /// Reads the payload of the chosen tensors as this type.
+    /// Type as which the payload of the chosen tensors is read; `None` for the stored types.
     pub from: Option<DType>,
     /// Rules; the first match wins.
     pub rules: Vec<Rule>,
-    /// Layers to keep unless a rule names them; a tensor's name tells its layer. Tensors of these layers are not
-    /// quantized anyway ([`QuantizeOptions`]).
+    /// Layers to keep unless a rule names their tensors; a tensor's name determines its layer. Such tensors are never
+    /// quantized by default, with or without this list ([`QuantizeOptions`]).
     pub keep: Vec<Layer>,
 }
 
@@ -124,7 +124,7 @@ pub struct Selection {
 pub enum Eligibility {
     /// Converted unless a rule says otherwise.
     Converted,
-    /// The same for a tensor that is quantized in the source.
+    /// As `Converted`, for a tensor that is quantized in the source.
     Dequantized,
     /// Converted only by a rule.
     ByRule,
@@ -133,7 +133,8 @@ pub enum Eligibility {
 }
 
 impl Eligibility {
-    /// In a checkpoint floating-point tensors are eligible, in a file of arrays all tensors.
+    /// Returns the eligibility of a tensor: in a checkpoint, floating-point tensors are converted; in a file of arrays,
+    /// all tensors.
     #[must_use]
     pub fn in_container(kind: FileFormat, tensor: &Tensor) -> Eligibility {
         if kind.is_array() || tensor.dtype.is_float() { Eligibility::Converted } else { Eligibility::ByRule }
@@ -156,7 +157,7 @@ pub struct Choice {
 pub enum KeptBy {
     /// Its layer.
     Layer(Layer),
-    /// Fewer than two dimensions: every preset keeps it.
+    /// Fewer than two dimensions: every preset except `Unquantized` keeps such a tensor.
     Dimensions,
 }
 
@@ -218,7 +219,7 @@ impl Selection {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
-    /// The selection for these tensors: a rule without wildcards may name a module ([`Glob::for_names`]).
+    /// Adapts the selection to these tensors: a rule without wildcards may name a module ([`Glob::for_names`]).
     #[must_use]
     pub fn for_tensors(&self, tensors: &[Tensor]) -> Selection {
         let names = || tensors.iter().map(|tensor| &*tensor.name);
@@ -245,10 +246,10 @@ impl Selection {
         Some(self)
     }
 
-    /// Decides for every tensor of a container.
+    /// Decides for every tensor of a container whether it is converted, and to which type.
     ///
-    /// `eligibilities` are in the order of the tensors. In a checkpoint `from` reinterprets the converted tensors whose
-    /// elements have its width; an array was reinterpreted when it was opened.
+    /// `eligibilities` are in the order of the tensors. In a checkpoint, `from` reinterprets the tensors that a rule
+    /// converts and whose elements have the width of `from`. An array was reinterpreted when it was opened.
     ///
     /// # Errors
     /// [`Error::UnusedRule`], [`Error::UnusedFrom`], [`Error::UnusedPreset`] and [`Error::NoneQuantized`].
@@ -272,7 +273,7 @@ impl Selection {
                 let kept_by = to.and_then(|_| self.kept_by(tensor, eligibility));
                 return Choice { from, to: to.filter(|_| kept_by.is_none()), kept_by };
             };
-            // A rule that earlier rules shadow completely still names existing tensors.
+            // A rule is used if it matches a tensor, even if earlier rules decide for all its tensors.
             for (used, rule) in used.iter_mut().zip(&self.rules) {
                 *used |= rule.matches(&tensor.name);
             }
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!(found.map_err(|error: Error| error.to_string()), Ok(vec![None, Some(DType::Bf16), None]));
         let none = choose([Eligibility::Converted, Eligibility::Converted, Eligibility::ByRule]);
         let Err(error @ Error::NoneQuantized { .. }) = none else { panic!("{none:?}") };
-        // In a folder of several models, one without quantized tensors stays as it is.
+        // In a folder of several models, a model without quantized tensors stays unchanged.
         assert_eq!(selection.clone().without(&error).map(|rest| rest.casts()), Some(false));
     }
 

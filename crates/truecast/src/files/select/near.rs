@@ -8,8 +8,8 @@ const MOST: usize = 3;
 const MOST_WORK: usize = 1 << 27;
 const SEPARATORS: [char; 2] = ['.', '/'];
 
-/// Tensors whose names are nearest to the longest plain part of a glob, in the order of the file; empty without a near
-/// one. Case is ignored, since wrong case is one reason for a pattern without a match.
+/// Lists the tensors whose names are nearest to the longest part of a glob without wildcards, in the order of the file.
+/// Empty if no name is near. Case is ignored, since wrong case is one reason for a pattern without a match.
 pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let pieces = glob.split(['*', '?', '[', ']', '{', '}', ',', '!', '\\']);
     let longest =
@@ -38,7 +38,7 @@ pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     found.into_iter().map(str::to_owned).collect()
 }
 
-/// The name, and each run of `parts` of its parts.
+/// Lists each run of `parts` consecutive parts of a name, and the whole name.
 fn runs(name: &str, parts: usize) -> impl Iterator<Item = &str> {
     let bounds: Vec<usize> = name.match_indices(SEPARATORS).map(|(at, _)| at).collect();
     let begins: Vec<usize> = std::iter::once(0).chain(bounds.iter().map(|at| at + 1)).collect();

@@ -14,7 +14,7 @@ pub use truecast_schemes::{Layer, Scheme, UnknownLayer};
 /// Options of quantization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantizeOptions {
-    /// Their scheme.
+    /// Scheme of the quantized tensors.
     pub scheme: Scheme,
     /// Choice of scales.
     pub how: Quantization,
@@ -63,8 +63,8 @@ impl SharedGlobalScale {
         Ok(SharedGlobalScale { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
     }
 
-    /// Weights that vLLM holds in one layer and reads with their largest global scale, which is wrong for weights with
-    /// other ones (§7.4). Empty for schemes without such layers.
+    /// Lists the groups of weights that vLLM holds in one layer. vLLM reads them with the largest of their global
+    /// scales, which is wrong for weights with another global scale (§7.4). Empty for schemes without such layers.
     pub fn usual(family: Family) -> Vec<SharedGlobalScale> {
         const SETS: [&str; 5] = [
             "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight",
@@ -86,7 +86,7 @@ impl SharedGlobalScale {
         &self.globs
     }
 
-    /// The common part of a group, for a matching name: the prefix before the module's name.
+    /// Returns the group of a matching name: the prefix before the module's name.
     ///
     /// # Examples
     /// ```
@@ -115,7 +115,7 @@ pub const SEARCHES: [(&str, Search); 1] = [(MSE, Search::Mse)];
 pub const NONFINITE: [(&str, NonFinite); 2] = [("error", NonFinite::Error), ("saturate", NonFinite::Saturate)];
 
 impl QuantizeOptions {
-    /// The scheme, with scales by its formula.
+    /// Options for a scheme, with scales by the scheme's formula.
     #[must_use]
     pub fn of(scheme: Scheme) -> QuantizeOptions {
         QuantizeOptions {
@@ -214,7 +214,7 @@ fn named<T: Copy>(names: &[(&'static str, T)], text: &str) -> Result<T, String> 
     found.ok_or_else(|| format!("expected {}", names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))
 }
 
-/// A rule of `--mx-scale`.
+/// Parses a rule of `--mx-scale`.
 ///
 /// # Errors
 /// The accepted words.
@@ -222,7 +222,7 @@ pub fn mx_scale(text: &str) -> Result<MxScale, String> {
     named(&MxScale::ALL, text)
 }
 
-/// A word of `--relayout`.
+/// Parses a word of `--relayout`.
 ///
 /// # Errors
 /// The accepted words.
@@ -230,7 +230,7 @@ pub fn relayout(text: &str) -> Result<Relayout, String> {
     named(&RELAYOUTS, text)
 }
 
-/// A word of `--nonfinite`.
+/// Parses a word of `--nonfinite`.
 ///
 /// # Errors
 /// The accepted words.
@@ -238,7 +238,7 @@ pub fn nonfinite(text: &str) -> Result<NonFinite, String> {
     named(&NONFINITE, text)
 }
 
-/// A word of `--scale-search`.
+/// Parses a word of `--scale-search`.
 ///
 /// # Errors
 /// The accepted words.

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use truecast_schemes::{Nibbles, Scheme};
 
-/// Given facts about a source that cannot be detected, or override detection.
+/// Facts about a source that the user gives, because they cannot be detected or to override detection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceScheme {
     /// Its scheme.
     pub from_scheme: Option<Scheme>,
-    /// Accepts odd global scales.
+    /// Accepts unusual global scales.
     pub trust_scales: bool,
     /// Order of nibbles in ComfyUI's NVFP4, if it is not the usual one.
     pub nibbles: Option<Nibbles>,
@@ -19,7 +19,7 @@ pub struct SourceScheme {
 }
 
 impl SourceScheme {
-    /// The given options with their values; switches have none.
+    /// The given options with their values; switches have no value.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference } = self;

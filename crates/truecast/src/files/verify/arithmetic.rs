@@ -1,8 +1,9 @@
 //! Wide sources, wide destinations: Rust's own arithmetic where it equals the requested conversion.
 //!
-//! A test accepts only right results; all others, special values above all, go to the definition. Conversions between
-//! floats and integers are those of `as`: to floats to nearest even, to integers toward zero. A process with FTZ or DAZ
-//! set changes results near zero only, so a float is accepted only if it is normal, or the zero of a zero.
+//! A test accepts only right results; all other elements, mainly special values, go to the definition. Floats and
+//! integers are converted by `as`: to floats, rounded to nearest even; to integers, toward zero. A process with FTZ or
+//! DAZ set changes results near zero only. A float is therefore accepted only if it is normal, or a zero converted from
+//! a zero.
 
 use truecast_core::policy::{IntOverflow, RangeTest};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Rounding, format::IntFormat};
@@ -16,11 +17,11 @@ pub(crate) enum Arithmetic {
     Widen,
     /// f64 to f32, to nearest even.
     Narrow,
-    /// Toward zero.
+    /// Float to integer, toward zero.
     ToInteger(Float, IntFormat),
-    /// To nearest even, or exact.
+    /// Integer to float, to nearest even or exact.
     FromInteger(IntFormat, Float),
-    /// Equal values, and under a wrapping policy equal low bits.
+    /// Integers of equal value, or under a wrapping policy of equal low bits.
     Integers { src: IntFormat, dst: IntFormat, wraps: bool },
 }
 
@@ -48,7 +49,7 @@ impl Float {
         }
     }
 
-    /// Zero of either sign.
+    /// True for a zero of either sign.
     #[inline(always)]
     fn is_zero(self, code: u64) -> bool {
         code << (64 - self.bits()) << 1 == 0
@@ -78,7 +79,7 @@ impl Float {
 }
 
 impl Arithmetic {
-    /// The arithmetic that fits the pair and its policy.
+    /// Returns the arithmetic that equals the cast, if Rust has it.
     pub fn of(cast: &CastSpec) -> Option<Arithmetic> {
         let CastSpec { src, dst, policy, .. } = *cast;
         let CastPolicy { to_float, to_int, via, relu, scale_exponent, .. } = policy;
@@ -112,7 +113,7 @@ impl Arithmetic {
         }
     }
 
-    /// True if all pairs of source and destination are right.
+    /// True if all pairs of source and destination are known to be right.
     pub fn hold(self, mut pairs: impl Iterator<Item = (u64, u64)>) -> bool {
         match self {
             Arithmetic::Same(float) => pairs.all(|(x, y)| x == y && (float.is_normal(x) || float.is_zero(x))),
@@ -153,14 +154,14 @@ impl Arithmetic {
             Arithmetic::Integers { src, dst, wraps: true } => pairs.all(|(x, y)| y == extended(src, x) & dst.mask()),
             Arithmetic::Integers { src, dst, wraps: false } => pairs.all(|(x, y)| {
                 let (wide, result) = (extended(src, x), extended(dst, y));
-                // With the top bit set, the signednesses read different numbers.
+                // If the top bit is set, signed and unsigned types represent different numbers.
                 y <= dst.mask() && wide == result && (src.signed == dst.signed || wide >> 63 == 0)
             }),
         }
     }
 }
 
-/// A storage element as a 64-bit integer of the same signedness.
+/// Extends a storage element to a 64-bit integer of the same signedness.
 #[inline(always)]
 fn extended(format: IntFormat, storage: u64) -> u64 {
     let unused = 64 - format.bits as u32;

@@ -1,8 +1,8 @@
 //! Selection of recomputed elements: all, or a sample drawn from a seed.
 //!
 //! A sample always has the first and the last block of a tensor. The blocks between are divided into rows of neighbors,
-//! as many rows as blocks are wanted, and one block of each row is drawn: the sample is spread over the whole tensor,
-//! and its size does not depend on luck.
+//! one row for each block to draw, and one block of each row is drawn. The sample is thus spread over the whole tensor,
+//! and its size does not depend on chance.
 
 use crate::files::convert::planned::Planned;
 use crate::files::scan::{Stretch, UNIT};
@@ -21,7 +21,7 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// Files of more bytes are sampled by default.
+    /// Largest size in bytes that is verified completely by default; larger files are sampled.
     pub const LARGE: u64 = 1 << 30;
     /// Default fraction of a large file.
     const PART: f64 = 0.05;
@@ -39,7 +39,8 @@ impl Coverage {
         }
     }
 
-    /// The stretches of each tensor to recompute for a source with these bytes of tensors; and the seed of a sample.
+    /// Returns the stretches of each tensor to recompute, and the seed if they are a sample. `bytes` is the size of all
+    /// tensors of the source.
     pub(crate) fn stretches<'a>(
         self,
         bytes: u64,
@@ -67,7 +68,8 @@ pub(crate) fn elements_of(stretches: &[Stretch]) -> u64 {
 /// Source bytes per block.
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// Sampled stretches of a tensor of `len` elements of `bits` bits; `tensor` is its number in the file.
+/// Draws the stretches of a sample from a tensor of `len` elements with `bits` bits each; `tensor` is the tensor's
+/// number in the file.
 fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
     let block = (BLOCK_BYTES * 8 / bits.max(1) / UNIT * UNIT).max(UNIT);
     let blocks = len.div_ceil(block);
@@ -84,7 +86,7 @@ fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch
     if blocks == 0 { Vec::new() } else { chosen.map(stretch).collect() }
 }
 
-/// A number for each place, by SplitMix64: it depends on every bit of the place.
+/// Returns a pseudorandom number for each place, by SplitMix64. The number depends on every bit of the place.
 fn random(seed: u64, tensor: u64, row: u64) -> u64 {
     let mix = |state: u64| {
         let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -38,7 +38,7 @@ pub enum FileDifference {
         /// The code in the file.
         actual: u64,
     },
-    /// Wrong texts, or elements that come from text.
+    /// Wrong texts, or wrong elements that were read from text.
     Texts { tensor: String, count: u64, first: WrongText },
     /// The source has a value that the policy refuses, or a text that is not a number, so every result is wrong.
     Refused {
@@ -51,11 +51,11 @@ pub enum FileDifference {
         /// Offset of the first difference in the file.
         offset: u64,
     },
-    /// A model's file of external data holds other bytes than its elements and zeros between them.
+    /// A model's file of external data has bytes other than the expected elements and the zeros between them.
     ExternalData {
         /// The file, as named in the model.
         location: String,
-        /// Offset of the first other bytes.
+        /// Offset of the first wrong byte.
         offset: u64,
     },
     /// A checkpoint's record of its source does not match the source.
@@ -72,12 +72,12 @@ pub enum FileDifference {
         /// Actual length and digest, if the file exists.
         actual: Option<(u64, String)>,
     },
-    /// Different metadata of a safetensors file; a `format` that the source lacks is `pt`.
+    /// Different metadata of a safetensors file. If the source has no `format`, `pt` is expected.
     Metadata { key: String },
 }
 
 impl FileDifference {
-    /// The tensor's name.
+    /// Returns the name of the tensor with the difference, if the difference is in a tensor.
     pub(crate) fn tensor_mut(&mut self) -> Option<&mut String> {
         match self {
             FileDifference::Missing { tensor }
@@ -99,14 +99,15 @@ impl FileDifference {
         Some(FileDifference::Part { tensor, count, index, expected: first.into(), actual: found.into() })
     }
 
-    /// From recomputed entries of a part: expected and actual code of the first wrong one.
+    /// Makes the difference for recomputed entries of a part; `found` has the expected and the actual code of the first
+    /// wrong entry.
     pub(crate) fn of_found(tensor: &str, found: &Found<(u64, u64)>) -> Option<FileDifference> {
         let (index, (expected, actual)) = found.first?;
         Some(FileDifference::Part { tensor: tensor.into(), count: found.count, index, expected, actual })
     }
 }
 
-/// A wrong element. Codes are those of the storage.
+/// A wrong element, with codes as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongElement {
     /// Index in row-major order.

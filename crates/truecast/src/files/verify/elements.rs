@@ -32,7 +32,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// `seed` is for casts that round stochastically.
+    /// Creates an empty cache; `seed` is for casts that round stochastically.
     pub fn new(seed: Option<u64>) -> Prepared {
         Prepared { seed, ..Prepared::default() }
     }
@@ -42,7 +42,7 @@ impl Prepared {
         *self.lens.entry(cast).or_default() += len;
     }
 
-    /// Checker of computed f32 values against the target.
+    /// Returns a checker that compares computed f32 values with the codes of `target`.
     pub fn checker(&mut self, cast: CastSpec, target: &Tensor) -> Checker<'_> {
         let bits = target.dtype.bits_in(target.layout).expect("numbers have a width");
         let seed = seed_of(&cast, self.seed);
@@ -78,7 +78,7 @@ pub(crate) fn compare(
     Ok(seen.findings([&tensor.target.name; 3], (tensor.from, tensor.target.dtype)))
 }
 
-/// The seed of a cast; unchanged types need neither rounding nor a slow method.
+/// Returns the seed for a cast; `None` for an unchanged type, which needs neither rounding nor a slow method.
 fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
     seed.filter(|_| cast.src != cast.dst)
 }
@@ -107,8 +107,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares computed elements from `first` on: their f32 values with the codes in the file. `exact` gives the value
-    /// of an element that the quick tests do not accept.
+    /// Compares the computed f32 values of the elements from `first` on with the codes in the file. `exact` computes
+    /// the value of an element that the quick tests do not accept.
     ///
     /// # Errors
     /// The errors of `exact`.
@@ -120,7 +120,7 @@ impl Checker<'_> {
         seen: &mut Seen,
         exact: &impl Fn(u64) -> Result<u32, E>,
     ) -> Result<(), E> {
-        // Elements narrower than a byte begin at a byte.
+        // Elements narrower than a byte are read from the start of a byte, so `dst` may have elements before `first`.
         let skip = dst.len() - values.len();
         let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
         for at in (0..dst.len()).step_by(BLOCK) {
@@ -184,7 +184,7 @@ impl Checker<'_> {
     }
 }
 
-/// Storage of the elements from `first` on, a multiple of 8.
+/// Reads the storage of the elements from `first` on into `words`; `first` is a multiple of 8.
 fn words(codes: &Elements<'_>, first: usize, words: &mut [u64]) {
     let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
     let bytes = &codes.bytes()[first * bits / 8..];
@@ -209,7 +209,7 @@ fn whole<const N: usize>(bytes: &[u8], words: &mut [u64]) {
     }
 }
 
-/// Eight elements of `BITS` bits fill `BITS` bytes.
+/// Unpacks narrow elements: eight elements of `BITS` bits fill `BITS` bytes.
 fn packed<const BITS: usize>(bytes: &[u8], words: &mut [u64]) {
     for (group, words) in bytes.chunks(BITS).zip(words.chunks_mut(8)) {
         let group = match <&[u8; BITS]>::try_from(group) {

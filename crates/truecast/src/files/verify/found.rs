@@ -1,6 +1,6 @@
 //! Differences in a tensor, collected from workers in any order.
 
-/// Number of wrong elements, and the first of them; the first refused element takes precedence.
+/// Findings: the number of wrong elements, the first of them, and the first refused element, which takes precedence.
 pub(crate) struct Found<T> {
     pub count: u64,
     pub first: Option<(u64, T)>,

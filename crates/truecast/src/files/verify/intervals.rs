@@ -1,22 +1,22 @@
 //! Wide sources, narrow destinations: the interval of source codes for which a destination code is right.
 //!
-//! [`cast_one`] gives the bounds, not the elements. Source codes are numbered in the order of their values (`key`);
-//! each destination code has an interval of keys in which every source has that result. An element is right if its
-//! source is in the interval of its code in the file. Other elements go to the definition, so an interval may be
-//! missing, but must not be too wide.
+//! [`cast_one`] computes the bounds of these intervals instead of every element. Source codes are numbered in the order
+//! of their values (`key`); each destination code has an interval of keys in which every source has that result. An
+//! element is right if its source is in the interval of its code in the file. Other elements go to the definition, so
+//! an interval may be missing, but must not be too wide.
 //!
 //! # Why an interval is not too wide
 //!
 //! Call a finite source *in range* if its result is neither an overflow nor another special case of [`Condition`]
 //! except `Fraction`. `cast_one` tells this if those conditions are left open.
 //!
-//! 1. In range, the result is the source rounded once to a neighbor on the destination's grid, with subnormals
-//!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function
-//!    of the value: between two neighbors it is a step, from the lower to the upper one, at a place that depends on
-//!    neither (nearest, up, down), on the sign, which is the same on both sides (toward zero, away), or on which of
-//!    them is odd (even, odd), which is the same for all values between them. Flushing subnormals maps an interval
-//!    around zero to zeros of the same sign, which keeps the order. So does the order of [`order`], in which -0 is
-//!    below +0.
+//! 1. In range, the result is the source rounded once to a neighbor on the destination's grid, with subnormals perhaps
+//!    replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of the
+//!    value: between two neighbors it is a step from the lower to the upper one. The place of the step is fixed
+//!    (nearest, up, down), or depends on the sign (toward zero, away), or on the neighbor that is odd (even, odd). The
+//!    sign and the odd neighbor are the same for all values between the two neighbors. Flushing subnormals maps an
+//!    interval around zero to zeros of the same sign, which keeps the order. The sort key [`order`], in which -0 is
+//!    below +0, keeps the order too.
 //! 2. A non-decreasing function that has the same value at both ends of an interval has it everywhere in between. So if
 //!    `cast_one` gives one code at two keys in range, it gives that code between them. Bisection finds the key at which
 //!    each code begins; every probe is checked to be in order, and all keys of the range are covered, since each
@@ -62,13 +62,13 @@ const OVERFLOW: &str = "overflow";
 /// Number of key ranges that are searched in parallel.
 const PARTS: u64 = 64;
 
-/// Approximate number of calls of the definition to find all intervals.
+/// Estimates the number of calls of the definition that find all intervals.
 pub(super) fn cost(src_bits: u32, dst_bits: u32) -> u64 {
     (src_bits.saturating_sub(dst_bits) as u64 + 2) << dst_bits
 }
 
 impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
-    /// `None` where the argument of the module does not hold.
+    /// Finds the intervals; `None` if the argument in the module's documentation does not apply to the cast.
     pub fn new(cast: &CastSpec) -> Option<Intervals<K>> {
         let CastSpec { src, dst, policy, .. } = *cast;
         let is_ordered = matches!(dst.kind(), Kind::Float(_) | Kind::Int(_) | Kind::Fixed(_) | Kind::Book(_));
@@ -136,7 +136,7 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
 }
 
 impl Intervals<u32> {
-    /// True if all codes, of at most eight bits, are known to be right for these quotients.
+    /// True if every code is known to be right for its value divided by `divisor`. Codes have at most eight bits.
     pub fn hold_quotients(&self, values: &[u32], divisor: f32, codes: &[u32]) -> bool {
         /// Divisions per loop.
         const TOGETHER: usize = 64;
@@ -181,7 +181,7 @@ impl Search {
         }
     }
 
-    /// A key in range: that of zero, or of one.
+    /// Finds a key in range: the key of zero or of one.
     fn inside(&self) -> Option<u64> {
         let one = match self.cast.src.kind() {
             Kind::Float(f) => (f.bias as u64) << f.man_bits,
@@ -190,7 +190,7 @@ impl Search {
         [0, one].into_iter().map(|code| self.keys.key(code)).find(|&key| self.code(key).is_some())
     }
 
-    /// The last key in range between a key in range and a finite one.
+    /// Finds the last key in range, from the key `inside`, which is in range, toward the key `finite`.
     fn end(&self, inside: u64, finite: u64) -> u64 {
         if self.code(finite).is_some() {
             return finite;
@@ -203,7 +203,7 @@ impl Search {
         inside
     }
 
-    /// The keys at which codes begin, ascending, with the codes. `None` if they are not in order.
+    /// Finds the keys at which codes begin, ascending, each with its code. `None` if the codes are not in order.
     fn starts(&self, low: u64, high: u64) -> Option<Vec<(u64, u64)>> {
         let edge = |part: u64| low + ((high - low) as u128 * part as u128 / PARTS as u128) as u64;
         let parts = parallel::map(PARTS as usize, |part| {

@@ -68,7 +68,7 @@ pub(crate) enum Method {
 const REFUSED: u64 = u64::MAX;
 
 impl Method {
-    /// The method for `len` elements of these widths.
+    /// Chooses the method for a cast of `len` elements with these storage widths.
     pub fn new(cast: &CastSpec, src_bits: u32, dst_bits: u32, len: u64) -> Method {
         if src_bits <= 16 && len >= 1 << src_bits {
             let result = |storage| definition(cast, storage).unwrap_or(REFUSED);
@@ -115,7 +115,7 @@ impl Method {
     }
 }
 
-/// The definition's result for a storage element; `None` for a refusal.
+/// Computes the definition's result for a storage element; `None` for a refusal.
 pub(crate) fn definition(cast: &CastSpec, storage: u64) -> Option<u64> {
     match cast_one(cast, cast.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(cast.dst.storage_of_code(code)),
@@ -134,7 +134,7 @@ mod tests {
         DType::ALL.into_iter().filter(|t| t.is_numeric())
     }
 
-    /// Every rounding, and every other choice of every field under two of them.
+    /// Lists every rounding; and, under two roundings, every other choice of every field.
     fn policies() -> Vec<CastPolicy> {
         let base = CastPolicy::IEEE;
         let mut all: Vec<_> = Rounding::ALL.iter().map(|&r| CastPolicy { to_float: r, to_int: r, ..base }).collect();
@@ -244,7 +244,7 @@ mod tests {
         });
     }
 
-    /// Same, with an interval for each code of 16 bits.
+    /// Tests that nothing wrong is accepted with an interval for each code of 16 bits.
     #[test]
     fn nothing_wrong_is_accepted_of_16_bits() {
         let sources = [DType::F32, DType::F64, DType::I32, DType::U64];

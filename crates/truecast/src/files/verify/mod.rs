@@ -30,7 +30,7 @@ pub struct VerifyReport {
     pub elements: u64,
     /// The sample, if not everything was compared.
     pub sampled: Option<Sample>,
-    /// Methods of comparison; text is left out.
+    /// Number of elements by method of comparison, without text.
     pub methods: Methods,
     /// Differences in the order of the tensors.
     pub differences: Vec<FileDifference>,

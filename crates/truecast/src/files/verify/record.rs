@@ -1,4 +1,4 @@
-//! A conversion's own record (`docs/interfaces.md §6`), read back to check its result.
+//! The report that a conversion wrote (`docs/interfaces.md §6`), read again to check the result.
 
 use super::difference::FileDifference;
 use crate::files::digest::sha256;
@@ -39,7 +39,7 @@ pub struct RecordedFile {
     pub sha256: String,
 }
 
-/// Reads a digest; other text is refused, since it may be shown.
+/// Reads a digest. Refuses other text, because the digest may be shown.
 fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     if text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
@@ -49,13 +49,14 @@ fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
-/// A path as text, with any bytes.
+/// Writes a path as text, even if the path is not valid UTF-8.
 fn shown<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }
 
 impl RecordedFile {
-    /// The files that a conversion wrote, in their present state; for a folder, also those finished earlier.
+    /// Lists the files that a conversion wrote, with their present lengths and digests; for a folder, also the files
+    /// that earlier runs finished.
     ///
     /// # Errors
     /// An unreadable file; [`Error::Interrupted`] once `stop` is set.
@@ -72,7 +73,7 @@ impl RecordedFile {
 /// Error of a file that is not a report of a conversion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The error messages name the fields.
 pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
@@ -81,7 +82,7 @@ pub enum RecordError {
     #[error("{path}: not a report of a conversion: {cause}")]
     Form {
         path: String,
-        /// The missing or odd field, and its place.
+        /// The missing or unexpected field, and its place.
         cause: serde_json::Error,
     },
     /// The report is of another command.
@@ -93,7 +94,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Who has to act: the caller, the input or the system.
+    /// Tells who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -140,7 +141,7 @@ impl Record {
         Ok(Record { provenance, outputs, destination })
     }
 
-    /// Differences in length or digest of the destination and its accompanying files from the record.
+    /// Compares the lengths and digests of the destination and its accompanying files with the record.
     ///
     /// # Errors
     /// An unreadable file, unless it is missing; [`Error::NoOutput`] if a path is not a file; [`Error::Interrupted`]

@@ -16,8 +16,8 @@ pub(crate) type Findings = (Vec<FileDifference>, Methods);
 pub(crate) struct Seen {
     /// Wrong elements.
     pub elements: Found<WrongElement>,
-    /// Wrong entries of codes, scales and zero points: expected and actual. Codes include padding, and the bytes of
-    /// tensors that have no elements.
+    /// Wrong entries of codes, scales and zero points, with the expected and the actual entry. The codes include
+    /// padding, and the bytes of tensors that have no elements.
     pub entries: [Found<(u64, u64)>; 3],
     pub by: Methods,
 }
@@ -35,7 +35,7 @@ impl Seen {
         Seen { elements: self.elements.merge(other.elements), entries, by: self.by }
     }
 
-    /// Adds the bytes from `first` on that differ.
+    /// Adds the bytes that differ; `first` is the index of the first byte.
     pub fn wrong_bytes(&mut self, first: u64, expected: &[u8], actual: &[u8]) {
         for (index, (expected, actual)) in (first..).zip(expected.iter().zip(actual)) {
             if expected != actual {
@@ -44,7 +44,7 @@ impl Seen {
         }
     }
 
-    /// Differences of tensors with these names: of codes, scales and zero points.
+    /// Converts the findings to differences; `names` are the tensors of codes, scales and zero points.
     pub fn findings(self, names: [&str; 3], types: (DType, DType)) -> Findings {
         let (tensor, count) = (names[0].to_string(), self.elements.count);
         if let Some(index) = self.elements.refused {
@@ -61,7 +61,7 @@ impl Seen {
 /// pieces, and decides whether to continue.
 ///
 /// # Errors
-/// That of the first piece with an error; [`Error::Interrupted`].
+/// The error of the first piece that failed; [`Error::Interrupted`].
 pub(crate) fn compare_pieces<P>(
     pieces: impl Iterator<Item = P> + Send,
     compare: impl Fn(P) -> Result<Seen, Error> + Sync,
@@ -109,6 +109,6 @@ struct Walk<'a, I> {
     progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     /// Elements of finished pieces.
     seen: u64,
-    /// Number of the first piece with an error.
+    /// Number and error of the first piece with an error.
     failed: Option<(usize, Error)>,
 }

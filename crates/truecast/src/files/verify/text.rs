@@ -28,7 +28,7 @@ pub(crate) fn compare(
         from,
         Found::new,
         |found, (first, [src, dst])| {
-            // Slow enough to divide even a chunk among threads.
+            // The definition is slow, so that even a chunk is divided among threads.
             let piece = |at: usize| {
                 let mut found = Found::new();
                 for i in at * PIECE..((at + 1) * PIECE).min(src.len()) {

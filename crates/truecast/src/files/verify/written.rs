@@ -17,7 +17,7 @@ use truecast_io::folder::Folder;
 pub(crate) struct Written<'a> {
     pub folder: &'a Folder,
     pub planned: &'a Planned,
-    /// The tensors with the same global scale, including itself.
+    /// The tensors with the same global scale, including this tensor.
     pub shared: Vec<&'a Scaled>,
     /// The file with the result, and the indices of the tensors in it.
     pub result: &'a Source,
@@ -48,7 +48,7 @@ impl Written<'_> {
         self.planned.cast.unwrap_or(CastSpec::copy(self.planned.from))
     }
 
-    /// Passes chunks of the source tensor and of the first output tensor to `work`, as [`scan`].
+    /// Passes chunks of the source tensor and of the first output tensor to `work`, as [`scan`] does.
     pub(super) fn scan<T: Send>(
         &self,
         from: Stored,

@@ -20,7 +20,7 @@ use truecast_io::{Escaped, FileFormat, Source};
 use truecast_kernel::text::{CellCaster, TextError};
 
 impl Plan {
-    /// Plans the conversion of such a file.
+    /// Plans the conversion of a file of plain values.
     pub(crate) fn by_value(source: Source, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let (format, src) = (format_of(dst)?, source.path().to_path_buf());
         if source.same_file(dst)? {
@@ -74,7 +74,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Sets the width of texts to the longest: the header states it, so they are printed twice.
+    /// Sets the width of text cells to the longest text. The header states the width before the data, so every text is
+    /// printed twice.
     pub(crate) fn widen_texts(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let (most, exec, folder) = (self.options.max_memory / 16, self.options.exec, &self.folder);
         for work in self.shards.iter_mut().flat_map(|shard| &mut shard.works) {
@@ -95,7 +96,7 @@ impl Plan {
     }
 }
 
-/// Warning about codes of quantized tensors that are taken for values.
+/// Warns if codes of quantized tensors are converted as values.
 fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     let found = planned.iter().find(|tensor| truecast_schemes::is_auxiliary(&tensor.name))?;
     let (path, name) = (path.display(), Escaped(&found.name));
@@ -104,7 +105,7 @@ fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     ))
 }
 
-/// Characters of the longest printed element; at least one, since other code rejects zero.
+/// Returns the number of characters in the longest printed element; at least 1, since other code rejects 0.
 fn longest(mut parts: Parts, caster: &CellCaster, stop: &AtomicBool) -> Result<Result<u32, TextError>, Error> {
     let (mut first, mut width) = (0, 1);
     while let Some(codes) = parts.next()? {

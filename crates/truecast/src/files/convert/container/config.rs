@@ -32,9 +32,9 @@ pub(crate) struct Configuration {
 
 /// Keys with the type of the tensors, at any depth (§2.6 step 2).
 const TYPES: [&str; 2] = ["torch_dtype", "dtype"];
-/// Sections about quantization, whose types are others.
+/// Sections about quantization, whose types are not the types of the model.
 const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "quantization"];
-/// Types that loaders accept for a model; they load other tensors as any of these.
+/// Types that loaders accept for a model. Loaders load tensors of other types as one of these.
 const OF_MODELS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 
 impl Configuration {
@@ -99,7 +99,7 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has a text") + "\n"
 }
 
-/// Finds keys with a floating-point type other than `to`, if models can have type `to`.
+/// Finds the keys that state a floating-point type other than `to`.
 fn types(section: &Value, path: &[String], to: DType, found: &mut Vec<Vec<String>>) {
     for (key, value) in section.as_object().into_iter().flatten() {
         let path = [path, std::slice::from_ref(key)].concat();

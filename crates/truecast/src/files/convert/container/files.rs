@@ -1,4 +1,4 @@
-//! The result's files besides its shards: the index, sidecars, and the initial manifest. `config` edits the
+//! Files of the result other than its shards: the index, sidecars, and the initial manifest. `config` edits the
 //! configuration.
 
 use crate::files::convert::container::config::Configuration;
@@ -17,7 +17,7 @@ use truecast_io::folder::Index;
 const INDEX: &str = "model.safetensors.index.json";
 
 impl Plan {
-    /// The initial manifest.
+    /// Makes the initial manifest: options and source, without finished work.
     pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
         let mut shards = Vec::with_capacity(self.shards.len());
         for shard in self.folder.shards() {
@@ -40,7 +40,8 @@ impl Plan {
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 
-    /// The result's index and its name, if it gets one (`docs/spec/checkpoints.md §2.4`).
+    /// Returns the name and the text of the result's index, if the result has an index (`docs/spec/checkpoints.md
+    /// §2.4`).
     pub(crate) fn index(&self) -> Option<(String, String)> {
         let written = self.shards.iter().filter(|shard| !shard.is_empty());
         // The only shard left of several still has the name of a part, which needs an index.

@@ -21,9 +21,9 @@ use truecast_schemes::{Documents, Family, Group, Scheme, Writing};
 const FILE_TYPE: &str = "general.file_type";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
-/// Limit of ggml.
+/// Length in bytes of the longest tensor name that ggml takes.
 const LONGEST_NAME: usize = 63;
-/// Limit of ggml.
+/// Largest number of dimensions that ggml takes.
 const GGML_RANK: usize = 4;
 
 /// Format of the result for a checkpoint, from the destination's name.
@@ -61,7 +61,8 @@ pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Resu
     Err(Error::checkpoint(src, cause))
 }
 
-/// Keys of the result of `works`: those of the source's GGUF file except for types, or those derived from a folder.
+/// Makes the keys of the result of `works`: the keys of the source's GGUF file except for types, or keys derived from a
+/// folder.
 pub(crate) fn keys(
     folder: &Folder,
     documents: &Documents,
@@ -90,7 +91,7 @@ pub(crate) fn keys(
         }
     };
     let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
-    // Bytes of blocks: the format has no type U8.
+    // A target of type U8 holds the bytes of blocks: the format has no type U8.
     if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
         keys.set_u32(QUANTIZATION_VERSION, 2)
     } else {
@@ -103,7 +104,7 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// Number for the type of most tensors (§9.2).
+/// Returns the file type's number, which states the type of most tensors (§9.2).
 fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
     match (scheme, to) {
         (Some(Family::Gguf(BlockType::Q8_0)), _) => Some(7),
@@ -129,7 +130,7 @@ pub(crate) fn copy(folder: &Folder, at: Stored) -> TensorJob {
     TensorJob { planned, job: Arc::new(at) }
 }
 
-/// True if the requested blocks are those of the source.
+/// True if the requested blocks have the type of the source's blocks.
 pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
     let blocks = |layout: &Layout| match layout.coding {
         Coding::Blocks { block, factor: false } => Some(block),

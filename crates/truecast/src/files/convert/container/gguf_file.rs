@@ -14,7 +14,7 @@ use truecast_io::{Escaped, Source, Tensor};
 use truecast_kernel::Counts;
 
 impl Plan {
-    /// The file to write, if it is a GGUF file.
+    /// Returns the GGUF file to write; `None` for results of another format.
     pub(crate) fn gguf(&self) -> Option<NewFile> {
         let Container::Gguf(keys) = &self.container else { return None };
         let keys = keys.clone();
@@ -47,7 +47,7 @@ impl Plan {
         NewTensor { name: target.name.clone(), block, shape }
     }
 
-    /// Differences in keys and block types between a file and the plan.
+    /// Lists the differences in keys and block types between a file and the plan.
     ///
     /// # Errors
     /// An unreadable file.

@@ -41,7 +41,7 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
 }
 
 impl Plan {
-    /// The model to write at `dst`, if the result is a model.
+    /// Returns the model to write at `dst`, if the result is a model.
     pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
         match self.container {
             Container::Model(..) => self.new_model_with(&unused_location(dst)?),
@@ -49,13 +49,14 @@ impl Plan {
         }
     }
 
-    /// The model to write, with this name for its file of external data.
+    /// Returns the model to write, whose file of external data is named `location`; `None` if the result is not a
+    /// model.
     pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
         let Container::Model(file, changes) = &self.container else { return Ok(None) };
         Ok(Some(NewModel::new(file, changes, location)?))
     }
 
-    /// The file of external data to be created next to a model.
+    /// Returns the path of the file of external data to be created next to a model, if the model needs it.
     ///
     /// # Errors
     /// As [`run`](Plan::run), before it writes.

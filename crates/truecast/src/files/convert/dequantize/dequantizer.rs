@@ -1,4 +1,4 @@
-//! Dense elements of quantized tensors, computed piece by piece from the parts in files.
+//! Dequantized elements, computed piece by piece from the parts of quantized tensors in files.
 //!
 //! A part may be in any file of the checkpoint. Each piece reads only its own bytes, so tensors may exceed memory.
 
@@ -31,12 +31,12 @@ pub(crate) struct Quantized {
 }
 
 impl Quantized {
-    /// The same tensor with a stack of small matrices as one.
+    /// Returns the tensor with a stack of small matrices treated as one matrix.
     pub fn flat(self) -> Quantized {
         Quantized { layout: flat(&self.layout), ..self }
     }
 
-    /// The same values, transposed.
+    /// Returns the transposed tensor.
     pub fn transposed(self) -> Quantized {
         let layout = Layout { transposed: !self.layout.transposed, ..self.layout };
         Quantized { layout, ..self }
@@ -66,7 +66,7 @@ pub(crate) struct TensorDequantizer {
 enum Last {
     /// A second rounding to the result's type.
     Cast(DType, NumberCaster),
-    /// None: f32 is the result's type.
+    /// No further step: f32 is the result's type.
     Keep(Box<Measure>),
 }
 
@@ -95,7 +95,8 @@ impl TensorDequantizer {
         Ok(TensorDequantizer { dequantizer, last })
     }
 
-    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns their number.
+    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns the number of
+    /// bytes.
     pub fn read(
         &self,
         folder: &Folder,

@@ -43,14 +43,15 @@ impl Reference {
         self.shapes.get(name).map(|shape| shape.to_vec())
     }
 
-    /// Compares the beginning of each tensor with an ambiguous order of nibbles. Returns the finding as a sentence.
+    /// Compares the beginning of each tensor whose order of nibbles is ambiguous with the reference. Returns the
+    /// finding as a sentence.
     ///
     /// # Errors
     /// The other order is nearer to the reference.
     pub fn check_nibbles(&self, folder: &Folder, all: &[Quantized]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
         let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
-        // For the order in use, and for the other.
+        // Noise with the nibble order in use, and with the other order.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantized in all {
             let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {
@@ -84,14 +85,14 @@ impl Reference {
     }
 }
 
-/// The detected contents of a checkpoint, under the options of a conversion.
+/// Detects the contents of a checkpoint, under the options of a conversion.
 pub(crate) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
     let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
     let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
     Contents::of(folder, &options.schemes(shape))
 }
 
-/// The tensor with swapped nibbles, if its file does not state their order.
+/// Returns the tensor with swapped nibbles, if the tensor's file does not state their order.
 fn swapped(quantized: &Quantized) -> Option<Quantized> {
     let Coding::Planes(planes) = quantized.layout.coding else { return None };
     let packing = match planes.codes.packing {

@@ -1,4 +1,4 @@
-//! Tensors of a file or a folder as values: quantized ones as the f32 values of their codes.
+//! Tensors of a file or a folder as values; a quantized tensor has the f32 values of its codes and scales.
 
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::found::{Contents, quantized};
@@ -51,7 +51,7 @@ impl<'a> Logical<'a> {
         }
     }
 
-    /// The values of a quantized tensor of `folder`.
+    /// Describes the values of a quantized tensor of `folder`.
     pub(crate) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
         let (name, bytes) = (quantized.name.clone(), quantized.bytes);
         let origin = Origin::Quantized(folder, Box::new(quantized));
@@ -59,8 +59,8 @@ impl<'a> Logical<'a> {
     }
 }
 
-/// Opens a container, or a folder; a quantized file as a checkpoint. Also returns the reason if a file's scales are not
-/// applied.
+/// Opens a container or a folder; opens a quantized file as a checkpoint. Also returns the reason if a file's scales
+/// are not applied.
 ///
 /// # Errors
 /// As [`Opened::open`].
@@ -88,7 +88,7 @@ pub(crate) enum Contained<'a> {
 }
 
 impl<'a> Contained<'a> {
-    /// For folders, lists the tensors as [`logical`] does.
+    /// Describes the tensors on request for a file; for a folder, lists them as [`logical`] does.
     ///
     /// # Errors
     /// Quantized tensors that are not understood.
@@ -121,7 +121,7 @@ impl<'a> Contained<'a> {
     }
 }
 
-/// All tensors, in the order of files and data.
+/// Lists all tensors as values, in the order of files and data.
 ///
 /// # Errors
 /// Quantized tensors that are not understood.
@@ -152,7 +152,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     Ok(all)
 }
 
-/// Shapes of tensors before they were stored in a GGUF file.
+/// Returns the shapes that tensors had before they were stored in a GGUF file.
 ///
 /// # Errors
 /// [`Source::original_shapes`].

@@ -1,4 +1,4 @@
-//! Job that makes a quantized tensor dense.
+//! Job that dequantizes a tensor.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::job::{Job, JobKind, Piece, SourceReader};

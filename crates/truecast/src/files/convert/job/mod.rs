@@ -1,5 +1,5 @@
-//! Jobs for the tensors of a checkpoint. Each file has one kind of job: its output tensors, its source bytes, how to
-//! read, compute and place a piece, and its report.
+//! Jobs for the tensors of a checkpoint. Each submodule implements one kind of job: its output tensors, its source
+//! bytes, the reading, computation and placement of a piece, and its report.
 
 mod copy;
 mod dequantize;
@@ -44,7 +44,7 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The measured elements of the tensor.
+    /// Selects the elements of the tensor whose errors are measured.
     fn sample(&self) -> Sample {
         self.operations.measure.of(self.item.len)
     }
@@ -65,7 +65,7 @@ impl<'a> SourceReader<'a> {
         SourceReader { folder, open: None }
     }
 
-    /// Fills `bytes` with the next bytes of a tensor, or its first.
+    /// Fills `bytes` with the next bytes of a tensor, or with its first bytes if `is_first`.
     fn next(&mut self, at: Stored, is_first: bool, bytes: &mut [u8]) -> Result<(), Error> {
         let reader = match self.open.take().filter(|_| !is_first) {
             Some(reader) => reader,
@@ -86,10 +86,11 @@ pub(crate) enum JobKind<'a> {
     Transcode(&'a Transcode),
 }
 
-/// Writes bytes to (number of the output tensor, offset in it).
+/// Callback that writes bytes. Its arguments are the number of the output tensor, the offset in it, and the bytes.
 pub(crate) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Error>;
 
-/// Computes one output tensor, or several that belong together. The defaults fit elements that are copied or cast.
+/// Work that computes one output tensor, or several that belong together. The default methods suit elements that are
+/// copied or cast.
 pub(crate) trait Job: Debug + Send + Sync {
     fn kind(&self) -> JobKind<'_>;
 
@@ -103,12 +104,12 @@ pub(crate) trait Job: Debug + Send + Sync {
         planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0)
     }
 
-    /// Type of the GGUF blocks that it copies or makes.
+    /// Type of the GGUF blocks that the job copies or makes.
     fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {
         None
     }
 
-    /// Source type in reports, if it differs from the planned one.
+    /// Source type in reports, if it differs from the planned source type.
     fn from(&self) -> Option<DType> {
         None
     }
@@ -139,7 +140,7 @@ pub(crate) trait Job: Debug + Send + Sync {
         put(0, self.offset(piece.item, piece.first), bytes)
     }
 
-    /// Counts of the tensor, if known in advance.
+    /// Returns the counts of the tensor, if they are known in advance.
     fn counts(&self, _: &Planned) -> Option<Counts> {
         None
     }
@@ -154,14 +155,15 @@ impl dyn Job {
         if let JobKind::Quantize(scaled) = self.kind() { Some(scaled) } else { None }
     }
 
-    /// The source tensor whose elements are copied, cast or changed one by one; without one, the index can no longer
-    /// tell the number of parameters.
+    /// Returns the source tensor whose elements are copied or cast. If a job has no such tensor, the index no longer
+    /// states the number of parameters.
     pub fn stored(&self) -> Option<Stored> {
         if let JobKind::Cast(at) = self.kind() { Some(at) } else { None }
     }
 }
 
-/// Number of elements in this many bytes of copied blocks; without blocks, `counted` is in elements.
+/// Converts a count to elements. With a block type, `counted` is in bytes of copied blocks; otherwise it is in
+/// elements.
 pub(crate) fn elements_in(block: Option<Block>, counted: u64) -> u64 {
     block.map_or(counted, |block| counted / block.bytes() * block.elements())
 }

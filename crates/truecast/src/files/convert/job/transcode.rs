@@ -24,7 +24,7 @@ pub(crate) struct PlaneOperation {
     pub how: Repacking,
 }
 
-/// Rewrites the entries of a plane.
+/// Job that rewrites the entries of a plane.
 #[derive(Clone, Debug)]
 pub(crate) struct Transcode {
     pub plane: PlaneOperation,
@@ -56,7 +56,7 @@ impl Transcode {
         Ok(Transcode { plane, matrices, bytes, unit })
     }
 
-    /// Description for the stream: cut between rows, and between matrices.
+    /// Description for the stream: pieces end between rows, and at the end of each matrix.
     fn cut(&self, index: usize) -> Item {
         let Repacking { from, to, to_shape: [rows, cols], transposed, .. } = self.plane.how;
         let matrix = rows * cols;
@@ -70,7 +70,7 @@ impl Transcode {
         Item { index, len, src_bits, dst_bits, unit, period }
     }
 
-    /// Offset of a row in the result: the first of a unit.
+    /// Returns the offset of a row in the result; the row must be the first of a unit.
     pub fn start(&self, matrix: u64, row: u64) -> u64 {
         let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
         let bytes = |rows| to.bytes([rows, cols]).unwrap_or(0);
@@ -95,7 +95,7 @@ impl Transcode {
         read_all(folder, read.as_slice(), buffer)
     }
 
-    /// Packs entries into `dst`. Returns the number of bytes, and true if every entry has a code.
+    /// Packs entries into `dst`. Returns the number of bytes, and true if every entry has a code in the new form.
     fn run_rows(
         &self,
         repacker: &Repacker,
@@ -109,7 +109,7 @@ impl Transcode {
         Ok((dst.len(), is_right))
     }
 
-    /// True if every entry has a code, and the resulting bytes satisfy the condition.
+    /// True if every entry has a code in the new form, and the resulting bytes satisfy the condition.
     ///
     /// # Errors
     /// An unreadable file.
@@ -136,7 +136,7 @@ impl Transcode {
     }
 }
 
-/// Unchanged elements, which measures do not leave out.
+/// Counts unchanged elements, all of them as finite, so that measures leave nothing out.
 fn copied(elements: u64) -> Counts {
     Counts { finite_pairs: elements, ..Counts::copied(elements) }
 }

@@ -14,7 +14,7 @@ use truecast_io::{Existing, FileFormat, OutputFile, look};
 /// State of the destination.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    /// The folder to write to: the destination, or one inside it next to an old result.
+    /// The folder to write to: the destination, or a folder inside it if the destination holds an old result.
     pub at: PathBuf,
     /// The manifest of an earlier run of the same share.
     pub manifest: Option<Manifest>,
@@ -23,7 +23,7 @@ pub(crate) struct Destination {
 /// Checks that the result may be written at `dst`, and returns its state.
 ///
 /// # Errors
-/// A destination inside or around the source, one with files that this run may not touch, a full disk.
+/// A destination inside or around the source, a destination with files that this run may not touch, a full disk.
 pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
     if is_nested(plan.folder.path(), dst)? {
@@ -52,7 +52,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         None => Ok(manifest),
     };
     let is_of_others = |name: &&String| match part {
-        // Files of another division of the same work.
+        // Manifests of another division of the same work.
         Some(part) => {
             let is_whole = options.resume && **name == MANIFEST;
             name.starts_with(PREFIX) && !is_whole && !part.all().any(|part| **name == name_of(Some(part)))
@@ -128,7 +128,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     }
 }
 
-/// Checks that every file of the result may replace one of the old result.
+/// Checks that every file of the result may replace a file of the old result.
 fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     for path in plan.files().map(|file| dst.join(file)) {
         if look::at_itself(&path)?.is_some() {
@@ -138,10 +138,10 @@ fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Condition C7, by real paths.
+/// Tests condition C7 by real paths: true if one folder is inside the other, or both are the same.
 fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     let Some(src) = look::real(src)? else { return Ok(false) };
-    // The existing part of a new path.
+    // Resolve the existing part of a new path.
     for above in dst.ancestors() {
         if let Some(real) = look::real(above)? {
             let dst = real.join(dst.strip_prefix(above).expect("it is above"));
@@ -151,7 +151,7 @@ fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Visible names. Hidden files are ignored; leftovers of killed runs are hidden.
+/// Lists the visible names in the destination. Hidden files are ignored; leftovers of killed runs are hidden.
 fn names_in(dst: &Path) -> Result<Vec<String>, Error> {
     let names = look::names(dst)?.into_iter().map(|name| name.to_string_lossy().into_owned());
     Ok(names.filter(|name| !name.starts_with('.')).collect())

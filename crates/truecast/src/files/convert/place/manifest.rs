@@ -25,7 +25,7 @@ pub(crate) fn name_of(part: Option<Partition>) -> String {
     }
 }
 
-/// The manifests in a folder: that of the whole conversion and those of parts.
+/// Lists the manifests in a folder, both of the whole conversion and of parts.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let names = look::names(folder)?.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
@@ -51,7 +51,7 @@ pub(crate) struct Manifest {
 pub(crate) struct ShardEntry {
     pub name: String,
     pub source: SourceEntry,
-    /// `None` for an unfinished shard, and for one without a result.
+    /// `None` for an unfinished shard, and for a shard without a result.
     pub output: Option<FileEntry>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// True if the file at `path` is the written one.
+    /// True if the file at `path` has the recorded length and checksum.
     pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
         let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
         Ok(found.len() == self.bytes && Checksum::of(path, stop)?.1 == self.xxh3)
@@ -88,7 +88,7 @@ impl FileEntry {
 }
 
 impl Manifest {
-    /// Its exact text.
+    /// Returns the exact text of the manifest's file.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a manifest has a text") + "\n"
     }
@@ -112,7 +112,7 @@ impl Manifest {
         }
     }
 
-    /// The first difference from the source in `other`.
+    /// Describes the first difference between the source of this manifest and the source of `other`.
     pub fn other_source(&self, other: &Manifest) -> Option<String> {
         let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
         let (mine, others) = (names(self), names(other));
@@ -129,7 +129,7 @@ impl Manifest {
         })
     }
 
-    /// The first difference in options or source from `other`; progress is ignored.
+    /// Describes the first difference in options or source from `other`; progress is ignored.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         if self.truecast != other.truecast {
             return Some(format!("truecast {} wrote it, this is {}", self.truecast, other.truecast));

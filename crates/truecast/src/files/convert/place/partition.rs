@@ -8,7 +8,7 @@ use crate::files::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// The joint manifest, if every part is finished and all began alike.
+/// Returns the joint manifest if every part is finished and all parts have the same options and source.
 pub(crate) fn of_all_parts(
     plan: &Plan,
     dst: &Path,
@@ -31,7 +31,7 @@ pub(crate) fn is_whole(plan: &Plan, manifest: &Manifest) -> bool {
     manifest.shards.iter().zip(&plan.shards).all(|(entry, shard)| entry.output.is_some() || shard.is_empty())
 }
 
-/// The joint manifest of finished parts; reads every file again.
+/// Joins the manifests of finished parts; reads every written file again to check it.
 pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBool) -> Result<Manifest, Error> {
     let failed = |cause| Error::checkpoint(dst, cause);
     let mut whole = fresh.clone();

@@ -1,4 +1,5 @@
-//! A new result inside an old one, which stays until the new one is complete (`docs/spec/checkpoints.md §2.8`).
+//! A new result inside the folder of an old result, which stays until the new result is complete
+//! (`docs/spec/checkpoints.md §2.8`).
 
 use crate::files::convert::place::manifest::{self, MANIFEST, Manifest, PREFIX};
 use crate::files::error::Error;
@@ -8,7 +9,7 @@ use truecast_io::folder::INDEX_SUFFIX;
 use truecast_io::look;
 use truecast_schemes::Documents;
 
-/// Folder of the new result, in that of the old one.
+/// Name of the new result's folder, inside the folder of the old result.
 pub(crate) const STAGE: &str = ".truecast-new";
 
 /// Path of the new result for `dst`.
@@ -16,7 +17,7 @@ pub(crate) fn of(dst: &Path) -> PathBuf {
     dst.join(STAGE)
 }
 
-/// Path of an earlier run's result: inside an old result, or the folder itself.
+/// Returns the folder of an earlier run's result: the stage inside an old result, or `dst`.
 pub(crate) fn begun(dst: &Path) -> Result<PathBuf, Error> {
     let stage = of(dst);
     Ok(if look::is_file(&stage.join(MANIFEST))? { stage } else { dst.into() })
@@ -35,13 +36,14 @@ pub fn is_begun(dst: &Path) -> Result<bool, Error> {
     Ok(is_part || begun(dst)? != dst || is_unfinished()?)
 }
 
-/// True for a file that makes a folder a checkpoint, or tells how its tensors are stored: it must not accompany the
-/// tensors of another result.
+/// True for a file that makes a folder a checkpoint, or states how the folder's tensors are stored. Such a file must
+/// not accompany the tensors of another result.
 pub(crate) fn is_about_all(name: &str) -> bool {
     name.ends_with(INDEX_SUFFIX) || name.starts_with(PREFIX) || Documents::FILES.contains(&name)
 }
 
-/// Such files of an old result, with its manifests, by name: they must be removed with it.
+/// Lists the files of an old result for which [`is_about_all`] is true. They must be removed together with the old
+/// result.
 pub(crate) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
     let names = look::names(dst)?.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| is_about_all(name)).map(PathBuf::from).collect())

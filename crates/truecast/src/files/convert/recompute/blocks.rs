@@ -68,8 +68,8 @@ fn holds(block: BlockType, values: &[u32], bytes: &[u8]) -> bool {
                     == 0
         }
         BlockType::Mxfp4 => {
-            // Scale 2^(floor(log2(amax)) - 2), for values that are twice those of E2M1; small scales go to the
-            // definition.
+            // The scale is 2^(floor(log2(amax)) - 2). Values are divided by half the scale and compared with twice the
+            // values of E2M1. Small scales go to the definition.
             let exponent = amax >> 23;
             let byte = exponent.saturating_sub(2);
             if u32::from(bytes[0]) != byte || byte < 2 {
@@ -89,7 +89,7 @@ fn or(a: u8, b: u8) -> u8 {
     a | b
 }
 
-/// Nearest integer of eight bits, ties away from zero.
+/// Rounds to the nearest integer of eight bits, ties away from zero.
 fn to_i8(x: f32) -> u8 {
     let whole = x as i32;
     let rest = x - whole as f32;
@@ -97,7 +97,8 @@ fn to_i8(x: f32) -> u8 {
     nearest.clamp(-128, 127) as u8
 }
 
-/// Code with the nearest doubled value; ties go to the smaller code, and 0 wins near zero.
+/// Returns the E2M1 code whose doubled value is nearest. Ties go to the smaller code; a value that rounds to zero gets
+/// code 0.
 fn doubled(x: f32) -> u8 {
     let above = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0].iter().fold(0, |code, limit| code + u8::from(x.abs() > *limit));
     if x < 0.0 && above > 0 { above | 8 } else { above }
@@ -109,7 +110,7 @@ mod tests {
     use truecast_core::scaled::NonFinite;
     use truecast_testkit::random::Random;
 
-    /// Accepts exactly the definition's blocks: ordinary, of halves, tiny, huge, special.
+    /// The quick test accepts only the definition's blocks: of ordinary, half-integer, tiny, huge and special values.
     #[test]
     fn blocks_are_those_of_the_definition() {
         let mut random = Random::seeded(9);

@@ -2,7 +2,7 @@
 //!
 //! The formulas are those of `docs/spec/checkpoints.md §7`. Each step is one f32 operation, rounded once, as in Rust.
 //! Quotients become floating-point codes by the definition's intervals (`verify::intervals`), and integers by adding a
-//! number in whose binade the last bit is a one.
+//! number in whose binade the last bit has the value 1.
 
 use crate::files::convert::recompute::source::{INFINITE, largest};
 use crate::files::convert::recompute::values::Numbers;
@@ -56,17 +56,17 @@ struct Integer {
     /// Lower end of the range.
     least: f32,
     most: f32,
-    /// Offset of the stored form, and its mask.
+    /// Offset of the stored form; `mask` is its mask.
     half: u32,
     mask: u32,
     has_zero: bool,
 }
 
-/// Adding it rounds numbers of less than 22 bits to integers, ties to even.
+/// Adding this number rounds values of less than 22 bits to integers, ties to even.
 const TO_INTEGER: f32 = 12_582_912.0;
 
 impl Integer {
-    /// Nearest integer of the range, in stored form.
+    /// Rounds to the nearest integer of the range, in stored form.
     fn stored(&self, value: f32) -> u32 {
         let nearest = (value.clamp(self.least, self.most) + TO_INTEGER).to_bits().wrapping_sub(TO_INTEGER.to_bits());
         nearest.wrapping_add(self.half) & self.mask
@@ -80,7 +80,7 @@ pub(crate) struct Block<'a> {
     pub codes: &'a [u32],
     /// Distance between rows, in elements.
     pub wide: usize,
-    /// Columns and rows of the block.
+    /// Rows and columns of the block.
     pub size: [usize; 2],
 }
 
@@ -93,7 +93,7 @@ impl<'a> Block<'a> {
 }
 
 impl Quick {
-    /// `None` without a quick test.
+    /// Prepares the quick test; `None` if the scheme or its options have no quick test.
     pub fn new(planes: &Planes, how: &Quantization, global: u32, roundings: &mut Roundings) -> Option<Quick> {
         if how.search != Search::Formula {
             return None;
@@ -132,8 +132,8 @@ impl Quick {
         matches!(self.element, CodeRule::Float { .. })
     }
 
-    /// True if all codes, scale and zero point are right. `amax` is the largest magnitude among all elements of the
-    /// scale, if the block has only some of them.
+    /// True if all codes, scale and zero point are right. `amax` is the largest magnitude of all elements that share
+    /// the scale, if the block has only some of them.
     pub fn holds(&self, block: Block<'_>, amax: Option<u32>, scale: u32, zero: Option<u32>) -> bool {
         let here = block.rows().fold(0, |most, (values, _)| most.max(largest(values)));
         let amax = amax.unwrap_or(here);
@@ -159,7 +159,7 @@ impl Quick {
                 let Integer { least, most, has_zero, .. } = *integer;
                 let steps = most - least;
                 if !has_zero {
-                    // Half of the odd number of steps, instead of twice the range.
+                    // The formula doubles the range; this divides by half the number of steps instead.
                     return zero.is_none()
                         && self.is_scale(amax, || Some(f32::from_bits(amax) / (steps / 2.0)), scale)
                         && are_integers(block, integer, |x| x / t);
@@ -179,7 +179,7 @@ impl Quick {
         }
     }
 
-    /// True if the scale is right: that of zeros, or the formula's in the type of scales.
+    /// True if the scale is right: the scale of a block of zeros, or the formula's scale rounded to the type of scales.
     fn is_scale(&self, amax: u32, formula: impl Fn() -> Option<f32>, scale: u32) -> bool {
         if amax == 0 {
             return u64::from(scale) == self.of_zeros.scale;
@@ -195,7 +195,7 @@ impl Quick {
         }
     }
 
-    /// Unrounded scale of floating-point elements.
+    /// Computes the unrounded scale of floating-point elements; `None` if there is no formula for it.
     fn of_floats(&self, amax: u32, most: f32) -> Option<f32> {
         let a = f32::from_bits(amax);
         let Some(mx) = self.mx else {

@@ -12,7 +12,7 @@ pub(crate) struct Fields<'a> {
     pub bytes: &'a [u8],
 }
 
-/// First bit of a field, number of contiguous bits from it, and place of the other bits.
+/// Place of a field: its first bit, the number of contiguous bits from there, and the first of the other bits.
 #[derive(Clone, Copy, PartialEq)]
 struct FieldPlace {
     low: u64,
@@ -72,7 +72,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Period of the places: in columns, and in bits.
+    /// Returns the period of the places, in columns and in bits; `None` if they do not repeat.
     fn period(&self) -> Option<(u64, u64)> {
         let bits = self.plane.code.bits().into();
         match self.plane.packing {
@@ -96,7 +96,7 @@ impl Fields<'_> {
         FieldPlace { low, together, high: if together < bits { bit(together) } else { 0 } }
     }
 
-    /// At most 32 bits.
+    /// Reads at most 32 bits from `bit` on.
     #[inline(always)]
     fn window(&self, bit: u64, bits: u32) -> u32 {
         let at = (bit / 8) as usize;

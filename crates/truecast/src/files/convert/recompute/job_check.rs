@@ -1,4 +1,4 @@
-//! Input of the check of a job.
+//! Input for checking a job.
 
 use crate::files::convert::recompute::codes::Roundings;
 use crate::files::convert::recompute::source::Amaxes;

@@ -32,7 +32,7 @@ const BAND: u64 = 1 << 16;
 pub(crate) struct Recomputed<'a> {
     folder: &'a Folder,
     quantized: &'a Quantized,
-    /// The last matrix, if rows cannot be read alone.
+    /// The matrix that was read last, for layouts whose rows cannot be read alone.
     last: Mutex<Option<Arc<HeldRows>>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Recomputed<'a> {
         Recomputed { folder, quantized, last: Mutex::new(None) }
     }
 
-    /// Bits of these elements.
+    /// Returns the f32 bits of these elements.
     ///
     /// # Errors
     /// An unreadable file; codes without a value.
@@ -59,7 +59,7 @@ impl<'a> Recomputed<'a> {
         Ok(all)
     }
 
-    /// The rows of a piece, or their matrix.
+    /// Reads the rows of a piece; the whole matrix if its rows cannot be read alone.
     pub fn rows(&self, piece: &Range<u64>) -> Result<Arc<HeldRows>, Error> {
         let layout = &self.quantized.layout;
         let [rows, cols] = layout.out();
@@ -94,7 +94,7 @@ impl<'a> Recomputed<'a> {
         Ok(HeldRows { parts, layout, before: (matrix * out_rows + first) * out_cols })
     }
 
-    /// Bits of an element of these rows by the definition.
+    /// Computes the f32 bits of an element of these rows by the definition.
     ///
     /// # Errors
     /// A code without a value.
@@ -113,7 +113,7 @@ pub(crate) struct HeldRows {
 }
 
 impl HeldRows {
-    /// Bits of these elements by arithmetic; NaN for uncertain ones.
+    /// Computes the f32 bits of these elements by arithmetic; NaN for uncertain elements.
     pub fn quick(&self, Range { start, end }: Range<u64>) -> Vec<u32> {
         Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
     }
@@ -123,7 +123,8 @@ impl HeldRows {
     }
 }
 
-/// Pieces of a few rows within a matrix. A piece begins within a block only if it ends in the same block.
+/// Divides elements into pieces of a few rows within a matrix. A piece begins within a block only if it ends in the
+/// same block.
 pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let [rows, cols] = layout.out().map(|len| len.max(1));
     let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
@@ -154,7 +155,7 @@ pub(crate) fn are_rows_together(layout: &Layout) -> bool {
     !layout.transposed && planes.group != Group::OfRow && are_planes_in_rows(layout)
 }
 
-/// Bytes of a part for some rows of a matrix; `None` if the layout lacks the part.
+/// Returns the range of a part's bytes that belong to some rows of a matrix. `None` if the layout lacks the part.
 pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
     let each = layout.part_bytes(part).ok()?? / layout.matrices.max(1);
     let (row, rows, all) = match (layout.coding, layout.plane(part)) {
@@ -168,7 +169,7 @@ pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u6
         _ => (None, 0..0, 0),
     };
     let first = matrix * each;
-    // Whole matrices have any packing; books and group indices belong to all rows.
+    // A whole matrix may have any packing; books and group indices belong to all rows.
     if rows == (0..all) {
         return Some(first..first + each);
     }

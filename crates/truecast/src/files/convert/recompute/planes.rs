@@ -36,12 +36,12 @@ impl StoredPlanes<'_> {
         Ok(read)
     }
 
-    /// Nonzero bytes among the padding of words at the end of a row, and of tiles.
+    /// Finds nonzero bits in padding: of words at the end of a row, and of tiles.
     pub fn filling(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
         let mut wrong = Found::new();
         let outputs = self.scaled.outputs_of(part);
         let Some((plane, shape)) = self.plane(part).filter(|_| !outputs.is_empty()) else { return Ok(wrong) };
-        // Equal rows, or whole matrices.
+        // Rows that have the same padding; otherwise whole matrices.
         let [rows, cols] = if rows_together(&plane, shape[0]) == 1 { [1, shape[1]] } else { shape };
         let bits = plane.code.bits();
         let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
@@ -65,7 +65,7 @@ impl StoredPlanes<'_> {
         Ok(wrong)
     }
 
-    /// The entries in a box of a plane, row by row, in a buffer.
+    /// Reads the entries in a rectangle of a plane, row by row, into the buffer `all`.
     pub fn entries(
         &self,
         part: Part,

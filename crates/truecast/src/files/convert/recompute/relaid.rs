@@ -15,8 +15,8 @@ use truecast_io::folder::Folder;
 /// Elements per piece.
 pub(crate) const PIECE: u64 = 1 << 16;
 
-/// Compares the first `most` elements of a tensor in the folders of the source and of the result, where it is in the
-/// file `shard`.
+/// Compares the first `most` elements of a tensor between source and result. `folders` are the folders of both; in the
+/// result, the tensor is in the file `shard`.
 pub(crate) fn compare(
     relaid: &Relaid,
     folders: [&Folder; 2],

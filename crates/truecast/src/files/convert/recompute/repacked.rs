@@ -1,5 +1,5 @@
 //! Compares a rewritten plane by the definition (`truecast_core::scaled::Repacking`), which shares no code with the
-//! writer; padding bits are 0.
+//! writer. Padding bits must be 0.
 
 use crate::files::convert::job::{PlaneOperation, Transcode};
 use crate::files::convert::quantize::flat::rows_together;
@@ -31,13 +31,13 @@ pub(crate) fn compare(job: &Transcode, check: JobCheck<'_>) -> Result<Findings, 
     Ok(seen.findings([&target.name; 3], (target.dtype, target.dtype)))
 }
 
-/// A matrix of the source, if its rows are columns of the result.
+/// Reads a whole matrix of the source if its rows are columns of the result.
 fn whole(plane: &PlaneOperation, folder: &Folder, matrix: u64) -> Result<Option<Vec<u8>>, Error> {
     let all = 0..plane.how.from_shape[0];
     plane.how.transposed.then(|| source_rows(plane, folder, matrix, &all)).transpose()
 }
 
-/// Rows of the source.
+/// Reads rows of the source.
 fn source_rows(plane: &PlaneOperation, folder: &Folder, matrix: u64, rows: &Range<u64>) -> Result<Vec<u8>, Error> {
     let Repacking { from, from_shape: [all, cols], .. } = plane.how;
     let bytes = |rows| from.bytes([rows, cols]).unwrap_or(0);
@@ -84,7 +84,7 @@ fn compare_rows(
                 let place = [at[0] - rows.start, at[1]];
                 to.packing.set(to.code.bits(), shape, place, &mut expected, code);
             }
-            // Without a code every byte is wrong.
+            // Report an entry without a code at the first byte of the rows.
             None => seen.entries[0].wrong(begin, || (code, code)),
         }
     }

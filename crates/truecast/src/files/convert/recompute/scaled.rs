@@ -110,8 +110,8 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
     Ok((differences, by))
 }
 
-/// A difference in a part, which is named after its first output, in the output that has it. `total` is the number of
-/// the part's entries.
+/// Moves a difference that names the first output of a part to the output that has the wrong entry. `total` returns the
+/// number of a part's entries.
 fn in_layer(scaled: &Scaled, mut difference: FileDifference, total: impl Fn(Part) -> Option<u64>) -> FileDifference {
     let (FileDifference::Elements { tensor, first: WrongElement { index, .. }, .. }
     | FileDifference::Part { tensor, index, .. }) = &mut difference
@@ -176,7 +176,7 @@ impl ScaledProof<'_> {
             Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),
             _ => None,
         };
-        // In place of rows that are not loaded.
+        // Replaces the elements that are not loaded.
         let largest = self.amaxes.as_ref().map(|amaxes| amaxes[*matrix as usize]);
         let mut seen = Seen::new();
         let [of_padding, of_scales, of_zeros] = &mut seen.entries;

@@ -19,7 +19,8 @@ const PIECE: u64 = 1 << 18;
 static HALVES: LazyLock<Vec<u32>> =
     LazyLock::new(|| (0..=u16::MAX).map(|code| to_f32(DType::F16, code.into()).to_bits()).collect());
 
-/// Largest magnitudes of the matrices of a tensor, as bits of f32: all tensors with a common global scale need the same.
+/// Cache of the largest magnitudes in the matrices of tensors, as bits of f32: all tensors with a common global scale
+/// need the same magnitudes.
 pub(crate) type Amaxes = HashMap<Stored, Vec<u32>>;
 
 /// Source elements of a tensor to quantize.
@@ -43,7 +44,7 @@ impl<'a> SourceValues<'a> {
         self.scaled.source.as_ref().map_or_else(of_plain, |quantized| of_quantized(quantized.bytes))
     }
 
-    /// Values of elements, as bits of f32.
+    /// Reads the values of elements, as bits of f32.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         if let Some(values) = &self.values {
             return values.of(elements);
@@ -62,7 +63,7 @@ impl<'a> SourceValues<'a> {
         })
     }
 
-    /// Code of an element; its value, if the tensor is quantized.
+    /// Returns the code of an element; if the source is quantized, the f32 bits of its value.
     pub fn code(&self, index: u64) -> Result<u64, Error> {
         match &self.values {
             Some(values) => Ok(values.of(index..index + 1)?[0].into()),
@@ -82,7 +83,8 @@ impl<'a> SourceValues<'a> {
         Ok(bytes)
     }
 
-    /// Largest magnitude of each matrix; or the error of an element, with its index in the tensor.
+    /// Finds the largest magnitude of each matrix. The inner error is the error of an element, with its index in the
+    /// tensor.
     pub fn amax(&self, known: &mut Amaxes) -> Result<Result<Vec<u32>, ScaledError>, Error> {
         let Scaled { from, layout, how, .. } = self.scaled;
         if let Some(found) = known.get(from) {

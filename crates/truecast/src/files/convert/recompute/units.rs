@@ -7,7 +7,7 @@ use truecast_core::scaled::Layout;
 /// Approximate number of elements per unit.
 const UNIT: u64 = 1 << 16;
 
-/// Blocks in one row of the grid, or in several full rows; rows of elements, if one scale serves the matrix.
+/// Blocks in one row of the grid, or in several full rows; rows of elements, if the matrix has one scale.
 pub(crate) struct Unit {
     pub matrix: u64,
     pub rows: Range<u64>,
@@ -15,15 +15,15 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Number of its elements without padding.
+    /// Counts the elements of the unit that are not padding.
     pub fn kept(&self, [rows, cols]: [u64; 2]) -> u64 {
         let len = |of: &Range<u64>, kept: u64| of.end.min(kept).saturating_sub(of.start);
         len(&self.rows, rows) * len(&self.cols, cols)
     }
 }
 
-/// Units of a stretch, with blocks of `rows` by `cols`. A sample has at least the blocks for its number of elements;
-/// one that reaches the end of the tensor has the last block.
+/// Divides a stretch into units, with blocks of `rows` by `cols`. A sample has at least the blocks for its number of
+/// elements; a stretch that reaches the end of the tensor includes the last block.
 pub(crate) fn units(layout: &Layout, [rows, cols]: [u64; 2], stretch: &Stretch) -> impl Iterator<Item = Unit> + use<> {
     let layout = *layout;
     let [kept_rows, kept_cols] = layout.kept;

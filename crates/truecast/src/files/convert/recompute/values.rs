@@ -24,9 +24,9 @@ pub(crate) struct Arithmetic<'a> {
     codes: [f32; 256],
     /// Values of scale and bias entries.
     numbers: Numbers,
-    /// Grid rows of `terms`.
+    /// Rows in the grids of scales and of global scales for which `terms` are computed.
     row: Option<[u64; 2]>,
-    /// One per column of the grid.
+    /// Operands for each column of the grid.
     terms: Vec<Term>,
 }
 
@@ -39,7 +39,7 @@ struct Term {
 }
 
 impl<'a> Arithmetic<'a> {
-    /// For a layout of one matrix.
+    /// Prepares the computation for a layout of one matrix.
     pub fn new(layout: &'a Layout, parts: Parts<'a>) -> Arithmetic<'a> {
         let mut codes = [UNKNOWN; 256];
         if let Some(planes) = layout.planes() {
@@ -57,7 +57,7 @@ impl<'a> Arithmetic<'a> {
         Arithmetic { layout, parts, codes, numbers, row: None, terms: Vec::new() }
     }
 
-    /// Bits of these elements of the matrix; NaN for uncertain ones.
+    /// Returns the f32 bits of these elements of the matrix; NaN for uncertain elements.
     pub fn values(&mut self, elements: Range<u64>) -> Vec<u32> {
         let [_, cols] = self.layout.out();
         let mut all = vec![0; (elements.end - elements.start) as usize];
@@ -195,7 +195,7 @@ impl<'a> Arithmetic<'a> {
         self.terms = (0..len).map(term).collect();
     }
 
-    /// Blocks of GGUF files, with the definition's integers and factors.
+    /// Computes the values of GGUF blocks, from the definition's integers and factors.
     fn of_blocks(&self, block: BlockType, factor: bool, row: u64, cols: Range<u64>, values: &mut [u32]) {
         let (of_block, group) = (block.elements(), block.group());
         let last = self.parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes)).filter(|_| factor);
@@ -248,8 +248,8 @@ fn combine(form: Form, scale_type: Code, of_code: &[f32; 256], term: Term, codes
     }
 }
 
-/// Rounds a sum or product, already rounded to f32, to the type of its operands. With 24 bits, 2 more than twice the
-/// type's bits, the first rounding changes nothing. Products with an eight-bit code are exact.
+/// Rounds a sum or product, already rounded to f32, to the type of its operands. The rounding to f32 does not change
+/// the result: f32 has 24 bits, at least 2 more than twice the type's bits. Products with an eight-bit code are exact.
 fn rounded(of: Code, x: f32) -> f32 {
     let (beyond, range) = match of {
         Code::Float(DType::F32) => return x,
@@ -355,7 +355,8 @@ mod tests {
         all
     }
 
-    /// Checks all arithmetic values against the definition. Returns the number of certain values and of all.
+    /// Checks all arithmetic values against the definition. Returns the number of certain values, and the number of all
+    /// values.
     fn check(layout: &Layout, is_ordinary: bool, stream: &mut Random) -> (u64, u64) {
         layout.check().unwrap();
         let bytes = |part, of: Code, stream: &mut Random| {

@@ -1,6 +1,6 @@
 //! Carries codes and scales over to another scheme with equal values (`docs/spec/checkpoints.md §8`), without
-//! quantizing again: maps source tensors to output tensors, or tells why that is impossible. Equal bytes are copied,
-//! others repacked (`job::transcode`).
+//! quantizing again. Maps source tensors to output tensors, or states why this is impossible. Parts with equal bytes
+//! are copied; other parts are repacked (`job::transcode`).
 
 mod index;
 mod plane_map;
@@ -27,7 +27,7 @@ use truecast_schemes::{Content, NO_EQUAL_GLOBAL_SCALE, Output, Scheme, Target};
 pub(crate) struct Relaid {
     /// The source tensor.
     pub quantized: Quantized,
-    /// The result, with the names of its tensors and their file.
+    /// Layout of the result; `parts` has the names of its tensors, and `shard` is their file.
     pub layout: Layout,
     pub parts: Vec<(Part, String)>,
     pub shard: usize,
@@ -118,7 +118,7 @@ fn together(
             Content::Part(part) => {
                 parts.push((*part, output.tensor.name.to_string()));
                 let stored = quantized.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
-                // An added part has its own name.
+                // A part that the source lacks has the name of the output tensor.
                 let name = stored.map_or(&output.tensor.name, |stored| &stored.header(folder).name);
                 (name.clone(), made(*part)?)
             }
@@ -129,7 +129,8 @@ fn together(
     Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false }))
 }
 
-/// Job for an output tensor. Reports give it its own type, except scales that change type.
+/// Makes the job for an output tensor. Reports show the output's type as the source type too, except for scales that
+/// change type.
 fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     let (from, src_layout) = (job.from().unwrap_or(output.tensor.dtype), output.tensor.layout);
     TensorJob {
@@ -138,7 +139,7 @@ fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     }
 }
 
-/// The other rule's equivalent global scale, and whether all scales stay equal.
+/// Returns the equivalent global scale under the second rule, and true if all scales stay equal.
 fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
     match rules {
         // RN32(g / 2688) is the factor of scales (§4.12).
@@ -148,7 +149,8 @@ fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static st
     }
 }
 
-/// The inverse global scale, and whether every block scale gives the same product or quotient with it.
+/// Returns the inverse of a global scale, and true if every block scale gives the same value with it. Division by the
+/// inverse replaces multiplication by the scale, or the reverse.
 fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
     let inverse = 1.0 / scale;
     if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
@@ -178,7 +180,7 @@ pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Powers of two have an inverse with the same products; few others do.
+    /// Powers of two have an inverse that gives the same products; few other scales do.
     #[test]
     fn second_scales_are_inverted() {
         for scale in [1.0, 0.25, 2f32.powi(-20), 2f32.powi(40)] {

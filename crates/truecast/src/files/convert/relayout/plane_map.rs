@@ -1,5 +1,5 @@
-//! Mapping between two layouts of a tensor (`docs/spec/checkpoints.md §8`): its planes, and conditions on their values
-//! for the tensor's values to stay equal.
+//! Mapping between two layouts of a tensor (`docs/spec/checkpoints.md §8`): its planes, and the conditions under which
+//! the tensor's values stay equal.
 
 use crate::files::convert::quantize::flat::lies_in_rows;
 use crate::files::convert::relayout::index::Index;
@@ -11,9 +11,9 @@ use truecast_core::scaled::{Change, Code, Form, GlobalRule, Group, Layout, Packi
 pub(crate) struct PlaneMap {
     pub codes: PlaneMapping,
     pub scales: PlaneMapping,
-    /// Zero points on both sides.
+    /// Zero points, if both sides have them.
     pub zeros: Option<PlaneMapping>,
-    /// Dropped zero points: each must equal this value.
+    /// Zero points that the target lacks, as differences from the expected zero point; each difference must be 0.
     pub midpoint: Option<PlaneMapping>,
     /// The rules of global scales.
     pub globals: Option<[GlobalRule; 2]>,
@@ -21,7 +21,7 @@ pub(crate) struct PlaneMap {
     pub index: Option<Index>,
 }
 
-/// One side of the mapping, with its rows as read.
+/// One side of the mapping.
 pub(crate) struct LayoutSide<'a> {
     pub layout: &'a Layout,
     pub planes: &'a Planes,
@@ -37,7 +37,7 @@ pub(crate) struct PlaneMapping {
 }
 
 impl PlaneMapping {
-    /// True if both have the same bytes.
+    /// True if the plane and its counterpart have the same bytes.
     pub fn is_same(&self) -> bool {
         let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = self.how;
         let cols = [1, from_shape[1]];
@@ -54,7 +54,7 @@ fn require(holds: bool, why: Why) -> Result<(), Why> {
     if holds { Ok(()) } else { Err(why) }
 }
 
-/// Maps the parts of one layout to those of another with equal values.
+/// Maps the parts of one layout to the parts of another, so that the values stay equal.
 pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     let (Some(old), Some(new)) = (from.planes(), to.planes()) else {
         return Err("its codes and scales are in blocks of one tensor");
@@ -116,7 +116,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     Ok(PlaneMap { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
 }
 
-/// Offset between integer codes: each code has a counterpart.
+/// Returns the offset between integer codes; an error if a code has no counterpart.
 fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     let other = "its codes have another type in the target";
     let (Code::Int(from), Code::Int(to)) = (old.codes.code, new.codes.code) else {
@@ -131,7 +131,7 @@ fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     Ok(add)
 }
 
-/// The common zero point of all codes, if there is one.
+/// Returns the constant zero point; 0 for other forms.
 fn constant(zero: Zero) -> i64 {
     match zero {
         Zero::Constant(zero) => zero.into(),
@@ -139,7 +139,7 @@ fn constant(zero: Zero) -> i64 {
     }
 }
 
-/// Change of scales, and whether each has an equal counterpart.
+/// Returns the change of the scales, and true if every scale has an equal counterpart.
 fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
     let (Code::Float(from), Code::Float(to)) = (old.code, new.code) else {
         return Err("its scales have another type in the target");
@@ -149,7 +149,7 @@ fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
 }
 
 impl LayoutSide<'_> {
-    /// Rows and columns that share a scale, and the tensor's rows where they matter.
+    /// Returns the rows and columns that share a scale, and the tensor's number of rows if several rows share a scale.
     fn blocks(&self) -> [u64; 3] {
         let Layout { matrices, transposed, .. } = *self.layout;
         let [mut block, mut grid] = [self.planes.scales.block, self.grid(self.planes.scales.block)];
@@ -172,7 +172,7 @@ impl LayoutSide<'_> {
     }
 }
 
-/// Maps a plane on the block grid of either side.
+/// Maps a plane from the block grid of one side to the block grid of the other.
 fn of_plane(
     [from, to]: &[LayoutSide<'_>; 2],
     [old, new]: [Plane; 2],
@@ -190,7 +190,7 @@ fn of_plane(
     let flat = of_rows(from, &old, from_shape, blocks[0]).zip(of_rows(to, &new, to_shape, blocks[1]));
     let mut matrices = from.layout.matrices;
     match flat {
-        // Rows of all matrices as rows of one.
+        // Treat the rows of all matrices as the rows of one matrix.
         Some((from_rows, to_rows)) if !transposed && from_rows == to_rows => {
             (how.from_shape, how.to_shape, how.kept, matrices) = (from_rows, to_rows, to_rows, 1);
         }
