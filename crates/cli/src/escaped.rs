@@ -1,10 +1,10 @@
-//! Text in visible characters only.
+//! Output in which invisible characters are escaped.
 
 use serde::Serialize;
 use std::io::{self, Write};
 use truecast::io::is_unseen;
 
-/// JSON in one line, such as that of an error.
+/// Returns JSON in one line, such as the object of an error.
 pub fn json_line(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     serde_json::to_writer(Escaped(&mut text, Escapes::Json), value).expect("a vector takes everything");
@@ -14,19 +14,19 @@ pub fn json_line(value: &impl Serialize) -> String {
 /// Escapes of invisible characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
-    /// `\u{202e}`; lines, tabs and colors stay.
+    /// Escapes such as `\u{202e}`; newlines, tabs and color sequences stay.
     Text,
-    /// `\u202e`, beyond the control characters that JSON escapes anyway.
+    /// Escapes such as `\u202e`, for the invisible characters that JSON itself does not escape.
     Json,
 }
 
-/// Standard output, with names and texts from files: nothing in it can move the cursor or look like something else,
-/// whatever its origin.
+/// Writer that escapes invisible characters: names and texts from files can neither move the cursor nor imitate other
+/// text.
 pub struct Escaped<W>(pub W, pub Escapes);
 
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Everything is written in whole texts.
+        // Every caller writes complete UTF-8 strings.
         let mut rest = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         while let Some((at, c)) = rest.char_indices().find(|&(at, c)| is_unseen(c) && !self.allows(&rest[at..])) {
             self.0.write_all(&rest.as_bytes()[..at])?;
@@ -48,7 +48,7 @@ impl<W: Write> Write for Escaped<W> {
 }
 
 impl<W> Escaped<W> {
-    /// The text begins with something unseen that is the program's own.
+    /// Whether the text begins with an invisible character or color sequence that the program itself writes.
     fn allows(&self, text: &str) -> bool {
         let is_color = || {
             let codes =
@@ -63,7 +63,7 @@ impl<W> Escaped<W> {
 mod tests {
     use super::*;
 
-    /// Controls of both sets, separators and marks of direction: `docs/interfaces.md §6`.
+    /// Control characters, line separators and direction marks: `docs/interfaces.md §6`.
     const UNSEEN: [char; 8] =
         ['\u{7f}', '\u{85}', '\u{9b}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202e}', '\u{2066}'];
 

@@ -1,4 +1,4 @@
-//! Numbers as people read them: every digit where they are few, else the first of them and how many there are.
+//! Exact values as decimal numbers: all digits if they are few, otherwise the leading digits and the number of digits.
 
 use crate::number::significant;
 use crate::output::bits;
@@ -9,14 +9,15 @@ use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
 use truecast::policy::CastPolicy;
 
-/// Up to this length a number is written without an exponent.
+/// Length in characters up to which a number is always written without an exponent.
 const PLAIN: usize = 24;
-/// Up to this length, in characters, every digit is written.
+/// Length in characters up to which all digits are written.
 const LONGEST: usize = 40;
-/// Digits of a longer one.
+/// Leading digits of a longer number.
 const LEADING: usize = 23;
 
-/// A value in as many digits as fit in a cell, NaN and infinities as words; a power of two with many digits as such.
+/// Formats a value for a table cell. NaN and infinities are words, and a power of two with many digits is `2^e`; other
+/// values with many digits are cut to the leading digits.
 pub fn shown(value: Exact) -> String {
     let every = to_decimal(value);
     match value {
@@ -27,7 +28,7 @@ pub fn shown(value: Exact) -> String {
     }
 }
 
-/// A value in at most twelve characters, or in nine digits, which tell values of f32 apart.
+/// Formats a value in at most 12 characters, or else with 9 significant digits, which distinguish all values of f32.
 pub fn brief(value: Exact) -> String {
     const DIGITS: usize = 9;
     let shown = shown(value);
@@ -44,7 +45,8 @@ fn is_brief(shown: &str) -> bool {
     shown.len() <= 12
 }
 
-/// The number with the fewest digits that is this value of a floating-point type, when it is read; `None` of other types.
+/// Returns the number with the fewest decimal digits that reads as this value of a floating-point type. `None` for
+/// other types, NaN and infinities.
 pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
     if !dtype.is_float() || !value.is_finite() {
         return None;
@@ -54,7 +56,7 @@ pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
     (1..=17).filter_map(of).find(|x| code(*x) == code(value))
 }
 
-/// `0x7e = 448`, and on a terminal `0x7f61 ≈ 2.99076299e38`: the code is exact.
+/// Formats a code with its value: `0x7e = 448`. On a terminal, a long value is rounded: `0x7f61 ≈ 2.99076299e38`.
 pub fn code_with_value(dtype: DType, code: u64, terminal: &Terminal) -> String {
     let value = decode(dtype, code);
     let shown = shown(value);
@@ -63,12 +65,12 @@ pub fn code_with_value(dtype: DType, code: u64, terminal: &Terminal) -> String {
     format!("{} {value}", bits(code, dtype.code_bits()))
 }
 
-/// The sign, and the rest.
+/// Splits a number into its sign (empty or `-`) and the rest.
 fn signed(number: &str) -> (&str, &str) {
     number.split_at(number.starts_with('-') as usize)
 }
 
-/// The digits of a decimal from the first that is not zero to the last, and the exponent of the first.
+/// Returns the digits of a decimal from the first to the last nonzero digit, and the decimal exponent of the first.
 fn digits_of(decimal: &str) -> (String, i64) {
     let point = decimal.find('.').unwrap_or(decimal.len());
     let digits = decimal.replace('.', "");
@@ -76,13 +78,14 @@ fn digits_of(decimal: &str) -> (String, i64) {
     (digits.trim_matches('0').into(), point as i64 - 1 - zeros as i64)
 }
 
-/// `1.25e-3` of 125 and -3.
+/// Returns `1.25e-3` for the digits 125 and the exponent -3.
 fn with_exponent(sign: &str, digits: &str, exponent: i64) -> String {
     let (first, rest) = digits.split_at(1);
     format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." })
 }
 
-/// A decimal without exponent, or with an exponent where that is shorter, or its first digits.
+/// Shortens a decimal: a short one is unchanged, a longer one gets an exponent if that saves characters, and the
+/// longest are cut to their leading digits.
 pub fn few(every: &str) -> String {
     let (sign, decimal) = signed(every);
     let (digits, exponent) = digits_of(decimal);
@@ -96,13 +99,14 @@ pub fn few(every: &str) -> String {
     }
     let count = digits.len();
     match exponent {
-        // The point and the zeros before it are as short as an exponent.
+        // In this range a plain number is about as short as one with an exponent.
         -4..=19 => format!("{sign}{}…, {count} digits", &decimal[..LEADING + 1 + (-exponent).max(0) as usize]),
         _ => format!("{sign}{}.{}…e{exponent}, {count} digits", &digits[..1], &digits[1..LEADING.min(count)]),
     }
 }
 
-/// A number with `digits` significant digits and an exponent, to nearest: `4.94e-324`, in the whole range of values.
+/// Formats a value with an exponent and `digits` significant digits, rounded to nearest: `4.94e-324`. Values beyond the
+/// range of f64 are supported.
 pub fn scientific(value: Exact, digits: usize) -> String {
     let every = to_decimal(value);
     let (sign, decimal) = signed(&every);
@@ -119,7 +123,7 @@ pub fn scientific(value: Exact, digits: usize) -> String {
     with_exponent(sign, &kept.to_string(), exponent)
 }
 
-/// A number of JSON where an f64 holds it, rounded; else 17 digits as text.
+/// Returns a JSON number, rounded to f64, if the value is zero or normal in f64; otherwise text with 17 digits.
 pub fn json(value: Exact) -> serde_json::Value {
     match to_decimal(value).parse::<f64>() {
         Ok(x) if x.is_normal() || to_decimal(value) == "0" => x.into(),
@@ -127,8 +131,8 @@ pub fn json(value: Exact) -> serde_json::Value {
     }
 }
 
-/// A number as [`shown`] writes it within a number of characters: it loses digits first, then their count, and never
-/// the exponent, which tells its size.
+/// Shortens a number that [`shown`] wrote to at most `most` characters. Digits are cut first, then the number of digits
+/// is omitted; the exponent stays, because it tells the size of the number.
 pub fn shortened(number: &str, most: usize) -> String {
     let (number, count) = number.split_once(", ").map_or((number, String::new()), |(n, c)| (n, format!(", {c}")));
     let (mantissa, mut exponent) =
@@ -140,12 +144,12 @@ pub fn shortened(number: &str, most: usize) -> String {
     }
     let whole = digits.find('.').unwrap_or(digits.len());
     if exponent.is_empty() && sign.len() + whole >= most {
-        // A cut integer would be another one.
+        // A cut integer would read as a different integer: an exponent keeps its size.
         digits.retain(|c| c != '.');
         digits.insert(1, '.');
         exponent = format!("e{}", whole - 1);
     }
-    // Below this number of digits their count says more than they do.
+    // The number of digits is omitted if it would leave less room than this for the digits themselves.
     let few = sign.len() + "1.2345".len();
     let tails = [format!("…{exponent}{count}"), format!("…{exponent}")];
     let tail = tails.iter().find(|tail| tail.chars().count() + few <= most).unwrap_or(&tails[1]);

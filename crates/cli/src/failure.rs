@@ -19,14 +19,14 @@ use truecast::vectors::VectorError;
 use truecast::verify::RecordError;
 use truecast::{ErrorCode, ErrorKind};
 
-/// A failure with a code and a formatted message.
+/// Creates a failure with a code and a formatted message.
 macro_rules! failure {
     ($code:ident, $($message:tt)+) => {
         $crate::failure::Failure::new(truecast::ErrorCode::$code, format_args!($($message)+))
     };
 }
 
-/// Why a command did not do its work.
+/// Error of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -35,16 +35,16 @@ pub struct Failure {
     file: Option<RefusedFile>,
 }
 
-/// A file that the system refused, and its reason.
+/// Path of a file that the system refused, the kind of the error, and the system's error number.
 pub type RefusedFile = (PathBuf, io::ErrorKind, Option<i32>);
 
 impl Failure {
-    /// An error with nothing that can be typed about it.
+    /// Creates an error without a hint.
     pub fn new(code: ErrorCode, message: impl std::fmt::Display) -> Self {
         Self { message: message.to_string(), code, file: None }
     }
 
-    /// An error of the library, with its hint for the command line.
+    /// Creates a failure from an error of the library, with the hint for the command line if the error has one.
     fn of(code: ErrorCode, error: &(impl std::fmt::Display + Hint)) -> Self {
         let failure = Failure::new(code, error);
         match error.hint() {
@@ -53,17 +53,17 @@ impl Failure {
         }
     }
 
-    /// A scheme that was not read; `known` ones may be meant.
+    /// Creates the error for a scheme that cannot be read; one of the `known` schemes may be suggested.
     pub fn of_scheme(error: &SchemeError, known: &[&str]) -> Self {
         Failure::new(ErrorCode::UnknownScheme, unknown_scheme(error, known))
     }
 
-    /// The same failure with a hint.
+    /// Adds a hint to the message.
     pub fn with_hint(self, hint: &str) -> Self {
         Self { message: joined(&self.message, hint), ..self }
     }
 
-    /// The same failure about an unknown word, with the known word that was probably meant.
+    /// Adds the known word that was probably meant by an unknown `word`.
     pub fn of_word<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
@@ -72,17 +72,17 @@ impl Failure {
         &self.message
     }
 
-    /// Stable code of the error.
+    /// Returns the stable code of the error.
     pub fn code(&self) -> ErrorCode {
         self.code
     }
 
-    /// The file that it is about, if the system refused one.
+    /// Returns the file that the system refused, if that caused the failure.
     pub fn file(self) -> Option<RefusedFile> {
         self.file
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub fn exit_code(&self) -> u8 {
         match self.code.kind() {
             ErrorKind::Usage => 2,
@@ -91,7 +91,7 @@ impl Failure {
         }
     }
 
-    /// Prints it, as a line or an object, and gives the exit code.
+    /// Prints the failure on standard error, as a line or as a JSON object, and returns the exit code.
     pub fn report(&self, json: bool) -> u8 {
         let exit_code = self.exit_code();
         if json {
@@ -103,7 +103,7 @@ impl Failure {
     }
 }
 
-/// Errors of the library that know their code.
+/// Implements the conversion from errors of the library that have an error code.
 macro_rules! of_library {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
@@ -137,7 +137,7 @@ impl From<truecast::io::Error> for Failure {
     }
 }
 
-/// A value that its parser does not read.
+/// Message of a parser about a value that it rejects.
 impl From<String> for Failure {
     fn from(message: String) -> Self {
         Failure::new(ErrorCode::InvalidValue, message)

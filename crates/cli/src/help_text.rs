@@ -1,13 +1,13 @@
-//! Text of help and manual for each command, except its options: usage, examples, exit status, files.
+//! Text of the help and manual pages, except the options: usage and examples of each command, exit status, files.
 
 /// Text for one command.
 pub struct Page {
     pub command: &'static str,
-    /// Arguments after `truecast`: required ones, and optional ones.
+    /// Lines of usage, without `truecast` at the beginning.
     pub usage: &'static [&'static str],
-    /// Purpose and line.
+    /// Purpose of each example, and its command line.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Options that a short page shows, in this order.
+    /// Identifiers of the options that a short page shows, in this order, separated by spaces.
     pub short: &'static str,
 }
 
@@ -248,7 +248,7 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("4", "the system failed: input or output, memory, a full disk, an interruption"),
 ];
 
-/// Files that are read and written.
+/// Kinds of files that are read and written, with a description of each.
 pub const FILES: [(&str, &str); 9] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
     (
@@ -269,7 +269,7 @@ pub const FILES: [(&str, &str); 9] = [
 pub const CLAUSES: &str =
     "A clause such as docs/spec/onnx.md §4.6 names a page of the source tree and a section of it.";
 
-/// The page of a command.
+/// Returns the page of a command.
 pub fn page(command: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.command == command)
 }

@@ -1,4 +1,4 @@
-//! Hints about errors: libraries name causes, and the command line adds its own options here.
+//! Hints about errors: the libraries report causes, and this module adds the command-line options that help.
 
 use crate::bench::BenchError;
 use crate::suggest::closest;
@@ -25,11 +25,12 @@ use truecast::{ArrayError, Cause, Kind};
 
 /// The hint for an error, if one helps.
 pub trait Hint {
-    /// The rest of the sentence after the cause.
+    /// Returns the hint as the rest of the sentence after the cause.
     fn hint(&self) -> Option<String>;
 }
 
-/// The table of hints: for each type of error its causes and a hint for each. A cause within has a hint of its own.
+/// Implements [`Hint`] from a table: the causes of each error type, each with its hint. For a nested error, the hint of
+/// the nested error is used.
 macro_rules! hints {
     ($($error:ty { $($cause:pat $(if $holds:expr)? => $hint:expr,)* })*) => {
         $(impl Hint for $error {
@@ -48,7 +49,7 @@ hints! {
         Error::Io(error) => error.hint()?,
         Error::UnknownKind { found: Foreign::Folder { .. }, .. } => "name a file in it",
         Error::Checkpoint { cause, .. } => cause.hint()?,
-        // With a folder every file that may state the scheme was read.
+        // Only for a single file: for a folder, every file that may state the scheme was read already.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
             let folder = "truecast reads a single file without the other files of its folder: give the folder";
             cause.hint().map_or(folder.into(), |hint| format!("{folder}, or {hint}"))
@@ -227,7 +228,7 @@ hints! {
     }
 }
 
-/// The file or folder with the nearest name in the same folder.
+/// Suggests the file or folder with the nearest name in the same folder.
 fn near_file(path: &Path) -> Option<String> {
     const MOST_ENTRIES: usize = 4096;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -237,7 +238,7 @@ fn near_file(path: &Path) -> Option<String> {
     Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
 }
 
-/// Hint for a path that does not exist and looks like a name of the Hugging Face Hub, or like an address.
+/// Returns a hint for a missing path that looks like a name on the Hugging Face Hub or like a network address.
 fn of_the_hub(path: &Path) -> Option<String> {
     const LOCAL: &str = "truecast reads local files";
     let text = path.to_str()?;
@@ -254,14 +255,14 @@ fn of_the_hub(path: &Path) -> Option<String> {
     let mut parts = name.split('/').filter(|part| !part.is_empty());
     let (owner, model) = (parts.next()?, parts.next()?);
     let is_name = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    // A folder that exists is meant as a folder.
+    // If a folder named like the owner exists, the path is meant as a local path.
     let is_of_the_hub =
         address.is_some() || (parts.next().is_none() && !look::is_folder(Path::new(owner)).unwrap_or(false));
     (is_of_the_hub && is_name(owner) && is_name(model))
         .then(|| format!("{LOCAL}: hf download {owner}/{model} --local-dir DIR"))
 }
 
-/// A configuration, or another file, may hold the missing part.
+/// Whether another file of the folder, such as a configuration, may contain the missing information.
 fn is_of_others(cause: &SchemeError) -> bool {
     use SchemeError::{Advised, Grid, Missing, Orphan, Undeclared, Unknown, Unscaled};
     let cause = if let Advised { cause, .. } = cause { cause } else { cause };
@@ -277,7 +278,7 @@ fn is_safetensors(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Options are named as the table of flags has them.
+    /// Every option in a hint is in the table of flags.
     #[test]
     fn hints_name_options() {
         for after in include_str!("hint.rs").split("--").skip(1) {

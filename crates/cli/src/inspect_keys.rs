@@ -1,8 +1,8 @@
-//! Keys of `inspect --sort`, and the order of each.
+//! Sort keys of `inspect --sort`.
 
 use truecast::measure::Survey;
 
-/// Properties of a tensor that decide its place in an order.
+/// Properties by which tensors can be sorted.
 pub struct Item<'a> {
     pub name: &'a str,
     pub bytes: u64,
@@ -19,7 +19,7 @@ pub enum Key {
     Max,
 }
 
-/// Values of `--sort`; those with `true` need `--stats`.
+/// Values of `--sort`, whether each needs `--stats`, and its sort key.
 pub const KEYS: [(&str, bool, Key); 9] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),
@@ -32,7 +32,7 @@ pub const KEYS: [(&str, bool, Key); 9] = [
     ("subnormal", true, Key::Largest(|item| item.survey.subnormal)),
 ];
 
-/// Columns for `--sort`.
+/// Returns the names of the columns that `--sort` accepts.
 pub fn names() -> Vec<&'static str> {
     KEYS.map(|(name, ..)| name).into()
 }

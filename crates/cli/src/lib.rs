@@ -1,8 +1,9 @@
-//! The command `truecast`: typed arguments become a request (`args`) in which
-//! every option has its place (`options`), a command carries it out (`command`), and this
-//! file turns the result into output and an exit code. Interfaces: `docs/interfaces.md §3, §5, §6`.
+//! The command `truecast`. `args` reads the arguments, `options` refuses options that have no effect, and `command`
+//! carries out the request. This file turns the result into output and an exit code. Interfaces:
+//! `docs/interfaces.md §3, §5, §6`.
 //!
-//! The program is [`main_with`] its arguments; the Python package has it too, and asks single questions by [`answer`].
+//! The program calls [`main_with`] with its arguments. The Python package also installs this program, and calls
+//! [`answer`] for single questions.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -50,9 +51,9 @@ use std::ffi::OsString;
 use terminal::{IN_PYTHON, Terminal};
 use truecast::ErrorCode;
 
-/// Runs the program: arguments, its name first, to an exit code (`docs/interfaces.md §5`).
+/// Runs the program and returns its exit code (`docs/interfaces.md §5`). The first argument is the program's name.
 ///
-/// It reads the standard streams and may end the process on a signal, so it is for a process of its own.
+/// It uses the standard streams and may end the process on a signal: the process must have no other work.
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     signals::make_size_limit_an_error();
     let args: Vec<OsString> = args.into_iter().collect();
@@ -71,22 +72,22 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     result.unwrap_or_else(|failure| failure.report(cli.json))
 }
 
-/// Why a question has no answer.
+/// Error of a command that [`answer`] ran, or of another question of the Python package.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// Stable code of the error, which has its kind.
+    /// Stable code of the error; it determines the kind of error.
     pub code: ErrorCode,
     /// The line that the program would print.
     pub message: String,
-    /// The file that the system refused, if that is why, and its reason.
+    /// The file that the system refused, if that caused the error, and the reason.
     pub file: Option<RefusedFile>,
 }
 
-/// Output of a command that only answers a question (`explain`, `formats`, `inspect`, `promote`, `check`), laid out for a
-/// width in columns, or for a pipe, as Python shows it. Nothing is written anywhere, and no process ends.
+/// Returns the output of a command that only answers a question (such as `explain`, `inspect` or `check`), for display
+/// in Python. The layout fits a width in columns, or a pipe. The command writes nothing, and the process does not end.
 ///
-/// Cost: that of the command, on the current pool of rayon.
+/// Cost: the work of the command, on the current rayon pool.
 ///
 /// # Errors
 /// Errors as the program would print them.
@@ -123,13 +124,14 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     result.map(|_| printed).map_err(Refused::from)
 }
 
-/// The typed arguments.
+/// Parses the arguments.
 fn parsed(args: &[OsString], terminal: Terminal) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
     let matches = help::parse(args, terminal)?;
     Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 
-/// Text from a file as the program prints it in a pipe: on one line, invisible characters escaped, both ends of a long one.
+/// Returns text from a file as the program prints it in a pipe: on one line, with invisible characters escaped. Only
+/// both ends of a long text are kept.
 ///
 /// # Examples
 /// ```
@@ -141,7 +143,7 @@ pub fn shown(text: &str) -> String {
     table::in_one_line(text, &Terminal { width: None, color: false, advice: IN_PYTHON })
 }
 
-/// Hint about an error, as the command prints it after the cause: options have their dashes.
+/// Returns the hint about an error, as the command prints it after the cause: options have their dashes.
 ///
 /// # Examples
 /// ```

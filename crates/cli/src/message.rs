@@ -6,12 +6,12 @@ use serde_json::json;
 use std::io::{self, Write};
 pub use truecast::io::one_line;
 
-/// Tells on standard error why a command did not do its work.
+/// Prints the error of a command on standard error.
 pub fn error(text: &str) {
     message(Mark::Bad, "truecast:", text);
 }
 
-/// The same as an object.
+/// Prints the error of a command on standard error as a JSON object.
 pub fn error_object(text: &str, code: &str, exit_code: u8) {
     let version = env!("CARGO_PKG_VERSION");
     let line = json!({ "truecast": version, "error": text, "code": code, "exit_code": exit_code });
@@ -23,7 +23,7 @@ pub fn warning(text: &str) {
     message(Mark::Warn, "truecast: warning:", text);
 }
 
-/// One line; a terminal breaks it between words.
+/// Prints a message in one line, which is broken between words at the edge of a terminal.
 fn message(mark: Mark, head: &str, text: &str) {
     let terminal = Terminal::stderr();
     let lines = terminal.wrap(&format!("{head} {}", one_line(text)));
@@ -31,8 +31,8 @@ fn message(mark: Mark, head: &str, text: &str) {
     write_line(&format!("{}{body}", terminal.paint(mark, head)));
 }
 
-/// At once, so that lines of several processes do not mix.
+/// Writes a line in one call, so that lines of several processes do not mix.
 fn write_line(line: &str) {
-    // No output is left for a message if standard error is gone too.
+    // If standard error is closed, there is no other place for a message.
     io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
 }

@@ -2,7 +2,7 @@
 
 pub use truecast::io::in_units as bytes;
 
-/// Digits in groups of three.
+/// Formats a number with its digits in groups of three.
 ///
 /// `1_234_567`
 pub fn grouped(value: u64) -> String {
@@ -17,29 +17,30 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// A number with the name of the counted thing, which is given in the singular.
+/// Formats a number with the name of the counted thing; `thing` is the singular.
 ///
 /// `1 tensor`, `2 tensors`, `0 entries`
 pub fn count(n: u64, thing: &str) -> String {
     format!("{} {}", grouped(n), truecast::io::noun(n, thing))
 }
 
-/// Work that is too short to say how fast it was.
+/// Least time for which a rate is meaningful.
 const SHORTEST_SECONDS: f64 = 0.1;
+/// Least number of bytes for which a rate is meaningful.
 const FEWEST_BYTES: u64 = 1 << 20;
 
-/// Bytes a second, where so much was done that it says something.
+/// Formats a rate in bytes per second; `None` if the work was too short or too small for a meaningful rate.
 pub fn rate(bytes: u64, seconds: f64) -> Option<String> {
     let says_something = bytes >= FEWEST_BYTES && seconds >= SHORTEST_SECONDS;
     says_something.then(|| format!("{}/s", self::bytes((bytes as f64 / seconds) as u64)))
 }
 
-/// A number with a given number of significant digits, without an exponent where it needs few zeros.
+/// Formats a number with `digits` significant digits; magnitudes from 1e-4 to below 1e6 have no exponent.
 ///
 /// `0`, `1.00`, `253`, `0.0125`, `1.20e-5`, `3.40e38`
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
-        // Neither of the zeros has a sign.
+        // Adding 0.0 turns -0.0 into 0.0, so that zero has no sign.
         return format!("{}", value + 0.0);
     }
     let scientific = format!("{value:.*e}", digits - 1);
@@ -53,7 +54,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// Decibels, to a tenth, never a negative zero.
+/// Formats decibels to a tenth; a negative zero loses its sign.
 pub fn decibels(value: f64) -> String {
     let tenths = format!("{value:.1}");
     if tenths == "-0.0" { "0.0".into() } else { tenths }

@@ -1,4 +1,4 @@
-//! Types of `explain` and `formats`: an element type, or a format of P3109, which no file and no array has.
+//! Types that `explain` and `formats` accept: element types, and formats of P3109, which no file and no array has.
 
 use crate::failure::Failure;
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum NumberFormat {
 }
 
 impl NumberFormat {
-    /// Reads a name.
+    /// Reads the name of an element type or of a format of P3109 (`binary..`).
     pub fn read(text: &str) -> Result<NumberFormat, Failure> {
         let is_p3109 = text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("binary"));
         if is_p3109 {

@@ -1,8 +1,9 @@
-//! Options and the runs that they belong to: one table for every command.
+//! Options and the runs in which they have an effect: one table for all commands.
 //!
-//! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2`, §5).
-//! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
-//! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
+//! An option that the specification, the command or the kind of file does not have is an error
+//! (`docs/interfaces.md §2`, §5). Facts describe a run: its operation, the specification that decides, the files that
+//! it reads. Each row of the table lists facts that its options require; an option without a row is always valid.
+//! `Setting` states which settings a specification has.
 
 use crate::args::{CheckArgs, Cli, Command, DequantizeArgs, QuantizeArgs, SUITE, SYSTEMS, VECTOR_FORMATS};
 use crate::command::select::STOCHASTIC;
@@ -29,15 +30,15 @@ enum Question {
     Does,
     /// The specification that decides.
     Spec,
-    /// A form of file that is read.
+    /// Kind of a file that is read.
     Reads,
     /// A system of promotion.
     System,
-    /// Destination of the files.
+    /// Kind of the destination: files, standard output, or nothing (`--dry-run`).
     Writes,
-    /// Output.
+    /// Kind of the printed text: results, or a script or page.
     Prints,
-    /// Form of test vectors.
+    /// Output format of test vectors.
     Format,
 }
 
@@ -45,7 +46,7 @@ enum Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact(Question, &'static str);
 
-/// The place of an option, as messages write it.
+/// The words of a message for a fact.
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let option = match self.0 {
@@ -60,7 +61,7 @@ impl fmt::Display for Fact {
 
 const CAST: Fact = Fact(Question::Does, "check cast");
 const RESCALE: Fact = Fact(Question::Does, "check rescale");
-/// Vectors of one operation, whichever.
+/// Test vectors of a cast; such a run also has the fact [`CAST`].
 const VECTORS_CAST: Fact = Fact(Question::Does, "vectors cast");
 const VECTORS_RESCALE: Fact = Fact(Question::Does, "vectors rescale");
 const VECTORS_SUITE: Fact = Fact(Question::Does, "vectors suite");
@@ -85,15 +86,16 @@ const TILE: Fact = Fact(Question::Spec, "tile");
 const TOSA: Fact = Fact(Question::Spec, "tosa");
 const OPENVINO: Fact = Fact(Question::System, "openvino");
 
-/// Text in place of the names of many tables.
+/// Fact that a message names in place of more than two tables.
 const MANY_TABLES: [Fact; 1] = [Fact(Question::Spec, "NAME of a language or chip")];
 
-/// Facts that are enough together.
+/// Facts that make an option valid if all of them hold.
 type Place = &'static [Fact];
 
-/// Options of commands (no command: of every one that has them), and the places where they matter: one is enough.
+/// Options of commands, and the places in which the options have an effect: one place must hold.
 ///
-/// `tile-option=strict` is the option with that value.
+/// Words are separated by spaces. Without `commands`, the row applies to every command that has the options.
+/// `tile-option=strict` means the option with the value `strict`.
 struct Row {
     commands: &'static str,
     options: &'static str,
@@ -104,7 +106,7 @@ const fn row(commands: &'static str, options: &'static str, places: &'static [Pl
     Row { commands, options, places }
 }
 
-/// All rows in which an option occurs must hold.
+/// An option is valid if every row that names it is satisfied.
 const TABLE: &[Row] = &[
     // Settings of specifications, in addition to the facts that `Setting` has for casts.
     row("run", "string-style", &[&[ONNX]]),
@@ -195,17 +197,17 @@ impl Row {
     }
 }
 
-/// A fact, and how the command line says it.
+/// A fact, and the words of the command line from which it follows.
 type Said = (Fact, String);
 
-/// Refuses the first option that does not matter for the run.
+/// Refuses the first option that has no effect in the run.
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
     let facts = facts(cli, page(command).map_or("", |page| page.command));
     given(sub).iter().try_for_each(|option| check_one(command, option, &facts))
 }
 
-/// Refuses the first option of `convert` or `verify` that does not matter for these files.
+/// Refuses the first option of `convert` or `verify` that has no effect for these files.
 pub fn check_files(command: &'static str, options: &[&str], src: &Path, dst: &Path) -> Result<(), Failure> {
     let files = match command {
         "verify" => both(src, dst),
@@ -221,7 +223,7 @@ fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure>
             return Err(refusal(option, row.places, facts));
         }
     }
-    // A cast has the settings of its specification.
+    // A cast accepts only the settings of its specification.
     if let Some(setting) = Setting::of_name(option).filter(|_| facts.iter().any(|(fact, _)| *fact == CAST)) {
         let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Fact(Question::Spec, spec)]).collect();
         if !specs.iter().any(|[spec]| holds(spec, facts)) {
@@ -235,13 +237,14 @@ fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure>
     Ok(())
 }
 
-/// An unknown property does not refuse the option: the command will find out.
+/// Whether the run has a fact. If nothing is known about the property, the option is accepted, and the command itself
+/// will refuse it if necessary.
 fn holds(fact: &Fact, facts: &[Said]) -> bool {
     let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.0 == fact.0).peekable();
     known.peek().is_none() || known.any(|known| known == fact)
 }
 
-/// `--show belongs to check cast or check rescale; this is check model.onnx`.
+/// Returns an error such as `--show belongs to check cast or check rescale; this is check model.onnx`.
 fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     let place = |place: &&[Fact]| {
         let mut words = String::new();
@@ -256,7 +259,8 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
         words
     };
     let said = alternatives(&places.iter().map(place).collect::<Vec<_>>());
-    // A file is always written: this tells nothing.
+    // The message names the facts of the run about properties that the places require. It omits a destination that a
+    // place requires: that requirement is satisfied.
     let asked = |fact: &Fact| {
         let mut all = places.iter().flat_map(|place| place.iter());
         all.clone().any(|f| f.0 == fact.0) && (fact.0 != Question::Writes || !all.any(|f| f == fact))
@@ -267,7 +271,8 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     failure!(InapplicableOption, "--{option} belongs to {said}; this is {}", this.join(" "))
 }
 
-/// The options that were typed, by their names, and again with each of their values, up to a `=`.
+/// Returns the options that were typed: each one by its name, and again as `name=value` for each of its values. A value
+/// is cut before its first `=`.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
     for id in matches.ids().map(Id::as_str) {
@@ -276,7 +281,7 @@ fn given(matches: &ArgMatches) -> Vec<String> {
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
-        // `select` reads it for every specification.
+        // `select` implements `--rounding stochastic` for every specification.
         let values = || matches.try_get_raw(id).ok().flatten().into_iter().flatten();
         if values().any(is_stochastic) {
             continue;
@@ -346,7 +351,7 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     facts
 }
 
-/// The command, with its operation or file.
+/// Returns the command as typed; `check` and `vectors` with their operation or file.
 fn as_typed(command: &Command, name: &str) -> String {
     match command {
         Command::Check(args) => format!("check {}", args.what.display()),
@@ -359,7 +364,7 @@ fn said(fact: Fact) -> Said {
     (fact, fact.to_string())
 }
 
-/// The name before the version, if there is such a specification.
+/// Returns the fact for a typed `NAME[@VERSION]`, if there is such a specification.
 fn spec(typed: &str) -> Option<Said> {
     let name = typed.split('@').next()?;
     let known = SPECS.iter().copied().find(|known| *known == name)?;
@@ -367,7 +372,7 @@ fn spec(typed: &str) -> Option<Said> {
 }
 
 fn reads(path: &Path) -> Said {
-    // A path that cannot be looked at is refused where it is opened.
+    // A path that cannot be accessed is refused later, when it is opened.
     if look::is_folder(path).unwrap_or(false) {
         return (FOLDER, path.display().to_string());
     }
@@ -382,13 +387,13 @@ fn reads(path: &Path) -> Said {
     (form, path.display().to_string())
 }
 
-/// Two files that are read, named together.
+/// Returns the facts about two files that are read; messages name both files.
 fn both(a: &Path, b: &Path) -> [Said; 2] {
     let together = format!("{} and {}", a.display(), b.display());
     [a, b].map(|path| (reads(path).0, together.clone()))
 }
 
-/// The kind of a model, unless its file cannot be read.
+/// Returns the fact for the kind of a model; `None` if the file cannot be read as a model.
 fn model(path: &Path) -> Option<Said> {
     let form = match ModelKind::of(path).ok()? {
         ModelKind::Onnx => ONNX,

@@ -8,11 +8,11 @@ use std::io::{self, BufWriter, Write};
 use truecast::ErrorCode;
 
 thread_local! {
-    /// Takes the output of this thread in place of standard output.
+    /// Buffer that receives the output of this thread instead of standard output, if it is set.
     static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs a command, and gives what it prints instead of printing it.
+/// Runs a command and returns its result and its output, which is not printed.
 pub fn captured<T>(command: impl FnOnce() -> T) -> (T, String) {
     CAPTURED.set(Some(Vec::new()));
     let result = command();
@@ -25,8 +25,8 @@ pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes a result piece by piece that is too long for memory. A reader that closes the pipe early is not an error, and
-/// changes nothing else.
+/// Writes a result piece by piece, since it may be too long for memory. It is not an error if the reader closes the
+/// pipe early.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if let Some(mut captured) = CAPTURED.take() {
         let written = write(&mut Escaped(&mut captured, Escapes::Text));
@@ -40,7 +40,7 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// The object of a command: version and command first.
+/// JSON object of a command: version and command precede its own keys.
 #[derive(Serialize)]
 struct Object<'a, B> {
     truecast: &'static str,
@@ -49,7 +49,7 @@ struct Object<'a, B> {
     body: B,
 }
 
-/// A list whose rows are made when they are written: a long one is never in memory.
+/// List whose rows are made while they are written, so that a long list is never in memory as a whole.
 pub struct Rows<F>(pub F);
 
 impl<R: Serialize, I: Iterator<Item = R>, F: Fn() -> I> Serialize for Rows<F> {
@@ -70,14 +70,14 @@ pub fn write_json(out: &mut dyn Write, command: &str, body: impl Serialize) -> i
     out.write_all(b"\n")
 }
 
-/// The object of a command as text, for other files.
+/// Returns the object of a command as text, to be written to a file.
 pub fn pretty(command: &str, body: impl Serialize) -> String {
     let mut text = Vec::new();
     write_json(&mut text, command, body).expect("a vector takes everything");
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
-/// Bits as `docs/interfaces.md §6` writes them, with as many digits as the code has.
+/// Formats a code of `width` bits in hexadecimal (`docs/interfaces.md §6`), padded to the digits of that width.
 pub fn bits(code: u64, width: u32) -> String {
     format!("{code:#0digits$x}", digits = width.div_ceil(4) as usize + 2)
 }

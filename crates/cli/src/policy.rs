@@ -1,7 +1,7 @@
-//! `--spec` and the settings as typed, and the request that they mean. Reference: `docs/interfaces.md §2`.
+//! `--spec` and the settings as typed, and the request that they describe. Reference: `docs/interfaces.md §2`.
 //!
-//! The options are made from the library's table of settings, which also reads them. That every option belongs to the
-//! chosen specification is settled before (`options`).
+//! The options are made from the library's table of settings, and the library parses their values. `options` has
+//! already checked that every option belongs to the chosen specification.
 
 use crate::failure::Failure;
 use crate::suggest::did_you_mean;
@@ -25,7 +25,7 @@ pub struct PolicyArgs {
     pub settings: Settings,
 }
 
-/// Help of `--spec`, with its default.
+/// Returns the help of `--spec`, which names its default.
 pub fn spec_help(default: &str) -> String {
     let all = SPECS.join(", ");
     format!("Whose rules decide: {all} (default {default}); versions and options: truecast help specs")
@@ -52,7 +52,7 @@ impl Args for PolicyArgs {
     }
 }
 
-/// The option of a setting.
+/// Returns clap's option for a setting.
 fn option(setting: &'static Setting) -> Arg {
     let arg = Arg::new(setting.name()).long(setting.name()).help(setting.about());
     match setting.value_name {
@@ -65,7 +65,7 @@ fn option(setting: &'static Setting) -> Arg {
     }
 }
 
-/// The values of a setting, for completion; the request reads them.
+/// Value parser that lists the values of a setting for completion and accepts any text; the request parses it.
 #[derive(Clone)]
 struct Words(&'static Setting);
 
@@ -113,17 +113,17 @@ impl FromArgMatches for PolicyArgs {
 /// The default specification.
 pub const DEFAULT_SPEC: &str = "onnx";
 
-/// The conversion that an operation on the command line names.
+/// Returns the conversion operator for the name of an operation on the command line.
 pub fn operator(name: &str) -> Option<onnx::Operator> {
     onnx::Operator::ALL.into_iter().find(|operator| operator.name().eq_ignore_ascii_case(name))
 }
 
-/// The request of `NAME[@VERSION][:SETTING=VALUE,..]`.
+/// Parses the request `NAME[@VERSION][:SETTING=VALUE,..]`.
 pub fn named(words: &str) -> Result<Request, Failure> {
     Request::of_words(words).map_err(refused)
 }
 
-/// Message for a request that is refused.
+/// Returns the failure for a refused request, with the known names or values.
 fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
@@ -152,40 +152,41 @@ fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     Setting::of_name(setting).map_or(Vec::new(), |setting| setting.values(spec))
 }
 
-/// The value of a setting that a specification has, for another name of a rounding.
+/// Returns the specification's own name of a rounding that was typed by another name. Other values are unchanged.
 fn meant<'a>(spec: &str, setting: &str, value: &'a str) -> &'a str {
     let known = if setting == "rounding" { values(spec, setting) } else { Vec::new() };
     if known.contains(&value) { value } else { synonyms::rounding(value, &known).unwrap_or(value) }
 }
 
 impl PolicyArgs {
-    /// The specification as typed, or the default of commands that convert.
+    /// Returns the specification as typed, or the default of commands that convert.
     pub fn spec(&self) -> &str {
         self.spec.as_deref().unwrap_or(DEFAULT_SPEC)
     }
 
-    /// The name of the specification and its version.
+    /// Splits the specification into its name and its version.
     fn parts(&self) -> (&str, Option<&str>) {
         self.spec().split_once('@').map_or((self.spec(), None), |(name, version)| (name, Some(version)))
     }
 
-    /// The last value of a setting.
+    /// Returns the value of a setting that was typed last.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.settings.iter().rfind(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same without a setting.
+    /// Returns the options without a setting.
     pub fn without(&self, name: &str) -> PolicyArgs {
         let settings = self.settings.iter().filter(|(known, _)| *known != name).cloned().collect();
         PolicyArgs { settings, ..self.clone() }
     }
 
-    /// The same with another specification, if none was typed.
+    /// Returns the options with the specification `name` if no specification was typed.
     pub fn or_spec(&self, name: &str) -> PolicyArgs {
         PolicyArgs { spec: Some(self.spec.clone().unwrap_or_else(|| name.into())), ..self.clone() }
     }
 
-    /// The options that were typed, as they are typed, for a line to copy; `spec` with the version that was in force.
+    /// Returns the typed options as part of a command line to copy. `spec` is the specification with the version that
+    /// was used.
     pub fn as_typed(&self, spec: &str) -> String {
         let option = |(name, value): &(&str, String)| match *name {
             "profile" if !spec.starts_with("tile") => String::new(),
@@ -207,7 +208,7 @@ impl PolicyArgs {
         })
     }
 
-    /// The request for a named conversion: every specification casts, CastLike is ONNX's.
+    /// Returns the request for an operator. Every specification has Cast; only ONNX has CastLike.
     pub fn request_of(&self, operator: onnx::Operator) -> Result<Request, Failure> {
         let request = self.request()?;
         match operator {
@@ -219,7 +220,8 @@ impl PolicyArgs {
         }
     }
 
-    /// The same for a command that judges: TOSA's profiles are then profiles of the checker, which reads them itself.
+    /// Returns the options for a command that judges results. For TOSA, `profile` is left out: it names a profile of
+    /// the checker, which reads it separately.
     pub fn judging(&self) -> PolicyArgs {
         if self.parts().0 == "tosa" { self.without("profile") } else { self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Progress of long work: one line on standard error on a terminal, gone when the work is done.
+//! Progress of long work: one line on standard error if it is a terminal, removed when the work is done.
 
 use crate::message::one_line;
 use crate::number;
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use truecast::Progress;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns that the bar keeps before words give way.
+/// Least columns of the bar; words that would leave fewer are omitted.
 const LEAST_BAR: usize = 10;
-/// Least columns in which a name says something, and as many as it may take.
+/// Least columns in which a name is recognizable, and the most columns that it may take.
 const NAME: (usize, usize) = (16, 40);
 
-/// Work that is done sooner shows nothing: a line that comes and goes at once only flickers.
+/// Time before the line appears: a line for shorter work would only flicker.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A line about bytes of tensors. It shows nothing if `quiet`, or if standard error is not a terminal.
+/// Returns a line that counts bytes of tensors. It is hidden if `quiet`, or if standard error is not a terminal.
 pub fn bytes(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let (done, all) = (number::bytes(state.pos()), number::bytes(state.len().unwrap_or(0)));
@@ -29,7 +29,8 @@ pub fn bytes(total: u64, quiet: bool) -> Bar {
     })
 }
 
-/// The same about steps that have names. It moves between steps only: no other thread runs during a measurement.
+/// Returns a line that counts named steps. It is drawn between steps only, so that no other thread runs during a
+/// measurement.
 pub fn steps(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let all = number::grouped(state.len().unwrap_or(0));
@@ -40,7 +41,7 @@ pub fn steps(total: u64, quiet: bool) -> Bar {
 /// The line that is shown now.
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
-/// Takes the line away that is shown, if one is.
+/// Removes the line that is shown, if any.
 pub fn take_away() {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(line) = shown.and_then(|line| line.upgrade()) {
@@ -48,17 +49,17 @@ pub fn take_away() {
     }
 }
 
-/// A line that moves.
+/// Progress line: a bar with words.
 pub struct Bar {
     line: ProgressBar,
     begin: Instant,
-    /// Standard error is not a terminal, or the bar is drawn already.
+    /// Whether the decision to draw the line is made: never (`quiet`, or a dumb terminal), or it is drawn already.
     settled: AtomicBool,
     name: Arc<Mutex<String>>,
 }
 
 impl Bar {
-    /// A bar in the part of the line without words.
+    /// Creates a line whose bar fills the columns that the words leave.
     fn new(total: u64, quiet: bool, words: impl Fn(&ProgressState) -> Words + Clone + Send + Sync + 'static) -> Self {
         let line = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let settled = AtomicBool::new(quiet || terminal::is_dumb());
@@ -81,18 +82,19 @@ impl Bar {
         }
     }
 
-    /// Adds `done` steps, the last of which is `name`.
+    /// Adds `done` steps; the last one is called `name`.
     pub fn more(&self, done: u64, name: &str) {
         self.moved(name);
         self.line.inc(done);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         self.line.finish_and_clear();
     }
 
-    /// Draws the line from when it is worth it; from then on it draws itself as it moves. False if it is not shown.
+    /// Sets the name, and draws the line for the first time once [`PATIENCE`] has passed; later changes redraw it.
+    /// Returns whether the line is shown.
     fn moved(&self, name: &str) -> bool {
         if !self.settled.load(Ordering::Relaxed) && self.begin.elapsed() >= PATIENCE {
             self.settled.store(true, Ordering::Relaxed);
@@ -121,7 +123,7 @@ struct Words {
 
 impl Words {
     fn new(state: &ProgressState) -> Self {
-        // The first moments say little of the rest.
+        // The first percent of the work does not predict the remaining time.
         let left =
             if state.fraction() >= 0.01 { format!("{:#} left", HumanDuration(state.eta())) } else { String::new() };
         let percent = (100.0 * state.fraction()).floor();
@@ -133,7 +135,7 @@ impl Words {
         }
     }
 
-    /// The words that fit, the most important first, and the name if enough room is left.
+    /// Returns the words that fit, chosen by importance, and the name if enough room is left.
     fn beside_bar(&self, name: &str, width: usize) -> String {
         let mut room = width.saturating_sub(LEAST_BAR);
         let mut fits = |word: &str| {
@@ -150,7 +152,7 @@ impl Words {
             line += "  ";
             line += word;
         }
-        // The name may grow while others work: its place does not.
+        // Names differ in length: padding keeps the width of the line constant.
         let columns = room.saturating_sub(2).min(NAME.1);
         if columns >= NAME.0 && !name.is_empty() {
             let name = shortened(&one_line(name), columns);

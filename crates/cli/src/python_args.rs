@@ -1,5 +1,5 @@
-//! Questions of the Python package about the command: the options and their defaults, which of them go
-//! together, and how the conversion was done that is to be verified.
+//! Functions for the Python package: the options of a command with their defaults, options that exclude each other, and
+//! the options of a conversion that is to be verified.
 
 use crate::{Refused, command, help, options};
 use clap::ArgAction;
@@ -13,21 +13,21 @@ use truecast::verify::Record;
 pub struct Argument {
     /// Its name, without the dashes before it.
     pub name: String,
-    /// The keyword that Python has for it.
+    /// Keyword argument of the option in Python.
     pub keyword: String,
-    /// Default; `None` for switches, which are off.
+    /// Default value; `None` for switches, which are off by default.
     pub default: Option<String>,
-    /// It takes no value.
+    /// Whether the option takes no value.
     pub is_switch: bool,
-    /// It may be given several times.
+    /// Whether the option may be given several times.
     pub is_list: bool,
     /// Name of its value in help.
     pub value_name: String,
-    /// Its help.
+    /// Help text.
     pub help: String,
 }
 
-/// The options of a command, those left out that every command has.
+/// Returns the options of a command, except the options that every command has.
 ///
 /// # Examples
 /// ```
@@ -61,7 +61,8 @@ pub fn arguments(command: &str) -> Vec<Argument> {
     definition.get_arguments().filter_map(argument).collect()
 }
 
-/// Refuses options of `convert` or `verify`, by their names, that exclude each other, or do not matter for these files.
+/// Refuses options of `convert` or `verify` that exclude each other, or that have no effect for these files. `given`
+/// has the names of the options.
 ///
 /// # Errors
 /// Errors as the program would print them.
@@ -86,8 +87,8 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
     Ok(options::check_files(command, given, src, dst)?)
 }
 
-/// Options of a conversion from its report or the folder's manifest, where `said` does not have them; and the report.
-/// The specification was named, if `names_spec`, even if it is the default.
+/// Returns the options of a conversion, and its report. The report or the folder's manifest supplies options that
+/// `said` lacks. `names_spec` is true if the caller named the specification, even if it named the default.
 ///
 /// # Errors
 /// Errors as the program would print them: a report that cannot be read, or states other options.

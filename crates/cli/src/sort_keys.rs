@@ -1,9 +1,9 @@
-//! Keys of `--sort` in addition to the counts of a report, and the order of each.
+//! Sort keys of `--sort` in addition to the counts of a report.
 
 use truecast::Counts;
 use truecast::report::Count;
 
-/// Values that a run has.
+/// Values that a run knows about its tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     Sizes,
@@ -11,7 +11,7 @@ pub enum Known {
     Conversions,
 }
 
-/// Key of an order.
+/// Properties by which tensors can be sorted.
 pub struct Item<'a> {
     pub name: &'a str,
     pub bytes: u64,
@@ -24,12 +24,12 @@ pub enum Key {
     Name,
     Largest(fn(&Item<'_>) -> u64),
     Count(Count),
-    /// The smallest is the worst.
+    /// Smallest first: the smallest value is the worst.
     Smallest(fn(&Counts) -> f64),
     Greatest(fn(&Counts) -> f64),
 }
 
-/// Values of `--sort` in addition to the counts; those with `true` need the values of tensors.
+/// Values of `--sort` in addition to the counts, whether each needs the values of tensors, and its sort key.
 pub const KEYS: [(&str, bool, Key); 8] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),

@@ -1,4 +1,4 @@
-//! The word that was probably meant, of types too. Here is how near is near enough.
+//! Suggestions for unknown words and types. This module decides how near a suggestion must be.
 
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{Scheme, SchemeError, Writing};
@@ -6,8 +6,8 @@ use truecast::spec::p3109;
 use truecast::spelling::{alternatives, nearest};
 use truecast::{DType, Ecosystem, scaled};
 
-/// The nearest of the candidates, if one is near enough: a typing error or two, more in long words. Case does not
-/// matter; of several the first.
+/// Returns the nearest candidate, if it is near enough: one edit in words of up to 4 letters, two in words of up to 8,
+/// three in longer ones. Case is ignored; among equally near candidates the first one is returned.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
         0..=1 => return None,
@@ -15,14 +15,14 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         5..=8 => 2,
         _ => 3,
     };
-    // A word of one letter or two is near to every other.
+    // With this number of edits, a shorter candidate would be near to almost every word.
     nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
 }
 
 /// Text before the word that was probably meant.
 pub const MEANT: &str = "; did you mean ";
 
-/// Two parts of a sentence. After a question a new one begins.
+/// Joins two parts of a message with a semicolon. After a question, the second part begins a new sentence.
 pub fn joined(said: &str, more: &str) -> String {
     let mut letters = more.chars();
     match (said.ends_with('?'), letters.next()) {
@@ -31,15 +31,15 @@ pub fn joined(said: &str, more: &str) -> String {
     }
 }
 
-/// `; did you mean X?`, or nothing.
+/// Returns `; did you mean X?`, or an empty string if no candidate is near enough.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
 }
 
-/// Reads a scheme that is to be written, of which these can be.
+/// Reads the name of a scheme to be written; `written` lists the schemes that can be written.
 ///
 /// # Errors
-/// The word to type instead.
+/// A message with the name to type instead, if there is one.
 ///
 /// # Examples
 /// ```
@@ -51,7 +51,7 @@ pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {
     scaled::scheme(text).map_err(|error| unknown_scheme(&error, written))
 }
 
-/// The reason why a scheme was not read, with the known name that was probably meant.
+/// Returns the reason why a scheme was not read, with the known name that was probably meant.
 pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     match error {
         SchemeError::Unknown { name } => {
@@ -61,7 +61,8 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     }
 }
 
-/// A name of a scheme in place of a type: codes with scales are not a type.
+/// Returns the message for a scheme's name that was given as a type: codes with scales are not a type. `None` if `name`
+/// is not a scheme.
 fn scheme_for_type(name: &str) -> Option<String> {
     match scaled::scheme(name) {
         Ok(scheme) if scheme.family.writing() == Writing::Never => {
@@ -75,7 +76,7 @@ fn scheme_for_type(name: &str) -> Option<String> {
     }
 }
 
-/// Error for a type that was not read, with the type that was probably meant.
+/// Returns the message for a type that was not read, with the type that was probably meant.
 pub fn unknown_type(error: &ParseTypeError) -> String {
     let ParseTypeError::Unknown { name } = error else { return error.to_string() };
     if let Some(said) = scheme_for_type(name) {
@@ -90,7 +91,7 @@ pub fn unknown_type(error: &ParseTypeError) -> String {
     }
 }
 
-/// The type whose name, in any ecosystem, is nearest to an unknown word.
+/// Returns the type whose name, in any ecosystem, is nearest to an unknown word.
 ///
 /// # Examples
 /// ```
@@ -103,7 +104,7 @@ pub fn nearest_type(name: &str) -> Option<DType> {
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
     let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
     let near = closest(name, known).and_then(|name| DType::parse(name).ok());
-    // `e8m0`: the end of a name without its width names the type, if only one type has it.
+    // A name without its width, such as `e8m0`, means the type whose name ends in it, if there is only one such type.
     let lower = name.to_ascii_lowercase();
     let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
     near.or_else(|| alike.next().filter(|_| alike.next().is_none()))

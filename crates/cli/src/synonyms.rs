@@ -1,12 +1,12 @@
-//! Words of other tools and of people, each stated once: what they mean here, or the word to type.
+//! Words of other tools: for each the equivalent word of truecast, or advice.
 
 use std::path::Path;
 use truecast::io::look;
 
-/// Names of specifications.
+/// Other names of specifications, and the names in truecast.
 const SPECS: [(&str, &str); 3] = [("cuda", "ptx"), ("nvidia", "ptx"), ("pytorch", "torch")];
 
-/// Names of one rounding: those of specifications, and others.
+/// Names of rounding modes; each row has the names of one mode, from specifications and other tools.
 const ROUNDINGS: [&[&str]; 4] = [
     &["nearest-even", "nearest_even", "rne", "rn", "rtne"],
     &["toward-zero", "zero", "rz", "rtz"],
@@ -14,8 +14,8 @@ const ROUNDINGS: [&[&str]; 4] = [
     &["down", "negative_inf", "rd", "rdn"],
 ];
 
-/// Short names of schemes: what they mean for a single `.safetensors` file, which ComfyUI loads, and for a folder, which
-/// vLLM and transformers load (`docs/loads.md`).
+/// Short names of schemes. The second column is the scheme for a single `.safetensors` file, which ComfyUI loads. The
+/// third column is the scheme for a folder, which vLLM and transformers load (`docs/loads.md`).
 const SCHEMES: [(&str, &str, &str); 5] = [
     ("fp8", "comfy:float8_e4m3fn", "fp8-channel"),
     ("fp8_scaled", "comfy:float8_e4m3fn", "fp8-channel"),
@@ -36,25 +36,26 @@ const OPTIONS: [(&str, &str); 8] = [
     ("device", "conversions run on the CPU; --threads N limits it"),
 ];
 
-/// A specification, whose version may follow after `@`.
+/// Replaces another name of a specification; a version after `@` stays.
 pub fn spec(typed: &str) -> String {
     let (name, rest) = typed.split_at(typed.find('@').unwrap_or(typed.len()));
     let meant = SPECS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     meant.map_or(typed.into(), |(_, known)| format!("{known}{rest}"))
 }
 
-/// The one of these roundings that a word means.
+/// Returns the rounding among `known` that `typed` or one of its synonyms names.
 pub fn rounding<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let row = ROUNDINGS.iter().find(|row| row.iter().any(|name| name.eq_ignore_ascii_case(typed)))?;
     known.iter().copied().find(|name| row.contains(name))
 }
 
-/// The advice about an option of another tool.
+/// Returns the advice about an option of another tool.
 pub fn option(typed: &str) -> Option<&'static str> {
     OPTIONS.iter().find(|(name, _)| *name == typed).map(|(_, advice)| *advice)
 }
 
-/// The scheme that a short name means for these files, and a line that says so.
+/// Returns the scheme that a short name means for these files, and a line that states this choice. The line is empty if
+/// the scheme has the short name itself.
 pub fn scheme(typed: &str, sources: &[&Path], dst: &Path) -> Option<(&'static str, String)> {
     let (name, of_file, of_folder) = *SCHEMES.iter().find(|(name, ..)| name.eq_ignore_ascii_case(typed))?;
     let is_file = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("safetensors"));

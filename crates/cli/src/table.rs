@@ -1,7 +1,7 @@
-//! Aligned tables for people, fitted to the terminal: columns give way in the order that they ask for, long names lose
-//! their middle, sentences continue in the next line, and no row breaks at the edge of the screen.
+//! Aligned tables, fitted to the terminal. Columns are dropped in their stated order, and long names lose their middle.
+//! Sentences continue in the next line, and no row breaks at the edge of the screen.
 //!
-//! The contents of cells are decided where the table is filled; `terminal` describes the terminal.
+//! The commands fill the cells; `terminal` describes the terminal.
 
 pub mod shorten;
 
@@ -17,21 +17,21 @@ use unicode_width::UnicodeWidthStr;
 
 /// Spaces between columns.
 pub const GAP: usize = 2;
-/// The longest cell, wherever it is printed: every row of a column is as wide as the widest, and names come from files.
+/// Most characters of a cell, in a pipe too: one long name from a file would widen every row of its column.
 const LONGEST: usize = 200;
-/// A name keeps this much before other columns give way, and this much in any case.
+/// Width to which names shrink before other columns are dropped, and their least width.
 const NAME: (usize, usize) = (36, 12);
-/// Likewise a sentence.
+/// Width to which sentences shrink before other columns are dropped, and their least width.
 const SENTENCE: (usize, usize) = (30, 16);
 
-/// Form of cells without room.
+/// Treatment of cells that are wider than their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Long {
-    /// They are shown whole.
+    /// The cells are shown whole.
     Stays,
-    /// Their middle is left out.
+    /// The middle of the text is left out.
     Shrinks,
-    /// They continue in further lines.
+    /// The text continues in further lines.
     Wraps,
 }
 
@@ -45,66 +45,68 @@ pub struct Column {
     long: Long,
     longest: usize,
     is_of_numbers: bool,
-    /// Width that names keep before other columns give way.
+    /// Width to which names shrink before other columns are dropped.
     kept: usize,
 }
 
 impl Column {
-    /// Text.
+    /// Creates a column of text, aligned to the left.
     pub fn left(heading: impl Into<String>) -> Self {
         let (heading, long) = (heading.into(), Long::Stays);
         let (longest, kept) = (LONGEST, NAME.0);
         Self { heading, is_right: false, drops: 0, is_key: false, long, longest, is_of_numbers: false, kept }
     }
 
-    /// Numbers.
+    /// Creates a column of numbers, aligned to the right.
     pub fn right(heading: impl Into<String>) -> Self {
         Self { is_right: true, ..Self::left(heading) }
     }
 
-    /// May be left out on a narrow terminal, columns with larger numbers first; 0 stays.
+    /// Sets when a narrow terminal drops the column: columns with larger numbers first, a column with 0 never.
     pub fn drops(self, order: u8) -> Self {
         Self { drops: order, ..self }
     }
 
-    /// Subject of a row: shown again where columns continue below each other. Without any the first column is the key.
+    /// Marks a column that names the subject of a row: every block of columns below repeats it. Without marked columns,
+    /// the first column is repeated.
     pub fn key(self) -> Self {
         Self { is_key: true, ..self }
     }
 
-    /// Names: shortened in the middle if there is little room.
+    /// Marks a column of names, which are shortened in the middle if there is little room.
     pub fn shrinks(self) -> Self {
         Self { long: Long::Shrinks, ..self }
     }
 
-    /// Names that are shortened so far before other columns give way.
+    /// Marks a column of names, which shrink to the width `kept` before other columns are dropped.
     pub fn shrinks_to(self, kept: usize) -> Self {
         Self { kept, ..self.shrinks() }
     }
 
-    /// Sentences: they continue in the next line if there is little room.
+    /// Marks a column of sentences, which continue in the next line if there is little room.
     pub fn wraps(self) -> Self {
         Self { long: Long::Wraps, ..self }
     }
 
-    /// Cells may be of any length in a pipe: for text of our own, never for text of a file.
+    /// Allows cells of any length. This is for truecast's own text only, never for text from a file.
     pub fn of_any_length(self) -> Self {
         Self { longest: usize::MAX, ..self }
     }
 
-    /// Cells are numbers: where there is no room they lose digits, never the exponent.
+    /// Marks a column whose text cells are numbers: if there is little room, they lose digits, but never the exponent.
     pub fn of_numbers(self) -> Self {
         Self { is_of_numbers: true, ..self }
     }
 
-    /// The columns of rows that are sorted by one of them, as `--sort` names it: it is not left out.
+    /// Returns the columns of a sorted table. The column that `--sort` names (`by`) is never dropped.
     pub fn sorted(columns: impl IntoIterator<Item = Column>, by: Option<&str>) -> Vec<Column> {
         let name = |text: &str| text.to_lowercase().replace([' ', '-'], "_");
         let is_it = |column: &Column| by.is_some_and(|by| name(&column.heading) == name(by));
         columns.into_iter().map(|column| if is_it(&column) { column.drops(0) } else { column }).collect()
     }
 
-    /// The room that it wants before others give way, and the least, for cells of this width.
+    /// Returns the width that the column keeps before other columns are dropped, and its least width. `natural` is the
+    /// width of its widest cell.
     fn room(&self, natural: usize) -> (usize, usize) {
         let (wanted, least) = match self.long {
             Long::Stays => (natural, natural),
@@ -116,7 +118,7 @@ impl Column {
     }
 }
 
-/// Text and its meaning.
+/// Text of a cell, and its meaning, which is shown as color.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     text: String,
@@ -124,12 +126,12 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell that means nothing in particular.
+    /// Creates a cell without a special meaning.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), mark: Mark::Plain }
     }
 
-    /// The same text, meaning this.
+    /// Sets the meaning of the text.
     pub fn mark(self, mark: Mark) -> Self {
         Self { mark, ..self }
     }
@@ -147,27 +149,27 @@ impl From<&str> for Cell {
     }
 }
 
-/// Rows of cells under headings. One text has all cells, so that a row of a large table costs little more than its
-/// characters.
+/// Rows of cells under headings. A single string holds the text of all cells, so that a row of a large table takes
+/// little more memory than its characters.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<Column>,
     text: String,
-    /// The length of each in that text. There may be very many.
+    /// Length in `text` of each cell, in bytes, and its mark.
     cells: Vec<(u32, Mark)>,
     widths: Vec<usize>,
     instead: Option<&'static str>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         let columns: Vec<Column> = columns.into_iter().collect();
         let widths = columns.iter().map(|column| column.heading.width()).collect();
         Self { columns, text: String::new(), cells: Vec::new(), widths, instead: None }
     }
 
-    /// Text in place of an empty table.
+    /// Sets a text to be printed in place of an empty table.
     pub fn or_say(self, instead: &'static str) -> Self {
         Self { instead: Some(instead), ..self }
     }
@@ -186,7 +188,7 @@ impl Table {
         debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
     }
 
-    /// Lines, each ended by a newline; the headings first unless they are all empty.
+    /// Returns the table as lines, each ended by a newline. The headings come first unless all are empty.
     pub fn render(&self, terminal: &Terminal) -> String {
         let mut text = String::new();
         let collect = |line: &str| {
@@ -197,7 +199,8 @@ impl Table {
         text
     }
 
-    /// The lines of [`Table::render`] one after the other: a long table is never in memory as it is printed.
+    /// Writes the lines of [`Table::render`] one after the other, so that the printed text of a long table is never in
+    /// memory as a whole.
     pub fn write(&self, terminal: &Terminal, out: &mut dyn io::Write) -> io::Result<()> {
         self.each_line(terminal, |line| out.write_all(line.as_bytes()))
     }
@@ -223,7 +226,7 @@ impl Table {
                     cells.push((&self.text[begin..end], mark));
                     begin = end;
                 }
-                // A row that only repeats the first column is left out.
+                // A further block omits rows that would show only their first column.
                 if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
                     self.line(block, &cells, &told, terminal, &mut each)?;
                 }
@@ -240,7 +243,8 @@ impl Table {
         Ok(())
     }
 
-    /// Names for which there is no room and that would look alike, by column.
+    /// Returns, by column and name, a distinct text for each name that would look like another one if it were
+    /// shortened.
     fn told_apart(&self, block: &[Shown]) -> HashMap<(usize, &str), String> {
         let mut told = HashMap::new();
         for &Shown { column, width } in block.iter().filter(|shown| shown.width < self.widths[shown.column]) {
@@ -252,7 +256,7 @@ impl Table {
         told
     }
 
-    /// The cells of a column.
+    /// Returns the texts of a column's cells.
     fn texts(&self, column: usize) -> impl Iterator<Item = &str> {
         let mut begin = 0;
         let texts = self.cells.iter().map(move |&(len, _)| {
@@ -263,7 +267,8 @@ impl Table {
         texts.skip(column).step_by(self.columns.len().max(1))
     }
 
-    /// One row: as many lines as its longest sentence takes; none if it says nothing.
+    /// Writes the part of a row that a block shows, in as many lines as its longest sentence takes. An empty part takes
+    /// no line.
     fn line(
         &self,
         block: &[Shown],
@@ -287,7 +292,7 @@ impl Table {
         let parts: Vec<Vec<String>> = block.iter().map(part).collect();
         for i in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
             let mut line = String::new();
-            // Padding waits until something follows it.
+            // Spaces are written only before further text, so that no line ends in spaces.
             let mut spaces = 0;
             for (shown, part) in block.iter().zip(&parts) {
                 let text = part.get(i).map_or("", String::as_str);
@@ -307,7 +312,7 @@ impl Table {
         Ok(())
     }
 
-    /// Columns that are shown, with their widths.
+    /// Returns the columns that are shown, with their widths, and the headings of those that are dropped.
     fn layout(&self, width: Option<usize>) -> Layout<'_> {
         let sized = |column| Shown { column, width: self.widths[column] };
         // A column without text is not shown.
@@ -317,7 +322,7 @@ impl Table {
         sizes.iter_mut().for_each(|shown| shown.width = room(shown).0);
         let mut dropped = Vec::new();
         while total(&sizes) > width {
-            // The last of several goes first.
+            // Among columns with equal numbers, the last one is dropped first.
             let order = |at: &usize| self.columns[sizes[*at].column].drops;
             let Some(at) = (0..sizes.len()).max_by_key(order).filter(|at| order(at) > 0) else { break };
             dropped.push(sizes.remove(at).column);
@@ -334,7 +339,8 @@ impl Table {
         Layout { blocks: vec![sizes], left_out }
     }
 
-    /// Columns that do not fit next to each other: below each other, each time after the key columns.
+    /// Distributes columns that do not fit next to each other over blocks, one below the other. Each block begins with
+    /// the key columns.
     fn blocks(&self, sizes: &[Shown], width: usize) -> Vec<Vec<Shown>> {
         let keys = sizes.iter().filter(|shown| self.columns[shown.column].is_key).count().max(1);
         let (keys, rest) = sizes.split_at(keys.min(sizes.len()));
@@ -381,7 +387,7 @@ struct Shown {
 }
 
 struct Layout<'a> {
-    /// One below the other; mostly one.
+    /// Blocks of columns, printed one below the other; usually a single block.
     blocks: Vec<Vec<Shown>>,
     left_out: Vec<&'a str>,
 }
@@ -390,7 +396,7 @@ fn total(sizes: &[Shown]) -> usize {
     sizes.iter().map(|shown| shown.width).sum::<usize>() + GAP * sizes.len().saturating_sub(1)
 }
 
-/// Text from a file, of any length and harmful or not, in one line.
+/// Returns text from a file in one line that is safe to print: invisible characters are escaped, and long text is cut.
 pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     let safe = one_line(&bounded(text.into(), LONGEST));
     match terminal.width {
@@ -399,9 +405,9 @@ pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     }
 }
 
-/// A text cut to a number of characters, with its length if it was cut.
+/// Cuts a text of more than `longest` characters to its two ends, with its length between them.
 fn bounded(text: String, longest: usize) -> String {
-    // Bytes are counted first, because a name may be long.
+    // The length in bytes is checked first, because counting the characters of a long name takes time.
     if text.len() <= longest || text.chars().nth(longest).is_none() {
         return text;
     }

@@ -1,12 +1,12 @@
-//! The terminal that reads the output: its width, and whether it shows color.
+//! The terminal that shows the output: its width, and whether it shows color.
 //!
-//! Text has its meaning as a [`Mark`]; only this module knows the color of each. Tables are laid out in `table`.
+//! A [`Mark`] states the meaning of a text; only this module knows the color of each mark. `table` lays out tables.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal};
 
-/// The width of a terminal that does not tell.
+/// Assumed width of a terminal that does not report its width.
 const USUAL_COLUMNS: usize = 80;
 /// Least width of a layout.
 const LEAST_COLUMNS: usize = 20;
@@ -19,11 +19,11 @@ pub enum Mark {
     Plain,
     /// A good result.
     Good,
-    /// Worth a look.
+    /// Something that deserves attention.
     Warn,
     /// Wrong, lost or left open.
     Bad,
-    /// Beside the point.
+    /// Less important.
     Dim,
     /// A heading, or the answer.
     Strong,
@@ -53,11 +53,11 @@ impl Mark {
 /// Properties of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns; `None` is a pipe or a file, which gets everything, in lines as long as they are.
+    /// Width in columns. `None` for a pipe or a file, which gets everything, in lines of any length.
     pub width: Option<usize>,
     /// Whether colors are wanted and shown.
     pub color: bool,
-    /// Advice about the columns that a narrow table leaves out: the end of a sentence.
+    /// Advice about how to see the columns that a narrow table drops; it ends a sentence.
     pub advice: &'static str,
 }
 
@@ -73,7 +73,7 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// Standard output, with lines of any length if `wide`.
+    /// Returns the properties of standard output, with lines of any length if `wide`.
     pub fn stdout(wide: bool) -> Self {
         let stdout = io::stdout();
         let width = Self::columns(&stdout).filter(|_| !wide);
@@ -85,38 +85,39 @@ impl Terminal {
         Self { width: Self::columns(&stderr), color: is_colored(stderr), ..Self::default() }
     }
 
-    /// Width of pages of text, which are laid out for a pipe too.
+    /// Returns the width of pages of text, which have a limited width in a pipe too.
     pub fn width_of_pages(&self) -> usize {
         self.width.unwrap_or_else(|| columns(None))
     }
 
-    /// Width of a terminal; `COLUMNS` goes before the terminal's own answer, as everywhere.
+    /// Returns the width of a terminal. `COLUMNS` takes precedence over the width that the terminal reports.
     #[cfg(unix)]
     fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
         let told = || terminal_size::terminal_size_of(stream).map(|(width, _)| width.0.into());
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// Width of a terminal; `COLUMNS` goes before the terminal's own answer, as everywhere.
+    /// Returns the width of a terminal. `COLUMNS` takes precedence over the width that the terminal reports.
     #[cfg(not(unix))]
     fn columns(stream: &impl IsTerminal) -> Option<usize> {
         let told = || terminal_size::terminal_size().map(|(width, _)| width.0.into());
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// The text in the color of its mark.
+    /// Returns the text in the color of its mark.
     pub fn paint(&self, mark: Mark, text: &str) -> String {
         let style = mark.style();
         let is_colored = self.color && mark != Mark::Plain && !text.is_empty();
         if is_colored { format!("{style}{text}{style:#}") } else { text.into() }
     }
 
-    /// The word for the outcome.
+    /// Returns the word for the outcome, in its color.
     pub fn verdict(&self, is_good: bool, good: &str, bad: &str) -> String {
         if is_good { self.paint(Mark::Good, good) } else { self.paint(Mark::Bad, bad) }
     }
 
-    /// Lines broken between words where the terminal ends; further lines of each are indented. Ends as the text does.
+    /// Breaks each line between words at the width of the terminal, and indents its further lines. A missing newline at
+    /// the end of the text stays missing.
     pub fn wrap(&self, text: &str) -> String {
         let Some(width) = self.width else { return text.into() };
         let sentence = || words(width).subsequent_indent("  ");
@@ -128,8 +129,8 @@ impl Terminal {
     }
 }
 
-/// Options that break text into lines: between words, not at the hyphens of options, inside a word only if it is longer
-/// than a line.
+/// Returns the options for breaking text into lines: between words, not at the hyphens of options. A word is broken
+/// only if it is longer than a line.
 pub fn words(width: usize) -> textwrap::Options<'static> {
     textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
@@ -139,9 +140,10 @@ fn columns(told: Option<usize>) -> usize {
     asked.or(told.filter(|columns| *columns > 0)).unwrap_or(USUAL_COLUMNS).max(LEAST_COLUMNS)
 }
 
-/// Color by `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether the output is a terminal.
+/// Decides about color by `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether the output is a
+/// terminal.
 fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
-    // `0` does not force color, although the library treats it so.
+    // `CLICOLOR_FORCE=0` does not force color, although the library treats it as if it did.
     let forces_nothing = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value == "0");
     let color = match AutoStream::choice(&stream) {
         ColorChoice::Never => false,
@@ -149,7 +151,7 @@ fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
         _ => true,
     };
     if color {
-        // Prepares consoles of Windows for escape sequences.
+        // Creating this stream prepares a Windows console for escape sequences.
         AutoStream::always_ansi(stream);
     }
     color
@@ -160,12 +162,12 @@ fn says_no() -> bool {
     is_dumb() || std::env::var_os("CLICOLOR").is_some_and(|value| value == "0")
 }
 
-/// A terminal that cannot move its cursor.
+/// Whether the terminal cannot move its cursor (`TERM=dumb`).
 pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Applies `--color` from here on.
+/// Applies `--color` to the whole process.
 pub fn set_color(choice: clap::ColorChoice) {
     let choice = match choice {
         clap::ColorChoice::Auto => ColorChoice::Auto,

@@ -1,5 +1,5 @@
-//! The fault of a command line that clap does not read, in one sentence: the word, its place, the probable meaning.
-//! Requirements of options are in `options`.
+//! Errors for command lines that clap rejects, each in one sentence: the faulty word, its place, its probable meaning.
+//! `options` checks whether options fit the run.
 
 use crate::failure::Failure;
 use crate::help;
@@ -15,11 +15,11 @@ use std::num::{IntErrorKind, ParseIntError};
 use truecast::ErrorCode;
 use truecast::spelling::alternatives;
 
-/// Names of the destination that are not options where it is an argument.
+/// Options of other tools for the destination, which is an argument here.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
-/// Options that say more of `--scheme`.
+/// Options that require `--scheme`.
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
-/// Error of clap for a command line, or help and version, which clap treats as errors.
+/// Prints an error of clap, or help or version, which clap treats as errors too, and returns the exit code.
 pub fn report(error: &Error, args: &[OsString]) -> u8 {
     let json = args.iter().any(|arg| arg == "--json");
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
@@ -35,7 +35,7 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
     }
 }
 
-/// The fault of the arguments, of which the first is the program's name: an error of clap as one sentence.
+/// Returns an error of clap as one sentence. The first of `args` is the program's name.
 pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     let definition = help::whole();
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
@@ -57,7 +57,7 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
             failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}")
         }
-        // `help convert inspect`.
+        // For example `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
             failure!(UnexpectedArgument, "help takes the name of one command")
         }
@@ -106,13 +106,14 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     failure.with_hint(&help)
 }
 
-/// `--to <TYPE>`, `--scaled[=<LAYOUT>...]` without the value's name; of an argument its name.
+/// Returns an option of clap's notation without the name of its value: `--to` for `--to <TYPE>`, `--scaled` for
+/// `--scaled[=<LAYOUT>...]`. For an argument, returns its name.
 fn option_of(arg: &str) -> String {
     let end = if arg.starts_with('-') { arg.find([' ', '=', '[']) } else { None };
     arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()
 }
 
-/// `--to was given twice (f16, bf16)`.
+/// Returns a message such as `--to was given twice (f16, bf16)`.
 fn given_twice(option: &str, command: Option<&Command>, typed: &[String]) -> String {
     let is_it = |arg: &&clap::Arg| arg.get_long() == option.strip_prefix("--");
     let takes_value =
@@ -127,7 +128,8 @@ fn given_twice(option: &str, command: Option<&Command>, typed: &[String]) -> Str
     format!("{option} was given {times}{which}")
 }
 
-/// Why a value was not read, in words for people where the standard library has words for programmers.
+/// Returns the reason why a value was not read. Messages of the standard library about integers are replaced by plainer
+/// ones.
 fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
         Some(IntErrorKind::PosOverflow) => "the number is too large".into(),
@@ -138,7 +140,8 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// `--saturate belongs to convert, verify or check; this is explain`. `words` is the whole line.
+/// Returns an error such as `--saturate belongs to convert, verify or check; this is explain`. `words` has all
+/// arguments.
 fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> Failure {
     let typed = typed.split('=').next().unwrap_or(typed);
     let name = command.map_or("truecast", Command::get_name);
@@ -146,7 +149,8 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     let own: Vec<&str> = command.unwrap_or(definition).get_arguments().filter_map(|arg| arg.get_long()).collect();
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
     let word = typed.trim_start_matches('-');
-    // A word that is near to an option is that option; the others may be near to a name of the destination.
+    // A word that is near to an own option means that option; only other words are compared with names of the
+    // destination.
     let is_near =
         || typed.len() > 4 && closest(word, own.iter().copied()).is_none() && closest(typed, DESTINATION).is_some();
     let is_destination = DESTINATION.contains(&typed) || is_near();
@@ -187,7 +191,7 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     }
 }
 
-/// A command that there is not.
+/// Returns the error for an unknown command.
 pub fn unknown_command(typed: &str) -> Failure {
     if typed.starts_with('-') {
         let said = format!("expected the name of a command, not {typed}; see truecast --help");
@@ -202,7 +206,7 @@ pub fn unknown_command(typed: &str) -> Failure {
     unknown.with_hint("see truecast --help")
 }
 
-/// clap's paragraphs without the usage, on one line.
+/// Returns clap's message without the usage, on one line.
 fn as_clap_says(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

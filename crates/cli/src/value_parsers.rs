@@ -1,5 +1,5 @@
-//! Values of options that are words: their parsers, and the list of them that completion offers. Completion lists
-//! canonical names only; every name that the library understands is read.
+//! Parsers for option values that are words, and the words that completion offers. Completion offers canonical names
+//! only; the parsers accept every name that the library understands.
 
 use crate::args::SUITE;
 use crate::command::thresholds::DIFFERENT;
@@ -26,7 +26,7 @@ use truecast::setting::Setting;
 use truecast::spec::{tile, tosa};
 use truecast::{DType, scaled};
 
-/// A value parser with words to complete.
+/// Value parser with the words that completion offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<T> {
     read: fn(&str) -> Result<T, Failure>,
@@ -41,7 +41,7 @@ fn scheme(text: &str, written: &[&str]) -> Result<Scheme, Failure> {
     scaled::scheme(text).map_err(|error| Failure::of_scheme(&error, written))
 }
 
-/// Beginning of the message for an ambiguous name, before the list of meanings.
+/// Parts of messages for ambiguous names, which already list the possible meanings.
 const CHOICES: [&str; 2] = [" is ambiguous: ", " is not one scheme: "];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
@@ -67,7 +67,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     }
 }
 
-/// A value by its name.
+/// Returns a parser that accepts the names in `all` and yields their values.
 pub fn one_of<T: Clone + Send + Sync + 'static>(all: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     let value =
         |name: String| all.iter().find(|(known, _)| *known == name).expect("clap takes no other name").1.clone();
@@ -88,12 +88,12 @@ pub const FORMAT: Words<NumberFormat> = Words { read: NumberFormat::read, list: 
 /// An operand of `promote`.
 pub const OPERAND: Words<String> = Words { read: as_typed, list: operands };
 
-/// The canonical names.
+/// Returns the canonical names of the types.
 pub fn types() -> Vec<&'static str> {
     DType::ALL.map(DType::name).into()
 }
 
-/// Operands of `promote`: types, and others.
+/// Returns the operands of `promote`: types, `dynamic`, and Python's numbers.
 pub fn operands() -> Vec<&'static str> {
     types().into_iter().chain(["dynamic"]).chain(PythonNumber::ALL.map(PythonNumber::name)).collect()
 }
@@ -102,7 +102,7 @@ pub fn operands() -> Vec<&'static str> {
 
 /// A specification, with or without a version.
 pub const SPEC: Words<String> = Words { read: |text| Ok(synonyms::spec(text)), list: specs };
-/// The same, with settings.
+/// A specification with settings: `NAME[@VERSION][:SETTING=VALUE,..]`.
 pub const SPEC_AND_SETTINGS: Words<(String, Settings)> = Words { read: spec_and_settings, list: specs };
 pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
 pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile") };
@@ -110,7 +110,7 @@ pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile"
 /// Settings by their names, with values.
 pub type Settings = Vec<(&'static str, String)>;
 
-/// `NAME[@VERSION][:SETTING=VALUE,..]`, as `differ` and `check` write a name with its settings.
+/// Reads `NAME[@VERSION][:SETTING=VALUE,..]`, the form in which `differ` and `check` print a specification.
 fn spec_and_settings(words: &str) -> Result<(String, Settings), Failure> {
     let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
     let setting = |word: &str| {
@@ -149,7 +149,7 @@ pub const SCHEME_READ: Words<Scheme> =
 
 pub const SCHEME_NAME: Words<String> = Words { read: as_typed, list: schemes };
 
-/// Every scheme by its own name.
+/// Returns the names of all schemes.
 pub fn schemes() -> Vec<&'static str> {
     scaled::Family::all().map(scaled::Family::name).collect()
 }
@@ -161,7 +161,7 @@ pub const COLUMN: Words<String> = Words { read: as_typed, list: || columns(Known
 /// A column of a comparison.
 pub const DIFFERENCE_COLUMN: Words<String> = Words { read: as_typed, list: || columns(Known::Differences) };
 
-/// Sizes, measures and counts, as far as they are known.
+/// Returns the columns by which a run can sort: sizes, and the measures and counts that the run knows.
 pub fn columns(known: Known) -> Vec<&'static str> {
     let keys = KEYS.iter().filter(|(_, needs_values, _)| !needs_values || known != Known::Sizes);
     let counts = COUNTS.iter().filter(|count| match known {
@@ -177,33 +177,33 @@ pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: inspect_
 pub const RESCALE_ROUNDING: Words<String> =
     Words { read: as_typed, list: || tosa::rescale::RoundingMode::ALL.map(|mode| mode.name()).into() };
 pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Options::NAMES.into() };
-/// A profile by which `run` computes: of Tile IR or TOSA.
+/// A profile of Tile IR or TOSA by which `run` computes.
 pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
 /// A notation of text.
 pub const STRING_STYLE: Words<TextStyle> = Words {
     read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".to_string().into()),
     list: || TextStyle::ALL.map(TextStyle::name).into(),
 };
-/// Operations that `vectors` writes test vectors of.
+/// The operand of `vectors`: an operation, or `suite`.
 pub const VECTORS: Words<String> = Words { read: as_typed, list: vectors };
 
 fn computed_profiles() -> Vec<&'static str> {
     tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa::Freedoms::words()).collect()
 }
 
-/// Profiles by which `run` computes, and profiles by which results of TOSA are judged.
+/// Returns the profiles by which `run` computes, and the profiles by which results of TOSA are judged.
 pub fn profiles() -> Vec<&'static str> {
     let judging = tosa::check::Profile::ALL.map(|profile| profile.name());
     let judging = judging.into_iter().filter(|name| !computed_profiles().contains(name));
     computed_profiles().into_iter().chain(judging).collect()
 }
 
-/// Operations that elements are judged and listed for.
+/// Returns the operations that `check` and `vectors` accept.
 pub fn operations() -> Vec<&'static str> {
     vec!["cast", "castlike", "rescale"]
 }
 
-/// The operations, and a folder for every specification.
+/// Returns the operations, and `suite`, which writes a folder with the vectors of all specifications.
 pub fn vectors() -> Vec<&'static str> {
     [operations(), vec![SUITE]].concat()
 }
@@ -212,7 +212,7 @@ pub const SCALE_SEARCH: Words<Search> = Words {
     read: |text| Ok(quantize_options::search(text)?),
     list: || quantize_options::SEARCHES.map(|(n, _)| n).into(),
 };
-/// A rule of scales that are powers of two.
+/// A rule that computes power-of-two scales.
 pub const MX_SCALE: Words<MxScale> =
     Words { read: |text| Ok(quantize_options::mx_scale(text)?), list: || MxScale::ALL.map(|(n, _)| n).into() };
 /// Treatment of NaN and infinities.
@@ -230,7 +230,7 @@ pub const RELAYOUT: Words<Relayout> = Words {
     read: |text| Ok(quantize_options::relayout(text)?),
     list: || quantize_options::RELAYOUTS.map(|(n, _)| n).into(),
 };
-/// Tensors that are not quantized.
+/// A preset of tensors that are not quantized.
 pub const PRESET: Words<Layer> = Words {
     read: |text| text.parse().map_err(|error: quantize_options::UnknownLayer| error.to_string().into()),
     list: || Layer::PRESETS.map(|(name, _)| name).into(),
@@ -238,19 +238,19 @@ pub const PRESET: Words<Layer> = Words {
 
 /// A count of a report, for `convert --fail-on`.
 pub const COUNT: Words<String> = Words { read: as_typed, list: counts };
-/// A count that two files show, for `compare --fail-on`.
+/// A count of a comparison, for `compare --fail-on`.
 pub const DIFFERENCE: Words<String> = Words { read: as_typed, list: differences };
-/// Operations that `check` judges by name, or a model.
+/// The operand of `check`: an operation, or the path of a model.
 pub const CHECKED: Words<PathBuf> = Words { read: |text| Ok(text.into()), list: operations };
 /// The name of a command.
 pub const COMMAND: Words<String> = Words { read: as_typed, list: commands };
 
-/// Counts that a run can fail on: all except exact values.
+/// Returns the counts that `--fail-on` accepts: all except `exact`.
 pub fn counts() -> Vec<&'static str> {
     COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
 }
 
-/// Counts of a comparison; the effects of a policy are not visible in results.
+/// Returns the counts of a comparison. Counts of a policy's effects are left out: two files do not show them.
 pub fn differences() -> Vec<&'static str> {
     let counts = COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact");
     [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()

@@ -47,7 +47,7 @@ pub struct BenchArgs {
     pub threads: ThreadsArgs,
 }
 
-/// A name, or bytes.
+/// Reads a size: a name, or a number of bytes.
 fn size(text: &str) -> Result<Size, String> {
     let known = |_| format!("unknown size {text:?}; known sizes are l2, llc, dram, and bytes such as 512MiB");
     let size = text.parse().or_else(|_| crate::size::parse(text).map(Size::Bytes).map_err(known))?;

@@ -1,4 +1,4 @@
-//! `convert`: its options, with the interpretation and quantization of tensors, and options of folders.
+//! Options of `convert`, with the options for interpreting and quantizing tensors, and the options for folders.
 
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
@@ -60,7 +60,7 @@ pub struct ConvertArgs {
 }
 
 impl ConvertArgs {
-    /// The sources, and the folder of the results, if there are several.
+    /// Returns the sources and the folder of the results, if there are several sources.
     pub fn several(&self) -> Option<(Vec<&Path>, &Path)> {
         let (folder, more) = self.more.split_last()?;
         let sources = [&self.src, &self.dst].into_iter().chain(more);
@@ -169,7 +169,7 @@ impl FromArgMatches for DequantizeArgs {
     }
 }
 
-/// The operands after the second: paths, and the scheme at the end, which is completed.
+/// Parser of the operands after the second: paths, and the scheme at the end. Completion offers schemes.
 #[derive(Clone)]
 struct SchemeOrPath;
 

@@ -114,7 +114,8 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// The options of the specification that decides: the typed one, the only one that applies, or the default.
+    /// Returns the options of the specification that decides: the typed specification, the only one that applies to the
+    /// operation or model, or the default.
     pub fn policy(&self) -> PolicyArgs {
         let only = match self.what.to_str() {
             Some("rescale") => Some("tosa"),
@@ -204,7 +205,7 @@ pub struct VectorsArgs {
     pub threads: ThreadsArgs,
 }
 
-/// The word for a folder of test vectors.
+/// Operand of `vectors` that requests a folder of test vectors for all specifications.
 pub const SUITE: &str = "suite";
 
 /// Output format of `vectors`.
@@ -216,19 +217,19 @@ pub enum VectorFormat {
     Json,
 }
 
-/// `vectors --format`
+/// Values of `vectors --format`.
 pub const VECTOR_FORMATS: [(&str, VectorFormat); 3] =
     [("hex", VectorFormat::Hex), ("npy", VectorFormat::Npy), ("json", VectorFormat::Json)];
-/// `vectors --level`
+/// Values of `vectors --level`.
 const EXTENTS: [(&str, Extent); 2] = [("boundary", Extent::Boundary), ("exhaustive", Extent::Exhaustive)];
 
 impl VectorsArgs {
-    /// The options of the specification that decides: RESCALE is TOSA's.
+    /// Returns the options of the specification that decides. For RESCALE, the default is TOSA.
     pub fn policy(&self) -> PolicyArgs {
         if self.op == "rescale" { self.policy.or_spec("tosa") } else { self.policy.clone() }
     }
 
-    /// The output format.
+    /// Returns the output format; the default depends on `--json`.
     pub fn format(&self, json: bool) -> VectorFormat {
         self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })
     }

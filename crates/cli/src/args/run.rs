@@ -49,5 +49,5 @@ pub struct RunArgs {
     pub threads: ThreadsArgs,
 }
 
-/// `--output-format`
+/// Values of `--output-format`.
 const ARRAY_FORMATS: [(&str, FileFormat); 2] = [("npy", FileFormat::Npy), ("pb", FileFormat::TensorProto)];

@@ -51,7 +51,7 @@ pub struct OnnxArgs {
 }
 
 impl OnnxArgs {
-    /// The options of the library.
+    /// Returns the options for the library.
     pub fn options(self) -> truecast::io::onnx::Options {
         truecast::io::onnx::Options { lenient: self.lenient, follow_links: self.follow_links }
     }
@@ -72,13 +72,13 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// Tensors that are named below the table.
+    /// Returns which tensors are named below the table.
     pub fn named(&self) -> Named {
         self.worst.map_or(Named::LostMuch(5), Named::Worst)
     }
 }
 
-/// The options that are rules.
+/// Options whose values are rules.
 const RULES: [&str; 3] = ["rule", "keep", "quantize"];
 
 /// The rules of a command line in the order in which they were typed.
@@ -89,7 +89,7 @@ pub struct RuleOrder {
 }
 
 impl RuleOrder {
-    /// Reads the positions that clap keeps together with the values.
+    /// Collects the rules, and sorts them by the positions that clap records.
     pub fn of(matches: &ArgMatches) -> Self {
         let (mut all, mut names_spec) = (Vec::new(), false);
         if let Some((name, sub)) = matches.subcommand()
@@ -105,12 +105,12 @@ impl RuleOrder {
         Self { rules: all, names_spec }
     }
 
-    /// `--spec` was typed, even if it says the default.
+    /// Whether `--spec` was typed, even if it names the default.
     pub fn names_spec(&self) -> bool {
         self.names_spec
     }
 
-    /// The option without its dashes and its text, first typed first.
+    /// Returns the option (without dashes) and the text of each rule, in the order in which they were typed.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.rules.iter().map(|(_, option, text)| (*option, text.as_str()))
     }

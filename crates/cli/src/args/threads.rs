@@ -1,4 +1,4 @@
-//! `--threads`, of commands that work on data.
+//! The option `--threads` of commands that work on data.
 
 use clap::Args;
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ pub struct ThreadsArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
-/// More gain nothing on any machine, and stacks for very many bring a system down.
+/// Most threads: more threads gain nothing on any machine, and the stacks of very many threads exhaust a system.
 pub const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {

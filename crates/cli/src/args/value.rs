@@ -41,7 +41,7 @@ pub struct ExplainArgs {
     pub policy: PolicyArgs,
 }
 
-/// `R/N`: R in decimal or as 0x.., N bits.
+/// Reads random bits as `R/N`: the number R in decimal or as 0x.., in N bits.
 fn random_bits(text: &str) -> Result<RandomBits, String> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16),
@@ -112,14 +112,14 @@ pub struct PromoteArgs {
 }
 
 impl PromoteArgs {
-    /// The system that is asked, or `all`.
+    /// Returns the requested system, or `all`.
     pub fn system(&self) -> &str {
         self.system.as_deref().unwrap_or(if self.table { "openvino" } else { "all" })
     }
 }
 
-/// `--system`: the systems one by one, and all of them.
+/// Values of `--system`.
 pub const SYSTEMS: [&str; 6] = ["openvino", "numpy", "jax", "torch", "tensorflow", "all"];
 
-/// `--lhs-rank`, `--rhs-rank`
+/// Values of `--lhs-rank` and `--rhs-rank`.
 const RANKS: [(&str, Rank); 3] = [("0", Rank::Scalar), ("n", Rank::Dimensioned), ("dynamic", Rank::Dynamic)];

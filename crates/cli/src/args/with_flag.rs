@@ -1,9 +1,9 @@
-//! Headings of help and names of other tools, from the table of flags.
+//! Headings in help and aliases of options, from the table of flags.
 
 use clap::Arg;
 use truecast::flag::Flag;
 
-/// An option under its heading, with the names of other tools.
+/// Adds the heading of an option, and its names in other tools as aliases.
 pub fn with_flag(arg: Arg) -> Arg {
     let Some(name) = arg.get_long().map(String::from) else { return arg };
     let (names, letters) = Flag::aliases(&name);

@@ -1,5 +1,5 @@
-//! Timing: contenders take turns, so that other work of the machine hits all of them, and the fastest sample of each
-//! counts.
+//! Timing. The contenders take turns, so that other work of the machine affects all of them; the fastest sample of each
+//! contender counts.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -10,7 +10,7 @@ use truecast_kernel::parallel;
 use truecast_kernel::plain::{self, Plain};
 use truecast_kernel::{CastError, Caster, Elements, ElementsMut, Level};
 
-/// A sample is at least this long: shorter ones are mostly clock. Short passes are repeated.
+/// Least duration of a sample; a shorter one would mostly measure the clock. Short passes are repeated within a sample.
 const MIN_SAMPLE_SECONDS: f64 = 1e-3;
 
 /// A pass over memory, from one buffer to another.
@@ -19,9 +19,9 @@ pub(super) enum Contender<'a> {
     Memcpy { src: &'a [u8], threads: NonZeroUsize },
     /// [`plain_pass`].
     Plain { how: Plain, shape: (usize, usize), src: &'a [u8], dst_bytes: usize, level: Level, threads: NonZeroUsize },
-    /// Converts.
+    /// A conversion.
     Cast { caster: &'a Caster, src: Elements<'a> },
-    /// Writes the other buffer.
+    /// A function that writes the destination buffer.
     Other(&'a dyn Fn(&mut [u8])),
 }
 
@@ -43,8 +43,8 @@ impl Contender<'_> {
     }
 }
 
-/// Copies bytes, in as many contiguous pieces as there are threads, none smaller than a conversion would make them; several
-/// are copied on the current rayon pool.
+/// Copies bytes in one contiguous piece per thread. No piece is smaller than the pieces of a conversion
+/// ([`MIN_BYTES_PER_THREAD`]). Several pieces are copied on the current rayon pool.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -59,7 +59,7 @@ pub fn memcpy(src: &[u8], dst: &mut [u8], threads: NonZeroUsize) {
     }
 }
 
-/// [`plain::pass`], in as many contiguous pieces as there are threads, none smaller than a conversion would make them.
+/// Runs [`plain::pass`] on one contiguous piece per thread. No piece is smaller than the pieces of a conversion.
 fn plain_pass(level: Level, how: Plain, (k, m): (usize, usize), src: &[u8], dst: &mut [u8], threads: NonZeroUsize) {
     let (src, dst) = black_box((src, dst));
     let groups = (src.len() / (64 * k)).min(dst.len() / (64 * m));
@@ -72,7 +72,7 @@ fn plain_pass(level: Level, how: Plain, (k, m): (usize, usize), src: &[u8], dst:
     }
 }
 
-/// The best time of one pass of each contender, in seconds, of `samples` samples that they take in turns.
+/// Returns for each contender the best time of one pass, in seconds. The contenders take turns, `samples` times each.
 pub(super) fn best_of(samples: NonZeroUsize, all: &[Contender<'_>], dst: &mut [u8]) -> Result<Vec<f64>, CastError> {
     let mut passes = Vec::with_capacity(all.len());
     for contender in all {
@@ -87,14 +87,15 @@ pub(super) fn best_of(samples: NonZeroUsize, all: &[Contender<'_>], dst: &mut [u
     Ok(best)
 }
 
-/// Warms up too: the first pass fills caches and tables, so that a short one says little about the next.
+/// Returns the number of passes in a sample, after a warm-up. The first pass also fills caches and tables; if it was
+/// short, a second pass is timed instead.
 fn passes_of_a_sample(contender: &Contender<'_>, dst: &mut [u8]) -> Result<u32, CastError> {
     let first = time(1, contender, dst)?;
     let once = if first < 10.0 * MIN_SAMPLE_SECONDS { time(1, contender, dst)? } else { first };
     Ok((MIN_SAMPLE_SECONDS / once.max(1e-9)).ceil() as u32)
 }
 
-/// Seconds of one pass, the mean of several.
+/// Returns the mean time of `passes` passes, in seconds.
 fn time(passes: u32, contender: &Contender<'_>, dst: &mut [u8]) -> Result<f64, CastError> {
     let begin = Instant::now();
     for _ in 0..passes {

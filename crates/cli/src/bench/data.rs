@@ -1,21 +1,21 @@
-//! Input of measurements: values of every kind, the same in every run.
+//! Input of measurements: values of every kind, equal in every run.
 //!
-//! Fast conversions do not depend on values, but slow ones do, and zeros or one constant would flatter them.
+//! The speed of slow conversions depends on the values: zeros or a constant would make them look faster than they are.
 
 use fastrand::Rng;
 use truecast_core::{DType, FloatFormat, IntFormat, Kind};
 
-/// Elements after which the data repeat: more than a branch predictor remembers, quickly made.
+/// Elements after which the data repeat: too many for a branch predictor to learn, few enough to be made quickly.
 const PERIOD: usize = 1 << 20;
 
-/// Exponents of the floats, where the format has them: both ends of narrow formats are well within.
+/// Exponents of the floats, limited to the format's range. Both ends of a narrow format's range are included.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -16..=15;
 
-/// Fills a buffer with packed elements of a type; the bits after the last whole period are filled too.
+/// Fills a buffer with packed elements of a type, up to its last byte.
 ///
-/// Floats have both signs, exponents over 32 binades, one in eight a short fraction (ties and exact values), one in 64 is
-/// NaN, an infinity, zero or subnormal. Integers have both signs and every length in bits. Text has no elements, and
-/// nothing is written.
+/// Floats have both signs and exponents over 32 binades. One float in 8 has a short fraction, which makes ties and
+/// exact values; one in 64 is NaN, an infinity, zero or subnormal. Integers have both signs and every length in bits.
+/// For text, which has no packed elements, nothing is written.
 pub fn fill(dtype: DType, bytes: &mut [u8]) {
     let Some(bits) = dtype.storage_bits() else { return };
     let period = (PERIOD * bits as usize / 8).min(bytes.len());
@@ -34,7 +34,7 @@ pub fn fill(dtype: DType, bytes: &mut [u8]) {
     rest.chunks_mut(period.max(1)).for_each(|chunk| chunk.copy_from_slice(&first[..chunk.len()]));
 }
 
-/// The storage of one element.
+/// Returns the storage of one random element.
 fn element(dtype: DType, random: &mut Rng) -> u64 {
     let code = match dtype.kind() {
         Kind::Float(f) => float(&f, random),
@@ -77,7 +77,7 @@ mod tests {
 
     const LEN: usize = 1 << 14;
 
-    /// The codes of the first elements, taken from the packed bytes one bit at a time.
+    /// Returns the codes of the first elements, taken from the packed bytes one bit at a time.
     fn codes(dtype: DType) -> Vec<u64> {
         let bits = dtype.storage_bits().unwrap() as usize;
         let mut bytes = vec![0; LEN * bits / 8];

@@ -1,6 +1,7 @@
-//! Free memory, as Linux tells it under `/proc`.
+//! Free memory, as Linux reports it under `/proc`.
 
-/// Bytes that can be had without moving other programs out of memory, if the system says.
+/// Returns the bytes that can be allocated without moving other programs out of memory; `None` if the system does not
+/// report them.
 pub(super) fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,7 +1,8 @@
 //! Throughput of conversions on this machine, and of memcpy on the same buffers in the same run.
 //!
-//! `docs/kernels.md §13` states the measurements, and why. Nothing here knows how a conversion works or how a result is
-//! printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`], `clock`.
+//! `docs/kernels.md §13` states the measurements and the reasons for them. This module depends neither on how a
+//! conversion works nor on how a result is printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`],
+//! `clock`.
 
 mod clock;
 pub mod data;
@@ -26,13 +27,13 @@ use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements
 pub struct BenchOptions {
     /// Source and destination types.
     pub pairs: Vec<(DType, DType)>,
-    /// Sizes of the arrays; each pair is measured at each.
+    /// Sizes of the arrays; each pair is measured at each size.
     pub sizes: Vec<Size>,
-    /// Under which rules is converted.
+    /// Specification and settings of the conversions.
     pub request: Request,
-    /// Level and threads. With [`Counting::Full`] each row is measured a second time with everything counted.
+    /// Level and threads. With [`Counting::Full`], each row also measures a conversion that counts everything.
     pub exec: CastOptions,
-    /// Samples of which the fastest counts.
+    /// Number of samples; the fastest sample counts.
     pub best_of: NonZeroUsize,
 }
 
@@ -69,7 +70,7 @@ impl Size {
     /// Every size that has a name, smallest first.
     pub const ALL: [Size; 3] = [Size::L2, Size::Llc, Size::Dram];
 
-    /// Elements, if one takes `bits` bits in source and destination together.
+    /// Returns the number of elements. One element takes `bits` bits in source and destination together.
     fn len(self, bits: u64, caches: &Caches) -> u64 {
         let within = |bytes: u64| (bytes.saturating_mul(8) / bits / LEN_UNIT).max(1) * LEN_UNIT;
         match self {
@@ -119,7 +120,7 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// `None` for text, whose elements have no width.
+    /// Returns the arrays of a pair at a size; `None` for text, whose elements have no width.
     ///
     /// # Examples
     /// ```
@@ -139,7 +140,7 @@ impl Arrays {
         Some(Arrays { len: len as usize, src_bytes: bytes(src)?, dst_bytes: bytes(dst)? })
     }
 
-    /// memcpy of this many bytes reads and writes as much as the conversion.
+    /// Returns the number of bytes for which memcpy reads and writes as much as the conversion.
     #[must_use]
     pub fn copied_bytes(&self) -> usize {
         (self.src_bytes + self.dst_bytes) / 2
@@ -169,59 +170,59 @@ pub struct BenchRow {
     pub seconds: f64,
     /// Best time of a memcpy that reads and writes as many bytes in the same buffers with as many threads, in seconds.
     pub memcpy_seconds: f64,
-    /// Best time of the fastest plain pass, in seconds: one that reads and writes blocks of 64 bytes in the proportion of
-    /// the pair in the same buffers with as many threads, with or without look-ahead, with plain stores or past the
-    /// caches; where as much is read as written, memcpy is one of them.
+    /// Best time of the fastest plain pass, in seconds. A plain pass only reads and writes blocks of 64 bytes, in the
+    /// proportion of the pair, in the same buffers with as many threads. The variants differ in look-ahead and in
+    /// stores past the caches; if the pair reads as much as it writes, memcpy is a variant too.
     pub limit_seconds: f64,
     /// Best time of a conversion that counts everything, in seconds.
     pub counts_seconds: Option<f64>,
 }
 
 impl BenchRow {
-    /// Bytes read and written in 10^9 per second.
+    /// Returns the bytes that the conversion reads and writes, in 10^9 per second.
     #[must_use]
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 / self.seconds / 1e9
     }
 
-    /// The same of memcpy.
+    /// Returns the bytes that memcpy reads and writes, in 10^9 per second.
     #[must_use]
     pub fn memcpy_gbps(&self) -> f64 {
         self.bytes as f64 / self.memcpy_seconds / 1e9
     }
 
-    /// Throughput of the conversion divided by that of memcpy.
+    /// Returns the throughput of the conversion divided by the throughput of memcpy.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.memcpy_seconds / self.seconds
     }
 
-    /// Bytes read and written in 10^9 per second by the fastest plain pass: the limit of memory.
+    /// Returns the limit of memory: the bytes that the fastest plain pass reads and writes, in 10^9 per second.
     #[must_use]
     pub fn limit_gbps(&self) -> f64 {
         self.bytes as f64 / self.limit_seconds / 1e9
     }
 
-    /// Throughput of the conversion divided by the limit of memory.
+    /// Returns the throughput of the conversion divided by the limit of memory.
     #[must_use]
     pub fn of_limit(&self) -> f64 {
         self.limit_seconds / self.seconds
     }
 
-    /// Bytes read and written in 10^9 per second if everything is counted.
+    /// Returns the bytes that a conversion with full counting reads and writes, in 10^9 per second.
     #[must_use]
     pub fn counts_gbps(&self) -> Option<f64> {
         self.counts_seconds.map(|seconds| self.bytes as f64 / seconds / 1e9)
     }
 
-    /// Throughput with everything counted divided by that without counting.
+    /// Returns the throughput with full counting divided by the throughput without counting.
     #[must_use]
     pub fn counts_ratio(&self) -> Option<f64> {
         self.counts_seconds.map(|seconds| self.seconds / seconds)
     }
 }
 
-/// Why nothing was measured.
+/// Error that prevents or stops a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -261,7 +262,7 @@ pub enum BenchError {
     },
 }
 
-/// Measurements that can be made: every pair is resolved, and the memory is there.
+/// Prepared measurements: every pair is resolved, and the memory is allocated.
 #[derive(Debug)]
 pub struct BenchPlan {
     options: BenchOptions,
@@ -272,10 +273,10 @@ pub struct BenchPlan {
 }
 
 impl BenchPlan {
-    /// Prepares the measurement, and allocates memory for all of it: one buffer to read from and one to write to.
+    /// Prepares the measurements and allocates two buffers for all of them: one to read from and one to write to.
     ///
     /// # Errors
-    /// Everything of [`BenchError`] but [`BenchError::Value`].
+    /// [`BenchError::Spec`], [`BenchError::Plan`] and [`BenchError::Memory`].
     pub fn new(options: BenchOptions) -> Result<BenchPlan, BenchError> {
         let spec = |&pair: &(DType, DType)| Ok(*planned(pair, &options.request, &options.exec)?.spec());
         let specs = options.pairs.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
@@ -287,25 +288,25 @@ impl BenchPlan {
         Ok(BenchPlan { src, dst, options, specs, caches })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.specs.len() * self.options.sizes.len()
     }
 
-    /// There is nothing to measure.
+    /// Whether there is nothing to measure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The caches after which sizes are named.
+    /// Returns the caches that define the sizes `l2`, `llc` and `dram`.
     #[must_use]
     pub fn caches(&self) -> &Caches {
         &self.caches
     }
 
-    /// Measures row by row and passes each to `done`. Several threads are those of the current rayon pool.
+    /// Measures row by row and passes each row to `done`. Several threads come from the current rayon pool.
     ///
     /// # Errors
     /// [`BenchError::Value`] under an `error` policy only.
@@ -329,7 +330,7 @@ impl BenchPlan {
     }
 }
 
-/// A buffer to read from and one to write to.
+/// Allocates a buffer to read from and a buffer to write to.
 fn pools([src, dst]: [usize; 2]) -> Result<[Pool; 2], BenchError> {
     let needed = src as u64 + dst as u64;
     let too_large = || BenchError::Memory { needed };
@@ -345,7 +346,7 @@ fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) ->
     Caster::new(&spec, exec).map_err(|cause| BenchError::Plan { src, dst, cause })
 }
 
-/// The route that [`BenchRow::route`] would name, at a level: nothing is measured.
+/// Returns the route that [`BenchRow::route`] would name at a level, without a measurement.
 ///
 /// # Errors
 /// [`BenchError::Spec`] and [`BenchError::Plan`].
@@ -410,7 +411,7 @@ fn measure(
     })
 }
 
-/// Bits of an element of either type, in lowest terms.
+/// Returns the proportion of the element widths of both types, in lowest terms.
 fn proportion(src: DType, dst: DType) -> (usize, usize) {
     let bits = |dtype: DType| dtype.storage_bits().expect("text is never planned") as usize;
     let (a, b) = (bits(src), bits(dst));

@@ -64,20 +64,20 @@ pub const REPRESENTATIVE: [(DType, DType); 54] = {
     ]
 };
 
-/// Every pair of numeric types, in the order of the types.
+/// Returns every pair of numeric types, in the order of the types.
 pub fn all() -> impl Iterator<Item = (DType, DType)> {
     let numeric = || DType::ALL.into_iter().filter(|dtype| dtype.is_numeric());
     numeric().flat_map(move |src| numeric().map(move |dst| (src, dst)))
 }
 
-/// Why a pair was not understood.
+/// Error of [`parse`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParsePairError {
-    /// There are not two types.
+    /// The text is not two names separated by a colon.
     #[error("pair {0:?}: expected SRC:DST, such as f32:f16")]
     Form(String),
-    /// One of the types is not known.
+    /// A type is unknown.
     #[error("pair {pair:?}: {cause}")]
     Type {
         /// The pair as written.
@@ -87,10 +87,10 @@ pub enum ParsePairError {
     },
 }
 
-/// Reads `SRC:DST`. Either name may have a prefix, which is written with a colon too.
+/// Reads `SRC:DST`. Either name may have the prefix of an ecosystem, which also ends in a colon.
 ///
 /// # Errors
-/// Anything but two types.
+/// If the text cannot be split at a colon into two types.
 ///
 /// # Examples
 /// ```

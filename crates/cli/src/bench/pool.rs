@@ -1,4 +1,4 @@
-//! Memory that is taken once, touched once, and used by every row.
+//! Memory that is allocated and touched once, and used by every row of a measurement.
 
 use std::collections::TryReserveError;
 
@@ -10,14 +10,14 @@ pub struct Pool {
     len: usize,
 }
 
-/// Size of a huge page, so that the system treats the buffer alike in every run.
+/// Alignment to a huge page, so that the system treats the buffer the same way in every run.
 const ALIGNMENT: usize = 2 << 20;
 
 impl Pool {
-    /// A buffer of `len` bytes, all zero.
+    /// Allocates a buffer of `len` bytes, all zero.
     ///
     /// # Errors
-    /// If the memory cannot be had.
+    /// If the memory cannot be allocated.
     pub fn new(len: usize) -> Result<Pool, TryReserveError> {
         let mut memory: Vec<u8> = Vec::new();
         memory.try_reserve_exact(len.saturating_add(ALIGNMENT))?;
@@ -26,13 +26,13 @@ impl Pool {
         Ok(Pool { memory, start, len })
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..][..self.len]
     }
 
-    /// The bytes, to be written.
+    /// Returns the bytes for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..][..self.len]
     }

@@ -1,5 +1,5 @@
-//! Throughput of scaled elements: layouts of checkpoints to bf16 and back, one thread, out of cache, and of the fastest
-//! plain pass over memory that reads and writes about as much (`docs/kernels.md §13`, §15).
+//! Throughput of conversions between scaled layouts of checkpoints and bf16, with one thread and out of cache. The
+//! limit is the fastest plain pass over memory that reads and writes about as much (`docs/kernels.md §13`, §15).
 
 use super::clock::{self, Contender};
 use super::{BenchError, pools};
@@ -29,7 +29,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Direction {
 /// One layout in one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScaledRow {
-    /// A name of [`names`].
+    /// Name of the layout, one of [`names`].
     pub layout: &'static str,
     /// Direction of the conversion.
     pub direction: Direction,
@@ -59,31 +59,32 @@ pub struct ScaledRow {
 }
 
 impl ScaledRow {
-    /// Bytes read and written in 10^9 per second.
+    /// Returns the bytes that the conversion reads and writes, in 10^9 per second.
     #[must_use]
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 / self.seconds / 1e9
     }
 
-    /// The same by the fastest plain pass: the limit of memory.
+    /// Returns the limit of memory: the same bytes over the time of the fastest plain pass, in 10^9 per second.
     #[must_use]
     pub fn limit_gbps(&self) -> f64 {
         self.bytes as f64 / self.limit_seconds / 1e9
     }
 
-    /// Throughput divided by the limit of memory.
+    /// Returns the throughput of the conversion divided by the limit of memory.
     #[must_use]
     pub fn of_limit(&self) -> f64 {
         self.limit_seconds / self.seconds
     }
 }
 
-/// The names of all layouts.
+/// Returns the names of all layouts.
 pub fn names() -> impl Iterator<Item = &'static str> {
     layouts().into_iter().map(|(name, _)| name)
 }
 
-/// Layouts of checkpoints (`docs/spec/checkpoints.md §4`, §9), by names of types, blocks and packings.
+/// Returns the measured layouts of checkpoints (`docs/spec/checkpoints.md §4`, §9). Their names state types, blocks and
+/// packings.
 fn layouts() -> Vec<(&'static str, Layout)> {
     use DType::{Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32};
     let of = |planes| Layout::new(1, [SIZE, SIZE], Coding::Planes(planes));
@@ -131,12 +132,12 @@ fn layouts() -> Vec<(&'static str, Layout)> {
     ]
 }
 
-/// Layouts with these names; all, if there are no names.
+/// Returns the layouts with these names; all layouts, if there are no names.
 fn chosen(wanted: &[String]) -> impl Iterator<Item = (&'static str, Layout)> {
     layouts().into_iter().filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|w| w == name))
 }
 
-/// Rows that [`run`] gives.
+/// Returns the number of rows that [`run`] measures.
 #[must_use]
 pub fn rows(wanted: &[String]) -> usize {
     chosen(wanted).map(|(_, layout)| 1 + usize::from(quantizer(&layout, &CastOptions::default()).is_some())).sum()
@@ -153,8 +154,8 @@ pub struct ParseLayoutError {
     name: String,
 }
 
-/// Measures layouts by name (all, if `wanted` is empty), to bf16 and, if they are written, from it; `done` gets each
-/// row.
+/// Measures layouts by name (all layouts, if `wanted` is empty): their conversion to bf16, and the conversion from bf16
+/// if truecast can write the layout. Passes each row to `done`.
 ///
 /// # Errors
 /// [`BenchError::Layout`] for an unknown name, [`BenchError::Memory`] if the buffers do not fit.
@@ -209,7 +210,7 @@ fn part_bytes(layout: &Layout, part: Part) -> usize {
     layout.part_bytes(part).ok().flatten().unwrap_or(0) as usize
 }
 
-/// Parts that follow each other.
+/// Splits a buffer into consecutive parts of these lengths.
 fn split<'a>(mut all: &'a [u8], bytes: &[usize; 7]) -> [&'a [u8]; 7] {
     bytes.map(|n| {
         let (part, rest) = all.split_at(n);
@@ -252,7 +253,7 @@ fn measure(
     }
 }
 
-/// A proportion of small numbers like that of the bytes.
+/// Returns the proportion of small integers that is nearest to the proportion of the bytes.
 fn proportion(src: usize, dst: usize) -> (usize, usize) {
     const ALL: [(usize, usize); 9] = [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (1, 3), (3, 1), (2, 7), (7, 2)];
     let ratio = (src as f64 / dst as f64).ln();
@@ -260,10 +261,10 @@ fn proportion(src: usize, dst: usize) -> (usize, usize) {
     ALL.into_iter().min_by(|a, b| distance(*a).total_cmp(&distance(*b))).unwrap_or((1, 1))
 }
 
-/// Elements after which codes repeat.
+/// Length after which the data repeat: in bytes for the parts of a layout, in elements for bf16.
 const PERIOD: usize = 1 << 20;
 
-/// Codes of every kind but NaN, and scales about 2^-7.
+/// Fills the parts of a layout with random codes, without NaN, and with scales about 2^-7.
 fn fill(layout: &Layout, bytes: &[usize; 7], all: &mut [u8]) {
     let mut random = Rng::with_seed(1);
     let mut rest = all;
@@ -291,7 +292,7 @@ fn fill(layout: &Layout, bytes: &[usize; 7], all: &mut [u8]) {
     }
 }
 
-/// Finite values of bf16 of both signs, with magnitudes of 16 binades.
+/// Fills a buffer with finite values of bf16 of both signs, with magnitudes of 16 binades.
 fn fill_bf16(bytes: &mut [u8]) {
     let mut random = Rng::with_seed(2);
     let (first, rest) = bytes.split_at_mut(2 * PERIOD);

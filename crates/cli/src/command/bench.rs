@@ -41,7 +41,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The loops that run, at one level or at each.
+/// Prints the route that each pair takes, at one level or at every level.
 fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &Context) -> Result<u8, Failure> {
     let pairs = chosen_pairs(&args.pairs, request)?;
     let levels = level.map_or_else(Level::available, |level| vec![level]);
@@ -61,7 +61,7 @@ fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &C
     Ok(0)
 }
 
-/// Layouts of quantized checkpoints.
+/// Measures layouts of quantized checkpoints.
 fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     let bar = progress::steps(scaled::rows(layouts) as u64, context.quiet || context.json);
     let rows = scaled::run(layouts, level, args.best_of, |row| {
@@ -104,7 +104,7 @@ fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context)
     Ok(0)
 }
 
-/// Pairs as typed; the representative ones if none were.
+/// Returns the typed pairs, or the representative pairs if no pair was typed.
 fn chosen_pairs(typed: &[String], request: &Request) -> Result<Vec<(DType, DType)>, Failure> {
     if typed.is_empty() {
         return Ok(pairs::REPRESENTATIVE.to_vec());
@@ -127,7 +127,7 @@ fn available(wanted: &str) -> Result<Level, Failure> {
     })
 }
 
-/// No clock says more than four digits.
+/// Rounds to four digits: no clock is more precise.
 fn rounded(value: f64) -> Value {
     json!(format!("{value:.3e}").parse::<f64>().unwrap_or(value))
 }

@@ -57,12 +57,12 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     if !args.fail_on.is_empty() && comparison.structural_differences() > 0 {
         failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
-    // Without text the exit code is the answer.
+    // With `--quiet` the exit code is the only answer.
     let differs = context.quiet && args.fail_on.is_empty() && !comparison.equal();
     Ok(thresholds::report(&failed, "", context.json).max(differs.into()))
 }
 
-/// The element type of the second file comes from `--to`.
+/// Returns the failure with the hint `--to`, which states the element type of the second file, if that type is missing.
 fn failure(error: Error, args: &CompareArgs) -> Failure {
     match &error {
         Error::Io(FileError::Npy { path, cause: HeaderError::FromNeeded { .. }, .. })
@@ -74,7 +74,7 @@ fn failure(error: Error, args: &CompareArgs) -> Failure {
     }
 }
 
-/// The files, and the types that they were read as if those were given.
+/// Returns the heading: the files, the types given for reading them, and their quantization.
 fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let named = |file: &str, dtype: Option<DType>| {
         message::one_line(file) + &dtype.map(|dtype| format!(" as {dtype}")).unwrap_or_default()
@@ -93,7 +93,7 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// Names of groups without a direction: nothing tells the source of two files from the result.
+/// Returns the name of a group. The names imply no direction, because either file may be the source.
 fn group(group: Group) -> &'static str {
     match group {
         Group::Converted => "types differ",
@@ -124,7 +124,7 @@ fn print(
         cells.push(rows().max_by(by_error).and_then(worst).unwrap_or_default().into());
         cells
     };
-    // One tensor that is listed speaks for itself.
+    // Totals would repeat the row of a single listed tensor.
     let is_one = comparison.rows.len() == 1 && !args.list.summary;
     let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures, group) };
     let names: Vec<&str> = comparison.rows.iter().map(|row| &*row.name).collect();
@@ -167,20 +167,21 @@ fn by_error(a: &&ComparedTensor, b: &&ComparedTensor) -> Ordering {
     a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error)
 }
 
-/// `[0, 1]: 465 | 448`.
+/// Returns the largest error of a tensor, such as `[0, 1]: 465 | 448`: the index and both values.
 fn worst(row: &ComparedTensor) -> Option<String> {
     let [first, second] = row.worst.as_deref()?.map(exact_decimal::brief);
     Some(format!("{:?}: {first} | {second}", row.worst_index()))
 }
 
-/// Whether the error of files of different types is a usual one; none where the list of the worst tensors says more.
+/// Returns a sentence about the error between different types: whether it is usual for them. `None` if tensors lost too
+/// much or could not be compared, or if there is no error.
 fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, String)> {
     let noise = &comparison.total.of(Group::Converted).inexact;
     if assessment.suspicious > 0 || noise.elements == 0 || comparison.structural_differences() > 0 {
         return None;
     }
     let rows = &comparison.rows;
-    // The coarser side makes the error.
+    // The side with the coarser type causes the error.
     let name = |i: usize| {
         let ComparedTensor { schemes, types, .. } = &rows[i];
         let sides = [(&schemes.0, types.0), (&schemes.1, types.1)];
@@ -195,7 +196,7 @@ fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, Str
     Some(assessment::normal(assessment, rows.len(), |i| rows[i].assessed(), name, noise.sqnr_db()))
 }
 
-/// `different: 21_539 values in 41 tensors`.
+/// Returns the verdict, such as `different: 21_539 values in 41 tensors`.
 fn verdict(comparison: &Comparison, terminal: &Terminal) -> String {
     if comparison.equal() {
         return terminal.paint(Mark::Good, "equal as numbers");

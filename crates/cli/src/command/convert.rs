@@ -49,7 +49,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     }
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
-    // A path given on the command line is followed; the kind comes from the name as given.
+    // A link given on the command line is followed, but the kind of file is determined by the name as it was given.
     let dst = follow(&args.dst)?;
     plan.check()?;
     let report_path = args.report.as_deref().map(report_place).transpose()?;
@@ -63,7 +63,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     }
     let terminal = if context.json { &Terminal::default() } else { &context.terminal };
     let listed = |report: &Report| {
-        // A checkpoint may have 90,000 tensors: a log gets the totals, unless it asks for more.
+        // A checkpoint may have 90,000 tensors: a pipe gets only totals, unless `--wide` or `--sort` is given.
         let is_short = is_folder && !context.json && !context.wide && terminal.width.is_none();
         if is_short && args.list.sort.is_none() {
             return Listed::None;
@@ -87,7 +87,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     let left = super::tell_leftovers(left, existing, context);
     // From here on there are temporary files, which a request to end must remove.
     let stop = signals::stop_flag(context.json);
-    // Refused before the work rather than after it.
+    // The report is created now, so that a refusal comes before the work.
     let report_file = report_path.map(|path| OutputFile::create(&path, existing)).transpose()?;
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
@@ -162,7 +162,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
     })
 }
 
-/// The file of a report.
+/// Returns the path of the report's file; refuses a stream.
 fn report_place(path: &Path) -> Result<PathBuf, Failure> {
     if Foreign::of(path) == Foreign::Stream {
         let path = path.display();
@@ -171,7 +171,7 @@ fn report_place(path: &Path) -> Result<PathBuf, Failure> {
     Ok(follow(path)?)
 }
 
-/// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.
+/// Refuses a report that would replace the source, the destination, or a file that belongs to either.
 fn refuse_data(report: &Path, src: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
     if !plan.is_one_file() {
         return [src, dst].into_iter().try_for_each(|folder| refuse_place(report, folder));
@@ -188,7 +188,7 @@ fn refuse_data(report: &Path, src: &Path, dst: &Path, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// A report is neither in the source nor in the destination, if these are folders.
+/// Rejects a report path inside the source or destination folder.
 fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
     let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
     match (parent, folder) {
@@ -201,7 +201,7 @@ fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Both paths, which are not links, name one file, whether it exists or not.
+/// Whether both paths name the same file, which need not exist. The paths are not links.
 fn same_place(a: &Path, b: &Path) -> Result<bool, Failure> {
     let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
     let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
@@ -209,7 +209,7 @@ fn same_place(a: &Path, b: &Path) -> Result<bool, Failure> {
     Ok(is_named_alike || (found.is_some() && found == FileId::of(b)?))
 }
 
-/// The object that is printed and that `--report` writes.
+/// JSON object that `--json` prints and `--report` writes.
 #[derive(Serialize)]
 struct Printed<R> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -256,7 +256,7 @@ fn item(report: &Report, index: usize) -> Item<'_> {
     Item { name, bytes: *bytes_in, elements: *elements, counts }
 }
 
-/// The tensors before anything is done.
+/// Prints the tensors of a dry run.
 fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let columns = || {
         vec![
@@ -281,7 +281,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
         if !matches!(listed, Listed::None) {
             listed.write(out, terminal, &names(report), columns, row, Vec::new())?;
         }
-        // The plan of a folder has the rest.
+        // For a folder, its plan has these lines.
         let (left_out, note) = match report.folder {
             None => (left_out(report), dry_run_note(args)),
             Some(_) => Default::default(),
@@ -294,21 +294,21 @@ fn dry_run_note(args: &ConvertArgs) -> String {
     format!("dry run: nothing was written\nbuffers would take at most {}\n", number::bytes(args.max_memory))
 }
 
-/// The tensors that the result lacks.
+/// Returns a note about source tensors that the result lacks, if there are any.
 fn left_out(report: &Report) -> String {
     let Some((first, why)) = report.dropped.first() else { return String::new() };
     let dropped = count(report.dropped.len() as u64, "tensor");
     format!("{dropped} left out, such as {}: {why}\n", Escaped(first))
 }
 
-/// The opset of a model, which the specification that converts its weights does not say.
+/// Returns a line with the opset of a model, which the specification of the conversion does not state.
 fn model(plan: &Plan) -> String {
     let file = plan.folder().shards().first().and_then(|shard| shard.source.model());
     let opset = file.and_then(|file| default_opset(&file.model().opset_imports));
     opset.map_or(String::new(), |opset| format!("model: opset {opset}\n"))
 }
 
-/// Headline above the numbers: source and settings.
+/// Returns the heading above the table: options, and quantization of the source.
 fn header(report: &Report, terminal: &Terminal) -> String {
     let Provenance { detected: Detected { schemes, nibbles }, .. } = &report.provenance;
     let mut text = format!("options: {}\n", provenance::typed(&report.provenance));
@@ -319,7 +319,7 @@ fn header(report: &Report, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// Kept tensors, by reason.
+/// Returns the number of kept tensors for each reason.
 fn kept(report: &Report) -> String {
     let mut by: Vec<(KeptBy, u64)> = Vec::new();
     for reason in report.tensors.iter().filter_map(|row| row.kept_by) {
@@ -346,7 +346,7 @@ fn types(row: &TensorReport) -> String {
     let is_kept = !row.converted || (from == to && row.counts.exact == row.elements);
     match () {
         () if is_kept => format!("{from} kept{by}"),
-        // Only the values tell whether a cast to their own type changes them.
+        // Without reading the values it is unknown whether a cast to the same type changes them.
         () if from == to && row.counts.elements == 0 => format!("{from}{by}"),
         () => format!("{from} -> {to}{by}"),
     }
@@ -385,7 +385,7 @@ fn print(
         cells.extend(figures.cells(&counts, Some(&counts).filter(|_| first.converted), &reasons));
         cells
     };
-    // One tensor that is listed speaks for itself.
+    // Totals would repeat the row of a single listed tensor.
     let is_one = report.tensors.len() == 1 && !matches!(listed, Listed::None);
     let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
     output::stream(|out| {
@@ -411,7 +411,7 @@ fn print(
     })
 }
 
-/// One sentence about the loss; none where the list of the worst tensors describes it.
+/// Returns one sentence about the loss; `None` if the list of the worst tensors describes it.
 fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
     let all = &report.total.all.counts;
     if report.tensors.is_empty() || assessment.suspicious > 0 || all.measured == 0 {
@@ -431,7 +431,7 @@ fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
     }
     let noise = &report.total.of(Group::Converted).inexact;
     if report.total.all.inexact.elements > noise.elements {
-        // Integers that changed: their noise depends on the values.
+        // Some integers changed; whether their noise is usual depends on their values.
         return None;
     }
     if noise.elements == 0 {
@@ -446,14 +446,14 @@ fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
     Some(assessment::normal(assessment, report.tensors.len(), |i| report.tensors[i].assessed(), name, noise.sqnr_db()))
 }
 
-/// The command that checks the result, for a person.
+/// Returns the command that verifies the result, if a terminal shows the output and the result is complete.
 fn next(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> String {
     let (is_read, complete) = (terminal.width.is_some(), report.folder.as_ref().is_none_or(|folder| folder.complete));
     if !is_read || !complete {
         return String::new();
     }
     let [src, dst] = [&args.src, &args.dst].map(|path| provenance::quoted(&path.display().to_string()));
-    // The manifest of a folder has the options.
+    // For a folder, `verify` takes the options from the manifest.
     let options = match report.folder {
         Some(_) => String::new(),
         None => format!(" {}", provenance::typed(&report.provenance)),
@@ -461,7 +461,7 @@ fn next(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> String {
     format!("next: truecast verify {src} {dst}{options}")
 }
 
-/// Advice for Python about elements that NumPy knows as opaque bytes only.
+/// Returns advice for Python if NumPy sees the elements of the result only as opaque bytes.
 fn python(report: &Report, dst: &Path) -> String {
     if !matches!(FileFormat::of_path(dst), Some(FileFormat::Npy | FileFormat::Npz)) {
         return String::new();
@@ -476,7 +476,7 @@ fn python(report: &Report, dst: &Path) -> String {
     types.iter().filter_map(view).collect()
 }
 
-/// Time of the run, and its rate if that is significant.
+/// Returns the time of the run, and its rate if the run was long enough for a meaningful rate.
 fn speed(bytes: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = number::rate(bytes, seconds).map_or(String::new(), |rate| format!(", {rate} read"));

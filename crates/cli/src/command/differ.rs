@@ -1,4 +1,5 @@
-//! `truecast differ`: the inputs for which two specifications give different results; `classes` is about all names.
+//! `truecast differ`: the inputs for which two specifications give different results. `classes` compares all
+//! specifications.
 
 mod classes;
 
@@ -35,13 +36,13 @@ fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
         let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);
         DType::ALL.into_iter().filter(numeric).collect::<Vec<_>>()
     };
-    // A type to itself is compared only on request.
+    // The conversion of a type to itself is compared only on request.
     let is_asked = args.from.is_some() && args.to.is_some();
     let all = of(args.from).into_iter().flat_map(|src| of(args.to).into_iter().map(move |dst| (src, dst)));
     all.filter(|(src, dst)| src != dst || is_asked).collect()
 }
 
-/// Every requested pair that both convert.
+/// Returns the differences for every requested pair that both specifications convert.
 fn differences(
     args: &DifferArgs,
     [a, b]: [&String; 2],
@@ -59,12 +60,12 @@ fn differences(
     let pairs = converted;
     if pairs.is_empty() {
         return Err(match (refused, args.from, args.to) {
-            // No --spec can be typed here.
+            // The hint of `Failure::from` would name `--spec`, which `differ` does not have.
             (Some(error), Some(_), Some(_)) => Failure::new(error.error_code(), error),
             _ => failure!(InvalidValue, "{a} and {b} have no pair of types in common"),
         });
     }
-    // One pair of 32-bit sources takes seconds, every pair minutes.
+    // Every code of a single 32-bit source type takes seconds; for all pairs it would take minutes.
     if let (Some(_), Some(_), &[(src, dst)]) = (args.from, args.to, &pairs[..]) {
         let boundary = Difference::of(requests, src, dst, Inputs::Boundary)?;
         return Ok(vec![every_code(args, requests, boundary, context)?]);
@@ -79,8 +80,8 @@ fn differences(
     Ok(all)
 }
 
-/// Every code of a wide source, under a bar, if kernels convert it; a terminal shows the results of boundary inputs
-/// before.
+/// Compares every code of a wide source type, if kernels convert it, and shows the progress. A terminal shows the
+/// results of boundary inputs first.
 fn every_code(
     args: &DifferArgs,
     requests: [&Request; 2],
@@ -102,9 +103,9 @@ fn every_code(
     shown.map(|()| found.unwrap_or(boundary))
 }
 
-/// Number of listed pairs with the same results.
+/// Most pairs that a sentence lists.
 const FEW_PAIRS: usize = 12;
-/// Length up to which a value is printed with every digit.
+/// Most characters of a value that is printed with every digit.
 const FEW_DIGITS: usize = 17;
 
 fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
@@ -129,7 +130,7 @@ fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
     json!({ "a": names[0], "b": names[1], "pairs": all.iter().map(pair).collect::<Value>() })
 }
 
-/// The ranges of some pairs.
+/// Returns the table of different ranges for some pairs.
 fn table(args: &DifferArgs, names: &[String; 2], listed: &[&Difference], terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("from"),
@@ -187,7 +188,7 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
     text + &terminal.wrap(&conclusion(names, all, terminal))
 }
 
-/// Totals of all pairs.
+/// Returns the totals of all pairs.
 fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
     let [a, b] = names;
     let open: u64 = all.iter().map(|found| found.open).sum();
@@ -205,7 +206,7 @@ fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> S
     format!("{open}{verdict}: {a} and {b} differ for {differ} of {count} {pairs} of types that both convert\n")
 }
 
-/// The pairs, or how many they are.
+/// Lists the pairs, or states their number if there are many.
 fn in_words(pairs: impl ExactSizeIterator<Item = (DType, DType)>) -> String {
     match pairs.len() {
         ..=FEW_PAIRS => pairs.map(|(src, dst)| format!("{src} to {dst}")).collect::<Vec<_>>().join(", "),
@@ -213,20 +214,20 @@ fn in_words(pairs: impl ExactSizeIterator<Item = (DType, DType)>) -> String {
     }
 }
 
-/// `14_720 of 65_536`; a star marks a selection of inputs.
+/// Returns text such as `14_720 of 65_536`; a star marks that only boundary inputs were compared.
 fn counts(different: u64, inputs: u64, is_every: bool) -> String {
     let star = if is_every { "" } else { "*" };
     format!("{} of {}{star}", grouped(different), grouped(inputs))
 }
 
-/// A range in words, with the results.
+/// Words for a range of inputs, and the results of both specifications.
 struct Line {
     inputs: String,
     results: [String; 2],
     is_open: bool,
 }
 
-/// The ranges in words. One that is mirrored at zero, with mirrored results, is one line with `|x|`.
+/// Describes the ranges. If a range and its mirror image at zero have opposite results, both share one line with `|x|`.
 fn lines(found: &Difference) -> Vec<Line> {
     let value = |code: u64| decode(found.src, code);
     let mut lines = Vec::new();
@@ -252,7 +253,7 @@ fn lines(found: &Difference) -> Vec<Line> {
         let mirrored = is_mirrored(range).filter(|other| other != range);
         let is_negative = is_negative(value(range.first));
         if mirrored.is_some() && is_negative {
-            continue; // said by the positive one
+            continue; // the line of the positive range covers it
         }
         let x = if mirrored.is_some() { "|x|" } else { "x" };
         let results =
@@ -274,7 +275,7 @@ fn negated(value: Exact) -> Exact {
     }
 }
 
-/// The code is at an end of the type's range.
+/// Whether the code is at an end of the type's range.
 fn is_end(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Int(f) => [f.min(), f.max()].contains(&f.value(code)),
@@ -286,7 +287,7 @@ fn is_end(dtype: DType, code: u64) -> bool {
     }
 }
 
-/// `x = 465`, `464.5 <= |x| <= 480`, `x >= 465`, `NaN`.
+/// Describes a range of inputs: `x = 465`, `464.5 <= |x| <= 480`, `x >= 465`, `NaN`.
 fn words(x: &str, src: DType, range: &Different) -> String {
     let [low, high] = [range.first, range.last];
     let is_nan = |code| matches!(decode(src, code), Exact::Nan { .. });
@@ -303,7 +304,8 @@ fn words(x: &str, src: DType, range: &Different) -> String {
     }
 }
 
-/// A value with every digit if they are few, else in the fewest digits that read back to this value of its type.
+/// Formats a value with every digit if they are few, otherwise with the fewest digits that read back to the same value
+/// of its type.
 fn number(dtype: DType, code: u64) -> String {
     let value = decode(dtype, code);
     let exact = shown(value);
@@ -332,7 +334,7 @@ fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> 
     }
 }
 
-/// A value with enough digits to tell results apart.
+/// Formats a value with enough digits to distinguish results.
 fn few_digits(value: Exact) -> String {
     let text = brief(value);
     match text.parse::<f64>() {

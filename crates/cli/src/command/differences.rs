@@ -1,4 +1,4 @@
-//! Values of released implementations that differ from their specification's rule: `explain` adds them to its answers.
+//! Results of released implementations that differ from their specification; `explain` adds them to its answers.
 
 use super::formats::json_text;
 use crate::exact_decimal;
@@ -12,13 +12,13 @@ use truecast::exact::decode;
 use truecast::explain::Explanation;
 use truecast::spec::openvino::differences::{Difference, Given, OBSERVED, Witness, known, witnesses};
 
-/// The known differences for the pair, if only OpenVINO's answer was requested.
+/// Returns the known differences for the pair, if only OpenVINO's answers were requested.
 fn differences(e: &Explanation) -> impl Iterator<Item = &'static Difference> {
     let asked = e.answers.iter().all(|answer| answer.interpretation.spec == "openvino");
     known(e.source.dtype, e.to).filter(move |_| asked)
 }
 
-/// A witness for a difference; the value in question if it is one.
+/// Returns an input that shows a difference: the explained value if it does, otherwise the first known input.
 fn witness(e: &Explanation, difference: &Difference) -> Option<&'static Witness> {
     let differs = |w: &&Witness| w.given(difference.implementation) != Given::Exact;
     let all = || witnesses(e.source.dtype, e.to).filter(differs);

@@ -1,5 +1,5 @@
-//! Counts and error figures as columns of a table, for `convert` and `compare` alike. `truecast::report` documents
-//! their meaning.
+//! Counts and error measures as columns of a table, for `convert` and `compare`. `truecast::report` documents their
+//! meaning.
 
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
@@ -8,7 +8,7 @@ use std::cell;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count, Reason, hides_loss};
 
-/// Counts that a person wants to see if they are not all zero, and when their columns give way (0: never).
+/// Counts that have a column unless all are zero, and the order in which their columns are dropped (0: never).
 const SHOWN: [(&str, u8); 11] = [
     ("inexact", 5),
     ("saturated", 0),
@@ -23,7 +23,7 @@ const SHOWN: [(&str, u8); 11] = [
     ("left_out", 4),
 ];
 
-/// Digits of an error.
+/// Significant digits of an error.
 const DIGITS: usize = 3;
 
 /// The columns of a report.
@@ -33,14 +33,14 @@ pub struct ErrorColumns {
     /// Whether the mean error and the cosine are shown.
     is_comparison: bool,
     has_hidden_loss: bool,
-    /// Elements that were measured, and all, if these are not the same.
+    /// Number of measured elements and number of all elements, if only a sample was measured.
     sampled: Option<[u64; 2]>,
-    /// Whether a cell says that all was lost.
+    /// Whether a cell is `lost`, so that the legend must explain it.
     says_lost: cell::Cell<bool>,
 }
 
 impl ErrorColumns {
-    /// The columns for tensors with these counts in all.
+    /// Returns the columns for tensors with these total counts.
     pub fn of(all: &Counts, is_comparison: bool) -> Self {
         let find = |(name, drops): (&str, u8)| Some((COUNTS.into_iter().find(|count| count.name == name)?, drops));
         let always = |count: &Count| is_comparison && count.name == "inexact";
@@ -52,8 +52,8 @@ impl ErrorColumns {
         Self { counts, is_comparison, has_hidden_loss, sampled, says_lost: false.into() }
     }
 
-    /// Legend of measures in parentheses and of abbreviated columns and cells, if any: below the table,
-    /// whose cells are made before.
+    /// Returns the legend of measures in parentheses and of abbreviated columns and cells. It is made after the cells,
+    /// which decide about its entries.
     pub fn note(&self, terminal: &Terminal) -> String {
         let has = |name: &str| self.counts.iter().any(|(count, _)| count.name == name);
         let notes = [
@@ -66,7 +66,7 @@ impl ErrorColumns {
         notes + &self.sampled.map_or(String::new(), sampled)
     }
 
-    /// Headings: the tensor, its types under this one, and the figures.
+    /// Returns the columns: the tensor, its types under the heading `types`, and the figures.
     pub fn columns(&self, types: &str) -> Vec<Column> {
         let mut all = vec![Column::left("tensor").shrinks(), Column::left(types), Column::right("elements").drops(2)];
         all.extend(self.counts.iter().map(|(count, drops)| Column::right(count.name.replace('_', " ")).drops(*drops)));
@@ -77,13 +77,13 @@ impl ErrorColumns {
         all
     }
 
-    /// The cells of these counts, with measures over the same elements.
+    /// Returns the cells of these counts, with measures over the same elements.
     pub fn of_tensor(&self, counts: &Counts, reasons: &[Reason]) -> Vec<Cell> {
         self.cells(counts, Some(counts), reasons)
     }
 
-    /// The cells of these counts; error measures, of elements in `measured`, only where they say something. Cells worth
-    /// a look are marked.
+    /// Returns the cells of the counts `c`, with error measures over the elements of `measured`. The measures are empty
+    /// without `measured` and without finite pairs. Cells that deserve attention are marked.
     pub fn cells(&self, c: &Counts, measured: Option<&Counts>, reasons: &[Reason]) -> Vec<Cell> {
         let mut cells = vec![Cell::from(grouped(c.elements))];
         cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
@@ -98,7 +98,7 @@ impl ErrorColumns {
                 true => Cell::from(format!("({text})")).mark(Mark::Bad),
                 false => Cell::from(text),
             };
-            // The largest of a sample is no more than a lower bound.
+            // The largest error of a sample is only a lower bound.
             let at_least = if m.is_sampled() { ">=" } else { "" };
             let largest = [m.max_abs_error, m.max_rel_error].map(|error| significant(error, DIGITS));
             cells.extend(largest.map(|error| partial(format!("{at_least}{error}"))));
@@ -122,7 +122,7 @@ impl ErrorColumns {
     }
 }
 
-/// Sentence about the measured part of the elements.
+/// Returns a sentence about the measured part of the elements.
 fn sampled([measured, all]: [u64; 2]) -> String {
     match measured {
         0 => "errors were not measured\n".into(),
@@ -152,7 +152,7 @@ fn mark(name: &str, reasons: &[Reason]) -> Mark {
 mod tests {
     use super::*;
 
-    /// Notes values that became Inf or NaN, which no measure includes.
+    /// The legend mentions values that became Inf or NaN, which no measure includes.
     #[test]
     fn measures_of_a_part_are_marked() {
         let rest = Counts {

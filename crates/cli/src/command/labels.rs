@@ -1,20 +1,20 @@
-//! Labels for answers of specifications, side by side: the name, and the parts of version and attributes that tell them
-//! apart.
+//! Labels for the answers of several specifications: the name, with the version and attributes that are needed to
+//! distinguish the answers.
 
 use truecast::spec::Interpretation;
 
-/// `onnx@28`.
+/// Returns a name with its version, such as `onnx@28`.
 pub fn name_of(spec: &str, version: &str) -> String {
     if version.is_empty() { spec.into() } else { format!("{spec}@{version}") }
 }
 
-/// `onnx@28:saturate=0`, as `differ` takes it.
+/// Returns a specification with all its attributes in the notation of `differ`, such as `onnx@28:saturate=0`.
 pub fn words(i: &Interpretation) -> String {
     with(name_of(i.spec, &i.version), attributes(i))
 }
 
-/// Short names of answers in numbered classes, by class: of the version and the attributes, the fewest that only answers of
-/// one class have.
+/// Returns, by class, short names of answers in numbered classes. A short name has the fewest attributes that only
+/// answers of one class share, and the version if attributes are not enough.
 pub fn by_class(all: &[(&Interpretation, usize)]) -> Vec<Vec<String>> {
     let classes = all.iter().map(|(_, class)| class + 1).max().unwrap_or(0);
     let mut labels = vec![Vec::new(); classes];
@@ -44,8 +44,8 @@ fn chosen_of<'a>(i: &'a Interpretation, settings: &'a [&str]) -> impl Iterator<I
     attributes(i).filter(|attribute| settings.contains(&setting(attribute)))
 }
 
-/// One answer by the fewest of its attributes that decide its class. Older versions are listed only if they differ from
-/// newer ones, so that a version decides together with all attributes only.
+/// Returns the name of an answer with the fewest of its attributes that decide its class. If all attributes do not
+/// decide it, the name has the version and all attributes.
 fn short((i, class): &(&Interpretation, usize), all: &[(&Interpretation, usize)]) -> String {
     let of_name = || all.iter().filter(|(other, _)| other.spec == i.spec);
     let mut known: Vec<&str> = Vec::new();

@@ -8,15 +8,15 @@ use truecast::report::Report;
 use truecast::request::Request;
 use truecast::{CastSpec, Counts};
 
-/// The reasons that are possible for some elements: one where it is certain (`undefined_reasons` of
-/// `docs/interfaces.md §6`).
+/// Elements with open results, and the reasons that are possible for them (`undefined_reasons` of
+/// `docs/interfaces.md §6`). A single reason is certain.
 #[derive(Clone, Serialize)]
 pub struct LeftOpen {
     reasons: Vec<&'static str>,
     elements: u64,
 }
 
-/// Open results by the rules of each pair of types; pairs with the same rules together, in the order of the data.
+/// Returns the open results by reasons, in the order of the data. Pairs of types with the same reasons share an entry.
 pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
     let mut all: Vec<LeftOpen> = Vec::new();
     for tensor in report.tensors.iter().filter(|tensor| tensor.counts.undefined > 0) {
@@ -30,13 +30,13 @@ pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
     all
 }
 
-/// Conditions that the counts do not rule out.
+/// Returns the reasons whose conditions the counts do not rule out.
 fn reasons(cast: &CastSpec, counts: &Counts) -> Vec<&'static str> {
     let is_possible = |condition: Condition| match condition {
         Condition::Nan => counts.nan_in > 0,
         Condition::Infinite => counts.inf_in > 0,
         Condition::Overflow => counts.saturated + counts.wrapped + counts.to_inf + counts.to_nan > 0,
-        // A finite value lost something.
+        // Both conditions change a finite value.
         Condition::Fraction | Condition::Underflow => counts.max_abs_error > 0.0,
         _ => true,
     };
@@ -49,7 +49,7 @@ fn reasons(cast: &CastSpec, counts: &Counts) -> Vec<&'static str> {
     reasons
 }
 
-/// A line each, below the table.
+/// Returns a line for each entry, to be printed below the table.
 pub fn text(all: &[LeftOpen], terminal: &Terminal) -> String {
     let line = |open: &LeftOpen| {
         let reasons = open.reasons.join("; or ");

@@ -1,5 +1,5 @@
-//! The tensors of a report: all of them in the requested order, none (`--sort`, `--summary`), or, where a person reads
-//! many, one row for each pattern of their names; and the totals.
+//! The list of tensors in a report, and the totals. The list has all tensors, in the order of `--sort` if it is given,
+//! or none with `--summary`. On a terminal, many tensors share one row for each pattern of their names.
 
 use super::error_columns::ErrorColumns;
 use super::patterns::{Pattern, patterns};
@@ -18,14 +18,15 @@ use std::io::{self, Write};
 use truecast::report::{Group, Rows, Sum, Total, hides_loss};
 use truecast::{Counts, DType};
 
-/// Rows of a table, which are in memory before it is printed; then another table begins.
+/// Most rows of one table. A table is in memory before it is printed, so a longer list becomes several tables.
 const ROWS: usize = 1000;
-/// Width that patterns keep before other columns give way.
+/// Width to which patterns shrink before other columns are dropped.
 const PATTERN: usize = 44;
 /// Most rows on a terminal.
 const ON_A_SCREEN: usize = 20;
 
-/// The common name of a tensor's type: the block type for a tensor in blocks of a GGUF file, not the type of its codes.
+/// Returns the printed type of a tensor. For a tensor in blocks of a GGUF file it is the block type, not the type of
+/// the codes.
 pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
     scheme.and_then(|scheme| scheme.strip_prefix("gguf:")).map_or_else(|| dtype.to_string(), str::to_owned)
 }
@@ -47,10 +48,10 @@ pub struct Row<'a> {
     pub members: &'a [usize],
 }
 
-/// Reads `--sort`, before the work.
+/// Reads `--sort`, so that an error in it is reported before the work.
 pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
     let Some(column) = &args.sort else { return Ok(None) };
-    // A heading or a key of JSON; `sqnr` is short for the key with its unit.
+    // The name may be typed as a heading or as a key of JSON; `sqnr` is short for `sqnr_db`.
     let name = column.to_ascii_lowercase().replace([' ', '-'], "_");
     let name = if name == "sqnr" { "sqnr_db" } else { &name };
     let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));
@@ -71,7 +72,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 }
 
 impl Listed {
-    /// The list of `len` tensors that `--sort` and `--summary` ask for.
+    /// Returns the list of `len` tensors that `--sort` and `--summary` request.
     pub fn new<'a, L: Eq + Hash>(
         args: &ListArgs,
         sorting: Option<Key>,
@@ -84,7 +85,7 @@ impl Listed {
             _ if args.summary => Listed::None,
             Some(key) => Listed::first(ordered(key, len, item), terminal),
             None => match Listed::fitted(len, |i| item(i).name, |i| item(i).bytes, alike, terminal) {
-                // Names that do not group: the worst of their tensors.
+                // If the largest patterns cover at most half of the tensors, the worst tensors are listed instead.
                 Listed::Patterns(patterns) if patterns.len() == ON_A_SCREEN && (0..len).any(|i| is_known(&item(i))) => {
                     let grouped: usize = patterns.iter().map(|pattern| pattern.members.len()).sum();
                     let noise = KEYS.into_iter().find(|(name, ..)| *name == "sqnr_db");
@@ -99,13 +100,13 @@ impl Listed {
         }
     }
 
-    /// The tensors in this order; on a terminal the first ones.
+    /// Lists the tensors in this order; on a terminal, only the first ones.
     pub fn first(mut order: Vec<usize>, terminal: &Terminal) -> Listed {
         order.truncate(if terminal.width.is_some() { ON_A_SCREEN } else { order.len() });
         Listed::Ordered(order)
     }
 
-    /// All tensors; on a terminal those that differ only in numbers of their names share a row.
+    /// Lists all tensors. On a terminal, if there are many, tensors whose names differ only in numbers share a row.
     pub fn fitted<'a, L: Eq + Hash>(
         len: usize,
         name: impl Fn(usize) -> &'a str,
@@ -120,7 +121,7 @@ impl Listed {
         Listed::Patterns(largest(patterns(0..len, name, alike), of_pattern))
     }
 
-    /// Rows of the object of JSON.
+    /// Returns the rows of the JSON object. Patterns are only for a terminal: JSON has all their tensors.
     pub fn rows(&self) -> Rows<'_> {
         match self {
             Listed::Patterns(_) | Listed::All => Rows::All,
@@ -129,7 +130,8 @@ impl Listed {
         }
     }
 
-    /// Tables of at most [`ROWS`] rows each, and what they leave out; `last` comes under the last of them.
+    /// Writes tables of at most [`ROWS`] rows each, with the rows `last` at the end, and the number of tensors that are
+    /// left out.
     pub fn write<C: Into<Cell>>(
         &self,
         out: &mut dyn Write,
@@ -162,7 +164,7 @@ impl Listed {
         let columns = || {
             let mut columns = columns();
             if is_grouped {
-                // The end of a pattern tells it from the next.
+                // Patterns often differ only at their ends, so they need more room than other names.
                 columns[0] = columns[0].clone().shrinks_to(PATTERN);
                 columns.insert(1, Column::right("tensors"));
             }
@@ -194,7 +196,7 @@ impl Listed {
         }
     }
 
-    /// Number of tensors that a list for a screen leaves out.
+    /// Returns the number of tensors that a list for a terminal leaves out.
     fn left_out(&self, len: usize) -> usize {
         match self {
             Listed::All | Listed::None => 0,
@@ -204,18 +206,18 @@ impl Listed {
     }
 }
 
-/// Whether the values were read.
+/// Whether the values of the tensor were read.
 fn is_known(item: &Item<'_>) -> bool {
     item.counts.elements > 0
 }
 
-/// A row with another cell after the first.
+/// Inserts a second cell into a row.
 fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
     row.insert(1.min(row.len()), second);
     row
 }
 
-/// The patterns with the most bytes, as many as a screen shows, in their order.
+/// Returns the patterns with the most bytes, as many as a terminal shows, in their original order.
 fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
     let mut ranked: Vec<(usize, Pattern)> = patterns.into_iter().enumerate().collect();
     ranked.sort_by_cached_key(|(_, pattern)| Reverse(bytes(pattern)));
@@ -224,7 +226,7 @@ fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Patte
     ranked.into_iter().map(|(_, pattern)| pattern).collect()
 }
 
-/// The order of `n` tensors.
+/// Returns the indices of `len` tensors in the order of a key.
 fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<usize> {
     let compare = |a: &usize, b: &usize| -> Ordering {
         let (a, b) = (item(*a), item(*b));
@@ -237,24 +239,25 @@ fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<us
         }
     };
     let mut order: Vec<usize> = (0..len).collect();
-    // Equal keys stay in the order of the data.
+    // The sort is stable: tensors with equal keys stay in the order of the data.
     order.sort_by(compare);
     order
 }
 
-/// Measures leave out values that became Inf or NaN, which is worse than any error.
+/// Orders tensors in which values became Inf or NaN first: measures leave these values out, but they are worse than any
+/// error.
 fn lost_first(a: &Item<'_>, b: &Item<'_>) -> Ordering {
     hides_loss(b.counts).cmp(&hides_loss(a.counts))
 }
 
-/// Counts of several tensors together; sampled errors count for all elements of their tensor.
+/// Adds the counts of several tensors. Errors of a sample are extrapolated to all elements of their tensor.
 pub fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {
     let mut all = Counts::default();
     counts.for_each(|counts| all.add(&counts.extrapolated()));
     all
 }
 
-/// Rows of the groups, by these names, and of everything if there are several groups. One tensor speaks for itself.
+/// Returns a row of totals for each group with tensors, and a row for all tensors if there are several groups.
 pub fn totals(total: &Total, figures: &ErrorColumns, name: impl Fn(Group) -> &'static str) -> Vec<Vec<Cell>> {
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
     let cells = |name: &str, sum: &Sum, measured: Option<&Counts>| {

@@ -1,4 +1,4 @@
-//! The commands: each a small file that carries out one request and prints its result.
+//! The commands. Each command has a file that carries out one request and prints its result.
 
 mod assessment;
 mod bench;
@@ -43,13 +43,13 @@ use truecast::io::atomic::leftover::Leftover;
 /// Context of a command: its streams and the way it was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// Print one JSON object.
+    /// Whether the result is printed as one JSON object.
     pub json: bool,
-    /// Print little.
+    /// Whether only errors and requested results are printed.
     pub quiet: bool,
-    /// Show every column and row.
+    /// Whether every column and row is shown.
     pub wide: bool,
-    /// The terminal that reads standard output.
+    /// The terminal that shows standard output.
     pub terminal: Terminal,
     /// Level and threads.
     pub exec: CastOptions,
@@ -66,7 +66,7 @@ impl Context {
         if self.json { output::json(command, object()) } else { output::text(&text()) }
     }
 
-    /// Prints the same, and with `--quiet` no text.
+    /// Prints the result like [`Context::answer`], but no text with `--quiet`.
     fn report<B: Serialize>(
         &self,
         command: &str,
@@ -81,7 +81,7 @@ impl Context {
         !self.json && !self.quiet
     }
 
-    /// Prints a warning on standard error, unless it is in the object or not wanted.
+    /// Prints warnings on standard error, except with `--json`, whose object contains them, and with `--quiet`.
     fn warn<'a>(&self, warnings: impl IntoIterator<Item = &'a String>) {
         if self.tells() {
             warnings.into_iter().for_each(|warning| message::warning(warning));
@@ -89,7 +89,8 @@ impl Context {
     }
 }
 
-/// A request to end ends the process: nothing is written that would have to be removed.
+/// Stop flag for commands that write nothing. It is never set: a request to end ends the process, and no file has to be
+/// removed.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn threads(cli: &Cli) -> NonZeroUsize {
@@ -99,7 +100,7 @@ fn threads(cli: &Cli) -> NonZeroUsize {
 
 /// Starts the threads of a process that carries out one command.
 pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
-    // The others start faster without threads.
+    // Other commands start faster without threads.
     if cli.command.threads().is_none() {
         return Ok(());
     }
@@ -108,7 +109,7 @@ pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
     started.map_err(|e| failure!(OutOfMemory, "starting {threads} threads: {e}; give fewer --threads"))
 }
 
-/// Runs the command; `terminal` reads the result.
+/// Runs the command and returns its exit code; `terminal` describes standard output.
 pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failure> {
     let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
     let context = Context { json: cli.json, quiet: cli.quiet, wide: cli.wide, terminal, exec };
@@ -136,7 +137,8 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
     }
 }
 
-/// Names files that killed runs left at a destination; removes them where files may be replaced. Gives the messages.
+/// Warns about files that killed runs left at a destination, and removes them if files may be replaced. Returns the
+/// warnings.
 fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -> Vec<String> {
     let told = found.iter().map(|left| {
         let what_now = match existing {

@@ -1,9 +1,10 @@
-//! Tensors in groups of one pattern each: `layers.{0..60}.mlp.experts.{0..255}.up_proj.weight`.
+//! Groups of tensors whose names share a pattern, such as `layers.{0..60}.mlp.experts.{0..255}.up_proj.weight`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-/// Runs of numbers that a pattern shows one by one; of more it shows both ends.
+/// Most runs of consecutive numbers that a pattern shows; if there are more, it shows only the lowest and highest
+/// number.
 const MOST_RUNS: usize = 3;
 
 /// Tensors whose names differ only in numbers.
@@ -15,7 +16,8 @@ pub struct Pattern {
     pub members: Vec<usize>,
 }
 
-/// The patterns of these tensors, in the order of their first members. Members also agree in `alike`.
+/// Returns the patterns of these tensors, in the order of their first members. Members of a pattern also have equal
+/// values of `alike`.
 pub fn patterns<'a, L: Eq + Hash>(
     tensors: impl Iterator<Item = usize>,
     name: impl Fn(usize) -> &'a str,
@@ -41,7 +43,7 @@ enum Part<'a> {
     Number(u64),
 }
 
-/// Parts of a name. A number with a leading zero, or of too many digits, is text.
+/// Splits a name into its parts. A number with a leading zero, or too large for `u64`, is text.
 fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     let number = |part: &str| {
         let is_number = part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
@@ -56,12 +58,12 @@ fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// A name without its numbers.
+/// Returns the texts of a name, with `{}` in place of each number.
 fn words(name: &str) -> Vec<&str> {
     parts(name).map(|part| if let Part::Text(text) = part { text } else { "{}" }).collect()
 }
 
-/// The pattern of names that agree in [`words`].
+/// Returns the pattern of names that have equal [`words`].
 fn pattern<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     let mut values: Vec<BTreeSet<u64>> = Vec::new();
     for name in names.clone() {
@@ -82,7 +84,7 @@ fn pattern<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     parts(first).map(text).collect()
 }
 
-/// `7`, `{0..60}`, `{0..2,5}`, `{41 of 0..60}`.
+/// Formats the values of a number: `7`, `{0..60}`, `{0..2,5}`, `{41 of 0..60}`.
 fn numbers(values: &BTreeSet<u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &n in values {

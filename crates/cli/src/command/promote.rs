@@ -1,4 +1,4 @@
-//! `truecast promote`: the common type of two types, one system's matrix, or every system side by side.
+//! `truecast promote`: the common type of two types in one system or in every system, and whole tables.
 
 use super::Context;
 use crate::args::PromoteArgs;
@@ -62,7 +62,7 @@ fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
             all.push(System::OpenVino(ConvertPromoteTypes { promote_unsafe: true, ..attributes }, mode));
         }
     }
-    // Among several modes: the typed one, else all of them or the default.
+    // If a mode was typed, only that mode; otherwise every mode with `all`, and the default mode with one system.
     let jax = args.jax_x64.map_or(if is_all { vec![X64::On, X64::Off] } else { vec![X64::On] }, |x64| vec![x64]);
     let both = if is_all { vec![Mode::All, Mode::Safe] } else { vec![Mode::All] };
     let tensorflow = args.tensorflow_mode.map_or(both, |mode| vec![mode]);
@@ -77,11 +77,11 @@ fn u64_target(text: Option<&str>) -> Result<U64Target, Failure> {
     let Some(text) = text else { return Ok(U64Target::default()) };
     Ok(match Element::parse(text, Some(Ecosystem::OpenVino))? {
         Element::Type(dtype) => U64Target::new(dtype)?,
-        Element::Dynamic => text.parse()?, // says what may be given
+        Element::Dynamic => text.parse()?, // the error lists the valid types
     })
 }
 
-/// The vocabulary, if there is one system; several systems share no vocabulary.
+/// Returns the ecosystem whose type names are read, if there is one system; several systems share no names.
 fn words(systems: &[System]) -> Option<Ecosystem> {
     match systems {
         [system] => Some(system.ecosystem()),
@@ -99,14 +99,14 @@ fn input(text: &str, typed_rank: Option<Rank>, words: Option<Ecosystem>) -> Resu
     Ok(tensor(Element::parse(text, words)?, typed_rank.unwrap_or_default()))
 }
 
-/// Both names are read alike (`docs/spec/openvino.md §1.1`); text about the type names the other one.
+/// Whether `undefined` was typed. It is read as `dynamic` (`docs/spec/openvino.md §1.1`), the name that messages use.
 fn is_undefined(typed: &str) -> bool {
     typed.eq_ignore_ascii_case("undefined")
 }
 
 // ---- results ----
 
-/// Difference between two lines of one system.
+/// Returns the name of the mode, which distinguishes the lines of one system.
 fn mode(system: System) -> &'static str {
     match system {
         System::OpenVino(attributes, _) if attributes.promote_unsafe => "unsafe",
@@ -122,7 +122,7 @@ fn mode(system: System) -> &'static str {
 
 type Outcome = Result<Promoted, PromotionError>;
 
-/// Pairs that the strict mode refuses.
+/// Returns the error of OpenVINO's strict mode, if the result does not keep every value.
 fn loss(system: System, inputs: (Input, Input), outcome: &Outcome) -> Option<PromotionError> {
     let (System::OpenVino(attributes, _), Ok(result)) = (system, outcome) else { return None };
     match (inputs.0.operand, inputs.1.operand) {
@@ -137,7 +137,7 @@ fn warning(loss: &PromotionError) -> Option<String> {
     Some(format!("{element} -> {result} does not keep every value of {element}; --strict refuses it"))
 }
 
-/// Names of types: those of the one system in question, or truecast's where several are compared.
+/// System whose names of types are printed; `None` for truecast's names, if several systems are compared.
 type Names = Option<System>;
 
 fn element_name(names: Names, element: Element) -> String {
@@ -151,7 +151,7 @@ fn operand_name(names: Names, operand: Operand) -> String {
     }
 }
 
-/// Operands and outcome as JSON: `result` in the system's names, `dtype` in truecast's.
+/// Adds operands and outcome to the object `before`. `result` uses the system's name of the type, `dtype` truecast's.
 fn to_json(before: Value, names: Names, inputs: (Input, Input), outcome: &Outcome) -> Value {
     let mut row = before;
     row["lhs"] = json!(operand_name(names, inputs.0.operand));
@@ -194,7 +194,7 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
 /// Answer of a system for two types: a common type, or no common type.
 type Answer = Option<Element>;
 
-/// `None` if the system does not have a type, and so has no opinion.
+/// Returns the answer of an outcome; `None` if the system lacks one of the types.
 fn answer(outcome: &Outcome) -> Option<Answer> {
     match outcome {
         Ok(promoted) => Some(Some(promoted.element)),
@@ -203,7 +203,7 @@ fn answer(outcome: &Outcome) -> Option<Answer> {
     }
 }
 
-/// The most frequent answer. Among equally frequent answers, the first that is a type.
+/// Returns the most frequent answer. Among equally frequent answers, a type is preferred, and then the first answer.
 fn most_common(outcomes: &[Outcome]) -> Option<Answer> {
     let answers: Vec<Answer> = outcomes.iter().filter_map(answer).collect();
     let weight = |a: &Answer| (answers.iter().filter(|other| *other == a).count(), a.is_some());
@@ -214,14 +214,14 @@ fn differs(outcome: &Outcome, common: Option<Answer>) -> bool {
     answer(outcome).is_some() && answer(outcome) != common
 }
 
-/// One of several systems as JSON.
+/// Returns the answer of one of several systems as JSON, with `differs`.
 fn compared_to_json(system: System, inputs: (Input, Input), outcome: &Outcome, common: Option<Answer>) -> Value {
     let mut row = to_json(system_to_json(system), None, inputs, outcome);
     row["differs"] = json!(differs(outcome, common));
     row
 }
 
-/// Why a system refuses, in a line of a table that names the system and the types.
+/// Returns the reason of a refusal, without the system and the types, which the table names.
 fn reason(error: &PromotionError) -> String {
     let all = error.to_string();
     match error {
@@ -280,7 +280,8 @@ fn tensor(element: Element, rank: Rank) -> Input {
     Input { operand: Operand::Tensor(element), rank }
 }
 
-/// `i16`, `f64*` if weak, `f8e5m2!` if values are lost, `P4` or `-` if refused, `.` if a type is unknown.
+/// Returns the text of a cell: `i16`, `f64*` if weak, `f8e5m2!` if values are lost, `P4` or `-` if refused, `.` if a
+/// type is unknown.
 fn cell(names: Names, system: System, inputs: (Input, Input), outcome: &Outcome) -> String {
     match outcome {
         Ok(p) => {
@@ -302,13 +303,13 @@ const LEGEND: [(char, &str); 5] = [
     ('!', "!: does not keep every value; --strict refuses it"),
 ];
 
-/// The lines of the legend that the cells need.
+/// Returns the lines of the legend that the cells need.
 fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone, terminal: &Terminal) -> String {
     let occurs = |sign: char| cells.clone().any(|cell| cell.starts_with(sign) || cell.ends_with(sign));
     LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| terminal.wrap(&format!("{text}\n"))).collect()
 }
 
-/// A cell with losses, refusals and unknown pairs.
+/// Marks a cell with a loss, a refusal or an unknown type.
 fn marked(cell: &str) -> Cell {
     let mark = match cell.chars().next() {
         Some('P' | '-' | '.') => Mark::Dim,
@@ -327,7 +328,7 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
         object["rows"] = pairs.map(|i| to_json(json!({}), Some(system), i, &system.promote(i.0, i.1))).collect();
         return output::json("promote", object);
     }
-    // Short names: some systems have names as wide as four columns.
+    // truecast's names are short; names of some systems are as wide as four columns.
     let headings: Vec<String> = elements.iter().map(ToString::to_string).collect();
     let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
     let mut table = Table::new(columns);
@@ -342,8 +343,8 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
     output::text(&(table.render(&context.terminal) + &legend(all.iter(), &context.terminal)))
 }
 
-/// One line for each pair, one column for each system. Promotion is symmetric, so that each pair is listed once unless
-/// the ranks differ.
+/// Prints a table with one line for each pair and one column for each system. Promotion is symmetric: each pair is
+/// listed once unless the ranks differ.
 fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
     let known = |element: &Element| systems.iter().any(|s| s.elements().any(|e| e == *element));
     let types = DType::ALL.into_iter().map(Element::Type).chain([Element::Dynamic]);

@@ -1,12 +1,13 @@
-//! Origin of a result, as the options that would make it again. The library (`truecast::report::Provenance`) decides
-//! which options these are.
+//! Origin of a result: the options that would reproduce it, as they are typed. The library
+//! (`truecast::report::Provenance`) decides which options these are.
 
 use crate::message;
 use truecast::convert::Options;
 use truecast::report::Provenance;
 use truecast::setting::Setting;
 
-/// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
+/// Returns options such as `--spec onnx@28 --to f16 --keep '*norm*'`, to be typed after `convert SRC DST` or
+/// `verify SRC DST`.
 pub fn typed(provenance: &Provenance) -> String {
     let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
     let mut words = Vec::new();
@@ -48,7 +49,7 @@ pub fn typed(provenance: &Provenance) -> String {
     words.join(" ")
 }
 
-/// A word as shells take it, on one line.
+/// Quotes a word for a shell, on one line.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@,:+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -64,7 +65,7 @@ mod tests {
     use crate::args::{Cli, Command, RuleOrder};
     use clap::{CommandFactory, FromArgMatches};
 
-    /// The options of a command line.
+    /// Returns the provenance of a command line.
     fn provenance(line: &[&str]) -> Provenance {
         let matches = Cli::command().get_matches_from(line);
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };

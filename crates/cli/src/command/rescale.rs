@@ -1,4 +1,4 @@
-//! `truecast rescale`, and the RESCALE that its options mean, which `check rescale` takes too.
+//! `truecast rescale`, and the RESCALE that its options describe; `check rescale` has the same options.
 
 use super::Context;
 use super::provenance::quoted;
@@ -50,7 +50,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The options that decide the result, as they may be typed after `rescale SRC DST`.
+/// Returns the options that decide the result, as they are typed after `rescale SRC DST`.
 fn typed(args: &RescaleArgs, request: &RescaleRequest) -> String {
     let options = &args.options;
     let mut words = vec![format!("--spec tosa@{} --to {}", request.target.version.name(), args.to)];
@@ -70,7 +70,7 @@ fn typed(args: &RescaleArgs, request: &RescaleRequest) -> String {
     words.join(" ")
 }
 
-/// Parameters that decide the result (`docs/interfaces.md §6`).
+/// Returns the parameters that decide the result, as JSON (`docs/interfaces.md §6`).
 fn provenance(request: &RescaleRequest) -> Value {
     let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, target } = request;
     json!({
@@ -80,7 +80,7 @@ fn provenance(request: &RescaleRequest) -> Value {
     })
 }
 
-/// The version and its profiles and extensions: `tosa`, `tosa@1.0`.
+/// Returns the version, profiles and extensions of a specification such as `tosa` or `tosa@1.0`.
 pub fn target(spec: &str) -> Result<Target, Failure> {
     let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
@@ -89,7 +89,7 @@ pub fn target(spec: &str) -> Result<Target, Failure> {
     }
 }
 
-/// The type of the elements of a file, as it may be typed.
+/// Returns the element type of a file: u8 or u16 for unsigned elements.
 pub fn type_of(input: &Path) -> Result<DType, Failure> {
     let (dtype, is_unsigned) = element_type(input)?;
     Ok(match (dtype, is_unsigned) {
@@ -99,13 +99,13 @@ pub fn type_of(input: &Path) -> Result<DType, Failure> {
     })
 }
 
-/// Reason why the options state no scale.
+/// Returns the options that are missing for a scale; empty if the scale is complete.
 pub fn missing_scale(options: &RescaleAttributes) -> Vec<&'static str> {
     let parts = [("--multiplier M", &options.multiplier), ("--shift S", &options.shift)];
     parts.into_iter().filter(|(_, given)| options.scale.is_none() && given.is_none()).map(|(flag, _)| flag).collect()
 }
 
-/// The parameters of the options. Unsigned types set the flags.
+/// Returns the request that the options describe. Unsigned types set the flags `input_unsigned` and `output_unsigned`.
 pub fn request(
     options: &RescaleAttributes,
     rounding: &str,
@@ -156,7 +156,7 @@ pub fn state_input(request: &mut RescaleRequest, from: DType, input: &Path) -> R
     Ok(())
 }
 
-/// The attributes and operands of one scale, in a line.
+/// Formats the attributes and operands of the first scale in one line.
 pub fn attributes(request: &RescaleRequest) -> String {
     let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, .. } = request;
     let (multiplier, shift) = (multipliers[0], shifts[0]);
@@ -172,12 +172,13 @@ fn rounding(text: &str) -> Result<RoundingMode, Failure> {
         .ok_or_else(|| failure!(InvalidValue, "--rounding {text:?} is not one of single, double, inexact"))
 }
 
-/// An operand is a file by its name.
+/// Whether an operand is the name of a file: it ends in `.npy`.
 fn is_file(text: &str) -> bool {
     text.to_ascii_lowercase().ends_with(".npy")
 }
 
-/// Multipliers and shifts of scales, which are numbers with commas between them or an array of floats in a file.
+/// Returns multipliers and shifts for scales, which are numbers with commas between them or an array of floats in a
+/// file.
 fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure> {
     let scales: Vec<f64> = if is_file(text) { scales(Path::new(text))? } else { numbers("--scale", "a number", text)? };
     let channel = |scale: f64| {
@@ -187,10 +188,10 @@ fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure>
     Ok(channels.iter().map(|c| (i64::from(c.multiplier), i64::from(c.shift))).unzip())
 }
 
-/// Channels whose multiplier and shift are printed.
+/// Most channels whose multiplier and shift are printed.
 const FEW: usize = 8;
 
-/// Chosen multipliers and shifts of scales, a line each.
+/// Lists the multiplier and shift that were chosen for each scale, one line each.
 fn chosen(request: &RescaleRequest) -> String {
     let all = request.multipliers.iter().zip(&request.shifts);
     let one = |(&multiplier, &shift): (&i64, &i64)| {
@@ -202,12 +203,12 @@ fn chosen(request: &RescaleRequest) -> String {
     all.take(FEW).map(one).chain([more]).collect()
 }
 
-/// Numbers with commas between them, or an array of integers in a file.
+/// Reads integers: numbers with commas between them, or an array in a file.
 fn whole(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
     if is_file(text) { Ok(integers(Path::new(text))?) } else { numbers(flag, "an integer", text) }
 }
 
-/// Numbers with commas between them.
+/// Reads numbers with commas between them.
 fn numbers<T: FromStr>(flag: &str, what: &str, text: &str) -> Result<Vec<T>, Failure> {
     let wrong = |part| failure!(InvalidValue, "{flag} {part:?} is neither {what} nor a .npy file");
     text.split(',').map(|part| part.trim().parse().map_err(|_| wrong(part))).collect()

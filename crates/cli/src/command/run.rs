@@ -20,7 +20,7 @@ use truecast::spec::tosa::Freedoms;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    // The meaning of an option depends on the model; a model that cannot be opened is an error of its own below.
+    // The meaning of `--profile` depends on the kind of model. A model that cannot be opened is reported later.
     let settings = match ModelKind::of(&args.model) {
         Ok(ModelKind::Tosa) => Meaning::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?),
         _ => Meaning::Other(tile_settings(args)?),
@@ -62,8 +62,8 @@ fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &C
     if model.is_tile() { model.run_tile(entry, &options) } else { model.run(&options) }
 }
 
-/// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A
-/// damaged file is not a model, and an input that does not fit says nothing about one.
+/// Prints the status of a model without a result on standard output, for `--json` (`docs/interfaces.md §6`). Nothing is
+/// printed for a damaged file, which is not a model, and for an input that does not fit.
 fn without_result(error: &RunError) -> Result<(), Failure> {
     let is_of_model = match error {
         RunError::Model { cause, .. } => !matches!(**cause, ModelError::TosaFile(_)),

@@ -49,21 +49,21 @@ fn all() -> Value {
     json!({ "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short })
 }
 
-/// A line of a list with `room` columns for the name.
+/// Formats a line of the list, with `room` columns for the name.
 fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
     format!("  {name:room$} {stored:21} {written:8} {used_by}").trim_end().to_string() + "\n"
 }
 
-/// A scheme that serves a goal.
+/// Goal of quantization, and the scheme that serves it.
 struct Goal {
     goal: &'static str,
-    /// As typed after `truecast quantize SRC DST`.
+    /// Scheme, as typed after `truecast quantize SRC DST`.
     scheme: &'static str,
-    /// Bits of a weight with its part of the scales.
+    /// Bits per weight, including its share of the scales.
     bits: f64,
-    /// Type of the codes, which tells the usual noise.
+    /// Type of the codes, which determines the usual SQNR.
     codes: DType,
-    /// Releases that load it (`docs/loads.md`).
+    /// Programs that load the scheme (`docs/loads.md`).
     loads_in: &'static str,
 }
 
@@ -87,10 +87,10 @@ impl Goal {
     }
 }
 
-/// Parameters of the model whose size is shown.
+/// Number of weights of the model whose size is shown.
 const PARAMETERS: f64 = 7e9;
 
-/// A scheme for each goal, and the names of the others.
+/// Returns a scheme for each goal; on a terminal also the names of all schemes.
 fn by_goal(terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("for"),
@@ -167,13 +167,13 @@ fn detail(scheme: Scheme, terminal: &Terminal) -> String {
 mod tests {
     use super::*;
 
-    /// A group of elements is the strategy of a scheme with `group=`.
+    /// Whether two schemes are equal; `strategy=group` may be omitted, because `group=` implies it.
     fn is_same(a: Scheme, b: Scheme) -> bool {
         let [a, b] = [a, b].map(|scheme| scheme.to_string().replace(",strategy=group", ""));
         a == b
     }
 
-    /// Every scheme for a goal is written, and `docs/loads.md` has a row of it without a limit for Llama.
+    /// truecast writes the scheme for every goal, and `docs/loads.md` has a row for it without a restriction for Llama.
     #[test]
     fn goals_are_written_and_load() {
         let page = include_str!("../../../../docs/loads.md");

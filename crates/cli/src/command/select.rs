@@ -9,14 +9,15 @@ use truecast::request::Request;
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
 
-/// The rounding that a seed means.
+/// Value of `--rounding` that a seed implies.
 pub const STOCHASTIC: &str = "stochastic";
 
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
 
-/// The request of a conversion. A seed, of which a report may know, takes the place of a rounding.
+/// Returns the request of a conversion. `--rounding stochastic` needs a seed, unless a report may state it, and is not
+/// part of the request: the seed makes casts stochastic.
 pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Result<Request, Failure> {
     let is_stochastic = policy.get("rounding") == Some(STOCHASTIC);
     if is_stochastic && seed.is_none() && !has_report {
@@ -30,7 +31,8 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
     }
 }
 
-/// Requires a type or rule, or a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
+/// Requires a type or a rule unless `quantizes`. Refuses options of a specification if a scheme is all that is
+/// requested, because a specification decides only casts.
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => {
@@ -44,7 +46,7 @@ pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Res
     }
 }
 
-/// Quantization of the tensors, if there is any.
+/// Returns the options of quantization, if a scheme is requested.
 pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
     let how = Quantization {
@@ -61,18 +63,18 @@ pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     Ok(Some(QuantizeOptions { scheme, how, share, relayout: args.relayout, activation_ranges }))
 }
 
-/// Interpretation of the source's quantized tensors.
+/// Returns how quantized tensors of the source are interpreted.
 pub fn reading(args: &SchemeArgs) -> SourceScheme {
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
     SourceScheme { from_scheme, trust_scales, nibbles, reference }
 }
 
-/// The rules as they were typed.
+/// Returns the rules in the order in which they were typed.
 fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {
     rules.iter().map(|(option, text)| rule(option, text)).collect()
 }
 
-/// Split at the last `=`: globs may hold one, types do not.
+/// Reads a rule. It is split at the last `=`, because a glob may contain `=` and a type cannot.
 fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
     match option {
         "keep" => return Ok(Rule::new(text, None)?),

@@ -29,8 +29,8 @@ pub fn completions(shell: Shell) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The completions of clap for zsh, mended: words exclude files, and `check` takes either; after the first of several
-/// files no option is completed.
+/// Corrects clap's completions for zsh. In clap's script, a list of words excludes files, whereas `check` takes both;
+/// and options are not completed after the first of several files.
 fn for_zsh(script: &str) -> String {
     let words = value_parsers::operations().join(" ");
     let is_of_check = |line: &str| line.contains(":what ");
@@ -41,8 +41,8 @@ fn for_zsh(script: &str) -> String {
     script.lines().map(|text| line(text) + "\n").collect()
 }
 
-/// The completions of clap for bash, mended: the value after `--option=` and each of a list with commas are completed, and
-/// no word is offered twice.
+/// Corrects clap's completions for bash: completes the value after `--option=` and each value of a list with commas,
+/// and offers no word twice.
 fn for_bash(script: &str) -> String {
     let mend = |line: &str| -> String {
         let text = line.trim_start();
@@ -64,7 +64,7 @@ fn for_bash(script: &str) -> String {
     script.lines().map(|line| mend(line) + "\n").collect()
 }
 
-/// bash divides words at `=`.
+/// Code for the value after `=`, at which bash splits words, and for lists with commas.
 const BASH_VALUES: &str = r#"    prev="$3"
     local list=""
     [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]] && cur="" && prev="="
@@ -73,7 +73,7 @@ const BASH_VALUES: &str = r#"    prev="$3"
     }
     [[ "${cur}" == *,* ]] && list="${cur%,*}," && cur="${cur##*,}""#;
 
-/// clap does not complete arguments without a name for fish.
+/// Returns the completions of operands for fish, which clap does not generate.
 fn fish_operands() -> String {
     let line = |command: &str, words: Vec<&str>, files: &str| {
         let condition = format!("__fish_truecast_using_subcommand {command}");
@@ -110,7 +110,7 @@ pub fn man(command: Option<&str>) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Every page in a file of its own; those of an older version are replaced.
+/// Writes every page to a file of its own, and replaces existing files.
 pub fn every_page(folder: &Path) -> Result<u8, Failure> {
     let failed = |path: &Path, what: &str, error| failure!(IoError, "{}: {what}: {error}", path.display());
     fs::create_dir_all(folder).map_err(|error| failed(folder, "making the folder", error))?;
@@ -181,7 +181,8 @@ fn manual(command: Command, title: String) -> Man {
     Man::new(command).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
 }
 
-/// A page. Every part comes with the definition of an apostrophe, which a page needs once.
+/// Renders a page. Every part repeats the definition of the apostrophe, but the page keeps it only once, at its
+/// beginning.
 fn rendered(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     let mut text = Vec::new();
     write(&mut text).expect("memory takes everything");

@@ -1,4 +1,4 @@
-//! `truecast show`: values of one tensor, or of a part of it that is written as Python writes slices.
+//! `truecast show`: values of one tensor, or of a part of it that is selected by Python's slice notation.
 
 use super::Context;
 use crate::args::ShowArgs;
@@ -17,7 +17,7 @@ use truecast::{DType, DenseTensor, Elements, Kind};
 
 /// The name of the only tensor of an array.
 const ARRAY: &str = "data";
-/// Number of elements up to which all are shown.
+/// Most elements of a part that is shown completely.
 const FEW: u64 = 100;
 
 pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
@@ -46,7 +46,7 @@ pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `NAME[SLICE]`, of which either may be left out. A name may end with brackets that are not a slice.
+/// Splits `NAME[SLICE]`; either may be missing. Brackets whose content is not a slice belong to the name.
 fn split(text: &str) -> (&str, Option<&str>) {
     let is_slice = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ',' | '-' | ' '));
     match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
@@ -88,9 +88,9 @@ fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
 struct Part<'a> {
     dtype: DType,
     elements: Elements<'a>,
-    /// The first of them.
+    /// Index of the first requested element in the tensor.
     offset: i128,
-    /// Length of each dimension that is left, and the step from one element to the next.
+    /// Length of each remaining dimension, and the step from one element to the next, in elements of the tensor.
     axes: Vec<(u64, i128)>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Part<'a> {
         let (mut offset, mut axes, mut stride) = (0, Vec::new(), 1i128);
         for (axis, &n) in shape.iter().enumerate().rev() {
             let n = i128::from(n);
-            // From the end where it is negative.
+            // A negative index counts from the end.
             let at = |i: i64| if i < 0 { n + i128::from(i) } else { i128::from(i) };
             match slices.get(axis) {
                 None => axes.push((n as u64, stride)),
@@ -138,7 +138,7 @@ impl<'a> Part<'a> {
         (decimal, number)
     }
 
-    /// Nested lists.
+    /// Returns the elements from `axis` on as nested lists.
     fn to_json(&self, axis: usize, at: i128) -> Value {
         match self.axes.get(axis) {
             Some(&(len, step)) => (0..len).map(|i| self.to_json(axis + 1, at + i128::from(i) * step)).collect(),
@@ -153,7 +153,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Every digit if they are few, else enough to tell the value from its neighbors in its type, on a terminal five.
+    /// Formats an element with every digit if they are few. Otherwise a terminal gets five digits, and a pipe enough
+    /// digits to distinguish the value from its neighbors in its type.
     fn shown(&self, at: i128, terminal: &Terminal) -> String {
         const FEW: usize = 12;
         let (decimal, x) = self.number(at);
@@ -169,10 +170,11 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Indices that are shown along an axis of `n`: the first and the last of many.
+    /// Returns the indices that are shown along an axis of length `len`. If there are many, only the first and last
+    /// ones are shown, with `None` in between.
     fn indices(&self, len: u64) -> Vec<Option<u64>> {
         let all: u64 = self.axes.iter().map(|(len, _)| *len).fold(1, u64::saturating_mul);
-        // Fewer along each of more dimensions, so that all fit a screen.
+        // With more dimensions, fewer indices of each are shown, so that everything fits on a screen.
         let edge = [3, 3, 3, 2].get(self.axes.len()).copied().unwrap_or(1);
         if all <= FEW || len <= 2 * edge {
             return (0..len).map(Some).collect();
@@ -181,7 +183,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Layout of values in lines: their width, and their number per line.
+/// Layout of values in lines: width of a value, and number of values per line.
 struct Layout<'a> {
     width: usize,
     columns: usize,
@@ -201,13 +203,13 @@ fn text(name: &str, part: &Part<'_>, terminal: &Terminal) -> String {
     text + "\n"
 }
 
-/// Every element that is shown.
+/// Calls `tell` with the place of every element that is shown.
 fn each(part: &Part<'_>, axis: usize, at: i128, tell: &mut dyn FnMut(i128)) {
     let Some(&(len, step)) = part.axes.get(axis) else { return tell(at) };
     part.indices(len).into_iter().flatten().for_each(|i| each(part, axis + 1, at + i128::from(i) * step, tell));
 }
 
-/// Brackets for each dimension, as NumPy prints arrays.
+/// Writes the elements in nested brackets, as NumPy prints arrays.
 fn write(part: &Part<'_>, axis: usize, at: i128, layout: &Layout<'_>, text: &mut String) {
     let Layout { width, columns, terminal } = *layout;
     let Some(&(len, step)) = part.axes.get(axis) else {

@@ -1,5 +1,5 @@
-//! `--fail-on`: counts that must not be exceeded, and measures that no changed tensor may be worse than. Reports have
-//! the same names.
+//! `--fail-on`: limits for counts of all tensors, and for measures of each changed tensor. The names are the same as in
+//! reports.
 
 use crate::failure::Failure;
 use crate::message;
@@ -10,7 +10,7 @@ use truecast::io::Escaped;
 use truecast::report::{Assessed, COUNTS, Count, hides_loss};
 use truecast::{Counts, ErrorCode};
 
-/// Everything that `compare` finds except counts.
+/// Word of `compare --fail-on` for any value that differs.
 pub const DIFFERENT: &str = "different";
 
 /// The exit code of a check that found something.
@@ -20,11 +20,11 @@ const FAILED: u8 = 1;
 #[derive(Clone, Copy)]
 pub enum Threshold {
     Count(Count, u64),
-    /// A measure of [`KEYS`], and the worst that is allowed.
+    /// A measure of [`KEYS`], and the worst allowed value.
     Measure(&'static str, Key, f64),
 }
 
-/// A count by its name, or by one that it had before.
+/// Returns a count by its current or its former name.
 pub fn count(name: &str) -> Option<Count> {
     COUNTS.into_iter().find(|count| count.name == name || count.old_name == Some(name))
 }
@@ -67,7 +67,7 @@ fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
     Ok(Threshold::Count(count, limit))
 }
 
-/// The measures, with the relation that fails.
+/// Returns the measures; `<` or `>` is the relation to the limit that fails.
 fn measures() -> impl Iterator<Item = (&'static str, &'static str, Key)> {
     KEYS.into_iter().filter_map(|(name, _, key)| match key {
         Key::Smallest(_) => Some((name, "<", key)),
@@ -80,7 +80,7 @@ fn words(relation: &str) -> &'static str {
     if relation == "<" { "less than" } else { "more than" }
 }
 
-/// Reports exceeded limits, a line each or in one object, and returns the exit code.
+/// Reports exceeded limits, one line for each or all in one JSON object, and returns the exit code.
 pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     match (exceeded, json) {
         ([], _) => return 0,
@@ -90,7 +90,7 @@ pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     FAILED
 }
 
-/// Whether a limit is about the errors of values, so that all have to be measured.
+/// Whether a limit depends on errors of values, so that every value must be measured.
 pub fn need_errors(thresholds: &[Threshold]) -> bool {
     thresholds.iter().any(|threshold| match threshold {
         Threshold::Count(count, _) => count.of_errors,
@@ -98,7 +98,7 @@ pub fn need_errors(thresholds: &[Threshold]) -> bool {
     })
 }
 
-/// A line for each limit that is exceeded: by the counts of all tensors, or by a measure of one of the `tensors`.
+/// Returns a line for each limit that the counts of all tensors or a measure of one of the `tensors` exceeds.
 pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -> Vec<Assessed<'a>>) -> Vec<String> {
     let line = |threshold: &Threshold| match *threshold {
         Threshold::Count(Count { name, of, .. }, limit) => {
@@ -110,10 +110,10 @@ pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -
     thresholds.iter().filter_map(line).collect()
 }
 
-/// The worst of the changed tensors, if it is beyond the limit, and how many others are. One in which values became Inf or
-/// NaN, which no measure covers, is.
+/// Names the worst changed tensor, if it is beyond the limit, and the number of other tensors beyond it. A tensor in
+/// which values became Inf or NaN is always beyond the limit, because no measure covers these values.
 fn of_tensors(name: &str, key: Key, limit: f64, tensors: Vec<Assessed<'_>>) -> Option<String> {
-    // The more, the worse.
+    // The sign makes a greater number mean a worse tensor.
     let (value, sign) = match key {
         Key::Smallest(of) => (of, -1.0),
         Key::Greatest(of) => (of, 1.0),
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Each changed tensor counts by itself, and the worst is named.
+    /// Each changed tensor is compared with the limit, and the worst one is named.
     #[test]
     fn measures_of_tensors() {
         let noisy =
@@ -187,7 +187,7 @@ mod tests {
         );
     }
 
-    /// One name everywhere; older names of `--fail-on` mean the same.
+    /// Former names of `--fail-on` are equivalent to the current names, and messages use the current names.
     #[test]
     fn old_names_are_accepted() {
         let counts = Counts { to_inf: 1, to_nan: 2, flushed_to_zero: 3, ..Counts::default() };

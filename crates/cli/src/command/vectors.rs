@@ -1,5 +1,5 @@
-//! `truecast vectors`: inputs that show the rules of a conversion, with their results. `docs/interfaces.md §4.1` has
-//! the formats.
+//! `truecast vectors`: inputs that exercise the rules of a conversion, with their results. `docs/interfaces.md §4.1`
+//! describes the formats.
 
 mod suite;
 
@@ -64,7 +64,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Source and destination types; an operation needs both.
+/// Returns the source and destination types, which an operation requires.
 fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     let op = &args.op;
     if args.dir.is_some() {
@@ -81,7 +81,7 @@ fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     }
 }
 
-/// Reports the written files, unless standard output is for an object.
+/// Prints the names of the written files, except with `--json` and `--quiet`.
 fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Failure> {
     if !context.tells() {
         return Ok(());
@@ -91,10 +91,10 @@ fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Fai
     output::text(&context.terminal.wrap(&format!("{vectors} written: {}\n", files.join(", "))))
 }
 
-/// The vectors of any operation.
+/// Vectors of an operation.
 struct Listed {
     op: String,
-    /// The specification and its options.
+    /// Specification with its options.
     spec: String,
     from: DType,
     to: DType,
@@ -109,10 +109,10 @@ struct Vector {
     open: Option<Open>,
 }
 
-/// The specification leaves the result open.
+/// Result that the specification leaves open.
 struct Open {
     reason: &'static str,
-    /// The codes that a check accepts; `None` if it accepts any.
+    /// Codes that a check accepts; `None` if it accepts any code.
     accepted: Option<Vec<u64>>,
 }
 
@@ -132,8 +132,8 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
     Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 
-/// Vectors for one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are
-/// left out, because they make the result of every other element unpredictable.
+/// Returns the vectors of RESCALE with one scale; several scales would need an array with channels. Inputs that violate
+/// a requirement are left out, because they make the result of every other element unpredictable.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
         return Err(failure!(InapplicableOption, "vectors use one scale; omit --per-channel"));
@@ -155,7 +155,7 @@ fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failur
     Ok(Listed { op: args.op.clone(), spec, from, to, clause: "docs/spec/tosa.md §4.5", vectors: vectors.collect() })
 }
 
-/// One vector a line: input, result, and `undefined` where the specification leaves the result open.
+/// Formats one vector a line: input, result, and `undefined` if the specification leaves the result open.
 fn hex(listed: &Listed) -> String {
     use std::fmt::Write as _;
     let digits = |dtype: DType| dtype.code_bits().div_ceil(4) as usize;
@@ -189,10 +189,10 @@ fn to_json(listed: &Listed) -> Value {
     })
 }
 
-/// The arrays of `--format npy`.
+/// Names of the arrays of `--format npy`.
 const PARTS: [&str; 3] = ["input", "output", "undefined"];
 
-/// Three arrays next to each other: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
+/// Writes three arrays: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
 fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> {
     let mut inputs: Vec<u64> = listed.vectors.iter().map(|v| v.input).collect();
     let mut from = listed.from;
@@ -213,13 +213,13 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
     let mut paths = PARTS.map(|part| beside(path, part)).into_iter();
     let [input, output, undefined] =
         arrays.map(|(dtype, codes)| array(&paths.next().expect("one for each"), dtype, codes, existing));
-    // All are written before the first is put in its place.
+    // All three files are complete before the first one gets its final name.
     let [input, output, undefined] = [input?, output?, undefined?].map(Writer::complete);
     input?.and(output?).and(undefined?).commit()?;
     Ok(())
 }
 
-/// `v.npy` or `v` with a part's name: `v.input.npy`.
+/// Returns the path of an array: `v.input.npy` for `v.npy` or `v`.
 fn beside(path: &Path, part: &str) -> PathBuf {
     let stem = match path.extension() {
         Some(extension) if extension.eq_ignore_ascii_case("npy") => path.with_extension(""),

@@ -1,5 +1,5 @@
-//! The command line with its help. The options themselves are in `args`, their headings in the table of flags, usage
-//! and examples in `help_text`; `page` lays out the text.
+//! The command line with its help. `args` defines the options, the table of flags their headings, and `help_text` usage
+//! and examples; `page` lays out the text.
 
 mod page;
 mod specs;
@@ -13,7 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 pub use page::ordered;
 use std::ffi::OsString;
 
-/// The command line as `args` defines it. A command's arguments are made when the command is read.
+/// Returns the command line as `args` defines it.
 pub fn definition() -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true);
     // Messages name the program, not the file that was run.
@@ -21,14 +21,14 @@ pub fn definition() -> Command {
     root.arg(help.help("Print help (-h: only the most used options)")).mut_args(with_flag)
 }
 
-/// One command, without the options of all commands.
+/// Returns one command, without the global options that all commands have.
 pub fn command(name: &str) -> Option<Command> {
     let mut command = definition().find_subcommand(name)?.clone().disable_help_flag(true);
     command.build();
     Some(command)
 }
 
-/// The same with everything that every command takes.
+/// Returns the command line in which every command has the global options too.
 pub fn whole() -> Command {
     let mut root = definition();
     root.build();
@@ -38,7 +38,7 @@ pub fn whole() -> Command {
 /// Kinds of clap's errors that are requests for help.
 const HELP: [ErrorKind; 2] = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
 
-/// Reads the arguments; help comes as the error that clap makes of it. Pages are laid out for the terminal.
+/// Parses the arguments. A request for help returns the help page, laid out for the terminal, as an error of clap.
 pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     if matches!(args, [_, help, topic] if help == "help" && topic == "specs") {
         return definition().override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
@@ -49,7 +49,7 @@ pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::
     }
 }
 
-/// The requested page.
+/// Returns the requested help page, as an error of clap.
 fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     let extent = if args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
         page::Extent::Long
@@ -68,7 +68,7 @@ fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error
     helping.try_get_matches_from(of_command(args))
 }
 
-/// `help check cast` is `help check`: the operand of a command has no page of its own.
+/// Shortens `help check cast` to `help check`: the operand of a command has no page of its own.
 fn of_command(args: &[OsString]) -> &[OsString] {
     match args {
         [_, help, command, operation] if help == "help" => {
@@ -93,7 +93,7 @@ mod tests {
         whole().debug_assert();
     }
 
-    /// The table has every option that is not of a specification, and no other.
+    /// The table of flags has every option, except settings of specifications, and no other.
     #[test]
     fn flags_are_the_options() {
         let root = whole();
@@ -111,19 +111,19 @@ mod tests {
         }
     }
 
-    /// Every command has a page, and what a page shows exists.
+    /// Every command has a page, and every option on a page exists.
     #[test]
     fn pages_are_those_of_the_commands() {
         let root = whole();
         let commands = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
         let commands: BTreeSet<&str> = commands.collect();
         assert_eq!(commands, PAGES.iter().map(|page| page.command).collect());
-        // The documentation of a group of options is not taken for the command.
+        // clap must not take the documentation of a group of options for the command's.
         for command in definition().get_subcommands() {
             assert_eq!(root.find_subcommand(command.get_name()).unwrap().get_about(), command.get_about());
         }
         for page in &PAGES {
-            // A line that help breaks in two is no longer a command.
+            // An example that help breaks into two lines could not be copied as a command.
             assert!(page.examples.iter().all(|(_, line)| line.len() <= 90), "{}", page.command);
             assert!(page.examples.len() >= 2, "{}", page.command);
             let command = root.find_subcommand(page.command).unwrap();

@@ -1,4 +1,4 @@
-//! The page of the specifications, made from their table of settings: a description of each, its versions, its options.
+//! Help page of the specifications, made from the table of settings: description, versions and options of each.
 
 use super::page::{filled, joined_if_short, table};
 use crate::terminal::{Mark, Terminal};
@@ -7,7 +7,7 @@ use truecast::setting::Setting;
 use truecast::spec::table::{Group, TABLES, Table};
 use truecast::spec::tosa;
 
-/// Versions that are more are named by the first and the last.
+/// Most versions that are listed; if there are more, only the first and the last are named.
 const MOST_VERSIONS: usize = 8;
 
 pub fn page(terminal: &Terminal) -> String {
@@ -27,7 +27,7 @@ pub fn page(terminal: &Terminal) -> String {
     parts.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
-/// The tables of a group, a row each.
+/// Lists the specifications of a group that are tables, one row each.
 fn of_group(group: Group, terminal: &Terminal) -> String {
     let row_of = |table: &&Table| {
         let versions: Vec<String> = table.versions.iter().map(|version| format!("@{version}")).collect();
@@ -41,7 +41,7 @@ fn of_group(group: Group, terminal: &Terminal) -> String {
     format!("{}\n{}", heading(name, terminal), table(&rows, terminal))
 }
 
-/// The options of the tables.
+/// Lists the options of the specifications that are tables.
 fn of_tables(terminal: &Terminal) -> String {
     let row_of = |setting: &Setting| {
         let mut values: Vec<&str> = Vec::new();
@@ -81,7 +81,8 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
     lines.join("\n")
 }
 
-/// An option with its values. One that another specification described is not described again.
+/// Returns the row of an option with its values. If the specification `described` has the same option above, the row
+/// only refers to it.
 fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>) -> (String, String) {
     let short = joined_if_short(values);
     let name = match setting.value_name {
@@ -96,7 +97,7 @@ fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>)
     (name, text)
 }
 
-/// `  versions 1.0, 1.1 (default 1.0)`.
+/// Returns text such as `  versions 1.0, 1.1 (default 1.0)`.
 fn versions(spec: &str) -> String {
     let all = request::versions(spec);
     let newest = Request::from_attributes(spec, None, []).ok().and_then(|request| request.version());

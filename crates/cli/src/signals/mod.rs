@@ -1,8 +1,8 @@
-//! Requests to end the process: effects of the first and of the next, during any work.
+//! Requests to end the process (signals, Ctrl-C), and their effects on any work.
 //!
-//! The first one asks the work to stop. Work that has not ended shortly afterwards is ended from here, and so it is by
-//! the second request, at once. Unfinished changes of files are undone before, in the one place that knows them
-//! (`truecast::io::atomic::abandon_all`). Systems differ in how requests arrive: `unix`, `windows`.
+//! The first request asks the work to stop. If the work has not stopped after [`GRACE`], this module ends the process;
+//! a second request ends it at once. Before the end, `truecast::io::atomic::abandon_all` undoes unfinished changes of
+//! files. `unix` and `windows` receive the requests of their systems.
 
 #[cfg(unix)]
 mod unix;
@@ -27,12 +27,12 @@ use std::time::Duration;
 /// Time for work to stop by itself, and for the last line to be printed.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Flag that the first request sets, for work that looks at it. It is the same flag in the whole process.
+/// Returns the flag that the first request sets, for work that checks it. The whole process has one flag.
 pub fn stop_flag(json: bool) -> Arc<AtomicBool> {
     watch(GRACE, json)
 }
 
-/// Work that looks at no flag: the first request ends it.
+/// Makes the first request end the process at once, for work that does not check the flag.
 pub fn stop_at_once(json: bool) {
     watch(Duration::ZERO, json);
 }
@@ -55,7 +55,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// Adds a request. Code inside of a signal must not call it.
+    /// Adds a request. A signal handler must not call this method: it starts a thread.
     fn add(&self) {
         let is_first = !self.stop.swap(true, Ordering::Relaxed);
         let grace = if is_first { self.grace } else { Duration::ZERO };
@@ -82,29 +82,32 @@ fn leave_work(to: u8) -> Result<u8, u8> {
 
 type Stays = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
-/// Gives the end of the line about an interruption; called once everything unfinished is undone.
+/// Function that returns the hint after `interrupted`, about the files that stay. It is called after unfinished changes
+/// are undone.
 static STAYS: Mutex<Option<Stays>> = Mutex::new(None);
 
-/// Sets the end of the line about an interruption, for the current work.
+/// Sets the function that returns the hint after `interrupted`, for the current work.
 pub fn say_what_stays(stays: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
     *STAYS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stays));
 }
 
-/// The work has ended by itself and prints its result: no other thread prints one.
+/// Marks the work as ended by itself: from now on only its result is printed, and no interruption. If a request is
+/// ending the process already, the function waits for that end.
 pub fn settle() {
     if leave_work(SETTLED) == Err(ENDING) {
         park()
     }
 }
 
-/// The process is about to be gone.
+/// Waits until another thread ends the process.
 fn park() -> ! {
     loop {
         thread::park();
     }
 }
 
-/// Removes unfinished results, says so, and ends the process, even if standard error is closed.
+/// Removes unfinished results, prints the interruption, and ends the process. A blocked standard error delays the end
+/// by at most [`GRACE`].
 fn end(json: bool) -> ! {
     let failure = match leave_work(ENDING) {
         Ok(_) => {
@@ -120,7 +123,7 @@ fn end(json: bool) -> ! {
             })
         }
         Err(ENDING) => park(),
-        // The result is being printed, and that may never end.
+        // The result is being printed; a reader that blocks the pipe could delay that without limit.
         Err(_) => None,
     };
     let code = failure!(Interrupted, "").exit_code();
@@ -147,7 +150,7 @@ mod tests {
     use tempfile::TempDir;
     use truecast::io::{Existing, NewFolder, OutputFile, change::named_only};
 
-    /// Longer than anything takes here.
+    /// Longer than any step of these tests takes.
     const LONG: Duration = Duration::from_secs(60);
 
     /// Starts one of the ignored tests below in a process of its own and waits until it is at work.
@@ -176,7 +179,8 @@ mod tests {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     }
 
-    /// Processes inherit ignored signals from the tests, as under `nohup` or from a shell's `&`.
+    /// Returns the signals that are not ignored: child processes inherit ignored signals from the tests, for example
+    /// under `nohup` or from a shell's `&`.
     fn taken<const N: usize>(signals: [&str; N]) -> impl Iterator<Item = &str> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let number = |name: &str| match name {
@@ -199,13 +203,13 @@ mod tests {
         assert!(names(folder.path()).is_empty());
     }
 
-    /// Work that never looks at the flag, with a file under a hidden name in a folder that was made for it.
+    /// Runs work that never checks the flag, with an unfinished file in a folder that was made for it.
     fn work_for_ever() -> ! {
         let folder = Path::new("made");
         let _made = NewFolder::make(folder).unwrap();
         let mut file = named_only(|| OutputFile::create(&folder.join("a"), Existing::Refuse)).unwrap();
         file.write_all(&[1; 100_000]).unwrap();
-        // The test that waits gives up before; nothing is left over then.
+        // The waiting test fails sooner; the limit only ensures that no process is left over.
         let begin = Instant::now();
         while begin.elapsed() < 2 * LONG {
             std::hint::spin_loop();

@@ -1,9 +1,9 @@
-//! Text without its middle, and names that stay different without it.
+//! Shortening of text by leaving out its middle, in a way that keeps different names different.
 
 use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The text without its middle, so that it takes at most this many columns.
+/// Shortens a text to at most this number of columns by leaving out its middle.
 pub fn shortened(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.into();
@@ -12,7 +12,7 @@ pub fn shortened(text: &str, columns: usize) -> String {
     ends(text, kept / 2, kept - kept / 2, "…")
 }
 
-/// Both ends of a text, each of a number of columns.
+/// Returns both ends of a text, at most `front` and `back` columns wide, with `between` in place of the middle.
 pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
     let within = |chars: &mut dyn Iterator<Item = char>, room: usize| -> usize {
         let mut used = 0;
@@ -27,8 +27,9 @@ pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
     format!("{}{between}{}", &text[..head], &text[text.len() - tail..])
 }
 
-/// Names of a column that would look alike without their middles, and others of as many components, each with a text of
-/// at most `columns` columns: it has the components in which they differ, and of the others those that fit.
+/// Returns a distinct text of at most `columns` columns for each name that would look like another one without its
+/// middle. All long names with as many components (separated by dots) get such a text too. It has the components in
+/// which these names differ, and as much of the other components as fits.
 pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> HashMap<&'a str, String> {
     let mut by_parts: HashMap<usize, Vec<&str>> = HashMap::new();
     let mut shown: HashMap<String, &str> = HashMap::new();
@@ -50,7 +51,7 @@ pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> H
     told
 }
 
-/// The components that differ, with the neighboring components that fit.
+/// Joins the components that differ, with as much of the components around them as fits.
 fn of_differing(parts: &[&str], differs: &[bool], columns: usize) -> String {
     let (Some(first), Some(last)) = (differs.iter().position(|d| *d), differs.iter().rposition(|d| *d)) else {
         return shortened(&parts.join("."), columns);
@@ -72,7 +73,7 @@ fn of_differing(parts: &[&str], differs: &[bool], columns: usize) -> String {
     let cut = |text: &str, room: usize, is_head: bool| match room.checked_sub(1) {
         _ if text.width() <= room => text.into(),
         None => String::new(),
-        // Two letters say nothing.
+        // One or two letters are not recognizable.
         Some(kept) if kept < 3 => "…".into(),
         Some(kept) => ends(text, if is_head { kept } else { 0 }, if is_head { 0 } else { kept }, "…"),
     };
@@ -102,7 +103,7 @@ mod tests {
         }
         let told = told_apart(names.iter().map(String::as_str), 27);
         assert_eq!(told[&names[5][..]], "mode…0…127…gate_proj.weight");
-        // Names that do not look alike stay; and there may be no room for a text.
+        // Names that do not look alike get no text. With too little room, texts may be equal, but never too wide.
         assert!(told_apart(names[..3].iter().map(String::as_str), 26).is_empty());
         for columns in 0..26 {
             let told = told_apart(names.iter().map(String::as_str), columns);

@@ -1,4 +1,5 @@
-//! `truecast check`: are these results allowed (`elements`, by TOSA `tosa`), or are these conversions legal (`model`)?
+//! `truecast check`: whether results are permitted (`elements`, and `tosa` for TOSA), or whether a model's conversions
+//! are legal (`model`).
 
 mod elements;
 mod groups;

@@ -1,4 +1,4 @@
-//! The conversions of a model: is each legal?
+//! Check of a model: whether each of its conversions is legal.
 
 use crate::args::CheckArgs;
 use crate::command::Context;

@@ -1,4 +1,4 @@
-//! Inputs of every check of elements: command line, files, and `--exact-nan`.
+//! Arguments that every check of elements needs: types and files.
 
 use crate::args::CheckArgs;
 use crate::command::rescale;
@@ -15,7 +15,7 @@ pub struct Asked<'a> {
     pub actual: &'a Path,
 }
 
-/// The question; everything that is missing is one error.
+/// Returns the types and files of the check. One error names all missing options.
 pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     let operator = args.what.to_str().unwrap_or_default();
     let scale = if operator == "rescale" { rescale::missing_scale(&args.rescale) } else { Vec::new() };
@@ -32,7 +32,7 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     }
 }
 
-/// The line that the page of `check` has of the operator; CastLike is checked as Cast is.
+/// Returns the example of the operator in the help of `check`; for CastLike, the adapted example of Cast.
 fn example(operator: &str) -> String {
     let lines = page("check").expect("check has a page").examples.iter().map(|(_, line)| *line);
     let known = if operator == "castlike" { "cast" } else { operator };
@@ -40,7 +40,7 @@ fn example(operator: &str) -> String {
     line.replacen(&format!(" {known} "), &format!(" {operator} "), 1)
 }
 
-/// The type of the input: as typed, or as its file states it.
+/// Returns the type of the input: the typed one, or the type in the header of its file.
 pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     match args.from {
         Some(from) => Ok(from),
@@ -48,7 +48,8 @@ pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     }
 }
 
-/// Options with which `explain` answers for the same conversion; it reads no signless integers as unsigned.
+/// Returns the options with which `explain` answers for the same conversion. `explain` has no equivalent of
+/// `--input-unsigned`.
 pub fn explain_options(args: &CheckArgs, [from, to]: [DType; 2], spec: &str) -> String {
     let from = if from == DType::F32 { String::new() } else { format!(" --from {from}") };
     format!("--to {to}{from} {}", args.policy.as_typed(spec))

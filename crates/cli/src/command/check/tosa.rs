@@ -1,4 +1,4 @@
-//! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
+//! `truecast check cast|rescale` by the rules of TOSA: verdicts, the first elements that do not pass, lints.
 
 use super::groups;
 use super::source::{Asked, asked, explain_options, source_type};
@@ -27,7 +27,7 @@ use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_che
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
 
-/// The destination type, and the arguments of every check.
+/// Returns the destination type, and the arguments that every check has.
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
     let profile = args.policy.get("profile").map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let Asked { to, input, actual } = asked(args)?;
@@ -64,7 +64,7 @@ pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Co
     }
 }
 
-/// The requested block-scaled CAST, and the file of the scales, which belongs to one side.
+/// Returns the block-scaled CAST, if one is requested, and the file with the scales of its block-scaled side.
 fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast, &Path)>, Failure> {
     let (direction, element, plain, scales) = match (&args.input_scale, &args.actual_scale) {
         (None, None) => return Ok(None),
@@ -150,7 +150,7 @@ fn spec_name(target: &Target) -> String {
     format!("tosa@{}", target.version.name())
 }
 
-/// No element is judged: anything goes, or nothing.
+/// Reports a result for the whole graph: every output is permitted, or none, so no element is judged.
 fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Context) -> Result<u8, Failure> {
     let (status, message, wrong) = match result {
         GraphResult::Unpredictable { requirement, index } => {
@@ -169,15 +169,15 @@ fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Cont
     Ok(wrong as u8)
 }
 
-/// More codes than this are shown as a range.
+/// Most codes of a range that are listed one by one.
 const MANY_CODES: u64 = 64;
 
-/// Every code of the ranges; first and last of one that is too long to be read.
+/// Lists every code of the ranges; of a long range, only the first and last code.
 fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
     let mask = u64::MAX >> (64 - width);
     let range = |range: RangeInclusive<u64>| {
         let (first, last) = range.into_inner();
-        // Integers may pass zero, from all ones to none.
+        // A range of integers may cross zero: codes wrap from all ones (-1) to 0.
         match last.wrapping_sub(first) & mask {
             steps @ 0..MANY_CODES => (0..=steps).map(|step| bits(first.wrapping_add(step) & mask, width)).collect(),
             _ => vec![format!("{}..{}", bits(first, width), bits(last, width))],
@@ -186,7 +186,8 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
     ranges.into_iter().flat_map(range).collect()
 }
 
-/// The codes, as ranges, that would pass for a failure, which is the n-th that was kept.
+/// Function that returns, as ranges, the codes that would pass in place of a failure. The first argument is the
+/// failure's index among the kept failures.
 type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>;
 
 struct Presentation {
@@ -194,11 +195,11 @@ struct Presentation {
     profile: Profile,
     /// Types of the input and of the result.
     types: [DType; 2],
-    /// Options with which `explain` answers for the same conversion, where it can.
+    /// Options with which `explain` answers for the same conversion, if it can.
     explain: Option<String>,
     clause: &'static str,
     permitted: PermittedCodes,
-    /// Scales of blocks that do not pass: how many, and the first of them.
+    /// Number of block scales that do not pass, and the first of them.
     scales: Option<(u64, Vec<ScaleFailure>)>,
 }
 
@@ -221,12 +222,13 @@ impl Presentation {
         bits(code, self.types[1].code_bits())
     }
 
-    /// Every code that passes; first and last of a range that is too long to be read.
+    /// Lists every code that would pass; of a long range, only the first and last code.
     fn permitted(&self, at: usize, violation: &Violation) -> Vec<String> {
         listed((self.permitted)(at, violation), self.types[1].code_bits())
     }
 
-    /// The object of every specification (`docs/interfaces.md §6`), and the verdicts that only TOSA's profiles have.
+    /// Returns the object that `check` prints for every specification (`docs/interfaces.md §6`), with the verdicts of
+    /// TOSA's profiles.
     fn json<C: Display + Copy>(&self, judged: &CheckedElements<C>, name: fn(C) -> String) -> Value {
         let CheckedElements { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
@@ -260,7 +262,7 @@ impl Presentation {
         object
     }
 
-    /// Each code with its value; more than a few codes without values.
+    /// Lists the codes that would pass: up to two single codes with their values, more codes without values.
     fn permitted_with_values(&self, at: usize, violation: &Violation, terminal: &Terminal) -> String {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();
@@ -297,7 +299,7 @@ impl Presentation {
             true if findings.failures.is_empty() => String::new(),
             true => self.rows(findings.failures.iter().enumerate(), terminal),
             false => {
-                // The place of an element is not needed: its permitted results are computed again.
+                // The index is not used here: only checks of blocks use it, and those have no groups.
                 let rows = |failures: &[Violation]| self.rows(failures.iter().map(|f| (0, f)), terminal);
                 let explain = |f: &Violation| Some(format!("{} {}", self.input(f.input), self.explain.as_ref()?));
                 groups::text(groups, (findings.elements, findings.failures.len()), rows, explain, terminal)
@@ -334,7 +336,7 @@ impl Presentation {
         }
         let verdict = terminal.verdict(findings.passes(), "permitted", "NOT PERMITTED");
         let (elements, failed) = (count(findings.elements, "element"), grouped(findings.failed));
-        // Every element may be permitted, and not all of them together.
+        // Every element may be permitted by itself while the combination is not.
         let together = if findings.mixed_flush_fails() { ", subnormals treated inconsistently" } else { "" };
         let profile = self.profile.name();
         text + &terminal.wrap(&format!("{verdict} by {profile}: {elements}, {failed} wrong{together}\n"))

@@ -1,12 +1,12 @@
-//! Number of tensors that a conversion dequantized, and of others that it changed.
+//! Number of tensors that a conversion dequantized, and number of other tensors whose type changed.
 
 use crate::args::SelectArgs;
 use crate::number::count;
 use truecast::report::{Report, TensorReport};
 use truecast::select::quantize_options::Layer;
 
-/// `72 tensors dequantized, 19 kept` for `dequantize`; for `convert` the number of unquantized tensors that changed type,
-/// if there are any.
+/// Returns text such as `72 tensors dequantized, 19 kept` for `dequantize`. For `convert`, returns the number of
+/// unquantized tensors that changed type, if there are any.
 pub fn summary(report: &Report, select: &SelectArgs) -> String {
     let number = |is_one: fn(&TensorReport) -> bool| report.tensors.iter().filter(|row| is_one(row)).count() as u64;
     let dequantized = number(|row| row.converted && row.scheme.is_some() && row.to_scheme.is_none());

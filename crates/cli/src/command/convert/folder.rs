@@ -11,10 +11,10 @@ use std::path::Path;
 use truecast::convert::{Plan, is_begun};
 use truecast::report::{BlockCounts, Report, ShardReport, ShardState};
 
-/// Shards that a terminal lists one by one.
+/// Most shards that a terminal lists one by one.
 const SHARDS_ON_A_SCREEN: usize = 8;
 
-/// Advice about the parts of an interrupted conversion that stay, if there are any.
+/// Returns a function for an interrupted conversion: it returns a hint if finished shards remain.
 pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> + Clone + use<> {
     let hint = "finished shards remain; --resume continues from there";
     let components = plan.folder().components().iter().map(|component| dst.join(component));
@@ -22,7 +22,7 @@ pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> 
     move || begun.iter().find(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
 }
 
-/// The plan of a conversion, printed first.
+/// Prints the plan of a conversion, before the conversion starts.
 pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let Some(folder) = &report.folder else { return Ok(()) };
     let is_long = terminal.width.is_some() && folder.shards.len() > SHARDS_ON_A_SCREEN;
@@ -59,7 +59,7 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
     })
 }
 
-/// `163 shards, 641 GiB -> 321 GiB: 63 planned, 100 resumed`.
+/// Returns text such as `163 shards, 641 GiB -> 321 GiB: 63 planned, 100 resumed`.
 fn in_short(shards: &[ShardReport]) -> String {
     let sum = |of: fn(&ShardReport) -> u64| number::bytes(shards.iter().map(of).sum());
     let mut states: Vec<(ShardState, u64)> = Vec::new();
@@ -74,7 +74,7 @@ fn in_short(shards: &[ShardReport]) -> String {
     format!("{}, {before} -> {after}: {}", count(shards.len() as u64, "shard"), states.join(", "))
 }
 
-/// Warnings about the scales of blocks.
+/// Returns a warning about saturated, zero and NaN scales of blocks, if there are any.
 pub fn blocks(report: &Report) -> String {
     let mut all = BlockCounts::default();
     report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(&of_row.counts));
@@ -91,13 +91,13 @@ pub fn blocks(report: &Report) -> String {
     if said.is_empty() { String::new() } else { format!("of {}: {}\n", count(all.blocks, "block"), said.join(", ")) }
 }
 
-/// Shards of an earlier run that are right.
+/// Returns the number of correct shards from an earlier run.
 pub fn resumed(report: &Report) -> u64 {
     let shards = report.folder.iter().flat_map(|folder| &folder.shards);
     shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64
 }
 
-/// Remaining steps.
+/// Returns a note if other parts of the conversion are not finished.
 pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     match report.folder.as_deref() {
         Some(folder) if !folder.complete => {
@@ -109,7 +109,7 @@ pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     }
 }
 
-/// Files that were written in addition to the tensors.
+/// Returns a note about shards that an earlier run converted, if there are any.
 pub fn ending(report: &Report) -> String {
     let mut text = String::new();
     let resumed = resumed(report);

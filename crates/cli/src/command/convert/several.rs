@@ -14,8 +14,8 @@ use truecast::ErrorKind;
 use truecast::convert::Plan;
 use truecast::io::{FileFormat, Foreign, NewFolder, look};
 
-/// Converts them in their order. An error of the command line for one of them is reported before anything is written; a
-/// source that cannot be converted does not keep the others from it, and the exit code is the worst.
+/// Converts the sources in their order. A usage error for any source is reported before anything is written. If a
+/// source cannot be converted, the others still are; the highest exit code is returned.
 pub fn run(
     sources: &[&Path],
     folder: &Path,
@@ -39,7 +39,7 @@ pub fn run(
         }
         requests.push(ConvertArgs { src: source.to_path_buf(), dst, more: Vec::new(), ..args.clone() });
     }
-    // Gone again if nothing is written into it.
+    // The folder is removed again if nothing is written into it.
     let _made = NewFolder::make(folder)?;
     for ConvertArgs { src, dst, .. } in &requests {
         match Plan::new(src, dst, &options).and_then(|plan| plan.check()) {
@@ -63,7 +63,7 @@ pub fn run(
     Ok(worst)
 }
 
-/// Refuses options that are about one source.
+/// Refuses options that apply to a single source only.
 fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     let given =
         [("--report", args.report.is_some()), ("--part", args.folder.part.is_some()), ("--merge", args.folder.merge)];
@@ -75,7 +75,7 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     }
 }
 
-/// Options after `--` are read as paths.
+/// Refuses a path that looks like an option, because options after `--` are read as paths.
 fn refuse_option(path: &Path) -> Result<(), Failure> {
     let typed = path.to_string_lossy();
     if typed.starts_with("--") {
@@ -85,7 +85,7 @@ fn refuse_option(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The last of several paths is not the name of a file.
+/// Refuses a last path that is a file, has the name of a file, or is a stream: it must be a folder.
 fn check_folder(folder: &Path) -> Result<(), Failure> {
     if look::is_folder(folder)? {
         return Ok(());

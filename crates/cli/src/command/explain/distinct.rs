@@ -1,4 +1,4 @@
-//! The different answers, each once, with the names that give it; shown before the list of all.
+//! Distinct answers, each with the specifications that give it; shown before the list of all answers.
 
 use super::{Question, json_text, sentences};
 use crate::command::labels;
@@ -17,13 +17,13 @@ use truecast::explain::Explanation;
 /// One answer.
 pub struct Distinct {
     pub given: Given,
-    /// Number of answers in the list with this result.
+    /// Number of specifications' answers with this result.
     pub count: usize,
     /// Short names, in the order of the list.
     pub labels: Vec<String>,
 }
 
-/// The most frequent answer first, open results last.
+/// Returns the distinct answers: the most frequent answer first, open results last.
 pub fn of(e: &Explanation) -> Vec<Distinct> {
     let mut all: Vec<Distinct> = Vec::new();
     let mut classes = Vec::new();
@@ -47,10 +47,10 @@ pub fn of(e: &Explanation) -> Vec<Distinct> {
     all
 }
 
-/// Longest list of names.
+/// Most names that are listed for an answer, if more names follow.
 const MOST_NAMES: usize = 12;
 
-/// A table of the answers, or one line if all agree.
+/// Returns a table of the answers, or one line if all agree.
 pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Terminal) -> String {
     let value = |code| sentences::value(args.exact, decode(e.to, code));
     let code_of = |code| bits(code, e.to.code_bits());
@@ -87,7 +87,7 @@ pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Ter
         };
         let mark = if one.given == Given::Open { Mark::Dim } else { Mark::Plain };
         let names = match one.labels.len() {
-            // One more name takes no more room than the number of them.
+            // A single further name takes no more room than `and 1 more`.
             count if count > MOST_NAMES + 1 => {
                 format!("{} and {} more", one.labels[..MOST_NAMES].join(", "), count - MOST_NAMES)
             }

@@ -32,7 +32,7 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
 /// The typed value: a number of any length, or an element.
 pub struct Typed {
     pub value: Exact,
-    /// The same with every digit; NaN and infinities have none.
+    /// The value as a ratio, with every digit; `None` for NaN and infinities.
     ratio: Option<Ratio>,
 }
 
@@ -92,7 +92,8 @@ impl Row {
     }
 }
 
-/// Every floating-point type and code book; integers if the value is one.
+/// Returns a row for every floating-point type, fixed-point type and code book, and for integer types if the value is
+/// an integer.
 fn rows(typed: &Typed) -> Vec<Row> {
     let is_integer = Row::of(DType::I64, typed).is_exact(typed) || Row::of(DType::U64, typed).is_exact(typed);
     let is_shown = |dtype: &DType| match dtype.kind() {

@@ -1,5 +1,5 @@
-//! `truecast explain`: the question, and the one object of `--json`. The value is read in `source`, `picture` lays out the
-//! value among its neighbors, `sentences` has the words; `projection` is for the formats of P3109.
+//! `truecast explain`: the question, and the object of `--json`. `source` reads the value, `picture` shows it among its
+//! neighbors, `sentences` describes the conversion, and `projection` is for formats of P3109.
 
 mod distinct;
 mod every_type;
@@ -34,7 +34,7 @@ pub struct Question {
     value: String,
     from: DType,
     to: DType,
-    /// Every digit is wanted.
+    /// Whether values are printed with every digit.
     exact: bool,
     clauses: bool,
     random: Option<RandomBits>,
@@ -111,18 +111,19 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
 
 /// The requested answers.
 enum Asked {
-    /// Every specification's, with every set of attributes.
+    /// Answers of every specification, with every set of attributes.
     Everything,
     /// Answers of one specification.
     These(Vec<Interpretation>),
-    /// Answers of Tile IR, whose values are more than casts, with every set of attributes.
+    /// Answers of Tile IR, with every set of attributes. Some of its conversions are not expressible as a cast.
     Tile(tile::Cast),
-    /// The answer of Tile IR with these attributes.
+    /// Answer of Tile IR with these attributes.
     TileAs(tile::Cast),
 }
 
 impl Asked {
-    /// Interpretations as casts; Tile IR does not convert text, so it has none.
+    /// Returns the interpretations for conversions from or to text; an empty list for Tile IR, which has no such
+    /// conversions.
     fn interpretations(self, args: &Question) -> Vec<Interpretation> {
         match self {
             Asked::Everything => interpretations(args.from, args.to),
@@ -135,7 +136,7 @@ impl Asked {
 fn asked(args: &Question) -> Result<Asked, Failure> {
     let (from, to) = (args.from, args.to);
     if args.policy.spec.is_none() {
-        // Each specification has its own text for a number.
+        // `--string-style` needs no --spec: it applies to the texts of all specifications.
         return if args.policy.without("string-style").settings.is_empty() {
             Ok(Asked::Everything)
         } else {
@@ -158,12 +159,12 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
     Ok(Asked::These(if has_options { vec![chosen(&request, cast)] } else { request.interpretations(from, to)? }))
 }
 
-/// Numbers on a grid, one unit apart.
+/// Whether the values of a type are numbers on a grid, so that random bits can round to them.
 fn is_numbers(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Float(_) | Kind::Int(_) | Kind::Fixed(_))
 }
 
-/// The answer of the specification with its rounding decided by random bits.
+/// Returns the answer of the specification if random bits decide the rounding.
 fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpretation, Failure> {
     let request = args.policy.request()?;
     let mut answer = chosen(&request, request.resolve(args.from, args.to)?.with_random_bits(code, random));
@@ -172,7 +173,7 @@ fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpre
     Ok(answer)
 }
 
-/// The one answer of a specification with the options that were typed.
+/// Returns the answer of a specification with the options that were typed.
 fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     let name = request.to_string();
     let (name, attributes) = name.split_once(' ').unwrap_or((&name, ""));
@@ -180,7 +181,7 @@ fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     Interpretation { spec: request.spec(), version: version.into(), attributes: attributes.replace(' ', ", "), cast }
 }
 
-/// The value in decimal, as it was written where it has more digits than an [`Exact`].
+/// Returns the value in decimal, or as it was typed if it has more digits than an [`Exact`] can hold.
 fn value_of(args: &Question, value: Exact) -> String {
     match value {
         Exact::Finite { sticky: true, .. } => args.value.trim().into(),
@@ -188,7 +189,7 @@ fn value_of(args: &Question, value: Exact) -> String {
     }
 }
 
-/// The bits of an element. Text has none.
+/// Returns the bits of an element; an empty string for text.
 fn code_text(element: &Decoded) -> String {
     if element.dtype == DType::String {
         return String::new();

@@ -18,19 +18,19 @@ use truecast::explain::{Absent, Answer, CodePoint, Decision, Decoded, Explanatio
 use truecast::spec::table::{self, Group};
 use truecast::{DType, Exact, Kind, Outcome};
 
-/// The value, its place among the destination's values, and the answers.
+/// Shows the value, its place among the destination's values, and the answers.
 pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let reading = sentences::reading(args, source).map_or(String::new(), |reading| reading + "\n");
     let place = number_line(args, e, terminal).unwrap_or_else(|| sentences::decision(args, e, source) + "\n");
     let more = if terminal.advice == IN_PYTHON { IN_PYTHON } else { "--clauses shows the table and the clauses" };
     let more = terminal.paint(Mark::Dim, more);
     let mut answers = distinct::of(e);
-    answers.sort_by_key(|one| (one.given == Given::Open, one.count)); // what differs from the most comes first
+    answers.sort_by_key(|one| (one.given == Given::Open, one.count)); // rare answers come first
     let text = terminal.wrap(&(input(args, e, terminal) + &reading + &place)) + "\n";
     text + &distinct::render(args, e, &answers, terminal) + &differences::render(e, terminal) + &format!("\n{more}\n")
 }
 
-/// The same with neighbors in full, every name in a table, and the clauses.
+/// Shows the value with all neighbors, a table of every specification's answer, and the clauses.
 pub fn with_clauses(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(reading) = sentences::reading(args, source) {
@@ -47,7 +47,7 @@ pub fn with_clauses(args: &Question, e: &Explanation, source: &Source, terminal:
     text + &differences::render(e, terminal)
 }
 
-/// `f32 1.5 = 0x3fc00000 = 0 01111111 10000000000000000000000`.
+/// Returns a line such as `f32 1.5 = 0x3fc00000 = 0 01111111 10000000000000000000000`.
 fn input(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let Row { name, value, code, bits, .. } = source_row(args, &e.source);
     let is_brief = terminal.width.is_some() && !args.exact && matches!(e.source.value, Exact::Finite { .. });
@@ -61,11 +61,11 @@ fn input(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     format!("{name} {value} = {code} = {}{scaled}\n", fields.join(" "))
 }
 
-/// Steps of the number line from neighbor to neighbor.
+/// Steps of the number line from one neighbor to the other; each step is one character.
 const STEPS: usize = 32;
 
-/// The destination's neighbors on a line with the value and the midpoint, and the numbers below it; `None` for a value
-/// that is not between two.
+/// Draws a line from one neighbor in the destination to the other, with the value and the midpoint, and the numbers in
+/// the next line. `None` if the value is not between two neighbors.
 fn number_line(args: &Question, e: &Explanation, terminal: &Terminal) -> Option<String> {
     let n = &e.neighbors;
     let value = |v| if args.exact { to_decimal(v) } else { brief(v) };
@@ -100,14 +100,14 @@ fn number_line(args: &Question, e: &Explanation, terminal: &Terminal) -> Option<
     Some(format!("{low_code} {line} {high_code}\n{low} < {} < {high}\n", inner.join(" < ")))
 }
 
-/// One line of the picture; every column means one thing in all of them.
+/// One line of the picture, as cells of a table.
 #[derive(Default)]
 struct Row {
     name: String,
     value: String,
     code: String,
     ulp: String,
-    /// Codes by kind of number.
+    /// Kind of number, and code, for the bit pattern.
     bits: Option<(Kind, u64)>,
     mark: Mark,
 }
@@ -134,7 +134,7 @@ impl Row {
     }
 }
 
-/// The source between its neighbors, and the destination's values around it.
+/// Shows the source between its neighbors, and the neighbors in the destination.
 fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
     let rows = source_rows(args, &e.source).into_iter().chain(scaled);
@@ -142,7 +142,7 @@ fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String
     laid_out(rows.chain(destination_rows(&e.neighbors, args.exact, of)).collect(), terminal)
 }
 
-/// A value in the given notation, among values of a format of P3109.
+/// Shows a value, already formatted, among its neighbors in a format of P3109.
 pub fn of_number(
     value: String,
     neighbors: &Neighbors<CodePoint>,
@@ -159,7 +159,7 @@ pub fn of_number(
     laid_out([here].into_iter().chain(destination_rows(neighbors, exact, of)).collect(), terminal)
 }
 
-/// A value between its neighbors.
+/// Shows an element between its neighbors in its own type.
 pub fn of_element(args: &Question, element: &Decoded, terminal: &Terminal) -> String {
     laid_out(source_rows(args, element), terminal)
 }
@@ -233,7 +233,8 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     rows
 }
 
-/// Sign, exponent and fraction of a float, empty where it lacks them; another code as one number.
+/// Splits the code of a float into sign, exponent and fraction; a missing field is empty. Any other code is a single
+/// binary number, in the last field.
 fn parts(kind: Kind, code: u64) -> [String; 3] {
     let binary = |value: u64, width: u32| match width as usize {
         0 => String::new(),
@@ -245,8 +246,8 @@ fn parts(kind: Kind, code: u64) -> [String; 3] {
     [sign, binary(exponent, f.exp_bits.into()), binary(fraction, f.man_bits.into())]
 }
 
-/// `0 1111 110`: signs under signs, exponents to the right and fractions to the left of one place; other kinds as one
-/// binary number.
+/// Formats bit patterns such as `0 1111 110` so that the boundaries of sign, exponent and fraction line up. Other kinds
+/// of numbers are a single binary number.
 fn aligned(all: &[Option<(Kind, u64)>]) -> Vec<String> {
     let all: Vec<[String; 3]> =
         all.iter().map(|bits| bits.map_or_else(Default::default, |(k, c)| parts(k, c))).collect();
@@ -301,14 +302,14 @@ fn is_of_table(absent: &Absent) -> bool {
     table::Table::of_name(absent.spec).is_some()
 }
 
-/// The languages, chips and libraries without the pair.
+/// Lists the languages, chips and libraries that do not convert this pair of types.
 fn lacking(e: &Explanation, terminal: &Terminal) -> String {
     let tables = e.absent.iter().filter(|absent| is_of_table(absent));
     let names: Vec<String> = tables.map(|absent| name_of(absent.spec, &absent.version)).collect();
     if names.is_empty() { String::new() } else { terminal.wrap(&format!("no such conversion: {}\n", names.join(", "))) }
 }
 
-/// The clause of each specification, once.
+/// Lists the clauses of each specification, without repetition.
 fn clauses(e: &Explanation, terminal: &Terminal) -> String {
     let mut table = Table::new([Column::left("specification"), Column::left("clause").wraps()]);
     let mut seen = Vec::new();

@@ -61,7 +61,7 @@ impl Shown<'_> {
         NumberFormat::P3109(self.to)
     }
 
-    /// A code and its value, as they are to be written.
+    /// Formats a code and its value.
     fn code(&self, code: u64) -> [String; 2] {
         let value = sentences::value(self.args.exact, self.format().decode(code));
         [bits(code, self.format().code_bits()), value]

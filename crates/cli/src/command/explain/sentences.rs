@@ -11,18 +11,18 @@ use truecast::explain::{Answer, Decision, Decoded, Explanation};
 use truecast::setting::Setting;
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
-/// A value as text; `--exact` gives every digit.
+/// Formats a value, with every digit if `exact`.
 pub fn value(exact: bool, value: Exact) -> String {
     if exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
 
-/// Rounding of the typed number, before the conversion.
+/// Describes the rounding of the typed number to the source type, before the conversion; `None` if it was exact.
 pub fn reading(args: &Question, source: &Source) -> Option<String> {
     if source.exact {
         return None;
     }
     let (typed, from) = (&args.value, args.from);
-    // Text has a stricter grammar, and not every specification has text.
+    // `--from string` accepts fewer notations of numbers, and not every specification converts text.
     let of_text = Setting::of_name("string-style").expect("a setting of the table");
     let has_text = |spec: &str| !of_text.values(spec.split('@').next().unwrap_or(spec)).is_empty();
     let is_text = !typed.contains(['/', 'x', 'X', '_']) && args.policy.spec.as_deref().is_none_or(has_text);
@@ -50,19 +50,19 @@ pub fn reading(args: &Question, source: &Source) -> Option<String> {
     Some(format!("{typed} rounded to {from} when it was read{off}{itself}"))
 }
 
-/// A number of units in the last place, with five decimals.
+/// Formats a number of ulps with up to five decimals; `≈` marks a rounded number.
 pub fn ulps(x: f64, is_tie: bool) -> String {
     if x >= 1e4 {
         return format!("≈{x:.1e}");
     }
     let rounded = format!("{x:.5}");
     let text = rounded.trim_end_matches('0').trim_end_matches('.');
-    // An inexact half, not a tie, is one half only to an f64.
+    // Without a tie, 0.5 is the f64 of a number that is only close to one half.
     let is_exact = text.parse() == Ok(x) && (x != 0.5 || is_tie);
     if is_exact { text.into() } else { format!("≈{text}") }
 }
 
-/// The rounding decision.
+/// Describes the rounding decision.
 pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     let n = &e.neighbors;
     if let (Some(_), [answer]) = (args.random, e.answers.as_slice())
@@ -96,7 +96,7 @@ pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     }
 }
 
-/// Effect of the rounding that the options choose, where it differs from the default.
+/// Describes the effect of the rounding that the options choose, if it differs from the default.
 fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
     let n = &e.neighbors;
     let neutral = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() };
@@ -154,7 +154,7 @@ fn float(args: &Question, e: &Explanation) -> String {
         format!("a tie at {} {goes} to the even code {} = {}", value(m), code_text(kept), value(kept.value))
     };
     let goes = match n.decision {
-        // Past the last midpoint, outward.
+        // Beyond the last midpoint, away from zero.
         Decision::Below | Decision::Above if n.beyond.is_some() && (n.decision == Decision::Below) == negative => {
             "rounds beyond the largest finite value, overflow; "
         }
@@ -165,7 +165,8 @@ fn float(args: &Question, e: &Explanation) -> String {
     format!("to nearest even: {goes}{}{}", tie_rule(), otherwise_rounded(args, e))
 }
 
-/// `; nearest-up: 0x81 = 4`: the answers that round to nearest by another rule, if they give the other neighbor.
+/// Returns text such as `; nearest-up: 0x81 = 4` about answers with another rule for ties, if they give the other
+/// neighbor.
 fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let to_nearest_even = match (n.decision, &n.below) {
@@ -188,7 +189,7 @@ fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     text
 }
 
-/// Most specifications cut fractions off.
+/// Describes rounding to an integer: toward zero, which most specifications use, and to nearest even.
 fn integer(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let value = |v| value(args.exact, v);
@@ -222,7 +223,7 @@ fn book(args: &Question, e: &Explanation) -> String {
     )
 }
 
-/// A value that the type has no place for.
+/// Describes a value that the type cannot represent.
 fn no_room(to: DType, kind: Kind, e: &Explanation) -> String {
     let says = "each specification defines the result";
     match (kind, e.source.value) {
@@ -255,7 +256,7 @@ fn infinity(to: DType) -> String {
     }
 }
 
-/// The NaN and its parts after the conversion (`ARCHITECTURE.md §8`, one NaN rule).
+/// Describes a NaN, and its parts after the conversion (`ARCHITECTURE.md §8`, one NaN rule).
 fn nan(source: &Decoded, to: DType) -> String {
     let says = "each specification defines the result";
     let Some(parts) = source.nan() else { return String::new() };

@@ -13,11 +13,11 @@ use truecast::{DType, Exact, Kind};
 /// The element in question.
 pub struct Source {
     pub code: u64,
-    /// The typed number is the element's value, not rounded to it.
+    /// Whether the typed number is the element's value, without rounding.
     pub exact: bool,
     /// Rounding error of the typed number, if it is a number.
     pub off_by: Option<RoundingError>,
-    /// The number is beyond the type, and was not read as a number: the types that hold it.
+    /// Types that hold the typed number, if it is out of range and was read as NaN or an infinity.
     pub beyond: Option<Vec<DType>>,
 }
 
@@ -30,7 +30,7 @@ pub fn not_a_number(text: &str, error: impl Display) -> Failure {
 }
 
 impl Source {
-    /// Text, which has no code.
+    /// Returns the source for text, which has no code.
     pub fn text() -> Source {
         Source::exact(0)
     }
@@ -39,7 +39,7 @@ impl Source {
         Source { code, exact: true, off_by: None, beyond: None }
     }
 
-    /// The element of `from` that was typed: its code, or a number, rounded once if it must be.
+    /// Reads an element of the type `from`, typed as its code or as a number. A number is rounded once if necessary.
     pub fn read(text: &str, from: DType) -> Result<Source, Failure> {
         if from == DType::Bool {
             for (word, code) in [("false", 0), ("true", 1)] {

@@ -1,4 +1,4 @@
-//! `truecast inspect --check`: statements of checkpoints that do not agree.
+//! `truecast inspect --check`: contradictions between the statements of a checkpoint.
 
 use crate::args::InspectArgs;
 use crate::command::Context;
@@ -12,8 +12,8 @@ use truecast::convert::{Check, Effect, Finding, check};
 use truecast::files::Error;
 use truecast::io::Error as FileError;
 
-/// Every finding of every checkpoint. The exit code is 1 if there is any, else the highest that a checkpoint causes that cannot
-/// be opened.
+/// Prints the findings of every checkpoint. Returns the highest exit code: 1 for a checkpoint with findings, and the
+/// code of the error for a checkpoint that cannot be opened.
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
     for path in &args.src {

@@ -1,4 +1,4 @@
-//! The tensors of a GGUF file, which are rows of blocks, and its keys.
+//! The tensors of a GGUF file, which consist of blocks, and its keys.
 
 use super::tensors::{Asked, Elements, Inspected, cells, columns, shown, sizes, write_metadata};
 use crate::args::InspectArgs;
@@ -20,7 +20,7 @@ use truecast::measure::Survey;
 /// Listed tensors of a file, or of a model in parts.
 pub struct GgufListing {
     folder: Folder,
-    /// The tensors that are listed, in their order: the part, and the place in it.
+    /// Listed tensors in their order: index of the part, and index of the tensor in that part.
     rows: Vec<(usize, usize)>,
     is_sorted: bool,
 }
@@ -54,7 +54,7 @@ impl GgufListing {
         self.folder.shards().iter().map(|part| part.source.gguf().expect("a part of a GGUF model"))
     }
 
-    /// The header with the keys: the first.
+    /// Returns the header of the first part, which has the keys.
     fn header(&self) -> &Header {
         self.headers().next().expect("a model has a part")
     }
@@ -75,7 +75,7 @@ impl GgufListing {
         Elements::of(self.tensors().map(|tensor| (type_name(tensor.block), tensor.len())))
     }
 
-    /// The names that are listed.
+    /// Returns the names of the listed tensors.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors().map(|tensor| &*tensor.name)
     }
@@ -105,7 +105,7 @@ impl GgufListing {
     }
 }
 
-/// Blocks as GGUF names them, single elements as every list does.
+/// Returns the type of a tensor: GGUF's name of a block type, or truecast's name if the elements are not in blocks.
 fn type_name(block: Block) -> &'static str {
     block.dtype().map_or(block.name(), DType::name)
 }

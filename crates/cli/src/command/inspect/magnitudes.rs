@@ -1,15 +1,15 @@
-//! The magnitudes of a tensor's values as one word: a bar for each group of powers of two.
+//! The magnitudes of a tensor's values as a line of bars, one bar for each group of powers of two.
 
 use truecast::inspect::Magnitudes;
 
-/// Bars of one tensor at most: half as many where there is little room.
+/// Returns the most bars of one tensor; a narrow terminal gets half as many.
 pub fn bars(columns: Option<usize>) -> usize {
     if columns.is_some_and(|columns| columns < 120) { 8 } else { 16 }
 }
 
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// `2^-14 ▁▂▅█▇▃ 2^1`: from the smallest power of two to the largest; nothing of a tensor of zeros.
+/// Returns bars such as `2^-14 ▁▂▅█▇▃ 2^1`, from the smallest to the largest power of two. Empty for a tensor of zeros.
 pub fn sparkline(magnitudes: &Magnitudes, bars: usize) -> String {
     let Magnitudes { first, counts, .. } = magnitudes;
     if counts.is_empty() {

@@ -1,5 +1,5 @@
-//! `truecast inspect`: the contents of files, several under a heading each. Tensors are described in `tensors`, models
-//! that are not containers in `describe`.
+//! `truecast inspect`: the contents of files. Each of several files has a heading. `tensors` describes tensors,
+//! `describe` models that are not containers.
 
 mod consistency;
 mod describe;
@@ -69,7 +69,7 @@ impl Seen {
         Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
     }
 
-    /// The tensors that are listed.
+    /// Returns the names of the listed tensors.
     fn names(&self) -> Vec<&str> {
         match self {
             Seen::Tensors(listing) => listing.names().collect(),
@@ -98,7 +98,7 @@ impl Serialize for Seen {
     }
 }
 
-/// A file that cannot be read does not keep the others from being shown; the exit code is the worst.
+/// Shows several files. If a file cannot be read, the others are still shown; the highest exit code is returned.
 fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
     for path in paths {
@@ -108,7 +108,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
             Err(failure) => {
                 worst = worst.max(failure.exit_code());
                 let object = json!({ "path": name, "error": failure.message(), "code": failure.code().name() });
-                // The exit code of them all comes at the end.
+                // The function returns the exit code for all files at its end.
                 let _ = failure.report(context.json);
                 Seen::Unread(object)
             }

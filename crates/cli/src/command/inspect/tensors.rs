@@ -30,7 +30,7 @@ use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
 use truecast::select::Glob;
 
-/// Filters of the tensors, and their order.
+/// Requested filters of the tensors, and their order.
 pub struct Asked {
     filters: Vec<Glob>,
     sort: Option<Key>,
@@ -50,7 +50,8 @@ impl Asked {
         self.filters.is_empty() || self.filters.iter().any(|glob| glob.matches(name))
     }
 
-    /// Largest first, except names and the smallest values, which ascend; equal keys stay in the order of the data.
+    /// Sorts rows: names and smallest values in ascending order, everything else in descending order. Rows with equal
+    /// keys stay in the order of the data.
     pub fn sort<'a, R>(&self, rows: &mut [R], item: impl Fn(&R) -> Item<'a>) {
         let Some(key) = self.sort else { return };
         // Tensors without values come last.
@@ -66,7 +67,7 @@ impl Asked {
         });
     }
 
-    /// A pattern that matches nothing in any of the files was not meant so.
+    /// Refuses a filter that matches no tensor in any of the files.
     pub fn check_filters(&self, names: &[&str], args: &InspectArgs) -> Result<(), Failure> {
         let is_used = |glob: &&Glob| names.iter().any(|name| glob.matches(name));
         match self.filters.iter().find(|glob| !is_used(glob)) {
@@ -79,7 +80,7 @@ impl Asked {
     }
 }
 
-/// Meaning of a column; columns of values need `--stats`.
+/// Returns the sort key of a column; columns of values need `--stats`.
 fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     let name = column.to_ascii_lowercase();
     match KEYS.into_iter().find(|(known, ..)| *known == name) {
@@ -101,11 +102,11 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
 pub struct Listing {
     path: PathBuf,
     opened: Opened,
-    /// The column that says their order.
+    /// Column by which the tensors are sorted.
     sort: Option<String>,
-    /// Listed tensors in their order, with the survey of their elements.
+    /// Listed tensors in their order: index of the tensor, and its statistics if they were requested.
     rows: Vec<(usize, Option<Stats>)>,
-    /// Texts of a model that are listed.
+    /// Indices of the listed text tensors of a model.
     texts: Vec<usize>,
     conversions: Vec<Conversion>,
     /// Number of tensors by scheme, or the reason why the quantization is not understood.
@@ -141,7 +142,7 @@ impl Listing {
         Ok(Listing { path: path.into(), sort: args.sort.clone(), opened, rows, texts, conversions, schemes })
     }
 
-    /// The names that are listed.
+    /// Returns the names of the listed tensors.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let held = self.opened.tensors();
         let tensors: Vec<&str> = self.rows.iter().map(|(i, _)| &*held[*i].tensor().name).collect();
@@ -207,7 +208,7 @@ impl Listing {
         writeln!(out, "{shown}{files}, {}", sizes(listed, self.file_bytes()))
     }
 
-    /// Quantization of the tensors, if there is any.
+    /// Describes the quantization of the tensors; empty if no tensor is quantized.
     fn quantized(&self, terminal: &Terminal) -> String {
         let text = match &self.schemes {
             Ok(schemes) if schemes.is_empty() => return String::new(),
@@ -233,7 +234,7 @@ impl Listing {
         self.rows.iter().any(|(_, seen)| seen.as_ref().is_some_and(|stats| of(&stats.survey) > 0))
     }
 
-    /// The elements that are listed, by the name of their type.
+    /// Counts the listed elements by the name of their type.
     fn elements(&self) -> Elements {
         let held = self.opened.tensors();
         let of_tensors = self.rows.iter().map(|(i, _)| (held[*i].tensor().dtype.name(), held[*i].tensor().len()));
@@ -306,10 +307,10 @@ impl Listing {
     }
 }
 
-/// Keys that a terminal shows.
+/// Most keys that a terminal shows.
 const KEYS_ON_A_SCREEN: usize = 8;
 
-/// A line for each key of a file; on a terminal of the first ones.
+/// Writes a line for each key of a file; on a terminal, only for the first keys.
 pub fn write_metadata<'a>(
     metadata: impl Iterator<Item = (&'a str, String)>,
     terminal: &Terminal,
@@ -330,7 +331,7 @@ pub fn write_metadata<'a>(
     writeln!(out, "{}", terminal.paint(Mark::Dim, &terminal.wrap(&note)))
 }
 
-/// The columns of every list of tensors.
+/// Returns the columns that every list of tensors has.
 pub fn columns() -> [Column; 5] {
     [
         Column::left("tensor").shrinks_to(24),
@@ -341,7 +342,7 @@ pub fn columns() -> [Column; 5] {
     ]
 }
 
-/// Cells under [`columns`].
+/// Returns the cells under [`columns`].
 pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) -> [Cell; 5] {
     [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
 }
@@ -365,7 +366,8 @@ impl Elements {
         json!(self.0)
     }
 
-    /// `2_873_600 elements: bf16 2_870_000, f32 3_600`, the most frequent type first; nothing without tensors.
+    /// Returns text such as `2_873_600 elements: bf16 2_870_000, f32 3_600`, the most frequent type first. Empty
+    /// without tensors.
     pub fn text(&self) -> String {
         let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
         types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));
@@ -378,18 +380,18 @@ impl Elements {
     }
 }
 
-/// Number of listed tensors, and of all.
+/// Returns the number of listed tensors, and of all tensors if it differs.
 pub fn shown(shown: usize, all: usize) -> String {
     let part = if shown == all { String::new() } else { format!("{} of ", grouped(shown as u64)) };
     part + &number::count(all as u64, "tensor")
 }
 
-/// Bytes of the tensors that are listed, and of the file.
+/// Returns the bytes of the listed tensors, and of the file.
 pub fn sizes(listed: u64, all: u64) -> String {
     format!("{} of data, {} in all", number::bytes(listed), number::bytes(all))
 }
 
-/// Object of `--json`.
+/// Object of `--json` for one file.
 #[derive(Serialize)]
 pub struct Inspected<'a, M, T> {
     pub path: String,
@@ -430,7 +432,9 @@ impl Serialize for Listing {
     }
 }
 
-/// Every digit where they are few; else a pipe gets enough to tell the value from its neighbors in its type.
+/// Formats the smallest or largest value, with every digit if they are few. Otherwise it gets enough digits to
+/// distinguish it from its neighbors in its type, or on a terminal 6 digits if these would take more than 12
+/// characters.
 fn extreme(value: Extreme, dtype: DType, terminal: &Terminal) -> String {
     const FEW: usize = 12;
     let every = value.to_string();

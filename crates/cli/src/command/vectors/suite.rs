@@ -1,4 +1,4 @@
-//! `truecast vectors suite`: a folder of test vectors for people who have no truecast (`docs/interfaces.md §4.1`).
+//! `truecast vectors suite`: a folder of test vectors that can be used without truecast (`docs/interfaces.md §4.1`).
 
 use super::super::{Context, tell_leftovers};
 use crate::args::VectorsArgs;
@@ -27,11 +27,11 @@ const FIXED: [(&str, &str); 3] = [
     ("readers/check.c", include_str!("check.c")),
     ("readers/check.py", include_str!("check.py")),
 ];
-/// Bits of sources whose digests are in every suite.
+/// Widest source type, in bits, whose digests are in every suite.
 const DIGEST_BITS: u32 = 16;
-/// Bits of further sources, with `--exhaustive`.
+/// Widest source type, in bits, whose digests are written with `--exhaustive`.
 const EXHAUSTIVE_BITS: u32 = 32;
-/// Cases that are made before they are written.
+/// Number of cases whose vectors are computed before they are written.
 const AT_ONCE: usize = 256;
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
@@ -50,7 +50,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
             suite.write(&case.file(), text.as_bytes())?;
             suite.entries.push(entry);
         }
-        // Wide sources are spread over the threads by themselves.
+        // Cases of wide source types run one after the other: each one uses all threads.
         let is_wide = |case: &&Case| case.src.code_bits() > DIGEST_BITS;
         let (wide, narrow): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(is_wide);
         if args.files {
@@ -81,10 +81,10 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The selection by the options.
+/// Cases that the options select.
 struct Asked {
     cases: Vec<Case>,
-    /// Names of `--only` that convert no pair of the types.
+    /// Names of `--only` that convert no pair of the requested types.
     without: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ fn asked(args: &VectorsArgs) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
-/// The names of `--only`, each with its versions.
+/// Returns the names of `--only`, each with its versions.
 fn only(args: &VectorsArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
     let versions = |only: &String| {
         let request = named(only)?;
@@ -146,7 +146,7 @@ fn only(args: &VectorsArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
     args.only.iter().map(versions).collect()
 }
 
-/// The files of an older suite, which a new one replaces.
+/// Returns the files of an older suite, which the new suite replaces.
 fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     if !look::is_folder(dir)? || look::names(dir)?.is_empty() {
         return Ok(BTreeSet::new());
@@ -166,7 +166,8 @@ fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// `RULE/ATTRIBUTES/FROM-TO.txt` or `.bin`: no list makes the command remove another file.
+/// Whether a path has the form `RULE/ATTRIBUTES/FROM-TO.txt` (or `.bin`). Other paths are ignored, so that a list
+/// cannot make the command remove any other file.
 fn is_of_suite(path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     let ends = path.extension().is_some_and(|ending| ending == "txt" || ending == "bin");
@@ -176,7 +177,7 @@ fn is_of_suite(path: &Path) -> bool {
     is_plain && path.components().count() == 3 && ends && is_pair
 }
 
-/// The text of a file of vectors, and its entry in the list.
+/// Returns the text of a file of vectors, and its entry in the list.
 fn made(case: &Case, most: usize) -> Result<(String, Value), Failure> {
     let Case { rule, attributes, src, dst, clause, .. } = case;
     let digits = |dtype: &DType| dtype.code_bits().div_ceil(4) as usize;
@@ -236,7 +237,7 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// The digest of every result, and with `--files` the results.
+    /// Computes the digest of every result, and writes the results with `--files`.
     fn digest(&mut self, case: &Case) -> Result<(), Failure> {
         if !self.args.files {
             return self.note(case, case.digest(|_| Ok(())), None);
@@ -271,7 +272,7 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// Writes the lists and gives the folder its name. Returns the object of `--json`.
+    /// Writes the lists, moves the finished suite to its place, and returns the object of `--json`.
     fn commit(mut self, dir: &Path, old: &BTreeSet<PathBuf>, args: &VectorsArgs) -> Result<Value, Failure> {
         for (name, text) in FIXED {
             self.write(name, text.as_bytes())?;
@@ -303,7 +304,7 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// An object with a list whose entries are one line each.
+/// Returns a JSON object with a list of one line per entry.
 fn listed(head: Value, name: &str, entries: &[Value]) -> String {
     let head = head.to_string();
     let entries: Vec<String> = entries.iter().map(Value::to_string).collect();

@@ -1,4 +1,4 @@
-//! Differences of one kind in many tensors, which are one thing to know: most often tensors that were kept.
+//! Groups of tensors with the same difference, which are reported together. Most often, these tensors were kept.
 
 use crate::command::provenance::quoted;
 use std::fmt;
@@ -6,9 +6,9 @@ use truecast::DType;
 use truecast::io::Escaped;
 use truecast::verify::{FileDifference, VerifyReport};
 
-/// Fewer have a line each.
+/// Most tensors that have a line each; more tensors with the same difference form a group.
 const FEW: usize = 3;
-/// Patterns that a person can read.
+/// Most patterns of a suggestion.
 const PATTERNS: usize = 4;
 
 /// Tensors whose types are wrong in the same way.
@@ -17,12 +17,13 @@ pub struct Group<'a> {
     expected: DType,
     actual: DType,
     tensors: Vec<&'a str>,
-    /// Rules that keep these tensors and no others, if they have the type of the source.
+    /// Globs that match these tensors and no others, if all have the type of the source and so may have been kept.
     keep: Vec<String>,
 }
 
 impl<'a> Group<'a> {
-    /// All groups of a verdict. The source supplies a tensor's type, and the names of all.
+    /// Returns all groups of a verdict. `source_type` looks up the type of a tensor in the source, and `names` has the
+    /// names of all source tensors.
     pub fn all<'n>(
         verdict: &'a VerifyReport,
         source_type: impl Fn(&str) -> Option<DType>,
@@ -47,13 +48,13 @@ impl<'a> Group<'a> {
         all
     }
 
-    /// The difference is part of it.
+    /// Whether the difference belongs to the group.
     pub fn holds(&self, difference: &FileDifference) -> bool {
         type_alone(difference).is_some_and(|(_, expected, actual)| (self.expected, self.actual) == (expected, actual))
     }
 }
 
-/// The tensor and both types, if the shapes are equal.
+/// Returns the tensor and both types, if its type is wrong and its shape is right.
 fn type_alone(difference: &FileDifference) -> Option<(&str, DType, DType)> {
     match difference {
         FileDifference::Header { tensor, expected, actual } if expected.1 == actual.1 => {
@@ -76,8 +77,8 @@ impl fmt::Display for Group<'_> {
     }
 }
 
-/// Globs `*PART*`, each a part of names between dots, that match all of these names and none of the others; none if
-/// more are needed than a person can read.
+/// Returns globs `*PART*` that match all of `names` and none of `others`. Each PART is a component of a name, between
+/// dots. Empty if there are no such globs, or too many would be needed.
 fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
     let is_word = |part: &&str| part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     let telling = |part: &&str| is_word(part) && part.chars().any(|c| c.is_ascii_alphabetic());
@@ -85,7 +86,7 @@ fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
     let mut globs = Vec::new();
     while let Some(first) = left.first() {
         let parts = first.split('.').filter(telling).filter(|part| !others.iter().any(|other| other.contains(part)));
-        // The part that most of the rest have; among several the longest.
+        // The best part occurs in most of the remaining names; among equally frequent parts it is the longest.
         let best = parts.max_by_key(|part| (left.iter().filter(|name| name.contains(part)).count(), part.len()));
         let Some(best) = best.filter(|_| globs.len() < PATTERNS) else { return Vec::new() };
         globs.push(format!("*{best}*"));
@@ -102,7 +103,7 @@ mod tests {
     fn patterns_match_these_and_no_others() {
         let norms = ["enc.0.LayerNorm.weight", "enc.0.LayerNorm.bias", "enc.1.LayerNorm.weight", "emb.words.weight"];
         assert_eq!(patterns(&norms, &["enc.0.key.weight", "enc.1.key.bias"]), ["*LayerNorm*", "*words*"]);
-        // Nothing tells the second from others.
+        // No part distinguishes the second name from the others.
         assert_eq!(patterns(&["a.norm.w", "b.key.w"], &["c.key.w", "b.w", "norm.a"]), Vec::<String>::new());
         assert_eq!(patterns(&["a", "b", "c", "d", "e"], &[]), Vec::<String>::new());
     }

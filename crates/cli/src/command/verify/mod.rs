@@ -18,19 +18,19 @@ use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType, ErrorCode};
 
-/// Message where neither a report nor a folder nor the command line has the options of the conversion.
+/// Message if neither a report nor a folder nor the command line states the options of the conversion.
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
 
 pub struct Asked {
     /// Options of the conversion.
     pub options: Options,
-    /// The options come from a report or a folder, not from the command line.
+    /// Whether the options come from a report or a folder, not from the command line.
     is_recorded: bool,
     pub record: Option<Record>,
 }
 
-/// Options of a conversion: from the command line, its report or the folder's manifest. `names_spec`: the command line
-/// names the specification, even if it is the default.
+/// Returns the options of a conversion, from the command line, its report or the folder's manifest. `names_spec` is
+/// true if the command line names the specification, even if it names the default.
 pub fn asked(
     (src, dst): (&Path, &Path),
     report: Option<&Path>,
@@ -39,7 +39,7 @@ pub fn asked(
 ) -> Result<Asked, Failure> {
     let record = report.map(Record::read).transpose()?;
     let says_nothing = said.selection.to.is_none() && said.selection.rules.is_empty() && said.writing.is_none();
-    // Without options they would be looked for where nothing is.
+    // A missing file is reported as such, before the options are searched for in the destination.
     for path in [src, dst].into_iter().filter(|_| says_nothing && record.is_none()) {
         std::fs::metadata(path).map_err(|source| FileError::Io { path: path.into(), action: "opening", source })?;
     }
@@ -50,7 +50,7 @@ pub fn asked(
         None if says_nothing => return Err(Failure::new(ErrorCode::MissingArgument, NO_OPTIONS)),
         None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
-    // Typed options go before recorded ones.
+    // Typed options take precedence over recorded ones.
     let (reading, writing) = (said.reading.or(&options.reading), said.writing.or(options.writing));
     Ok(Asked { options: Options { exec: said.exec, reading, writing, ..options }, is_recorded: true, record })
 }
@@ -101,7 +101,8 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     Ok(!verdict.differences.is_empty() as u8)
 }
 
-/// Output of `verify`, with lookups in the source: the type of a tensor, and the names of all.
+/// Returns the output of `verify`. `source_type` looks up the type of a tensor in the source, and `names` has the names
+/// of all source tensors.
 #[must_use]
 pub fn to_text<'a>(
     verdict: &VerifyReport,
@@ -111,11 +112,11 @@ pub fn to_text<'a>(
     printing::render(verdict, &Group::all(verdict, source_type, names), &Terminal::default())
 }
 
-/// The options of a report. Other options of the command line must not contradict it.
+/// Returns the options of a report; refuses options of the command line that contradict it.
 fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Options, Failure> {
     let Options { selection, request, seed, min_elements, onnx, writing, .. } = said;
     let (is_other_spec, defaults) = (*request != Request::default(), Options::default());
-    // A switch or number that is left at its default says nothing.
+    // A switch or number with its default value contradicts nothing.
     let contradictions = [
         ("--spec and its options", (names_spec || is_other_spec) && *request != record.request),
         ("--seed", seed.is_some() && *seed != record.seed),

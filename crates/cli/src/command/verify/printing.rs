@@ -10,12 +10,12 @@ use truecast::DType;
 use truecast::io::Escaped;
 use truecast::verify::{FileDifference, Sample, VerifyReport};
 
-/// A storage element with all its digits.
+/// Formats the storage of an element, with all its digits.
 fn hex(storage: u64, dtype: DType) -> String {
     output::bits(storage, dtype.storage_bits().unwrap_or(64))
 }
 
-/// The object that `verify --json` prints.
+/// Returns the object that `verify --json` prints.
 #[must_use]
 pub fn to_json(verdict: &VerifyReport) -> Value {
     let difference = |d: &FileDifference| match d {
@@ -69,10 +69,10 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
     })
 }
 
-/// The verdict in words. `groups` have a line each; their members have no line of their own.
+/// Returns the verdict in words. Each of the `groups` has one line; its members have no lines of their own.
 pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal) -> String {
     let mut text = String::new();
-    // Explains the others.
+    // A difference in the source comes first, because it explains the others.
     for difference in &verdict.differences {
         if let FileDifference::Source { path, why } = difference {
             text += &format!("{}: {why}\n", Escaped(path));
@@ -137,7 +137,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     let is_equal = verdict.differences.is_empty();
     let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
-        // A wrong type: `--full` would compare no more.
+        // For example, every type is wrong: `--full` would not compare more elements.
         _ if verdict.elements == 0 && !is_equal => "no element was compared".into(),
         None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sample { of, seed }) => {
@@ -153,7 +153,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     terminal.wrap(&text) + &verdict + &format!(": {files}{tensors}, {covered}\n")
 }
 
-/// Number of files that differ, if nothing else does.
+/// Returns the number of files that differ; 0 if anything else differs too.
 fn files(verdict: &VerifyReport) -> u64 {
     let path = |difference| match difference {
         &FileDifference::File { ref path, .. } | &FileDifference::Digest { ref path, .. } => Some(path),
@@ -168,7 +168,7 @@ fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &s
     format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, expected {expected}\n")
 }
 
-/// Files with digests of this kind.
+/// Returns the file that records digests of this kind: SHA-256 in a report, others in a manifest.
 fn recorded_in(digest: &str) -> &'static str {
     if digest == "sha256" { "report" } else { "manifest" }
 }
