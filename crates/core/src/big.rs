@@ -1,7 +1,7 @@
 //! Just enough unsigned big-integer arithmetic to move between decimal text and binary values exactly.
 //!
-//! Little-endian limbs, no leading zero limbs. Not public and not fast: text of one element needs at most about 1,100
-//! digits. Anything beyond the operations below belongs in a library.
+//! Limbs are little-endian, without leading zero limbs. This arithmetic is not public and not fast: the text of one
+//! element needs at most about 1,100 digits. Anything beyond the operations below belongs in a library.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ impl Big {
         Self(vec![value as u32, (value >> 32) as u32]).trimmed()
     }
 
-    /// The digits of a radix, the first one highest.
+    /// Reads the digits of a number in a radix, the most significant digit first.
     pub fn from_digits(radix: u32, digits: impl IntoIterator<Item = u32>) -> Self {
         let mut value = Self::default();
         digits.into_iter().for_each(|digit| value.mul_add(radix, digit));
@@ -38,7 +38,7 @@ impl Big {
         self.0.is_empty()
     }
 
-    /// Number of significant bits.
+    /// Returns the number of significant bits.
     pub fn bits(&self) -> u32 {
         self.0.last().map_or(0, |top| 32 * self.0.len() as u32 - top.leading_zeros())
     }
@@ -134,8 +134,8 @@ impl Big {
         self.trim();
     }
 
-    /// The leading 64 bits of `self / divisor` as `sig * 2^exp`, bit 63 of `sig` set, and whether anything is left.
-    /// Neither operand may be zero.
+    /// Returns the leading 64 bits of `self / divisor` as `sig * 2^exp`, with bit 63 of `sig` set. The last part of the
+    /// result is whether the quotient has further bits. Neither operand may be zero.
     pub fn div_to_64(&self, divisor: &Self) -> (u64, i32, bool) {
         // Scale so that the quotient is in (2^63, 2^65), then divide bit by bit.
         let scale = 64 + divisor.bits() as i32 - self.bits() as i32;
@@ -155,7 +155,7 @@ impl Big {
         ((quotient >> extra as u32) as u64, extra as i32 - scale, lost || !rest.is_zero())
     }
 
-    /// Decimal digits, without leading zeros; "0" for zero.
+    /// Returns the decimal digits without leading zeros; "0" for zero.
     pub fn to_decimal(&self) -> String {
         let mut rest = self.clone();
         let mut groups = Vec::new();

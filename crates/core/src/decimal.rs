@@ -20,7 +20,7 @@ pub struct ParseDecimalError {
     pub at: usize,
 }
 
-/// Beyond these decimal exponents of the leading digit every format overflows or underflows.
+/// Decimal exponents of the leading digit beyond which every element type overflows or underflows.
 pub(crate) const HUGE: i64 = 400;
 pub(crate) const TINY: i64 = -1200;
 
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Exact, ParseDecimalError> {
     Ok(scan(text.as_bytes())?.to_exact())
 }
 
-/// A number as written: every digit, nothing computed.
+/// A number as written, with every digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number<'a> {
     /// Not a number.
@@ -55,12 +55,12 @@ pub enum Number<'a> {
         /// Sign.
         neg: bool,
     },
-    /// Digits.
+    /// A finite number, as its digits.
     Decimal(Decimal<'a>),
 }
 
 impl Number<'_> {
-    /// Same value as [`parse`] returns.
+    /// Returns the value that [`parse`] returns for the same text.
     #[must_use]
     pub fn to_exact(&self) -> Exact {
         match *self {
@@ -147,7 +147,7 @@ fn word(text: &[u8], neg: bool) -> Option<Number<'static>> {
 }
 
 impl Decimal<'_> {
-    /// Exact, or the leading 64 bits with `sticky`.
+    /// Returns the exact value, or its leading 64 bits with `sticky`.
     #[must_use]
     pub fn to_exact(&self) -> Exact {
         let mut digits = Digits::default();
@@ -156,13 +156,13 @@ impl Decimal<'_> {
         digits.into_exact(self.neg, self.exponent)
     }
 
-    /// Magnitude split at the point, for any number of digits; integers are rounded from it.
+    /// Splits the magnitude at the point, for any number of digits. Integer destinations round the result.
     ///
     /// Source: `docs/spec/onnx.md §6.5`.
     pub(crate) fn cut(&self) -> Whole {
         let digits = || self.whole.iter().chain(self.fraction).map(|digit| (digit - b'0') as u64);
         let written = (self.whole.len() + self.fraction.len()) as i64;
-        // Position of the point relative to the digits; outside them are only zeros.
+        // Position of the point relative to the written digits; all other digits are zeros.
         let point = (self.whole.len() as i64).saturating_add(self.exponent);
         let before = point.clamp(0, written) as usize;
         let zeros = (point - before as i64).max(0);
@@ -173,10 +173,10 @@ impl Decimal<'_> {
             low = low.wrapping_mul(10).wrapping_add(digit);
         };
         digits().take(before).for_each(&mut push);
-        // 10^64 is a multiple of 2^64: more zeros than that change nothing.
+        // 10^64 is a multiple of 2^64: more than 64 zeros change nothing.
         (0..zeros.min(64)).for_each(|_| push(0));
         let mut rest = digits().skip(before);
-        // Zeros between the point and the first digit.
+        // If `point` is negative, zeros follow the point before the first written digit.
         let first = if point < 0 { 0 } else { rest.next().unwrap_or(0) };
         let more = rest.any(|digit| digit != 0);
         let remainder = match (first, more) {
@@ -197,12 +197,13 @@ struct Digits {
     kept: i64,
     /// Decimal exponent of the last kept digit.
     exponent: i64,
-    /// A nonzero digit was dropped.
+    /// True if a nonzero digit was dropped.
     dropped: bool,
 }
 
 impl Digits {
-    /// No value needs more digits to be distinguished from its neighbors: halfway points of f64 have fewer than 800.
+    /// Number of digits to keep. It distinguishes every value from its neighbors: halfway points of f64 have fewer than
+    /// 800 digits.
     const KEEP: i64 = 1200;
 
     fn read(&mut self, digits: &[u8], fraction: bool) {
@@ -240,7 +241,8 @@ impl Digits {
     }
 }
 
-/// Every digit of a value without `sticky`: `0.1` as f32 is `0.100000001490116119384765625`. NaN and Inf are words.
+/// Writes every digit of a value without `sticky`: `0.1` as f32 is `0.100000001490116119384765625`. NaN and infinities
+/// are written as words.
 ///
 /// # Examples
 /// ```

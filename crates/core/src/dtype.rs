@@ -1,7 +1,7 @@
 //! The element types: one table row per type, everything about names and storage derived from it.
 //!
-//! No arithmetic lives here. Names are those of `docs/interfaces.md §1`; other ecosystems' names are in the same row,
-//! so that a name is looked up in one place.
+//! This module has no arithmetic. Canonical names are from `docs/interfaces.md §1`. The names of other ecosystems are
+//! in the same row, so that every name is looked up in one table.
 
 use crate::error_code::ErrorCode;
 use crate::format::*;
@@ -75,7 +75,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Bits of a code; 0 of text.
+    /// Returns the number of bits of a code; 0 for text.
     #[must_use]
     pub const fn code_bits(self) -> u32 {
         match self {
@@ -142,7 +142,7 @@ impl Ecosystem {
         ("st", Ecosystem::Safetensors),
     ];
 
-    /// Python's modules whose attributes are types, as in `torch.bfloat16`.
+    /// Python modules whose attributes are types, as in `torch.bfloat16`.
     const MODULES: [(&'static str, Ecosystem); 7] = [
         ("torch", Ecosystem::Torch),
         ("np", Ecosystem::Numpy),
@@ -164,7 +164,7 @@ struct Row {
     kind: Kind,
     /// Bits of one element in packed storage; 0 for text.
     storage_bits: u32,
-    /// Names by ecosystem, in the order of [`Ecosystem`]; several are separated by a blank.
+    /// Names by ecosystem, in the order of [`Ecosystem`]. Several names in one ecosystem are separated by a blank.
     names: [&'static str; 8],
 }
 
@@ -222,7 +222,8 @@ const TABLE: &[Row] = rows! {
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
 };
 
-/// Short or abbreviated names with their possible meanings. They are errors even where a single ecosystem uses them.
+/// Short or abbreviated names with their possible meanings. Without a prefix, each is an error even if only one
+/// ecosystem uses it.
 const AMBIGUOUS: &[(&str, &[DType])] = {
     use DType::*;
     &[
@@ -249,7 +250,7 @@ const AMBIGUOUS: &[(&str, &[DType])] = {
     ]
 };
 
-/// Why a type name was not understood.
+/// Reason that a text is not a type name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseTypeError {
@@ -276,7 +277,7 @@ pub enum ParseTypeError {
 }
 
 impl ParseTypeError {
-    /// Stable code of the error.
+    /// Returns the stable code of the error.
     #[must_use]
     pub const fn error_code(&self) -> ErrorCode {
         match self {
@@ -307,20 +308,20 @@ impl DType {
         &TABLE[self as usize]
     }
 
-    /// The canonical name.
+    /// Returns the canonical name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Kind of number.
+    /// Returns the kind of number.
     #[inline]
     #[must_use]
     pub const fn kind(self) -> Kind {
         self.row().kind
     }
 
-    /// Bits of one element in a packed buffer; `None` for text.
+    /// Returns the number of bits of one element in a packed buffer; `None` for text.
     #[must_use]
     pub const fn storage_bits(self) -> Option<u32> {
         match self.row().storage_bits {
@@ -329,14 +330,14 @@ impl DType {
         }
     }
 
-    /// Bits of a code as [`crate::exact`] takes it. Differs from the storage of bool and i1 (1 of 8) and tf32 (19 of
-    /// 32).
+    /// Returns the number of bits of a code as [`crate::exact`] takes it. It differs from the storage of bool and i1 (1
+    /// of 8) and tf32 (19 of 32).
     #[must_use]
     pub const fn code_bits(self) -> u32 {
         self.kind().code_bits()
     }
 
-    /// The code held by a storage element.
+    /// Returns the code that a storage element holds.
     ///
     /// Source: `docs/spec/tile-ir.md §3.2` (i1: any nonzero byte), §3.3 (tf32: the low 13 bits are dropped).
     #[inline]
@@ -350,7 +351,7 @@ impl DType {
         }
     }
 
-    /// The storage element that holds a code of [`DType::code_bits`].
+    /// Returns the storage element that holds a code of [`DType::code_bits`].
     #[must_use]
     pub const fn storage_of_code(self, code: u64) -> u64 {
         match self {
@@ -359,7 +360,7 @@ impl DType {
         }
     }
 
-    /// Elements in the smallest whole number of bytes: buffers may be split at multiples of it.
+    /// Returns the smallest number of elements that fill whole bytes. A packed buffer may be split at its multiples.
     #[must_use]
     pub const fn granule(self) -> usize {
         match self.row().storage_bits % 8 {
@@ -370,7 +371,7 @@ impl DType {
         }
     }
 
-    /// Bits per element in a buffer; `None` for text in a layout other than [`Layout::Utf32`].
+    /// Returns the number of bits per element in a buffer; `None` for text in a layout other than [`Layout::Utf32`].
     #[must_use]
     pub const fn bits_in(self, layout: Layout) -> Option<u32> {
         match (self.storage_bits(), layout) {
@@ -380,7 +381,7 @@ impl DType {
         }
     }
 
-    /// Bytes of `len` elements; `None` where [`DType::bits_in`] is `None`, or on overflow.
+    /// Returns the number of bytes of `len` elements; `None` if [`DType::bits_in`] is `None`, or on overflow.
     #[must_use]
     pub const fn bytes_in(self, layout: Layout, len: u64) -> Option<u64> {
         let Some(bits) = self.bits_in(layout) else { return None };
@@ -389,19 +390,21 @@ impl DType {
         if bytes > u64::MAX as u128 { None } else { Some(bytes as u64) }
     }
 
-    /// A floating-point type in the wide sense: not an integer, not bool, not text, not complex.
+    /// Returns whether the type is a floating-point type in the wide sense: not an integer, bool, text or complex.
+    /// Fixed point and code books are included.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_))
     }
 
-    /// A number or truth value that can be converted to any other such type.
+    /// Returns whether the type is a number or truth value, which can be converted to any other such type.
     #[must_use]
     pub const fn is_numeric(self) -> bool {
         !matches!(self.kind(), Kind::Complex(_) | Kind::String)
     }
 
-    /// Every value of `self`, NaN and infinities included, is a value of `wider`; the sign of zero aside.
+    /// Returns whether every value of `self`, including NaN and infinities, is a value of `wider`, ignoring the sign of
+    /// zero. The result is false for a fixed-point type and another type, which are not compared.
     ///
     /// # Examples
     /// ```
@@ -429,16 +432,16 @@ impl DType {
         }
     }
 
-    /// Names of the type in an ecosystem, preferred spelling first.
+    /// Returns the names of the type in an ecosystem, the preferred spelling first.
     pub fn names_in(self, ecosystem: Ecosystem) -> impl Iterator<Item = &'static str> {
         self.row().names[ecosystem.column()].split(' ').filter(|n| !n.is_empty())
     }
 
-    /// Reads a name as people write it: canonical, of any ecosystem, with a prefix (`ov:f8e4m3`) or with a module of Python
-    /// (`torch.bfloat16`, `jnp.float32`). Case does not matter.
+    /// Reads a type name: the canonical name or a name of any ecosystem, also with a prefix (`ov:f8e4m3`) or a Python
+    /// module (`torch.bfloat16`, `jnp.float32`). Case does not matter.
     ///
     /// # Errors
-    /// Unknown names, unknown prefixes, and names that mean two things.
+    /// Unknown names, unknown prefixes, and names of several types.
     ///
     /// # Examples
     /// ```

@@ -1,12 +1,13 @@
-//! The stable codes of errors, which scripts and tests compare: each error type of the workspace returns one.
-//! The table in `docs/interfaces.md §5` describes each.
+//! Stable codes of errors, which scripts and tests compare. Each error type of the workspace returns such a code. The
+//! table in `docs/interfaces.md §5` describes every code.
 
 use crate::error_kind::ErrorKind;
 use core::fmt;
 
 macro_rules! codes {
     ($($kind:ident { $($code:ident $name:literal)* })*) => {
-        /// Cause of an error, as a stable word (`docs/interfaces.md §5`). Its class, and so the exit code, follows.
+        /// Cause of an error, as a stable word (`docs/interfaces.md §5`). The cause determines the class, and the class
+        /// determines the exit code.
         ///
         /// # Examples
         /// ```
@@ -24,13 +25,13 @@ macro_rules! codes {
             /// Every code, in the order of the table.
             pub const ALL: &[ErrorCode] = &[$($(ErrorCode::$code,)*)*];
 
-            /// The stable word.
+            /// Returns the stable word.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($(ErrorCode::$code => $name,)*)* }
             }
 
-            /// Class of the error.
+            /// Returns the class of the error.
             #[must_use]
             pub const fn kind(self) -> ErrorKind {
                 match self { $($(ErrorCode::$code => ErrorKind::$kind,)*)* }

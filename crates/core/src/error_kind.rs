@@ -1,6 +1,6 @@
-//! The classes of errors: each code of an error belongs to one.
+//! Classes of errors. Each error code belongs to one class.
 
-/// Class of an error: request, input or system. The command's exit code follows from it.
+/// Class of an error: request, input or system. It determines the command's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -1,8 +1,8 @@
 //! Numbers as people type them: decimals with `_` between digits, hexadecimal floats, fractions, and codes in
 //! hexadecimal.
 //!
-//! Data files are read by the stricter grammar of [`crate::decimal`], which a standard fixes; this one is for command
-//! lines only. Every number is exact, or its leading 64 bits with `sticky`, as in [`Exact`].
+//! This grammar is for command lines only. Data files are read by the stricter grammar of [`crate::decimal`], which a
+//! standard fixes. Every number is exact, or its leading 64 bits with `sticky`, as in [`Exact`].
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -33,7 +33,7 @@ pub enum LiteralError {
         /// Byte position in the text.
         at: usize,
     },
-    /// A code of 0 bits or of more than 64.
+    /// A code that is not a hexadecimal number of at most 64 bits.
     #[error("not a hexadecimal code of at most 64 bits; a hexadecimal number has a point or an exponent: 0x1.8p4")]
     Code,
     /// A code with a sign.
@@ -46,7 +46,7 @@ pub enum LiteralError {
     Fraction,
 }
 
-/// Most digits of an integer in a fraction.
+/// Maximum number of digits of an integer in a fraction.
 const MOST_DIGITS: usize = 1000;
 
 /// Reads `1.5e3`, `1_000`, `nan`, `-inf`, `1/3`, `0x1.8p-3`, or `0x7f80_0001`, which is a code.
@@ -79,7 +79,7 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
         None => {
             let plain = without_separators(text)?;
             let number = scan(plain.as_bytes()).map_err(|e| {
-                // Positions refer to the text as typed.
+                // The error states its position in the text as typed, with the separators.
                 let skipped = text.bytes().scan(0, |digits, b| {
                     *digits += (b != b'_') as usize;
                     Some(*digits)
@@ -92,11 +92,11 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
     }
 }
 
-/// A number with more digits or a larger exponent has no [`Ratio`].
+/// Maximum number of digits, and maximum exponent, of a number that has a [`Ratio`].
 const MOST_PLACES: usize = 10_000;
 
-/// The number of [`read`] with nothing lost. `None` unless it is finite and has at most 10,000 digits and an exponent
-/// of that size.
+/// Reads the same number as [`read`], without loss. Returns `None` unless the number is finite, with at most 10,000
+/// digits and an exponent of at most ±10,000.
 ///
 /// # Examples
 /// ```
@@ -156,7 +156,7 @@ fn code(digits: &str) -> Result<u64, LiteralError> {
     }
 }
 
-/// `H.HpD`, from byte `start`.
+/// Reads a hexadecimal number `H.HpD` from byte `start`.
 fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralError> {
     let bytes = text.as_bytes();
     let (mut sig, mut exp, mut sticky) = (0u64, 0i64, false);
@@ -165,7 +165,7 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
         match (byte as char).to_digit(16) {
             Some(digit) => {
                 digits += 1;
-                // A digit that does not fit moves the point instead.
+                // A digit that does not fit in `sig` increases the exponent instead.
                 match sig >> 60 {
                     0 => sig = sig << 4 | u64::from(digit),
                     _ => {
@@ -200,14 +200,14 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
         return Ok(Exact::Finite { neg, sig: 0, exp: 0, sticky: false });
     }
     if sticky {
-        // Use all 64 bits, as sticky values must: the leading digit may have left some empty.
+        // A sticky value must use all 64 bits; the leading digit may have left some of them unused.
         let shift = sig.leading_zeros();
         return Ok(Exact::Finite { neg, sig: sig << shift, exp: bounded(exp) - shift as i32, sticky });
     }
     Ok(Exact::Finite { neg, sig, exp: bounded(exp), sticky })
 }
 
-/// Exponent clamped beyond every format, within the ±100,000 of an [`Exact`].
+/// Clamps an exponent to a range that is beyond every element type, and within the ±100,000 of an [`Exact`].
 fn bounded(exp: i64) -> i32 {
     exp.clamp(4 * TINY, 4 * HUGE) as i32
 }

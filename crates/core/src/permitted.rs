@@ -1,7 +1,7 @@
-//! The results that a standard permits, for checks.
+//! The set of results that a standard permits, for checks of other implementations.
 //!
-//! A standard lists the cases it leaves open as data ([`crate::policy::Undefined`]). These and the definition give the
-//! set of permitted results of one value. No standard is named here; `spec` knows the clause for a value.
+//! A standard lists the cases it leaves open as data ([`crate::policy::Undefined`]). These cases and the definition
+//! give the set of permitted results of one value. No standard is named here; `spec` has the clause for a value.
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
@@ -20,15 +20,15 @@ pub enum Permitted {
     Any,
     /// These codes, the documented one first; empty if an `error` policy refuses the value.
     Codes(Vec<u64>),
-    /// Every text of the grammar that reads back to the source under nearest even; the documented text is given. `None`
-    /// if an `error` policy refuses the value.
+    /// Every text of the grammar that reads back to the source under nearest even. The field is the documented text;
+    /// `None` if an `error` policy refuses the value.
     ReadsBack(Option<String>),
 }
 
 /// Comparison of NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NanComparison {
-    /// Where NaN is permitted, every NaN code is: no specification fixes sign or payload.
+    /// If one NaN code is permitted, every NaN code is: no specification fixes sign or payload.
     #[default]
     Class,
     /// Bit for bit, by the one NaN rule (`ARCHITECTURE.md §8`).
@@ -38,14 +38,14 @@ pub enum NanComparison {
 /// Whether a result is permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the one right result.
+    /// The result is the only right one.
     Right,
-    /// The standard leaves the result open, and this one is accepted.
+    /// The standard leaves the result open, and this result is accepted.
     Open {
-        /// The clause that leaves it open.
+        /// The clause that leaves the result open.
         reason: &'static str,
     },
-    /// It is not permitted.
+    /// The result is not permitted.
     Wrong {
         /// The permitted results.
         permitted: Permitted,
@@ -54,7 +54,7 @@ pub enum Verdict {
     },
 }
 
-/// The results that are permitted for a code, and the clause that leaves the result open if one does.
+/// Returns the results that are permitted for a code, and the clause that leaves the result open, if any.
 ///
 /// # Panics
 /// As [`cast_one`].
@@ -73,7 +73,7 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
         Outcome::Defined(right) => (Permitted::Codes(vec![right]), None),
         Outcome::Refused { .. } => (Permitted::Codes(Vec::new()), None),
         Outcome::Undefined { code: documented, reason } => {
-            // Rows with the same reason accept the same.
+            // Rows with the same reason accept the same results.
             let set = match spec.undefined.iter().find(|row| row.reason == reason).map(|row| row.accepted) {
                 Some(Accepted::Under(changes)) => {
                     let mut codes = vec![documented];
@@ -90,7 +90,7 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
     }
 }
 
-/// Whether one result is allowed.
+/// Checks whether one result is permitted.
 ///
 /// # Panics
 /// As [`cast_one`].
@@ -124,7 +124,7 @@ fn compare(
 ) -> Verdict {
     let fits = match &permitted {
         Permitted::Any => true,
-        Permitted::ReadsBack(_) => false, // of texts, not of codes
+        Permitted::ReadsBack(_) => false, // applies to texts, not to codes
         Permitted::Codes(codes) => {
             codes.contains(&actual)
                 || nan == NanComparison::Class
@@ -139,7 +139,7 @@ fn compare(
     }
 }
 
-/// Whether the result of a text is permitted. A text that is not a number has no wrong result.
+/// Checks whether the result of reading a text is permitted. If the text is not a number, every result is permitted.
 ///
 /// Source: `docs/spec/onnx.md §4.11` U7.
 ///
@@ -158,7 +158,7 @@ fn compare(
 pub fn check_parsed(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
     match parse_one(spec, text) {
         Err(_) => Verdict::Open { reason: NOT_A_NUMBER },
-        // An open case is open for every result (U8, U10).
+        // A case that the standard leaves open permits every result (U8, U10).
         Ok(Outcome::Undefined { reason, .. }) => Verdict::Open { reason },
         Ok(outcome) => compare(spec, Permitted::Codes(outcome.code().into_iter().collect()), None, actual, nan),
     }
@@ -166,7 +166,8 @@ pub fn check_parsed(spec: &CastSpec, text: &[u8], actual: u64, nan: NanCompariso
 
 const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 U7";
 
-/// Whether the text of an element is allowed: the format is open, but it must read back.
+/// Checks whether a text of an element is permitted: the standard leaves its format open, but the text must read back
+/// as the element.
 ///
 /// Source: `docs/spec/onnx.md §4.11` U9.
 ///

@@ -1,8 +1,8 @@
 //! Differences between standards, as data.
 //!
 //! Each field of [`CastPolicy`] is an *observed difference* between standards; none of them names a standard. A
-//! standard fills them in (`spec/`), [`crate::exact`] obeys them, and the kernels are derived from both.
-//! Arithmetic operators (TOSA RESCALE, block scales) are not casts and do not live here.
+//! standard fills them in (`spec/`), [`crate::exact`] obeys them, and the kernels are derived from both. Arithmetic
+//! operators (TOSA RESCALE, block scales) are not casts and are in other modules.
 
 use crate::dtype::DType;
 use crate::round::Rounding;
@@ -13,8 +13,8 @@ words! {
     pub enum Overflow {
         /// Inf if the format has one, else NaN if it has one, else the largest finite value.
         Nonfinite = "nonfinite",
-        /// As [`Overflow::Nonfinite`], also under a rounding that stops at the largest finite value (IEEE 754-2019
-        /// §7.4): a value overflows if rounding with unlimited exponents leaves it beyond that value.
+        /// As [`Overflow::Nonfinite`], also under a rounding that would stop at the largest finite value (IEEE 754-2019
+        /// §7.4). A value overflows if it is beyond the largest finite value after rounding with unlimited exponents.
         NonfiniteAlways = "nonfinitealways",
         /// The largest finite value of the same sign.
         Saturate = "saturate",
@@ -22,10 +22,10 @@ words! {
         Error = "error",
     }
 
-    /// Sign and payload of the NaN that a NaN becomes.
+    /// Sign and payload of the NaN that results from a NaN.
     pub enum NanRule {
-        /// Quiet, with the source's sign; between IEEE-like formats the leading payload bits that fit; same type: bits
-        /// kept.
+        /// A quiet NaN with the source's sign. Between IEEE-like formats it keeps the leading payload bits that fit; a
+        /// cast to the same type keeps all bits.
         Keep = "keep",
         /// The canonical quiet NaN with the source's sign.
         Canonical = "canonical",
@@ -43,18 +43,19 @@ pub enum NanSubstitute {
     MaxSigned,
     /// The largest finite value, positive (`docs/spec/tile-ir.md §6.7.3`).
     MaxPositive,
-    /// Code 0, for any value of it (`docs/spec/openvino.md §6.8`, nf4).
+    /// Code 0, even if its value is not zero (`docs/spec/openvino.md §6.8`, nf4).
     CodeZero,
 }
 
 words! {
     /// Result for an integer out of the destination's range (infinities included).
     pub enum IntOverflow {
-        /// The low bits; ±Inf is 0.
+        /// The low bits; ±Inf becomes 0.
         Wrap = "wrap",
         /// The nearest bound.
         Saturate = "saturate",
-        /// One code for all: the smallest value, or all ones of an unsigned type (`docs/spec/avx10.md`).
+        /// The same code for every such value: the smallest value of a signed type, all ones in an unsigned type
+        /// (`docs/spec/avx10.md`).
         Indefinite = "indefinite",
         /// The nearest bound, rounded toward zero to the 24 bits of an f32 (`docs/spec/wgsl.md`).
         SaturateToF32 = "saturate-to-f32",
@@ -70,7 +71,7 @@ words! {
         Saturate = "saturate",
         /// As [`IntOverflow::Indefinite`].
         Indefinite = "indefinite",
-        /// The top bit alone, signed or not (`docs/spec/ptx.md`).
+        /// Only the top bit set, in signed and unsigned types (`docs/spec/ptx.md`).
         TopBit = "top-bit",
         /// The cast is refused.
         Error = "error",
@@ -82,15 +83,15 @@ words! {
         Keep = "keep",
         /// Subnormal sources are read as, and subnormal results replaced by, a zero of the same sign.
         Flush = "flush",
-        /// Subnormal sources alone.
+        /// Subnormal sources are read as zero; subnormal results are kept.
         FlushSource = "flushsource",
-        /// Subnormal results alone.
+        /// Subnormal results are replaced by zero; subnormal sources are kept.
         FlushResult = "flushresult",
     }
 }
 
 impl Subnormals {
-    /// Policy that flushes sources, results, both or neither.
+    /// Returns the policy that flushes sources, results, both or neither.
     #[must_use]
     pub const fn of(source: bool, result: bool) -> Subnormals {
         match (source, result) {
@@ -101,13 +102,13 @@ impl Subnormals {
         }
     }
 
-    /// Subnormal sources are read as zero.
+    /// Returns whether subnormal sources are read as zero.
     #[must_use]
     pub const fn flushes_source(self) -> bool {
         matches!(self, Subnormals::Flush | Subnormals::FlushSource)
     }
 
-    /// Subnormal results are replaced by zero.
+    /// Returns whether subnormal results are replaced by zero.
     #[must_use]
     pub const fn flushes_result(self) -> bool {
         matches!(self, Subnormals::Flush | Subnormals::FlushResult)
@@ -123,14 +124,16 @@ pub enum RangeTest {
     Source,
 }
 
-/// The result for a value outside of the format: negative in an unsigned format, zero in one without zero.
+/// Result for a value that the format does not have: a negative value in an unsigned format, or zero in a format
+/// without zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unrepresentable {
     /// Code 0, the smallest value.
     Smallest,
     /// NaN.
     Nan,
-    /// Its magnitude is converted. For negative values only.
+    /// The result for the magnitude of a negative value. In [`CastPolicy::vanishing`], the same as
+    /// [`Unrepresentable::Smallest`].
     Magnitude,
     /// The cast is refused.
     Error,
@@ -162,7 +165,7 @@ pub struct CastPolicy {
     pub inf: Overflow,
     /// NaN into a type that has NaN.
     pub nan: NanRule,
-    /// NaN into a floating-point type that has none.
+    /// NaN into a floating-point type without NaN.
     pub nan_substitute: NanSubstitute,
     /// Integer results out of range.
     pub int_overflow: IntOverflow,
@@ -176,14 +179,16 @@ pub struct CastPolicy {
     pub negative: Unrepresentable,
     /// Zero, or a value that underflows, into a type without zero.
     pub vanishing: Unrepresentable,
-    /// Type that the value is rounded to first, under the same policy; the result is then converted, a second rounding.
+    /// Intermediate type: the value is first rounded to it under the same policy, and the result is then rounded to the
+    /// destination.
     pub via: Option<DType>,
     /// NaN becomes the canonical NaN, and a negative value +0 (`docs/spec/ptx.md`).
     pub relu: bool,
-    /// A finite value is multiplied by 2 to this power before it is rounded (`docs/spec/arm.md`, `docs/spec/amd.md`):
-    /// codes of 32 bits or fewer, for which counts are exact; text is not scaled.
+    /// Power of two by which a finite value is multiplied before it is rounded (`docs/spec/arm.md`,
+    /// `docs/spec/amd.md`). Applies to codes of 32 bits or fewer, for which the counts of a measurement are exact; text
+    /// is not scaled.
     pub scale_exponent: i16,
-    /// Floating-point numbers as text.
+    /// Notation of floating-point numbers as text.
     pub text: TextStyle,
 }
 
@@ -211,7 +216,7 @@ impl CastPolicy {
 }
 
 impl CastPolicy {
-    /// Some value may be refused.
+    /// Returns whether the policy can refuse a value.
     #[must_use]
     pub const fn refuses(&self) -> bool {
         matches!(self.overflow, Overflow::Error)
@@ -232,24 +237,25 @@ pub enum Condition {
     Nan,
     /// +Inf, or -Inf into a signed destination.
     Infinite,
-    /// Negative (or -Inf) into an unsigned floating-point destination.
+    /// A negative value (or -Inf) into an unsigned floating-point destination.
     Negative,
     /// -0 into an unsigned floating-point destination.
     NegativeZero,
     /// +0 into a destination without zero.
     Zero,
-    /// Positive, but below the smallest value of a destination without zero.
+    /// A positive value below the smallest value of a destination without zero.
     Underflow,
-    /// Beyond the largest finite value ([`CastPolicy::range`] says before or after rounding), or an integer out of
-    /// range.
+    /// A value beyond the largest finite one, or an integer out of range. [`CastPolicy::range`] decides whether the
+    /// value before or after rounding counts.
     Overflow,
-    /// Not an integer, into an integer.
+    /// A value that is not an integer, into an integer type.
     Fraction,
-    /// A source magnitude between two others, both exclusive: [`Condition::between`]. A table has at most one such row.
+    /// A source magnitude strictly between two bounds: [`Condition::between`]. A table has at most one row with this
+    /// condition.
     Between {
-        /// The lower one, an f64.
+        /// The lower bound, as the bits of an f64.
         above: u64,
-        /// The higher one, an f64.
+        /// The upper bound, as the bits of an f64.
         below: u64,
     },
     /// Any value at all: the standard leaves the whole pair open.
@@ -257,17 +263,17 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Between 2^-127, the smallest value of e8m0, and 1.5 times that, where 2^-127 is the nearest value.
+    /// A magnitude between 2^-127, the smallest value of e8m0, and 1.5 * 2^-127; the nearest value of e8m0 is 2^-127.
     pub const ABOVE_SMALLEST_E8M0: Condition =
         Condition::between(f32::MIN_POSITIVE as f64 / 2.0, f32::MIN_POSITIVE as f64 * 0.75);
 
-    /// A source magnitude above the first and below the second value.
+    /// Returns the condition of a source magnitude above the first and below the second value.
     #[must_use]
     pub const fn between(above: f64, below: f64) -> Condition {
         Condition::Between { above: above.to_bits(), below: below.to_bits() }
     }
 
-    /// Words of the error that refuses such a value.
+    /// Returns the message of the error that refuses a value with this property.
     #[must_use]
     pub const fn refusal(self) -> &'static str {
         match self {
@@ -286,9 +292,9 @@ impl Condition {
 /// One case that a standard leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Undefined {
-    /// The property that leaves it open.
+    /// Property of the source values for which the result is open.
     pub condition: Condition,
-    /// Where the standard (or our page) says so.
+    /// Clause of the standard, or of our page, that leaves the result open.
     pub reason: &'static str,
     /// Results that a checker accepts in addition to the documented code.
     pub accepted: Accepted,
@@ -304,7 +310,7 @@ pub enum Accepted {
     Under(&'static [PolicyChange]),
 }
 
-/// One field of a policy, changed: another interpretation of a standard.
+/// A change of one field of a policy, for another interpretation of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyChange {
@@ -315,7 +321,7 @@ pub enum PolicyChange {
 }
 
 impl CastPolicy {
-    /// The policy with one field changed.
+    /// Returns the policy with one field changed.
     #[must_use]
     pub const fn with(self, change: PolicyChange) -> CastPolicy {
         match change {
@@ -326,7 +332,7 @@ impl CastPolicy {
 }
 
 impl Undefined {
-    /// A row where every code is accepted.
+    /// Returns a row that accepts every code.
     #[must_use]
     pub const fn any(condition: Condition, reason: &'static str) -> Undefined {
         Undefined { condition, reason, accepted: Accepted::Any }
@@ -354,12 +360,12 @@ pub struct CastSpec {
     pub policy: CastPolicy,
     /// Cases that the standard leaves open for this pair.
     pub undefined: &'static [Undefined],
-    /// Where the standard says so.
+    /// Clause of the standard that defines the conversion.
     pub clause: &'static str,
 }
 
 impl CastSpec {
-    /// The two casts of [`CastPolicy::via`]; `None` for a single cast.
+    /// Returns the two casts through the intermediate type of [`CastPolicy::via`]; `None` for a single cast.
     #[must_use]
     pub const fn legs(&self) -> Option<[CastSpec; 2]> {
         let CastSpec { src, dst, policy, undefined, clause } = *self;
@@ -372,14 +378,15 @@ impl CastSpec {
         ])
     }
 
-    /// Cast to f64 that only scales: the value before rounding, for sources of 32 bits and fewer.
+    /// Returns a cast to f64 that only scales. Its result is the value before rounding, for sources of 32 bits or
+    /// fewer.
     #[must_use]
     pub const fn scaled_value(&self) -> CastSpec {
         let policy = CastPolicy { scale_exponent: self.policy.scale_exponent, ..CastPolicy::IEEE };
         CastSpec { dst: DType::F64, policy, ..CastSpec::copy(self.src) }
     }
 
-    /// Identity cast of a type: codes are unchanged, and only the layout of a buffer may change.
+    /// Returns the identity cast of a type: codes are unchanged, and only the layout of a buffer may change.
     #[must_use]
     pub const fn copy(dtype: DType) -> CastSpec {
         CastSpec {

@@ -1,6 +1,8 @@
-//! Numbers that are not binary fractions, such as 0.1 and 1/3, and their distance from one.
+//! Exact rational numbers, also those without a binary fraction, such as 0.1 and 1/3, and their difference from an
+//! [`Exact`].
 //!
-//! Conversions do not use this; they round a number once into their destination (`decimal`). It measures the loss.
+//! Conversions do not use this module; they round a number once into their destination (`decimal`). A [`Ratio`]
+//! measures the loss.
 
 use crate::big::Big;
 use crate::exact::Exact;
@@ -19,7 +21,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// A finite value; a sticky value is represented by its 64 bits. `None` for NaN and infinities.
+    /// Converts a finite value; of a sticky value, only the 64 bits are kept. Returns `None` for NaN and infinities.
     #[must_use]
     pub fn from_exact(value: Exact) -> Option<Ratio> {
         let Exact::Finite { neg, sig, exp, .. } = value else { return None };
@@ -27,7 +29,7 @@ impl Ratio {
         Some(Ratio { neg, over: Big::from_u64(sig), under: Big::from_u64(1), exp })
     }
 
-    /// `self - value`: exact, or its leading 64 bits with `sticky`. `None` if the value is not finite.
+    /// Returns `self - value`: exact, or its leading 64 bits with `sticky`. `None` if the value is not finite.
     ///
     /// # Examples
     /// ```
@@ -40,7 +42,7 @@ impl Ratio {
     #[must_use]
     pub fn minus(&self, value: Exact) -> Option<Exact> {
         let Exact::Finite { neg, sig, exp, .. } = value else { return None };
-        // Both over the same denominator: n 2^e - s d 2^x.
+        // Over the denominator d of `self`, the difference is (n 2^e - s d 2^x) / d.
         let common = match (self.over.is_zero(), sig) {
             (true, _) => exp,
             (false, 0) => self.exp,

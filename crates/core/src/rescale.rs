@@ -1,5 +1,5 @@
-//! The arithmetic of RESCALE in 64-bit integers: a value less a zero point, times `multiplier * 2^-shift`, rounded,
-//! plus a zero point, held to the output type.
+//! The arithmetic of RESCALE in 64-bit integers. A value minus the input zero point is multiplied by
+//! `multiplier * 2^-shift` and rounded. The output zero point is added, and the sum is clamped to the output type.
 //!
 //! Attributes, operands and the standard's prohibitions are in `spec/tosa`. Letters and names of requirements (R0 to
 //! R5) are from `docs/spec/tosa.md §4.4, §4.5`.
@@ -10,7 +10,7 @@ use crate::words::words;
 use alloc::vec::Vec;
 
 words! {
-    /// Rounding of a scaled value, in the order of the numbers in files.
+    /// Rounding of a scaled value. The variants are in the order of their numbers in files.
     #[derive(Default)]
     pub enum RoundingMode {
         /// One rounding, half up.
@@ -32,12 +32,12 @@ pub struct Channel {
     pub shift: i8,
 }
 
-/// Range of shifts of requirement R2.
+/// Range of shifts that requirement R2 allows.
 const LEAST_SHIFT: i32 = 2;
 const LARGEST_SHIFT: i32 = 62;
 
 impl Channel {
-    /// The requirements that do not depend on elements.
+    /// Checks the requirements that do not depend on elements.
     ///
     /// # Errors
     /// R1, R2.
@@ -48,8 +48,9 @@ impl Channel {
         if (LEAST_SHIFT..=LARGEST_SHIFT).contains(&self.shift.into()) { Ok(()) } else { Err(Requirement::Shift) }
     }
 
-    /// Nearest scale with a multiplier of 31 significant bits (15 without `scale32`), ties away from zero. A scale
-    /// below `2^-32` (`2^-48`) has fewer bits, since shifts end at 62; 0 has multiplier 0.
+    /// Returns the channel nearest to a scale, ties away from zero. Its multiplier has 31 significant bits (15 without
+    /// `scale32`). For a scale below `2^-32` (`2^-48`) the multiplier has fewer bits, since the largest shift is 62;
+    /// for 0 it is 0.
     ///
     /// Source: `docs/spec/tosa.md §4.7`: the normalization that compilers use, rounded once.
     ///
@@ -79,7 +80,7 @@ impl Channel {
         Ok(Channel { multiplier: at(shift) as i32, shift: shift as i8 })
     }
 
-    /// Scale as a number.
+    /// Returns the scale as a number.
     #[must_use]
     pub fn scale(&self) -> f64 {
         f64::from(self.multiplier) * pow2(-i32::from(self.shift))
@@ -91,7 +92,7 @@ impl Channel {
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum ScaleError {
-    /// It is negative, infinite or NaN.
+    /// The number is negative, infinite or NaN.
     #[error("scale {0} is not a number of at least 0")]
     NotAScale(f64),
     /// The shift would be below 2.
@@ -148,19 +149,19 @@ pub enum Requirement {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RescaleSpec {
-    /// Input, in the signedness in force.
+    /// Input type, with the signedness that applies.
     pub input: IntFormat,
-    /// Output, in the signedness in force.
+    /// Output type, with the signedness that applies.
     pub output: IntFormat,
-    /// Values are held to the range that the shift allows.
+    /// True if values must be in the range that the shift allows (R3).
     pub scale32: bool,
     /// Rounding.
     pub rounding: RoundingMode,
-    /// One, or one for each index in the last dimension.
+    /// One channel for all elements, or one for each index in the last dimension.
     pub channels: Vec<Channel>,
-    /// Input zero point, in the signedness in force.
+    /// Input zero point, with the signedness that applies.
     pub input_zp: i64,
-    /// Output zero point, in the signedness in force.
+    /// Output zero point, with the signedness that applies.
     pub output_zp: i64,
 }
 
@@ -169,7 +170,7 @@ pub struct RescaleSpec {
 pub struct Rescaled {
     /// The code: the low bits of the output.
     pub code: u64,
-    /// The value did not fit the output type.
+    /// True if the value did not fit the output type.
     pub saturated: bool,
 }
 
@@ -178,7 +179,8 @@ fn fits_i32(value: i64) -> bool {
 }
 
 impl RescaleSpec {
-    /// Channel of an element: its index in the last dimension.
+    /// Returns the channel of the element at `index` of the flattened tensor: its index in the last dimension, or 0 if
+    /// there is one channel.
     #[must_use]
     pub fn channel_of(&self, index: u64) -> usize {
         (index % self.channels.len() as u64) as usize
@@ -201,7 +203,7 @@ impl RescaleSpec {
         Ok(Rescaled { code: self.output.code(clamped as i128), saturated: clamped != offset })
     }
 
-    /// Steps 2 to 5 for `v = input - input_zp`.
+    /// Performs steps 2 to 5 of `docs/spec/tosa.md §4.5` for `v = input - input_zp`.
     fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
         let Channel { multiplier, shift } = self.channels[channel];
         self.channels[channel].check()?;

@@ -48,7 +48,8 @@ pub enum Remainder {
 }
 
 impl Rounding {
-    /// Whether the kept magnitude grows by one unit. `neg` is the sign, `odd` the parity of the kept **code**.
+    /// Returns whether the kept magnitude grows by one unit. `neg` is the sign; `odd` is true if the kept **code** is
+    /// odd.
     #[must_use]
     pub const fn increments(self, neg: bool, odd: bool, remainder: Remainder) -> bool {
         match (self, remainder) {
@@ -66,7 +67,8 @@ impl Rounding {
         }
     }
 
-    /// Beyond the largest finite value this rounding stops there instead of overflowing (IEEE 754-2019 §7.4).
+    /// Returns whether this rounding takes a value beyond the largest finite one to the largest finite one, instead of
+    /// overflowing (IEEE 754-2019 §7.4).
     #[must_use]
     pub const fn stops_at_max(self, neg: bool) -> bool {
         match self {

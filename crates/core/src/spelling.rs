@@ -1,7 +1,8 @@
-//! Finds the known name that a misspelled one probably means, and lists names. The caller decides how to use it.
+//! Search for the known name that a misspelled name probably means, and lists of names for messages.
 
-/// The known name nearest to a word, ignoring case, at most `most` edits away: a letter added, removed or replaced, or
-/// two swapped. The first of several equally near. Always `None` without the feature `std`.
+/// Returns the known name nearest to a word, at most `most` edits away, ignoring case; of several equally near names,
+/// the first. An edit adds, removes or replaces a letter, or swaps two neighboring letters. Without the feature `std`,
+/// the result is always `None`.
 ///
 /// # Examples
 /// ```
@@ -16,11 +17,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: u
     measured.min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
 }
 
-/// Longer words, in bytes, are near to none: the work grows with the product of the lengths, and words come from files.
+/// Maximum length of a word in bytes; a longer word has no near name. The work grows with the product of the lengths,
+/// and words come from files.
 #[cfg(feature = "std")]
 const LONGEST: usize = 256;
 
-/// Number of edits between two words, as in [`nearest`]; `None` if more than `most`, or if one is too long.
+/// Returns the number of edits between two words, as defined at [`nearest`]; `None` if it exceeds `most`, or if a word
+/// is too long.
 ///
 /// # Examples
 /// ```
@@ -42,7 +45,7 @@ pub fn nearest<'a>(_: &str, _: impl IntoIterator<Item = &'a str>, _: usize) -> O
     None
 }
 
-/// Names in a sentence, as choices.
+/// Lists names as choices in a sentence.
 ///
 /// # Examples
 /// ```

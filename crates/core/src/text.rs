@@ -1,7 +1,7 @@
 //! Elements as text and text as elements: the definition.
 //!
 //! [`parse_one`] reads a text by the grammar of [`crate::decimal`] and rounds it once; [`print_one`] writes the fewest
-//! digits that read back. The fast version is `truecast_kernel::text`, which is tested against this. Read with
+//! digits that read back. The fast version is `truecast_kernel::text`, which is tested against this module. Read with
 //! `docs/spec/onnx.md §6`.
 
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
@@ -14,12 +14,12 @@ use alloc::vec::Vec;
 /// Maximum length of an element as text in the style of the reference, in bytes.
 pub const MAX_LEN: usize = 24;
 
-/// Maximum length of an element of a type as text, in bytes.
+/// Returns the maximum length of an element of a type as text, in bytes.
 ///
-/// In plain notation the last digit of an f64 is at most 324 places after the point, of any other type 45: two
-/// neighbors are at least 2^-1074 (2^-149) apart, half of that is more than `0.5 * 10^-324` (`0.5 * 10^-45`), so the
-/// nearest multiple of that power of ten reads back as the value, unless the always sufficient number of digits is
-/// reached first.
+/// In plain notation, an f64 has at most 324 places after the point, and any other type at most 45. Two neighbors are
+/// at least 2^-1074 (2^-149) apart, and half of that distance is more than `0.5 * 10^-324` (`0.5 * 10^-45`). The
+/// multiple of 10^-324 (10^-45) nearest to a value therefore reads back as the value. Fewer places are enough if the
+/// number of digits that always suffices is reached first.
 /// # Examples
 /// ```
 /// use truecast_core::{DType, policy::TextStyle, text::max_len};
@@ -39,7 +39,7 @@ pub const fn max_len(src: DType, style: TextStyle) -> usize {
 /// Result: the definition. Source: `docs/spec/onnx.md §6.4` to §6.6.
 ///
 /// # Errors
-/// A text that is not a number of the grammar, and an infinity or NaN where the destination is an integer.
+/// A text that is not a number of the grammar; an infinity or NaN, if the destination is an integer.
 ///
 /// # Panics
 /// If the destination is complex or text.
@@ -80,7 +80,7 @@ pub fn read(dst: DType, text: &[u8]) -> Result<Number<'_>, ParseDecimalError> {
     }
 }
 
-/// Includes vertical tabs, unlike `u8::is_ascii_whitespace`.
+/// Returns whether a byte is white space. Includes vertical tabs, unlike `u8::is_ascii_whitespace`.
 #[inline]
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
@@ -141,8 +141,8 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
     })
 }
 
-/// A policy with only the fields that [`print_one`] uses, the others as in [`CastPolicy::IEEE`]. Policies that are
-/// equal here print every element alike.
+/// Returns a policy that keeps only the fields that [`print_one`] uses; the other fields are as in
+/// [`CastPolicy::IEEE`]. Two policies with equal results of this function print every element in the same way.
 #[must_use]
 pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     CastPolicy {
@@ -153,8 +153,8 @@ pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     }
 }
 
-/// Type that the digits of an element read back to. Where rounding is coarser than decimal digits "the fewest that read
-/// back" would be misleading (448 as 450), so narrow types print like the f32 of the same value.
+/// Returns the type in which the digits of an element must read back. In a narrow type, the fewest digits that read
+/// back would be misleading (450 for 448). Narrow types therefore print as the f32 of the same value.
 ///
 /// Source: `docs/spec/onnx.md §6.2` rules 1 and 6.
 #[must_use]
@@ -165,7 +165,7 @@ pub const fn digits_type(src: DType) -> DType {
     }
 }
 
-/// Position of the point.
+/// Notation of a printed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// `123.0`.
@@ -175,8 +175,8 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// Notation for the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rules 2 and
-    /// 9.
+    /// Returns the notation of a number; `exponent` is the power of ten of the first digit of its **exact** value.
+    /// Source: `docs/spec/onnx.md §6.2` rules 2 and 9.
     #[must_use]
     pub const fn of(exponent: i32, style: TextStyle) -> Notation {
         match style {
@@ -187,7 +187,7 @@ impl Notation {
     }
 }
 
-/// ASCII digits of a positive number without zeros at either end, and the power of ten of the first.
+/// ASCII digits of a positive number without zeros at either end, and the power of ten of the first digit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Digits {
     digits: Vec<u8>,
@@ -209,7 +209,8 @@ impl Digits {
         self
     }
 
-    /// The fewest digits that round to the same code as all of them; of several the nearest, on a tie the even one.
+    /// Returns the fewest digits that round to the same code as all digits. If the candidates on both sides do, the
+    /// nearer one is returned, or on a tie the one with an even last digit.
     fn shortest(&self, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Digits {
         let own = read(&self.decimal());
         let same = |digits: &Digits| read(&digits.decimal()) == own;
@@ -231,7 +232,7 @@ impl Digits {
         candidates.unwrap_or_else(|| self.clone()).trimmed()
     }
 
-    /// Next number with the same number of digits.
+    /// Returns the number that is larger by one unit in the last digit.
     fn next(&self) -> Digits {
         let mut next = self.clone();
         for digit in next.digits.iter_mut().rev() {
@@ -254,7 +255,7 @@ impl Digits {
 
 /// Writes digits, without zeros at either end, in the given notation. Source: `docs/spec/onnx.md §6.2` rules 3 to 5.
 ///
-/// Shapes: `digits` is ASCII; `exponent` is the power of ten of the first.
+/// Shapes: `digits` is ASCII; `exponent` is the power of ten of the first digit.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,7 @@
 //! Enums with a word for each variant.
 
-/// For the crates of truecast: an enum with a word for each variant, with `ALL`, `name`, `of_name` and `Display`, which
-/// pads the name.
+/// Defines an enum with a word for each variant, and its `ALL`, `name`, `of_name` and `Display`, which pads the name.
+/// Only for the crates of truecast.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! words {
@@ -14,13 +14,13 @@ macro_rules! words {
             /// Every variant, in order.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
-            /// Name in requests, reports and files.
+            /// Returns the name in requests, reports and files.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// Variant with this name.
+            /// Returns the variant with this name.
             #[must_use]
             pub fn of_name(name: &str) -> Option<$name> {
                 $name::ALL.into_iter().find(|one| one.name() == name)

@@ -1,4 +1,4 @@
-//! A value to fixed point and to a code book: types without infinities and NaN.
+//! Conversion of a value to fixed point and to a code book: types without infinities and NaN.
 
 use super::decode::decode_float;
 use super::int::{Whole, int_bound};
@@ -9,7 +9,7 @@ use crate::policy::{CastPolicy, Condition, NanSubstitute, Overflow};
 use crate::round::Rounding;
 use core::cmp::Ordering;
 
-/// Rounds, then clamps to the range.
+/// Rounds a value to fixed point, then clamps it to the range.
 pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { neg, .. } => {
@@ -32,13 +32,13 @@ pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) ->
     }
 }
 
-/// End of the range; only [`Overflow::Error`] refuses instead.
+/// Returns the code at the end of the range, or refuses the value under [`Overflow::Error`].
 fn end(rule: Overflow, condition: Condition, code: u64) -> Encoded {
     Encoded::at(condition, if rule == Overflow::Error { None } else { Some(code) })
 }
 
-/// A nearest rounding counts the thresholds that the value strictly exceeds. The other roundings choose between the
-/// neighboring values.
+/// Rounds to a value of the code book. Under a nearest rounding, the code is the number of thresholds that the value
+/// strictly exceeds. The other roundings choose between the neighboring values.
 pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
     let last = book.values.len() as u64 - 1;
     let neg = match value {
@@ -56,7 +56,7 @@ pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) ->
     };
     let against = |bits: &u32| value.cmp_value(decode_float(&F32, u64::from(*bits)));
     let exceeded = |bits: &[u32]| bits.iter().filter(|b| against(b) == Ordering::Greater).count() as u64;
-    let below = exceeded(&book.values); // values strictly below the source
+    let below = exceeded(&book.values); // number of values strictly below the source
     if below > last {
         return end(policy.overflow, Condition::Overflow, last);
     }
@@ -74,6 +74,6 @@ pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) ->
         Rounding::Up => up,
         Rounding::TowardZero => toward_zero,
         Rounding::AwayFromZero => away,
-        Rounding::ToOdd => down | 1, // neighbors differ by one: the odd one of them
+        Rounding::ToOdd => down | 1, // codes of neighbors differ by one; this is the odd one
     })
 }

@@ -1,11 +1,11 @@
-//! Code to value (IEEE 754-2019 §3.3, §3.4).
+//! Conversion of a code to its value (IEEE 754-2019 §3.3, §3.4).
 
 use super::value::Exact;
 use crate::dtype::{DType, Kind};
 use crate::format::{F32, FloatFormat, Specials};
 use crate::policy::CastPolicy;
 
-/// The exact value of a code.
+/// Returns the exact value of a code.
 ///
 /// # Panics
 /// If `dtype` is complex or text.
@@ -34,7 +34,7 @@ const fn integer(value: i128, exp: i32) -> Exact {
     Exact::Finite { neg: value < 0, sig: value.unsigned_abs() as u64, exp, sticky: false }
 }
 
-/// The exact value of a code in any binary format, element type or not.
+/// Returns the exact value of a code in any binary format, not only in those of element types.
 ///
 /// A code has a sign bit `s`, an exponent field `e` and a fraction `f` of `t` bits. With `q = emin - t`:
 ///
@@ -74,13 +74,13 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
         };
     }
     let field = (magnitude >> f.man_bits) as i32;
-    // The field of the lowest binade of normal numbers.
+    // The exponent field of the lowest binade of normal numbers.
     let lowest = f.has_zero as i32;
     let (sig, binade) = if field < lowest { (fraction, 0) } else { (fraction | 1 << f.man_bits, field - lowest) };
     Exact::Finite { neg, sig, exp: f.quantum() + binade, sticky: false }
 }
 
-/// Subnormals read as zero, if the policy says so.
+/// Replaces a subnormal source value by zero if the policy flushes sources.
 #[inline(always)]
 pub(crate) fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
     match (value, src.kind(), policy.subnormals.flushes_source()) {

@@ -1,4 +1,4 @@
-//! A value to an integer (IEEE 754-2019 §5.8; out of range, §7.2).
+//! Conversion of a value to an integer (IEEE 754-2019 §5.8; out of range, §7.2).
 
 use super::outcome::Encoded;
 use super::value::{Exact, leading, split};
@@ -56,12 +56,12 @@ const fn indefinite(f: IntFormat) -> u64 {
     f.code(if f.signed { f.min() } else { f.max() })
 }
 
-/// Bound of the range on one side of zero.
+/// Returns the code of the smallest value if `neg`, else of the largest value.
 pub(super) const fn int_bound(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { f.min() } else { f.max() })
 }
 
-/// [`int_bound`], rounded toward zero to the precision of f32.
+/// Returns [`int_bound`], rounded toward zero to the precision of f32.
 const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
     let bound = if neg { f.min() } else { f.max() };
     let magnitude = bound.unsigned_abs();
@@ -70,11 +70,11 @@ const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { -kept } else { kept })
 }
 
-/// A magnitude split at the point: made from a value here, from all digits of a text in [`crate::decimal`].
+/// A magnitude split at the point. It is made from a value here, and from all digits of a text in [`crate::decimal`].
 pub(crate) struct Whole {
     /// The part before the point, modulo 2^64.
     pub low: u64,
-    /// The integer part is below 2^64.
+    /// True if the part before the point is below 2^64.
     pub fits: bool,
     /// Part after the point.
     pub remainder: Remainder,

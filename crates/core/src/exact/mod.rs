@@ -1,7 +1,7 @@
 //! The definition: decode, round once, encode.
 //!
 //! [`cast_one`] defines every conversion. Every fast path is tested against it, bit for bit. It uses integer arithmetic
-//! only, cites no standard but IEEE 754-2019, and is not fast.
+//! only, and is not fast. Except for stochastic rounding, it cites IEEE 754-2019 only.
 //!
 //! | file | contents | read with |
 //! |---|---|---|
@@ -70,7 +70,7 @@ pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     }
 }
 
-/// [`cast_one`] without the cases that depend on the source alone.
+/// Converts as [`cast_one`], without the open cases that depend only on the source ([`Condition::Between`]).
 #[inline]
 fn convert(spec: &CastSpec, code: u64) -> Outcome {
     let CastSpec { src, dst, policy, undefined, .. } = spec;
@@ -92,7 +92,7 @@ fn code_mask(dtype: DType) -> u64 {
 }
 
 impl CastSpec {
-    /// The value before rounding: flushed and scaled as the policy says.
+    /// Returns the value before rounding, flushed and scaled as the policy requires.
     #[inline]
     #[must_use]
     pub fn source_value(&self, code: u64) -> Exact {
@@ -103,7 +103,7 @@ impl CastSpec {
 /// Rounds a value once into `dst`.
 ///
 /// # Panics
-/// If `dtype` is complex or text.
+/// If `dst` is complex or text.
 #[inline(always)]
 #[must_use]
 pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
@@ -119,7 +119,7 @@ pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
     }
 }
 
-/// [`CastPolicy::relu`]: a negative value becomes +0.
+/// Applies [`CastPolicy::relu`]: a negative value becomes +0, and NaN the canonical NaN.
 fn relu(value: Exact) -> Exact {
     match value {
         Exact::Nan { .. } => Exact::Nan { neg: false, payload: None },

@@ -15,7 +15,7 @@ pub enum Outcome {
     Undefined {
         /// The documented code.
         code: u64,
-        /// The clause that leaves it open.
+        /// The clause that leaves the result open.
         reason: &'static str,
     },
     /// An `error` policy applies to this value.
@@ -26,7 +26,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The code, unless the cast was refused.
+    /// Returns the code, unless the cast was refused.
     #[must_use]
     pub const fn code(self) -> Option<u64> {
         match self {
@@ -36,10 +36,11 @@ impl Outcome {
     }
 }
 
-/// A code, or the refusal of an `error` policy, and the property that a standard may leave open.
+/// Result of encoding a value: a code, or the refusal of an `error` policy, and the property that a standard may leave
+/// open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The code; `None` if an `error` policy refuses the value, which then has a condition.
+    /// The code; `None` if an `error` policy refuses the value. A refused value always has a condition.
     pub code: Option<u64>,
     /// The property of the value that matters for this destination, if any.
     pub condition: Option<Condition>,
@@ -54,7 +55,7 @@ impl Encoded {
         Self { code, condition: Some(condition) }
     }
 
-    /// Outcome under a standard that leaves these conditions open.
+    /// Returns the outcome under a standard that leaves these conditions open.
     #[inline]
     #[must_use]
     pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
@@ -68,7 +69,7 @@ impl Encoded {
     }
 }
 
-/// Reason if the source's magnitude is in an open interval ([`Condition::Between`]).
+/// Returns the reason of the [`Condition::Between`] whose interval contains the source's magnitude, if any.
 #[inline]
 pub(super) fn open_between(undefined: &[Undefined], source: impl Fn() -> Exact) -> Option<&'static str> {
     undefined.iter().find_map(|open| match open.condition {

@@ -1,6 +1,6 @@
 //! The generator of random bits: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 
-/// Four words for a key and a counter; the upper half of the counter is 0.
+/// Returns the four random words for a key and the lower 64 bits of the counter; its upper 64 bits are 0.
 #[inline(always)]
 #[must_use]
 pub const fn philox4x32(key: u64, counter: u64) -> [u32; 4] {
@@ -28,7 +28,7 @@ const fn rounds(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 mod tests {
     use super::rounds;
 
-    /// The known answers published with the generator.
+    /// Compares with the known answers that were published with the generator.
     #[test]
     fn known_answers() {
         for (counter, key, words) in [

@@ -1,9 +1,11 @@
 //! Stochastic rounding of one value, with the random bits as an argument.
 //!
-//! The magnitude is truncated, and grows by one unit in the last place if the first `count` bits of the truncated part,
-//! as an integer, plus the random bits reach `2^count`. That is StochasticA of P3109, `.rs` of PTX, the bias of AVX10.2
-//! and the SR conversions of AMD (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`), which differ in
-//! the number of bits. P3109 has two other variants ([`Stochastic`]).
+//! The magnitude is truncated. The first `count` bits of the truncated part, as an integer, are added to the random
+//! bits. If the sum reaches `2^count`, the magnitude grows by one unit in the last place.
+//!
+//! StochasticA of P3109, `.rs` of PTX, the bias of AVX10.2 and the SR conversions of AMD round in this way. They differ
+//! in the number of bits (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`). P3109 has two other
+//! variants ([`Stochastic`]).
 
 use super::philox::philox4x32;
 use super::value::{Exact, leading, split};
@@ -19,7 +21,7 @@ words! {
     pub enum Stochastic {
         /// The magnitude grows if `floor(v 2^N) + R >= 2^N`.
         A = "StochasticA",
-        /// As A with one more random bit, which is set.
+        /// As A with one more random bit at the end, which is always set.
         B = "StochasticB",
         /// As A, with `v 2^N` rounded to the nearest integer, ties to even.
         C = "StochasticC",
@@ -37,7 +39,7 @@ impl RandomBits {
     /// Largest number of random bits.
     pub const MOST: u32 = 32;
 
-    /// `count` bits, 1 to 32, as an integer below `2^count`; `None` outside these ranges.
+    /// Returns `count` random bits, 1 to 32, given as an integer below `2^count`; `None` outside these ranges.
     ///
     /// # Examples
     /// ```
@@ -49,8 +51,8 @@ impl RandomBits {
         if count == 0 || count > Self::MOST || bits >> count != 0 { None } else { Some(RandomBits { bits, count }) }
     }
 
-    /// The 32 random bits of an array element: a function of seed and index alone, so that threads, parts of arrays and
-    /// CPUs do not change results.
+    /// Returns the 32 random bits of an array element. They depend only on seed and index, so that threads, parts of
+    /// arrays and CPUs do not change results.
     ///
     /// Philox4x32-10: the key is the seed, the counter is the index divided by 4, and the index modulo 4 chooses one of
     /// four words.
@@ -65,13 +67,13 @@ impl RandomBits {
         RandomBits { bits: philox4x32(seed, index / 4)[index as usize % 4] as u64, count: 32 }
     }
 
-    /// The bits.
+    /// Returns the bits.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.bits
     }
 
-    /// Number of bits.
+    /// Returns the number of bits.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.count
@@ -79,9 +81,9 @@ impl RandomBits {
 }
 
 impl CastSpec {
-    /// The cast with the rounding of this code decided by random bits: toward zero or away from it. A result beyond the
-    /// largest finite value overflows in either case. It is the only rounding: [`CastPolicy::via`] is ignored. A cast
-    /// of a type to itself copies.
+    /// Returns the cast of this code with the rounding that the random bits choose: toward zero or away from zero. A
+    /// result beyond the largest finite value overflows under either. The value is rounded only once:
+    /// [`CastPolicy::via`] is ignored. A cast of a type to itself is returned unchanged.
     ///
     /// # Panics
     /// If a type is complex or text.
@@ -106,7 +108,7 @@ impl CastSpec {
         if random.rounding(Stochastic::A, unit, value) == Rounding::AwayFromZero { away } else { toward_zero }
     }
 
-    /// The two casts between which random bits choose: toward zero, and away from it.
+    /// Returns the two casts between which random bits choose: toward zero, and away from zero.
     #[must_use]
     pub fn stochastic_roundings(&self) -> [CastSpec; 2] {
         [Rounding::TowardZero, Rounding::AwayFromZero].map(|rounding| {
@@ -120,16 +122,16 @@ impl CastSpec {
     }
 }
 
-/// The last place of the values of a type.
+/// Position of the last place in the values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastPlace {
-    /// Bits after the leading one.
+    /// Number of bits after the leading bit.
     pub fraction: i32,
     /// The least exponent of the unit in the last place.
     pub least: i32,
 }
 
-/// The last place of a type; `None` for truth values, code books, complex numbers and text.
+/// Returns the last place of a type; `None` for truth values, code books, complex numbers and text.
 #[must_use]
 pub fn last_place(dst: DType) -> Option<LastPlace> {
     // More bits than any value has.
@@ -143,20 +145,21 @@ pub fn last_place(dst: DType) -> Option<LastPlace> {
 }
 
 impl FloatFormat {
-    /// As [`last_place`].
+    /// Returns the last place of a format, as [`last_place`] does of a type.
     pub(crate) fn last_place(&self) -> LastPlace {
         LastPlace { fraction: i32::from(self.man_bits), least: self.quantum() }
     }
 }
 
-/// Exponent of the last bit that a finite value keeps.
+/// Returns the exponent of the last bit that a finite value keeps in rounding.
 pub(crate) fn unit(place: LastPlace, value: Exact) -> i32 {
     let Exact::Finite { sig, exp, .. } = value else { return 0 };
     (leading(sig, exp) - place.fraction).max(place.least)
 }
 
 impl RandomBits {
-    /// Rounding of a magnitude truncated at `2^unit`: away from zero if the truncated part and the random bits carry.
+    /// Returns the rounding of a magnitude truncated at `2^unit`: away from zero if the sum of the truncated part and
+    /// the random bits carries.
     pub(crate) fn rounding(self, variant: Stochastic, unit: i32, value: Exact) -> Rounding {
         let Exact::Finite { sig: sig @ 1.., exp, sticky, .. } = value else { return Rounding::TowardZero };
         // B is A with one more bit, which is set.
@@ -164,12 +167,12 @@ impl RandomBits {
             Stochastic::B => (2 * self.bits + 1, self.count + 1),
             Stochastic::A | Stochastic::C => (self.bits, self.count),
         };
-        // The value in units of 2^(unit - count), cut.
+        // The value in units of 2^(unit - count), truncated.
         let shift = unit - count as i32 - exp;
         let scaled = match shift {
             64.. => 0,
             0.. => u128::from(sig) >> shift,
-            // No bits remain below these, and bits above `unit` do not matter.
+            // The shift is exact up to 64. Beyond that, the `count` low bits stay zero, and higher bits do not matter.
             _ => u128::from(sig) << (-shift).min(64),
         };
         let cut = scaled & ((1 << count) - 1);

@@ -1,9 +1,9 @@
-//! A number with nothing lost (IEEE 754-2019 §3.3), comparison of two, and splitting one.
+//! A number without loss (IEEE 754-2019 §3.3), the comparison of two such numbers, and the split of one at a bit.
 
 use crate::round::Remainder;
 use core::cmp::Ordering;
 
-/// A number with nothing lost.
+/// A number without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
     /// Not a number. `payload` holds the fraction bits, the quiet bit on top (bit 63); `None` if the format it came
@@ -19,9 +19,10 @@ pub enum Exact {
         /// Sign.
         neg: bool,
     },
-    /// `(-1)^neg * sig * 2^exp`; with `sticky`, more than that but less than `sig + 1`. `sig == 0` is a signed zero.
-    /// A sticky value has a 64-bit `sig`, so that no floating-point destination keeps its last bit; integers take the
-    /// digits of a text instead ([`crate::text`]). Exponents are within ±100,000.
+    /// `(-1)^neg * sig * 2^exp`. With `sticky`, the magnitude is strictly between `sig * 2^exp` and
+    /// `(sig + 1) * 2^exp`. `sig == 0` is a signed zero. A sticky value has a 64-bit `sig`, so that no floating-point
+    /// destination keeps its last bit; integers take the digits of a text instead ([`crate::text`]). Exponents are
+    /// within ±100,000.
     Finite {
         /// Sign.
         neg: bool,
@@ -29,13 +30,13 @@ pub enum Exact {
         sig: u64,
         /// Exponent of the last bit of `sig`.
         exp: i32,
-        /// The value is strictly between `sig` and `sig + 1`.
+        /// True if the magnitude is strictly between `sig` and `sig + 1`, times `2^exp`.
         sticky: bool,
     },
 }
 
 impl Exact {
-    /// The value times `2^exponent`; infinities and NaN unchanged.
+    /// Returns the value times `2^exponent`; infinities and NaN are unchanged.
     ///
     /// # Examples
     /// ```
@@ -52,7 +53,7 @@ impl Exact {
         }
     }
 
-    /// Compares any two by value. -0 equals +0; all NaN are equal and above everything else. Sticky values with the
+    /// Compares two numbers by value. -0 equals +0; all NaN are equal and above all numbers. Sticky values with the
     /// same 64 bits are equal.
     ///
     /// # Examples
@@ -78,7 +79,7 @@ impl Exact {
         })
     }
 
-    /// Rank of the class: -Inf, negative, zero, positive, Inf, NaN are -2 to 3.
+    /// Returns the rank of the class: -2 to 3 for -Inf, negative, zero, positive, Inf and NaN.
     #[inline]
     fn class(self) -> i32 {
         match self {
@@ -102,8 +103,9 @@ impl Exact {
     }
 }
 
-/// Compares two nonzero magnitudes `(sig, exp, sticky)`. If their leading bits have the same exponent, `exp` differs by
-/// at most 63; with one bit below for `sticky`, 128 bits hold both.
+/// Compares two nonzero magnitudes `(sig, exp, sticky)`. If their leading bits have the same exponent, their `exp`
+/// differ by at most 63. On the scale of the smaller `exp`, with one bit below it for `sticky`, each then fits in 128
+/// bits.
 #[inline]
 fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
     leading(a.0, a.1).cmp(&leading(b.0, b.1)).then_with(|| {
@@ -114,12 +116,13 @@ fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
     })
 }
 
-/// Exponent of the leading bit of `sig * 2^exp`, which is not 0.
+/// Returns the exponent of the leading bit of `sig * 2^exp`, which is not 0.
 pub(super) const fn leading(sig: u64, exp: i32) -> i32 {
     exp + 63 - sig.leading_zeros() as i32
 }
 
-/// `floor(sig * 2^(exp - q))` and the remainder, in units of `2^q`. The floor must fit 64 bits.
+/// Splits a magnitude into `floor(sig * 2^(exp - q))` and the remainder, in units of `2^q`. The floor must fit in 64
+/// bits.
 #[inline(always)]
 pub(super) fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder) {
     let shift = q - exp;

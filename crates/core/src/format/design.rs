@@ -2,7 +2,7 @@
 
 use super::{FloatFormat, Specials};
 
-/// Why a [`FloatFormat`] describes no format.
+/// Reason that the fields of a [`FloatFormat`] describe no format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -17,20 +17,20 @@ pub enum FormatError {
         /// Bits of the fraction.
         man_bits: u8,
     },
-    /// Inf takes the one code of the highest exponent.
+    /// The highest exponent has only one code, which is Inf.
     #[error("IEEE specials without a fraction leave no code for NaN; use Fn, or a fraction of 1 bit")]
     NoRoomForNan,
     /// The codes of the highest exponent are special, and only the exponent of subnormals is left.
     #[error("no code is a normal number: an exponent of 1 bit is too narrow for these specials")]
     NoNormal,
-    /// The code of -0 cannot be NaN.
+    /// NaN needs the code of -0, but the format has no sign or no zero.
     #[error("the NaN of FNUZ, and of extended specials with a sign, is the code of -0: that needs a sign and a zero")]
     NoNegativeZero,
 }
 
 impl FloatFormat {
-    /// A format with a sign, infinities, NaN and subnormals, and the bias that IEEE 754 gives its interchange formats:
-    /// `2^(exp_bits - 1) - 1`. Other formats are made from it by the fields that differ.
+    /// Returns a format with a sign, infinities, NaN and subnormals, and the bias of the IEEE 754 interchange formats:
+    /// `2^(exp_bits - 1) - 1`. To make another format, replace the fields that differ.
     ///
     /// Source: IEEE 754-2019 §3.4, §3.6.
     ///
@@ -58,7 +58,8 @@ impl FloatFormat {
         }
     }
 
-    /// Checks that the fields describe a format, as functions that take one require. All formats of this module do.
+    /// Checks that the fields describe a format. Functions that take a format require this. All formats of this module
+    /// pass the check.
     ///
     /// # Errors
     /// [`FormatError`]: the contradiction.
@@ -71,7 +72,7 @@ impl FloatFormat {
             Specials::Ieee if man_bits == 0 => Err(FormatError::NoRoomForNan),
             Specials::Fnuz if !signed || !has_zero => Err(FormatError::NoNegativeZero),
             Specials::Extended if signed && !has_zero => Err(FormatError::NoNegativeZero),
-            // Inf and NaN are all codes that one bit has.
+            // Inf and NaN take both codes of a 1-bit format.
             Specials::Extended if self.bits() < 2 => Err(FormatError::NoNormal),
             _ if self.max_code() < self.min_normal_code() => Err(FormatError::NoNormal),
             _ => Ok(()),
@@ -79,9 +80,9 @@ impl FloatFormat {
     }
 }
 
-/// Exponents stay within ±100,000, so that [`crate::Exact`] holds every value.
+/// Maximum width of an exponent field. It keeps exponents within ±100,000, so that [`crate::Exact`] holds every value.
 pub(crate) const MAX_EXPONENT: u8 = 15;
-/// A sticky value of 64 bits has a bit to spare.
+/// Maximum width of a fraction. A sticky value of 64 bits is finer than any format.
 const MAX_FRACTION: u8 = 60;
-/// A code with its sign has at most 64 bits.
+/// Maximum width of a magnitude. A code with its sign has at most 64 bits.
 const MAX_MAGNITUDE: u8 = 63;

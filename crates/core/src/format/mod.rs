@@ -1,11 +1,11 @@
 //! Number formats as `const` descriptors: six fields for a float, everything else derived.
 //!
-//! Quantities only, no algorithms. `tests/formats.rs` checks them against the tables of `docs/kernels.md §3.3, §4.7`
-//! and `docs/spec/onnx.md §2.1`. Validity of custom formats is in `design`.
+//! This module has quantities only, no algorithms. `tests/formats.rs` checks the quantities against the tables of
+//! `docs/kernels.md §3.3, §4.7` and `docs/spec/onnx.md §2.1`. Validity of custom formats is in `design`.
 //!
-//! Terminology (used by [`crate::exact`] and the kernels): `p` precision with the hidden bit, `t = p - 1` stored
-//! fraction bits, `emin` exponent of the smallest normal, `q = emin - t` exponent of one unit in the last place at the
-//! bottom of the range. A *magnitude* is a code without its sign bit.
+//! Terminology, also used by [`crate::exact`] and the kernels: `p` is the precision with the hidden bit, and
+//! `t = p - 1` the number of stored fraction bits. `emin` is the exponent of the smallest normal. `q = emin - t` is the
+//! exponent of one unit in the last place at the bottom of the range. A *magnitude* is a code without its sign bit.
 
 mod design;
 
@@ -21,8 +21,8 @@ pub enum Specials {
     Fn,
     /// No Inf and no -0; the code of -0 is the only NaN.
     Fnuz,
-    /// The code of -0 is the only NaN if there is a sign, else the last code is; the largest magnitude that is not NaN
-    /// is Inf (IEEE P3109's extended formats).
+    /// Extended formats of IEEE P3109. The only NaN is the code of -0 if there is a sign, else the last code. The
+    /// largest magnitude that is not NaN is Inf.
     Extended,
     /// Every code is a number.
     Finite,
@@ -41,7 +41,7 @@ pub enum Specials {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FloatFormat {
-    /// Has a sign bit (the top bit).
+    /// True if the top bit is a sign bit.
     pub signed: bool,
     /// Width of the exponent field in bits.
     pub exp_bits: u8,
@@ -51,7 +51,7 @@ pub struct FloatFormat {
     pub bias: i16,
     /// Inf, NaN and -0.
     pub specials: Specials,
-    /// False if every code is a normal number (E8M0): code 0 is `2^-bias`, not zero, and there are no subnormals.
+    /// False in a format without zero and subnormals (E8M0): code 0 is the normal number `2^-bias`.
     pub has_zero: bool,
 }
 
@@ -60,31 +60,31 @@ impl FloatFormat {
         Self { signed: true, exp_bits, man_bits, bias, specials, has_zero: true }
     }
 
-    /// Width of a code in bits.
+    /// Returns the width of a code in bits.
     #[must_use]
     pub const fn bits(&self) -> u32 {
         self.signed as u32 + self.exp_bits as u32 + self.man_bits as u32
     }
 
-    /// Significand bits, hidden bit included.
+    /// Returns the number of significand bits, including the hidden bit.
     #[must_use]
     pub const fn precision(&self) -> u32 {
         self.man_bits as u32 + 1
     }
 
-    /// All magnitude bits, the largest code without a sign bit.
+    /// Returns the mask of all magnitude bits, which is also the largest code without the sign bit.
     #[must_use]
     pub const fn magnitude_mask(&self) -> u64 {
         (1 << (self.exp_bits as u32 + self.man_bits as u32)) - 1
     }
 
-    /// The sign bit, 0 if the format has none.
+    /// Returns the mask of the sign bit; 0 in a format without one.
     #[must_use]
     pub const fn sign_bit(&self) -> u64 {
         if self.signed { self.magnitude_mask() + 1 } else { 0 }
     }
 
-    /// Sign (`None` without a sign bit), exponent and fraction of a code, as bits.
+    /// Returns the fields of a code: sign bit (`None` in a format without one), exponent field and fraction field.
     #[must_use]
     pub const fn fields(&self, code: u64) -> (Option<bool>, u64, u64) {
         let sign = if self.signed { Some(code & self.sign_bit() != 0) } else { None };
@@ -92,25 +92,25 @@ impl FloatFormat {
         (sign, (code & self.magnitude_mask()) >> self.man_bits, fraction)
     }
 
-    /// Exponent of the smallest normal; its field is 1 in a format with zero, else 0.
+    /// Returns the exponent of the smallest normal. Its exponent field is 1 in a format with zero, else 0.
     #[must_use]
     pub const fn emin(&self) -> i32 {
         self.has_zero as i32 - self.bias as i32
     }
 
-    /// `q`: exponent of one unit in the last place at the bottom of the range.
+    /// Returns `q`, the exponent of one unit in the last place at the bottom of the range.
     #[must_use]
     pub const fn quantum(&self) -> i32 {
         self.emin() - self.man_bits as i32
     }
 
-    /// Exponent of the smallest positive value: `q`, or `emin` in a format without zero.
+    /// Returns the exponent of the smallest positive value: `q`, or `emin` in a format without zero.
     #[must_use]
     pub const fn smallest(&self) -> i32 {
         if self.has_zero { self.quantum() } else { self.emin() }
     }
 
-    /// Magnitude of the largest finite value.
+    /// Returns the magnitude of the largest finite value.
     #[must_use]
     pub const fn max_code(&self) -> u64 {
         let all = self.magnitude_mask();
@@ -123,14 +123,14 @@ impl FloatFormat {
         }
     }
 
-    /// Exponent of the largest finite value.
+    /// Returns the exponent of the largest finite value.
     #[must_use]
     pub const fn emax(&self) -> i32 {
         let field = (self.max_code() >> self.man_bits) as i32;
         field - self.bias as i32
     }
 
-    /// Magnitude of +Inf.
+    /// Returns the magnitude of Inf; `None` if the format has no Inf.
     #[must_use]
     pub const fn inf_code(&self) -> Option<u64> {
         match self.specials {
@@ -139,7 +139,8 @@ impl FloatFormat {
         }
     }
 
-    /// The canonical quiet NaN with positive sign (FNUZ and extended formats: their only NaN).
+    /// Returns the code of the canonical quiet NaN with positive sign, which is the only NaN in FNUZ and extended
+    /// formats. `None` if the format has no NaN.
     #[must_use]
     pub const fn nan_code(&self) -> Option<u64> {
         match self.specials {
@@ -150,20 +151,22 @@ impl FloatFormat {
         }
     }
 
-    /// The format has a code for -0.
+    /// Returns whether the format has a code for -0.
     #[must_use]
     pub const fn has_negative_zero(&self) -> bool {
         self.signed && self.has_zero && !matches!(self.specials, Specials::Fnuz | Specials::Extended)
     }
 
-    /// Magnitude of the smallest normal; codes below it (and above 0) are subnormal. 0 if there are no subnormals.
+    /// Returns the magnitude of the smallest normal; codes below it (and above 0) are subnormal. 0 if there are no
+    /// subnormals.
     #[must_use]
     pub const fn min_normal_code(&self) -> u64 {
         if self.has_zero { 1 << self.man_bits } else { 0 }
     }
 
-    /// `T = max + ulp(max)/2` as `(significand, exponent)`: the smallest magnitude that nearest rounding with unlimited
-    /// exponents takes above the largest finite value, or ties at if that value is even.
+    /// Returns `T = max + ulp(max)/2` as `(significand, exponent)`. With unlimited exponents, nearest rounding takes
+    /// every magnitude above `T` beyond the largest finite value. `T` itself is a tie; to even, it stays at the largest
+    /// finite value if that value is even.
     #[must_use]
     pub const fn overflow_threshold(&self) -> (u64, i32) {
         let fraction = self.max_code() & ((1 << self.man_bits) - 1);
@@ -171,7 +174,8 @@ impl FloatFormat {
         (2 * significand + 1, self.emax() - self.man_bits as i32 - 1)
     }
 
-    /// Every value of `self` is a value of `wider` (specials aside).
+    /// Returns whether every value of `self` is a value of `wider`, ignoring infinities, NaN and -0. The largest values
+    /// are compared by exponent only, which is exact for the formats of this module.
     #[must_use]
     pub const fn embeds_in(&self, wider: &FloatFormat) -> bool {
         wider.precision() >= self.precision()
@@ -182,7 +186,7 @@ impl FloatFormat {
             && (wider.signed || !self.signed)
     }
 
-    /// Every value of `integer` is a value of this format.
+    /// Returns whether every value of `integer` is a value of this format.
     #[must_use]
     pub const fn holds_integers_of(&self, integer: &IntFormat) -> bool {
         // Magnitudes are the integers below 2^v, and 2^v itself in signed types.
@@ -190,13 +194,14 @@ impl FloatFormat {
         if !self.has_zero || (integer.signed && !self.signed) || (self.precision() as i32) < v || self.quantum() > 0 {
             return false;
         }
-        // Within one binade of the end, 2^v - 1 is compared with the largest significand.
+        // If 2^v - 1 is in the last binade, it is compared with the largest significand.
         let t = self.man_bits as i32;
         let largest = self.max_code() & ((1 << t) - 1) | 1 << t;
         self.emax() >= v || (!integer.signed && self.emax() == v - 1 && largest >= ((1 << v) - 1) << (t - (v - 1)))
     }
 
-    /// Rounding to odd in `self` and then rounding to `dst` in any deterministic mode equals one rounding.
+    /// Returns whether rounding to odd in `self`, and then to `dst` in any deterministic mode, equals a single
+    /// rounding.
     ///
     /// Source: `docs/kernels.md §3.1`, conditions 1 to 4 with two guard bits.
     ///
@@ -211,8 +216,8 @@ impl FloatFormat {
         const GUARD: i32 = 2;
         let (sig, exp) = dst.overflow_threshold();
         let threshold_exponent = exp + 63 - sig.leading_zeros() as i32;
-        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can put it out of range;
-        // at equal exponents the largest value of `self`, all ones, is not below it.
+        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can put it out of range.
+        // At equal exponents, the largest value of `self` has a significand of all ones and is not below the threshold.
         let covers = self.emax() >= threshold_exponent;
         matches!(self.specials, Specials::Ieee)
             && self.signed
@@ -227,37 +232,37 @@ impl FloatFormat {
 pub struct IntFormat {
     /// Width in bits, 1 to 64.
     pub bits: u8,
-    /// Two's complement.
+    /// True for two's complement.
     pub signed: bool,
 }
 
 impl IntFormat {
-    /// All value bits set.
+    /// Returns the mask of all bits of a code.
     #[must_use]
     pub const fn mask(&self) -> u64 {
         u64::MAX >> (64 - self.bits as u32)
     }
 
-    /// Smallest value.
+    /// Returns the smallest value.
     #[must_use]
     pub const fn min(&self) -> i128 {
         if self.signed { -(1 << (self.bits - 1)) } else { 0 }
     }
 
-    /// Largest value.
+    /// Returns the largest value.
     #[must_use]
     pub const fn max(&self) -> i128 {
         (1 << (self.bits - self.signed as u8)) - 1
     }
 
-    /// The value of a code.
+    /// Returns the value of a code.
     #[must_use]
     pub const fn value(&self, code: u64) -> i128 {
         let code = code & self.mask();
         if self.signed && code >> (self.bits - 1) != 0 { code as i128 - (1 << self.bits) } else { code as i128 }
     }
 
-    /// The code of the low bits of `value`.
+    /// Returns the code with the low bits of `value`.
     #[must_use]
     pub const fn code(&self, value: i128) -> u64 {
         value as u64 & self.mask()
@@ -280,7 +285,7 @@ pub struct FixedFormat {
 pub struct CodeBook {
     /// Value of each code as f32 bits, ascending.
     pub values: [u32; 16],
-    /// f32 bits of the largest value that still takes the code, for all codes but the last.
+    /// Largest value that rounds to each code except the last, as f32 bits.
     pub thresholds: [u32; 15],
     /// The code of zero.
     pub zero_code: u64,

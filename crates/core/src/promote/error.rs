@@ -1,4 +1,4 @@
-//! Why there is no common type. Codes and texts: `docs/spec/openvino.md §2.5`.
+//! Reasons that two operands have no common type. Codes and texts: `docs/spec/openvino.md §2.5`.
 
 use super::openvino::{self, U64Target};
 use super::{Element, Operand};
@@ -8,12 +8,12 @@ use crate::error_kind::ErrorKind;
 use alloc::format;
 use alloc::string::String;
 
-/// Why two operands have no common type.
+/// Reason that two operands have no common type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum PromotionError {
-    /// P1: the operator does not take the type, for any type of the other input.
+    /// P1: the operator does not take the type, whatever the type of the other input.
     #[error(
         "ConvertPromoteTypes does not take element type {} (input {input}); it takes {}, and {}",
         ov(*.element), openvino::names(&openvino::ACCEPTED), openvino::DYNAMIC
@@ -87,7 +87,7 @@ pub enum PromotionError {
         /// The type that a legacy name means.
         meant: Option<DType>,
     },
-    /// P7: the strict mode keeps every value, and this type would not.
+    /// P7: the strict mode keeps every value, and the common type would lose some.
     #[error(
         "strict promotion refused: {} -> {} does not keep every value of {0}; safe mode openvino would give {1}",
         ov(*.element), ov(*.result)
@@ -95,7 +95,7 @@ pub enum PromotionError {
     Lossy {
         /// The type that loses values.
         element: DType,
-        /// The type that the other mode gives.
+        /// The common type that the mode `openvino` gives.
         result: DType,
     },
     /// P8: the system has no such type.
@@ -121,13 +121,13 @@ fn spelling(meant: Option<DType>) -> String {
 }
 
 impl PromotionError {
-    /// Class of the error: the attribute is part of the request, the types are input.
+    /// Returns the class of the error. The attribute is part of the request; the types are input.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.error_code().kind()
     }
 
-    /// Stable code of the error.
+    /// Returns the stable code of the error.
     #[must_use]
     pub const fn error_code(&self) -> ErrorCode {
         match self {
@@ -137,7 +137,7 @@ impl PromotionError {
         }
     }
 
-    /// The code of `docs/spec/openvino.md §2.5`.
+    /// Returns the code of the error in `docs/spec/openvino.md §2.5`.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {

@@ -3,13 +3,13 @@
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
 
-/// The release whose rules these are. Source: `docs/spec/openvino.md §12.3`.
+/// Release whose rules this module implements. Source: `docs/spec/openvino.md §12.3`.
 pub const VERSION: &str = "0.10.2";
 
 /// Types of JAX.
 pub const TYPES: [DType; 30] = super::numpy::TYPES;
 
-/// `jax_enable_x64`: whether 64-bit types exist.
+/// The setting `jax_enable_x64`: whether 64-bit types exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum X64 {
     /// 64-bit types exist.
@@ -42,7 +42,7 @@ fn narrowed(dtype: DType, x64: X64) -> DType {
     }
 }
 
-/// Python's bool is an ordinary boolean; the other numbers are weak.
+/// Returns the type of a Python number. Python's bool is an ordinary boolean; int and float are weak.
 const fn of_python(number: PythonNumber) -> Promoted {
     match number {
         PythonNumber::Bool => Promoted::strong(DType::Bool),
@@ -73,7 +73,8 @@ fn common(a: DType, b: DType, x64: X64) -> Option<Promoted> {
             let common = common_integer((bits, signed), (b_bits, b_signed));
             Some(match common.filter(|t| t.code_bits() <= widest) {
                 Some(common) => Promoted::strong(common),
-                // No integer holds both: a weak f64, or the widest signed integer where i64 does not exist.
+                // No integer holds both types. The result is a weak f64, or without 64-bit types the widest signed
+                // integer.
                 None if x64 == X64::On => Promoted::weak(DType::F64),
                 None => Promoted::strong(DType::I32),
             })

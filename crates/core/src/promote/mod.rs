@@ -1,8 +1,8 @@
 //! The common element type of two operands, as five systems choose it.
 //!
-//! Here: operands, the outcome, errors, and facts about types that every system's rule uses. Each system's types and
-//! rule are one module. Values are converted by [`crate::exact`] once the type is known. Read with
-//! `docs/spec/openvino.md §2` and §12.
+//! This module has operands, the outcome, errors, and facts about types that every system's rule uses. Each system has
+//! its own module with its types and its rule. Values are converted by [`crate::exact`] after the type is known. Read
+//! with `docs/spec/openvino.md §2` and §12.
 
 mod error;
 pub mod jax;
@@ -16,12 +16,12 @@ pub use error::PromotionError;
 use crate::dtype::{DType, Ecosystem, Kind, ParseTypeError};
 use crate::words::words;
 
-/// A type as promotion sees it: known, or left for later.
+/// Element type of an operand: known, or not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// A type.
     Type(DType),
-    /// Not known yet (OpenVINO only): the result is decided again once it is.
+    /// Not known yet (OpenVINO only). The result is decided again when the type is known.
     Dynamic,
 }
 
@@ -50,7 +50,7 @@ impl Element {
 }
 
 words! {
-    /// Kind of a Python number, which has no type of its own.
+    /// Kind of a Python number, which has no element type.
     #[allow(missing_docs)]
     pub enum PythonNumber {
         Bool = "py:bool",
@@ -73,7 +73,7 @@ pub enum Operand {
 pub enum Rank {
     /// Rank 0.
     Scalar,
-    /// Known, and above 0.
+    /// A known rank above 0.
     #[default]
     Dimensioned,
     /// Unknown (OpenVINO only).
@@ -95,7 +95,7 @@ pub struct Input {
 }
 
 impl From<DType> for Input {
-    /// A tensor of known rank above 0.
+    /// Makes the input a tensor of known rank above 0.
     fn from(dtype: DType) -> Input {
         Input { operand: Operand::Tensor(Element::Type(dtype)), rank: Rank::Dimensioned }
     }
@@ -107,7 +107,7 @@ impl From<DType> for Input {
 pub struct Promoted {
     /// The type.
     pub element: Element,
-    /// Gives way to any stronger type in the next promotion (JAX and TensorFlow).
+    /// True if the type gives way to any stronger type in the next promotion (JAX and TensorFlow).
     pub is_weak: bool,
 }
 
@@ -138,7 +138,7 @@ pub enum System {
 }
 
 impl System {
-    /// Name in requests and reports.
+    /// Returns the name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -150,7 +150,7 @@ impl System {
         }
     }
 
-    /// The release whose rules are implemented.
+    /// Returns the release whose rules are implemented.
     #[must_use]
     pub const fn version(self) -> &'static str {
         match self {
@@ -162,7 +162,7 @@ impl System {
         }
     }
 
-    /// Vocabulary of the system.
+    /// Returns the ecosystem whose type names the system uses.
     #[must_use]
     pub const fn ecosystem(self) -> Ecosystem {
         match self {
@@ -172,7 +172,7 @@ impl System {
         }
     }
 
-    /// The system's name for an element.
+    /// Returns the system's name for an element.
     #[must_use]
     pub fn name_of(self, element: Element) -> &'static str {
         match element {
@@ -181,7 +181,7 @@ impl System {
         }
     }
 
-    /// Every element that the system knows, including those that it refuses.
+    /// Returns every element that the system knows, including those that it refuses.
     pub fn elements(self) -> impl Iterator<Item = Element> {
         let dynamic = matches!(self, System::OpenVino(..)).then_some(Element::Dynamic);
         DType::ALL.into_iter().filter(move |&t| self.knows(t)).map(Element::Type).chain(dynamic)
@@ -197,7 +197,7 @@ impl System {
         }
     }
 
-    /// The common type of two operands. Source: `docs/spec/openvino.md §2`, §12.
+    /// Returns the common type of two operands. Source: `docs/spec/openvino.md §2`, §12.
     ///
     /// # Errors
     /// Operands that the system refuses or does not know.
@@ -232,7 +232,7 @@ impl System {
         }
     }
 
-    /// Source: `docs/spec/openvino.md §12.1`.
+    /// Refuses an operand that the system does not know. Source: `docs/spec/openvino.md §12.1`.
     fn admits(self, operand: Operand) -> Result<(), PromotionError> {
         let known = match operand {
             Operand::Tensor(Element::Type(dtype)) => self.knows(dtype),
@@ -244,7 +244,7 @@ impl System {
 }
 
 impl core::fmt::Display for Element {
-    /// The canonical name.
+    /// Writes the canonical name.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Element::Type(dtype) => dtype.fmt(f),
@@ -264,7 +264,7 @@ impl core::fmt::Display for Operand {
 
 // ---- facts about types ----
 
-/// The class of a type, with its width in bits. Code books and fixed point belong to no class.
+/// Class of a type, with its width in bits. Code books and fixed point have no class, nor do complex numbers and text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Bool,
@@ -285,8 +285,8 @@ fn integer(bits: u32, signed: bool) -> Option<DType> {
     DType::ALL.into_iter().find(|&t| class(t) == Some(Class::Integer { bits, signed }))
 }
 
-/// The narrowest common integer that holds two integers, each given as `bits` and `signed`; `None` for u64 with a
-/// signed integer.
+/// Returns the narrowest integer type that holds two integer types, each given as `(bits, signed)`; `None` for u64 with
+/// a signed integer.
 fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     if a.1 == b.1 {
         return integer(a.0.max(b.0), a.1);
@@ -295,7 +295,7 @@ fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     integer(signed.0.max(2 * unsigned.0), true)
 }
 
-/// Common type of two different floats of at least 16 bits: the wider one, and f32 for bf16 with f16.
+/// Returns the common type of two different floats of at least 16 bits: the wider one, or f32 for bf16 with f16.
 fn common_float(a: DType, b: DType) -> DType {
     match a.code_bits().cmp(&b.code_bits()) {
         core::cmp::Ordering::Greater => a,

@@ -1,13 +1,13 @@
 //! NumPy with ml_dtypes: `numpy.promote_types`, and `numpy.result_type` for Python numbers.
 //! Reference: `docs/spec/openvino.md §12.2`.
 //!
-//! NumPy's own types widen until integers fit. The types of ml_dtypes follow uneven tables of safe casts; the groups
-//! below are equivalent to those tables.
+//! NumPy's own types are widened until the integers fit. The types of ml_dtypes follow irregular tables of safe casts;
+//! the groups below are equivalent to those tables.
 
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
 
-/// The releases whose rules these are. Source: `docs/spec/openvino.md §12.2`.
+/// Releases whose rules this module implements. Source: `docs/spec/openvino.md §12.2`.
 pub const VERSION: &str = "2.4.6, ml_dtypes 0.6.0";
 
 /// Types of NumPy with ml_dtypes.
@@ -47,7 +47,7 @@ pub const TYPES: [DType; 30] = {
     ]
 };
 
-/// Narrow floats; two of them promote to the later one.
+/// Narrow floats. Two of them promote to the later one in this list.
 const CHAIN: [DType; 9] = {
     use DType::*;
     [F4E2M1, F6E3M2, F6E2M3, F8E5M2Fnuz, F8E4M3Fnuz, F8E4M3Fn, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4]
@@ -72,8 +72,8 @@ const fn default_of(number: PythonNumber) -> DType {
     }
 }
 
-/// Common type with a Python number. For types of ml_dtypes NumPy's answers contradict each other, so these pairs are
-/// refused.
+/// Returns the common type with a Python number. Pairs with a type of ml_dtypes are refused, since NumPy's answers for
+/// them contradict each other.
 fn with_python(array: DType, number: PythonNumber) -> Option<DType> {
     match (class(array)?, number) {
         _ if !is_builtin(array) => None,
@@ -105,8 +105,9 @@ fn common(a: DType, b: DType) -> Option<DType> {
     }
 }
 
-/// Common integer of `(bits, signed)`. A signed integer below a byte does not promote with an unsigned one; an unsigned
-/// integer below a byte promotes to an integer of whole bytes.
+/// Returns the common type of two integers, each given as `(bits, signed)`. A signed integer below a byte does not
+/// promote with an unsigned one. An unsigned integer below a byte and a signed integer of whole bytes promote to the
+/// signed one.
 fn integers(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     let (unsigned, signed) = match (a.1, b.1) {
         (true, false) => (b, a),

@@ -7,7 +7,7 @@ use crate::dtype::{DType, Ecosystem};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The release whose rules these are. Source: `docs/spec/openvino.md §2`.
+/// Release whose rules this module implements. Source: `docs/spec/openvino.md §2`.
 pub const VERSION: &str = "2026.4.1";
 
 /// Types that the operator takes, in the order of the reference page, without `dynamic`.
@@ -16,7 +16,7 @@ pub const ACCEPTED: [DType; 18] = {
     [Bool, U1, U4, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64]
 };
 
-/// The types that OpenVINO has and the operator refuses.
+/// Types that OpenVINO has, but the operator refuses.
 pub const REJECTED: [DType; 7] = {
     use DType::*;
     [U2, U3, U6, Nf4, F8E8M0, F4E2M1, String]
@@ -29,7 +29,7 @@ pub(super) fn knows(dtype: DType) -> bool {
     ACCEPTED.contains(&dtype) || REJECTED.contains(&dtype)
 }
 
-/// The name of an element in attributes.
+/// Returns the name of an element in attributes.
 #[must_use]
 pub fn name(element: Element) -> &'static str {
     match element {
@@ -38,7 +38,7 @@ pub fn name(element: Element) -> &'static str {
     }
 }
 
-/// Both spellings are accepted. Source: `docs/spec/openvino.md §1.1`.
+/// Returns whether a text names the unknown type, which has two spellings. Source: `docs/spec/openvino.md §1.1`.
 pub(super) fn is_dynamic(text: &str) -> bool {
     [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text))
 }
@@ -78,7 +78,7 @@ impl U64Target {
         [Bool, U1, U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64]
     };
 
-    /// Target of this type.
+    /// Returns the target of this type.
     ///
     /// # Errors
     /// [`PromotionError::U64Target`] for a type outside [`U64Target::ALL`].
@@ -87,7 +87,7 @@ impl U64Target {
         U64Target::ALL.contains(&dtype).then_some(U64Target(dtype)).ok_or_else(refused)
     }
 
-    /// The type.
+    /// Returns the type.
     #[must_use]
     pub const fn dtype(self) -> DType {
         self.0
@@ -133,7 +133,8 @@ pub struct ConvertPromoteTypes {
 }
 
 impl ConvertPromoteTypes {
-    /// Type of both outputs. Source: `docs/spec/openvino.md §2.2` (the comments number its steps), §2.6.
+    /// Returns the type of both outputs. Source: `docs/spec/openvino.md §2.2`, whose steps the comments number, and
+    /// §2.6.
     ///
     /// # Errors
     /// P1 to P5, and P7 in the strict mode.
@@ -162,7 +163,8 @@ impl ConvertPromoteTypes {
         }
     }
 
-    /// Error of the strict mode for a safe promotion that mode `openvino` accepts.
+    /// Returns the error of the strict mode if a safe promotion, which mode `openvino` accepts, loses values of an
+    /// input.
     #[must_use]
     pub fn loss(&self, lhs: Element, rhs: Element, result: Element) -> Option<PromotionError> {
         let Element::Type(result) = result else { return None };
@@ -204,7 +206,7 @@ impl ConvertPromoteTypes {
         Ok(Element::Type(result))
     }
 
-    /// Step 5.
+    /// Step 5: an integer with a float.
     fn integer_with_float(&self, (integer, bits): (DType, u32), float: DType) -> Result<DType, PromotionError> {
         let (float_bits, needed_bits) = (width(float), 2 * bits);
         if self.promote_unsafe || float_bits >= needed_bits {
@@ -213,8 +215,8 @@ impl ConvertPromoteTypes {
         Err(PromotionError::IntegerWithFloat { integer, float, float_bits, needed_bits })
     }
 
-    /// Step 6b: the tensor's type wins. Its width is doubled, not the scalar's, so values can be lost
-    /// (`docs/spec/openvino.md §4` D3, D4).
+    /// Step 6b: the tensor's type wins. For an unsigned scalar, the test doubles the width of the tensor's type instead
+    /// of the scalar's. Values can therefore be lost (`docs/spec/openvino.md §4` D3, D4).
     fn scalar(&self, scalar: DType, dimensioned: DType) -> Result<DType, PromotionError> {
         let fits = match (is_signed(scalar), is_signed(dimensioned)) {
             (s, d) if s == d => width(dimensioned) >= width(scalar),
@@ -243,7 +245,7 @@ impl ConvertPromoteTypes {
         Err(PromotionError::SameWidth { lhs: a, rhs: b, unsafe_result })
     }
 
-    /// Step 7.
+    /// Step 7: an unsigned integer with a signed one.
     fn unsigned_with_signed(&self, a: DType, b: DType) -> Result<DType, PromotionError> {
         let (unsigned, signed) = if is_signed(a) { (b, a) } else { (a, b) };
         let (signed_bits, needed_bits) = (width(signed), 2 * width(unsigned));
@@ -266,7 +268,7 @@ const fn width(dtype: DType) -> u32 {
     dtype.code_bits()
 }
 
-/// Floats count as signed.
+/// Returns whether a type is signed. Floats count as signed.
 const fn is_signed(dtype: DType) -> bool {
     !matches!(class(dtype), Some(Class::Integer { signed: false, .. }))
 }

@@ -4,7 +4,7 @@
 use super::{Class, Element, Input, Operand, Promoted, PythonNumber, Rank, class, common_integer};
 use crate::dtype::DType;
 
-/// The release whose rules these are. Source: `docs/spec/openvino.md §12.5`.
+/// Release whose rules this module implements. Source: `docs/spec/openvino.md §12.5`.
 pub const VERSION: &str = "2.15.0";
 
 /// Types of PyTorch.
@@ -16,7 +16,7 @@ pub const TYPES: [DType; 27] = {
     ]
 };
 
-/// Precedence: a later level wins over an earlier one of the same category.
+/// Precedence of an operand: within a category (boolean, integer, float), the type of a later level wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Number,
@@ -38,7 +38,7 @@ fn leveled(input: Input) -> Option<(Level, DType)> {
     match (input.operand, input.rank) {
         (Operand::Python(PythonNumber::Bool), _) => Some((Level::Number, DType::Bool)),
         (Operand::Python(PythonNumber::Int), _) => Some((Level::Number, DType::I64)),
-        // The default dtype.
+        // PyTorch's default dtype.
         (Operand::Python(PythonNumber::Float), _) => Some((Level::Number, DType::F32)),
         (Operand::Tensor(Element::Type(dtype)), Rank::Scalar) => Some((Level::ZeroDimensional, dtype)),
         (Operand::Tensor(Element::Type(dtype)), Rank::Dimensioned) => Some((Level::Dimensioned, dtype)),
@@ -46,7 +46,8 @@ fn leveled(input: Input) -> Option<(Level, DType)> {
     }
 }
 
-/// A higher level gives way only to a higher category: boolean, integer, float.
+/// Returns the common type of operands at different levels. The type of the higher level gives way only to a higher
+/// category: boolean, integer, float.
 fn prevail(high: DType, low: DType) -> Option<DType> {
     match (class(high)?, class(low)?) {
         (Class::Float { .. }, _) => Some(high),
@@ -55,7 +56,7 @@ fn prevail(high: DType, low: DType) -> Option<DType> {
     }
 }
 
-/// Integers that promote only with themselves and, the unsigned ones, with the four common floats.
+/// Returns whether an integer promotes only with itself and, if it is unsigned, with the four common floats.
 fn is_bare(integer: DType) -> bool {
     !matches!(integer, DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }

@@ -1,7 +1,7 @@
-//! The clause for one value, where a pair of types rests on several.
+//! The clause that decides one value, if several clauses decide the values of a pair of types.
 //!
-//! A [`CastSpec`] cites the clause that decides most about its pair. Rounding, range, infinities or NaN may be defined
-//! elsewhere; those clauses are in the table here.
+//! A [`CastSpec`] cites the clause that decides most values of its pair. Other clauses may define rounding, range,
+//! infinities or NaN; the table here has them.
 
 use crate::exact::{Exact, decode, encode};
 use crate::policy::{CastSpec, Condition};
@@ -15,7 +15,7 @@ enum Matter {
     Rounded,
 }
 
-/// Clause of a pair, a subject, and the clause that decides it.
+/// Rows: the clause that a [`CastSpec`] cites, a subject, and the clause that decides this subject.
 const TABLE: &[(&str, Matter, &str)] = &[
     (SATURATE, Matter::Rounded, "ONNX Cast, to nearest even; docs/spec/onnx.md §4.6"),
     (SATURATE, Matter::Nan, "ONNX Cast, NaN; docs/spec/onnx.md §4.6, §4.9"),
@@ -34,7 +34,7 @@ pub(super) const ONNX_FLOAT: &str = "ONNX Cast; docs/spec/onnx.md §4.3";
 pub(super) const E8M0: &str = "ONNX Cast, float8e8m0 table; docs/spec/onnx.md §4.7";
 pub(super) const IEEE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
 
-/// Clause of the specification that decides this value.
+/// Returns the clause of the specification that decides this value.
 ///
 /// # Panics
 /// If a type is complex or text.

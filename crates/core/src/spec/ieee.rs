@@ -1,4 +1,4 @@
-//! `ieee`: every policy of the engine and no other attributes, for every pair of numbers and text.
+//! The specification `ieee`: its attributes are the policies of the engine, for every pair of numbers and text.
 //!
 //! Defaults: IEEE 754-2019 §5.4 (nearest even, overflow to Inf or NaN), `docs/interfaces.md §2`.
 
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 const TEXT_CLAUSE: &str = "IEEE 754-2019 §5.12; docs/interfaces.md §2";
 
-/// A request with free policies. Options that are `None` take the default of `docs/interfaces.md §2`.
+/// A request whose policies can be set freely. Options that are `None` take the default of `docs/interfaces.md §2`.
 ///
 /// # Examples
 /// ```
@@ -26,23 +26,23 @@ const TEXT_CLAUSE: &str = "IEEE 754-2019 §5.12; docs/interfaces.md §2";
 pub struct Cast {
     /// Destination type.
     pub to: DType,
-    /// Sets the rounding to floats and to integers. Default: nearest even and toward zero.
+    /// Rounding to floats and to integers. Default: nearest even to floats, toward zero to integers.
     pub rounding: Option<Rounding>,
-    /// Finite overflow of floating-point destinations.
+    /// Result for finite values beyond the range of a floating-point destination.
     pub overflow: Overflow,
-    /// Source Inf; default as `overflow`.
+    /// Result for a source Inf. Default: as `overflow`.
     pub inf: Option<Overflow>,
-    /// Integers out of range.
+    /// Result for integers out of range.
     pub int_overflow: IntOverflow,
-    /// NaN to an integer.
+    /// Result for NaN to an integer.
     pub nan_to_int: NanToInt,
-    /// NaN to a type with NaN.
+    /// Result for NaN to a type with NaN.
     pub nan: NanRule,
     /// Subnormals.
     pub subnormals: Subnormals,
 }
 
-/// Values that no format of the pair can represent, for which IEEE 754 gives no answer.
+/// Values that the destination cannot represent, and for which IEEE 754 defines no result.
 const UNDEFINED: &[Undefined] = &[
     Undefined::any(Condition::Nan, "the destination has no NaN; docs/interfaces.md §2"),
     Undefined::any(Condition::Negative, "the destination has no sign; docs/interfaces.md §2"),
@@ -52,7 +52,7 @@ const UNDEFINED: &[Undefined] = &[
 ];
 
 impl Cast {
-    /// A cast with the defaults.
+    /// Returns a cast with the defaults.
     #[must_use]
     pub const fn to(to: DType) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Cast {
     /// [`SpecError::Pair`] for complex numbers that are not copied.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         convertible(src, self.to)?;
-        // A value that an unsigned or zero-less format cannot represent is out of its range.
+        // A negative value in an unsigned format, and zero in a format without zero, count as out of range.
         let no_room = match self.overflow {
             Overflow::Nonfinite | Overflow::NonfiniteAlways => Unrepresentable::Nan,
             Overflow::Saturate => Unrepresentable::Smallest,
@@ -92,13 +92,14 @@ impl Cast {
             vanishing: no_room,
             ..CastPolicy::IEEE
         };
-        // IEEE 754 §5.8 leaves integer results out of range to the invalid-operation flag, which policies replace.
+        // For integer results out of range, IEEE 754 §5.8 signals the invalid-operation flag. Here a policy decides, so
+        // no case is open.
         let undefined = if matches!(self.to.kind(), Kind::Int(_)) { &[] } else { UNDEFINED };
         Ok(CastSpec { src, dst: self.to, policy, undefined, clause: clause(src, self.to) })
     }
 }
 
-/// IEEE 754 covers floats; other types rest on the pages that define them.
+/// Returns the clause of a pair. IEEE 754 covers floats; the clauses of other types are pages that define them.
 fn clause(src: DType, dst: DType) -> &'static str {
     match (src.kind(), dst.kind()) {
         (Kind::String, _) | (_, Kind::String) => TEXT_CLAUSE,
@@ -111,7 +112,8 @@ fn clause(src: DType, dst: DType) -> &'static str {
     }
 }
 
-/// The defaults, and saturation where it makes a difference; empty for pairs that are not converted.
+/// Returns the cast with the defaults, and the saturating cast where saturation makes a difference. Empty for pairs
+/// that are not converted.
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);

@@ -1,7 +1,7 @@
 //! The standards, as data.
 //!
-//! Each module owns one standard: its attributes with their defaults, its versions, the pairs it allows, its errors and
-//! the clauses that its results cite. It returns a [`CastSpec`], never a code path.
+//! Each module has one standard: its attributes with their defaults, its versions, the pairs it allows, its errors and
+//! the clauses that its results cite. It resolves a request to a [`CastSpec`], which is data.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -25,7 +25,7 @@ use crate::error_code::ErrorCode;
 use crate::error_kind::ErrorKind;
 use crate::policy::CastSpec;
 
-/// Why a standard does not allow a request.
+/// Reason that a standard does not allow a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -36,10 +36,10 @@ pub enum SpecError {
         /// The standard and its version.
         spec: String,
         dtype: DType,
-        /// Where the standard says so.
+        /// Clause of the standard.
         clause: &'static str,
-        /// First version of the standard with the requested feature, by name (`tosa@1.1`, `opset 19`); `None` if no
-        /// later one has it.
+        /// Name of the first version of the standard that has the type (`tosa@1.1`, `opset 19`); `None` if no later
+        /// version has it.
         since: Option<String>,
     },
     /// The type is in no version of the standard, and truecast does not have it.
@@ -49,7 +49,7 @@ pub enum SpecError {
         spec: String,
         /// Name of the type in the standard's files.
         name: &'static str,
-        /// Where the standard says so.
+        /// Clause of the standard.
         clause: &'static str,
     },
     /// An attribute is not part of the standard at this version, or has a value that it does not allow.
@@ -59,7 +59,7 @@ pub enum SpecError {
         spec: String,
         name: &'static str,
         why: String,
-        /// Where the standard says so.
+        /// Clause of the standard.
         clause: &'static str,
     },
     /// An attribute that the operator does not have in any version.
@@ -67,11 +67,11 @@ pub enum SpecError {
     UnknownAttribute {
         /// The standard and its version.
         spec: String,
-        /// The attribute, as the node has it.
+        /// Name of the attribute in the node.
         name: String,
         /// Attributes of that version.
         known: String,
-        /// Where the standard says so.
+        /// Clause of the standard.
         clause: &'static str,
     },
     /// The standard has no such version.
@@ -89,7 +89,7 @@ pub enum SpecError {
         /// The broken rule.
         violation: Box<tile::Violation>,
     },
-    /// The standard's values do not come from a single cast; only evaluation computes them.
+    /// The standard's values are not the results of a single cast; only the evaluation of a model computes them.
     #[error("{spec}: {src} to {dst} is not a single cast; evaluate a model, or choose other attributes")]
     NoSingleCast {
         /// The standard, its version and other choices.
@@ -107,7 +107,7 @@ pub enum SpecError {
         what: String,
         /// Profile or extension that it needs.
         needs: String,
-        /// Where the standard says so.
+        /// Clause of the standard.
         clause: &'static str,
     },
     /// An error condition that the standard names.
@@ -118,7 +118,7 @@ pub enum SpecError {
         /// The condition's name on our page.
         id: &'static str,
         why: String,
-        /// Where the standard says so.
+        /// Clause of the standard.
         clause: &'static str,
     },
     /// The table has no row for the pair.
@@ -131,29 +131,29 @@ pub enum SpecError {
         dst: DType,
         /// The source types that this version converts to the destination.
         sources: Vec<DType>,
-        /// First version with the pair, by name (`amd@cdna3`); `None` if no version has it.
+        /// Name of the first version that has the pair (`amd@cdna3`); `None` if no version has it.
         since: Option<String>,
     },
-    /// Complex numbers are not converted, and a standard may lack a pair.
+    /// The pair is not converted: a type is complex, or the standard does not have the pair.
     #[error("{src} cannot be converted to {dst}: {why}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} has it")))]
     Pair {
         src: DType,
         /// Destination type.
         dst: DType,
         why: &'static str,
-        /// First version of the standard with the pair, by name (`tosa@1.1`); `None` if no later one has it.
+        /// Name of the first version of the standard that has the pair (`tosa@1.1`); `None` if no later version has it.
         since: Option<String>,
     },
 }
 
 impl SpecError {
-    /// Class of the error: attributes and versions are part of the request, types and graphs are input.
+    /// Returns the class of the error. Attributes and versions are part of the request; types and graphs are input.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.error_code().kind()
     }
 
-    /// Stable code of the error.
+    /// Returns the stable code of the error.
     #[must_use]
     pub const fn error_code(&self) -> ErrorCode {
         match self {
@@ -167,7 +167,7 @@ impl SpecError {
         }
     }
 
-    /// Error for an attribute with an unknown value.
+    /// Returns the error for an attribute with an unknown value.
     fn not_one_of(spec: &str, name: &'static str, value: &str, known: &[&str], clause: &'static str) -> SpecError {
         let why = format!("{value:?} is not one of {}", known.join(", "));
         SpecError::Attribute { spec: spec.into(), name, why, clause }
@@ -176,7 +176,7 @@ impl SpecError {
 
 const ONLY_COPIED: &str = "complex numbers can only be copied";
 
-/// Remark on a missing type: the version that has it.
+/// Returns the remark on a missing type: the version that has the type.
 fn later(dtype: DType, since: &Option<String>) -> String {
     match since {
         Some(version) => format!("; {version} has it"),
@@ -185,7 +185,7 @@ fn later(dtype: DType, since: &Option<String>) -> String {
     }
 }
 
-/// Section that lists the differences between a table's versions.
+/// Returns the remark on a missing version: the page that describes the differences between the versions of a table.
 fn changes(spec: &str) -> String {
     match table::Table::of_name(spec) {
         Some(table) if table.versions.len() > 1 => format!("; docs/spec/{spec}.md says how they differ"),
@@ -193,7 +193,7 @@ fn changes(spec: &str) -> String {
     }
 }
 
-/// `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
+/// Returns a message such as `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
 fn lacking(spec: &str, src: DType, dst: DType, sources: &[DType]) -> String {
     let names = |some: &[DType]| some.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
     match sources {
@@ -218,20 +218,21 @@ pub struct Interpretation {
     pub version: String,
     /// The attributes, in the standard's words; empty if none matter for the pair.
     pub attributes: String,
-    /// The resolved request; where values do not come from a single cast (Tile IR), only its types and its clause.
+    /// The resolved request. If the values are not the results of a single cast (Tile IR), only its types and its
+    /// clause apply.
     pub cast: CastSpec,
 }
 
 impl Interpretation {
-    /// Group of the specification.
+    /// Returns the group of the specification.
     #[must_use]
     pub fn group(&self) -> table::Group {
         table::Table::of_name(self.spec).map_or(table::Group::Standard, |table| table.group)
     }
 }
 
-/// Every standard that allows the pair, with every set of those attributes that matter for its destination: at its
-/// newest version, and at older ones where they differ.
+/// Returns the interpretations of every standard that allows the pair. A standard has one for each set of attributes
+/// that matter for the destination, at its newest version, and at older versions where they differ.
 ///
 /// # Examples
 /// ```

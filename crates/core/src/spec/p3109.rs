@@ -1,7 +1,7 @@
-//! IEEE P3109 (interim report 4.0): its formats by name, and the projection of a number into one.
+//! IEEE P3109 (interim report 4.0): its formats by name, and the projection of a number into a format.
 //!
-//! No element type has these formats, so a projection returns a code, not a [`crate::CastSpec`]. [`encode_float`]
-//! rounds; results beyond the range are decided here. Read `docs/spec/p3109.md` first.
+//! These formats are not element types, so a projection returns a code, not a [`crate::CastSpec`]. [`encode_float`]
+//! rounds; this module decides results beyond the range. Read `docs/spec/p3109.md` first.
 
 use crate::exact::{Exact, RandomBits, Stochastic, encode_float, unit};
 use crate::format::{FloatFormat, FormatError, MAX_EXPONENT, Specials};
@@ -29,7 +29,7 @@ pub const ROUNDINGS: [(&str, Rounding); 6] = [
 ];
 
 words! {
-    /// Signedness of a format: a letter of its name.
+    /// Signedness of a format, with its letter in the format's name.
     pub enum Signedness {
         /// With a sign bit.
         Signed = "s",
@@ -37,7 +37,7 @@ words! {
         Unsigned = "u",
     }
 
-    /// Whether a format has infinities: the last letter of its name.
+    /// Domain of a format, with or without infinities. It is the last letter of the format's name.
     pub enum Domain {
         /// With infinities.
         Extended = "e",
@@ -47,16 +47,18 @@ words! {
 
     /// Result for a rounded value beyond the finite range (§4.7.5).
     pub enum Saturation {
-        /// The largest finite value, for infinities too.
+        /// The largest finite value; infinities become it too.
         Finite = "SatFinite",
         /// The largest finite value; infinities are kept.
         Propagate = "SatPropagate",
-        /// An infinity, or NaN below zero in an unsigned format, unless the rounding stops at the largest finite value.
+        /// In an extended format, an infinity, unless the rounding stops at the largest finite value. In a finite
+        /// format, the largest finite value. In an unsigned format, NaN for -Inf, and for a finite value that rounds to
+        /// a negative one. Under a rounding toward zero or up, the finite value gives 0.
         None = "SatNone",
     }
 }
 
-/// Why there is no such format.
+/// Reason that a format does not exist or is not supported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -72,7 +74,7 @@ pub enum InvalidFormat {
         /// Requested bits.
         bits: u8,
     },
-    /// No room for an exponent, or for a hidden bit.
+    /// The precision leaves no bit for an exponent, or is 0.
     #[error("precision {precision}: with {bits} bits, a format of P3109 of this signedness has 1 to {most}")]
     Precision {
         /// Bits of the format.
@@ -103,7 +105,7 @@ pub enum InvalidFormat {
 pub struct Format(FloatFormat);
 
 impl Format {
-    /// The format of `bits` (K) with `precision` (P), which counts the hidden bit.
+    /// Returns the format of `bits` (K) with `precision` (P), which includes the hidden bit.
     ///
     /// Source: `docs/spec/p3109.md §1`.
     ///
@@ -133,14 +135,14 @@ impl Format {
         }
     }
 
-    /// Descriptor of the format.
+    /// Returns the descriptor of the format.
     #[must_use]
     pub const fn float(&self) -> &FloatFormat {
         &self.0
     }
 
-    /// The code of a value: rounded once with exponents unbounded above, then saturated. Roundings that P3109 does not
-    /// have are accepted too.
+    /// Returns the code of a value, rounded once with exponents unbounded above, then saturated. Roundings that P3109
+    /// does not have are accepted too.
     ///
     /// Source: `docs/spec/p3109.md §3`.
     #[must_use]
@@ -156,7 +158,7 @@ impl Format {
         self.saturated(CastPolicy { to_float: rounding, overflow, negative, ..CastPolicy::IEEE }, saturation, value)
     }
 
-    /// [`Format::project`] with the rounding decided by random bits.
+    /// Projects as [`Format::project`], with the rounding chosen by random bits.
     ///
     /// Source: `docs/spec/p3109.md §4`.
     #[must_use]
@@ -172,7 +174,8 @@ impl Format {
         self.saturated(policy, saturation, value)
     }
 
-    /// `none` is the policy of SatNone for all numbers in an extended format, for negative ones in an unsigned format.
+    /// Encodes a value under a saturation. `none` is the policy of SatNone: for all numbers in an extended format, and
+    /// for negative numbers in any unsigned format.
     fn saturated(&self, none: CastPolicy, saturation: Saturation, value: Exact) -> u64 {
         let f = &self.0;
         let policy = match (saturation, f.specials) {

@@ -1,5 +1,5 @@
-//! `TensorProto.DataType`: the numbers of types in attributes, tensors and value infos.
-//! Source: `docs/spec/onnx.md §1.7`. Rules of operators are elsewhere.
+//! `TensorProto.DataType`: the numbers of types in attributes, tensors and value infos. Source: `docs/spec/onnx.md
+//! §1.7`. The rules of operators are in other modules.
 
 use crate::dtype::DType;
 
@@ -58,7 +58,7 @@ pub const DATA_TYPES: &[DataType] = {
 };
 
 impl DataType {
-    /// Row of a number.
+    /// Returns the row of a number.
     ///
     /// # Examples
     /// ```
@@ -72,13 +72,13 @@ impl DataType {
         DATA_TYPES.get(usize::try_from(code).ok()?)
     }
 
-    /// Row of a type; `None` for types that ONNX does not have.
+    /// Returns the row of a type; `None` for types that ONNX does not have.
     #[must_use]
     pub fn of(dtype: DType) -> Option<&'static DataType> {
         DATA_TYPES.iter().find(|row| row.dtype == Some(dtype))
     }
 
-    /// The row with exactly this name.
+    /// Returns the row with exactly this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static DataType> {
         DATA_TYPES.iter().find(|row| row.name == name)

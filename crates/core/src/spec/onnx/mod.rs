@@ -25,8 +25,8 @@ use crate::words::words;
 /// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
 
-/// First opset with a table that saturates Inf in FNUZ types, as implementations always did. Source: `docs/spec/onnx.md
-/// §5 row 1`.
+/// First opset whose table saturates Inf in FNUZ types, as implementations always did. Source: `docs/spec/onnx.md §5
+/// row 1`.
 const INF_TO_FNUZ_SINCE: u32 = 24;
 
 words! {
@@ -44,7 +44,7 @@ words! {
 }
 
 impl RoundMode {
-    /// The three strings are case-sensitive (`docs/spec/onnx.md §1.3`).
+    /// Returns the mode with this name. The three names are case-sensitive (`docs/spec/onnx.md §1.3`).
     fn named(text: &[u8]) -> Option<RoundMode> {
         RoundMode::ALL.into_iter().find(|m| m.name().as_bytes() == text)
     }
@@ -90,7 +90,7 @@ pub struct Cast {
 }
 
 impl Cast {
-    /// A Cast with the defaults at the newest opset.
+    /// Returns a Cast with the defaults at the newest opset.
     #[must_use]
     pub const fn to(to: DType) -> Self {
         Self { operator: Operator::Cast, to, saturate: None, round_mode: None, opset: NEWEST_OPSET }
@@ -99,7 +99,7 @@ impl Cast {
     /// Resolves every option. Source: `docs/spec/onnx.md §1`, §4.
     ///
     /// # Errors
-    /// A type or attribute that the version in force at the opset does not have.
+    /// A type or attribute that the operator's version at the opset does not have.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let version = self.operator.version_at(self.opset)?;
         for dtype in [src, self.to] {
@@ -116,13 +116,13 @@ impl Cast {
     }
 }
 
-/// Rules per pair. Source: `docs/spec/onnx.md §4.2` and the sections it refers to.
+/// Returns the rules of a pair. Source: `docs/spec/onnx.md §4.2` and the sections to which it refers.
 fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: RoundMode) -> CastSpec {
     let on_overflow = if saturate { Overflow::Saturate } else { Overflow::Nonfinite };
     let ieee = CastPolicy::IEEE;
     let (policy, undefined, clause): (_, &'static [Undefined], _) = match dst.kind() {
         Kind::Float(_) if src == dst && dst == DType::F8E5M2 && saturate => {
-            // The only identity that is not a copy: it uses the table of §4.6.
+            // The only cast to the same type that is not a copy: it uses the table of §4.6.
             let policy = CastPolicy { inf: Overflow::Saturate, nan: NanRule::Canonical, ..ieee };
             (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
@@ -187,7 +187,7 @@ const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
 const FNUZ_INF: &[Undefined] = &[Undefined {
     condition: Condition::Infinite,
     reason: U6,
-    // The largest finite value, as documented, or NaN, as in the text.
+    // Accepts the documented result, the largest finite value, and the result of the text, NaN.
     accepted: Accepted::Under(&[PolicyChange::Inf(Overflow::Nonfinite)]),
 }];
 const OUT_OF_RANGE: &[Undefined] = &[
@@ -220,10 +220,10 @@ const TO_TEXT: &[Undefined] = &[Undefined::any(Condition::Any, U9)];
 const TEXT_TO_BOOL: &[Undefined] = &[Undefined::any(Condition::Any, U10)];
 const FINITE_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, U4)];
 
-/// Every set of those attributes that matter for the destination, at one opset.
+/// Returns one interpretation for each set of attributes that matter for the destination, at one opset.
 ///
 /// # Errors
-/// A type that is not in the version in force.
+/// A type that the operator's version at the opset does not have.
 ///
 /// # Examples
 /// ```
@@ -262,8 +262,8 @@ pub fn interpretations_at(opset: u32, src: DType, dst: DType) -> Result<Vec<Inte
     all.into_iter().map(resolved).collect()
 }
 
-/// Interpretations at the newest opset; each is followed by differing ones of older opsets, named by the last opset
-/// that has them.
+/// Returns the interpretations at the newest opset. Each is followed by the interpretations of older opsets that
+/// differ, named by the last opset that has them.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let mut all = interpretations_at(NEWEST_OPSET, src, dst).unwrap_or_default();
     let changes = Operator::Cast.versions().iter().map(|(version, _)| version - 1).rev();

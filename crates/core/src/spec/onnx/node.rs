@@ -1,4 +1,4 @@
-//! Raw attributes of a model's node, and the resulting request. Source: `docs/spec/onnx.md §1.3`, §1.8.
+//! Raw attributes of a node in a model, and the request that they make. Source: `docs/spec/onnx.md §1.3`, §1.8.
 
 use super::operator::Operator;
 use super::{Cast, DataType, RoundMode, SpecError};
@@ -14,7 +14,7 @@ pub enum AttributeValue<'a> {
     Int(i64),
     /// Attribute type STRING.
     String(&'a [u8]),
-    /// Name of any other attribute type.
+    /// Another attribute type, by its name.
     Other(&'a str),
     /// Reference to an attribute of the enclosing function: its value is only known at the call.
     OfCall,
@@ -31,7 +31,7 @@ impl AttributeValue<'_> {
     }
 }
 
-/// Attributes of a node. `None`: not given, or a [reference](AttributeValue::OfCall).
+/// Attributes of a node. An attribute is `None` if it was not given, or is a [reference](AttributeValue::OfCall).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Attributes {
     /// `to`; always `None` for CastLike.
@@ -46,9 +46,9 @@ impl Attributes {
     /// Reads the attributes of a node of the operator at an opset of the default domain.
     ///
     /// # Errors
-    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for one of a later version, of another kind, with an
-    /// invalid value, given twice, or missing; [`SpecError::Type`] for a `to` that is not in the version in force;
-    /// [`SpecError::Version`].
+    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for an attribute of a later version, of another kind,
+    /// with an invalid value, given twice, or missing; [`SpecError::Type`] for a `to` that is not in the version at the
+    /// opset; [`SpecError::Version`].
     pub fn read<'a>(
         operator: Operator,
         opset: u32,
@@ -91,7 +91,8 @@ impl Attributes {
         Ok(read)
     }
 
-    /// The request; `target` is the element type of a CastLike's second input, `None` for a Cast.
+    /// Returns the request; `None` if its destination is unknown. `target` is the element type of a CastLike's second
+    /// input, `None` for a Cast.
     #[must_use]
     pub fn cast(&self, operator: Operator, opset: u32, target: Option<DType>) -> Option<Cast> {
         let Attributes { to, saturate, round_mode } = *self;

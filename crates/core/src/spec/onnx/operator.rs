@@ -1,5 +1,5 @@
 //! Cast and CastLike: one table per operator with the types and attributes of each version. Source: `docs/spec/onnx.md
-//! §1.1`, §1.2, §1.4. Results of conversions are elsewhere.
+//! §1.1`, §1.2, §1.4. The results of conversions are in other modules.
 
 use super::{DataType, NEWEST_OPSET, SpecError};
 use crate::dtype::DType;
@@ -19,7 +19,7 @@ words! {
     }
 }
 
-/// Version of an operator: its number, which is the opset that introduced it, and the types that it added.
+/// Version of an operator: its number, which is the opset that introduced the version, and the types that it added.
 type Version = (u32, &'static [DType]);
 
 const CAST: &[Version] = {
@@ -38,7 +38,7 @@ const CAST: &[Version] = {
     ]
 };
 
-/// There is no CastLike-28: float6 cannot be reached.
+/// Versions of CastLike. There is no CastLike-28, so float6 is not a destination.
 const CAST_LIKE: &[Version] = {
     use DType::*;
     &[
@@ -55,7 +55,7 @@ const CAST_LIKE: &[Version] = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attribute {
     pub(super) name: &'static str,
-    /// First version that has it.
+    /// First version that has the attribute.
     pub(super) since: u32,
 }
 
@@ -64,7 +64,7 @@ const SATURATE: Attribute = Attribute { name: "saturate", since: 19 };
 const ROUND_MODE: Attribute = Attribute { name: "round_mode", since: 24 };
 
 impl Operator {
-    /// Number of inputs, all required; each node has one output.
+    /// Returns the number of inputs, which are all required; each node has one output.
     #[must_use]
     pub const fn n_inputs(self) -> usize {
         match self {
@@ -87,7 +87,7 @@ impl Operator {
         }
     }
 
-    /// Section that lists the types of each version.
+    /// Returns the section that lists the types of each version.
     const fn clause(self) -> &'static str {
         match self {
             Operator::Cast => "docs/spec/onnx.md §1.2",
@@ -95,10 +95,10 @@ impl Operator {
         }
     }
 
-    /// The version in force at an opset of the default domain.
+    /// Returns the version that applies at an opset of the default domain.
     ///
     /// # Errors
-    /// [`SpecError::Version`] outside the operator's first opset to [`NEWEST_OPSET`].
+    /// [`SpecError::Version`] for an opset before the operator's first one or after [`NEWEST_OPSET`].
     ///
     /// # Examples
     /// ```
@@ -117,21 +117,21 @@ impl Operator {
         })
     }
 
-    /// Types of a version, the same for input and output.
+    /// Returns the types of a version, which are the same for input and output.
     pub fn types_at(self, version: u32) -> impl Iterator<Item = DType> {
         let upto = self.versions().iter().filter(move |(v, _)| *v <= version);
         upto.flat_map(|(_, types)| types.iter().copied())
     }
 
-    /// Version that added a type.
+    /// Returns the version that added a type.
     fn since(self, dtype: DType) -> Option<u32> {
         self.versions().iter().find(|(_, types)| types.contains(&dtype)).map(|(version, _)| *version)
     }
 
-    /// Checks that the version in force at an opset has a type.
+    /// Checks that the version that applies at an opset has a type.
     ///
     /// # Errors
-    /// [`SpecError::Type`] if it does not; [`SpecError::Version`].
+    /// [`SpecError::Type`] if the version does not have the type; [`SpecError::Version`].
     pub fn check_type(self, opset: u32, dtype: DType) -> Result<(), SpecError> {
         let version = self.version_at(opset)?;
         match self.since(dtype) {
@@ -143,7 +143,8 @@ impl Operator {
         }
     }
 
-    /// [`check_type`](Operator::check_type) for a type given by its row in files; returns the element type.
+    /// Checks as [`check_type`](Operator::check_type) a type that is given by its row of [`DataType`], and returns the
+    /// element type.
     ///
     /// # Errors
     /// As [`check_type`](Operator::check_type); [`SpecError::ForeignType`] for UNDEFINED and COMPLEX128, which no
@@ -164,7 +165,7 @@ impl Operator {
         self.check_type(opset, dtype).map(|()| dtype)
     }
 
-    /// Checks that the version in force at an opset has an attribute.
+    /// Checks that the version that applies at an opset has an attribute.
     pub(super) fn check_attribute(self, opset: u32, name: &'static str) -> Result<(), SpecError> {
         let version = self.version_at(opset)?;
         match self.attributes().iter().find(|a| a.name == name) {
@@ -180,7 +181,7 @@ impl Operator {
         SpecError::Attribute { spec: self.at(opset, version), name, why, clause: "docs/spec/onnx.md §1.3" }
     }
 
-    /// Name of an operator at an opset in errors.
+    /// Returns the name of an operator at an opset, for errors.
     pub(super) fn at(self, opset: u32, version: u32) -> String {
         format!("onnx opset {opset} ({self}-{version})")
     }

@@ -6,7 +6,7 @@
 const IR_VERSIONS: [(i64, i64); 12] =
     [(1, 3), (9, 4), (10, 5), (11, 6), (12, 7), (15, 8), (19, 9), (21, 10), (23, 11), (24, 12), (25, 13), (28, 14)];
 
-/// IR version of the release that introduced an opset.
+/// Returns the IR version of the release that introduced an opset.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ pub enum Raised {
     Unknown,
 }
 
-/// Effect of raising the opset from `from` to `to` on a node of the default domain.
+/// Returns the effect of raising the opset from `from` to `to` on a node of the default domain.
 ///
 /// Source: `docs/spec/onnx.md §3.11`.
 ///

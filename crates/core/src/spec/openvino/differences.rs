@@ -1,6 +1,6 @@
 //! Differences between released OpenVINO and [`Convert`](super::Convert), with witnesses.
 //!
-//! Data only: observations of one release on x86-64. Source: `docs/spec/openvino.md §7` to §9.
+//! This module is data only: observations of one release on x86-64. Source: `docs/spec/openvino.md §7` to §9.
 
 use crate::dtype::DType::{self, *};
 use crate::words::words;
@@ -9,12 +9,12 @@ use crate::words::words;
 pub const OBSERVED: &str = "2026.4.1";
 
 words! {
-    /// Implementation that returns another value.
+    /// Implementation of Convert whose results differ.
     #[non_exhaustive]
     pub enum Implementation {
         /// OpenVINO's operator evaluator: `Model.evaluate` and constant folding.
         Reference = "reference evaluator",
-        /// A model compiled for the device `CPU`, its input a parameter.
+        /// A model compiled for the device `CPU`, whose input is a parameter.
         CpuPlugin = "CPU plugin",
     }
 }
@@ -31,7 +31,7 @@ pub struct Difference {
     pub dst: &'static [DType],
     /// Affected values and their results.
     pub what: &'static str,
-    /// Section that describes it.
+    /// Section that describes the difference.
     pub clause: &'static str,
 }
 
@@ -70,7 +70,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Result of an implementation.
+    /// Returns the result of an implementation.
     #[must_use]
     pub const fn given(&self, by: Implementation) -> Given {
         match by {
@@ -80,7 +80,7 @@ impl Witness {
     }
 }
 
-/// The known differences for a pair.
+/// Returns the known differences for a pair.
 ///
 /// # Examples
 /// ```
@@ -93,7 +93,7 @@ pub fn known(src: DType, dst: DType) -> impl Iterator<Item = &'static Difference
     DIFFERENCES.iter().filter(move |d| d.src.contains(&src) && d.dst.contains(&dst))
 }
 
-/// The witnesses for a pair.
+/// Returns the witnesses for a pair.
 pub fn witnesses(src: DType, dst: DType) -> impl Iterator<Item = &'static Witness> {
     WITNESSES.iter().filter(move |w| w.src == src && w.dst == dst)
 }
@@ -120,7 +120,8 @@ const fn cpu(src: &'static [DType], dst: &'static [DType], what: &'static str) -
 pub const DIFFERENCES: &[Difference] = &[
     reference(&[Bool], &[U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64], "docs/spec/openvino.md §7.2 R3",
         "a byte other than 0 and 1 is read as a signed number: 2 gives 2, 255 gives -1"),
-    // f32 beyond i32 are multiples of 256, bf16 of 2^24: only wider destinations have nonzero low bits.
+    // Values beyond i32 are multiples of 256 in f32, and of 2^24 in bf16. Only in wider destinations are their low bits
+    // nonzero.
     reference(&[F64], UP_TO_16, "docs/spec/openvino.md §7.2 R4", "values beyond i32 give 0 instead of the low bits"),
     reference(&[F32], &[U16, I16], "docs/spec/openvino.md §7.2 R4", "values beyond i32 give 0 instead of the low bits"),
     reference(FLOATS, &[I32], "docs/spec/openvino.md §7.2 R4", "NaN, infinities and values out of range give -2^31"),

@@ -1,7 +1,8 @@
-//! OpenVINO Convert-1, by the profile `exact`: one rounding, no saturation, wrap-around into integers; known
-//! differences of released implementations are in [`differences`]. Reference: `docs/spec/openvino.md §6` to §9.
+//! OpenVINO Convert-1, by the profile `exact`: one rounding, wrap-around into integers, and saturation only in f8e8m0,
+//! f4e2m1 and nf4. Known differences of released implementations are in [`differences`]. Reference:
+//! `docs/spec/openvino.md §6` to §9.
 //!
-//! The type rule of ConvertPromoteTypes, which converts values as Convert does, is [`crate::promote::openvino`].
+//! The type rule of ConvertPromoteTypes is [`crate::promote::openvino`]; its values are converted as by Convert.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,13 +15,13 @@ use crate::dtype::{DType, Kind};
 use crate::format::Specials;
 use crate::policy::*;
 
-/// The release whose rules these are.
+/// Release whose rules this module implements.
 pub const VERSION: &str = "2026.4";
 
 /// Checks the name of a version.
 ///
 /// # Errors
-/// [`SpecError::Version`] for any other than [`VERSION`].
+/// [`SpecError::Version`] for any version other than [`VERSION`].
 pub fn version(version: Option<&str>) -> Result<(), SpecError> {
     match version {
         None | Some(VERSION) => Ok(()),
@@ -55,16 +56,16 @@ pub struct Convert {
 }
 
 impl Convert {
-    /// The node; it has no other attributes.
+    /// Returns the node, which has no other attributes.
     #[must_use]
     pub const fn to(to: DType) -> Self {
         Self { to }
     }
 
-    /// The value rule for a source type. Source: `docs/spec/openvino.md §6`.
+    /// Returns the value rule for a source type. Source: `docs/spec/openvino.md §6`.
     ///
     /// # Errors
-    /// A type that Convert does not have; text.
+    /// A type that Convert does not have, such as text.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         for dtype in [src, self.to] {
             if !TYPES.contains(&dtype) {
@@ -95,7 +96,7 @@ const E8M0: &[Undefined] = &[
 ];
 const NO_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, UNSPECIFIED)];
 
-/// Rules per pair.
+/// Returns the rules of a pair.
 fn rules(src: DType, dst: DType) -> CastSpec {
     let ieee = CastPolicy::IEEE;
     let saturating = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..ieee };
@@ -122,7 +123,7 @@ fn rules(src: DType, dst: DType) -> CastSpec {
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-/// Interpretation of a pair by Convert: at most one.
+/// Returns the interpretation of a pair by Convert: at most one.
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let resolved = Convert::to(dst).resolve(src).ok();

@@ -16,7 +16,7 @@ const HALVES: &[DType] = &[F16, Bf16];
 const SHORTS: &[DType] = &[I16, U16];
 const WORDS: &[DType] = &[I32, U32];
 
-/// MODE.FP16_OVFL = 0; integers truncate and saturate, and NaN is 0.
+/// MODE.FP16_OVFL = 0. Conversions to integers truncate and saturate; NaN becomes 0.
 const AMD: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
 const SATURATE: CastPolicy = CastPolicy {
     overflow: Overflow::Saturate,
@@ -32,7 +32,8 @@ const ROUND: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero]);
 /// MODE.FP_DENORM of the source.
 const DENORM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 
-/// The scale of V_CVT_SCALEF32_*: conversions to a small type divide by it, conversions from one multiply.
+/// The scale of V_CVT_SCALEF32_*. Conversions to a small type divide by the scale, conversions from a small type
+/// multiply by it.
 const SCALE: Choice = Choice::ScaleExponent(-127, 127);
 
 const BASE: &str = "CDNA3, CDNA4, RDNA4 ISA, V_CVT_*; docs/spec/amd.md §2.1";

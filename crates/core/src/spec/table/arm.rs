@@ -10,9 +10,9 @@ const SHORTS: &[DType] = &[I16, U16];
 const WORDS: &[DType] = &[I32, U32, I64, U64];
 const INTS: &[DType] = &[I16, U16, I32, U32, I64, U64];
 
-/// FPCR.DN = 0, FPCR.AHP = 0; integers saturate and NaN is 0.
+/// FPCR.DN = 0, FPCR.AHP = 0. Conversions to integers saturate; NaN becomes 0.
 const ARM: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
-/// FP8 instructions: default NaN, no flushing, nearest even. FPMR.OSC = 0.
+/// FP8 instructions with FPMR.OSC = 0: default NaN, no flushing, nearest even.
 const FP8_RULE: CastPolicy = CastPolicy { nan: NanRule::Canonical, ..ARM };
 
 /// FPCR.RMode.
@@ -29,9 +29,9 @@ const NSCALE_F16: Choice = Choice::ScaleExponent(-16, 15);
 /// FPMR.LSCALE, LSCALE2.
 const LSCALE: Choice = Choice::ScaleExponent(-63, 0);
 const LSCALE_F16: Choice = Choice::ScaleExponent(-15, 0);
-/// FPCR.FZ, where only the source can be subnormal or is flushed.
+/// FPCR.FZ for pairs in which only the source can be subnormal, or only the source is flushed.
 const FZ: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
-/// FJCVTZS wraps.
+/// FJCVTZS, which wraps. The other instructions saturate.
 const JS: Choice = Choice::IntOverflow(&[(IntOverflow::Saturate, NanToInt::Zero), (IntOverflow::Wrap, NanToInt::Zero)]);
 
 const NARROW: &str = "Arm ARM A1.5.5, FPConvertFP8(); docs/spec/arm.md §2.1";

@@ -35,7 +35,8 @@ const BYTE: &str = "Bochs, VCVTPS2IBS and others; docs/spec/avx10.md §2.3";
 const INT: &str = "Intel SDM, VCVTTPS2DQ and others; Bochs; docs/spec/avx10.md §2.3";
 const FROM_INT: &str = "Bochs, VCVTDQ2PS and others; docs/spec/avx10.md §2.3";
 
-/// Integer forms with names that end in S, and those before AVX10.2.
+/// Forms that convert to integers: the forms from before AVX10.2, which do not saturate, and forms with names that end
+/// in S.
 const TO_INT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Indefinite, NanToInt::Indefinite), (IntOverflow::Saturate, NanToInt::Zero)]);
 

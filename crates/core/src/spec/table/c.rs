@@ -11,9 +11,10 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64];
 
-/// One rounding by the current mode; beyond the largest value infinity, or the largest value if the mode stops at it.
+/// One rounding in the current mode. Beyond the largest value the result is infinity, or the largest value if the mode
+/// stops at it.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
-/// Truncation; out of range the results of AArch64.
+/// Truncation; for values out of range, the results of AArch64.
 const TO_INT: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Zero, ..CastPolicy::IEEE };
 /// Modulo 2^N.
@@ -51,7 +52,7 @@ pub(super) static TABLE: Table = Table {
         row(INTS_AND_BOOL, FLOATS, TO_FLOAT, MODES, &[], "C23 6.3.1.4, F.3; docs/spec/c.md §1"),
         row(WITH_BF16, INTS, TO_INT, &[], OPEN, "C23 6.3.1.4, F.4; docs/spec/c.md §3"),
         row(INTS_AND_BOOL, INTS, INT_TO_INT, &[], &[], "C23 6.3.1.3, GCC's manual; docs/spec/c.md §2"),
-        // __bf16 is an extension: no clause of C says how it is rounded.
+        // __bf16 is an extension: no clause of C defines its rounding.
         row(ALL, &[Bf16], TO_FLOAT, MODES, &[], "an extension; docs/spec/c.md §4"),
         row(&[Bf16], FLOATS, TO_FLOAT, MODES, &[], "an extension; docs/spec/c.md §4"),
     ],

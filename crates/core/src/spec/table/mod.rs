@@ -1,7 +1,7 @@
 //! Specifications that are tables: libraries, languages and chips.
 //!
-//! Each file has one name: its versions, and a row with the rule for each group of pairs. The first row with the
-//! version, source and destination decides. A pair without a row is not converted.
+//! Each file has one specification: its versions, and a row with the rule for each group of pairs. The first row that
+//! has the version, source and destination decides. A pair without a row is not converted.
 
 mod amd;
 mod arm;
@@ -60,7 +60,7 @@ words! {
         Language = "languages",
         /// Instructions of a chip.
         Chip = "chips",
-        /// A library, as its release behaves.
+        /// A library, with the observed behavior of a release.
         Library = "libraries",
     }
 }
@@ -76,7 +76,7 @@ pub struct Table {
     pub group: Group,
     /// Versions, oldest first; may be empty.
     pub versions: &'static [&'static str],
-    /// Rules; the first that fits decides.
+    /// Rules; the first row that fits decides.
     pub rows: &'static [Row],
 }
 
@@ -99,7 +99,7 @@ pub struct Row {
     pub clause: &'static str,
 }
 
-/// A row for every version.
+/// Returns a row that applies to every version.
 const fn row(
     from: &'static [DType],
     to: &'static [DType],
@@ -111,13 +111,13 @@ const fn row(
     Row { versions: &[], from, to, policy, choices, undefined, clause }
 }
 
-/// To an integer by an instruction of x86: one result for everything out of range.
+/// Rule of the x86 instructions that convert to an integer: the same result for every value out of range, and for NaN.
 const X86: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
-/// Destinations of these instructions of x86.
+/// Destinations of the instructions of [`X86`].
 const X86_SIGNED: &[DType] = &[DType::I32, DType::I64];
 
-/// Cases that C and C++ leave undefined in conversions to integers, with a reason for each.
+/// Returns the cases that C and C++ leave undefined in conversions to integers, with a reason for each case.
 const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: &'static str) -> [Undefined; 3] {
     [
         Undefined::any(Condition::Overflow, overflow),
@@ -127,7 +127,7 @@ const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: 
 }
 
 impl Row {
-    /// The same row for these versions only.
+    /// Restricts the row to these versions.
     const fn at(self, versions: &'static [&'static str]) -> Row {
         Row { versions, ..self }
     }
@@ -138,9 +138,9 @@ impl Row {
 pub enum Choice {
     /// Rounding to floats and integers.
     Rounding(&'static [Rounding]),
-    /// Values out of range of a float, infinities included.
+    /// Result for values out of range of a float, infinities included.
     Overflow(&'static [Overflow]),
-    /// Values out of range of an integer, with the matching result for NaN.
+    /// Result for values out of range of an integer, with the matching result for NaN.
     IntOverflow(&'static [(IntOverflow, NanToInt)]),
     /// Subnormals.
     Subnormals(&'static [Subnormals]),
@@ -150,10 +150,10 @@ pub enum Choice {
     ScaleExponent(i16, i16),
 }
 
-/// Placeholder for every integer among the values of a setting.
+/// Placeholder for any integer in the values of a setting.
 pub const INTEGER: &str = "N";
 
-/// A request of one table.
+/// A request to one table.
 ///
 /// # Examples
 /// ```
@@ -171,17 +171,17 @@ pub struct Cast {
     pub version: Option<&'static str>,
     /// Destination type.
     pub to: DType,
-    /// Rounding to floats and integers; default: the row's.
+    /// Rounding to floats and integers. Default: as in the row.
     pub rounding: Option<Rounding>,
-    /// Values out of range of a float; default: the row's.
+    /// Result for values out of range of a float. Default: as in the row.
     pub overflow: Option<Overflow>,
-    /// Values out of range of an integer; default: the row's.
+    /// Result for values out of range of an integer. Default: as in the row.
     pub int_overflow: Option<IntOverflow>,
-    /// Subnormals; default: the row's.
+    /// Treatment of subnormals. Default: as in the row.
     pub subnormals: Option<Subnormals>,
-    /// Replaces negative values and NaN.
+    /// [`CastPolicy::relu`]: replaces negative values and NaN.
     pub relu: bool,
-    /// Exponent of the power of two that values are multiplied by; default: 0.
+    /// Exponent of the power of two by which values are multiplied. Default: 0.
     pub scale_exponent: Option<i16>,
 }
 
@@ -198,25 +198,25 @@ impl PartialEq for Cast {
 impl Eq for Cast {}
 
 impl Table {
-    /// Table with this name.
+    /// Returns the table with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<&'static Table> {
         TABLES.into_iter().find(|table| table.name == name)
     }
 
-    /// Row for a pair at a version.
+    /// Returns the row for a pair at a version.
     fn row(&self, version: Option<&str>, src: DType, dst: DType) -> Option<&'static Row> {
         let is_of =
             |row: &&Row| row.versions.is_empty() || version.is_some_and(|version| row.versions.contains(&version));
         self.rows.iter().filter(is_of).find(|row| row.from.contains(&src) && row.to.contains(&dst))
     }
 
-    /// Types that are converted to a destination at a version, the destination itself excluded.
+    /// Returns the types that are converted to a destination at a version, except the destination itself.
     fn sources(&self, version: Option<&str>, dst: DType) -> Vec<DType> {
         DType::ALL.into_iter().filter(|src| *src != dst && self.row(version, *src, dst).is_some()).collect()
     }
 
-    /// Values, as words, that any row allows for a setting.
+    /// Returns the values of a setting that at least one row allows, as words.
     #[must_use]
     pub fn values(&self, setting: &str) -> Vec<&'static str> {
         let mut all = Vec::new();
@@ -230,7 +230,7 @@ impl Table {
 }
 
 impl Choice {
-    /// Values of a setting as words; empty for another setting.
+    /// Returns the allowed values of a setting as words; empty if this choice concerns another setting.
     fn words(&self, setting: &str) -> Vec<&'static str> {
         match (self, setting) {
             (Choice::Rounding(all), "rounding") => all.iter().map(|one| one.name()).collect(),
@@ -243,9 +243,9 @@ impl Choice {
         }
     }
 
-    /// The policy with the request's choice for this field; `None` if the choice is not allowed.
+    /// Applies the request's choice for this field to a policy. Returns `None` if the choice is not allowed.
     fn apply(&self, cast: &Cast, policy: CastPolicy) -> Option<CastPolicy> {
-        /// The requested choice if it is allowed; `None` without a request.
+        /// Returns the requested choice, `None` without a request, or an error if the choice is not allowed.
         fn pick<T: Copy, U>(asked: Option<T>, all: &[U], is: impl Fn(&U, T) -> bool) -> Result<Option<&U>, ()> {
             asked.map(|asked| all.iter().find(|one| is(one, asked)).ok_or(())).transpose()
         }
@@ -282,8 +282,8 @@ impl Choice {
 }
 
 impl Cast {
-    /// The request of a name at a version (default: the newest), without choices; `None` if there is no such table. Its
-    /// destination is not set.
+    /// Returns a request without choices to the table with this name, at a version (default: the newest); `None` if
+    /// there is no such table. The caller sets the destination.
     ///
     /// # Errors
     /// [`SpecError::Version`] for an unknown version.
@@ -299,7 +299,7 @@ impl Cast {
         Ok(Some(Cast::of_table(table, version)))
     }
 
-    /// A request without choices.
+    /// Returns a request without choices.
     const fn of_table(table: &'static Table, version: Option<&'static str>) -> Cast {
         Cast {
             table,
@@ -314,13 +314,13 @@ impl Cast {
         }
     }
 
-    /// Specification and version: `torch@2.15`.
+    /// Returns the specification and its version, such as `torch@2.15`.
     #[must_use]
     fn named(&self) -> String {
         self.version.map_or_else(|| self.table.name.into(), |version| format!("{}@{version}", self.table.name))
     }
 
-    /// Choices made, as setting and value.
+    /// Returns every setting with its chosen value, if any.
     #[must_use]
     pub fn choices(&self) -> [(&'static str, Option<String>); 6] {
         let word = |value: Option<&str>| value.map(String::from);
@@ -337,8 +337,8 @@ impl Cast {
     /// Resolves every option.
     ///
     /// # Errors
-    /// [`SpecError::Pair`] for a pair that is not converted, [`SpecError::Attribute`] for a choice that the pair does
-    /// not have.
+    /// [`SpecError::NoConversion`] for a pair that is not converted, [`SpecError::Attribute`] for a choice that the
+    /// pair does not have.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let (dst, Table { name, versions, .. }) = (self.to, self.table);
         let row = self.table.row(self.version, src, dst).ok_or_else(|| {
@@ -371,7 +371,8 @@ impl Cast {
         Ok(CastSpec { src, dst, policy, undefined: row.undefined, clause: row.clause })
     }
 
-    /// The table's interpretations of a pair: by default, and with each other value for results out of range.
+    /// Returns the table's interpretations of a pair: the default, and one for each other choice of the results out of
+    /// range.
     #[must_use]
     pub fn every_interpretation(&self, src: DType) -> Vec<Interpretation> {
         let plain = Cast { to: self.to, ..Cast::of_table(self.table, self.version) };
@@ -398,7 +399,7 @@ impl Cast {
     }
 }
 
-/// Every table's interpretations of a pair, the newest version of each first.
+/// Returns every table's interpretations of a pair, the newest version of each table first.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let at = |table: &'static Table, version| Cast::of(table.name, version).ok().flatten();
     let versions = |table: &'static Table| {

@@ -8,9 +8,9 @@ const FLOATS: &[DType] = &[F16, F32, F64];
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64];
 
-/// Nearest even, infinity on overflow.
+/// Nearest even; infinity on overflow.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
-/// Toward zero, clamped; NaN is 0.
+/// Toward zero, clamped; NaN becomes 0.
 const TO_INT: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Zero, ..CastPolicy::IEEE };
 /// The low bits.

@@ -9,13 +9,13 @@ const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64];
 const FLOATS: &[DType] = &[F16, Bf16, F32, F64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, F16, Bf16, F32, F64];
 const PACKED: &[DType] = &[I2, I4, U4];
-/// Types that f32 does not hold.
+/// Types with values that f32 does not hold.
 const WIDE: &[DType] = &[I32, U32, I64, F64];
 
 const RN: CastPolicy = CastPolicy::IEEE;
 const TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
 const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_int: NanToInt::Zero, ..RN };
-/// NaN is the largest value.
+/// Values out of range are clamped; NaN becomes the largest value.
 const CLAMP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..RN };
 const CLAMP_NAN_TO_0: CastPolicy = CastPolicy { nan_to_int: NanToInt::Zero, ..CLAMP };
 

@@ -7,10 +7,11 @@ use crate::round::Rounding;
 
 const ALL: &[DType] = &[Bool, I32, U32, F16, F32];
 
-/// Either neighbor; Inf or the largest value beyond the range, where any value is permitted.
+/// WGSL permits either neighbor, and any value beyond the range. This is the documented choice: nearest even, and Inf
+/// beyond the range.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 
-/// Toward zero, clamped to values that the source type has too.
+/// Toward zero, clamped to the nearest bound that f32 represents.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..CastPolicy::IEEE };
 
 /// An implementation may round up or down.

@@ -15,11 +15,11 @@ use alloc::vec::Vec;
 /// Set of element types for an operand or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// Every number type but i4.
+    /// Every number type except i4.
     Numbers,
     /// i1, i4, i8, i16, i32, i64.
     Integers,
-    /// The integers without i4.
+    /// Every integer except i4.
     ByteIntegers,
     /// Every float.
     Floats,
@@ -42,7 +42,7 @@ impl Set {
         }
     }
 
-    /// Noun for the members of the set, in messages.
+    /// Returns the noun for the members of the set in messages.
     const fn noun(self) -> &'static str {
         match self {
             Set::Numbers => "a number type of at least one byte or i1",
@@ -54,7 +54,7 @@ impl Set {
         }
     }
 
-    /// Allowed types, in messages.
+    /// Returns the list of allowed types in messages.
     const fn members(self) -> &'static str {
         match self {
             Set::Numbers => "every integer but i4, and every float",
@@ -91,7 +91,7 @@ pub struct Legality {
     pub operand: Set,
     /// Allowed results.
     pub result: Set,
-    /// Relation between them.
+    /// Relation between the element types of operand and result.
     pub relation: Relation,
 }
 
@@ -131,8 +131,8 @@ impl core::fmt::Display for Side {
     }
 }
 
-/// Why an operation is not legal. The message has the operation, the types, the rule and the fix; the reader of a
-/// module adds the name and position of the value. Source: §5.
+/// Reason that an operation is not legal. The message has the operation, the types, the rule and the fix. The code that
+/// reads a module adds the name and position of the value. Source: §5.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are what the messages say.
@@ -171,7 +171,7 @@ pub enum Violation {
         release: Release,
         allowed: Vec<RoundingMode>,
     },
-    /// T008: accepted by releases before 13.3, but no release defines its value (U24).
+    /// T008: releases before 13.3 accept the operation, but no release defines its value (U24).
     #[error(
         "{op}: {rounding} from {operand} to {result} passes the verifiers before 13.3 but has no value; use {}",
         names(TO_E8M0)
@@ -197,7 +197,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Error number in the catalogue of §5.
+    /// Returns the error number in the catalogue of §5.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -248,12 +248,13 @@ const TO_E8M0: &[RoundingMode] = &[Zero, PositiveInf];
 const EVEN_ZERO: &[RoundingMode] = &[NearestEven, Zero];
 const F64_TO_F32: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf];
 const F32_TO_TF32: &[RoundingMode] = &[NearestEven, Zero, NearestAway];
-/// Modes of the text of 13.1 that have a meaning in it.
+/// Modes that the text of release 13.1 lists and defines.
 const TEXT: &[RoundingMode] = F64_TO_F32;
 const TEXT_TO_INTEGER: &[RoundingMode] = &[NearestIntToZero, NearestEven, Zero, NegativeInf, PositiveInf];
 const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];
 
-/// Rounding modes that an operation allows for a pair in a release; empty if it has none.
+/// Returns the rounding modes that an operation allows for a pair in a release; empty if the operation takes no
+/// rounding mode.
 ///
 /// Source: §4.4 to §4.6.
 ///
@@ -277,8 +278,9 @@ pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -
     }
 }
 
-/// Rounding modes that the text of release 13.1 lists and defines for an operation on two of its types; empty if it has
-/// none. Profile `seed` allows them in addition to those of the release.
+/// Returns the rounding modes that the text of release 13.1 lists and defines for an operation on two types. The result
+/// is empty if there are no such modes, or if a type is newer than 13.1. Profile `seed` allows these modes in addition
+/// to the modes of the release.
 ///
 /// Source: §4.10.
 ///
@@ -300,7 +302,7 @@ pub fn text_rounding_modes(op: Op, operand: DType, result: DType) -> &'static [R
     }
 }
 
-/// The tests are in the order of §4.5.
+/// Returns the rounding modes of ftof. The tests are in the order of §4.5.
 fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Release) -> &'static [RoundingMode] {
     let to_e8m0 = dst.0 == DType::F8E8M0;
     match release {
@@ -318,7 +320,7 @@ fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Re
     }
 }
 
-/// Modes that an operation allows for a pair, in a release and under a profile.
+/// Returns the modes that an operation allows for a pair, in a release and under a profile.
 pub(super) fn accepted_modes(
     op: Op,
     operand: DType,
@@ -334,21 +336,21 @@ pub(super) fn accepted_modes(
     modes
 }
 
-/// Compares formats, not values, by exponent range and precision. f32 does not contain E8M0, whose minimum exponent is
-/// -127.
+/// Returns whether one format contains another by exponent range and precision. The values are not compared: f32 does
+/// not contain E8M0, whose minimum exponent is -127.
 fn contains(wide: &FloatFormat, narrow: &FloatFormat) -> bool {
     narrow.precision() <= wide.precision() && narrow.emin() >= wide.emin() && narrow.emax() <= wide.emax()
 }
 
 impl Conversion {
-    /// Rule of the operation.
+    /// Returns the rule of the operation.
     #[must_use]
     pub fn rule(self) -> &'static Legality {
         RULES.iter().find(|r| r.op == self.op()).expect("every operation has a rule")
     }
 
-    /// Checks that a release accepts the operation for these types; profile `seed` also has the rounding modes of the
-    /// text.
+    /// Checks that a release accepts the operation for these types. Profile `seed` also allows the rounding modes of
+    /// the text of release 13.1.
     ///
     /// Source: §4.1 to §4.6, §4.10; malformed types are reported first (§3.7).
     ///
@@ -385,7 +387,7 @@ impl Conversion {
         self.check_relation(operand.element, result.element, release, profile, options)
     }
 
-    /// [`Conversion::check`] for element types only.
+    /// Checks as [`Conversion::check`], for element types only.
     ///
     /// # Errors
     /// The first broken rule.
@@ -401,7 +403,7 @@ impl Conversion {
         self.check_relation(operand, result, release, profile, options)
     }
 
-    /// Element types of the operand, then of the result.
+    /// Checks the element type of the operand, then of the result.
     fn check_elements(self, operand: ElementType, result: ElementType, release: Release) -> Result<(), Violation> {
         let rule = self.rule();
         let pointer = |e| matches!(e, ElementType::Pointer(_));
@@ -445,7 +447,7 @@ impl Conversion {
         }
     }
 
-    /// Operations that the verifier of release 13.2 accepts but no source defines (U24).
+    /// Rejects operations that the verifier of release 13.2 accepts, but whose values no source defines (U24).
     ///
     /// # Errors
     /// T008 and T012, as in later releases.
@@ -463,7 +465,7 @@ impl Conversion {
     }
 }
 
-/// Source: §4.6. The type itself was added in 13.2.
+/// Returns whether a release accepts itof to f8E8M0FNU. Only 13.2 does, which also added the type. Source: §4.6.
 const fn itof_reaches_e8m0(release: Release) -> bool {
     matches!(release, Release::V13_2)
 }

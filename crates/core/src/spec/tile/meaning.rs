@@ -1,8 +1,8 @@
 //! Results of an operation on two types under a profile, resolved once (§6).
 //!
-//! An operation that is a cast becomes a [`CastSpec`] for the definition in [`crate::exact`]. The few others are
-//! handled here: copied bits, two conversions in a row, a test of the encoding. Casts also decide which elements are
-//! undefined: the *judges*, whose `undefined` lists come from the standard.
+//! An operation that is a cast becomes a [`CastSpec`] for the definition in [`crate::exact`]. The few other operations
+//! are handled here: copied bits, two conversions in a row, a test of the encoding. The *judges* of an operation decide
+//! which elements are undefined. They are casts, whose `undefined` lists come from the standard.
 //!
 //! Reasons and notes begin with the number of the behavior in §7.
 
@@ -55,7 +55,7 @@ const PROMISE: &[Undefined] = &[Undefined::any(Condition::Overflow, PROMISE_BROK
 pub struct Element {
     /// The bits, and whether the sources define them. Never [`Outcome::Refused`].
     pub outcome: Outcome,
-    /// Behavior of §7 where another source gives another value. Never changes the outcome.
+    /// Behavior of §7 by which another source gives another value. It never changes the outcome.
     pub note: Option<&'static str>,
 }
 
@@ -64,25 +64,26 @@ pub struct Element {
 enum Compute {
     /// One conversion.
     Cast(CastSpec),
-    /// Two conversions, one after the other.
+    /// Two conversions in a row.
     Twice(CastSpec, CastSpec),
     /// Bits shifted left (right if negative).
     Bits(i8),
     /// Test for any set bit.
     AnyBit,
-    /// f32 to tf32, ties away, by addition to the pattern; NaN and Inf only lose their low bits (§6.7.3).
+    /// Rounding from f32 to tf32, ties away, by an addition to the bit pattern; NaN and Inf only lose their low bits
+    /// (§6.7.3).
     TiesAwayOnPattern,
 }
 
-/// Remark about a defined element.
+/// Remark about a defined element, and when it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
     None,
-    /// These edges of the first conversion.
+    /// The reason of the row whose condition the first conversion meets.
     Edges(&'static [Undefined]),
-    /// A NaN operand.
+    /// This note if the operand is NaN.
     Nan(&'static str),
-    /// Another code under this cast.
+    /// This note if this cast gives another code.
     Differs(CastSpec, &'static str),
 }
 
@@ -102,13 +103,13 @@ enum Remark {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// Types that the code is read and written as.
+    /// Type of the operand's code; `dst` is the type of the result's code.
     src: DType,
     dst: DType,
     compute: Compute,
-    /// Replacement code for NaN.
+    /// Result code for a NaN operand; `None` if the computation decides it.
     nan: Option<u64>,
-    /// Replaces a NaN result by the canonical NaN.
+    /// True if a NaN result is replaced by the canonical NaN.
     canonical_nan: bool,
     /// Casts that decide which elements are undefined.
     judges: [Option<CastSpec>; 2],
@@ -120,12 +121,12 @@ impl Meaning {
         Self { src, dst, compute, nan: None, canonical_nan: false, judges: [None; 2], remark: Remark::None }
     }
 
-    /// A single conversion, with its own list of undefined values.
+    /// Returns the meaning of a single conversion, which is its own judge.
     fn cast(cast: CastSpec) -> Self {
         Self { judges: [Some(cast), None], ..Meaning::new(cast.src, cast.dst, Compute::Cast(cast)) }
     }
 
-    /// The single cast that decides both defined and undefined codes, if there is one.
+    /// Returns the single cast that decides both the codes and the undefined elements, if there is one.
     #[must_use]
     pub fn as_cast(&self) -> Option<CastSpec> {
         let judges_itself = |cast| self.judges.iter().flatten().all(|j| *j == cast || j.undefined.is_empty());
@@ -136,7 +137,7 @@ impl Meaning {
         }
     }
 
-    /// Section of the page.
+    /// Returns the section of the page that defines the computation.
     #[must_use]
     pub fn clause(&self) -> &'static str {
         match self.compute {
@@ -147,7 +148,7 @@ impl Meaning {
         }
     }
 
-    /// Result of one element. `code` is right-aligned, as for [`cast_one`].
+    /// Computes the result of one element. `code` is right-aligned, as for [`cast_one`].
     #[must_use]
     pub fn element(&self, code: u64) -> Element {
         let result = self.code(code);
@@ -197,12 +198,12 @@ impl Meaning {
     }
 }
 
-/// The code of a cast without `error` policies.
+/// Returns the result of a cast that has no `error` policy.
 fn converted(cast: &CastSpec, code: u64) -> u64 {
     cast_one(cast, code).code().expect("no policy of Tile IR refuses a value")
 }
 
-/// Adds half a unit to the pattern and cuts the low bits; a carry runs into the exponent.
+/// Adds half a unit to the bit pattern of a finite f32 and drops the low 13 bits; a carry reaches the exponent.
 fn ties_away_on_pattern(pattern: u32) -> u32 {
     const INF: u32 = 0x7f80_0000;
     let finite = (pattern & i32::MAX as u32) < INF;
@@ -218,8 +219,7 @@ const FTOI: &str = "Tile IR ftoi; docs/spec/tile-ir.md §6.8";
 const ITOF: &str = "Tile IR itof; docs/spec/tile-ir.md §6.9";
 
 impl Conversion {
-    /// Results of an operation under a profile. Legality is separate ([`Conversion::check`]) and independent of the
-    /// profile.
+    /// Returns the results of an operation under a profile. Legality is checked separately ([`Conversion::check`]).
     ///
     /// # Errors
     /// Conversions to f8E8M0FNU that release 13.2 accepts but no source defines (U24), and rounding modes of other
@@ -276,7 +276,7 @@ fn spec(src: DType, dst: DType, policy: CastPolicy, undefined: &'static [Undefin
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-/// Shift of tf32 in a memory word, where 13 zero bits are below it.
+/// Returns the left shift of a bitcast from or to tf32, whose code has 13 zero bits below it in a memory word.
 const fn tf32_shift(src: DType, dst: DType) -> i8 {
     match (src, dst) {
         (DType::Tf32, DType::Tf32) => 0,
@@ -286,8 +286,8 @@ const fn tf32_shift(src: DType, dst: DType) -> i8 {
     }
 }
 
-/// §6.6. A signed value loses nothing if every dropped bit equals the top bit of the result; an unsigned value, if
-/// every dropped bit is zero.
+/// Returns the meaning of trunci (§6.6). A signed value loses nothing if every dropped bit equals the top bit of the
+/// result. An unsigned value loses nothing if every dropped bit is zero.
 fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -> Meaning {
     use IntegerOverflow::*;
     let undefined = if profile == Profile::Hw { &[] } else { PROMISE };
@@ -304,7 +304,8 @@ fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -
     }
 }
 
-/// Rounding of a float to another. 8-bit and 4-bit types saturate, infinities included; the others follow IEEE 754.
+/// Returns the policy of a conversion to a float. 8-bit and 4-bit types saturate, infinities included; the others
+/// follow IEEE 754.
 ///
 /// Source: §6.7.2 to §6.7.5.
 fn to_float(dst: DType, rounding: Rounding, options: &Options) -> CastPolicy {
@@ -323,7 +324,7 @@ fn to_float(dst: DType, rounding: Rounding, options: &Options) -> CastPolicy {
     }
 }
 
-/// §6.7.
+/// Returns the meaning of ftof (§6.7).
 fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
     let undefined: &'static [Undefined] = if profile == Profile::Hw { &[] } else { NEGATIVE };
     let direct = spec(src, dst, to_float(dst, rounding, options), undefined, FTOF);
@@ -356,11 +357,11 @@ fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &
     }
 }
 
-/// `saturating` of ftoi.
+/// The attribute `saturating` of ftoi.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Saturating(bool);
 
-/// §6.8. `dst` decides the signedness of the integer.
+/// Returns the meaning of ftoi (§6.8). `dst` decides the signedness of the integer.
 fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: Profile, options: &Options) -> Meaning {
     let clamp = CastPolicy { to_int: rounding, int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
     let undefined: &'static [Undefined] = match profile {
@@ -379,14 +380,15 @@ fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: P
     }
 }
 
-/// §6.8.5, by value: values that the text leaves open stay open.
+/// Returns the meaning of ftoi to i1 as a test of the value (§6.8.5). Values that the text leaves open stay open.
 fn not_zero(src: DType, text: Meaning) -> Meaning {
     let truncated = text.judges[0].expect("ftoi is a cast");
     let test = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
     Meaning { compute: Compute::Cast(test), remark: Remark::Differs(truncated, NOT_ZERO), ..text }
 }
 
-/// §6.8.5, in machine code: by value for the wide types, by encoding for the others.
+/// Returns the meaning of ftoi to i1 in machine code (§6.8.5): a test of the value for wide types, of the encoding for
+/// the others.
 fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
     let by_value = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
     let wide = matches!(src, DType::F64 | DType::F32 | DType::F16 | DType::Bf16);
@@ -394,7 +396,8 @@ fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
     Meaning { compute, judges: [None; 2], remark: Remark::Differs(by_value, RAW_ENCODING), ..text }
 }
 
-/// §6.8.3: i8 is the low byte of a conversion to 16 bits; for f64 and i64 NaN is the code with only the top bit set.
+/// Returns the meaning of ftoi in machine code (§6.8.3). An i8 is the low byte of a conversion to 16 bits. Otherwise,
+/// from f64 or to i64, NaN becomes the code with only the top bit set.
 fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
     let bits = text.dst.code_bits();
     if bits == 8 {
@@ -407,7 +410,7 @@ fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
     Meaning { nan: top_bit.then_some(1 << (bits - 1)), ..text }
 }
 
-/// §6.9. `src` decides the signedness of the integer.
+/// Returns the meaning of itof (§6.9). `src` decides the signedness of the integer.
 fn itof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
     let small = dst.code_bits() <= 8;
     let saturating = to_float(dst, rounding, options);

@@ -1,9 +1,9 @@
-//! CUDA Tile IR: the nine conversion operations, their types, releases, legality and values.
-//! Reference: `docs/spec/tile-ir.md`; section numbers in this folder are those of that page.
+//! CUDA Tile IR: the nine conversion operations, their types, releases, legality and values. Reference:
+//! `docs/spec/tile-ir.md`; section numbers in this folder refer to this page.
 //!
-//! [`types`] has the element and tile types, [`op`] the operations with their attributes, [`legality`] the rules of a
-//! release for one operation on two types, [`meaning`] the result of every element, [`request`] one conversion between
-//! two of truecast's types. Modules, their text and their bytecode are in crate `truecast-models`.
+//! [`types`] has the element and tile types, and [`op`] the operations with their attributes. [`legality`] has the
+//! rules of a release for one operation on two types, and [`meaning`] the result of every element. [`request`] is one
+//! conversion between two of truecast's types. Modules, their text and their bytecode are in crate `truecast-models`.
 
 pub mod legality;
 pub mod meaning;
@@ -21,7 +21,7 @@ use super::SpecError;
 use crate::words::words;
 
 words! {
-    /// A release of Tile IR, also a version of a file, oldest first. Source: §2.1.
+    /// A release of Tile IR, which is also the version of a file. The oldest is first. Source: §2.1.
     #[allow(missing_docs)] // The variants are the numbers.
     pub enum Release {
         V13_1 = "13.1",
@@ -33,10 +33,10 @@ words! {
 }
 
 impl Release {
-    /// Release of `latest`.
+    /// Release that `latest` means.
     pub const NEWEST: Release = Release::V13_5;
 
-    /// Release with these numbers, as in the header of a bytecode file.
+    /// Returns the release with these numbers, as in the header of a bytecode file.
     #[must_use]
     pub fn of_numbers(major: u8, minor: u8) -> Option<Release> {
         let index = usize::from(minor).checked_sub(1).filter(|_| major == 13)?;
@@ -68,7 +68,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Release for a file's version.
+    /// Returns the release whose rules apply to a file of this version.
     #[must_use]
     pub const fn release(self, file: Release) -> Release {
         match self {
@@ -93,10 +93,10 @@ impl core::str::FromStr for Rules {
 }
 
 words! {
-    /// Source of the values, since the sources contradict each other. Source: §6.2.
+    /// Source that defines the values, since the sources contradict each other. Source: §6.2.
     #[derive(Default)]
     pub enum Profile {
-        /// The newest published text, with the page's decisions on its gaps.
+        /// The newest published text, with the decisions of our page on the gaps of the text.
         #[default]
         Spec = "spec",
         /// Results of the machine code of `tileiras` 13.5.37; every element is defined.
@@ -139,7 +139,7 @@ pub struct Options {
     pub i1_ftoi_truncate: bool,
     /// bitcast counts tf32 as 32 bits, its memory image (U15).
     pub tf32_as_32_bit: bool,
-    /// Round twice where `tileiras` up to 13.4 does (U17).
+    /// Conversions round twice where `tileiras` up to 13.4 rounds twice (U17).
     pub legacy_double_rounding: bool,
     /// Any undefined element makes the run fail (§6.1).
     pub strict: bool,
@@ -157,7 +157,7 @@ impl Options {
         "strict",
     ];
 
-    /// Fields in the order of the names.
+    /// Returns the fields in the order of the names.
     fn fields(&mut self) -> [&mut bool; 7] {
         [
             &mut self.preserve_inf,
@@ -184,7 +184,7 @@ impl Options {
         Ok(())
     }
 
-    /// Names of the options that are on, as accepted by [`set`](Options::set).
+    /// Returns the names of the options that are on, as [`set`](Options::set) accepts them.
     pub fn names(mut self) -> impl Iterator<Item = &'static str> {
         let is_on = self.fields().map(|field| *field);
         Options::NAMES.into_iter().zip(is_on).filter_map(|(name, is_on)| is_on.then_some(name))

@@ -1,4 +1,5 @@
-//! The nine operations and their attributes. The numbers of attributes are those of the bytecode (§3.8, §10.7).
+//! The nine operations and their attributes. The variants of an attribute are in the order of their numbers in the
+//! bytecode (§3.8, §10.7).
 
 use super::Release;
 use crate::round::Rounding;
@@ -16,11 +17,11 @@ words! {
     pub enum IntegerOverflow {
         /// No promise.
         None = "none",
-        /// They equal the top bit of the result.
+        /// The dropped bits equal the top bit of the result.
         NoSignedWrap = "no_signed_wrap",
-        /// They are zero.
+        /// The dropped bits are zero.
         NoUnsignedWrap = "no_unsigned_wrap",
-        /// Both.
+        /// Both promises.
         NoWrap = "no_wrap",
     }
     /// Rounding modes of the language. `approx` and `full` are never legal on a conversion.
@@ -58,7 +59,7 @@ words! {
         Itof = "itof",
         /// Pointer to address.
         PtrToInt = "ptr_to_int",
-        /// Another pointee.
+        /// Pointer to pointer, with another pointee.
         PtrToPtr = "ptr_to_ptr",
         /// Narrows an integer.
         Trunci = "trunci",
@@ -68,7 +69,7 @@ words! {
 macro_rules! numbered {
     ($($name:ident)*) => {$(
         impl $name {
-            /// Variant with this number in the bytecode.
+            /// Returns the variant with this number in the bytecode.
             #[must_use]
             pub fn of_number(number: u64) -> Option<$name> {
                 usize::try_from(number).ok().and_then(|n| $name::ALL.get(n).copied())
@@ -80,7 +81,7 @@ macro_rules! numbered {
 numbered! { Signedness IntegerOverflow RoundingMode }
 
 impl RoundingMode {
-    /// First file version with the mode. Source: §4.7.
+    /// Returns the first file version that has the mode. Source: §4.7.
     #[must_use]
     pub const fn since(self) -> Release {
         match self {
@@ -89,7 +90,7 @@ impl RoundingMode {
         }
     }
 
-    /// The engine's rounding; `None` for modes of other operations.
+    /// Returns the engine's rounding; `None` for modes that only other operations have.
     #[must_use]
     pub const fn rounding(self) -> Option<Rounding> {
         Some(match self {
@@ -119,7 +120,7 @@ pub enum Conversion {
 }
 
 impl Conversion {
-    /// Operation without attributes.
+    /// Returns the operation without attributes.
     #[must_use]
     pub const fn op(self) -> Op {
         match self {
@@ -135,7 +136,7 @@ impl Conversion {
         }
     }
 
-    /// Rounding mode, if the operation has one.
+    /// Returns the rounding mode, if the operation has one.
     #[must_use]
     pub const fn rounding(self) -> Option<RoundingMode> {
         match self {
@@ -148,8 +149,8 @@ impl Conversion {
 }
 
 impl Op {
-    /// The operation with the attributes that text may omit at their defaults (§9.3). `signedness` is used where the
-    /// operation has one.
+    /// Returns the operation with its attributes. The attributes that text may omit have their defaults (§9.3).
+    /// `signedness` is used if the operation has a signedness.
     #[must_use]
     pub const fn with_defaults(self, signedness: Signedness) -> Conversion {
         match self {
@@ -165,7 +166,7 @@ impl Op {
         }
     }
 
-    /// The signedness is part of the operation.
+    /// Returns whether the operation has a signedness.
     #[must_use]
     pub const fn has_signedness(self) -> bool {
         matches!(self, Op::Exti | Op::Ftoi | Op::Itof)

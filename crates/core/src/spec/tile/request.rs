@@ -1,6 +1,6 @@
 //! One requested conversion between two of truecast's types, which select the operation.
 //!
-//! Tile IR's integers have no sign: `i8` and `u8` are both its i8, read as signed or unsigned, and `bool` is an
+//! Tile IR's integers have no sign. `i8` and `u8` are both Tile IR's i8, read as signed or unsigned, and `bool` is an
 //! unsigned i1 (§3.2, §11.3).
 
 use super::op::{Conversion, Op, RoundingMode, Signedness};
@@ -26,20 +26,20 @@ use alloc::vec::Vec;
 pub struct Cast {
     /// Destination type.
     pub to: DType,
-    /// Rounding mode; the default is the operation's.
+    /// Rounding mode. Default: the default of the operation.
     pub rounding: Option<RoundingMode>,
-    /// `saturating` of ftoi.
+    /// The attribute `saturating` of ftoi.
     pub saturating: bool,
-    /// Release with the rules.
+    /// Release whose rules apply.
     pub release: Release,
-    /// Source of the values.
+    /// Source that defines the values.
     pub profile: Profile,
     /// The options of §2.3.
     pub options: Options,
 }
 
 impl Cast {
-    /// The defaults of the newest release.
+    /// Returns a request with the defaults of the newest release.
     #[must_use]
     pub const fn to(to: DType) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Cast {
         }
     }
 
-    /// Operation for the pair of types, with its two element types.
+    /// Returns the operation for the pair of types, with its two element types.
     ///
     /// # Errors
     /// Types that the release lacks, `saturating` before 13.4, and errors of the operation's verifier. Attributes that
@@ -82,7 +82,7 @@ impl Cast {
         Ok((conversion, operand, result))
     }
 
-    /// Tile IR's type and its signedness.
+    /// Returns Tile IR's type for one of truecast's types, and its signedness.
     fn element(&self, dtype: DType) -> Result<(DType, Signedness), SpecError> {
         let signless = match dtype {
             DType::Bool => DType::I1,
@@ -125,7 +125,7 @@ impl Cast {
         })
     }
 
-    /// The request with every set of attributes that the release allows for the pair.
+    /// Returns one request for each set of attributes that the release allows for the pair.
     pub fn every_attribute(&self, src: DType) -> Vec<Cast> {
         let roundings = [None].into_iter().chain(RoundingMode::ALL.iter().copied().map(Some));
         let flags = roundings.flat_map(|rounding| [false, true].map(|saturating| (rounding, saturating)));
@@ -141,7 +141,7 @@ impl Cast {
         all.filter(is_new).collect()
     }
 
-    /// The given attributes, in the words of the text.
+    /// Returns the given attributes, as Tile IR's text writes them.
     #[must_use]
     pub fn attribute_text(&self) -> String {
         let rounding = self.rounding.map(|mode| format!("rounding={mode}"));
@@ -149,7 +149,7 @@ impl Cast {
         rounding.into_iter().chain(saturating).collect::<Vec<_>>().join(", ")
     }
 
-    /// Results of every element.
+    /// Resolves the request to the results of every element.
     ///
     /// # Errors
     /// As [`Cast::conversion`].
@@ -161,10 +161,12 @@ impl Cast {
     /// Resolves every option.
     ///
     /// # Errors
-    /// As [`Cast::conversion`]; [`SpecError::NoSingleCast`] where the profile's values do not come from a single cast.
+    /// As [`Cast::conversion`]; [`SpecError::NoSingleCast`] if the values of the profile are not the results of a
+    /// single cast.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let single = self.meaning(src)?.as_cast().map(|cast| (cast, CastSpec { src, dst: self.to, ..cast }));
-        // Between integers of one width only the name changes, except to and from bool: a test differs from a bit.
+        // Between integers of one width, only the name of the type changes. Bool is the exception: a test for nonzero
+        // is not a copied bit.
         let renamed = single.filter(|(cast, asked)| {
             let same_kind = (cast.dst.kind() == Kind::Bool) == (asked.dst.kind() == Kind::Bool);
             same_kind || (cast.src == cast.dst && asked.src.code_bits() == 1)

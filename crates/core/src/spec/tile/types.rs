@@ -1,4 +1,4 @@
-//! Element types, pointers and tiles (§3). No values live here.
+//! Element types, pointers and tiles (§3). The values of elements are in other modules.
 
 use super::{Release, Signedness};
 use crate::dtype::{DType, Ecosystem, Kind};
@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 /// One number type. Its width is [`DType::code_bits`]: 19 for tf32, 1 for i1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Our name; integers have no sign, so the signed type represents both.
+    /// The type in truecast. Tile IR's integers have no sign; the signed type represents them.
     pub dtype: DType,
     /// Tag of the type in the bytecode.
     pub tag: u64,
-    /// First file version with the type.
+    /// First file version that has the type.
     pub since: Release,
 }
 
@@ -45,20 +45,20 @@ pub const NUMBERS: [Number; 16] = {
 };
 
 impl Number {
-    /// Row of a type, if Tile IR has it.
+    /// Returns the row of a type, if Tile IR has the type.
     #[must_use]
     pub fn of(dtype: DType) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype == dtype)
     }
 
-    /// Row for a spelling in text; spellings of release 13.1 are accepted (§3.1). Case matters.
+    /// Returns the row for a spelling in text. Spellings of release 13.1 are accepted (§3.1). Case matters.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype.names_in(Ecosystem::Tile).any(|spelling| spelling == name))
     }
 }
 
-/// Spelling of a number type in text.
+/// Returns the spelling of a number type in text.
 #[must_use]
 pub fn spelling(dtype: DType) -> &'static str {
     dtype.names_in(Ecosystem::Tile).next().unwrap_or(dtype.name())
@@ -74,19 +74,19 @@ pub enum ElementType {
 }
 
 impl ElementType {
-    /// An integer.
+    /// Returns whether the type is an integer.
     #[must_use]
     pub const fn is_integer(self) -> bool {
         matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Int(_)))
     }
 
-    /// A float.
+    /// Returns whether the type is a float.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Float(_)))
     }
 
-    /// Type of an element's code in a buffer: an address is an unsigned integer (§3.6).
+    /// Returns the type of an element's code in a buffer. An address is an unsigned integer (§3.6).
     #[must_use]
     pub const fn storage(self) -> DType {
         match self {
@@ -95,13 +95,13 @@ impl ElementType {
         }
     }
 
-    /// Bits as the verifier counts them.
+    /// Returns the number of bits as the verifier counts them.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.storage().code_bits()
     }
 
-    /// First file version with the type.
+    /// Returns the first file version that has the type.
     #[must_use]
     pub fn since(self) -> Release {
         let (ElementType::Number(n) | ElementType::Pointer(n)) = self;
@@ -130,7 +130,7 @@ pub struct TileType {
     pub element: ElementType,
 }
 
-/// Why a tile type is malformed (T014). Source: §3.6, §3.7.
+/// Reason that a tile type is malformed (T014). Source: §3.6, §3.7.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -153,19 +153,19 @@ pub enum Malformed {
 }
 
 impl TileType {
-    /// Number of elements; meaningful after [`TileType::check`].
+    /// Returns the number of elements; meaningful after [`TileType::check`].
     #[must_use]
     pub fn len(&self) -> u64 {
         self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
     }
 
-    /// Whether it has no elements; such a type is malformed.
+    /// Returns whether the tile has no elements. Such a type is malformed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The rules of §3.7.
+    /// Checks the rules of §3.7.
     ///
     /// # Errors
     /// The first broken rule.
@@ -195,14 +195,14 @@ impl core::fmt::Display for TileType {
     }
 }
 
-/// Dimensions in messages: `[4x8]`, `[]` for a scalar.
+/// Returns the dimensions as messages show them: `[4x8]`, or `[]` for a scalar.
 pub(super) fn shape_text(shape: &[u64]) -> String {
     let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();
     format!("[{}]", dimensions.join("x"))
 }
 
 impl Signedness {
-    /// Type that an integer with this signedness is read or written as.
+    /// Returns the type as which an integer with this signedness is read or written.
     #[must_use]
     pub const fn dtype(self, integer: DType) -> DType {
         match (self, integer) {

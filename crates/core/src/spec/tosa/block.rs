@@ -1,8 +1,8 @@
 //! CAST to and from block-scaled tensors of the 1.1 draft: legality and exact results. Reference: `docs/spec/tosa.md
 //! §5`.
 //!
-//! A block is 32 elements along the last dimension that share one f8e8m0 scale. Storage of values and scales in files
-//! is elsewhere.
+//! A block is 32 elements along the last dimension that share one f8e8m0 scale. The storage of values and scales in
+//! files is in other modules.
 
 use super::super::SpecError;
 use super::cast::no_type;
@@ -70,12 +70,12 @@ pub struct BlockCast {
     pub direction: Direction,
     /// Type of the elements in the blocks.
     pub element: DType,
-    /// Type of the other side.
+    /// Type of the plain side.
     pub plain: DType,
 }
 
 impl BlockCast {
-    /// Features that the pair needs; `None` if there is no such CAST.
+    /// Returns the features that the pair needs; `None` if there is no such CAST.
     #[must_use]
     pub fn needs(&self) -> Option<Features> {
         let (_, block) = ELEMENTS.iter().find(|(t, _)| *t == self.element)?;
@@ -116,7 +116,7 @@ impl BlockCast {
         }
     }
 
-    /// Scales and rounds one block; returns the scale and the elements' codes. Source: `docs/spec/tosa.md §5.2`.
+    /// Scales and rounds one block. Returns the scale and the codes of the elements. Source: `docs/spec/tosa.md §5.2`.
     ///
     /// In a block with [`NAN_SCALE`] the codes are meaningless: NaN, or 0 in a type without NaN.
     #[must_use]
@@ -130,7 +130,7 @@ impl BlockCast {
         (scale, values.map(|value| rounded(self.element, scaled_by(value, -exponent))))
     }
 
-    /// The value of one element of a block. Source: `docs/spec/tosa.md §5.3`.
+    /// Converts one element of a block to the plain type. Source: `docs/spec/tosa.md §5.3`.
     #[must_use]
     pub fn from_block(&self, scale: u8, code: u64) -> u64 {
         if scale == NAN_SCALE {
@@ -147,13 +147,13 @@ fn nan_or_zero(element: DType) -> u64 {
     }
 }
 
-/// One rounding to nearest even; fp8 does not saturate, types without Inf and NaN do. NaN is canonical.
+/// Rounds once, to nearest even. fp8 does not saturate; types without Inf and NaN do. NaN becomes canonical.
 fn rounded(dtype: DType, value: Exact) -> u64 {
     let policy = CastPolicy { nan: NanRule::Canonical, ..CastPolicy::IEEE };
     encode(dtype, &policy, value).code.expect("no policy refuses a value")
 }
 
-/// Exponent of a scale that is not NaN.
+/// Returns the exponent of a scale that is not NaN.
 #[must_use]
 pub const fn exponent_of(scale: u8) -> i32 {
     scale as i32 - 127
@@ -166,7 +166,7 @@ fn scaled_by(value: Exact, exponent: i32) -> Exact {
     }
 }
 
-/// The smallest scale for which no element overflows, within the range of scales.
+/// Returns the smallest scale for which no element overflows, clamped to the range of scales.
 fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
     let mut largest = Magnitude::ZERO;
     for value in values {
@@ -189,7 +189,8 @@ fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
     (exponent.clamp(-127, 127) + 127) as u8
 }
 
-/// Magnitude at which rounding to nearest even begins to overflow, and whether it still rounds down itself.
+/// Returns the magnitude at which rounding to nearest even begins to overflow, and whether this magnitude itself still
+/// rounds down.
 fn overflow_limit(element: DType) -> (Magnitude, bool) {
     match element.kind() {
         Kind::Float(f) => {
@@ -204,7 +205,8 @@ fn overflow_limit(element: DType) -> (Magnitude, bool) {
     }
 }
 
-/// A magnitude as its leading exponent and its significand, leading bit on top; ordered like the values.
+/// A magnitude as the exponent of its leading bit and its significand, with the leading bit on top. The order of the
+/// fields makes the derived order the order of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Magnitude {
     exponent: i32,

@@ -38,7 +38,7 @@ const CASTS: [(DType, [&str; 10]); 10] = {
     ]
 };
 
-/// First version and features of a pair; `None` if no version has it.
+/// Returns the first version that has a pair, and the features that the pair needs; `None` if no version has the pair.
 #[must_use]
 pub fn needs(src: DType, dst: DType) -> Option<(Version, Features)> {
     let (_, row) = CASTS.iter().find(|(from, _)| *from == src)?;
@@ -83,18 +83,18 @@ pub struct Cast {
 }
 
 impl Cast {
-    /// The defaults: TOSA 1.0 with every profile and extension, and the exact result.
+    /// Returns a CAST with the defaults: TOSA 1.0 with every profile and extension, and the exact result.
     #[must_use]
     pub fn to(to: DType) -> Self {
         Self { to, input_unsigned: None, target: Target::default(), freedoms: Freedoms::STRICT }
     }
 
-    /// Resolves every option. `src` is signless: with `input_unsigned` the source of the [`CastSpec`] is its unsigned
-    /// counterpart.
+    /// Resolves every option. `src` is signless: with `input_unsigned`, the source of the [`CastSpec`] is the unsigned
+    /// counterpart of `src`.
     ///
     /// # Errors
-    /// A type or pair that is not in the version; a pair with a disabled profile or extension, which is named;
-    /// `input_unsigned` in 1.0, or for a source that is not an integer (C4).
+    /// A type or pair that is not in the version; a pair that needs a disabled profile or extension, which the error
+    /// names; `input_unsigned` in 1.0, or for a source that is not an integer (C4).
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let Cast { to: dst, input_unsigned, target, freedoms } = *self;
         let pair = needs(src, dst);
@@ -116,7 +116,8 @@ impl Cast {
         Ok(rules(if input_unsigned == Some(true) { unsigned } else { src }, dst, freedoms))
     }
 
-    /// The source's unsigned counterpart if `input_unsigned` is legal; the source itself if it is not given.
+    /// Returns the unsigned counterpart of the source if `input_unsigned` is set, else the source itself. Fails if
+    /// `input_unsigned` is not legal.
     fn unsigned_source(&self, src: DType) -> Result<DType, SpecError> {
         let error = |why: &str| SpecError::Attribute {
             spec: self.target.spec(),
@@ -133,7 +134,7 @@ impl Cast {
     }
 }
 
-/// The unsigned integer of the same width.
+/// Returns the unsigned integer of the same width.
 pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     match dtype {
         DType::I8 => Some(DType::U8),
@@ -144,13 +145,13 @@ pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     }
 }
 
-/// Signless integer of a source that `input_unsigned` made unsigned; any other type unchanged.
+/// Returns the signless integer of a source that `input_unsigned` made unsigned; any other type is returned unchanged.
 #[must_use]
 pub fn signless(dtype: DType) -> DType {
     [DType::I8, DType::I16, DType::I32, DType::I64].into_iter().find(|t| unsigned(*t) == Some(dtype)).unwrap_or(dtype)
 }
 
-/// Error for a type that CAST does not take; `since` is the first version that has it.
+/// Returns the error for a type that CAST does not take; `since` is the first version in which CAST takes it.
 pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str, since: Option<String>) -> SpecError {
     SpecError::Type { spec, dtype, clause, since }
 }
@@ -159,7 +160,7 @@ fn no_pair(src: DType, dst: DType, why: &'static str, since: Option<String>) -> 
     SpecError::Pair { src, dst, why, since }
 }
 
-/// Source: `docs/spec/tosa.md §3.5`.
+/// Returns the rules of a legal pair. Source: `docs/spec/tosa.md §3.5`.
 fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
     let (policy, undefined): (_, &'static [Undefined]) = match (src.is_float(), dst.kind()) {
         (true, Kind::Int(_)) => (
@@ -184,7 +185,7 @@ fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
 const NAN_TO_INT: &[Undefined] =
     &[Undefined::any(Condition::Nan, "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5")];
 
-/// Interpretations of a pair in one version.
+/// Returns the interpretations of a pair in one version.
 ///
 /// # Errors
 /// As [`Cast::resolve`].
@@ -193,7 +194,7 @@ pub fn interpretations_at(version: Version, src: DType, dst: DType) -> Result<Ve
     Ok(vec![Interpretation { spec: "tosa", version: version.name().into(), attributes: String::new(), cast }])
 }
 
-/// Interpretations of the oldest version with the pair.
+/// Returns the interpretations of the oldest version that has the pair.
 pub(in super::super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     Version::ALL.into_iter().find_map(|version| interpretations_at(version, src, dst).ok()).unwrap_or_default()
 }

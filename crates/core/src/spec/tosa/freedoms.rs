@@ -1,5 +1,5 @@
 //! Choices that the text leaves to an implementation in CAST from float to float: flushing subnormals, and rounding
-//! results toward zero. A choice gives every element one result; the results that a checker accepts are in `check`.
+//! results toward zero. With a choice, every element has one result; the results that a checker accepts are in `check`.
 //!
 //! Reference: `docs/spec/tosa.md §3.9`.
 
@@ -30,15 +30,16 @@ use core::fmt;
 pub struct Freedoms {
     /// fp16 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_f16: bool,
-    /// bf16 subnormals likewise.
+    /// bf16 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_bf16: bool,
-    /// fp32 subnormals likewise.
+    /// fp32 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_f32: bool,
-    /// Results are rounded toward zero; one still beyond the largest finite value is the overflow value.
+    /// Results are rounded toward zero. A result that is then still beyond the largest finite value becomes the
+    /// overflow value.
     pub toward_zero: bool,
 }
 
-/// Name of every choice; `flush` is all three types.
+/// Name of every choice; `flush` is the flushing of all three types.
 const WORDS: [(&str, Freedoms); 5] = {
     let strict = Freedoms::STRICT;
     [
@@ -51,16 +52,17 @@ const WORDS: [(&str, Freedoms); 5] = {
 };
 
 impl Freedoms {
-    /// Nothing is flushed, and everything rounded to nearest even.
+    /// No flushing, and rounding to nearest even.
     pub const STRICT: Freedoms = Freedoms { flush_f16: false, flush_bf16: false, flush_f32: false, toward_zero: false };
 
-    /// No choice, all flushing, the rounding, and all choices. If these four agree on a value, every choice does.
+    /// No choice, all flushing, rounding toward zero, and all choices. If these four give a value the same result, so
+    /// does every combination of choices.
     pub const ENDS: [Freedoms; 4] = {
         let (flush, cut) = (WORDS[0].1, WORDS[4].1);
         [Freedoms::STRICT, flush, cut, flush.and(cut)]
     };
 
-    /// Every name of a choice.
+    /// Returns every name of a choice.
     pub fn words() -> impl Iterator<Item = &'static str> {
         core::iter::once("strict").chain(WORDS.map(|(name, _)| name))
     }
@@ -79,11 +81,11 @@ impl Freedoms {
             DType::F16 => self.flush_f16,
             DType::Bf16 => self.flush_bf16,
             DType::F32 => self.flush_f32,
-            _ => false, // docs/spec/tosa.md §2.3: the narrower floats keep theirs
+            _ => false, // docs/spec/tosa.md §2.3: narrower floats keep subnormals
         }
     }
 
-    /// Policy under these choices. A choice that has no effect on any value of the pair changes nothing.
+    /// Returns the policy under these choices. A choice that affects no value of the pair does not change the policy.
     pub(super) fn applied(self, policy: CastPolicy, src: DType, dst: DType) -> CastPolicy {
         let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return policy };
         debug_assert!([(src, from), (dst, to)].iter().all(|(t, f)| !self.flushes(*t) || may_flush(f)));
@@ -100,7 +102,8 @@ impl Freedoms {
     }
 }
 
-/// fp16, bf16 and fp32, whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
+/// Returns whether the subnormals of a format may be flushed, as in fp16, bf16 and fp32. Source:
+/// `docs/spec/tosa.md §2.3`.
 pub(super) fn may_flush(f: &FloatFormat) -> bool {
     f.bits() >= 16
 }
@@ -128,7 +131,7 @@ impl core::str::FromStr for Freedoms {
 }
 
 impl fmt::Display for Freedoms {
-    /// The shortest text that reads back.
+    /// Writes the shortest text that reads back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = Freedoms::STRICT;
         let mut words = Vec::new();

@@ -1,8 +1,8 @@
 //! TOSA CAST and RESCALE: versions, profiles and extensions, legality, results, and the other results of conforming
 //! implementations. Reference: `docs/spec/tosa.md`.
 //!
-//! [`target`] has the features of a graph, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is RESCALE,
-//! whose arithmetic is [`crate::rescale`]. [`freedoms`] are the choices of an implementation in CAST, and [`check`]
+//! [`target`] has the features of a graph. [`cast`] and [`block`] are the two halves of CAST. [`rescale`] is RESCALE,
+//! whose arithmetic is in [`crate::rescale`]. [`freedoms`] are the choices of an implementation in CAST, and [`check`]
 //! decides whether results of other implementations are allowed.
 
 pub mod block;

@@ -1,6 +1,6 @@
 //! RESCALE in a graph: attributes, operands, error conditions (E1 to E18), profiles, and the interval that
-//! INEXACT_ROUND permits. The arithmetic is [`crate::rescale`]. Reference: `docs/spec/tosa.md §4`, whose names are
-//! used.
+//! INEXACT_ROUND permits. The arithmetic is in [`crate::rescale`]. Reference: `docs/spec/tosa.md §4`, which defines the
+//! names used here.
 
 use super::super::SpecError;
 use super::cast::unsigned;
@@ -18,19 +18,19 @@ const CLAUSE: &str = "docs/spec/tosa.md §4.3";
 /// Attributes of a RESCALE. Types are signless: i8, i16, i32, and i48 for the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rescale {
-    /// in_t.
+    /// Type of the input, in_t.
     pub input: DType,
-    /// out_t.
+    /// Type of the output, out_t.
     pub output: DType,
-    /// Multipliers are i32, not i16, and values are limited to the range that the shift allows.
+    /// True if multipliers are i32, not i16. Values must then be in the range that the shift allows.
     pub scale32: bool,
     /// Rounding of the scaled value.
     pub rounding: RoundingMode,
-    /// One multiplier and shift for each index in the last dimension.
+    /// True if each index in the last dimension has a multiplier and a shift.
     pub per_channel: bool,
-    /// Input and its zero point are zero-extended.
+    /// True if the input and its zero point are zero-extended.
     pub input_unsigned: bool,
-    /// Output and its zero point are unsigned.
+    /// True if the output and its zero point are unsigned.
     pub output_unsigned: bool,
 }
 
@@ -45,16 +45,16 @@ pub struct Operand<'a> {
     pub values: &'a [i64],
 }
 
-/// Operands 1 to 4.
+/// Operands 1 to 4. NC is the number of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands<'a> {
-    /// `[NC]`, of i32 with scale32, else of i16.
+    /// Shape `[NC]`; type i32 with scale32, else i16.
     pub multiplier: Operand<'a>,
-    /// `[NC]`, of i8.
+    /// Shape `[NC]`; type i8.
     pub shift: Operand<'a>,
-    /// `[1]`, of in_t.
+    /// Shape `[1]`; type in_t.
     pub input_zp: Operand<'a>,
-    /// `[1]`, of out_t.
+    /// Shape `[1]`; type out_t.
     pub output_zp: Operand<'a>,
 }
 
@@ -62,7 +62,7 @@ fn condition(target: &Target, id: &'static str, why: String) -> SpecError {
     SpecError::Condition { spec: target.spec(), id, why: format!("RESCALE: {why}"), clause: CLAUSE }
 }
 
-/// Mode with this number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
+/// Returns the mode with this number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
 ///
 /// # Errors
 /// E18: any other number.
@@ -75,7 +75,7 @@ pub fn rounding_mode(number: u32, target: &Target) -> Result<RoundingMode, SpecE
 }
 
 impl Rescale {
-    /// A RESCALE with neither flag, SINGLE_ROUND and 32-bit multipliers.
+    /// Returns a signed RESCALE with one channel, SINGLE_ROUND and 32-bit multipliers.
     #[must_use]
     pub const fn new(input: DType, output: DType) -> Self {
         Self {
@@ -89,14 +89,14 @@ impl Rescale {
         }
     }
 
-    /// Input and output types with signedness applied: u8 for an unsigned i8.
+    /// Returns the input and output types with the signedness applied: u8 for an unsigned i8.
     #[must_use]
     pub fn types(&self) -> [DType; 2] {
         [(self.input, self.input_unsigned), (self.output, self.output_unsigned)]
             .map(|(dtype, is_unsigned)| if is_unsigned { unsigned(dtype).unwrap_or(dtype) } else { dtype })
     }
 
-    /// Element type of the multiplier.
+    /// Returns the element type of the multiplier.
     #[must_use]
     pub const fn multiplier_type(&self) -> DType {
         if self.scale32 { DType::I32 } else { DType::I16 }
@@ -137,7 +137,7 @@ impl Rescale {
         target.require(format!("RESCALE from {input} to {output} (E18)"), self.needs(), CLAUSE)
     }
 
-    /// Profiles and extensions that the types and the mode need. Source: `docs/spec/tosa.md §4.1`, §4.2.
+    /// Returns the profiles and extensions that the types and the mode need. Source: `docs/spec/tosa.md §4.1`, §4.2.
     #[must_use]
     pub fn needs(&self) -> Features {
         let types = if self.input == DType::I48 { Feature::ExtInt16 } else { Feature::ProInt };
@@ -149,7 +149,7 @@ impl Rescale {
         Features::of(&[types]).union(mode)
     }
 
-    /// Number of multipliers and shifts for an input of this shape.
+    /// Returns the number of multipliers, which is also the number of shifts, for an input of this shape.
     #[must_use]
     pub fn channels(&self, shape: &[u64]) -> u64 {
         if self.per_channel { shape.last().copied().unwrap_or(1) } else { 1 }
@@ -196,7 +196,7 @@ impl Rescale {
         Ok(spec)
     }
 
-    /// Arithmetic for operands with fitting shapes, legal or not.
+    /// Returns the arithmetic for operands whose shapes fit. Does not check that they are legal.
     fn assume_legal(&self, operands: &Operands<'_>) -> RescaleSpec {
         let format = |dtype: DType, unsigned: bool| IntFormat { bits: dtype.code_bits() as u8, signed: !unsigned };
         let (input, output) = (format(self.input, self.input_unsigned), format(self.output, self.output_unsigned));
@@ -214,7 +214,7 @@ impl Rescale {
     }
 }
 
-/// Text that bounds INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
+/// Version of the text whose bound applies to INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// 1.0.0 to the 1.1 draft.
@@ -223,9 +223,9 @@ pub enum Bound {
     Seed,
 }
 
-/// Minimum and maximum value that INEXACT_ROUND permits, in the output's signedness.
+/// Returns the minimum and maximum value that INEXACT_ROUND permits, with the signedness of the output.
 ///
-/// Calculated like the text in binary64, rounding after each operation.
+/// Calculated as in the text: in binary64, rounding after each operation.
 ///
 /// # Errors
 /// As [`RescaleSpec::one`].
@@ -258,7 +258,8 @@ pub enum GraphResult {
     Valid,
     /// The implementation must report an error.
     Error(SpecError),
-    /// No requirement is left, because of this element, the first in the order of the input.
+    /// A requirement does not hold, so the text permits every result. The element is the first such element of the
+    /// input.
     Unpredictable {
         /// The broken requirement.
         requirement: Requirement,
@@ -268,7 +269,8 @@ pub enum GraphResult {
 }
 
 impl Rescale {
-    /// Result that a conforming implementation must give for this graph: a broken requirement wins over an error.
+    /// Returns the result that a conforming implementation must give for this graph. A broken requirement takes
+    /// precedence over an error.
     ///
     /// `input` yields the input's codes in order.
     pub fn graph_result(
@@ -295,7 +297,7 @@ impl Rescale {
         }
     }
 
-    /// Whether types and shapes permit checking the requirements of an illegal graph.
+    /// Returns whether types and shapes permit checking the requirements of an illegal graph.
     fn is_computable(&self, shape: &[u64], operands: &Operands<'_>) -> bool {
         let channels = self.channels(shape);
         let Operands { multiplier, shift, input_zp, output_zp } = operands;

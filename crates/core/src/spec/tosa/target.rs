@@ -11,7 +11,7 @@ words! {
     /// Version of the text, oldest first.
     #[derive(Default)]
     pub enum Version {
-        /// 1.0.0 to 1.0.2, which agree about these operators.
+        /// 1.0.0 to 1.0.2, which have the same rules for these operators.
         #[default]
         V1_0 = "1.0",
         /// The 1.1.0 draft.
@@ -31,7 +31,7 @@ impl core::str::FromStr for Version {
     }
 }
 
-/// The rest of a version number: `.0` to `.2`, or the draft's suffix.
+/// Returns whether a text is the rest of a version number: `.0` to `.2`, or the suffix of the draft.
 fn is_patch(rest: &str) -> bool {
     matches!(rest, ".0" | ".1" | ".2" | "-draft" | ".0-draft")
 }
@@ -46,12 +46,12 @@ macro_rules! features {
             /// Every profile and extension that these operators can need.
             pub const ALL: &[Feature] = &[$(Feature::$variant),*];
 
-            /// Name in the text.
+            /// Returns the name in the text.
             pub const fn name(self) -> &'static str {
                 match self { $(Feature::$variant => $name),* }
             }
 
-            /// Version that introduced it.
+            /// Returns the version that introduced the feature.
             pub const fn since(self) -> Version {
                 match self { $(Feature::$variant => Version::$since),* }
             }
@@ -118,7 +118,7 @@ impl Features {
     /// No profile and no extension.
     pub const NONE: Features = Features(0);
 
-    /// Set with these members.
+    /// Returns the set with these members.
     #[must_use]
     pub const fn of(all: &[Feature]) -> Self {
         let mut set = 0;
@@ -130,31 +130,31 @@ impl Features {
         Features(set)
     }
 
-    /// All features of a version.
+    /// Returns all features of a version.
     #[must_use]
     pub fn in_version(version: Version) -> Self {
         Feature::ALL.iter().filter(|f| f.since() <= version).copied().collect()
     }
 
-    /// Union of both sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Features) -> Features {
         Features(self.0 | other.0)
     }
 
-    /// Members of `self` that `other` lacks.
+    /// Returns the members of `self` that `other` lacks.
     #[must_use]
     pub const fn without(self, other: Features) -> Features {
         Features(self.0 & !other.0)
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Members, in the order of [`Feature::ALL`].
+    /// Returns the members, in the order of [`Feature::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL.iter().copied().filter(move |&f| self.0 & (1 << f as u32) != 0)
     }
@@ -173,7 +173,7 @@ impl core::fmt::Display for Features {
 }
 
 words! {
-    /// Level, as far as it concerns these operators. Source: `docs/spec/tosa.md §2.4`.
+    /// Level, with its only limit that concerns these operators. Source: `docs/spec/tosa.md §2.4`.
     #[derive(Default)]
     pub enum LevelLimit {
         /// 8K: rank 6 at most.
@@ -185,7 +185,7 @@ words! {
 }
 
 impl LevelLimit {
-    /// MAX_RANK.
+    /// Returns MAX_RANK, the maximum rank of a tensor.
     #[must_use]
     pub const fn max_rank(self) -> usize {
         match self {
@@ -220,25 +220,25 @@ impl Default for Target {
 }
 
 impl Target {
-    /// All features of a version, at level 8K.
+    /// Returns a target with all features of a version, at level 8K.
     #[must_use]
     pub fn of(version: Version) -> Self {
         Self { version, enabled: Features::in_version(version), level: LevelLimit::default() }
     }
 
-    /// Whether the feature is enabled and in the version.
+    /// Returns whether the feature is enabled and in the version.
     #[must_use]
     pub fn allows(&self, feature: Feature) -> bool {
         self.missing(Features::of(&[feature])).is_empty()
     }
 
-    /// Features of `needed` that the target lacks.
+    /// Returns the features of `needed` that the target lacks.
     #[must_use]
     pub fn missing(&self, needed: Features) -> Features {
         needed.without(Features(self.enabled.0 & Features::in_version(self.version).0))
     }
 
-    /// Error unless all needed features are enabled.
+    /// Fails unless all needed features are enabled.
     pub(super) fn require(&self, what: String, needs: Features, clause: &'static str) -> Result<(), SpecError> {
         match self.missing(needs) {
             missing if missing.is_empty() => Ok(()),
@@ -254,7 +254,7 @@ impl Target {
         if rank > self.level.max_rank() { Err(Requirement::Rank) } else { Ok(()) }
     }
 
-    /// The standard and its version, as in messages.
+    /// Returns the standard and its version, as messages name them.
     #[must_use]
     pub fn spec(&self) -> String {
         format!("tosa {}", self.version.name())

@@ -1,4 +1,4 @@
-//! One block of a block-scaled CAST. Source: `docs/spec/tosa.md §5.4`, §5.5, §6.9.
+//! Check of one block of a block-scaled CAST. Source: `docs/spec/tosa.md §5.4`, §5.5, §6.9.
 
 use super::super::block::{BLOCK, BlockCast, NAN_SCALE, exponent_of};
 use super::Verdict;
@@ -14,7 +14,7 @@ use core::ops::RangeInclusive;
 
 /// Checks a block of the output: its scale and the codes of its elements.
 ///
-/// If the scale is not permitted, every element has its verdict.
+/// If the scale is not permitted, every element gets the verdict of the scale.
 #[must_use]
 pub fn check_to_block(
     cast: &BlockCast,
@@ -42,13 +42,13 @@ fn check_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exa
     let y = value(decode(cast.plain, input)) * pow2(-exponent_of(scale));
     match (of_scale, is_close(cast.element, y, actual)) {
         (_, false) => Verdict::Violation,
-        // The element is within the draft's tolerance, but its scale is not the exact one.
+        // The element is within the draft's tolerance, but only the verifier accepts its scale.
         (Verdict::AllowedByVerifierOnly, true) => Verdict::AllowedByVerifierOnly,
         (_, true) => Verdict::Allowed,
     }
 }
 
-/// Codes that would pass as element `at` of the block, as ranges in ascending order.
+/// Returns the codes that would pass as element `at` of the block, as ranges in ascending order.
 pub fn permitted_in_block(
     cast: &BlockCast,
     input: &[u64; BLOCK],
@@ -70,7 +70,8 @@ pub fn permitted_in_block(
     merged(every.filter(passes).map(|code| code..=code).collect())
 }
 
-/// One step of the exponent for the text; for the verifier one ulp of a scale is the scale itself.
+/// Checks a scale. The text permits one step of the exponent. The verifier permits one ulp, which for a scale is the
+/// scale itself: twice the exact scale, and every smaller scale.
 pub(super) fn check_scale(exact: u8, actual: u8) -> Verdict {
     if actual == exact {
         return Verdict::Exact;
@@ -81,7 +82,8 @@ pub(super) fn check_scale(exact: u8, actual: u8) -> Verdict {
     )
 }
 
-/// The draft's tolerance of one ulp (two for e4m3) around `y`, clamped to the range of types without Inf.
+/// Returns whether a code is within the draft's tolerance around `y`: one ulp, or two for e4m3. In types without Inf
+/// and NaN, the bounds are clamped to the range.
 fn is_close(element: DType, y: f64, actual: u64) -> bool {
     let out = value(decode(element, actual));
     match element.kind() {
@@ -114,7 +116,7 @@ pub fn check_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> 
     Verdict::of_inexact(close, close)
 }
 
-/// Codes that would pass as the value of an element, as ranges in ascending order.
+/// Returns the codes that would pass as the value of an element, as ranges in ascending order.
 pub fn permitted_from_block(
     cast: &BlockCast,
     scale: u8,

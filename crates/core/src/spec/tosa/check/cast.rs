@@ -1,4 +1,4 @@
-//! One element of a plain CAST. Source: `docs/spec/tosa.md §6.4` to §6.7.
+//! Check of one element of a plain CAST. Source: `docs/spec/tosa.md §6.4` to §6.7.
 
 use super::super::freedoms::may_flush;
 use super::Verdict;
@@ -30,7 +30,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,
         Outcome::Defined(code) => code,
-        // [`NanRule::Error`], which TOSA does not have: no result is right for a NaN.
+        // Only [`NanRule::Error`] refuses, which TOSA does not have: no result is right for a NaN.
         Outcome::Refused { .. } => return Verdict::Violation,
     };
     if is_same(spec.dst, exact, actual) {
@@ -54,7 +54,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     }
 }
 
-/// Equal codes, any two NaNs, or any two codes of true.
+/// Returns whether two codes count as the same: equal codes, any two NaNs, or any two codes of true.
 pub(super) fn is_same(dtype: DType, a: u64, b: u64) -> bool {
     a == b || decode(dtype, a) == decode(dtype, b) || (is_nan(dtype, a) && is_nan(dtype, b))
 }
@@ -67,15 +67,15 @@ pub(super) fn max_value(f: &FloatFormat) -> f64 {
     value(crate::exact::decode_float(f, f.max_code()))
 }
 
-/// `ulp_T` of a finite value. Source: `docs/spec/tosa.md §1.5`.
+/// Returns `ulp_T` of a finite value. Source: `docs/spec/tosa.md §1.5`.
 pub(super) fn ulp(f: &FloatFormat, r: f64) -> f64 {
     if r == 0.0 || !r.is_finite() { 0.0 } else { pow2(exponent(r).max(f.emin()) - f.man_bits as i32) }
 }
 
-/// Set S of `docs/spec/tosa.md §6.5`.
+/// Returns whether `out` is in set S of `docs/spec/tosa.md §6.5`.
 ///
-/// Sums here are exact where the decision is close: a value small enough for binary64 to absorb is far from every bound
-/// that is a sum.
+/// The sums are exact wherever the decision is close. If a value is so small that binary64 absorbs it in a sum, the
+/// value is far from every bound that is a sum.
 fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> bool {
     let (neg, abs) = match x {
         Exact::Nan { .. } => return matches!(out, Exact::Nan { .. }),
@@ -101,7 +101,7 @@ fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> b
     }
 }
 
-/// Infinity of that sign; any NaN for a type without infinity.
+/// Returns whether a result is the overflow value: infinity with the sign, or any NaN in a type without infinity.
 fn is_overflow_value(dst: &FloatFormat, neg: bool, out: Exact) -> bool {
     match dst.inf_code() {
         Some(_) => out == Exact::Inf { neg },
@@ -109,7 +109,7 @@ fn is_overflow_value(dst: &FloatFormat, neg: bool, out: Exact) -> bool {
     }
 }
 
-/// Truncation overflows only where rounding to nearest does.
+/// Returns whether rounding to nearest overflows. Truncation overflows only for such magnitudes.
 fn nearest_overflows(dst: &FloatFormat, abs: f64) -> bool {
     let (sig, exp) = dst.overflow_threshold();
     let threshold = sig as f64 * pow2(exp);
@@ -128,13 +128,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Window with `up` and `low` in ulps of `r`.
+    /// Returns the window from `low` ulps below to `up` ulps above `r` in magnitude.
     pub(super) fn of_ulps(format: &FloatFormat, r: f64, up: f64, low: f64) -> Self {
         let ulp = ulp(format, r);
         Self::new(format, r, up * ulp, low * ulp)
     }
 
-    /// Window with `up` and `low` as differences.
+    /// Returns the window from the difference `low` below to the difference `up` above `r` in magnitude.
     pub(super) fn new(format: &FloatFormat, r: f64, up: f64, low: f64) -> Self {
         let max = max_value(format);
         let beyond = |bound: f64| if bound > max { f64::INFINITY } else { bound };
@@ -160,7 +160,7 @@ impl Window {
 }
 
 impl Window {
-    /// Codes in the window, as ranges in ascending order.
+    /// Returns the codes in the window, as ranges in ascending order.
     pub(super) fn codes(&self, dtype: DType) -> Vec<RangeInclusive<u64>> {
         let f = &self.format;
         let top = f.inf_code().unwrap_or(f.max_code());
@@ -181,10 +181,10 @@ impl Window {
     }
 }
 
-/// Codes that pass `accepts`, as ranges in ascending order.
+/// Returns the codes whose verdict passes `accepts`, as ranges in ascending order.
 ///
 /// Cost: some dozens of checks for any destination. Every permitted code is near the exact one, near an end of the
-/// range or near zero; all NaN codes but the exact one get the same verdict.
+/// range or near zero. All NaN codes except the exact one get the same verdict.
 pub fn permitted(
     spec: &CastSpec,
     input: u64,
@@ -206,7 +206,7 @@ pub fn permitted(
     let nans = nan_codes(&f);
     let ends = nans.iter().flat_map(|range| [*range.start(), *range.end()]);
     if ends.into_iter().find(|code| *code != exact).is_some_and(|other| passes(&other)) {
-        // The exact one was checked above.
+        // The exact code was checked above.
         all.extend(nans.into_iter().flat_map(|range| without(range, exact)));
     }
     merged(all)

@@ -1,8 +1,8 @@
-//! The conformance checker: is this output permitted, by the text and by Arm's verifier? Reference: `docs/spec/tosa.md
-//! §6`.
+//! The conformance checker: decides whether an output is permitted, by the text and by Arm's verifier. Reference:
+//! `docs/spec/tosa.md §6`.
 //!
-//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. No results of conversions are computed
-//! here.
+//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. The results of conversions are computed
+//! in other modules.
 
 pub mod block;
 pub mod cast;
@@ -31,7 +31,7 @@ words! {
 }
 
 impl Profile {
-    /// Profile of a version's own text.
+    /// Returns the profile of a version's own text.
     #[must_use]
     pub const fn of_version(version: Version) -> Profile {
         match version {
@@ -40,13 +40,13 @@ impl Profile {
         }
     }
 
-    /// Whether this is a text, not the exact answer and not the verifier.
+    /// Returns whether the profile is a text of the standard, not the exact answer or the verifier.
     #[must_use]
     pub const fn is_text(self) -> bool {
         matches!(self, Profile::Spec1_0 | Profile::SpecSeed202503 | Profile::Spec1_1Draft)
     }
 
-    /// Source: `docs/spec/tosa.md §6.3`.
+    /// Returns whether an element with this verdict passes. Source: `docs/spec/tosa.md §6.3`.
     #[must_use]
     pub const fn passes(self, verdict: Verdict) -> bool {
         match verdict {
@@ -71,7 +71,7 @@ impl core::str::FromStr for Profile {
 words! {
     /// Verdict on one element. Source: `docs/spec/tosa.md §6.2`.
     pub enum Verdict {
-        /// The exact result (any NaN where it is NaN).
+        /// The exact result; any NaN if the exact result is NaN.
         Exact = "exact",
         /// Permitted by the text and accepted by Arm's verifier.
         Allowed = "allowed",
@@ -87,7 +87,7 @@ words! {
 }
 
 impl Verdict {
-    /// Verdict on an output that is not exact.
+    /// Returns the verdict on an output that is not exact.
     const fn of_inexact(text: bool, verifier: bool) -> Verdict {
         match (text, verifier) {
             (true, true) => Verdict::Allowed,

@@ -1,5 +1,5 @@
-//! A whole output: counts of verdicts, the first failing elements, faults between elements (flushing that is not
-//! uniform), and lints. Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
+//! Check of a whole output: counts of verdicts, the first failing elements, faults between elements (flushing that is
+//! not uniform), and lints. Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
 
 use super::super::block::{BLOCK, BlockCast};
 use super::super::freedoms::may_flush;
@@ -17,16 +17,16 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 words! {
-    /// Remarks in addition to the verdicts, which they never change.
+    /// Remark in addition to a verdict. It never changes the verdict.
     #[non_exhaustive]
     pub enum Lint {
-        /// A zero with the sign opposite to the exact zero's.
+        /// A zero whose sign is opposite to the sign of the exact zero.
         ZeroSign = "zero-sign",
-        /// Not exact, but the result of rounding to fp32, bf16 or fp16 first.
+        /// A result that is not exact, but equals the result of rounding to fp32, bf16 or fp16 first.
         DoubleRounded = "double-rounded",
-        /// Permitted, but not the exact result.
+        /// A result that is permitted, but not exact.
         NotNearestEven = "not-rne",
-        /// A block element at its limit where the exact one is not.
+        /// A block element at an end of the type's range, while the exact element is not.
         BlockSaturation = "mx-saturation",
     }
 }
@@ -50,20 +50,20 @@ pub struct Failure {
 pub struct Findings {
     profile: Profile,
     keep: usize,
-    /// Elements checked.
+    /// Number of checked elements.
     pub elements: u64,
-    /// Elements that do not pass.
+    /// Number of elements that do not pass.
     pub failed: u64,
     /// The first failing elements.
     pub failures: Vec<Failure>,
     verdicts: [u64; Verdict::ALL.len()],
     lints: [u64; Lint::ALL.len()],
-    /// First element that contradicts earlier ones on the flushing of subnormals.
+    /// First element whose flushing of subnormals contradicts earlier elements.
     pub mixed_flush: Option<u64>,
 }
 
 impl Findings {
-    /// Empty findings, which will keep at most `keep` failures with their positions.
+    /// Returns empty findings, which will keep at most `keep` failures with their positions.
     #[must_use]
     pub fn new(profile: Profile, keep: usize) -> Self {
         Self {
@@ -78,32 +78,33 @@ impl Findings {
         }
     }
 
-    /// Elements with a verdict.
+    /// Returns the number of elements with a verdict.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts[verdict as usize]
     }
 
-    /// Elements with a lint.
+    /// Returns the number of elements with a lint.
     #[must_use]
     pub fn lint(&self, lint: Lint) -> u64 {
         self.lints[lint as usize]
     }
 
-    /// Whether the tensor passes: every element does and, under a text, flushing is uniform.
+    /// Returns whether the tensor passes: every element passes and, under a text, flushing is uniform.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.reasons().is_empty()
     }
 
-    /// Reasons for failure in the words of reports: `elements`, `mixed_flush`; empty if it passes.
+    /// Returns the reasons for failure in the words of reports: `elements`, `mixed_flush`; empty if the tensor passes.
     #[must_use]
     pub fn reasons(&self) -> Vec<&'static str> {
         let all = [("elements", self.failed > 0), ("mixed_flush", self.mixed_flush_fails())];
         all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name).collect()
     }
 
-    /// Subnormals are flushed in some elements and kept in others, and the profile is a text, which forbids that.
+    /// Returns whether mixed flushing is a failure: some elements flush subnormals, others keep them, and the profile
+    /// is a text, which forbids this.
     #[must_use]
     pub fn mixed_flush_fails(&self) -> bool {
         self.mixed_flush.is_some() && self.profile.is_text()
@@ -139,7 +140,7 @@ pub struct CastCheck {
 }
 
 impl CastCheck {
-    /// A check without elements.
+    /// Returns a check without elements.
     #[must_use]
     pub fn new(spec: CastSpec, profile: Profile, keep: usize) -> Self {
         let nan = NanComparison::default();
@@ -183,7 +184,7 @@ impl CastCheck {
         }
     }
 
-    /// The result of rounding to `intermediate` first.
+    /// Returns the result of rounding to `intermediate` first.
     fn through(&self, intermediate: DType, input: u64) -> u64 {
         let cast = |src, dst, code| {
             let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, ..self.spec };
@@ -193,7 +194,8 @@ impl CastCheck {
     }
 }
 
-/// Treatments of subnormals (flush inputs or not, flush outputs or not) that are consistent with all elements so far.
+/// Treatments of subnormals that are consistent with all elements so far. The indices are whether inputs and outputs
+/// are flushed.
 #[derive(Clone, Copy, Debug)]
 struct Flushing([[bool; 2]; 2]);
 
@@ -208,7 +210,8 @@ impl Flushing {
         self.0 == [[false; 2]; 2]
     }
 
-    /// Source: `docs/spec/tosa.md §2.3`: the choice is the same for all values of a type.
+    /// Excludes the treatments that an element contradicts. The choice is the same for all values of a type (source:
+    /// `docs/spec/tosa.md §2.3`).
     fn observe(&mut self, src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) {
         let (Exact::Finite { sig, .. }, Exact::Finite { sig: out_sig, .. }) = (x, out) else { return };
         if sig == 0 {
@@ -217,7 +220,7 @@ impl Flushing {
         let subnormal_input = may_flush(src) && sig < src.min_normal_code();
         let abs = value(x).abs();
         match out_sig {
-            // Rounding alone can turn the smallest subnormal and smaller values into zero.
+            // Rounding alone can turn these values, up to the smallest subnormal, into zero.
             0 if abs <= pow2(dst.quantum()) => {}
             0 => {
                 let subnormal_output = may_flush(dst) && abs < pow2(dst.emin());
@@ -248,7 +251,7 @@ pub struct RescaleCheck {
 }
 
 impl RescaleCheck {
-    /// A check without elements.
+    /// Returns a check without elements.
     #[must_use]
     pub fn new(spec: RescaleSpec, profile: Profile, keep: usize) -> Self {
         Self { spec, findings: Findings::new(profile, keep) }
@@ -283,14 +286,14 @@ pub struct BlockCheck {
     pub findings: Findings,
     /// Codes that would pass, for each kept failure.
     pub permitted: Vec<Vec<RangeInclusive<u64>>>,
-    /// Blocks with a failing scale.
+    /// Number of blocks with a failing scale.
     pub failed_scales: u64,
     /// The first failing scales.
     pub scale_failures: Vec<ScaleFailure>,
 }
 
 impl BlockCheck {
-    /// A check without blocks.
+    /// Returns a check without blocks.
     #[must_use]
     pub fn new(cast: BlockCast, profile: Profile, keep: usize) -> Self {
         let findings = Findings::new(profile, keep);
@@ -336,7 +339,7 @@ impl BlockCheck {
     }
 }
 
-/// Whether a code is an end of the type's range.
+/// Returns whether a code is an end of the type's range.
 fn is_limit(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Float(f) => code & f.magnitude_mask() == f.max_code(),
