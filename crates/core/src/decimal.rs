@@ -20,9 +20,10 @@ pub struct ParseDecimalError {
     pub at: usize,
 }
 
-/// Decimal exponents of the leading digit beyond which every element type overflows or underflows.
-pub(crate) const HUGE: i64 = 400;
-pub(crate) const TINY: i64 = -1200;
+/// Decimal exponents of the leading digit beyond which every format overflows or underflows; those of P3109 have
+/// exponents of up to 15 bits.
+pub(crate) const HUGE: i64 = 5000;
+pub(crate) const TINY: i64 = -5000;
 
 /// Reads `[+-]digits[.digits][e[+-]digits]`, `nan`, `inf` or `infinity` (any case, with sign).
 ///

@@ -207,7 +207,7 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
     Ok(Exact::Finite { neg, sig, exp: bounded(exp), sticky })
 }
 
-/// Clamps an exponent to a range that is beyond every element type, and within the ±100,000 of an [`Exact`].
+/// Clamps an exponent to a range that is beyond every format, and within the ±100,000 of an [`Exact`].
 fn bounded(exp: i64) -> i32 {
     exp.clamp(4 * TINY, 4 * HUGE) as i32
 }

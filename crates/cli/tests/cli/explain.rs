@@ -674,6 +674,12 @@ fn projections_of_p3109() {
 
     // The number itself is projected, or that of a type: just above the tie between 16 and 18, or the tie.
     let even = "rounding=NearestTiesToEven, saturation=SatNone";
+    // Exponents of 15 bits, with a bias of 2^14.
+    for (value, code, is) in [("0x1p-10000", 16384 - 10000, "0x1p-10000"), ("1e4000", 16384 + 13288, "0x1p+13288")] {
+        let object = explained(&format!("{value} --to binary16p1se"));
+        let made = result(&object, "p3109", even);
+        assert_eq!(made.0, format!("{code:#06x}"), "{value} {is}: {made:?}");
+    }
     let object = explained("17.00000000000000000000001 --to binary8p4se");
     assert_eq!(result(&object, "p3109", even), pair("0x61", "18"));
     has(&object, &json!({ "from": null, "to": "binary8p4se", "source": { "exact": "17.00000000000000000000001" } }));
