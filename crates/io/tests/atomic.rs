@@ -32,6 +32,21 @@ fn nothing_is_visible_before_commit() {
     }
 }
 
+/// A file name may have 255 bytes, and so may that of the unfinished file.
+#[test]
+fn the_longest_names() {
+    for name in ["x".repeat(255), "\u{1f600}".repeat(63), "\u{4e00}".repeat(85)] {
+        let disk = disk::empty(&name);
+        for existing in [Existing::Refuse, Existing::Replace] {
+            let create = || OutputFile::create(&disk.path, existing).unwrap();
+            let mut file = named_only(create);
+            file.write_all(b"abc").unwrap();
+            assert_eq!(file.commit().unwrap(), 3, "{name}");
+        }
+        assert_eq!(disk.names(), [name]);
+    }
+}
+
 /// On Linux, a file being written has no name on the usual file systems.
 #[test]
 #[cfg(target_os = "linux")]

@@ -8,15 +8,16 @@ use crate::look;
 use crate::path::folder_of;
 
 const SUFFIX: &str = ".truecast-tmp";
-/// Maximum number of characters taken from the destination's name. A file name may have 255 bytes, and a character
-/// usually takes at most three.
-const MOST_CHARACTERS: usize = 60;
+/// Maximum number of bytes taken from the destination's name. A file name may have 255 bytes, of which the random part
+/// and the suffix need 21.
+const MOST_BYTES: usize = 200;
 
 /// Returns the common start of the names for a destination.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name: String = name.chars().take(MOST_CHARACTERS).collect();
-    format!(".{name}.").into()
+    let ends = name.char_indices().map(|(at, char)| at + char.len_utf8());
+    let end = ends.take_while(|end| *end <= MOST_BYTES).last().unwrap_or(0);
+    format!(".{}.", &name[..end]).into()
 }
 
 /// Calls `make` with an unused name in the destination's folder. Returns its result and the name.
