@@ -1,4 +1,4 @@
-//! Files of one tensor whose type is known in advance: operands of a check, inputs of a model.
+//! Reads files of one tensor whose type is known in advance: operands of a check, and inputs of a model.
 
 use crate::{Data, Tensor, Texts};
 use std::path::Path;
@@ -9,18 +9,18 @@ use truecast_io::{FileFormat, Source};
 use truecast_kernel::text::utf32;
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
-/// Why a file is not the expected tensor.
+/// Reason why a file does not contain the expected tensor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages name them.
+#[allow(missing_docs)] // The messages name the fields.
 pub enum ArrayError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
-    /// It does not hold exactly one tensor.
+    /// The file does not contain exactly one tensor.
     #[error("{path}: {tensors} tensors, expected one")]
     NotOne { path: String, tensors: usize },
-    /// Its elements are of another type.
+    /// The elements have another type.
     #[error("{path}: elements are {found}, expected {expected}")]
     Type {
         path: String,
@@ -28,7 +28,7 @@ pub enum ArrayError {
         /// Expected type.
         expected: DType,
     },
-    /// It has another shape.
+    /// The tensor has another shape.
     #[error("{path}: shape {found:?}, expected {expected:?}")]
     Shape {
         path: String,
@@ -39,7 +39,7 @@ pub enum ArrayError {
 }
 
 impl ArrayError {
-    /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
+    /// Returns the class of the error, which decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -56,14 +56,16 @@ impl ArrayError {
     }
 }
 
-/// Opens a file of one tensor as this type. An array whose header leaves the type open, or stores it as bytes or
-/// unsigned integers of the same width (`docs/interfaces.md §4`), is read as that type.
+/// Opens a file of one tensor with elements of type `dtype`.
+///
+/// The header of an array may leave the type open, or state bytes or unsigned integers of the same width instead
+/// (`docs/interfaces.md §4`). The elements are then read as `dtype`.
 ///
 /// # Errors
 /// [`ArrayError`].
 pub fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     let as_asked = || Source::open(path, Some(dtype)).map_err(ArrayError::from);
-    // Only an open type is handled here; any other error occurs again.
+    // An array with an open type cannot be opened without `dtype`. Any other error occurs again in the second attempt.
     let Ok(source) = Source::open(path, None) else { return as_asked() };
     match only_tensor(&source)?.dtype {
         found if found == dtype || is_widened(&source, found, dtype) => Ok(source),
@@ -79,20 +81,22 @@ pub(crate) fn only_tensor(source: &Source) -> Result<&truecast_io::Tensor, Array
     }
 }
 
-/// Element type of a file of one tensor, as stated in its header.
+/// Returns the element type that the header of a file of one tensor states.
 ///
 /// # Errors
-/// [`ArrayError`]: an open type, several tensors.
+/// [`ArrayError`], also for an open type.
 pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
-    // Text in a message is not a tensor of a source.
+    // A `TensorProto` with text cannot be opened as a source.
     if FileFormat::of_path(path) == Some(FileFormat::TensorProto) && read_texts(path).is_ok() {
         return Ok(DType::String);
     }
     Ok(only_tensor(&Source::open(path, None)?)?.dtype)
 }
 
-/// Whether an array of `dtype` may be declared as `found`: no integer or truth value is disguised as another. Arrays
-/// store tf32 as f32.
+/// True if an array of `dtype` may be declared as `found`, instead of its own type.
+///
+/// Bytes and unsigned integers of 16 bits may contain floats, or codes of fewer than 8 bits, but no other type. tf32 is
+/// stored as f32.
 fn is_stand_in(found: DType, dtype: DType) -> bool {
     if (found, dtype) == (DType::F32, DType::Tf32) {
         return true;
@@ -103,12 +107,12 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
     same_width && is_bytes && (dtype.is_float() || is_narrow)
 }
 
-/// Arrays store i48 in 64 bits.
+/// True for i48 in an array, which stores each element in 64 bits.
 fn is_widened(source: &Source, found: DType, dtype: DType) -> bool {
     source.format() == FileFormat::Npy && (found, dtype) == (DType::I64, DType::I48)
 }
 
-/// Reads a file of one tensor of a type into memory.
+/// Reads a file of one tensor with elements of type `dtype` into memory.
 ///
 /// # Errors
 /// [`ArrayError`].
@@ -165,7 +169,7 @@ fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
     Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data: Data::Texts(texts) })
 }
 
-/// The same elements in another layout; `None` if both layouts are equal.
+/// Returns the same elements in another layout; `None` if both layouts have the same number of bits per element.
 pub(crate) fn relaid(
     dtype: DType,
     codes: &[u8],

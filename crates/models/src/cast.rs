@@ -1,4 +1,4 @@
-//! Conversion of a whole tensor, with the number of values that the standard leaves open.
+//! Conversion of a whole tensor, which also counts the results that the standard leaves open.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, Elemen
 use crate::evaluate::OpenResults;
 use crate::tensor::{Data, Tensor};
 
-/// Why a conversion was not carried out.
+/// Reason why a conversion was not carried out.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // The messages show the fields.
 pub enum DeniedCast {
     /// An `error` policy refuses an element.
     #[error(transparent)]
     Value(#[from] CastError),
-    /// The pair has no kernel.
+    /// The pair of types has no kernel.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A text is not a number, or an `error` policy refuses it.
@@ -29,7 +29,7 @@ pub enum DeniedCast {
     Memory { bytes: u64 },
 }
 
-/// `label` names the conversion in errors.
+/// Converts a tensor, and returns the open results, if there are any. `label` names the conversion in the open results.
 pub(crate) fn cast(
     spec: &CastSpec,
     source: &Arc<Tensor>,
@@ -71,7 +71,7 @@ fn convert(
     Ok((result, counts.undefined))
 }
 
-/// Text is read into, and written from, elements of whole bytes.
+/// Parses texts into elements of whole bytes, and then packs the elements if the type is narrower.
 fn parse(spec: &CastSpec, texts: &Texts, exec: &CastOptions) -> Result<(Data, u64), DeniedCast> {
     let len = texts.len() as u64;
     let mut bytes = zeros(spec.dst, Layout::Bytes, len)?;
@@ -96,12 +96,12 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &CastOptions) -> Result<
         let (bytes, _) = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
         caster.print(&bytes, &mut texts)?;
     }
-    // Printing depends on no property of an element.
+    // A standard leaves the text of every element open or of no element, so the elements need not be examined.
     let is_open = spec.undefined.iter().any(|open| open.condition == Condition::Any);
     Ok((Data::Texts(texts), if is_open { len } else { 0 }))
 }
 
-/// Zeroed elements, if there is memory for them.
+/// Returns zeroed elements, if there is memory for them.
 pub(crate) fn zeros(dtype: DType, layout: Layout, len: u64) -> Result<Vec<u8>, DeniedCast> {
     let bytes = dtype.bytes_in(layout, len).unwrap_or(u64::MAX);
     truecast_io::zeros(bytes).map_err(|_| DeniedCast::Memory { bytes })

@@ -1,13 +1,13 @@
-//! Description of a model of any format, without evaluating it, and the legality of its conversions.
+//! Description of a model of any format, and the legality of its conversions, both without evaluation.
 
 use std::collections::BTreeMap;
 
 /// Contents of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// Writer or version of the file, if stated.
+    /// Writer or version that the file states, if any.
     pub version: Option<String>,
-    /// Its constants.
+    /// Constants of the model.
     pub constants: Vec<Constant>,
     /// Count of each operation.
     pub operators: BTreeMap<String, usize>,
@@ -18,7 +18,7 @@ pub struct Description {
 /// A constant of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Name.
+    /// Name of the constant.
     pub name: String,
     /// Type, as written in the file.
     pub dtype: String,
@@ -29,13 +29,13 @@ pub struct Constant {
 /// A conversion of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
-    /// Position.
+    /// Position in the model.
     pub place: String,
-    /// Operation with its attributes.
+    /// Name and attributes of the operation.
     pub operation: String,
-    /// Types of its operands; `?` for unknown ones.
+    /// Types of the operands; `?` for an unknown type.
     pub from: String,
-    /// Types of its results.
+    /// Types of the results.
     pub to: String,
     /// Legality; `None` if unchecked.
     pub legality: Option<Legality>,
@@ -44,7 +44,7 @@ pub struct Conversion {
 /// Verdict of a specification on a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Legality {
-    /// The specification has the conversion.
+    /// The specification allows the conversion.
     Legal,
     /// The types are unknown.
     Unknown,
@@ -52,20 +52,20 @@ pub enum Legality {
     Illegal(String),
 }
 
-/// Findings about a model.
+/// Result of a legality check of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalityReport<Cause = String> {
-    /// Number of conversions, in subgraphs and functions too.
+    /// Number of conversions, including those in subgraphs and functions.
     pub conversions: usize,
-    /// Legal conversions.
+    /// Number of legal conversions.
     pub legal: usize,
-    /// Possibly legal conversions, with unknown types.
+    /// Number of conversions whose legality depends on unknown types.
     pub unknown: usize,
-    /// Conversions with unknown types, illegal ones included.
+    /// Number of conversions with unknown types, including illegal conversions.
     pub of_unknown_type: usize,
     /// Place and cause of every error, in file order.
     pub illegal: Vec<(String, Cause)>,
-    /// Oddities that are unambiguous.
+    /// Warnings about irregularities whose meaning is unambiguous.
     pub warnings: Vec<String>,
 }
 
@@ -83,14 +83,14 @@ impl<Cause> Default for LegalityReport<Cause> {
 }
 
 impl<Cause> LegalityReport<Cause> {
-    /// The report with the causes as text.
+    /// Converts the causes to text.
     pub(crate) fn in_words(self, words: impl Fn(Cause) -> String) -> LegalityReport {
         let LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings } = self;
         let illegal = illegal.into_iter().map(|(place, cause)| (place, words(cause))).collect();
         LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings }
     }
 
-    /// Combined report for two parts of a model.
+    /// Combines the reports on two parts of a model.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.conversions += other.conversions;
         self.legal += other.legal;

@@ -1,4 +1,4 @@
-//! All errors of this crate. Errors of one format are in its folder; this type adds the location.
+//! The error type of this crate. Errors of one format are defined in its folder; this type adds the file.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ use crate::openvino::{IrError, LayerError};
 use crate::tile::error::{Diagnostic, EntryError};
 use crate::{onnx, openvino, tosa};
 
-/// Why a model has no result.
+/// Reason why a model cannot be read or has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // The messages show the fields.
 pub enum Error {
     /// A file cannot be read.
     #[error(transparent)]
@@ -33,7 +33,7 @@ pub enum Error {
     /// An OpenVINO network is not a graph of conversions.
     #[error(transparent)]
     OpenVino(#[from] openvino::ModelError),
-    /// A graph of TOSA is an error.
+    /// A TOSA graph cannot be evaluated, or is an error by the specification.
     #[error(transparent)]
     Tosa(Box<tosa::GraphError>),
     /// A Tile IR module cannot be read or is not legal.
@@ -46,16 +46,16 @@ pub enum Error {
     /// is undefined.
     #[error(transparent)]
     Undefined(UndefinedResult),
-    /// Live values take too much memory.
+    /// The values that are held at the same time take too much memory.
     #[error("{place}: values take more than {limit} bytes")]
     Memory { place: String, limit: u64 },
-    /// A value was supplied that is not in the entry.
+    /// A supplied value is not in the entry.
     #[error("entry {entry} has no value {name}")]
     NoValue { entry: String, name: String },
-    /// A value was supplied in another form than declared.
+    /// A supplied value has another type or number of elements than the entry declares.
     #[error("{name}: {len} elements of {found}, but the entry declares {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
-    /// An input was not fed and has no default.
+    /// An input has neither a supplied value nor a default.
     #[error("input {} ({declared}) has no value", Escaped(name))]
     Missing { name: String, declared: String },
     /// An input has another type than declared.
@@ -64,7 +64,7 @@ pub enum Error {
     /// A tensor has another shape than declared.
     #[error("{what} {}: shape {found:?}, but the model declares {declared}", Escaped(name))]
     Shape { what: &'static str, name: String, found: Vec<u64>, declared: String },
-    /// A tensor's number of elements differs from its shape.
+    /// A tensor's number of elements does not match its shape.
     #[error("{}: the elements do not fill the shape {shape:?}", Escaped(name))]
     Inconsistent { name: String, shape: Vec<u64> },
     /// A conversion was refused.
@@ -91,12 +91,12 @@ impl From<tosa::GraphError> for Error {
 }
 
 impl Error {
-    /// Class of the error.
+    /// Returns the class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
     }
 
-    /// Stable code of the error.
+    /// Returns the stable code of the error.
     pub fn error_code(&self) -> ErrorCode {
         match self {
             Error::File(cause) => cause.error_code(),

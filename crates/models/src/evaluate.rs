@@ -1,37 +1,38 @@
-//! Evaluation of a model of any format: its steps in order, with each value kept until its last use.
+//! Evaluation of a model of any format: runs its steps in order, and keeps each value until its last use.
 //!
-//! A format defines its steps ([`Program`]); lifetimes and undefined results are handled alike for all.
+//! A format defines its steps ([`Program`]). The lifetimes of values and the types for undefined results are common to
+//! all formats.
 
 use std::fmt;
 use std::sync::Arc;
 
 use truecast_core::spec::tosa::Requirement;
 
-/// Values in a conversion that its standard leaves open: each has the documented result.
+/// Count of the results of a conversion that its standard leaves open. Each has the result that truecast documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenResults {
     /// Name of the conversion in errors.
     pub conversion: String,
-    /// Elements converted.
+    /// Number of converted elements.
     pub elements: u64,
-    /// Elements left open.
+    /// Number of elements whose result is open.
     pub undefined: u64,
-    /// Clause of the standard.
+    /// Clause of the standard that leaves them open.
     pub clause: &'static str,
 }
 
-/// A result that a standard does not define, and that ends an evaluation.
+/// A result that a standard does not define; it ends the evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndefinedResult {
-    /// The operation.
+    /// Place of the operation.
     pub place: String,
-    /// Index of the first element, if the reason is an element.
+    /// Index of the first such element, if the reason is an element.
     pub index: Option<u64>,
-    /// Reason.
+    /// Reason why the result is not defined.
     pub reason: Reason,
 }
 
-/// Why a result is not defined.
+/// Reason why a result is not defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// A clause leaves this element open (Tile IR, evaluated strictly).
@@ -62,7 +63,7 @@ impl fmt::Display for UndefinedResult {
     }
 }
 
-/// A model as the evaluator sees it: numbered values, and numbered steps that make some of them from others.
+/// Interface of a model to the evaluator: numbered values, and numbered steps that compute values from other values.
 pub(crate) trait Program {
     type Value;
     type Error;
@@ -71,30 +72,30 @@ pub(crate) trait Program {
 
     fn steps(&self) -> usize;
 
-    /// Values that a step takes.
+    /// Returns the values that a step takes.
     fn operands(&self, step: usize) -> Vec<usize>;
 
-    /// Values that a step produces.
+    /// Returns the values that a step produces.
     fn results(&self, step: usize) -> Vec<usize>;
 
-    /// Values delivered before a step; the number of steps means the end.
+    /// Returns the values that are delivered before a step, or, for the number of steps, at the end.
     fn delivered(&self, step: usize) -> Vec<usize>;
 
-    /// Whether steps with unused results are executed too.
+    /// True if steps with unused results are executed too.
     fn does_every_step(&self) -> bool {
         false
     }
 
-    /// A value that no step produces; `None` if it is unknown.
+    /// Loads a value that no step produces; `None` if it is unknown.
     fn load(&mut self, value: usize) -> Result<Option<Arc<Self::Value>>, Self::Error>;
 
-    /// Results of a step for its operands; `None` for an unknown result.
+    /// Computes the results of a step from its operands; `None` for an unknown result.
     fn apply(&mut self, step: usize, operands: &[Given<Self::Value>]) -> Result<Vec<Given<Self::Value>>, Self::Error>;
 
     /// Takes a value that is delivered before a step.
     fn deliver(&mut self, step: usize, value: usize, given: Given<Self::Value>) -> Result<(), Self::Error>;
 
-    /// Notes that a step's value is now held; an error if the values take too much memory.
+    /// Notes that a step's value is held from now on; an error if the held values take too much memory.
     fn hold(&mut self, _step: usize, _value: usize, _given: &Self::Value) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -103,13 +104,13 @@ pub(crate) trait Program {
     fn release(&mut self, _given: &Self::Value) {}
 }
 
-/// A value if it is known.
+/// A value; `None` if it is unknown.
 pub(crate) type Given<V> = Option<Arc<V>>;
 
-/// Evaluates a program. Returns the number of uses of each value.
+/// Evaluates a program, and returns the number of uses of each value.
 ///
 /// # Errors
-/// Every error of the program.
+/// All errors of the program's methods.
 pub(crate) fn run<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
     let uses = uses(program);
     let mut values = Values { held: (0..program.values()).map(|_| None).collect(), uses: uses.clone() };
@@ -140,7 +141,7 @@ pub(crate) fn run<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
     Ok(uses)
 }
 
-/// Number of uses of each value; uses by skipped steps do not count.
+/// Counts the uses of each value, without the uses by skipped steps.
 fn uses<P: Program>(program: &P) -> Vec<usize> {
     let mut uses = vec![0; program.values()];
     for step in (0..=program.steps()).rev() {
@@ -154,7 +155,7 @@ fn uses<P: Program>(program: &P) -> Vec<usize> {
     uses
 }
 
-/// The live values.
+/// Values that are held for later uses.
 struct Values<V> {
     held: Vec<Given<V>>,
     /// Remaining uses.
@@ -162,7 +163,7 @@ struct Values<V> {
 }
 
 impl<V> Values<V> {
-    /// Uses a value once; the last use releases it.
+    /// Returns a value for one use, and releases the value after its last use.
     fn take<P: Program<Value = V>>(&mut self, program: &mut P, value: usize) -> Result<Given<V>, P::Error> {
         let given = match self.held[value].take() {
             Some(held) => Some(held),

@@ -1,4 +1,5 @@
-//! Models of conversions: read, checked against their standard, evaluated. One folder for each format.
+//! Reads models that consist of conversions, checks them against their standard, and evaluates them. Each format has a
+//! folder.
 //!
 //! | folder | format | a model becomes |
 //! |---|---|---|
@@ -7,10 +8,10 @@
 //! | [`tosa`] | `.tosa` graphs | operators that are evaluated one by one |
 //! | [`tile`] | Tile IR modules, text and bytecode | statements that are evaluated one by one |
 //!
-//! [`Graph`] knows no file format: values with types, conversions that are already resolved, constants, inputs and
-//! outputs. One evaluator runs the steps of every format in order and drops each value after its last use. Conversions
-//! are defined in `truecast-core`; tensors in files are in `truecast-io`. [`run`] feeds a model from files and writes
-//! its results; [`convention`] finds the known convention that a wrong result follows.
+//! [`Graph`] does not depend on a file format: it has values with types, resolved conversions, constants, inputs and
+//! outputs. One evaluator runs the steps of every format in order, and drops each value after its last use. Conversions
+//! are defined in `truecast-core`; `truecast-io` reads and writes tensors in files. [`run`] supplies a model with
+//! inputs from files and writes its results. [`convention`] finds the known convention that a wrong result follows.
 //!
 //! Read in this order: [`tensor`], `evaluate`, [`graph`], then a format.
 #![forbid(unsafe_code)]

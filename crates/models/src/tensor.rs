@@ -36,15 +36,15 @@ pub enum Data {
 }
 
 impl Tensor {
-    /// A tensor with the same code in every element.
+    /// Creates a tensor with the same code in every element.
     pub fn splat(dtype: DType, shape: Vec<u64>, code: u64) -> Tensor {
         Tensor { dtype, shape, data: Data::Splat(code) }
     }
 
-    /// A tensor from the codes of its elements, in order.
+    /// Creates a tensor from the codes of its elements, in order; missing elements are code 0.
     ///
     /// # Panics
-    /// If there are more than the shape has, or the type is text.
+    /// If there are more codes than elements in the shape, or the type is text.
     pub fn of_codes(dtype: DType, shape: Vec<u64>, codes: impl IntoIterator<Item = u64>) -> Tensor {
         let codes = packed(dtype, shape.iter().product(), codes);
         Tensor { dtype, shape, data: Data::Codes(codes) }
@@ -55,12 +55,12 @@ impl Tensor {
         self.shape.iter().product()
     }
 
-    /// Whether it has no elements.
+    /// True if the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// Whether the number and kind of elements match the shape and type.
+    /// True if the number and kind of elements match the shape and type.
     pub fn is_consistent(&self) -> bool {
         use truecast_core::spec::tosa::block::BLOCK;
         let len = self.shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
@@ -74,12 +74,12 @@ impl Tensor {
         }
     }
 
-    /// Packed codes of all elements; empty for text.
+    /// Returns the packed codes of all elements; empty for text.
     pub fn codes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Codes(codes) | Data::Blocks { codes, .. } => codes.into(),
             Data::Splat(code) => {
-                // Eight elements of any width fill whole bytes.
+                // Eight elements of any width fill whole bytes, so their bytes can be repeated.
                 let of = |len: u64| packed(self.dtype, len, (0..len).map(|_| *code));
                 let mut bytes = of(8).repeat((self.len() / 8) as usize);
                 bytes.extend_from_slice(&of(self.len() % 8));
@@ -89,7 +89,7 @@ impl Tensor {
         }
     }
 
-    /// The code of all elements, if stored once.
+    /// Returns the common code of all elements, if it is stored once.
     pub fn as_splat(&self) -> Option<u64> {
         match self.data {
             Data::Splat(code) => Some(code),
@@ -97,7 +97,7 @@ impl Tensor {
         }
     }
 
-    /// The code of each element, by its index.
+    /// Returns a function from the index of an element to its code.
     ///
     /// # Panics
     /// If the elements are text or do not match the shape; the returned function panics beyond the last element.
@@ -117,7 +117,7 @@ impl Tensor {
         }
     }
 
-    /// Integers of whole bytes, read as signed.
+    /// Returns the elements as signed integers; the type must have whole bytes.
     pub fn integers(&self) -> Vec<i64> {
         let bytes = self.dtype.storage_bits().map_or(1, |bits| bits as usize / 8).max(1);
         let one = |code: &[u8]| {
@@ -128,7 +128,7 @@ impl Tensor {
         self.codes().chunks_exact(bytes).map(one).collect()
     }
 
-    /// Memory of the elements in bytes.
+    /// Returns the bytes of memory that the elements take; a splat counts as 0.
     pub fn held_bytes(&self) -> u64 {
         match &self.data {
             Data::Codes(codes) => codes.len() as u64,

@@ -1,5 +1,5 @@
-//! Scales of activations: names, need by target, and conversion between schemes. They change no weight
-//! (`docs/spec/checkpoints.md §7.8`).
+//! Scales of activations: their names, the targets that need them, and their conversion between schemes. They do not
+//! affect weights (`docs/spec/checkpoints.md §7.8`).
 
 use truecast_core::DType::{self, F32};
 use truecast_io::Tensor;
@@ -8,18 +8,20 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::write::{Content, Output};
 
-/// A scheme's storage of the scale of a layer's inputs, which follows from their largest magnitude.
+/// Form in which a scheme stores the scale of a layer's inputs. The scale follows from the largest magnitude of the
+/// inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ActivationScale {
-    /// Last part of the name.
+    /// Suffix of the tensor's name, after the module.
     end: &'static str,
-    /// Constant: the largest magnitude is the scale times it, or it divided by the scale.
+    /// Constant that relates the scale to the largest magnitude: `magnitude = scale * most`, or `most / scale` if
+    /// `is_divisor`.
     most: f64,
     is_divisor: bool,
     shape: &'static [u64],
 }
 
-/// The layers of a scheme with such scales.
+/// Layers that need an activation scale in a target scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// All layers: loaders read uninitialized memory for a missing scale.
@@ -36,7 +38,7 @@ const NVFP4_DIVISOR: ActivationScale =
     ActivationScale { end: "input_global_scale", most: 2688.0, is_divisor: true, shape: &[1] };
 
 impl ActivationScale {
-    /// Activation scales of a writable scheme.
+    /// Returns the form of activation scales in a writable scheme, and the layers that need them.
     pub fn of_target(family: Family) -> Option<(ActivationScale, Need)> {
         match family {
             Family::ModelOptFp8 => Some((FP8, Need::Required)),
@@ -48,7 +50,8 @@ impl ActivationScale {
         }
     }
 
-    /// Kind and module of a stored tensor, from its name and the type of the module's codes; `None` for other names.
+    /// Returns the module and the form of a stored activation scale, from its name and the type of the module's codes.
+    /// `None` for other names.
     pub fn of_source(name: &str, codes: impl FnOnce(&str) -> Option<DType>) -> Option<(&str, ActivationScale)> {
         const ENDS: [&str; 5] = ["input_scale", "input_global_scale", "activation_scale", "qscale_act", "scale_input"];
         let (module, end) = ENDS.iter().find_map(|end| Some((name.strip_suffix(end)?, *end)))?;
@@ -60,7 +63,8 @@ impl ActivationScale {
         }
     }
 
-    /// Converts the scale of another scheme to this one. Keeps the bits if both have the same meaning.
+    /// Converts a scale from another scheme's form to this one. Keeps its bits if both forms have the same constant and
+    /// direction.
     pub fn of_scale(self, scale: f32, other: ActivationScale) -> f32 {
         if (self.most, self.is_divisor) == (other.most, other.is_divisor) {
             scale
@@ -69,7 +73,7 @@ impl ActivationScale {
         }
     }
 
-    /// The scale for inputs with this largest magnitude.
+    /// Returns the scale for inputs whose largest magnitude is `amax`.
     ///
     /// # Examples
     /// ```
@@ -83,7 +87,7 @@ impl ActivationScale {
         (if self.is_divisor { self.most / amax } else { amax / self.most }) as f32
     }
 
-    /// The tensor for a weight: one value, or one for each matrix of a stack.
+    /// Returns the tensor of activation scales for a weight: one value, or one for each matrix of a stack.
     pub fn output(self, weight: &Tensor, values: &[f32]) -> Output {
         let module = module_of(&weight.name);
         let dot = if module.len() < weight.name.len() { "." } else { "_" };

@@ -1,4 +1,4 @@
-//! The repeated blocks of a model, which hold the layers to quantize, found by names and ranks of tensors
+//! Search for a model's repeated blocks, which hold the layers to quantize, by names and ranks of tensors
 //! (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::{HashMap, HashMapExt, HashSet};
@@ -7,20 +7,20 @@ use truecast_io::Tensor;
 use crate::layer::is_norm;
 use crate::modules::{in_block, module_of};
 
-/// A list of blocks.
+/// Contents of one list of blocks.
 #[derive(Default)]
 struct Stack {
-    /// Elements of its matrices and of experts in one tensor; without convolutions.
+    /// Elements of the list's matrices and fused experts; convolutions do not count.
     elements: u64,
     norms: HashSet<u64>,
 }
 
-/// In a model without a table of tokens, a list of blocks with less than this part of the largest list's elements is
-/// outside the main stack.
+/// In a model without a table of tokens, the main stack has only the lists with at least a tenth of the largest list's
+/// elements.
 const LEAST_SHARE: u64 = 10;
 
-/// Lists of blocks in a model's main stack: one, or an encoder and a decoder, or all lists of a model without a table
-/// of tokens.
+/// Main stack of a model: the lists of blocks that read its table of tokens, usually one list, or an encoder and a
+/// decoder. Without such a table, all large lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks<'a> {
     /// Names of the lists.
@@ -30,7 +30,7 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Finds the main stack. Towers are outside it, and some tensors are tables of tokens.
+    /// Finds the main stack. `is_in_tower` marks tensors outside it, and `is_table` marks tables of tokens.
     pub(crate) fn of(
         tensors: impl Iterator<Item = &'a Tensor>,
         is_in_tower: impl Fn(&Tensor) -> bool,
@@ -55,10 +55,11 @@ impl<'a> Blocks<'a> {
                 None => {}
             }
         }
-        // Blocks of convolutions count too: otherwise every module next to them would be quantized.
+        // A list with norms but only convolutions counts as blocks too: otherwise every module next to it would be
+        // quantized.
         are_any |= stacks.values().any(|stack| !stack.norms.is_empty());
         stacks.retain(|_, stack| stack.elements > 0);
-        // Blocks have norms, unlike lists of heads or embeddings.
+        // Lists without norms, such as lists of heads or embeddings, are not blocks if another list has norms.
         if stacks.values().any(|stack| !stack.norms.is_empty()) {
             stacks.retain(|_, stack| !stack.norms.is_empty());
         }
@@ -72,20 +73,22 @@ impl<'a> Blocks<'a> {
         Blocks { are_any: are_any || !stacks.is_empty(), main: stacks.into_keys().collect() }
     }
 
-    /// True if a module is in the main stack. In a model without blocks, even in towers, every module is.
+    /// True if a module is in the main stack, or if the model has no blocks at all, not even in towers.
     pub(crate) fn hold(&self, module: &str) -> bool {
         !self.are_any || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
     }
 }
 
-/// True for a shape of a linear layer's weight, or of experts in one tensor.
+/// True for the shape of a linear layer's weight or of fused experts.
 fn is_of_layers(tensor: &Tensor) -> bool {
     let rank = tensor.shape.len();
     rank == 2 || rank == 3 && !tensor.name.ends_with(".weight")
 }
 
-/// Lists of blocks that read a table of tokens: inside the nearest enclosing module with lists, at the smallest depth;
-/// if some have norms of the table's width, only those; with the matching encoder or decoder.
+/// Returns the lists of blocks that read a table of tokens.
+///
+/// The lists are in the nearest module around the table that contains any, at the smallest depth. If some have norms as
+/// wide as the table, the others are left out. The encoder of a decoder, or the decoder of an encoder, is added.
 fn nearest<'a>(table: &str, width: u64, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
     let depth = |list: &str| list.split('.').count();
     let mut around = table;

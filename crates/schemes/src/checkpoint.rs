@@ -1,6 +1,6 @@
 //! Description of a checkpoint without its data: headers, `__metadata__`, JSON files.
 //!
-//! Callers read the headers and lend a function to read small tensors.
+//! Callers read the headers, and pass a function that reads small tensors.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Stored {
     pub shard: usize,
 }
 
-/// A checkpoint of one or more shards. Tensors are identified by position in `tensors`.
+/// A checkpoint of one or more shards. A tensor's number is its position in `tensors`.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint<'a> {
     /// Every relevant tensor (`docs/spec/checkpoints.md §2.3`), each name once.
@@ -65,10 +65,10 @@ impl Documents {
     }
 }
 
-/// Reads a tensor by its position: all of it, or the first [`MAX_READ_BYTES`].
+/// Function that reads a tensor by its number: the whole tensor, or its first [`MAX_READ_BYTES`].
 pub type ReadTensor<'a> = &'a mut dyn FnMut(usize) -> Result<Vec<u8>, truecast_io::Error>;
 
-/// Tensors by name.
+/// Tensors of a checkpoint by name.
 #[derive(Debug)]
 pub(crate) struct Index<'a> {
     pub(crate) checkpoint: Checkpoint<'a>,

@@ -11,19 +11,19 @@ use crate::finding::Finding;
 use crate::found::Nibbles;
 use crate::scheme::Scheme;
 
-/// Shape of a tensor by name; `None` for an unknown name.
+/// Function that returns the shape of a tensor by name; `None` for an unknown name.
 pub type ShapeOf<'a> = dyn Fn(&str) -> Option<Vec<u64>> + 'a;
 
 /// Options of detection.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// `--from-scheme`: replaces declarations and names.
+    /// `--from-scheme`: the scheme to assume instead of declarations and names.
     pub from_scheme: Option<Scheme>,
     /// `--nibbles`, for ComfyUI's NVFP4.
     pub nibbles: Option<Nibbles>,
     /// `--trust-scales`: skips the plausibility check of global scales.
     pub trust_scales: bool,
-    /// Lists contradictions instead of failing (§5.7).
+    /// True if contradictions are listed instead of being errors (§5.7).
     pub lists: bool,
     /// `--reference`: shapes of an unquantized checkpoint's tensors.
     pub reference: Option<&'a ShapeOf<'a>>,
@@ -44,7 +44,7 @@ pub struct Detection {
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,
-    /// Choices that files leave open, as sentences.
+    /// Choices that detection made because the files leave them open, as sentences.
     pub choices: Vec<String>,
     /// Possible problems, as sentences.
     pub warnings: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Detection {
 /// Role of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// As in its header. Integers are not weights and are copied.
+    /// Unquantized: values of the type in the header. Integers are not weights and are copied.
     Plain,
     /// A part of a group.
     Part {
@@ -66,7 +66,7 @@ pub enum Role {
     },
     /// Not needed in a dequantized checkpoint.
     Dropped(Dropped),
-    /// Blocks of a GGUF file that cannot be decoded: bytes without values.
+    /// Blocks of a GGUF file that truecast cannot decode: bytes without known values.
     Undecoded(Block),
 }
 
@@ -78,9 +78,9 @@ pub enum Dropped {
     ActivationScale,
     /// Scale of keys or values in a cache.
     CacheScale,
-    /// Name of other tensors' scheme.
+    /// Marker that names the scheme of other tensors.
     Marker,
-    /// Shape of packed codes.
+    /// Tensor that states the shape of packed codes.
     Shape,
     /// Factors of activations, all 1.
     Ones,
@@ -103,11 +103,11 @@ impl fmt::Display for Dropped {
 pub struct Group {
     /// Name of the dequantized tensor.
     pub name: Arc<str>,
-    /// Its module.
+    /// Module of the dequantized tensor.
     pub module: String,
-    /// Its scheme.
+    /// Scheme of the group.
     pub scheme: Scheme,
-    /// Its shape when read, row-major.
+    /// Shape of the dequantized tensor, row-major.
     pub shape: Arc<[u64]>,
     /// Parts with the positions of their tensors, codes first.
     pub parts: Vec<(Part, usize)>,
@@ -118,7 +118,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Position of a part's tensor.
+    /// Returns the position of a part's tensor; `None` if the group lacks the part.
     pub fn tensor(&self, part: Part) -> Option<usize> {
         self.parts.iter().find(|(known, _)| *known == part).map(|(_, number)| *number)
     }

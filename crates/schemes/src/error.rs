@@ -8,12 +8,12 @@ use truecast_io::{Escaped, one_line};
 use crate::finding::Finding;
 use crate::scheme::{Scheme, SchemeError};
 
-/// Reason why a checkpoint's tensors cannot be identified or described, or a target not be made.
+/// Reason why a checkpoint's tensors cannot be identified or described, or why a target cannot be written.
 ///
 /// The text is one line, lower case, without a full stop; names that come from files are escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // The messages show the fields.
 pub enum Error {
     /// A key has a value that its scheme forbids.
     #[error("{place}: {} is {}, expected {expected}", one_line(key), one_line(found))]
@@ -33,22 +33,22 @@ pub enum Error {
     /// Two contradictory statements that affect values (§5.7).
     #[error("{0}")]
     Inconsistent(Box<Finding>),
-    /// The cause, with schemes, in the spelling of options, under which the checkpoint can be read.
+    /// Another error, with the schemes (spelled as for `--from-scheme`) under which the checkpoint can be read.
     #[error("{cause}")]
     Advised { cause: Box<Error>, schemes: Vec<String> },
     /// Two places declare different schemes for a tensor (§2.5).
     #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Escaped(tensor))]
     Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
-    /// A declared scheme has no group (§2.5).
+    /// No group has a declared scheme (§2.5).
     #[error("{place} declares {scheme}, but no tensor uses it")]
     Stale { place: String, scheme: Box<Scheme> },
     /// Codes lack a required tensor (§5.5).
     #[error("missing {part} for {}: {scheme} needs tensor {}", Escaped(codes), Escaped(expected))]
     Missing { codes: String, part: &'static str, scheme: Box<Scheme>, expected: String },
-    /// A tensor with an auxiliary name has no owner (§5.5).
+    /// No group owns a tensor with an auxiliary name (§5.5).
     #[error("orphan {what} {}: {why}", Escaped(tensor))]
     Orphan { tensor: String, what: &'static str, why: String },
-    /// Two groups need a tensor (§5.5).
+    /// Two groups claim one tensor (§5.5).
     #[error("tensor {} belongs to both {} and {}", Escaped(tensor), Escaped(first), Escaped(second))]
     Twice { tensor: String, first: String, second: String },
     /// The dequantized tensor of a group has the name of another tensor.
@@ -112,7 +112,7 @@ pub enum Error {
     /// An unquantized tensor has no form in a scheme.
     #[error("tensor {}: {scheme} cannot hold it: {why}", Escaped(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
-    /// The values of one scheme never fit another (§8).
+    /// The values of one scheme have no exact form in another (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Escaped(tensor))]
     NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: &'static str },
     /// The definition of scaled tensors rejects the description.
@@ -123,14 +123,14 @@ pub enum Error {
     Io(#[from] truecast_io::Error),
 }
 
-/// Why codes and scales are not carried over exactly, where rounding one scale would do it.
+/// Reason of [`Error::NoRelayout`] if the relayout would be exact, except that a global scale has to be rounded.
 pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same values in the target";
 
 /// Cause of [`Error::Refused`] for a GGUF tensor in blocks that truecast copies but does not decode.
 pub const NOT_DECODED: &str = "truecast does not decode these blocks; it only copies them, into a .gguf file";
 
 impl Error {
-    /// Who has to act: the caller, the input or the system.
+    /// Returns the class of the error: whether the caller, the input or the system is the cause.
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
     }

@@ -1,4 +1,4 @@
-//! Table of consistency checks between a checkpoint's statements (`docs/spec/checkpoints.md §5.7`).
+//! Consistency checks between a checkpoint's statements, and their findings (`docs/spec/checkpoints.md §5.7`).
 
 use std::fmt;
 
@@ -26,16 +26,16 @@ words! {
 /// Effect of a contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Values depend on the right statement: the checkpoint is not read.
+    /// The values depend on which statement is right: the checkpoint is not read.
     Refused,
-    /// Values are those of the definition, with a warning.
+    /// The values follow the scheme's definition, with a warning.
     Warned,
-    /// Concerns only programs that load the checkpoint, or has its warning elsewhere.
+    /// Only listed: the contradiction affects only programs that load the checkpoint, or another check warns about it.
     Listed,
 }
 
 impl Check {
-    /// Effect of a contradiction.
+    /// Returns the effect of a contradiction that the check finds.
     pub fn effect(self) -> Effect {
         match self {
             Check::ZeroPoints | Check::Shapes | Check::Settings | Check::Reading => Effect::Refused,
@@ -50,11 +50,11 @@ impl Check {
 pub enum Advice {
     /// A sentence.
     Text(&'static str),
-    /// Name a scheme, which reads the values in another way.
+    /// Advice to request a scheme that reads the values in another way.
     Scheme {
         /// The scheme.
         scheme: Scheme,
-        /// Its reading of the values.
+        /// The values as the scheme reads them.
         reads: String,
     },
 }
@@ -62,18 +62,18 @@ pub enum Advice {
 /// Two contradictory statements. Displays as their place and texts; names from files are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The row of the table.
+    /// The check that failed.
     pub check: Check,
-    /// The file, key or tensor, as displayed.
+    /// The file, key or tensor of the contradiction, as displayed.
     pub place: String,
-    /// The two texts.
+    /// The two statements; the second may be empty.
     pub statements: [String; 2],
     /// Advice, if any.
     pub advice: Option<Advice>,
 }
 
 impl Finding {
-    /// A finding from its place, statements and advice.
+    /// Creates a finding.
     pub fn new(
         check: Check,
         place: impl Into<String>,

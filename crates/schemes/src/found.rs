@@ -1,4 +1,4 @@
-//! Access to the tensors of a group for the schemes' descriptions, and their errors.
+//! View of one group's tensors for the functions that describe schemes, and constructors of their errors.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::scheme::{Parameters, Scheme};
 
 words! {
-    /// First nibble of a byte.
+    /// The nibble of a byte that holds its first element.
     pub enum Nibbles {
         /// Bits 4 to 7.
         High = "high",
@@ -29,23 +29,25 @@ impl FromStr for Nibbles {
     }
 }
 
-/// A scheme with details from its configuration.
+/// A scheme, with the details that its configuration or its tensors' own descriptions state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) scheme: Scheme,
-    /// True if words of pack-quantized are a bit stream: versions from 0.18.0 on (§4.4.2).
+    /// True if pack-quantized words form one bit stream, as in versions from 0.18.0 on (§4.4.2); `None` if the version
+    /// is unknown.
     pub(crate) is_dense_packing: Option<bool>,
-    /// Type of experts: f4e2m1 or f8e4m3fn (§4.2).
+    /// Element type of the experts' weights: f4e2m1 or f8e4m3fn (§4.2).
     pub(crate) expert: Option<DType>,
     /// A header's description of a torchao tensor (§4.7).
     pub(crate) torchao: Option<Torchao>,
     /// Stored description of a bitsandbytes tensor (§4.16).
     pub(crate) bitsandbytes: Option<QuantState>,
-    /// True if the scale of BitNet multiplies (§4.11).
+    /// True if BitNet's scale multiplies the codes instead of dividing them (§4.11).
     pub(crate) multiplies: bool,
-    /// Key and value that declare every zero point to be the midpoint of the codes.
+    /// Key and value, as text, that declare every zero point to be the midpoint of the codes; `None` if nothing
+    /// declares it.
     pub(crate) symmetric: Option<&'static str>,
-    /// Parts that the configuration declares, though the scheme can do without.
+    /// Optional parts of the scheme that are required here because the configuration declares them.
     pub(crate) parts: Vec<Part>,
 }
 
@@ -59,13 +61,14 @@ pub(crate) struct Torchao {
     pub(crate) is_swizzled: bool,
 }
 
-/// Storage of a 4-bit bitsandbytes tensor.
+/// Parameters of a 4-bit bitsandbytes tensor, as its quantization state stores them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuantState {
     pub(crate) shape: Vec<u64>,
     /// Elements per absmax.
     pub(crate) block: u64,
-    /// For quantized absmax: the number of absmax per outer absmax, and the bits of their offset.
+    /// Nested quantization, if the absmax values are quantized: absmax values per outer absmax, and the offset's f32
+    /// bits.
     pub(crate) nested: Option<(u64, u32)>,
 }
 
@@ -74,23 +77,23 @@ impl Setting {
         Setting { scheme, ..Setting::default() }
     }
 
-    /// Requires a part if `is_there`.
+    /// Makes the part required if `is_there`.
     pub(crate) fn with(mut self, is_there: bool, part: Part) -> Setting {
         self.parts.extend(is_there.then_some(part));
         self
     }
 }
 
-/// Role of a tensor next to the codes.
+/// Meaning of a tensor that accompanies the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A part of the layout.
     Part(Part),
     /// The logical shape, as numbers.
     Shape,
-    /// A factor that changes the codes' meaning, so that the group cannot be read.
+    /// A factor that is not part of the layout; the group can be read only if all values of the factor are 1.
     Factor,
-    /// The 16 values of codes, which must be the known ones; or a number that must be 0.
+    /// The values of the 16 codes, which must equal this known code book; `None`: a single number, which must be 0.
     Values(Option<Book>),
 }
 
@@ -138,32 +141,33 @@ impl<'a> Found<'a> {
         found.map(|(_, number)| self.index.tensor(*number))
     }
 
-    /// The scales, which every description needs.
+    /// Returns the scales, which every description needs.
     pub(crate) fn scales(&self) -> Result<&'a Tensor, Error> {
         self.part(Part::Scales).ok_or_else(|| self.unknown("scales", "the group has none"))
     }
 
-    /// Elements per group, from the scheme's name or the configuration; `advice` is for the error without either.
+    /// Returns the elements per group, from the scheme's name or the configuration. `advice` becomes part of the error
+    /// if neither states them.
     pub(crate) fn group(&self, advice: &str) -> Result<u64, Error> {
         self.parameters().group.ok_or_else(|| self.unknown("the group", advice))
     }
 
-    /// Bits per code.
+    /// Returns the bits per code; `advice` is as in [`group`](Found::group).
     pub(crate) fn bits(&self, advice: &str) -> Result<u32, Error> {
         self.parameters().bits.ok_or_else(|| self.unknown("the width", advice))
     }
 
-    /// Rows and columns of a block.
+    /// Returns the rows and columns of a block; `advice` is as in [`group`](Found::group).
     pub(crate) fn block(&self, advice: &str) -> Result<[u64; 2], Error> {
         self.parameters().block.ok_or_else(|| self.unknown("the block", advice))
     }
 
-    /// A product of sizes of the codes.
+    /// Multiplies two sizes of the codes; an overflow is an error about the codes' shape.
     pub(crate) fn product(&self, a: u64, b: u64) -> Result<u64, Error> {
         a.checked_mul(b).ok_or_else(|| self.bad_shape("it is too big"))
     }
 
-    /// Error for codes of a forbidden shape.
+    /// Returns the error for codes of a forbidden shape.
     pub(crate) fn bad_shape(&self, why: impl Into<String>) -> Error {
         Error::Shape {
             tensor: self.codes().name.to_string(),
@@ -173,7 +177,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Error for a tensor that does not fit the codes.
+    /// Returns the error for a tensor whose shape does not fit the codes.
     pub(crate) fn bad_grid(&self, tensor: &Tensor, logical: &[u64], expected: &[Vec<u64>]) -> Error {
         let shown: Vec<String> = expected.iter().map(|shape| format!("{shape:?}")).collect();
         Error::Grid {
@@ -186,7 +190,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Error for a detail that only a configuration can give.
+    /// Returns the error for a detail that only a configuration can state.
     pub(crate) fn unknown(&self, what: &'static str, advice: impl Into<String>) -> Error {
         Error::Unknown {
             tensor: self.codes().name.to_string(),

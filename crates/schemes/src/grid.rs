@@ -1,6 +1,6 @@
 //! Stacks of matrices and the grids of their scales (`docs/spec/checkpoints.md §3.1`).
 //!
-//! Blocks come from a configuration or a scheme; shapes are only checked against them.
+//! A configuration or a scheme states the block; it is never derived from the shapes, which are only checked.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Planes, Zero};
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::found::Found;
 use crate::table::Described;
 
-/// A logical tensor `[.., rows, cols]` in stored order.
+/// Shape of a logical tensor, `[.., rows, cols]`, in stored order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) lead: Vec<u64>,
@@ -18,38 +18,38 @@ pub(crate) struct Stack {
     pub(crate) cols: u64,
 }
 
-/// Elements that share an entry of a grid.
+/// Assignment of a matrix's elements to the entries of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// All elements of all matrices, or of each matrix.
+    /// One entry for all matrices, or one per matrix.
     Tensor,
-    /// Each row of a matrix.
+    /// One entry per row.
     Channel,
-    /// Each block of a matrix.
+    /// One entry per block.
     Block([u64; 2]),
-    /// Each block, in a grid with a dimension of 1 after each of its own.
+    /// One entry per block; in the grid, a dimension of size 1 may follow the dimension of rows, or both dimensions.
     Spread([u64; 2]),
-    /// Each group of columns in a row, which has whole groups.
+    /// One entry per group of columns in a row; the row length must be a multiple of the group.
     Group(u64),
 }
 
-/// A matching grid.
+/// The reading of a grid whose shape is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fit {
     pub(crate) block: [u64; 2],
-    /// True if one entry serves the whole stack, which then counts as one matrix.
+    /// True if one entry applies to the whole stack, which then counts as one matrix.
     pub(crate) is_common: bool,
 }
 
 impl Stack {
-    /// Stack of a group's codes, with `per_entry` elements per entry of the last dimension.
+    /// Returns the stack of a group's codes, with `per_entry` elements per entry of the last dimension.
     pub(crate) fn of_codes(found: &Found<'_>, per_entry: u64) -> Result<Stack, Error> {
         let stack =
             Stack::of(&found.codes().shape).ok_or_else(|| found.bad_shape("it has fewer than two dimensions"))?;
         Ok(Stack { cols: found.product(stack.cols, per_entry)?, ..stack })
     }
 
-    /// Stack with matrices in the last two dimensions.
+    /// Returns a stack of matrices in the last two dimensions; `None` for fewer dimensions.
     pub(crate) fn of(shape: &[u64]) -> Option<Stack> {
         let [lead @ .., rows, cols] = shape else { return None };
         Some(Stack { lead: lead.to_vec(), rows: *rows, cols: *cols })
@@ -67,7 +67,7 @@ impl Stack {
         [self.rows.div_ceil(rows), self.cols.div_ceil(cols)]
     }
 
-    /// The first kind of grid that fits the tensor.
+    /// Returns the first of `kinds` whose grid has the tensor's shape.
     pub(crate) fn fit(&self, found: &Found<'_>, tensor: &Tensor, kinds: &[Share]) -> Result<Fit, Error> {
         let mut expected = Vec::new();
         for &kind in kinds {
@@ -82,13 +82,14 @@ impl Stack {
         Err(found.bad_grid(tensor, &self.shape(), &expected))
     }
 
-    /// Accepted shapes of a grid.
+    /// Returns the accepted shapes of a grid, each with its reading.
     fn accepted(&self, kind: Share) -> Vec<(Vec<u64>, Fit)> {
         let whole = [self.rows.max(1), self.cols.max(1)];
         let each = |shape, block: [u64; 2]| (shape, Fit { block, is_common: false });
         match kind {
             Share::Tensor => {
-                // A block larger than the matrix takes all of it.
+                // The common entry counts the stack as one matrix with the rows of all; an empty dimension counts as 1
+                // in the block.
                 let rows = self.lead.iter().product::<u64>().saturating_mul(whole[0]).max(1);
                 let common = Fit { block: [rows, whole[1]], is_common: true };
                 let mut all = vec![(vec![], common), (vec![1], common), (vec![1, 1], common)];
@@ -114,7 +115,7 @@ impl Stack {
         }
     }
 
-    /// As [`fit`](Stack::fit), for groups that fill a row.
+    /// Like [`fit`](Stack::fit), for groups of columns; a row length that is not a multiple of the group is an error.
     pub(crate) fn fit_groups(&self, found: &Found<'_>, tensor: &Tensor, group: u64) -> Result<Fit, Error> {
         self.check_groups(found, group)?;
         self.fit(found, tensor, &[Share::Group(group)])
@@ -124,7 +125,7 @@ impl Stack {
         in_groups(self.cols, group).map(drop).map_err(|why| found.bad_shape(why))
     }
 
-    /// The logical tensor of planes with such scales.
+    /// Describes the logical tensor that `planes` with a matching grid represent.
     pub(crate) fn described(&self, fit: Fit, planes: Planes) -> Described {
         let coding = Coding::Planes(planes);
         let count = self.lead.iter().product();
@@ -136,14 +137,14 @@ impl Stack {
         Described { shape: self.shape(), layout }
     }
 
-    /// Codes times such scales.
+    /// Describes the products of codes and scales with a matching grid.
     pub(crate) fn times(&self, fit: Fit, codes: Plane, scales: Plane) -> Described {
         self.described(fit, Planes::times(codes, scales, fit.block))
     }
 }
 
 impl Described {
-    /// Same, transposed when read.
+    /// Marks the tensor as transposed when read, and swaps the last two dimensions of its shape.
     pub(crate) fn transposed(mut self) -> Described {
         self.layout.transposed = true;
         let last = self.shape.len();
@@ -152,7 +153,7 @@ impl Described {
     }
 }
 
-/// Block for groups of columns.
+/// Returns the block of a group of columns.
 ///
 /// # Errors
 /// A row length that is not a multiple of the group.
@@ -164,14 +165,14 @@ pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     }
 }
 
-/// Codes with scales in one of these ways.
+/// Describes codes whose scales have one of these kinds of grids.
 pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = stack.fit(found, scales, kinds)?;
     Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
 }
 
-/// Signed bytes minus optional zero points, times such scales.
+/// Describes signed bytes, minus optional zero points, times scales with a matching grid.
 pub(crate) fn signed_bytes(found: &Found<'_>, stack: &Stack, fit: Fit) -> Result<Described, Error> {
     let (scales, codes) = (found.scales()?, Plane { code: Code::signed(8), packing: Packing::BYTES });
     let zero = match found.part(Part::Zeros) {
@@ -185,7 +186,7 @@ pub(crate) fn signed_bytes(found: &Found<'_>, stack: &Stack, fit: Fit) -> Result
     Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
 }
 
-/// Entries of a scale tensor; untyped bytes are powers of two (§5.4).
+/// Returns the plane of a scale tensor. Integer bytes are exponents of powers of two (§5.4).
 pub(crate) fn scale_plane(dtype: DType) -> Plane {
     match dtype {
         DType::U8 | DType::I8 => Plane::of(DType::F8E8M0),

@@ -1,4 +1,4 @@
-//! Modules with other names in loaders than in files (`docs/spec/checkpoints.md §11.3`).
+//! Modules whose names in a loader differ from their names in files (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::HashSet;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::layer::Layer;
 use crate::model::Model;
 use crate::modules::{OUTSIDE_BLOCKS, has_components, in_block, module_of};
 
-/// The head that loaders make of the table of tokens where no file has one.
+/// Name of the head that loaders derive from the table of tokens if the files have no head.
 const HEAD: &str = "lm_head";
 
-/// Ends of names for a table of tokens and a head that have the same names in memory.
+/// Ends of names that loaders do not change: the usual table of tokens and head.
 const USUAL: [&str; 2] = ["model.embed_tokens.weight", "lm_head.weight"];
 
-/// Modules in blocks that transformers 5.24.0 renames or derives: names in the file and in memory.
+/// Modules in blocks that transformers 5.24.0 renames or derives: the name in the file, and the name in memory.
 const IN_MEMORY: [(&str, &str); 15] = [
     ("block_sparse_moe.gate", "router"),
     ("block_sparse_moe.input_linear", "block_sparse_moe.experts"),
@@ -33,15 +33,17 @@ const IN_MEMORY: [(&str, &str); 15] = [
     ("shared_transf", "shared_transf"),
 ];
 
-/// Names of towers in transformers 5.24.0, for any names in files.
+/// Names that transformers 5.24.0 gives to towers, whatever their names in files.
 const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower"];
 
-/// Layers that a loader makes from torch's packed attention.
+/// Layers that a loader makes from torch's packed attention, `in_proj_weight`.
 const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
-/// Entries for transformers' lists of names. An entry matches the beginning or the end of a name (`attn.q_proj` also
-/// `self_attn.q_proj`), or as an expression from the beginning; expressions also match a module, but no head, inside
-/// another.
+/// Returns entries for transformers' lists of modules to keep unquantized.
+///
+/// An entry matches the beginning or the end of a name (`attn.q_proj` also matches `self_attn.q_proj`), or, as a
+/// regular expression, from the beginning. A name that is the end of a quantized module's name is therefore left out.
+/// The expressions match a module inside another; the head needs no expression.
 pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String]) -> Vec<String> {
     let is_no_end = |module: &&String| !quantized.iter().any(|other| other.ends_with(module.as_str()));
     let names = in_memory.iter().filter(is_no_end).cloned();
@@ -50,8 +52,10 @@ pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String
 }
 
 impl<'a> Model<'a> {
-    /// Unquantized modules that loaders know by names without a matrix: a head that shares the table of tokens, renamed
-    /// modules, and, if all `quantized` modules are in blocks, an expression for all modules outside.
+    /// Returns the unquantized modules that loaders know by names that have no matrix in the files.
+    ///
+    /// These are a head that shares the table of tokens, and renamed modules. If all `quantized` modules are in blocks,
+    /// an expression for all modules outside of blocks is added.
     pub fn modules_in_memory(&self, quantized: &[String]) -> Vec<String> {
         let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
         let is_head = |name: &str, tensor: &Tensor| {
@@ -87,7 +91,7 @@ impl<'a> Model<'a> {
         all.extend(of_attention.iter().map(String::as_str));
         let is_there = |file: &str| modules.iter().any(|module| has_components(module, file));
         all.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| memory));
-        // A layer that is quantized may have the name of one that is not.
+        // A name in memory may also be part of a quantized module's name in the file; such a name is left out.
         all.retain(|name| !quantized.iter().any(|module| has_components(module, name)));
         all.sort_unstable();
         all.dedup();

@@ -1,5 +1,5 @@
-//! Table of layer kinds: recognition by name, rank and neighboring tensors, and quantization as loaders expect it
-//! (`docs/spec/checkpoints.md §11.3`, which has the sources of its rows).
+//! Kinds of layers, and the table that recognizes them by name and rank (`docs/spec/checkpoints.md §11.3`, which states
+//! the source of each row).
 
 use std::str::FromStr;
 
@@ -33,17 +33,17 @@ words! {
         Tower = "towers",
         /// Part of a head that predicts further tokens.
         NextTokens = "next_tokens",
-        /// Shift and scale of an image model's block by time step.
+        /// Parameter that computes the shift and scale of an image model's block from the time step.
         Modulation = "modulation",
-        /// Loaders keep it in f32, or in an unquantized layer.
+        /// A weight that loaders keep in f32, or in a layer that they do not quantize.
         HighPrecision = "high_precision",
         /// A matrix outside the repeated blocks of the main stack.
         OutsideBlocks = "outside_blocks",
         /// A weight with a row for each input.
         InputRows = "input_rows",
-        /// Not quantized in the source, whatever its name.
+        /// A tensor that the source does not quantize, whatever its name.
         Unquantized = "unquantized",
-        /// Matches no row of the table.
+        /// A tensor that matches no row of the table.
         Unknown = "unknown",
     }
 }
@@ -53,35 +53,38 @@ words! {
 #[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm, unquantized")]
 pub struct UnknownLayer(pub String);
 
-/// Condition on a name. A module's name has no `.weight` at its end; dots separate components.
+/// Condition on a tensor: true if it holds for one of the listed texts.
+///
+/// Dots separate the components of a name. A module is the tensor's name without a final `.weight`.
 enum Test {
-    /// One of the last two components of the name, with a `_` before it, contains it, in any case.
+    /// One of the last two components of the name, prefixed with `_`, contains the text; its case does not matter.
     EndHas(&'static [&'static str]),
-    /// One of the last two components of the module contains it.
+    /// One of the last two components of the module contains the text; its case does not matter.
     LastTwoHave(&'static [&'static str]),
-    /// The last component of the module equals it.
+    /// The last component of the module equals the text.
     Last(&'static [&'static str]),
-    /// The last component of the module contains it.
+    /// The last component of the module contains the text; its case does not matter.
     LastHas(&'static [&'static str]),
-    /// The last component of the module begins with it.
+    /// The last component of the module begins with the text.
     LastBegins(&'static [&'static str]),
-    /// Any component equals it.
+    /// A component of the module equals the text.
     Any(&'static [&'static str]),
-    /// Any component contains it.
+    /// A component of the module contains the text; its case does not matter.
     AnyHas(&'static [&'static str]),
-    /// A component has it as a word between underscores; for a module in a block, one before the block's number.
+    /// The text is a word of a component, in any case; underscores separate words. In a module of a block, only the
+    /// components before the block's number count. Words of the model's type do not count.
     Around(&'static [&'static str]),
-    /// A component has it as a word between underscores.
+    /// The text is a word of a component, in any case; underscores separate words.
     AnyWord(&'static [&'static str]),
-    /// The module is outside of blocks, and its last component equals it.
+    /// The module is outside of blocks, and its last component equals the text.
     LastOutside(&'static [&'static str]),
-    /// The last components of the module equal it.
+    /// The last components of the module equal the text, and another component precedes them.
     Ends(&'static str),
-    /// The module equals it.
+    /// The module equals the text.
     Whole(&'static [&'static str]),
-    /// The name begins with it.
+    /// The name begins with the text.
     Begins(&'static [&'static str]),
-    /// The number of dimensions is at least this.
+    /// The tensor has at least this number of dimensions.
     Rank(usize),
 }
 
@@ -117,7 +120,7 @@ const TOWERS: &[&str] = &[
     "conditioner",
 ];
 
-/// The first matching row decides.
+/// Layers by condition; the first row whose condition holds decides.
 const TABLE: &[(Layer, Test)] = &[
     (Layer::Norm, EndHas(&["norm", "_ln_"])),
     (Layer::Bias, LastHas(&["bias"])),
@@ -169,7 +172,7 @@ impl Layer {
         ("unquantized", Layer::Unquantized),
     ];
 
-    /// Layer by name and number of dimensions; `None` if no row matches.
+    /// Returns the layer for a name and a number of dimensions; `None` if no row of the table matches.
     ///
     /// # Examples
     /// ```
@@ -182,7 +185,7 @@ impl Layer {
         Layer::by_name_in(name, rank, "")
     }
 
-    /// Same for a type of model, whose own words do not mean a tower.
+    /// Like [`by_name`](Layer::by_name), for a type of model: words of `model_type` itself do not mark a tower.
     pub(crate) fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
         let module = module_of(name);
         let has_word = |path: &str, words: &[&str], own: &str| {
@@ -218,13 +221,13 @@ pub(crate) fn is_norm(name: &str) -> bool {
     Layer::by_name(name, 1) == Some(Layer::Norm)
 }
 
-/// The module of a tensor that a loader may quantize: that of a matrix, or the one with all experts.
+/// Returns the module of a tensor that a loader may quantize: the matrix's own, or the module that holds all experts.
 pub fn loaded_module(tensor: &Tensor) -> Option<String> {
     let module = module_of(&tensor.name);
     let is_weight = module.len() < tensor.name.len();
     let around = module.rsplit_once('.').map_or("", |(around, _)| around);
     match tensor.shape.len() {
-        // A tensor named `weight` has no module.
+        // A tensor named just `weight` has no module.
         _ if module.is_empty() => None,
         0 | 1 => None,
         3 if around.ends_with("experts") => Some(around.to_owned()),

@@ -1,11 +1,11 @@
 //! Quantized checkpoints: groups of tensors, declarations in configurations, and forms for writing.
 //!
-//! [`detect`] takes the headers and JSON files of a checkpoint. Every tensor is plain, a part of a group that
-//! represents a dequantized tensor, or dropped. A group has a [`Layout`](truecast_core::scaled::Layout) for conversion.
-//! An unclear tensor is an error that describes it: raw codes are never passed on as values.
+//! [`detect`] takes the headers and JSON files of a checkpoint. It classifies every tensor as plain, as dropped, or as
+//! a part of a group that represents one dequantized tensor. A group has a [`Layout`](truecast_core::scaled::Layout)
+//! for conversion. A tensor that cannot be classified is an error: raw codes are never passed on as values.
 //!
-//! This crate opens, converts and prints nothing. Read first: `docs/spec/checkpoints.md §3` to §5. Then [`detect`], and
-//! a scheme of the `catalogue`.
+//! This crate opens no files, converts no data and prints nothing. Read `docs/spec/checkpoints.md §3` to §5 first, then
+//! [`detect`], then one scheme of the `catalogue`.
 //!
 //! # Examples
 //! ```

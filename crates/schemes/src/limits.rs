@@ -1,6 +1,7 @@
-//! Known limits of programs that load quantized checkpoints: one table, for files of any writer. `docs/loads.md` has
-//! the evidence: for transformers also with a file of compressed-tensors' own, for vLLM its message. Global scales that
-//! vLLM makes equal are known from its source.
+//! Table of known limits in programs that load quantized checkpoints, whichever program wrote the files.
+//!
+//! `docs/loads.md` has the evidence. A limit of transformers was also seen with a file that compressed-tensors wrote; a
+//! limit of vLLM has its message. vLLM's source shows that it makes global scales equal.
 
 use truecast_io::Tensor;
 
@@ -12,17 +13,17 @@ use crate::scheme::{Family, Scheme};
 enum When {
     /// Any quantized tensor.
     Always,
-    /// Rows or columns that are not a multiple of this block.
+    /// A number of rows or columns that is not a multiple of this block.
     Ragged(u64),
-    /// A scheme with zero points.
+    /// A tensor in a scheme with zero points.
     Asymmetric,
-    /// A scheme with zero points, and a model of one of these types.
+    /// A tensor in a scheme with zero points, and in a model of one of these types.
     AsymmetricIn(&'static [&'static str]),
-    /// A weight of experts that loaders hold in one tensor.
+    /// A weight of experts that loaders keep in one tensor.
     Expert,
-    /// A weight that shares a layer with others at run time.
+    /// A weight that loaders join with others in one layer: q, k and v, or gate and up.
     Fused,
-    /// A model of one of these types.
+    /// A tensor in a model of one of these types.
     ModelTypes(&'static [&'static str]),
 }
 
@@ -41,7 +42,7 @@ const TRANSFORMERS: &str = "transformers 5.24.0";
 const VLLM: &str = "vLLM 0.33.0";
 const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
 
-/// Models whose own code reads layer weights, which packed layers lack.
+/// Types of models whose code reads a layer's `weight`, which a packed layer does not have.
 const TOUCH_WEIGHTS: &[&str] = &[
     "altclip_vision_model",
     "deformable_detr",
@@ -148,7 +149,7 @@ const TABLE: &[Limit] = &[
 ];
 
 impl Limit {
-    /// Limits for a scheme and a quantized weight of a model.
+    /// Returns the limits that apply to a weight of a model, quantized in a scheme.
     pub fn of(scheme: Scheme, weight: &Tensor, model: &Model<'_>) -> impl Iterator<Item = &'static Limit> {
         let splits_experts = model.splits_experts(scheme.family);
         let is_asymmetric = scheme.parameters.symmetric == Some(false);

@@ -1,5 +1,5 @@
-//! The tensors of a model in context: their layers by neighboring tensors, and their quantization by scheme
-//! (`docs/spec/checkpoints.md §11.3`).
+//! Classification of a model's tensors: the layer of each, inferred from neighboring tensors, and whether a scheme
+//! quantizes it (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
@@ -11,24 +11,24 @@ use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::{COMPRESSED_TENSORS, Family};
 
-/// Components in names of tensors with several experts, in the order of the page.
+/// Name components that mark a tensor with several experts, in the order of §11.3.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
-/// Names of the first and the second layer of experts in one tensor, with fused gate and up.
+/// Names of the two layers of fused experts: the first (gate and up in one matrix), and the second (down).
 const EXPERT_LAYERS: [(&str, &str); 4] =
     [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
 
-/// Models whose linear layers have a row for each input, and those layers.
+/// Model types whose linear layers store a row for each input, and the names of these layers.
 const INPUT_ROWS: (&[&str], &[&str]) =
     (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
 
-/// Sections of `config.json` for the language model within a larger model.
+/// Sections of `config.json` that describe the language model within a larger model.
 const LANGUAGE_CONFIGS: [&str; 5] = ["text_config", "language_config", "llm_config", "thinker_config", "decoder"];
 
 /// Tables of tokens that llama.cpp quantizes (§11.3).
 const TOKENS: [&str; 5] = ["token_embd", "embed_tokens", "tok_embeddings", "word_embeddings", "wte"];
 
-/// Words in names of matrices that llama.cpp keeps (§11.3).
+/// Words in names of matrices that llama.cpp does not quantize (§11.3).
 const KEPT_IN_GGUF: [&str; 4] = ["altup", "laurel", "per_layer_model_proj", "attn_rel_b"];
 
 /// A model's tensors by name, with its configuration.
@@ -37,12 +37,12 @@ pub struct Model<'a> {
     pub(crate) tensors: HashMap<&'a str, &'a Tensor>,
     config: Option<&'a Value>,
     pub(crate) blocks: Blocks<'a>,
-    /// True if most matrix elements have 16 bits, so that 32 bits are a choice.
+    /// True if more matrix elements have 16 bits than 32, so that a 32-bit matrix was kept in f32 on purpose.
     has_half_precision: bool,
 }
 
 impl<'a> Model<'a> {
-    /// A model from tensors with logical names, and `config.json`.
+    /// Builds a model from tensors with logical names, and `config.json`.
     pub fn new(tensors: &'a [Tensor], config: Option<&'a Value>) -> Model<'a> {
         let mut by_name = HashMap::with_capacity(tensors.len());
         by_name.extend(tensors.iter().map(|tensor| (&*tensor.name, tensor)));
@@ -68,7 +68,7 @@ impl<'a> Model<'a> {
         self.tensors.get(name).map(|tensor| &*tensor.shape)
     }
 
-    /// Layer by name and number of dimensions, for this type of model.
+    /// Returns the layer that the table finds by name and rank, for this model's type.
     pub(crate) fn by_name(&self, tensor: &Tensor) -> Option<Layer> {
         let is_of_several =
             self.config.is_some_and(|config| LANGUAGE_CONFIGS.iter().any(|key| config.get(key).is_some()));
@@ -88,19 +88,20 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// A value of the configuration, or of its language model section.
+    /// Returns a value of the configuration, or else of the section for its language model; `null` counts as missing.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         let config = self.config?;
         let own = |config: &'a Value| config.get(key).filter(|value| !value.is_null());
         own(config).or_else(|| LANGUAGE_CONFIGS.iter().find_map(|part| own(config.get(part)?)))
     }
 
-    /// The configuration's `model_type`.
+    /// Returns the configuration's `model_type`.
     pub fn model_type(&self) -> Option<&'a str> {
         self.config?.get("model_type")?.as_str()
     }
 
-    /// Loader's type for unquantized tensors: `dtype` or `torch_dtype`, if it is a float of 16 or 32 bits.
+    /// Returns the type in which a loader holds unquantized tensors: the configuration's `dtype` or `torch_dtype`, if
+    /// it is a float of 16 or 32 bits.
     pub fn dtype(&self) -> Option<DType> {
         let text = self.value("dtype").or_else(|| self.value("torch_dtype"))?.as_str()?;
         match text.strip_prefix("torch.").unwrap_or(text) {
@@ -111,7 +112,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Layer of a tensor.
+    /// Returns the layer of a tensor, by its name or else by its neighbors, rank and type.
     ///
     /// # Examples
     /// ```
@@ -135,7 +136,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Layer by neighboring tensors, rank and type.
+    /// Infers the layer of a tensor from its neighbors, rank and type.
     fn by_neighbors(&self, tensor: &Tensor) -> Layer {
         let (name, rank) = (&*tensor.name, tensor.shape.len());
         let module = module_of(name);
@@ -151,7 +152,8 @@ impl<'a> Model<'a> {
         let is_packed_attention = self.shape(&format!("{around}.in_proj_weight")).is_some();
         let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
-        // Loaders do not quantize a layer that imitates integers in training (I-BERT).
+        // I-BERT stores an integer copy of each weight that it trained with simulated quantization; loaders keep these
+        // layers unquantized.
         let integers = self.shape(&format!("{name}_integer"));
         let is_imitation = integers.is_some() && integers == self.shape(name);
         if is_packed_attention
@@ -169,17 +171,18 @@ impl<'a> Model<'a> {
         if is_named && (is_type(INPUT_ROWS.0) || has_input_rows) { Layer::InputRows } else { Layer::Linear }
     }
 
-    /// True if `--scheme` quantizes such a tensor by default.
+    /// True if `--scheme` with a scheme of this family quantizes the tensor by default.
     pub fn is_quantized(&self, tensor: &Tensor, layer: Layer, family: Family) -> bool {
         let is_gguf = matches!(family, Family::Gguf(_));
         match layer {
             _ if is_gguf && KEPT_IN_GGUF.iter().any(|word| tensor.name.contains(word)) => false,
             Layer::Linear => family != Family::GptOss,
             Layer::Experts if is_gguf || self.splits_experts(family) => true,
-            // Loaders of stacks expect gate_up_proj and down_proj, without a module for each.
+            // Loaders of fused experts expect parameters named gate_up_proj and down_proj, not modules with a
+            // `.weight`.
             Layer::Experts if tensor.name.ends_with(".weight") => false,
-            // Loaders of compressed-tensors support linear layers only, except for gpt-oss, whose experts have rows of
-            // inputs.
+            // Loaders of compressed-tensors support linear layers only. Experts with a row for each input have a form
+            // in gpt-oss only.
             Layer::Experts => {
                 if self.has_input_rows(tensor) {
                     family == Family::GptOss
@@ -196,14 +199,15 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// True if loaders of the scheme split fused experts into layers for this type of model.
+    /// True if, for this type of model, loaders of the family expect separate layers instead of fused experts.
     pub fn splits_experts(&self, family: Family) -> bool {
         let is_split = |model_type: &str| ["llama4", "llama4_text"].contains(&model_type);
         family.used_by() == COMPRESSED_TENSORS && self.model_type().is_some_and(is_split)
     }
 
-    /// True if the matrices of an [`Layer::Experts`] tensor have a row for each input instead of each output: derived
-    /// from the common size of the first and the second layer, or from the width of the model.
+    /// True if the matrices of an [`Layer::Experts`] tensor have a row for each input instead of each output.
+    ///
+    /// Compares the sizes of the first and the second layer of the experts, or a size with the model's `hidden_size`.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {
         let [_, rows, columns] = *tensor.shape else { return false };
         let beside = |from: &str, to: &str| {
@@ -211,7 +215,7 @@ impl<'a> Model<'a> {
         };
         let by_sizes =
             EXPERT_LAYERS.iter().find_map(|&(first, second)| match (beside(first, second), beside(second, first)) {
-                // Fused gate and up: [2 N, K] and [K, N], or [K, 2 N] and [N, K].
+                // The first layer, with gate and up, and the second are [2 N, K] and [K, N], or [K, 2 N] and [N, K].
                 (Some([_, of_rows, of_columns]), _) => Some(rows == *of_columns && columns == 2 * of_rows),
                 (_, Some([_, of_rows, of_columns])) => Some(columns == *of_rows && *of_columns == 2 * rows),
                 _ => None,

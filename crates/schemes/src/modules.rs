@@ -1,7 +1,8 @@
-//! Modules in configurations: names, patterns, regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
+//! Modules in configurations: names, patterns and regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
 //!
-//! A module's name is a tensor's name without the last component: `lm_head` for `lm_head.weight`. Classes
-//! (`Linear`) are unknown; a class in a list of targets means every module with the tensors.
+//! A module's name is a tensor's name without the last component: `lm_head` for `lm_head.weight`. A checkpoint does not
+//! state the class of a module (`Linear`). A class in a list of targets therefore means every module that has the
+//! scheme's tensors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// Module of a logical tensor: its name without `.weight`; for other tensors, such as fused experts, the name itself.
+/// Returns the module of a logical tensor: the name without `.weight`, or the whole name of another tensor, such as
+/// fused experts.
 pub(crate) fn module_of(name: &str) -> &str {
     match name.strip_suffix("weight") {
         Some("") => "",
@@ -23,10 +25,10 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The enclosing list of blocks, and the module's name within its block.
+/// Splits a module's name into the enclosing list of blocks and the name within the block; `None` outside of blocks.
 ///
-/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. Members of a list of layers, such as
-/// `proj.1`, are outside of blocks.
+/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. A name with only numbers after its first
+/// number, such as `proj.1`, is outside of blocks.
 pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     for part in module.split('.') {
@@ -40,7 +42,7 @@ pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A regular expression for modules outside of blocks, from the beginning of a name.
+/// A regular expression that matches modules outside of blocks; it applies from the beginning of a name.
 pub(crate) const OUTSIDE_BLOCKS: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
 
 /// An entry of a list of modules.
@@ -68,18 +70,20 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), regex })
     }
 
-    /// The entry, if it is a name.
+    /// Returns the entry if it is a plain name.
     pub(crate) fn name(&self) -> Option<&str> {
         self.regex.is_none().then_some(self.text.as_str())
     }
 
-    /// True if it names or matches the module itself.
+    /// True if the entry equals or matches the name of the module itself.
     fn names(&self, module: &str) -> bool {
         self.regex.as_ref().map_or(self.text == module, |regex| regex.is_match(module))
     }
 
-    /// True if it names the module, an enclosing module, or its last components, as lists of exceptions do. An expression
-    /// names the module itself.
+    /// True if an entry in a list of exceptions covers the module.
+    ///
+    /// A name covers modules with these components in succession. A pattern with `*` or `?` covers a module and the
+    /// modules inside. A regular expression covers only the modules that it matches.
     pub(crate) fn covers(&self, module: &str) -> bool {
         let mut parents = module.match_indices('.').map(|(at, _)| &module[..at]);
         let mut components = module.match_indices('.').map(|(at, _)| &module[at + 1..]);
@@ -98,7 +102,7 @@ impl Pattern {
     }
 }
 
-/// A shell pattern, in which `*` also matches dots.
+/// Translates a shell pattern to a regular expression; `*` also matches dots.
 fn glob(text: &str) -> String {
     let mut regex = String::from("^");
     for c in text.chars() {
@@ -112,19 +116,24 @@ fn glob(text: &str) -> String {
     regex
 }
 
-/// Generic names for any part of a model.
+/// Generic names, which do not identify a part of a model.
 const ANY_PART: [&str; 7] = ["model", "transformer", "backbone", "base_model", "module", "encoder", "decoder"];
 
-/// Regular expressions in compressed-tensors' style for modules, by the ends of their names: a loader may use another
-/// prefix than the file (`model.language_model.layers.0` for `language_model.model.layers.0`), but the end is the same.
-/// Each is the shortest end that no module of `others` has; numbers match any number where possible. A module without
-/// dots is also listed by name, as other writers do. A part of the model outside of blocks without modules of `others`
-/// is listed as a whole, since its modules may be renamed in memory; so are those of `in_memory`.
+/// Returns entries in compressed-tensors' style (`re:` and a regular expression) that match `modules`, but not
+/// `others`.
+///
+/// An expression matches the end of a name. A loader may use another prefix than the file, such as
+/// `model.language_model.layers.0` for `language_model.model.layers.0`, but the end is the same. Each expression has
+/// the shortest end that no module of `others` has. Its numbers match any number where possible. A module without dots
+/// is also listed by name, as other writers do.
+///
+/// A part of the model outside of blocks is listed as a whole if it contains none of `others`: its modules may be
+/// renamed in memory. Modules of `in_memory` are listed with all modules inside them.
 pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String]) -> Vec<String> {
     let ends = |name: &str, any: bool| {
         let shown = |part: &str| if any && is_number(part) { r"\d+".to_owned() } else { escape(part) };
         let parts: Vec<String> = name.split('.').map(shown).collect();
-        // A leading number does not identify a name.
+        // An end that begins with a number does not identify a module.
         let begins = |at: &usize| *at == 0 || !is_number(name.split('.').nth(*at).unwrap_or_default());
         (0..parts.len()).rev().filter(begins).map(|at| parts[at..].join(r"\.")).collect::<Vec<_>>()
     };
@@ -132,7 +141,7 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         others.iter().flat_map(|name| [ends(name, true), ends(name, false)]).flatten().collect();
     let around_others: HashSet<&str> = others.iter().flat_map(|name| prefixes(name)).collect();
     let is_known = |part: &str| others.iter().any(|other| has_components(other, part));
-    // By the last component of its name, or the last two.
+    // Expression for all modules in a part of the model, by the last component of its name, or the last two.
     let named = |prefix: &str| {
         let (around, last) = prefix.rsplit_once('.').unwrap_or(("", prefix));
         let outer = around.rsplit('.').next().unwrap_or_default();
@@ -178,12 +187,12 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
     all
 }
 
-/// Names of the enclosing modules, outermost first.
+/// Returns the names of the enclosing modules, outermost first.
 fn prefixes(module: &str) -> impl Iterator<Item = &str> {
     module.match_indices('.').map(|(at, _)| &module[..at])
 }
 
-/// True if successive components of a module's name equal those of another name.
+/// True if the components of `name` occur in succession in the module's name.
 pub(crate) fn has_components(module: &str, name: &str) -> bool {
     module.match_indices(name).any(|(at, _)| {
         let (front, rest) = (&module[..at], &module[at + name.len()..]);
@@ -209,7 +218,7 @@ pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<
     }
 }
 
-/// A value in a message, without control characters: JSON does not escape all of them.
+/// Shortens a value for a message. Escapes all control characters; JSON does not escape all of them.
 pub(crate) fn brief(value: &Value) -> String {
     let shown = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
     let text: String = value.to_string().chars().map(shown).collect();

@@ -1,4 +1,4 @@
-//! Names of a scheme's tensors: rows of data for the schemes of [`crate::catalogue`].
+//! Types of the rows in which [`crate::catalogue`] lists the names and types of each scheme's tensors.
 //!
 //! A group of tensors is identified by the name of its dequantized tensor, the logical name.
 
@@ -10,14 +10,15 @@ use crate::error::Error;
 use crate::found::{Found, Piece};
 use crate::scheme::{Family, Parameters};
 
-/// Rule from the logical name to a stored tensor's name.
+/// Rule that derives a stored tensor's name from the logical name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     /// Appends to the logical name: `p.weight` and `_scale` give `p.weight_scale`.
     Append(&'static str),
     /// Replaces the last component, `weight`: `p.weight` becomes `p.scale`.
     Sibling(&'static str),
-    /// Prefixes the last component with an underscore, and appends: `p.weight` becomes `p._weight_qdata`.
+    /// Puts an underscore before the last component, and another with a suffix after it: `p.weight` becomes
+    /// `p._weight_qdata`.
     Hidden(&'static str),
 }
 
@@ -36,7 +37,7 @@ impl Name {
         }
     }
 
-    /// True if a stored name has the rule's ending.
+    /// True if a stored name has the rule's suffix, so that the rule may have derived it.
     pub(crate) fn may_be(self, stored: &str) -> bool {
         let (Name::Append(end) | Name::Sibling(end) | Name::Hidden(end)) = self;
         stored.ends_with(end)
@@ -65,14 +66,14 @@ fn replaced(name: &str, old: &str, new: &str) -> Option<String> {
     (front.is_empty() || front.ends_with('.')).then(|| format!("{front}{new}"))
 }
 
-/// Presence of a tensor in a group.
+/// Whether every group of a scheme has the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Required,
     Optional,
 }
 
-/// A tensor next to the codes.
+/// A tensor that accompanies the codes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) piece: Piece,
@@ -100,26 +101,28 @@ impl Row {
     }
 }
 
-/// Names and types of a tensor of codes.
+/// Names that a scheme's codes may have, each with the possible types.
 pub(crate) type Codes = &'static [(Name, &'static [DType])];
 
-/// Describes the logical tensor of a group.
+/// Function that describes the logical tensor of a group.
 type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 
-/// The `quant_method` that declares a scheme for every module, and the keys allowed with it, which do not affect
-/// weights.
+/// The `quant_method` that declares a scheme for every module, and the other keys allowed next to it, which do not
+/// affect weights.
 pub(crate) type Method = (&'static str, &'static Keys);
 
-/// Stored form of matrices, for schemes without special names, shapes or constants.
+/// Written form of matrices, for schemes without special names, shapes or constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// Planes for a matrix of these rows and columns, or the reason why it does not fit.
+    /// Function that returns the planes for a matrix of these rows and columns, or the reason why the matrix does not
+    /// fit.
     pub(crate) planes: fn(&Parameters, [u64; 2]) -> Result<Planes, String>,
-    /// Types of codes and scales in a file.
+    /// Types that a file states for the codes and the scales.
     pub(crate) types: [DType; 2],
 }
 
-/// A scheme's tensors, and their description.
+/// One scheme: the names of its tensors, the function that describes them, and its declaration and written form, if
+/// any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) family: Family,

@@ -1,7 +1,8 @@
-//! Deviations of other implementations of a cast, as data.
+//! Deviations of other implementations from the definition of a cast, as data.
 //!
-//! Each [`Convention`] is one complete way to convert, computed exactly through the definition. None is specific to one
-//! product; the known differences of OpenVINO are in [`truecast_core::spec::openvino::differences`].
+//! Each [`Convention`] is a complete way to convert every element, computed exactly with the reference implementation.
+//! Conventions are not specific to a product; the known differences of OpenVINO are in
+//! [`truecast_core::spec::openvino::differences`].
 
 use std::fmt;
 use truecast_core::exact::{decode, decode_float, encode};
@@ -13,64 +14,66 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, words};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Convention {
-    /// Rounded twice: to this type first.
+    /// The value is rounded twice: first to this type, then to the destination.
     Through(DType),
-    /// Rounded in this way.
+    /// The value is rounded in this direction.
     Rounded(Rounding),
-    /// Rounded by integer arithmetic on the bit pattern, including NaN and infinities.
+    /// The bit pattern is rounded by integer arithmetic, even if it is NaN or infinity.
     OnPattern(Rounding),
-    /// Values out of range, infinities included.
+    /// Values out of range, including infinities, follow this rule.
     OutOfRange(Overflow),
-    /// Finite values out of range.
+    /// Finite values out of range follow this rule.
     FiniteOverflow(Overflow),
-    /// Values beyond the largest finite one, including those that round to it.
+    /// Values beyond the largest finite value become NaN or infinity, even if they round to the largest finite value.
     BeyondLargest,
-    /// Infinities.
+    /// Infinities follow this rule.
     Infinity(Overflow),
-    /// Subnormals are zero.
+    /// Subnormals become zero.
     Flushed(Flush),
-    /// Integers out of range.
+    /// Integers out of range follow this rule.
     IntegerOverflow(IntOverflow),
-    /// NaN to an integer.
+    /// NaN that becomes an integer follows this rule.
     NanToInteger(NanToInt),
-    /// Converted to this integer first, with its smallest value for everything out of range; then its low bits.
+    /// The value is first converted to this integer type, whose smallest value replaces NaN and values out of range.
+    /// The result is the low bits of this integer.
     Indefinite(DType),
-    /// Converted to this narrower integer first, with this overflow; then to the wide one.
+    /// The value is first converted to this narrower integer type, with this overflow rule, and then widened.
     ThroughInteger(DType, IntOverflow),
-    /// The source's codes of Inf and NaN are read as further numbers.
+    /// The source's codes of infinities and NaN are read as numbers.
     SpecialsAsNumbers,
     /// The source's codes are read as another type.
     SourceReadAs(DType),
-    /// The result is written in the codes of another type.
+    /// The result is written as codes of another type.
     ResultWrittenAs(DType),
-    /// The code as it is.
+    /// The code is kept unchanged.
     BitsKept,
-    /// Neighboring elements are swapped: the halves of a byte in the other order.
+    /// Neighboring elements are swapped: the halves of a byte are in the other order.
     PairsExchanged,
-    /// The bytes of each source element in the other order.
+    /// The bytes of each source element are read in the other order.
     SourceBytesReversed,
-    /// The bytes of each result in the other order.
+    /// The bytes of each result are written in the other order.
     ResultBytesReversed,
-    /// Zero never has a sign.
+    /// A zero result is always positive.
     PositiveZero,
-    /// Multiplied by another power of two before rounding ([`CastPolicy::scale_exponent`]).
+    /// The value is multiplied by another power of two before rounding ([`CastPolicy::scale_exponent`]).
     Scaled(i16),
 }
 
 words! {
     /// Subnormals that are replaced by zeros of the same sign.
     pub enum Flush {
-        /// Results.
+        /// Subnormal results.
         Results = "results",
-        /// Sources.
+        /// Subnormal source values.
         Sources = "sources",
-        /// Both.
+        /// Subnormal source values and results.
         Both = "both",
     }
 }
 
 const FLOAT_INTERMEDIATES: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
-/// Usual mistakes first: of several conventions with equal support, the first is named.
+/// Rounding directions, the most usual mistakes first: among conventions that explain equally many results, the first
+/// is named.
 const ROUNDINGS: [Rounding; 8] = [
     Rounding::TowardZero,
     Rounding::NearestAway,
@@ -83,8 +86,8 @@ const ROUNDINGS: [Rounding; 8] = [
 ];
 
 impl Convention {
-    /// Conventions that can make a difference for a pair of numeric types; of two with equal results, the more usual
-    /// first.
+    /// Returns the conventions that can change a result for this pair of numeric types. The more usual of two
+    /// conventions with equal results comes first.
     ///
     /// # Examples
     /// ```
@@ -163,8 +166,10 @@ impl Convention {
         all
     }
 
-    /// Result for an element; `other` is the source element in the same pair. `None` if there is no such element, or a
-    /// policy of the specification refuses the value.
+    /// Returns the convention's result for an element. `other` is the other source element of the pair that
+    /// [`Convention::PairsExchanged`] swaps.
+    ///
+    /// `None` if `other` is needed and missing, or if a policy of the specification refuses the value.
     ///
     /// # Panics
     /// If a type is complex or text.
@@ -237,8 +242,8 @@ impl Convention {
         }
     }
 
-    /// Whether it can apply to some elements of a tensor only; codes of another type, or bytes in another order,
-    /// concern every element.
+    /// True if the convention can apply to only some elements of a tensor. Codes of another type, or bytes in another
+    /// order, affect every element.
     #[must_use]
     pub fn may_be_partial(self) -> bool {
         !matches!(
@@ -252,7 +257,7 @@ impl Convention {
         )
     }
 
-    /// A stable name, for scripts.
+    /// Returns a stable name, for scripts.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -281,7 +286,7 @@ impl Convention {
     }
 }
 
-/// Continuation of "as if".
+/// Displays as the words after "as if".
 impl fmt::Display for Convention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -344,7 +349,7 @@ impl fmt::Display for Convention {
     }
 }
 
-/// The format that reads all codes as numbers; `None` if the type's own codes are all numbers.
+/// Returns the format with the same layout in which all codes are numbers; `None` if they already are.
 fn numbers_only(dtype: DType) -> Option<FloatFormat> {
     match dtype.kind() {
         Kind::Float(f) if f.specials != Specials::Finite => Some(FloatFormat { specials: Specials::Finite, ..f }),
@@ -352,7 +357,7 @@ fn numbers_only(dtype: DType) -> Option<FloatFormat> {
     }
 }
 
-/// Other types of the same kind and width.
+/// Returns the other types of the same kind and width.
 fn twins(dtype: DType) -> impl Iterator<Item = DType> {
     let like = move |twin: &DType| match (twin.kind(), dtype.kind()) {
         (Kind::Float(_), Kind::Float(_)) | (Kind::Int(_), Kind::Int(_)) => twin.code_bits() == dtype.code_bits(),
@@ -361,7 +366,8 @@ fn twins(dtype: DType) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |twin| *twin != dtype).filter(like)
 }
 
-/// Shift that turns the source's bits into the destination's, if the destination is their leading part.
+/// Returns the shift that turns a source code into a destination code, if the destination has the leading bits of the
+/// source.
 fn pattern_shift(src: DType, dst: DType) -> Option<u32> {
     let (Kind::Float(s), Kind::Float(d)) = (src.kind(), dst.kind()) else { return None };
     let alike = (s.signed, s.exp_bits, s.bias) == (d.signed, d.exp_bits, d.bias);
@@ -380,7 +386,7 @@ fn on_pattern(src: DType, dst: DType, rounding: Rounding, code: u64) -> Option<u
     Some((code.wrapping_add(added) & mask) >> shift)
 }
 
-/// A zero of the same sign for a subnormal.
+/// Replaces a subnormal by a zero of the same sign.
 fn flushed(dtype: DType, code: u64) -> u64 {
     match dtype.kind() {
         Kind::Float(f) if matches!(decode(dtype, code), Exact::Finite { .. }) => {

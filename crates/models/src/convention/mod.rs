@@ -1,8 +1,8 @@
-//! The known convention that a wrong result follows, for reports of `check`.
+//! Search for the known conventions that wrong results follow, for the reports of `check`.
 //!
-//! [`Convention`] and [`RescaleConvention`] list deviations of implementations from a specification, as data;
-//! [`Grouping`] sorts results that are not permitted by the conventions that reproduce them. The permitted results are
-//! decided elsewhere.
+//! [`Convention`] and [`RescaleConvention`] list deviations of implementations from a specification, as data.
+//! [`Grouping`] groups wrong results (results that are not permitted) by the conventions that reproduce them.
+//! `truecast-core` decides which results are permitted.
 
 mod cast;
 mod rescale;
@@ -15,29 +15,29 @@ use truecast_core::exact::decode;
 use truecast_core::permitted::NanComparison;
 use truecast_core::{DType, Exact};
 
-/// Results after the first million are counted but not compared with the conventions.
+/// Number of wrong results that are compared with the conventions; later ones are only counted.
 pub const COMPARED: u64 = 1_000_000;
 
-/// Limit on distinct sets of conventions; results beyond it count as unexplained.
+/// Limit on distinct sets of conventions; results with further sets count as unexplained.
 const MOST_SETS: usize = 4096;
 
-/// Results that follow the same convention, or that none explains.
+/// Wrong results that follow the same convention, or wrong results that no convention explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConventionGroup<C, V> {
-    /// Convention that gives each of these results, bit for bit (any NaN for NaN, unless bits are compared); `None` for
-    /// unexplained results.
+    /// Convention that gives each of the group's results exactly; any NaN equals any other, unless bits are compared.
+    /// `None` for unexplained results.
     pub convention: Option<C>,
-    /// Other conventions that give each of them too: these results cannot distinguish them.
+    /// Other conventions that also give each of the group's results, so that the results cannot distinguish them.
     pub alike: Vec<C>,
-    /// Number of these results, among those compared.
+    /// Number of results in the group.
     pub count: u64,
-    /// The first of them.
+    /// The first results of the group.
     pub first: Vec<V>,
-    /// The convention gives every element of the tensor that the specification defines, including the right ones.
+    /// True if the convention gives every defined element of the tensor, including the right ones.
     pub explains_all: bool,
 }
 
-/// Sorts results that are not permitted; memory does not grow with their number.
+/// Groups wrong results by convention; the memory does not grow with their number.
 #[derive(Clone, Debug)]
 pub struct Grouping<C, V> {
     conventions: Vec<C>,
@@ -48,32 +48,32 @@ pub struct Grouping<C, V> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Set {
-    /// Conventions that give the result.
+    /// Bits of the conventions that give the result.
     give: u64,
-    /// Conventions that give a result that is not permitted, where their behavior would show.
+    /// Bits of the conventions that give a wrong result for the element, the same or another.
     err: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Alike<V> {
     count: u64,
-    /// Results with their order of arrival.
+    /// The first results, each with its order of arrival.
     first: Vec<(u64, V)>,
 }
 
-/// A convention's result for an element with a wrong result.
+/// Comparison of a convention's result with a wrong result for the same element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConventionCheck {
-    /// The same result.
+    /// The convention gives the same result.
     Same,
-    /// Another result that is not permitted.
+    /// The convention gives another wrong result.
     OtherwiseWrong,
-    /// A permitted result, or none.
+    /// The convention gives a permitted result, or no result.
     Right,
 }
 
 impl<C: Copy, V: Clone> Grouping<C, V> {
-    /// Nothing seen yet; each group keeps its first `keep` results.
+    /// Creates an empty grouping, in which each group keeps its first `keep` results.
     ///
     /// # Panics
     /// If there are more than 64 conventions.
@@ -83,19 +83,19 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         Self { conventions, keep, seen: 0, sets: BTreeMap::new() }
     }
 
-    /// The conventions, in order of preference.
+    /// Returns the conventions, in order of preference.
     #[must_use]
     pub fn conventions(&self) -> &[C] {
         &self.conventions
     }
 
-    /// Results that were compared with the conventions: the first [`COMPARED`].
+    /// Returns the number of results that were compared with the conventions, at most [`COMPARED`].
     #[must_use]
     pub fn compared(&self) -> u64 {
         self.seen.min(COMPARED)
     }
 
-    /// Takes the next result that is not permitted.
+    /// Takes the next wrong result.
     pub fn push(&mut self, result: impl FnOnce() -> V, compare: impl Fn(C) -> ConventionCheck) {
         self.seen += 1;
         if self.seen > COMPARED {
@@ -119,7 +119,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         }
     }
 
-    /// Conventions that give every result that was compared: each may explain the whole tensor.
+    /// Returns the conventions that give every compared wrong result; each may explain the whole tensor.
     #[must_use]
     pub fn explain_every_result(&self) -> Vec<C> {
         let common = self.sets.keys().fold(u64::MAX, |common, set| common & set.give);
@@ -127,11 +127,12 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         self.conventions.iter().enumerate().filter(is_common).map(|(_, c)| *c).collect()
     }
 
-    /// The groups, largest first, unexplained results last. `whole` are the conventions that give every element of the
-    /// tensor.
+    /// Returns the groups, largest first, with unexplained results last. `whole` lists the conventions that give every
+    /// element of the tensor.
     ///
-    /// A convention is named only if it gives more than half of the results among those that it would get wrong, so
-    /// that chance names none. `may_be_partial` says whether a convention can apply to some elements only.
+    /// A convention is named only if it reproduces more than half of the wrong results for whose elements it is wrong
+    /// too; otherwise chance might name one. `may_be_partial` returns true if a convention can apply to only some
+    /// elements.
     pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
         if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
@@ -156,7 +157,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         groups
     }
 
-    /// Convention that gives most of the remaining results.
+    /// Returns the index of the convention that gives most of the remaining results, if it may be named.
     fn best(&self, left: &[(Set, &Alike<V>)]) -> Option<usize> {
         let count = |bit: usize, of: fn(&Set) -> u64| -> u64 {
             left.iter().filter(|(set, _)| of(set) >> bit & 1 == 1).map(|(_, alike)| alike.count).sum()
@@ -175,7 +176,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     }
 }
 
-/// Equality under the comparison of NaN.
+/// True if two codes are equal, where `nan` decides whether any two NaN are.
 #[must_use]
 pub fn is_same(dtype: DType, a: u64, b: u64, nan: NanComparison) -> bool {
     let is_nan = |code| matches!(decode(dtype, code), Exact::Nan { .. });

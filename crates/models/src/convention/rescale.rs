@@ -1,17 +1,17 @@
-//! Deviations of other implementations of TOSA's RESCALE.
+//! Deviations of other implementations from TOSA's RESCALE, as data.
 
 use std::fmt;
 use truecast_core::round::Remainder;
 use truecast_core::spec::tosa::rescale::{RescaleSpec, RoundingMode};
 use truecast_core::{IntFormat, Rounding};
 
-/// One deviation in a RESCALE.
+/// One deviation from a RESCALE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RescaleConvention {
-    /// Another rounding mode of the specification.
+    /// The value is rounded by another mode of the specification.
     Mode(RoundingMode),
-    /// One rounding, but this one.
+    /// The value is rounded once, in this direction.
     Rounded(Rounding),
     /// Results out of range keep their low bits.
     Wrapped,
@@ -19,14 +19,14 @@ pub enum RescaleConvention {
     NoInputZeroPoint,
     /// The output zero point is not added.
     NoOutputZeroPoint,
-    /// The input is read with the other signedness.
+    /// The input is read as signed instead of unsigned, or the reverse.
     InputSign,
-    /// The result is clamped to the other signedness.
+    /// The result is clamped to the range of the type with the other signedness.
     OutputSign,
 }
 
 impl RescaleConvention {
-    /// Conventions that can make a difference.
+    /// Returns the conventions that can change a result.
     pub fn all(spec: &RescaleSpec) -> Vec<RescaleConvention> {
         use RescaleConvention::*;
         let modes = [RoundingMode::Single, RoundingMode::Double].into_iter();
@@ -46,7 +46,7 @@ impl RescaleConvention {
         all
     }
 
-    /// The RESCALE that it computes with; an argument of [`RescaleConvention::result`].
+    /// Returns the changed RESCALE for the computation in [`RescaleConvention::result`].
     #[must_use]
     pub fn changed(self, spec: &RescaleSpec) -> RescaleSpec {
         use RescaleConvention::*;
@@ -65,10 +65,11 @@ impl RescaleConvention {
         changed
     }
 
-    /// Result for an element, as the low bits of `output`; `None` if its arithmetic overflows.
+    /// Returns the convention's result for an element, reduced to the bits of `output`; `None` if the arithmetic
+    /// overflows.
     ///
     /// # Panics
-    /// If there is no such channel.
+    /// If the RESCALE does not have the channel.
     #[must_use]
     pub fn result(self, changed: &RescaleSpec, output: IntFormat, channel: usize, code: u64) -> Option<u64> {
         let result = match self {
@@ -78,7 +79,7 @@ impl RescaleConvention {
         Some(result & output.mask())
     }
 
-    /// A stable name, for scripts.
+    /// Returns a stable name, for scripts.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -93,7 +94,7 @@ impl RescaleConvention {
     }
 }
 
-/// Continuation of "as if".
+/// Displays as the words after "as if".
 impl fmt::Display for RescaleConvention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,7 +111,8 @@ impl fmt::Display for RescaleConvention {
     }
 }
 
-/// `(input - zero point) * multiplier / 2^shift`, rounded once.
+/// Computes `(input - zero point) * multiplier / 2^shift`, rounded once, plus the output zero point, clamped. `None` if
+/// the shift is not from 1 to 62.
 fn rounded(spec: &RescaleSpec, rounding: Rounding, channel: usize, code: u64) -> Option<u64> {
     let scale = spec.channels[channel];
     let shift = u32::try_from(scale.shift).ok().filter(|shift| (1..=62).contains(shift))?;

@@ -1,4 +1,4 @@
-//! Running a graph.
+//! Evaluation of a graph.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::error::Error;
 use crate::evaluate::{Given, OpenResults, Program, run};
 use crate::tensor::Tensor;
 
-/// Evaluates a graph, and returns the conversions with values that their standard leaves open.
+/// Evaluates a graph, and returns the conversions with results that their standard leaves open.
 ///
-/// `provide` is asked once for every input, when it is first needed, and may leave it to its default; `deliver`
-/// receives each output once, as soon as it is computed. Conversions with unused results are skipped. Cost: a value
-/// lives until its last use.
+/// `provide` is called once for every input, when the input is first needed; if it returns `None`, the default is used.
+/// `deliver` is called once for each output, as soon as the output is computed. Conversions with unused results are
+/// skipped. Memory: each value is held until its last use.
 ///
 /// # Errors
 /// [`Error`], and errors of `provide` and `deliver`.
@@ -32,7 +32,7 @@ pub fn evaluate<E: From<Error>>(
     let mut casts =
         Casts { graph, exec, provide, deliver, outputs, names: Names::default(), open: Vec::new(), delivered: 0 };
     let uses = run(&mut casts)?;
-    // Unused inputs must match their declaration too.
+    // Unused inputs are loaded too, because they must match their declaration.
     for input in graph.inputs.iter().filter(|input| uses[input.value.0] == 0) {
         casts.load(input.value.0)?;
     }
@@ -42,8 +42,8 @@ pub fn evaluate<E: From<Error>>(
 type Provide<'a, E> = &'a mut dyn FnMut(&Input) -> Result<Option<Tensor>, E>;
 type Deliver<'a, E> = &'a mut dyn FnMut(&Output, &Tensor) -> Result<(), E>;
 
-/// A graph with values numbered in dependency order. Step `n` produces value `n`: a conversion computes it, an input or
-/// a constant is loaded at its first use.
+/// A graph as a program. Values are numbered in dependency order, and step `n` computes value `n` if it is a
+/// conversion. Inputs and constants are loaded at their first use.
 struct Casts<'a, E> {
     graph: &'a Graph,
     exec: &'a CastOptions,
@@ -53,7 +53,7 @@ struct Casts<'a, E> {
     outputs: Vec<Vec<usize>>,
     names: Names,
     open: Vec<OpenResults>,
-    /// Delivered outputs of the current value.
+    /// Number of outputs of the current value that were delivered.
     delivered: usize,
 }
 
@@ -83,7 +83,7 @@ impl<E: From<Error>> Program for Casts<'_, E> {
         }
     }
 
-    /// A value is delivered immediately.
+    /// Delivers each value after its own step, once for each of its outputs.
     fn delivered(&self, step: usize) -> Vec<usize> {
         let made = step.checked_sub(1);
         made.map_or(Vec::new(), |value| vec![value; self.outputs[value].len()])
@@ -144,7 +144,7 @@ impl<E: From<Error>> Program for Casts<'_, E> {
     }
 }
 
-/// Numbers of the named dimensions.
+/// Sizes of the named dimensions seen so far.
 #[derive(Default)]
 struct Names(HashMap<String, u64>);
 

@@ -1,7 +1,7 @@
 //! A graph of conversions, built value by value in dependency order.
 //!
-//! Types are resolved while a graph is built; shapes and elements come with the inputs. File formats are not known
-//! here.
+//! Types are resolved while a graph is built; shapes and elements are known once the inputs are. This module does not
+//! depend on a file format.
 
 mod evaluate;
 
@@ -22,11 +22,11 @@ pub struct ValueId(pub(crate) usize);
 /// One dimension of a declared shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// A number.
+    /// This number.
     Known(u64),
-    /// The same number wherever this name occurs.
+    /// Any number, but the same one for every dimension of this name.
     Named(String),
-    /// A number from one to another, both included.
+    /// A number in this range, both ends included.
     Between(u64, u64),
     /// Any number.
     Any,
@@ -34,10 +34,10 @@ pub enum Dimension {
 
 /// Elements that are loaded when they are needed.
 pub trait Load: fmt::Debug + Send + Sync {
-    /// The tensor; its type is the announced one.
+    /// Loads the tensor, which has the type that the graph declares for it.
     ///
     /// # Errors
-    /// Every error of reading it.
+    /// All errors of reading the elements.
     fn load(&self) -> Result<Arc<Tensor>, Error>;
 }
 
@@ -57,7 +57,7 @@ pub struct Input {
     pub dtype: DType,
     /// Required shape, if declared.
     pub shape: Option<Vec<Dimension>>,
-    /// Value if nothing is fed.
+    /// Value if none is supplied.
     pub default: Option<Arc<dyn Load>>,
     pub(crate) value: ValueId,
 }
@@ -89,12 +89,12 @@ pub(crate) enum Producer {
 #[derive(Debug)]
 pub(crate) struct Value {
     pub(crate) dtype: DType,
-    /// Name in errors; the nodes of a function that is called often share one.
+    /// Name in errors. All expansions of a function's node share one label.
     pub(crate) label: Arc<str>,
     pub(crate) producer: Producer,
 }
 
-/// A graph of conversions. A node that changes nothing needs no value of its own.
+/// A graph of conversions. A node that returns its input unchanged shares the value of the input.
 ///
 /// # Examples
 /// ```
@@ -163,22 +163,22 @@ impl Graph {
         self.outputs.push(Output { name: name.into(), dtype: self.dtype(value), shape, value });
     }
 
-    /// Type of a value.
+    /// Returns the type of a value.
     pub fn dtype(&self, value: ValueId) -> DType {
         self.values[value.0].dtype
     }
 
-    /// The inputs, in the order in which they were added.
+    /// Returns the inputs, in the order in which they were added.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// The outputs, in the order in which they were added.
+    /// Returns the outputs, in the order in which they were added.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
     }
 
-    /// The conversions in evaluation order, with their names in errors.
+    /// Returns the conversions in evaluation order, each with its name in errors.
     pub fn casts(&self) -> impl Iterator<Item = (&str, &CastSpec)> {
         self.values.iter().filter_map(|value| match &value.producer {
             Producer::Cast { spec, .. } => Some((&*value.label, spec)),

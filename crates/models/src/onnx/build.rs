@@ -1,4 +1,4 @@
-//! From the structure of a model to a graph: names become values, functions are expanded, types are resolved.
+//! Builds a graph from the structure of a model: resolves names and types, and expands functions.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -14,18 +14,20 @@ use super::error::{ModelError, NodeError};
 use super::node::{self, Bindings, Callable, declared_type, label, opset};
 use crate::graph::{Dimension, Graph, ValueId};
 
-/// Far above real models; a chain of functions can expand to more than any machine holds.
+/// Limit on expanded nodes, far above real models. Without it, a chain of functions could expand beyond any memory.
 const MAX_NODES: usize = 1 << 20;
-/// Inputs, outputs and attributes of nodes and of called functions: the cost of expanding them.
+/// Limit on the inputs, outputs and attributes of expanded nodes and called functions, which bounds the cost of
+/// expansion.
 const MAX_PARTS: usize = 1 << 23;
-/// Nesting limit of functions, safe for the stack.
+/// Limit on the nesting of function calls, which keeps the recursion within the stack.
 const MAX_CALLS: usize = 128;
 
-/// Makes a graph of a model that consists of conversions; those to text write floating-point numbers in the notation
-/// `text`.
+/// Builds the graph of a model that consists of conversions. Conversions to text write floating-point numbers in the
+/// notation `text`.
 ///
 /// # Errors
-/// The first node that is not a conversion or that the model's opset forbids, with its name; values that do not fit.
+/// The first node that is not a conversion or that the model's opset forbids, with its name. Values that contradict
+/// their declarations.
 pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError> {
     let model = file.model();
     let mut builder = Builder {
@@ -61,7 +63,7 @@ pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError
     Ok(builder.graph)
 }
 
-/// Names visible at some point of a body. A formal parameter that a call omits is known but has no value.
+/// Names visible at some point of a body. A parameter that a call omits is defined, but has no value (`None`).
 #[derive(Default)]
 struct Scope<'a>(HashMap<&'a str, Option<ValueId>>);
 
@@ -73,7 +75,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Value of an input; `None` if it is omitted.
+    /// Returns the value of a node's input; `None` if the input is omitted.
     fn find(&self, name: &str) -> Result<Option<ValueId>, NodeError> {
         match (name, self.0.get(name)) {
             ("", _) => Ok(None),
@@ -82,7 +84,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Values of a node's inputs, all required.
+    /// Returns the values of a node's inputs; an omitted input is an error.
     fn inputs(&self, node: &Node, expected: usize) -> Result<Vec<ValueId>, NodeError> {
         let names = node::operands(node, expected)?.iter().enumerate();
         names.map(|(index, name)| self.find(name)?.ok_or(NodeError::LeftOut { what: "input", index })).collect()
@@ -100,7 +102,7 @@ struct Builder<'a> {
     text: TextStyle,
     functions: HashMap<Identity<'a>, Rc<Callable<'a>>>,
     constants: Constants<'a>,
-    /// Names of visited nodes in errors, each made once.
+    /// Labels of visited nodes in errors, each created once.
     labels: HashMap<*const Node, Arc<str>>,
     graph: Graph,
     /// Functions being expanded, outermost first.
@@ -138,7 +140,7 @@ impl<'a> Builder<'a> {
             let value = self.graph.input(&input.name, dtype, shape, default);
             scope.define(&input.name, Some(value)).map_err(|e| wrong(e.to_string()))?;
         }
-        // In the order of the file.
+        // Constants are added in the order of the file.
         for tensor in &graph.initializers {
             if let Some((dtype, elements)) = defaults.remove(tensor.name.as_str()) {
                 let value = self.graph.constant(tensor.name.as_str(), dtype, elements);
@@ -171,7 +173,7 @@ impl<'a> Builder<'a> {
         if self.nodes > MAX_NODES {
             return Err(in_node(NodeError::TooMany { what: "nodes", limit: MAX_NODES }));
         }
-        // A model's own function takes precedence over an operator with the same name.
+        // A function of the model takes precedence over an operator with the same name.
         let callable = self.functions.get(&node.identity()).cloned();
         let parameters = callable.as_ref().map_or(0, |callable| callable.function.inputs.len());
         self.parts += node.inputs.len() + node.outputs.len() + node.attributes.len() + parameters;

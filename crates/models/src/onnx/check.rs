@@ -1,8 +1,8 @@
-//! Legality of every conversion of a model that may contain other operators.
+//! Checks the legality of every conversion in a model, which may contain other operators too.
 //!
-//! Nothing is run. A type is known if the model states it, a conversion produces it or an operator derives it from its
-//! inputs (`types`); with an unknown input type, only checks that do not need it are made. Everything that `build`
-//! refuses in a conversion is illegal here, by the same functions of `node`.
+//! Nothing is evaluated. A type is known if the model states it, a conversion produces it, or an operator derives it
+//! from its inputs (`types`). If an input type is unknown, the checks that need it are skipped. A conversion that
+//! `build` refuses is illegal here too, because both use the functions of `node`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,15 +17,17 @@ use super::node::{self, ElementType, Known, declared, label, opset};
 use super::types;
 use crate::description::{Conversion, Legality, LegalityReport};
 
-/// Checks the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
-/// import.
+/// Checks the conversions of a model by the rules of opset `opset_asked`. Without it, the opsets that the model and
+/// each of its functions import apply.
 ///
-/// Illegal are conversions, nodes with a nearly equal name, and values declared with another type than theirs.
+/// The illegal findings are conversions, nodes whose name is a misspelled conversion, and values declared with a type
+/// that they do not have.
 pub fn check(model: &Model, opset_asked: Option<u32>) -> LegalityReport<NodeError> {
     checked(model, opset_asked).report
 }
 
-/// The Cast and CastLike nodes of a model, checked by the opset that the model, and each of its functions, imports.
+/// Returns the Cast and CastLike nodes of a model, checked by the opsets that the model and each of its functions
+/// import.
 #[must_use]
 pub fn conversions(model: &Model) -> Vec<Conversion> {
     checked(model, None).conversions
@@ -54,12 +56,12 @@ fn checked(model: &Model, opset_asked: Option<u32>) -> Checker<'_> {
     checker
 }
 
-/// The values of a graph by name: those of outer graphs are visible in inner ones.
+/// The values of a graph by name. Values of outer graphs are visible in inner graphs.
 #[derive(Default)]
 struct Scope<'a> {
-    /// Values so far, with the type from their source.
+    /// Values defined so far, with the type that their source gives them; `None` if it is unknown.
     given: HashMap<&'a str, Option<Known>>,
-    /// Types declared by the graph, derived by operators from their inputs, or intended by an illegal conversion.
+    /// Types that the graph declares, that operators derive from their inputs, or that an illegal conversion intends.
     declared: HashMap<&'a str, Known>,
     outer: Option<&'a Scope<'a>>,
 }
@@ -76,7 +78,7 @@ impl Scope<'_> {
 }
 
 struct Checker<'a> {
-    /// A model's own function takes precedence over an operator with the same name.
+    /// Functions of the model; each takes precedence over an operator with the same name.
     functions: HashSet<Identity<'a>>,
     opset: Result<u32, NodeError>,
     place: String,
@@ -115,7 +117,7 @@ impl<'m> Checker<'m> {
         self.declarations("output", &graph.outputs, &scope);
     }
 
-    /// Checks declared types against actual ones.
+    /// Checks that declared types equal the actual types.
     fn declarations(&mut self, what: &str, infos: &[ValueInfo], scope: &Scope<'_>) {
         for info in infos {
             let Some(Some(Ok(found))) = scope.given.get(info.name.as_str()) else { continue };
@@ -149,7 +151,7 @@ impl<'m> Checker<'m> {
             let found = operator.map_or(Vec::new(), |name| types::outputs(name, node, &|name| scope.find(name)));
             for (output, found) in node.outputs.iter().zip(found).filter(|(name, _)| !name.is_empty()) {
                 if let Some(found) = found {
-                    // The derived type does not override a declaration: checking declarations is done elsewhere.
+                    // A derived type does not override a declaration; `declarations` checks the declared types.
                     scope.declared.entry(output).or_insert(Ok(found));
                 }
             }
@@ -160,7 +162,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// ONNX has no operator with a name one letter away from a conversion's.
+    /// Reports a node whose name differs from a conversion's name by one letter; ONNX has no such operator.
     fn misspelled(&mut self, name: &str, node: &Node) {
         let known = Operator::ALL.into_iter().map(Operator::name);
         if let Some(meant) = nearest(name, known, 1) {
@@ -212,7 +214,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Result type of a conversion if it is legal, as far as its types are known.
+    /// Returns the result type of a conversion, if known; an error if the known types and attributes make it illegal.
     fn legal(&self, operator: Operator, node: &Node, scope: &Scope<'_>) -> Result<Option<DType>, NodeError> {
         let opset = self.opset.clone()?;
         let attributes = node::attributes(operator, opset, node, |attribute| Ok(self.value(attribute)))?;
@@ -237,7 +239,7 @@ impl<'m> Checker<'m> {
         Ok(cast.map(|cast| cast.to))
     }
 
-    /// Value of an attribute, as far as it is known before the function is called.
+    /// Returns the value of an attribute, as far as it is known before the enclosing function is called.
     fn value<'a>(&self, attribute: &'a Attribute) -> Option<onnx::AttributeValue<'a>> {
         match &attribute.value {
             AttributeValue::Reference(name) => {
@@ -248,12 +250,12 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// Name of a type in errors, as in `build`: ours if it has one.
+/// Returns the name of a type in errors, as in `build`: truecast's name, or else ONNX's.
 fn shown(row: &DataType) -> &'static str {
     row.dtype.map_or(row.name, DType::name)
 }
 
-/// `name=value`, valid or not.
+/// Formats an attribute as `name=value`, even if it is not valid.
 fn written(attribute: &Attribute) -> String {
     let value = match &attribute.value {
         AttributeValue::Int(value) => value.to_string(),
@@ -264,7 +266,7 @@ fn written(attribute: &Attribute) -> String {
     format!("{}={value}", attribute.name.escape_debug())
 }
 
-/// Type that a Cast requests, to check what follows it.
+/// Returns the type that a Cast requests, which serves to check the nodes after it even if the Cast is illegal.
 fn stated_target(node: &Node) -> Option<ElementType> {
     match node.attribute("to")? {
         AttributeValue::Int(code) => DataType::of_code(*code).filter(|row| row.dtype.is_some()),

@@ -1,4 +1,4 @@
-//! Constants of a model: tensors that stay in the file until they are needed, and the short forms of `Constant`.
+//! Constants of a model: tensors that are read from the file when they are needed, and the short forms of `Constant`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::graph::Load;
 use crate::tensor::{Data, Tensor};
 
-/// A tensor of a model file; all users share it while one of them holds it.
+/// A tensor of a model file. It is read again only if no user holds it anymore.
 #[derive(Debug)]
 struct Stored {
     file: Arc<ModelFile>,
@@ -40,21 +40,21 @@ impl Load for Stored {
 /// A constant: its type and a loader of its elements.
 pub(super) type Constant = (DType, Arc<dyn Load>);
 
-/// A tensor of the file.
+/// Returns the constant for a tensor of the file.
 pub(super) fn stored(file: &Arc<ModelFile>, tensor: &TensorProto) -> Result<Constant, NodeError> {
     let dtype = tensor.dtype().ok_or(NodeError::ElementType { name: tensor.data_type.name })?;
     Ok((dtype, Arc::new(Stored { file: file.clone(), tensor: tensor.clone(), held: Mutex::default() })))
 }
 
-/// Constants of a model, each made once, since a function's body is expanded at every call.
+/// Constants of a model, each created once, although a function's body is expanded at every call.
 #[derive(Debug)]
 pub(super) struct Constants<'a> {
     file: &'a Arc<ModelFile>,
-    /// By the address of their value in the model's structure.
+    /// Constants by the address of their value in the model's structure.
     made: HashMap<*const AttributeValue, Constant>,
 }
 
-/// The short forms came with Constant-12; before it there was `value` only.
+/// First opset with the short forms (Constant-12); before it, `value` was the only form.
 const SHORT_FORMS_SINCE: u32 = 12;
 
 impl<'a> Constants<'a> {
@@ -62,7 +62,7 @@ impl<'a> Constants<'a> {
         Constants { file, made: HashMap::new() }
     }
 
-    /// Value of a Constant node, which has exactly one of the attributes.
+    /// Returns the value of a Constant node, which must have exactly one attribute.
     pub(super) fn of_node(
         &mut self,
         opset: u32,
@@ -116,7 +116,7 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// Attributes with the value of a Constant, and their types.
+/// Attributes that can state the value of a Constant, and their types.
 const FORMS: [(&str, &str); 7] = [
     ("value", "TENSOR"),
     ("value_float", "FLOAT"),

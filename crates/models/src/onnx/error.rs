@@ -3,14 +3,14 @@
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
 
-/// Why a model is not a graph of conversions.
+/// Reason why a model is not a graph of conversions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum ModelError {
     #[error("{node}: {cause}")]
     Node { node: String, cause: NodeError },
-    /// An input, output or initializer.
+    /// Error of an input, output or initializer.
     #[error("{what} {}: {why}", Escaped(name))]
     Value { what: &'static str, name: String, why: String },
 }
@@ -23,7 +23,7 @@ pub enum NodeError {
     /// The operator is not a conversion.
     #[error("not a conversion; a model may have Cast, CastLike, Constant, Identity and functions of these")]
     Unsupported,
-    /// The standard forbids it.
+    /// The standard forbids the conversion.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The opset is not stated.
@@ -44,13 +44,13 @@ pub enum NodeError {
     /// A value has two producers.
     #[error("output {} is defined twice", Escaped(name))]
     DefinedTwice { name: String },
-    /// An attribute of a Constant or of a call.
+    /// An attribute of a Constant or of a call is wrong.
     #[error("attribute {}: {why}", Escaped(name))]
     Attribute { name: String, why: String },
     /// A constant with an unsupported type.
     #[error("elements of type {name} are not read")]
     ElementType { name: &'static str },
-    /// A number without a type.
+    /// A type number that ONNX does not define.
     #[error("unknown element type {code}")]
     UnknownElementType { code: i64 },
     /// A value that is not a tensor.
@@ -59,7 +59,7 @@ pub enum NodeError {
     /// A value that differs from its declaration.
     #[error("elements are {found}, declared as {declared}")]
     Declared { found: String, declared: String },
-    /// Not an operator of the default domain, but nearly the name of a conversion.
+    /// An operator that the default domain does not have, with nearly the name of a conversion.
     #[error("ONNX has no operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// A function that calls itself.
@@ -71,7 +71,7 @@ pub enum NodeError {
     /// Functions nested too deeply.
     #[error("function calls are nested more than {limit} deep")]
     TooDeep { limit: usize },
-    /// Functions that expand to too much.
+    /// Functions that expand to too many nodes or parts.
     #[error("the model expands to more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
 }
@@ -83,7 +83,7 @@ impl ModelError {
 }
 
 impl NodeError {
-    /// Elements with another type than declared.
+    /// Returns the error for elements with another type than declared.
     pub(super) fn declared(found: impl std::fmt::Display, declared: impl std::fmt::Display) -> NodeError {
         NodeError::Declared { found: found.to_string(), declared: declared.to_string() }
     }

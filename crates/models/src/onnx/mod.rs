@@ -1,8 +1,8 @@
 //! ONNX graphs of conversion nodes: Cast, CastLike, Constant, Identity, and model-local functions made of them.
 //!
 //! [`build`](fn@build) resolves every type and attribute and returns a [`Graph`](crate::Graph); functions are expanded
-//! at their calls. [`check`](fn@check) checks the conversions of any model. Files are read by `truecast-io`, versions
-//! and attributes are in [`truecast_core::spec::onnx`].
+//! at their calls. [`check`](fn@check) checks the conversions of any model. `truecast-io` reads the files;
+//! [`truecast_core::spec::onnx`] defines the versions and attributes of operators.
 
 mod build;
 mod check;

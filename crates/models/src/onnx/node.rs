@@ -1,4 +1,4 @@
-//! Properties of a model's nodes: their names in errors, their opsets, their attributes.
+//! Properties of a model's nodes: their labels in errors, opsets, types and attributes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use truecast_io::onnx::{Attribute, AttributeValue, Function, Node, OpsetImport, 
 
 use super::error::NodeError;
 
-/// Name of a node in errors: its own, or its first output's.
+/// Returns the name of a node in errors: its own, or else its first output's.
 pub(super) fn label(node: &Node) -> String {
     let operator = match node.default_operator() {
         Some(operator) => operator.to_string(),
@@ -23,19 +23,19 @@ pub(super) fn label(node: &Node) -> String {
     }
 }
 
-/// The opset of the default domain.
+/// Returns the imported opset of the default domain.
 pub(super) fn opset(imports: &[OpsetImport]) -> Result<u32, NodeError> {
     let version = default_opset(imports).ok_or(NodeError::NoOpset)?;
     u32::try_from(version).map_err(|_| NodeError::Opset { version })
 }
 
-/// A row of ONNX's numbered types, including those that cannot be converted.
+/// A row in the table of ONNX's numbered types, which has types that cannot be converted too.
 pub(super) type ElementType = &'static DataType;
 
-/// Type of a value, or why it has no convertible type; boxed because that is rare and values are many.
+/// Type of a value, or the reason why it has no convertible type. The error is boxed to keep the many values small.
 pub(super) type Known = Result<ElementType, Box<NodeError>>;
 
-/// Declared element type of a value; `None` if not stated.
+/// Returns the declared element type of a value; `None` if it is not stated.
 pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeError> {
     match kind {
         ValueType::Unknown | ValueType::Tensor { elem_type: 0, .. } => Ok(None),
@@ -46,13 +46,13 @@ pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeErro
     }
 }
 
-/// [`declared`] for values whose elements are read.
+/// Like [`declared`], for values whose elements are read; a type that cannot be converted is an error.
 pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, NodeError> {
     let row = declared(kind)?;
     row.map(|row| row.dtype.ok_or(NodeError::ElementType { name: row.name })).transpose()
 }
 
-/// A function with its attributes by name.
+/// A function of the model, with its attributes by name.
 pub(super) struct Callable<'a> {
     pub(super) function: &'a Function,
     /// Default of each attribute, if it has one.
@@ -67,7 +67,7 @@ impl<'a> Callable<'a> {
     }
 }
 
-/// Attributes that a function's body may refer to: those of the call, and its own defaults.
+/// Attributes to which a function's body may refer: the attributes of the call, and the function's defaults.
 #[derive(Default)]
 pub(super) struct Bindings<'a> {
     given: HashMap<&'a str, &'a AttributeValue>,
@@ -75,7 +75,7 @@ pub(super) struct Bindings<'a> {
 }
 
 impl<'a> Bindings<'a> {
-    /// Bindings of a function's call inside `outer`.
+    /// Binds the attributes of a function's call in a body with the bindings `outer`.
     pub(super) fn of_call(
         callable: &Rc<Callable<'a>>,
         call: &'a Node,
@@ -95,8 +95,8 @@ impl<'a> Bindings<'a> {
         Ok(Bindings { given, callable: Some(callable.clone()) })
     }
 
-    /// Value of an attribute; `None` for a reference without a value in the call or a default, which counts as a
-    /// missing attribute.
+    /// Returns the value of an attribute. `None` for a reference that neither the call nor a default gives a value;
+    /// such an attribute counts as missing.
     pub(super) fn resolve(&self, attribute: &'a Attribute) -> Result<Option<&'a AttributeValue>, NodeError> {
         let AttributeValue::Reference(name) = &attribute.value else { return Ok(Some(&attribute.value)) };
         let default = || self.callable.as_ref()?.attributes.get(name.as_str()).copied().flatten();
@@ -104,8 +104,8 @@ impl<'a> Bindings<'a> {
     }
 }
 
-/// Attributes of a conversion, checked against the version in force. `value` returns each one's value; `None` counts as
-/// not given.
+/// Reads the attributes of a conversion, and checks them against the operator's version in the opset. `value` returns
+/// the value of an attribute, or `None` if it counts as missing.
 pub(super) fn attributes<'a>(
     operator: Operator,
     opset: u32,
@@ -121,7 +121,7 @@ pub(super) fn attributes<'a>(
     Ok(Attributes::read(operator, opset, given)?)
 }
 
-/// A value in the form for conversions.
+/// Converts the value of an attribute to the form that [`Attributes::read`] takes.
 pub(super) fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
     match value {
         AttributeValue::Int(value) => onnx::AttributeValue::Int(*value),
@@ -130,7 +130,7 @@ pub(super) fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
     }
 }
 
-/// The name of an attribute's type in `AttributeProto`.
+/// Returns the name of an attribute's type in `AttributeProto`.
 pub(super) fn kind_name(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::Float(_) => "FLOAT",
@@ -150,12 +150,12 @@ pub(super) fn kind_name(value: &AttributeValue) -> &'static str {
     }
 }
 
-/// Inputs of a node whose operator has exactly this many, all required; omitted trailing ones count too.
+/// Returns the inputs of a node that must have exactly `expected` inputs; an omitted input is an error.
 pub(super) fn operands(node: &Node, expected: usize) -> Result<&[String], NodeError> {
     required("input", "inputs", &node.inputs, expected)
 }
 
-/// The one output of a node.
+/// Returns the output of a node that must have exactly one.
 pub(super) fn result(node: &Node) -> Result<&str, NodeError> {
     required("output", "outputs", &node.outputs, 1).map(|names| names[0].as_str())
 }

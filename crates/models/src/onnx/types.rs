@@ -1,7 +1,7 @@
 //! Element types of the outputs of ONNX's operators, as far as inputs and attributes determine them.
 //!
-//! The table has the rules common to all versions in the schemas of ONNX 1.23: two formal parameters with the same type
-//! variable have the same type. Operators with sequences or subgraphs are not in it.
+//! The table has the rules that the schemas of ONNX 1.23 state for all versions: two formal parameters with the same
+//! type variable have the same type. Operators with sequences or subgraphs are not in the table.
 
 use super::node::{ElementType, Known};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use truecast_core::DType;
 use truecast_core::spec::onnx::DataType;
 use truecast_io::onnx::{AttributeValue, Node};
 
-/// The types of the outputs, one after the other, and the operators that give them:
+/// Types of the outputs, one word per output, and the operators with these outputs:
 ///
 /// | word | type of the output |
 /// |---|---|
@@ -78,7 +78,8 @@ static BY_OPERATOR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     OUTPUTS.iter().flat_map(|(outputs, names)| names.split(' ').map(|name| (name, *outputs))).collect()
 });
 
-/// Types of the outputs of a default-domain operator; `input` returns types of values.
+/// Returns the output types of an operator in the default domain; `None` for an unknown type. `input` returns the type
+/// of a value by name.
 pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Option<Known>) -> Vec<Option<ElementType>> {
     let Some(outputs) = BY_OPERATOR.get(operator) else { return Vec::new() };
     let of_input = |index: usize| input(node.inputs.get(index).filter(|name| !name.is_empty())?)?.ok();
@@ -94,7 +95,7 @@ pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Optio
         match node.attribute(attribute) {
             Some(AttributeValue::Int(code @ 1..)) => DataType::of_code(*code),
             Some(AttributeValue::Tensor(tensor)) => Some(tensor.data_type),
-            // Omitted, or stated as undefined.
+            // The attribute is omitted, or states the undefined type.
             None | Some(AttributeValue::Int(0)) => plain(otherwise),
             Some(_) => None,
         }

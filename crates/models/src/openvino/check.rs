@@ -1,7 +1,7 @@
-//! The element type and rank of every output port of a network. Reference: `docs/spec/openvino.md §11.6`.
+//! Resolves the element type and rank of every output port in a network. Reference: `docs/spec/openvino.md §11.6`.
 //!
-//! Every network can be checked, also one with other layers: their types are those that their ports declare. Anything
-//! illegal is a finding and gives an unknown type, so that the rest can be checked too.
+//! A network may have layers of other operators, whose outputs have the types that their ports declare. An illegal
+//! layer is a finding and its outputs get an unknown type, so that the other layers can be checked too.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,7 +16,8 @@ use super::layer::{Meaning, meaning, rank_of};
 use super::read::{IrFile, Layer, Port};
 use crate::description::{Conversion, LegalityReport};
 
-/// Type and rank fed to a parameter, for those that the model leaves open.
+/// Type and rank of the tensor that is supplied for a parameter. They replace a type or rank that the model leaves
+/// open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputHeader {
     /// Element type, if the file states it.
@@ -25,13 +26,13 @@ pub struct InputHeader {
     pub rank: usize,
 }
 
-/// A port, by layer and port number.
+/// A port: the number of its layer, and its own number.
 pub(super) type PortId = (u64, u64);
 
 /// The types of a network.
 #[derive(Debug)]
 pub struct Types {
-    /// Findings. Types are unknown where a result depends on an unstated type or rank.
+    /// Findings. A result that depends on an unstated type or rank has an unknown type.
     pub report: LegalityReport<LayerError>,
     pub(super) ports: HashMap<PortId, (Element, Rank)>,
     /// Indices of layers in dependency order.
@@ -42,7 +43,7 @@ pub struct Types {
 }
 
 impl Types {
-    /// Every conversion of the network with these types, in file order.
+    /// Returns every conversion of the network, with its types and legality, in file order.
     pub fn list(&self, file: &IrFile) -> Vec<Conversion> {
         let element = |id: &PortId| self.ports.get(id).map(|(element, _)| *element);
         let fed = |id: &PortId| self.producers.get(id).and_then(element);
@@ -63,15 +64,15 @@ impl Types {
     }
 }
 
-/// Name of a layer in errors.
+/// Returns the name of a layer in errors.
 pub(super) fn label(layer: &Layer) -> String {
     format!("layer {} {} ({})", layer.id, Escaped(&layer.name), layer.operator.escape_debug())
 }
 
-/// Resolves the types of a network; parameters in `fed` have the fed types.
+/// Resolves the types of a network; parameters in `fed` have the supplied types.
 ///
 /// # Errors
-/// Edges to missing ports, and cyclic layers.
+/// An edge to a missing port, or a cycle of layers.
 pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types, ModelError> {
     let layers = &file.network().layers;
     let (producers, order) = connections(file)?;
@@ -181,7 +182,7 @@ impl Types {
         self.declare(layer, |_| inferred);
     }
 
-    /// A port's declaration is not trusted; a contradiction is a warning.
+    /// Warns if a port declares another type than the inferred one. The declaration is not used.
     fn check(&mut self, layer: &Layer, port: &Port, inferred: Element) {
         let contradicts = declared(port).is_some_and(|d| d != inferred && d != Element::Dynamic);
         if contradicts && inferred != Element::Dynamic {
@@ -190,7 +191,7 @@ impl Types {
         }
     }
 
-    /// Types of the inputs, by port number.
+    /// Returns the types and ranks of the inputs, in the order of port numbers.
     fn inputs(&self, layer: &Layer) -> Result<Vec<(Element, Rank)>, LayerError> {
         let mut ids: Vec<u64> = layer.inputs.iter().map(|port| port.id).collect();
         ids.sort_unstable();
@@ -211,7 +212,7 @@ fn ports(layer: &Layer, inputs: usize, outputs: usize) -> Result<(), LayerError>
     Ok(())
 }
 
-/// The type that a port declares, in the legacy names of `docs/spec/openvino.md §1.2`.
+/// Returns the type that a port declares; ports use the legacy names of `docs/spec/openvino.md §1.2`.
 fn declared(port: &Port) -> Option<Element> {
     if port.precision.eq_ignore_ascii_case("UNSPECIFIED") {
         return Some(Element::Dynamic);
@@ -219,7 +220,7 @@ fn declared(port: &Port) -> Option<Element> {
     DType::parse_in(Ecosystem::OpenVino, &port.precision).ok().map(Element::Type)
 }
 
-/// Producer of each input port, and the layers in dependency order.
+/// Returns the producer of each input port, and the layers in dependency order.
 fn connections(file: &IrFile) -> Result<(HashMap<PortId, PortId>, Vec<usize>), ModelError> {
     let network = file.network();
     let index: HashMap<u64, usize> = network.layers.iter().enumerate().map(|(i, layer)| (layer.id, i)).collect();

@@ -10,7 +10,7 @@ use crate::description::{Constant, Description};
 /// Describes a network.
 ///
 /// # Errors
-/// As [`types`].
+/// The errors of [`types`].
 pub fn describe(file: &IrFile) -> Result<Description, ModelError> {
     let network = file.network();
     let mut all = Description {

@@ -5,10 +5,10 @@ use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
 
-/// Maximum size of an XML file; networks with thousands of layers take a hundredth of it.
+/// Maximum size of an XML file, a hundred times the size of networks with thousands of layers.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
 
-/// Why a network is not a graph of conversions.
+/// Reason why a network is not a graph of conversions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -24,7 +24,7 @@ pub enum ModelError {
     /// An element type that is never determined.
     #[error("{layer}: the element type is not known until an input is fed")]
     Dynamic { layer: String },
-    /// Two inputs, or two outputs, of one name.
+    /// Two inputs, or two outputs, with the same name.
     #[error("two {what} are named {}", Escaped(name))]
     Name { what: &'static str, name: String },
 }
@@ -43,10 +43,10 @@ pub enum LayerError {
     /// The operator is not a conversion.
     #[error("not a conversion; a model may have Parameter, Const, Convert, ConvertPromoteTypes and Result")]
     Unsupported,
-    /// Not an operator of an operator set, but nearly the name of a conversion.
+    /// An operator that no operator set has, with nearly the name of a conversion.
     #[error("no operator set has an operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
-    /// An operator set of OpenVINO's that does not exist.
+    /// A numbered operator set that OpenVINO does not have.
     #[error("unknown operator set {}; operator sets are opset1 to opset{newest}", Escaped(version))]
     UnknownSet { version: String, newest: u32 },
     /// An operator set without the operator.
@@ -58,13 +58,13 @@ pub enum LayerError {
     /// An attribute has a value that is not allowed.
     #[error("attribute {name}: {} {why}", Escaped(value))]
     Attribute { name: &'static str, value: String, why: &'static str },
-    /// The numbers of ports do not fit the operator.
+    /// The number of inputs or outputs does not fit the operator.
     #[error("{found} {what} ports, expected {expected}")]
     Ports { what: &'static str, found: usize, expected: usize },
     /// An input port without an edge.
     #[error("nothing is connected to input port {port}")]
     Unconnected { port: u64 },
-    /// There is no common type.
+    /// The types of the inputs have no common type.
     #[error("{}: {cause}", cause.code())]
     Promotion { cause: PromotionError },
     /// The values cannot be converted.
@@ -72,12 +72,12 @@ pub enum LayerError {
     Spec(#[from] SpecError),
     #[error(transparent)]
     Constant(IrError),
-    /// The weights of a constant.
+    /// The weights of a constant are malformed or unsupported.
     #[error(transparent)]
     File(Box<crate::Error>),
 }
 
-/// Why a file is not a network, or one of its constants cannot be read.
+/// Reason why a file is not a network, or why one of its constants cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -93,7 +93,7 @@ pub enum IrError {
     /// Namespaces, which no network has.
     #[error("line {line}: namespaces are not read")]
     Namespace { line: usize },
-    /// Not well-formed, or with a document type.
+    /// XML that is not well-formed, or that has a document type.
     #[error("not the XML of a network: {}", Escaped(reason))]
     Xml { reason: String },
     #[error("the root element is {}, not net", Escaped(found))]
@@ -107,13 +107,13 @@ pub enum IrError {
     /// An attribute or text that is not a number.
     #[error("line {line}: {what} {} is not a decimal number", Escaped(found))]
     Number { line: u32, what: &'static str, found: String },
-    /// Two layers, ports or edges where there can be one.
+    /// Two layers, ports or edges that must be distinct.
     #[error("line {line}: {what} occurs twice")]
     Twice { line: u32, what: String },
     /// The size of a constant overflows.
     #[error("constant {}: {elements} exceeds 64 bits", Escaped(layer))]
     Overflow { layer: String, elements: &'static str },
-    /// A constant's bytes are too few.
+    /// A constant has too few bytes for its elements.
     #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Escaped(layer))]
     Size { layer: String, size: u64, needed: u64 },
     /// A constant is outside the weights file.
@@ -128,7 +128,7 @@ pub enum IrError {
         Escaped(layer)
     )]
     UnknownLayout { layer: String, dtype: DType, release: String },
-    /// A type whose elements are not supported.
+    /// A constant's element type is not supported.
     #[error("constant {}: elements of type {dtype} are not read", Escaped(layer))]
     Elements { layer: String, dtype: DType },
 }

@@ -26,7 +26,7 @@ pub(super) enum Meaning {
     },
     Promote(ConvertPromoteTypes),
     Result,
-    /// Any other layer: its types are those that its ports declare.
+    /// Any other layer; its outputs have the types that the ports declare.
     Opaque,
 }
 
@@ -36,13 +36,13 @@ const PROMOTE_SETS: [&str; 3] = ["opset14", "opset15", "opset16"];
 /// The newest operator set. Source: `docs/spec/openvino.md §4` D13.
 const NEWEST_SET: u32 = 17;
 
-/// Whether a name looks like one of OpenVINO's numbered operator sets but is not.
+/// True if a name has the form of a numbered operator set that OpenVINO does not have.
 fn is_unknown_set(version: &str) -> bool {
     let number = version.strip_prefix("opset").map(str::parse::<u32>);
     number.is_some_and(|number| !number.is_ok_and(|number| (1..=NEWEST_SET).contains(&number)))
 }
 
-/// Reads a layer, with warnings to `warn`.
+/// Parses a layer; `warn` receives warnings.
 pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)) -> Result<Meaning, LayerError> {
     Ok(match layer.operator.as_str() {
         "Parameter" | "Const" | "Constant" | "Convert" | "Result" if is_unknown_set(&layer.version) => {
@@ -67,7 +67,7 @@ pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)
             })
         }
         "Result" => Meaning::Result,
-        // OpenVINO's own operator sets have no operator of such a name; extensions may.
+        // OpenVINO's own operator sets have no operator with a similar name; extensions may have one.
         name if layer.version.starts_with("opset") => match nearest(name, ["Convert", "ConvertPromoteTypes"], 1) {
             Some(meant) => return Err(LayerError::Misspelled { meant }),
             None => Meaning::Opaque,
@@ -89,7 +89,7 @@ fn wrong(name: &'static str, value: &str, why: &'static str) -> LayerError {
     LayerError::Attribute { name, value: value.into(), why }
 }
 
-/// `true` and `1` in any case are true, everything else is false.
+/// Reads a flag: `true` and `1`, in any case, are true; everything else is false, with a warning for unusual texts.
 fn flag(layer: &Layer, name: &'static str, warn: &mut impl FnMut(String)) -> bool {
     let Some(text) = layer.data.get(name) else { return false };
     let is = |word: &str| text.eq_ignore_ascii_case(word);
@@ -125,13 +125,14 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
     };
     let range = (number("offset")?, number("size")?);
     file.constant(&layer.name, dtype, shape, range).map_err(|error| match error {
-        // The network's path is added to the error elsewhere.
+        // The caller adds the path of the network to the error.
         Error::Ir { cause, .. } => LayerError::Constant(cause),
         other => LayerError::File(other.into()),
     })
 }
 
-/// `""`, `"..."`, or dimensions such as `2`, `?`, `-1`, `2..5`, `..5`, `2..`.
+/// Reads a shape: `""` for a scalar, `"..."` for an unknown rank, or dimensions such as `2`, `?`, `-1`, `2..5`, `..5`,
+/// `2..`.
 fn partial_shape(layer: &Layer) -> Result<Option<Vec<Dimension>>, LayerError> {
     let text = text(layer, "shape")?.trim();
     match text {
@@ -155,7 +156,7 @@ fn dimension(item: &str) -> Result<Dimension, LayerError> {
     read.ok_or_else(|| wrong("shape", item, "is not a dimension"))
 }
 
-/// Known rank of a shape.
+/// Returns the rank for a number of dimensions; `None` is an unknown rank.
 pub(super) fn rank_of(dimensions: Option<usize>) -> Rank {
     match dimensions {
         None => Rank::Dynamic,

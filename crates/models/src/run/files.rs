@@ -1,4 +1,4 @@
-//! Files of one tensor, written from memory, and their names.
+//! Writes files of one tensor from memory, and derives their names.
 
 use super::error::RunError;
 use crate::array::relaid;
@@ -11,10 +11,11 @@ use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileFormat, FileId, Finished, OutputFile, Writer, layout_for};
 use truecast_kernel::CastOptions;
 
-/// Maximum length of a file name on all usual file systems, in bytes.
+/// Longest file name, in bytes, that all usual file systems accept.
 pub(super) const LONGEST_NAME: usize = 255;
 
-/// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
+/// Escapes a name for use as a file name. Letters, digits, `_`, `-` and dots after the first byte stay; every other
+/// byte becomes `%XX`.
 pub(super) fn file_name(name: &str) -> String {
     let mut escaped = String::new();
     for (i, byte) in name.bytes().enumerate() {
@@ -27,11 +28,12 @@ pub(super) fn file_name(name: &str) -> String {
     escaped
 }
 
-/// Files that a run reads. No result may replace one.
+/// Files that a run reads, which results must not replace.
 pub(super) struct Reads(Vec<FileId>);
 
 impl Reads {
-    /// A model, other files that it names, and inputs as `NAME=FILE`; a name may hold `=` too.
+    /// Lists the model, the other files that it names, and the inputs, given as `NAME=FILE`. A name may contain `=`, so
+    /// the text after each `=` counts as a file.
     pub(super) fn of(
         model: &Path,
         named: impl IntoIterator<Item = PathBuf>,
@@ -52,7 +54,7 @@ impl Reads {
     }
 }
 
-/// Starts a file and writes the elements.
+/// Creates a file and writes the elements; the caller commits the file.
 pub(super) fn write(
     path: &Path,
     kind: FileFormat,
@@ -95,8 +97,8 @@ pub(super) fn write(
     }
 }
 
-/// Characters of the longest text, at least one, if cells can hold every text exactly; else the index of one that they
-/// cannot hold, and why.
+/// Returns the number of characters in the longest text, at least 1, if cells of UTF-32 can store every text exactly.
+/// Otherwise returns the index of a text that they cannot store, and the reason.
 fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     let mut width = 1;
     for (index, text) in texts.iter().enumerate() {
@@ -111,11 +113,11 @@ fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     Ok(width)
 }
 
-/// Writes the texts cell by cell: all cells together may be far larger than the texts.
+/// Writes the texts cell by cell, because all cells together may be far larger than the texts.
 fn write_cells<E>(texts: &Texts, width: u32, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut cell = vec![[0; 4]; width as usize];
     for text in texts.iter() {
-        // Checked when the width was computed.
+        // `cell_width` has checked that the texts are UTF-8.
         let mut points = std::str::from_utf8(text).unwrap_or_default().chars();
         cell.fill_with(|| points.next().map_or(0, u32::from).to_le_bytes());
         write(cell.as_flattened())?;

@@ -1,4 +1,4 @@
-//! Evaluating an ONNX model or an OpenVINO network: files in, files out.
+//! Evaluates an ONNX model or an OpenVINO network: reads inputs from files and writes outputs to files.
 
 use super::error::RunError;
 use super::inputs::assign;
@@ -30,7 +30,7 @@ impl Model {
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
         let mut outputs = Outputs::new(options, self.reads(inputs)?);
-        // Find obstacles before the work.
+        // Outputs that cannot be written are detected before the evaluation.
         graph.outputs().iter().try_for_each(|output| outputs.allow(&output.name))?;
         let provide = |input: &Input| {
             let wrong = |cause| RunError::Input { name: input.name.clone(), cause: Box::new(cause) };
@@ -43,7 +43,7 @@ impl Model {
     }
 }
 
-/// Headers of the parameters' files.
+/// Reads the types and ranks of the parameters from the headers of their files.
 fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTreeMap<String, InputHeader>, RunError> {
     let header = |path: &Path, dtype: Option<DType>| -> Result<InputHeader, ArrayError> {
         let source = match dtype {

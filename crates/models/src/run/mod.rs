@@ -1,7 +1,8 @@
-//! Evaluating a graph of conversion nodes: files in, files out.
+//! Evaluates models that consist of conversions, with inputs and outputs in files.
 //!
-//! Semantics, descriptions and checks are with each format; here a model is opened (`model`), fed from files
-//! (`inputs`), run (`graph`, [`tile`], [`tosa`]), and its results are written (`outputs`, `files`).
+//! The folder of each format has its semantics, descriptions and checks. This module opens a model (`model`), assigns
+//! files to its inputs (`inputs`), evaluates it (`graph`, [`tile`], [`tosa`]), and writes its results (`outputs`,
+//! `files`).
 
 mod error;
 mod files;

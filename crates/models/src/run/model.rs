@@ -1,6 +1,6 @@
-//! Models of conversions of any kind: opened, checked, described, made into graphs.
+//! Opens, checks and describes models of any kind, and builds their graphs.
 //!
-//! Semantics are in the formats' folders; inputs and results are handled by the module above.
+//! The formats' folders have the semantics; the parent module handles inputs and results.
 
 use super::error::RunError;
 use super::files::Reads;
@@ -47,7 +47,7 @@ pub enum ModelKind {
 }
 
 impl ModelKind {
-    /// Kind by extension, or by the first bytes of a bytecode module.
+    /// Determines the kind by the extension, or by the first bytes of a bytecode module.
     ///
     /// # Errors
     /// [`RunError::UnknownKind`]; [`RunError::File`] if the extension does not decide and the file cannot be read.
@@ -67,13 +67,13 @@ impl ModelKind {
 /// Rules for checking conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelRules {
-    /// ONNX at an opset, or at the model's own.
+    /// ONNX at an opset; `None` for the opset that the model imports.
     Onnx(Option<u32>),
     /// OpenVINO.
     OpenVino,
     /// Tile IR, with the profile and the options, some of which change legality.
     Tile(tile::Rules, tile::Profile, tile::Options),
-    /// TOSA: the features of a target, or of the version in the file.
+    /// TOSA with the features of a target; `None` for the version in the file.
     Tosa(Option<Target>),
 }
 
@@ -89,11 +89,11 @@ impl Model {
         Model::open_with(path, None)
     }
 
-    /// [`Model::open`]; 3-bit and 6-bit elements of an OpenVINO network, whose layout changed after release 2026.4,
-    /// have the packing `odd_packing`.
+    /// Like [`Model::open`]. `odd_packing` is the packing of 3-bit and 6-bit elements in an OpenVINO network, whose
+    /// layout changed after release 2026.4.
     ///
     /// # Errors
-    /// As [`Model::open`].
+    /// The errors of [`Model::open`].
     pub fn open_with(path: &Path, odd_packing: Option<Packing>) -> Result<Model, RunError> {
         let file = match ModelKind::of(path)? {
             ModelKind::Onnx => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
@@ -113,7 +113,7 @@ impl Model {
     /// Checks the legality of every conversion.
     ///
     /// # Errors
-    /// [`RunError::Rules`] if the rules are for another kind of model; [`RunError::Model`] if it is not a model.
+    /// [`RunError::Rules`] if the rules are for another kind of model; [`RunError::Model`] if the file is malformed.
     pub fn check(&self, rules: ModelRules) -> Result<LegalityReport, RunError> {
         match (&self.file, rules) {
             (File::Onnx(file), ModelRules::Onnx(opset)) => {
@@ -135,7 +135,7 @@ impl Model {
         }
     }
 
-    /// Describes the model; an ONNX model is described by its tensors instead ([`truecast_io::Source::model`]).
+    /// Describes the model. [`truecast_io::Source::model`] describes an ONNX model instead.
     ///
     /// # Errors
     /// [`RunError::Model`], [`RunError::Tile`] if it cannot be read, and [`RunError::UnknownKind`] for ONNX.
@@ -151,7 +151,8 @@ impl Model {
         }
     }
 
-    /// The parameters, if they must be known before there is a graph; an ONNX model states every type.
+    /// Returns the parameters whose types must be known before the graph can be built: those of an OpenVINO network. An
+    /// ONNX model states every type.
     pub(super) fn open_parameters(&self) -> Option<Vec<Parameter>> {
         match &self.file {
             File::Onnx(_) | File::Tile(_) | File::Tosa(_) => None,
@@ -159,7 +160,8 @@ impl Model {
         }
     }
 
-    /// The graph with every type resolved, and warnings. `fed` resolves types that an OpenVINO network leaves open.
+    /// Builds the graph, with every type resolved, and returns it with warnings. `fed` states types that an OpenVINO
+    /// network leaves open.
     ///
     /// # Errors
     /// [`RunError::Model`].
@@ -173,13 +175,13 @@ impl Model {
         }
     }
 
-    /// Whether it is a Tile IR module, which [`Model::run_tile`] evaluates.
+    /// True for a Tile IR module, which [`Model::run_tile`] evaluates.
     #[must_use]
     pub fn is_tile(&self) -> bool {
         matches!(self.file, File::Tile(_))
     }
 
-    /// The module; text is read as the release of the rules.
+    /// Parses the Tile IR module; text is parsed as the release of the rules.
     pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<crate::tile::Module, RunError> {
         match &self.file {
             File::Tile(bytes) => crate::tile::read(bytes, rules.release(tile::Release::NEWEST))
@@ -188,7 +190,7 @@ impl Model {
         }
     }
 
-    /// Error for rules of another kind of model.
+    /// Returns the error for rules of another kind of model.
     fn of_another_kind(&self) -> RunError {
         let fitting = match &self.file {
             File::Onnx(_) => "onnx or onnx@OPSET",
@@ -220,13 +222,14 @@ impl Model {
     }
 }
 
-/// Hand-written modules have some kilobytes; constants of 2^24 elements as text some hundred megabytes.
+/// Limit on the size of a module. Hand-written modules have some kilobytes; constants of 2^24 elements as text have
+/// some hundred megabytes.
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
     let mut file = match open_regular(path) {
         Ok((file, _)) => file,
-        // Reading its first bytes would consume them.
+        // The first bytes of a pipe are not read, because that would consume them.
         Err(truecast_io::Error::NotRegular { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     };

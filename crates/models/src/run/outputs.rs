@@ -1,4 +1,4 @@
-//! Output files of a run, for any kind of model: all of them or none.
+//! Writes the output files of a run, for any kind of model: either all of them or none.
 
 use super::error::RunError;
 use super::files::{self, Reads};
@@ -13,7 +13,8 @@ use truecast_kernel::CastOptions;
 pub struct RunOptions<'a> {
     /// Files of the inputs, each as `NAME=FILE`.
     pub inputs: &'a [String],
-    /// Folder for the outputs, one file each, named by the output. All appear after everything has succeeded.
+    /// Folder for the outputs, each a file named after the output. The files appear only after the whole run has
+    /// succeeded.
     pub folder: &'a Path,
     /// Format of the results, except TOSA's: [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
     pub format: FileFormat,
@@ -41,21 +42,21 @@ pub struct Written {
 pub struct RunReport {
     /// The results.
     pub written: Vec<Written>,
-    /// Conversions with values that the specification leaves open.
+    /// Conversions with results that the specification leaves open.
     pub left_open: Vec<OpenResults>,
     /// Warnings about the model.
     pub warnings: Vec<String>,
 }
 
-/// Results that are written but not yet named. Dropped without [`commit`](Outputs::commit) they leave nothing, and a
-/// new folder is removed.
+/// Results in temporary files, which [`commit`](Outputs::commit) renames. If they are dropped without it, the files and
+/// a new folder are removed.
 pub(super) struct Outputs {
     folder: PathBuf,
     format: FileFormat,
     existing: Existing,
     exec: CastOptions,
     reads: Reads,
-    // Temporary files are in the folder, so they are dropped first.
+    // The temporary files are in the folder, so this field is declared, and dropped, before `made`.
     pending: Vec<(Finished, Written)>,
     made: NewFolder,
 }
@@ -67,7 +68,7 @@ impl Outputs {
         Outputs { folder: folder.into(), format, existing, exec, reads, pending, made }
     }
 
-    /// Checks that the tensor's file is not one that the run reads.
+    /// Rejects an output whose file is also read by the run.
     pub(super) fn allow(&self, name: &str) -> Result<(), RunError> {
         self.reads.allow(&self.folder.join(self.file_of(name)))
     }
@@ -76,7 +77,7 @@ impl Outputs {
         format!("{}.{}", files::file_name(name), self.format.extension())
     }
 
-    /// Path of a file in the folder, if a result may use it.
+    /// Returns the path of a file in the folder, if a result may use it.
     pub(super) fn place(&self, file: &str) -> Result<PathBuf, RunError> {
         if file.len() > files::LONGEST_NAME {
             return Err(RunError::LongName { file: file.into() });

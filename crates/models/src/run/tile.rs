@@ -1,7 +1,8 @@
-//! Evaluating a module of Tile IR: every conversion of an entry becomes a file, named by its value.
+//! Evaluates a Tile IR module: the result of every conversion in an entry becomes a file, named after the value.
 //!
-//! This module feeds a Tile IR module from files and writes its results. Integers of a module have no sign: they are
-//! read from either kind of array and written as signed; i1 is written as bool, an address as u64.
+//! Values of the Tile IR module are read from files, and results are written to files. Integers in Tile IR have no
+//! sign, so arrays of signed and unsigned integers are read, and results are signed. i1 is written as bool, an address
+//! as u64.
 
 use super::error::RunError;
 use super::model::Model;
@@ -20,9 +21,9 @@ use truecast_kernel::CastOptions;
 /// Settings for evaluating an entry of a module.
 #[derive(Clone, Debug, Default)]
 pub struct EntrySettings {
-    /// Release with the rules.
+    /// Release whose rules apply.
     pub rules: Rules,
-    /// Name of the entry; `None` for the only one.
+    /// Name of the entry; `None` if the module has only one.
     pub entry: Option<String>,
     /// Source of the values.
     pub values: crate::tile::evaluate::Settings,
@@ -31,7 +32,8 @@ pub struct EntrySettings {
 impl Model {
     /// Evaluates an entry and writes the result of every conversion whose operand is known.
     ///
-    /// Names of inputs, with or without `%`: arguments, and results of other operations.
+    /// The inputs are named with or without `%`. They are arguments of the entry, or results of operations that are not
+    /// conversions.
     ///
     /// # Errors
     /// [`RunError`]; [`RunError::Tile`] for the first illegal operation.
@@ -61,14 +63,15 @@ impl Model {
     }
 }
 
-/// Bits of a tf32 word below its 19 bits.
+/// Mask of the bits below the 19 bits of tf32 in a 32-bit word.
 const TF32_LOW_BITS: u32 = (1 << 13) - 1;
 const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
 
 /// A value's name and its elements.
 type Supplied = (String, Tensor);
 
-/// Values by name, read from files; and a note for each with bits that machine code would keep (U14).
+/// Reads values from files. Returns them by name, with a note for each value that has bits which machine code would
+/// keep (U14).
 fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
     let (mut supplied, mut masked) = (Vec::new(), Vec::new());
     for given in inputs {
@@ -79,7 +82,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
         })?;
         let name = format!("%{}", name.trim_start_matches('%'));
         let wrong = |cause: ArrayError| RunError::Input { name: name.clone(), cause: Box::new(cause) };
-        // A value without a declaration has the type written at its first use.
+        // A value without a declaration has the type that its first use states.
         let declared = entry
             .value_of(&name)
             .and_then(|id| entry.value(id).tile.as_deref().or_else(|| written_type(&entry.body, id)));
@@ -103,7 +106,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
     Ok((supplied, masked))
 }
 
-/// Integers may come as signed or unsigned, i1 as bool.
+/// Reads an array as the type of a value. Integers may be stored as signed or unsigned, and i1 as bool.
 fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
     let other = match dtype {
         DType::U64 => DType::I64,
@@ -116,12 +119,12 @@ fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayEr
     }
 }
 
-/// A count of elements with its verb.
+/// Formats a count of elements with the verb: `2 elements have`.
 fn have(elements: u64) -> String {
     if elements == 1 { "1 element has".into() } else { format!("{elements} elements have") }
 }
 
-/// Number of tf32 words with bits outside the element.
+/// Counts the tf32 words with bits below the 19 bits of the element.
 fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
     if dtype != DType::Tf32 {
         return 0;
@@ -131,9 +134,9 @@ fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
     words.iter().filter(|word| u32::from_le_bytes(**word) & TF32_LOW_BITS != 0).count()
 }
 
-/// Results of the conversions.
+/// Receiver of the results of conversions, which writes them to files.
 struct Results {
-    /// File names in use: values of different regions may have the same name.
+    /// File names in use; values of different regions may have the same name.
     names: BTreeSet<String>,
     outputs: Outputs,
     left_open: Vec<OpenResults>,
@@ -169,7 +172,7 @@ impl Results {
     }
 }
 
-/// Elements in the form for a file.
+/// Returns the elements in the form for a file: i1 becomes bool.
 fn tensor(elements: &Elements) -> Tensor {
     let tensor = (*elements.tensor).clone();
     match tensor.dtype {

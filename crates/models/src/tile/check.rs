@@ -1,4 +1,4 @@
-//! Errors of a module for a release (§4), in the order of the text.
+//! Checks a module against a release (§4); errors are in the order of the text.
 
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
@@ -8,16 +8,16 @@ use crate::tile::error::{Cause, Diagnostic, shown};
 use crate::tile::module::{Function, MAX_FINDINGS, Module, Operation, Statement, ValueId};
 use crate::tile::pack;
 
-/// Findings about a module.
+/// Result of checking a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleLegality {
-    /// Conversions (with pack and unpack) checked.
+    /// Number of checked conversions, including pack and unpack.
     pub conversions: usize,
-    /// Legal conversions.
+    /// Number of legal conversions.
     pub legal: usize,
     /// Errors.
     pub errors: Vec<Diagnostic>,
-    /// Operations that are legal but have no value, and harmless omissions.
+    /// Warnings about legal operations that have no value, and about harmless omissions.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -34,9 +34,9 @@ impl From<ModuleLegality> for LegalityReport {
     }
 }
 
-/// Checks every operation of a module against a release, in regions too.
+/// Checks every operation of a module against a release, including operations in regions.
 ///
-/// Source: §3.7, §4; `rules` as in §2.2. Only profile `seed` affects legality (§4.10).
+/// Source: §3.7, §4; §2.2 defines `rules`. Only the profile `seed` affects legality (§4.10).
 pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> ModuleLegality {
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
@@ -64,7 +64,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// A release does not accept files newer than itself.
+    /// Reports a file that is newer than the release, which a release does not accept.
     fn newer_file(&mut self, module: &Module) {
         let Some(first) = module.functions.first() else { return };
         let cause = Cause::Newer { what: "the module".into(), since: module.version, file: self.release };
@@ -152,7 +152,7 @@ impl Checker<'_> {
     }
 }
 
-/// Checks the operand's type in an operation against its definition.
+/// Checks that an operation states the type that its operand was defined with.
 fn operand_type(
     function: &Function,
     value: String,

@@ -1,4 +1,4 @@
-//! Errors of a module with their positions: the catalogue of §5, T001 to T021.
+//! Errors in a module, with their positions and their numbers in the catalogue of §5, T001 to T021.
 
 use std::sync::Arc;
 
@@ -43,18 +43,18 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error at a place.
+    /// Creates an error at a place.
     pub fn new(place: Place, cause: Cause) -> Self {
         Self { place, location: None, cause: Box::new(cause) }
     }
 
-    /// Message without the position: number, cause, and the operation's location.
+    /// Returns the message without the position: number, cause, and the operation's location.
     pub fn message(&self) -> String {
         let location = self.location.as_ref().map_or(String::new(), |location| format!("; loc{location}"));
         format!("{}: {}{location}", self.code(), self.cause)
     }
 
-    /// Number in the catalogue.
+    /// Returns the number in the catalogue of §5.
     pub fn code(&self) -> &'static str {
         self.cause.code()
     }
@@ -81,10 +81,10 @@ pub enum Cause {
     /// T009 to T011: an unknown attribute.
     #[error("{value}: {violation}")]
     Attribute { value: String, violation: Violation },
-    /// T001: the operand's type differs from the operation's.
+    /// T001: the operand's type differs from the type that the operation states.
     #[error("{value}: {op}: operand {operand} is {found}, the operation says {written}; write the operand's own type")]
     OperandType { value: String, op: &'static str, operand: String, found: String, written: String },
-    /// T001, T002: pack and unpack.
+    /// T001, T002: a pack or unpack is not legal.
     #[error("{value} ({operand} -> {result}): {op}: {why}")]
     Pack {
         value: String,
@@ -100,7 +100,7 @@ pub enum Cause {
     /// T014.
     #[error("{0}")]
     Type(#[from] Malformed),
-    /// T014, for types that are not tiles.
+    /// T014: a type that is not a tile, or not an element type.
     #[error("{why}")]
     TypeForm { why: String },
     /// T015.
@@ -127,7 +127,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The number in the catalogue of §5.
+    /// Returns the number in the catalogue of §5.
     pub fn code(&self) -> &'static str {
         match self {
             Cause::Illegal { violation, .. } | Cause::Attribute { violation, .. } => violation.code(),
@@ -146,17 +146,17 @@ impl Cause {
     }
 }
 
-/// Why there is no entry to evaluate.
+/// Reason why there is no entry to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum EntryError {
     #[error("the module has no entry")]
     None,
-    /// Several, and none was named.
+    /// The module has several entries, and no name was requested.
     #[error("the module has several entries: {known}")]
     Several { known: String },
-    /// None of that name.
+    /// The module has no entry of the requested name.
     #[error("the module has no entry {name:?}; it has: {known}")]
     Unknown {
         /// Requested name.
@@ -166,13 +166,13 @@ pub enum EntryError {
     },
 }
 
-/// Text of a file for messages: short, on one line, without control characters.
+/// Prepares text from a file for messages: short, on one line, without control characters.
 pub(crate) fn shown(text: &str) -> String {
     let (short, more) = shortened(text);
     format!("{}{more}", short.escape_debug())
 }
 
-/// [`shown`] for text without quotes of its own.
+/// Like [`shown`], but keeps quotes and backslashes, for text that a message does not quote.
 pub(crate) fn shown_bare(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (short, more) = shortened(&line);
@@ -180,7 +180,7 @@ pub(crate) fn shown_bare(text: &str) -> String {
     harmless.chain(more.chars()).collect()
 }
 
-/// The first characters, and dots if there are more.
+/// Returns the first characters, and dots if there are more.
 fn shortened(text: &str) -> (&str, &'static str) {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

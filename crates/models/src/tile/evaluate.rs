@@ -1,8 +1,8 @@
-//! Results of every element of every conversion (§6.1).
+//! Evaluates every conversion of an entry, for every element (§6.1).
 //!
-//! Values are codes, with the reason for each undefined element: an operation on an undefined element computes from the
-//! carried bits and stays undefined for the same reason. Values of other operations are unknown unless the caller
-//! supplies them. The definition is used, not the engine's kernels.
+//! A value has codes, and a reason for each undefined element. An undefined element still has bits: an operation on it
+//! computes from these bits, and the result is undefined for the same reason. The values of other operations are
+//! unknown unless the caller supplies them. Results come from the reference implementation, not from the kernels.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::tile::pack;
 /// Settings for evaluating modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Source of the values.
+    /// Profile that decides the values where sources differ.
     pub profile: Profile,
     /// The options of §2.3.
     pub options: Options,
-    /// Memory limit for live values, in bytes.
+    /// Limit on the bytes of values that are held at the same time.
     pub max_bytes: u64,
 }
 
@@ -34,7 +34,7 @@ impl Default for Settings {
     }
 }
 
-/// A tensor with the reasons for undefined elements.
+/// A tensor, with the reason for each undefined element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elements {
     /// The codes.
@@ -48,12 +48,12 @@ pub struct Elements {
 pub enum Reasons {
     /// The same for all elements.
     All(Option<&'static str>),
-    /// One entry per element: 0 for defined, else an index of [`REASONS`] plus 1.
+    /// One entry per element: 0 if it is defined, otherwise an index into [`REASONS`], plus 1.
     Each(Vec<u8>),
 }
 
 impl Reasons {
-    /// Why an element is undefined; `None` if it is defined.
+    /// Returns the reason why an element is undefined; `None` if it is defined.
     pub fn of(&self, index: u64) -> Option<&'static str> {
         match self {
             Reasons::All(reason) => *reason,
@@ -66,7 +66,7 @@ impl Reasons {
 }
 
 impl Elements {
-    /// Elements without undefined ones.
+    /// Creates elements that are all defined.
     pub fn defined(tensor: Arc<Tensor>) -> Self {
         Self { tensor, undefined: Reasons::All(None) }
     }
@@ -91,18 +91,18 @@ pub struct Converted<'a> {
     pub operand: String,
     /// The result's type.
     pub tile: &'a TileType,
-    /// Its elements; `None` if the operand is unknown.
+    /// Elements of the result; `None` if the operand is unknown.
     pub elements: Option<&'a Elements>,
-    /// Undefined elements by reason.
+    /// Number of undefined elements by reason.
     pub undefined: BTreeMap<&'static str, u64>,
-    /// Elements for which another source has another value, by behavior of §7.
+    /// Number of elements that have another value in other sources, by the behavior of §7.
     pub notes: BTreeMap<&'static str, u64>,
 }
 
 /// Evaluates an entry.
 ///
-/// `supplied` gives values by name, as `%x`, also for other operations. `deliver` receives every conversion in order,
-/// as soon as it is evaluated.
+/// `supplied` lists values by name, such as `%x`; they may be results of other operations. `deliver` is called for
+/// every conversion in order, as soon as the conversion is evaluated.
 ///
 /// # Errors
 /// [`Error::Tile`], [`Error::Undefined`], [`Error::Memory`], [`Error::NoValue`], [`Error::Supplied`], and errors of
@@ -120,7 +120,7 @@ pub fn evaluate<E: From<Error>>(
     Ok(())
 }
 
-/// Supplied values by number.
+/// Returns the supplied values by number.
 fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap<usize, Arc<Elements>>, Error> {
     let mut known = HashMap::new();
     for (name, tensor) in supplied {
@@ -137,7 +137,7 @@ fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap
     Ok(known)
 }
 
-/// All statements of a body and its regions, in order.
+/// Collects all statements of a body and its regions, in order.
 fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     for statement in statements {
         match &statement.operation {
@@ -147,14 +147,14 @@ fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     }
 }
 
-/// An entry as a program: its values, and its statements as steps.
+/// An entry as a program, with its statements as steps.
 struct Entry<'a, E> {
     function: &'a Function,
     settings: &'a Settings,
     statements: Vec<&'a Statement>,
     /// Supplied values that are not used yet.
     supplied: HashMap<usize, Arc<Elements>>,
-    /// Bytes of the live values.
+    /// Bytes of the values that are held.
     bytes: u64,
     deliver: &'a mut dyn FnMut(Converted<'_>) -> Result<(), E>,
 }
@@ -188,7 +188,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
         }
     }
 
-    /// Conversions are delivered immediately.
+    /// Returns nothing: `apply` delivers each conversion immediately.
     fn delivered(&self, _step: usize) -> Vec<usize> {
         Vec::new()
     }
@@ -203,7 +203,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
 
     fn apply(&mut self, step: usize, operands: &[Given<Elements>]) -> Result<Vec<Given<Elements>>, E> {
         let statement = self.statements[step];
-        // A supplied value of unknown type may not fit its use; it counts as unknown then.
+        // A supplied value without a declared type may not fit its use; then it counts as unknown.
         let operand = |from: &TileType| {
             let fits = |e: &&Arc<Elements>| e.tensor.dtype == from.element.storage() && e.tensor.len() == from.len();
             operands[0].as_ref().filter(fits)
@@ -252,7 +252,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
 }
 
 impl<E: From<Error>> Entry<'_, E> {
-    /// Name of a conversion in messages: its position and its result.
+    /// Returns the name of a conversion in messages: its position and its result.
     fn place(&self, statement: &Statement) -> String {
         format!("{}: {}", statement.place, self.function.name_of(statement.results[0]))
     }
@@ -336,7 +336,8 @@ fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTr
     Elements { tensor: tensor.into(), undefined }
 }
 
-/// An element of the result is undefined if an element that it takes bits from is.
+/// Reinterprets the bits of the operand. An element of the result is undefined if it takes bits from an undefined
+/// element.
 fn reinterpret(operand: &Elements, to: &TileType) -> Option<Elements> {
     let tensor = pack::evaluate(&operand.tensor, to)?;
     let undefined = match &operand.undefined {

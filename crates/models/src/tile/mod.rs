@@ -1,10 +1,10 @@
-//! CUDA Tile IR modules of conversions: read, checked, printed, evaluated. Reference: `docs/spec/tile-ir.md`; section
-//! numbers in this folder are those of that page.
+//! Reads, checks, prints and evaluates CUDA Tile IR modules of conversions. Reference: `docs/spec/tile-ir.md`; this
+//! folder cites its sections.
 //!
 //! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`check`](fn@check) finds
-//! errors for a release, [`evaluate`](mod@evaluate) computes every element of every conversion. Single operations are
-//! in [`truecast_core::spec::tile`]; files and arrays are elsewhere. Input is not trusted: depth is bounded, and memory
-//! by the size of the input.
+//! errors for a release, and [`evaluate`](mod@evaluate) computes every element of every conversion.
+//! [`truecast_core::spec::tile`] defines single operations. Input is not trusted: the depth of nesting is limited, and
+//! memory is proportional to the size of the input.
 //!
 //! # Examples
 //! ```
@@ -38,7 +38,7 @@ pub use module::Module;
 
 use truecast_core::spec::tile::Release;
 
-/// Reads a module in the form given by its first bytes; text is read as version `text`.
+/// Reads a module. The first bytes decide whether it is bytecode or text; text is read as version `text`.
 ///
 /// # Errors
 /// The first place that cannot be read (T014 to T020).

@@ -1,5 +1,5 @@
-//! A module, independent of its form. Other operations than conversions are opaque (§9.3): their results have no value,
-//! but their regions are read.
+//! Structure of a module, independent of its form. Operations that are not read individually are opaque (§9.3): their
+//! results have no value, but their regions are read.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::tile::error::{Cause, Diagnostic, EntryError, Place};
 pub struct Module {
     /// Version of the file; for text, the version that it was read as.
     pub version: Release,
-    /// Entries and other operations with bodies, in order.
+    /// Entries, and other operations with bodies, in the order of the file.
     pub functions: Vec<Function>,
-    /// Errors that did not prevent reading.
+    /// Errors after which reading could continue.
     pub findings: Vec<Diagnostic>,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Limit on findings: a hostile file has one for every few bytes.
+/// Limit on findings, because a hostile file may cause a finding every few bytes.
 pub(crate) const MAX_FINDINGS: usize = 1000;
 
-/// Dimensions of a tile or view.
+/// Limit on the dimensions of a tile or view.
 pub(crate) const MAX_RANK: usize = 64;
 
 impl Module {
@@ -45,10 +45,10 @@ impl Module {
         }
     }
 
-    /// Entry with this name; `None` for the only one.
+    /// Returns the entry with this name; without a name, the only entry.
     ///
     /// # Errors
-    /// The existing entries.
+    /// [`EntryError`], with the names of the existing entries.
     pub fn entry(&self, name: Option<&str>) -> Result<&Function, EntryError> {
         let mut entries = self.functions.iter().filter(|f| f.is_entry);
         match name {
@@ -80,20 +80,20 @@ impl Module {
 pub struct Function {
     /// Name, without `@`.
     pub name: Arc<str>,
-    /// Whether it is a kernel entry; only these are evaluated.
+    /// True for a kernel entry; only entries are evaluated.
     pub is_entry: bool,
     /// Start position.
     pub place: Place,
     /// Arguments.
     pub arguments: Vec<ValueId>,
-    /// Every value defined in it.
+    /// Every value that the function defines.
     pub values: Vec<Value>,
     /// Operations.
     pub body: Vec<Statement>,
 }
 
 impl Function {
-    /// Written name of a value.
+    /// Returns the name of a value as written, with `%`.
     pub fn name_of(&self, id: ValueId) -> String {
         match &self.values[id.0 as usize].name {
             Some(name) => format!("%{}", crate::tile::error::shown(name)),
@@ -101,7 +101,7 @@ impl Function {
         }
     }
 
-    /// Value with this written name.
+    /// Returns the value with this name, as written with `%`.
     pub fn value_of(&self, name: &str) -> Option<ValueId> {
         (0..self.values.len() as u32).map(ValueId).find(|&id| self.name_of(id) == name)
     }
@@ -116,12 +116,12 @@ impl Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
-/// Information about a value before evaluation.
+/// Name and type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Name, without `%`; bytecode has numbers instead.
+    /// Name, without `%`; `None` in bytecode, which has numbers instead.
     pub name: Option<Arc<str>>,
-    /// Type; `None` if its operation is not understood, or it is not a tile.
+    /// Type; `None` if the operation is opaque and does not state it, or if the type is not a tile.
     pub tile: Option<Arc<TileType>>,
 }
 
@@ -130,7 +130,7 @@ pub struct Value {
 pub struct Statement {
     /// Position.
     pub place: Place,
-    /// Text of its `loc(..)`, shortened to one line: the position in the original source.
+    /// Text of the statement's `loc(..)`, shortened to one line: the position in the original source.
     pub location: Option<Arc<str>>,
     /// Results.
     pub results: Vec<ValueId>,
@@ -139,7 +139,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// An error at this statement.
+    /// Creates an error at this statement.
     pub(crate) fn wrong(&self, cause: Cause) -> Diagnostic {
         Diagnostic { location: self.location.clone(), ..Diagnostic::new(self.place, cause) }
     }
@@ -191,7 +191,7 @@ pub enum Operation {
     },
 }
 
-/// Type of a value as stated by the first conversion that uses it, in regions too.
+/// Returns the type of a value as the first conversion that uses it states it, including conversions in regions.
 pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileType> {
     statements.iter().find_map(|statement| match &statement.operation {
         Operation::Convert { operand, from, .. } | Operation::Pack { operand, from, .. } => {

@@ -5,7 +5,7 @@ use truecast_core::spelling;
 
 use crate::tile::bytecode::layout::LAYOUTS;
 
-/// Operations that are read, in addition to the nine conversions.
+/// Operations that are read individually, in addition to the nine conversions.
 const READ: [(&str, Release); 7] = [
     ("constant", Release::V13_1),
     ("entry", Release::V13_1),
@@ -21,28 +21,28 @@ fn all() -> impl Iterator<Item = (&'static str, Release)> {
     conversions.chain(READ).chain(LAYOUTS.iter().map(|layout| (layout.name, layout.since)))
 }
 
-/// Release that introduced an operation; `None` for an unknown name.
+/// Returns the release that introduced an operation; `None` for an unknown name.
 pub(crate) fn since(name: &str) -> Option<Release> {
     all().find(|(known, _)| *known == name).map(|(_, since)| since)
 }
 
-/// Operation that an unknown name probably means.
+/// Returns the operation that an unknown name probably means.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let most = if name.len() > 3 { 2 } else { 1 };
     spelling::nearest(name, all().map(|(known, _)| known), most)
 }
 
-/// Operations of the dialect's test builds (`testing$func`): in no release, and in no file.
+/// True for the operations of the dialect's test builds (`testing$func`), which no release has.
 pub(crate) fn is_unreleased(name: &str) -> bool {
     ["experimental$", "internal$", "testing$"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The name of an operation without the dialect's prefix.
+/// Returns the name of an operation without the dialect's prefix.
 pub(crate) fn operation_name(word: &str) -> &str {
     word.strip_prefix("cuda_tile.").unwrap_or(word)
 }
 
-/// An operation of the dialect, by its name or by the dialect's prefix.
+/// True for an operation of the dialect: a known name, or any name with the dialect's prefix.
 pub(crate) fn is_operation(word: &str) -> bool {
     let name = operation_name(word);
     name != word || since(name).is_some() || is_unreleased(name)

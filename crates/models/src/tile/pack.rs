@@ -1,4 +1,4 @@
-//! pack and unpack: a tile of rank 1 as the bytes of its memory image, and back (§4.9, §6.11).
+//! pack and unpack: convert a tile of rank 1 to the bytes of its memory image, and back (§4.9, §6.11).
 
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, TileType};
@@ -6,7 +6,7 @@ use truecast_core::spec::tile::{ElementType, TileType};
 use crate::tensor::{Data, Tensor};
 use crate::tile::module::PackKind;
 
-/// Why a pack or unpack is illegal: error number and rule.
+/// Checks a pack or unpack. The error is the number and the rule.
 pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<(), (&'static str, String)> {
     for tile in [from, to] {
         tile.check().map_err(|e| ("T014", e.to_string()))?;
@@ -36,7 +36,7 @@ pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<()
     }
 }
 
-/// tf32 takes a word in memory.
+/// Returns the bits of an element in memory; tf32 takes a word of 32 bits.
 fn memory_bits(dtype: DType) -> u64 {
     match dtype {
         DType::Tf32 => 32,
@@ -44,7 +44,7 @@ fn memory_bits(dtype: DType) -> u64 {
     }
 }
 
-/// The bytes of the elements as another type. `None` for i1, whose bit order is not documented.
+/// Reinterprets the bytes of the elements as another type. `None` for i1, whose bit order is not documented.
 pub(crate) fn evaluate(operand: &Tensor, to: &TileType) -> Option<Tensor> {
     let dtype = to.element.storage();
     if operand.dtype == DType::I1 || dtype == DType::I1 {
@@ -52,7 +52,7 @@ pub(crate) fn evaluate(operand: &Tensor, to: &TileType) -> Option<Tensor> {
     }
     let mut bytes = operand.codes().into_owned();
     if let Some(tf32) = [operand.dtype, dtype].into_iter().find(|&dtype| dtype == DType::Tf32) {
-        // The low bits of the word are not part of an element.
+        // The low 13 bits of the word are not part of a tf32 element.
         let (words, _) = bytes.as_chunks_mut::<4>();
         for word in words {
             let storage = u64::from(u32::from_le_bytes(*word));

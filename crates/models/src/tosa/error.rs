@@ -5,7 +5,7 @@ use truecast_io::Escaped;
 
 use crate::evaluate::UndefinedResult;
 
-/// Maximum operands of an operator, and dimensions of a tensor.
+/// Limit on the operands of an operator, and on the dimensions of a tensor.
 pub(super) const MOST_OPERANDS: usize = 64;
 
 /// Error of a `.tosa` file.
@@ -16,7 +16,7 @@ pub enum FileError {
     /// The identifier differs.
     #[error("offset 4: not a .tosa file")]
     Identifier,
-    /// An offset or a length leads out of the file, or a text is not UTF-8.
+    /// An offset or a length points outside the file, or a text is not UTF-8.
     #[error("offset {at}: {what} is damaged")]
     Damaged { at: u64, what: &'static str },
     /// A version with other type numbers.
@@ -25,10 +25,10 @@ pub enum FileError {
     /// The file requires features that are unknown.
     #[error("the file uses unknown format features {unknown:#x}")]
     Features { unknown: u64 },
-    /// Several regions or blocks, as in control flow.
+    /// Not exactly one region or block; control flow needs several.
     #[error("{found} {what}, expected one; control flow is not evaluated")]
     NotOne { what: &'static str, found: usize },
-    /// Offsets lead to the same place too often.
+    /// Offsets point to the same parts too often.
     #[error("the file references its parts more often than it has bytes")]
     Repetition,
     /// An operator with too many operands.
@@ -39,7 +39,7 @@ pub enum FileError {
     Duplicate { name: String },
 }
 
-/// Why a graph has no result.
+/// Reason why a graph has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -47,7 +47,7 @@ pub enum GraphError {
     /// An ERROR condition of the specification.
     #[error("{place}: {cause}")]
     Condition { place: String, cause: SpecError },
-    /// The specification makes no requirement.
+    /// The specification calls the result unpredictable.
     #[error(transparent)]
     Unpredictable(UndefinedResult),
     /// An operator other than a conversion.
@@ -56,7 +56,7 @@ pub enum GraphError {
     /// Operands do not fit the operator or each other.
     #[error("{place}: {what}")]
     Operands { place: String, what: String },
-    /// A name without a tensor, or without a value when it is used.
+    /// A name for which the graph declares no tensor, or that has no value yet when it is used.
     #[error("tensor {}: {what}", Escaped(name))]
     Tensor { name: String, what: String },
     /// Not enough memory for a result.
@@ -65,7 +65,7 @@ pub enum GraphError {
 }
 
 impl GraphError {
-    /// Reason without the place.
+    /// Returns the reason without the place.
     pub fn reason(&self) -> String {
         match self {
             GraphError::Condition { cause, .. } => cause.to_string(),
@@ -75,7 +75,7 @@ impl GraphError {
         }
     }
 
-    /// Whether the specification calls the result unpredictable; otherwise it is an error.
+    /// True if the specification calls the result unpredictable, not an error.
     pub const fn is_unpredictable(&self) -> bool {
         matches!(self, GraphError::Unpredictable(_))
     }

@@ -1,4 +1,4 @@
-//! Running a graph; all operators are checked before the first element is computed.
+//! Evaluates a graph; all operators are checked before the first element is computed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::error::Error;
 use crate::evaluate::{Given, OpenResults, Program, run};
 use crate::tensor::Tensor;
 
-/// Outputs by name, and the conversions with values that the specification leaves open.
+/// Outputs by name, and the conversions with results that the specification leaves open.
 pub type Evaluated<'a> = (Vec<(&'a str, Arc<Tensor>)>, Vec<OpenResults>);
 
 /// Evaluates a graph.
 ///
-/// `provide` returns every input, by name and declaration. `freedoms` are the choices of plain CASTs between floats.
-/// Cost: a value lives until its last use.
+/// `provide` returns an input by its name and declaration. `freedoms` are the choices that the specification leaves to
+/// plain CASTs between floats. Memory: each value is held until its last use.
 ///
 /// # Errors
 /// [`Error::Tosa`], [`Error::Undefined`], and errors of `provide`.
@@ -70,7 +70,7 @@ struct Operators<'g, 'a> {
     names: HashMap<&'a str, usize>,
     /// Inputs that are not used yet.
     given: HashMap<usize, Arc<Tensor>>,
-    /// Names that have a value.
+    /// Names that have a value so far.
     made: HashSet<&'a str>,
     open: Vec<OpenResults>,
     outputs: Vec<(&'a str, Arc<Tensor>)>,
@@ -106,7 +106,7 @@ impl Program for Operators<'_, '_> {
         if step == self.steps() { self.numbers(&self.graph.outputs) } else { Vec::new() }
     }
 
-    /// An error in any operator is an error of the graph.
+    /// Returns true: an error in any operator is an error of the graph, even if its results are unused.
     fn does_every_step(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Results of each operator.
+//! Computes the results of each operator.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::cast::{DeniedCast, cast, zeros};
 use crate::evaluate::OpenResults;
 use crate::tensor::{Data, Tensor};
 
-/// Results of an operator, and their open values.
+/// Checks an operator and computes its results. Also returns the count of results that the specification leaves open,
+/// if any.
 pub(super) fn apply(
     graph: &Graph<'_>,
     operator: &Operator<'_>,
@@ -83,7 +84,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A zeroed buffer for the elements, or an error instead of an abort.
+    /// Allocates a zeroed buffer for the elements; a lack of memory is an error, not an abort.
     fn zeros(&self, dtype: DType, tensor: &Tensor) -> Result<Vec<u8>, GraphError> {
         zeros(dtype, Layout::Packed, tensor.len()).map_err(|cause| self.denied(cause))
     }

@@ -14,12 +14,12 @@ use crate::tensor::Data;
 pub enum ElementType {
     /// Plain elements.
     Plain(DType),
-    /// Elements that share a scale by blocks.
+    /// Elements in blocks that share a scale.
     Blocks(DType),
 }
 
 impl ElementType {
-    /// Element type of a tensor.
+    /// Returns the element type of a tensor in memory.
     pub fn of(tensor: &crate::Tensor) -> ElementType {
         match tensor.data {
             Data::Blocks { .. } => ElementType::Blocks(tensor.dtype),
@@ -27,7 +27,7 @@ impl ElementType {
         }
     }
 
-    /// Type of the codes.
+    /// Returns the type of the codes.
     pub const fn dtype(self) -> DType {
         match self {
             ElementType::Plain(dtype) | ElementType::Blocks(dtype) => dtype,
@@ -72,23 +72,23 @@ impl Declared {
         Ok(Declared { element, shape })
     }
 
-    /// The shape of the scales.
+    /// Returns the shape of the scales.
     pub fn scale_shape(&self) -> Vec<u64> {
         scale_shape(&self.shape)
     }
 }
 
-/// Type and shape of a tensor.
+/// Returns the declared type and shape of a tensor.
 ///
 /// # Errors
-/// [`GraphError::Tensor`] if there is no such tensor, or its type or shape is unknown.
+/// [`GraphError::Tensor`] if the graph does not declare the tensor, or its type or shape is unknown.
 pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
     let wrong = |what: String| GraphError::Tensor { name: name.into(), what };
     let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it".into()))?;
     Declared::of(tensor).map_err(wrong)
 }
 
-/// The shape of the scales of a block-scaled tensor.
+/// Returns the shape of the scales for a block-scaled tensor.
 pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
     let mut shape = shape.to_vec();
     if let Some(last) = shape.last_mut() {
@@ -97,10 +97,10 @@ pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
     shape
 }
 
-/// Element type of a tensor in a file.
+/// Returns the element type of a tensor in a file.
 ///
 /// # Errors
-/// The unknown part.
+/// A text that names the unknown type.
 pub fn element_type(tensor: &Tensor<'_>) -> Result<ElementType, String> {
     let dtype = dtype_of(tensor.dtype).ok_or_else(|| format!("element type {} is not known", tensor.dtype))?;
     match (tensor.scale_type, tensor.block_shape) {
@@ -112,10 +112,10 @@ pub fn element_type(tensor: &Tensor<'_>) -> Result<ElementType, String> {
 
 const FP8UE8M0: u32 = 16;
 
-/// Source: `docs/spec/tosa.md §8.3`.
+/// Returns the type with a number in the schema. Source: `docs/spec/tosa.md §8.3`.
 fn dtype_of(number: u32) -> Option<DType> {
     use DType::*;
-    /// By number, from 1 on; a shape is a list of 64-bit numbers.
+    /// Types by number, from 1 on; a shape has elements of type i64.
     const TYPES: [DType; 18] = [
         Bool, I4, I8, I16, I32, I48, F32, F16, Bf16, I64, F8E4M3Fn, F8E5M2, F6E2M3, F6E3M2, F4E2M1, SCALE, I64, MxInt8,
     ];

@@ -1,4 +1,4 @@
-//! BitNet (§4.11): three values in two bits, divided by a scale or times one.
+//! BitNet (§4.11): codes of two bits with three values, divided by a scale or multiplied by it.
 
 use truecast_core::DType::{Bf16, F16, F32, U8};
 use truecast_core::scaled::{Code, Form, Packing, Plane, Planes, Zero};

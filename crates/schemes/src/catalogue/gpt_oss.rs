@@ -19,7 +19,7 @@ pub(super) const ENTRIES: &[Entry] =
 
 /// Bytes per block of 32 elements.
 const BLOCK_BYTES: u64 = 16;
-/// The model class of transformers loads these with inputs as rows.
+/// Names of the weights that the model class in transformers loads with a row for each input.
 const TRANSPOSED: [&str; 2] = ["gate_up_proj", "down_proj"];
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {

@@ -1,4 +1,5 @@
-//! GPTQ (§4.10), both formats: matrices of inputs by outputs, packed along the inputs.
+//! GPTQ (§4.10), both formats: stored matrices have a row for each input and a column for each output, packed along the
+//! inputs.
 
 use truecast_core::DType::{Bf16, F16, F32, I32};
 use truecast_core::scaled::{Code, Group, Packing, Part, Plane, Planes, Zero};
@@ -18,7 +19,7 @@ const ROWS: &[Row] = &[
 const CODES: Codes = &[(Sibling("qweight"), &[I32])];
 
 pub(super) const ENTRIES: &[Entry] = &[
-    // The first format stores zero points less 1.
+    // The first format stores each zero point minus 1.
     Entry::new(Family::Gptq, CODES, ROWS, |found| describe(found, 1)),
     Entry::new(Family::GptqV2, CODES, ROWS, |found| describe(found, 0)),
 ];

@@ -19,13 +19,13 @@ const ROWS: &[Row] = &[
     Row::scales(&[Hidden("scale")], &[F32, Bf16, F16, F8E8M0, F8E4M3Fn, U8]),
     Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8, F32, Bf16, F16]),
     Row::optional(Part::Global, &[Hidden("per_tensor_scale")], &[F32]),
-    // Multiplies the activation (SmoothQuant).
+    // Factor that multiplies the activation (SmoothQuant).
     Row::factor(&[Hidden("act_pre_scale")], &[F32, Bf16, F16]),
 ];
 
 pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Torchao, CODES, ROWS, describe)];
 
-/// Reads a tensor's entry in a header; `None` for an unquantized tensor.
+/// Reads a tensor's entry in a header; `None` for an unquantized tensor, or for an entry without a class.
 pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {
     let class = entry.get("_type")?.as_str()?;
     let data = entry.get("_data");
@@ -53,14 +53,14 @@ pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {
     .filter(|torchao| torchao.class != "Tensor")
 }
 
-/// The value within `{"_type": .., "_data": ..}`.
+/// Returns the value within `{"_type": .., "_data": ..}`, at any depth.
 fn inner(value: &Value) -> &Value {
     value.get("_data").map_or(value, inner)
 }
 
 type Describe = fn(&Found<'_>, &Torchao) -> Result<Described, Error>;
 
-/// Readable classes. Integers may have fewer bits, each in a byte.
+/// Readable classes. Integers of fewer than 8 bits also take a byte each.
 const CLASSES: &[(&str, Describe)] = &[
     ("Float8Tensor", floats),
     ("Int8Tensor", integers),
@@ -86,7 +86,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     }
 }
 
-/// The grid of `block_size`.
+/// Matches the scales with the grid that `block_size` implies.
 fn fit(found: &Found<'_>, torchao: &Torchao, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let block = match torchao.block.as_slice() {
         [lead @ .., rows, cols] if *rows != 0 && *cols != 0 && lead.iter().all(|n| *n == 1) => [*rows, *cols],
@@ -120,7 +120,7 @@ fn integers(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     signed_bytes(found, &stack, fit)
 }
 
-/// Scales of groups, in rows or in tiles (§3.8).
+/// Matches the scales of groups, which are stored in rows or in tiles (§3.8).
 fn groups(found: &Found<'_>, torchao: &Torchao, stack: &Stack, group: u64) -> Result<(Fit, Packing), Error> {
     let scales = found.scales()?;
     if !torchao.is_swizzled {

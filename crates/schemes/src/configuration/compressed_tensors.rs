@@ -6,10 +6,10 @@ use super::Outcome;
 use crate::modules::endings;
 use crate::scheme::{Family, Parameters, Strategy};
 
-/// Version of the package for these files: words of packed integers are dense.
+/// Version of the package that the files name; since 0.18.0, packed integers are one bit stream.
 const VERSION: &str = "0.20.0";
 
-/// `quantization_config`; `None` for other families.
+/// Returns the value of `quantization_config`; `None` for other families.
 pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     let Outcome { scheme, kept, in_memory, quantized, activations } = *outcome;
     let parameters = scheme.parameters;
@@ -34,7 +34,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
             weights["strategy"] = json!("tensor_group");
-            // The global scale is stored; scales of groups are computed at run time.
+            // The global scale of the inputs is stored; the scales of their groups are computed at run time.
             let of_inputs = activations.then(|| {
                 let mut inputs = weights.clone();
                 inputs["dynamic"] = json!("local");
@@ -65,7 +65,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     }))
 }
 
-/// Strategy for weights of eight bits.
+/// Returns the strategy for weights of eight bits.
 pub(crate) fn strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(match (parameters.block, parameters.group) {
         (Some(_), _) => Strategy::Block,
@@ -74,7 +74,7 @@ pub(crate) fn strategy(parameters: &Parameters) -> Strategy {
     })
 }
 
-/// Strategy for packed integers.
+/// Returns the strategy for packed integers.
 pub(crate) fn packed_strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(Strategy::Group)
 }
@@ -104,7 +104,7 @@ fn groups(bits: u32, group: u64, scale: &str) -> Value {
     })
 }
 
-/// Activations quantized per token at run time.
+/// Returns the declaration of activations that are quantized per token at run time.
 fn dynamic(bits: u32, kind: &str) -> Value {
     json!({"num_bits": bits, "type": kind, "symmetric": true, "group_size": null, "strategy": "token", "dynamic": true})
 }

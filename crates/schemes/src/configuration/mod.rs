@@ -1,6 +1,6 @@
 //! Declaration of a result's scheme in JSON files and headers (`docs/spec/checkpoints.md §2.6`).
 //!
-//! Changes are edits; the caller applies them to the text of files, so that every other byte stays.
+//! Changes are edits, which the caller applies to the text of the files, so that all other bytes stay the same.
 
 mod compressed_tensors;
 
@@ -20,12 +20,12 @@ use crate::modules::OUTSIDE_BLOCKS;
 use crate::scheme::{Family, ScaleType, Scheme, Writing};
 pub(crate) use compressed_tensors::{packed_strategy, strategy};
 
-/// Outcome of a conversion. The default is without quantization.
+/// Quantization of a conversion's result. By default nothing is quantized.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome<'a> {
-    /// Scheme of the quantized tensors; [`Scheme::PLAIN`] without them.
+    /// Scheme of the quantized tensors; [`Scheme::PLAIN`] if nothing is quantized.
     pub scheme: Scheme,
-    /// Unquantized modules with a weight, or a future one.
+    /// Unquantized modules that have a weight, or will have one.
     pub kept: &'a [String],
     /// Unquantized modules that loaders know by names without a tensor.
     pub in_memory: &'a [String],
@@ -39,11 +39,11 @@ pub struct Outcome<'a> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// Keys are set or removed; setting a key creates a missing file.
+    /// A key is set or removed; setting a key creates a missing file.
     Edit {
         /// The file's name.
         file: &'static str,
-        /// Place and value.
+        /// Path of the key, and the new value; `None` removes the key.
         edit: Edit,
     },
     /// The file is not copied.
@@ -51,11 +51,11 @@ pub enum Change {
         /// The file's name.
         file: &'static str,
     },
-    /// The file is written, and replaces one of the same name.
+    /// The file is written, and replaces a file of the same name.
     Write {
         /// The file's name.
         file: &'static str,
-        /// Its contents.
+        /// Contents of the file.
         value: Value,
     },
 }
@@ -78,7 +78,8 @@ const MODELOPT: &str = "hf_quant_config.json";
 const PARAMS: &str = "params.json";
 const MODELSLIM: &str = "quant_model_description.json";
 
-/// Places of §2.5 that a result removes or replaces, besides the declarations in any part of `config.json`.
+/// Places of §2.5 that are removed or replaced in a result, in addition to the declarations in any part of
+/// `config.json`.
 const PLACES: [(&str, &[&str]); 5] = [
     (CONFIG, &["quantization"]),
     (CONFIG, &["expert_dtype"]),
@@ -87,7 +88,7 @@ const PLACES: [(&str, &[&str]); 5] = [
     (PARAMS, &["quantization_config"]),
 ];
 
-/// Changes to the files next to the tensors.
+/// Returns the changes to the files next to the tensors.
 ///
 /// Source: `docs/spec/checkpoints.md §2.6`, without its second step, the types in a configuration.
 ///
@@ -144,7 +145,7 @@ fn edit(path: &[&str], value: Option<Value>) -> Edit {
     Edit { path: path.iter().map(|key| (*key).to_owned()).collect(), value }
 }
 
-/// File, keys (empty for the whole file), and value of each declaration.
+/// Declarations, each with its file, the path of its key (empty for the whole file), and its value.
 type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
 
 const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
@@ -170,7 +171,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             all
         }
         Family::Fp8Tensor => {
-            // transformers assumes blocks of 128 without this key.
+            // Without this key, transformers assumes blocks of 128.
             fp8["weight_block_size"] = Value::Null;
             fp8["modules_to_not_convert"] = json!(listed);
             in_config(fp8)
@@ -190,7 +191,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             let value = json!({"group_size": 32, "bits": bits, "mode": mode});
             vec![(CONFIG, &["quantization"], value.clone()), (CONFIG, QUANTIZATION_CONFIG, value)]
         }
-        // Tensors mark the layers.
+        // Marker tensors declare the scheme of each layer, not a configuration.
         Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => Vec::new(),
         family => match (compressed_tensors::declared(outcome), catalogue::entry(family).and_then(|of| of.method)) {
             (Some(value), _) => in_config(value),
@@ -202,9 +203,9 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
     })
 }
 
-/// Two equal declarations (§4.5).
+/// Returns the same declaration for both files of ModelOpt (§4.5).
 fn modelopt(scheme: Scheme, kept: &[String], in_memory: &[String]) -> Declared {
-    // Its lists have no expressions.
+    // ModelOpt's lists have no regular expressions.
     let names = in_memory.iter().filter(|module| *module != OUTSIDE_BLOCKS);
     let kept: Vec<&String> = kept.iter().chain(names).collect();
     let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
@@ -226,7 +227,7 @@ fn modelopt(scheme: Scheme, kept: &[String], in_memory: &[String]) -> Declared {
     vec![(CONFIG, QUANTIZATION_CONFIG, config), (MODELOPT, &[], json!({"producer": producer, "quantization": file}))]
 }
 
-/// `__metadata__` of a result: the source's, without the keys about storage (§1.7).
+/// Returns the `__metadata__` of a result: the source's keys, except those about its storage (§1.7).
 ///
 /// # Examples
 /// ```
@@ -238,7 +239,7 @@ pub fn metadata(source: &BTreeMap<String, String>, groups: &[Group]) -> BTreeMap
     let is_torchao = source.contains_key("tensor_names") && groups.iter().any(|g| g.scheme.family == Family::Torchao);
     let describes = |key: &str, value: &str| match key {
         "_quantization_metadata" | "quantization_config" => true,
-        // In GGUF files.
+        // Keys of GGUF files.
         "general.alignment" | "general.file_type" | "general.quantization_version" => true,
         "tensor_names" => is_torchao,
         _ => is_torchao && value.starts_with('{') && value.contains("\"_type\""),

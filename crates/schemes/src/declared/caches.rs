@@ -14,7 +14,7 @@ pub(crate) enum Caches {
     Fine,
 }
 
-/// The declared scales, if caches are quantized.
+/// Returns the declared scales; `None` if caches are not quantized.
 pub(crate) fn caches(documents: &Documents) -> Option<Caches> {
     let config = documents.config.as_ref().and_then(Value::as_object);
     let in_config = config.into_iter().flat_map(|config| places(config).into_iter().map(|path| at(config, &path)));

@@ -12,15 +12,15 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// The arguments of weights or activations of compressed-tensors. Types of tensors state the contents of `zp_dtype`;
-/// `dynamic` of weights is about weights that are not stored quantized.
+/// Keys of the arguments for weights or activations in compressed-tensors. `zp_dtype` repeats a tensor's type.
+/// `dynamic` is set only for weights that are not stored quantized.
 pub(super) const ARGUMENTS: Keys = Keys {
     used: &["num_bits type symmetric group_size strategy block_structure scale_dtype actorder"],
     silent: &["dynamic observer observer_kwargs zp_dtype"],
     ..Keys::NONE
 };
 
-/// A group of modules. `pre_quant_scale` says that there is a tensor of that name, which is looked at.
+/// Keys of a group of modules. `pre_quant_scale` announces a tensor of that name, which is checked itself.
 pub(super) const GROUP: Keys = Keys {
     used: &["targets weights format"],
     silent: &["pre_quant_scale quant_algo"],
@@ -33,15 +33,15 @@ pub(super) const GROUP: Keys = Keys {
     ..Keys::NONE
 };
 
-/// `sparsity_config`: zeros that are stored as elements need no decoding.
+/// Keys of `sparsity_config`. In the only accepted format, zeros are stored like other elements and need no decoding.
 const SPARSITY: Keys = Keys {
     silent: &["global_sparsity sparsity_structure ignore targets registry_requires_subclass"],
     only: &[("format", &["\"dense\""])],
     ..Keys::NONE
 };
 
-/// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts
-/// that are not stored.
+/// Keys of compressed-tensors (§4.4). `transform_config` lists rotations that the runtime undoes, and
+/// `moe_sparsity_config` lists experts that are not stored; only empty ones are accepted.
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method format version config_groups"],
     silent: &[
@@ -54,7 +54,7 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Around a configuration that files of 2024 nest.
+/// Keys around the configuration in files of 2024, which nest it once more.
 pub(super) const AROUND: Keys = Keys {
     used: &["quantization_config"],
     silent: &[COMMON, "quant_method"],
@@ -78,7 +78,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     for (name, group) in groups.into_iter().flatten() {
         let key = format!("config_groups.{name}");
         let (setting, targets) = match group {
-            // A list of modules has a preset's name.
+            // A list of modules under the name of a preset has the preset's setting.
             Value::Array(_) => {
                 let scheme =
                     preset(name).ok_or_else(|| wrong(place, &key, group, "a group, or a preset that is known"))?;
@@ -95,7 +95,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     Ok(declaration)
 }
 
-/// True if a version's files have densely packed words (§4.4.2); `None` if it is unclear.
+/// True if the version packs integers as one bit stream (§4.4.2); `None` for a missing or unreadable version.
 fn version(text: Option<&str>) -> Option<bool> {
     let mut numbers = text?.split('.').map(|part| part.parse::<u32>().ok());
     Some((numbers.next()??, numbers.next()??) >= (0, 18))
@@ -105,7 +105,7 @@ fn unsupported(place: &str, format: &str) -> Error {
     Error::Unsupported { place: place.to_owned(), scheme: format!("ct:{format}") }
 }
 
-/// A format's family; `None` if groups have their own or it follows from the weights.
+/// Returns the family of a format; `None` if the groups state their own formats, or the weights' arguments imply them.
 fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -117,7 +117,7 @@ fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     }
 }
 
-/// Setting of a group; `None` for unquantized weights.
+/// Returns the setting of a group; `None` for unquantized weights.
 fn setting(
     group: &Map<String, Value>,
     common: Option<Family>,
@@ -149,7 +149,7 @@ struct Arguments {
     bits: u32,
     is_float: bool,
     has_byte_scales: bool,
-    /// True if each column has its own group number.
+    /// True if a tensor states the group number of each column.
     is_ordered: bool,
 }
 
@@ -176,9 +176,9 @@ impl Arguments {
         };
         let group = count(weights.get("group_size"), place, "group_size")?;
         let strategy = match word("strategy")? {
-            // As in the package: a group size means groups, its absence one scale per tensor.
+            // The package's default: groups if there is a group size, otherwise one scale per tensor.
             None => Some(if group.is_some() { Strategy::Group } else { Strategy::Tensor }),
-            // Groups with an additional scale per tensor.
+            // `tensor_group` means groups with an additional scale per tensor.
             Some("tensor_group") => Some(Strategy::Group),
             Some(name) => Strategy::of_name(name),
         };
@@ -197,7 +197,7 @@ impl Arguments {
         Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales, is_ordered })
     }
 
-    /// The package's default format, in its order (§4.4).
+    /// Returns the package's default format for these arguments; the rules are in the package's order (§4.4).
     fn family(&self, has_activations: bool) -> Family {
         match (self.is_float, self.bits, self.parameters.group) {
             (true, 4, Some(32)) => Family::CtMxfp4,
@@ -223,7 +223,7 @@ const fn packed(bits: u32, group: Option<u64>, symmetric: bool) -> Parameters {
     Parameters { bits: Some(bits), group, symmetric: Some(symmetric), ..by(strategy) }
 }
 
-/// The package's presets (§4.4) with supported weights.
+/// The package's presets (§4.4) whose weights are supported.
 const PRESETS: &[Preset] = &[
     ("NVFP4A16", Family::CtNvfp4, Parameters::NONE),
     ("NVFP4", Family::CtNvfp4, Parameters::NONE),

@@ -1,4 +1,4 @@
-//! One declaration: settings, and their modules.
+//! A declaration: settings, and the modules to which they apply.
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::found::Setting;
 use crate::modules::{Pattern, patterns};
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// One declaration.
+/// Statement of one place about the schemes of modules.
 #[derive(Debug)]
 pub(crate) struct Declaration {
-    /// Such as `config.json: quantization_config`.
+    /// Place of the declaration, such as `config.json: quantization_config`.
     pub(crate) place: String,
     /// Settings with their modules.
     pub(crate) settings: Vec<(Targets, Setting)>,
@@ -20,7 +20,7 @@ pub(crate) struct Declaration {
     ignored: Modules,
 }
 
-/// Modules of a setting.
+/// Modules to which a setting applies.
 #[derive(Debug)]
 pub(crate) enum Targets {
     /// All modules.
@@ -29,7 +29,7 @@ pub(crate) enum Targets {
     Listed(Vec<Pattern>),
 }
 
-/// A list of modules, which may be long.
+/// List of modules, which may be long: names are looked up by hash.
 #[derive(Debug, Default)]
 struct Modules {
     names: HashSet<String>,
@@ -46,7 +46,7 @@ impl Modules {
         }
     }
 
-    /// True if an entry names the module, an enclosing module, or successive components of it.
+    /// True if an entry names the module, an enclosing module, or components in succession.
     fn covers(&self, module: &str) -> bool {
         let dots = || module.match_indices('.').map(|(at, _)| at);
         let begins = [0].into_iter().chain(dots().map(|at| at + 1));
@@ -58,7 +58,7 @@ impl Modules {
     }
 }
 
-/// The place of a requested scheme, which replaces the files' declaration.
+/// Place of a requested scheme, which replaces the declarations of files.
 pub const REQUEST: &str = "the request";
 
 impl Declaration {
@@ -67,18 +67,18 @@ impl Declaration {
         Declaration { place: place.to_owned(), settings, modules, ignored: Modules::default() }
     }
 
-    /// A declaration for every module.
+    /// Returns a declaration for every module.
     pub(super) fn for_all(place: &str, settings: impl IntoIterator<Item = Setting>) -> Declaration {
         let settings = settings.into_iter().map(|setting| (Targets::All, setting)).collect();
         Declaration { settings, ..Declaration::new(place) }
     }
 
-    /// Declaration of the requested scheme, in place of those in files.
+    /// Returns the declaration of a requested scheme, which replaces the declarations of files.
     pub(crate) fn asked(scheme: Scheme, declared: &[Declaration]) -> Declaration {
-        // A file's setting of the same scheme stays valid.
+        // The details of a file's setting for the same family stay valid.
         let known = declared.iter().flat_map(Declaration::every).find(|s| s.scheme.family == scheme.family);
         let mut setting = known.cloned().unwrap_or(Setting::of(scheme));
-        // The request leaves zero points open.
+        // A request does not state that zero points are midpoints.
         setting.symmetric = None;
         let fixed = Parameters { block: default_block(scheme.family), ..Parameters::NONE };
         setting.scheme.parameters = scheme.parameters.or(setting.scheme.parameters).or(fixed);
@@ -95,25 +95,26 @@ impl Declaration {
         self.settings.iter().map(|(_, setting)| setting).chain(self.modules.values())
     }
 
-    /// The scheme to name in an error if no tensor is stored so; `None` without a setting.
+    /// Returns the scheme to name in an error if no tensor is stored in any of the schemes; `None` without a setting.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         self.every().next().map(|setting| setting.scheme)
     }
 
-    /// The one family for which `--from-scheme` can replace the declaration.
+    /// Returns the family that can replace the declaration as `--from-scheme`; `None` if it would not cover all
+    /// settings.
     pub(super) fn stand_in(&self) -> Option<Family> {
         let is_for_all = self.modules.is_empty() && self.settings.iter().all(|(t, _)| t.are_all());
         let families = self.families();
         self.scheme().map(|scheme| scheme.family).filter(|_| is_for_all || families.len() == 1)
     }
 
-    /// The common scheme of every module.
+    /// Returns the scheme of every module; `None` if modules have different schemes.
     pub(crate) fn only(&self) -> Option<Scheme> {
         let first = self.scheme()?;
         self.every().all(|setting| setting.scheme == first).then_some(first)
     }
 
-    /// Names of excluded modules.
+    /// Returns the names of excluded modules.
     pub(crate) fn exceptions(&self) -> impl Iterator<Item = &str> {
         self.ignored.names.iter().map(String::as_str)
     }
@@ -127,7 +128,8 @@ impl Declaration {
         self.ignored.covers(module)
     }
 
-    /// Possible settings of a module, excluded or not: those that name it, otherwise those for all.
+    /// Returns the possible settings of a module, even of an excluded one: the settings that name the module, or else
+    /// the settings for all modules.
     pub(crate) fn settings_of(&self, module: &str) -> Vec<&Setting> {
         let parents = module.match_indices('.').map(|(at, _)| &module[..at]);
         if let Some(own) = [module].into_iter().chain(parents).find_map(|module| self.modules.get(module)) {
@@ -154,7 +156,7 @@ impl Targets {
         }
     }
 
-    /// True for all modules, or a class, whose members are unknown.
+    /// True for all modules, or for a class of modules: files do not state the members of a class.
     fn may_be_all(&self) -> bool {
         match self {
             Targets::All => true,
@@ -163,7 +165,7 @@ impl Targets {
     }
 }
 
-/// The default block of a scheme's name.
+/// Returns the block of a scheme whose name does not state one.
 fn default_block(family: Family) -> Option<[u64; 2]> {
     match family {
         Family::Fp8Block | Family::DeepSeekV4 | Family::ModelOptFp8Blocks => Some([128, 128]),

@@ -1,4 +1,4 @@
-//! `fp8` and `mxfp8` (§4.1, §4.2, §4.8), and Mistral's own (§4.13).
+//! The methods `fp8` and `mxfp8` (§4.1, §4.2, §4.8), and Mistral's own configuration (§4.13).
 
 use serde_json::{Map, Value};
 use truecast_core::DType;
@@ -11,7 +11,8 @@ use crate::scheme::{Family, Parameters, Scheme};
 
 const MX_BLOCK: [u64; 2] = [1, 32];
 
-/// Reads scales per block, per tensor, or with DeepSeek V4's names.
+/// Reads `fp8`. Each module may have the scales per block or tensor that the block size implies, or DeepSeek V4's
+/// names.
 pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType>) -> Result<Declaration, Error> {
     element(value, place)?;
     let block = block(value.get("weight_block_size"), place, "weight_block_size")?;

@@ -1,6 +1,7 @@
-//! Checks that every key of a declaration is read, or known not to change weights; others are errors.
+//! Checks that every key of a declaration is read, or known not to change weights; other keys are errors.
 //!
-//! A [`Keys`] is data: the possible contents of an object. It is next to its reader, or in [`super::known`].
+//! A [`Keys`] lists the possible contents of an object. It is next to the function that reads the object, or in
+//! [`super::known`].
 
 use serde_json::{Map, Value};
 
@@ -12,34 +13,36 @@ use crate::scheme::Family;
 /// The known keys of an object. A key with the value `null` counts as absent, known or not.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Keys that are read: another value gives other weights, or an error. Each entry is one or more names.
+    /// Keys that are read, because their values affect the weights. Each entry is one or more names, separated by
+    /// spaces.
     pub(super) used: &'static [&'static str],
-    /// Keys that do not change the values of weights.
+    /// Keys that are not read, because they do not affect the values of weights.
     pub(super) silent: &'static [&'static str],
-    /// Keys that are known with these JSON values only.
+    /// Keys with the only JSON values that are accepted.
     pub(super) only: &'static [(&'static str, &'static [&'static str])],
-    /// Objects with their own keys.
+    /// Keys whose values are objects with known contents.
     pub(super) objects: &'static [(&'static str, Inner)],
-    /// Keys of the objects under all other names, such as modules.
+    /// Contents of the objects under all other keys, such as the names of modules.
     pub(super) others: Option<&'static Keys>,
 }
 
-/// Contents of an object within an object.
+/// Contents of an object under a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inner {
-    /// Keys.
+    /// These keys.
     One(&'static Keys),
-    /// Arbitrary names, each with an object of keys, or with another value that is read separately.
+    /// Arbitrary names. Each has an object with these keys, or another value, which is not checked here.
     Each(&'static Keys),
 }
 
 impl Keys {
     pub(super) const NONE: Keys = Keys { used: &[], silent: &[], only: &[], objects: &[], others: None };
 
-    /// Checks the keys of an object.
+    /// Checks the keys of an object, and of the objects inside.
     ///
     /// # Errors
-    /// [`Error::Unexplained`] for the first unknown key or value; it suggests `scheme` to read the weights anyway.
+    /// [`Error::Unexplained`] for the first unknown key or value; the error suggests `scheme` as a way to read the
+    /// weights anyway.
     pub(crate) fn check(&self, object: &Map<String, Value>, place: &str, scheme: Option<Family>) -> Result<(), Error> {
         self.walk(object, "").map_err(|unknown| match unknown {
             Unknown::Key { key, found } => {

@@ -1,7 +1,7 @@
-//! Declarations in a checkpoint's JSON files: modules and their schemes (`docs/spec/checkpoints.md §2.5`, §5.3).
+//! Declarations in a checkpoint's JSON files: which modules have which schemes (`docs/spec/checkpoints.md §2.5`, §5.3).
 //!
-//! A declaration is a possibility; [`crate::detect`] decides whether a tensor is stored so. A key outside [`known`] is
-//! an error, because its effect on weights is unknown.
+//! A declaration only allows a scheme; [`crate::detect`] decides whether a tensor is stored in it. A key that is not
+//! listed in a [`Keys`] is an error, because its effect on weights is unknown.
 
 mod autoround;
 mod caches;
@@ -32,17 +32,17 @@ use keys::Keys;
 use value::text;
 pub(crate) use value::{object, wrong};
 
-/// Keys of `config.json`, at any depth, with a declaration.
+/// Keys of `config.json`, at any depth, whose values are declarations.
 const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];
 
 /// The declarations read so far.
 struct Reading {
     all: Vec<Declaration>,
-    /// True for a requested scheme: unknown keys are ignored.
+    /// True if a scheme is requested; then unknown keys are ignored.
     is_asked: bool,
 }
 
-/// Reads all declarations. `is_asked`, for a requested scheme, skips the check of keys.
+/// Reads all declarations. `is_asked` is true if a scheme is requested; then unknown keys are ignored.
 pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declaration>, Error> {
     let mut reading = Reading { all: Vec::new(), is_asked };
     reading.config(documents)?;
@@ -99,7 +99,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Keeps a declaration after a check of its keys.
+    /// Adds a declaration after a check of its keys, which is skipped for a requested scheme.
     fn take(
         &mut self,
         value: &Map<String, Value>,
@@ -114,7 +114,8 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads a declaration by its `quant_method` (§5.3).
+    /// Reads a declaration as its `quant_method` requires (§5.3). `is_elsewhere` is true if `hf_quant_config.json` may
+    /// declare ModelOpt's algorithm instead.
     fn method(
         &mut self,
         value: &Map<String, Value>,
@@ -155,13 +156,13 @@ impl Reading {
     }
 }
 
-/// Excludes the listed modules.
+/// Excludes the modules that the declaration lists as exceptions.
 fn except(declaration: Declaration, value: &Map<String, Value>) -> Result<Declaration, Error> {
     let mut keys = known::EXCEPTIONS.split_whitespace();
     keys.try_fold(declaration, |declaration, key| declaration.without(value.get(key), key))
 }
 
-/// Paths of declarations in `config.json`: for the model, or a part such as `text_config`.
+/// Returns the paths of declarations in `config.json`: for the model, or for a part such as `text_config`.
 pub(crate) fn places(config: &Map<String, Value>) -> Vec<Vec<String>> {
     let [first, last] = DECLARING;
     let own = |key: &str| config.contains_key(key).then(|| vec![key.to_owned()]);
@@ -177,7 +178,7 @@ fn at<'a>(config: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> 
     rest.iter().try_fold(config.get(first)?, |value, key| value.get(key))
 }
 
-/// DeepSeek V4's `expert_dtype`.
+/// Reads DeepSeek V4's `expert_dtype`.
 fn expert(value: Option<&Value>, place: &str) -> Result<Option<DType>, Error> {
     match text(value, place, "expert_dtype")? {
         None => Ok(None),

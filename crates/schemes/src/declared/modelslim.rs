@@ -1,4 +1,5 @@
-//! ModelSlim's `quant_model_description.json` (§4.18): the type of each tensor, among keys without a dot.
+//! ModelSlim's `quant_model_description.json` (§4.18): the type of each tensor by name. Keys without a dot are not
+//! names of tensors.
 
 use serde_json::{Map, Value};
 
@@ -18,17 +19,17 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// The file.
+/// Name of the file.
 pub(super) const FILE: &str = "quant_model_description.json";
 
-/// `None` without quantized tensors.
+/// Reads the file; `None` without quantized tensors.
 pub(super) fn read(file: &Map<String, Value>) -> Result<Option<Declaration>, Error> {
     let mut declaration = Declaration::new(FILE);
     for (name, kind) in file {
         let Some(module) = name.strip_suffix(".weight") else { continue };
         match kind.as_str().ok_or_else(|| wrong(FILE, name, kind, "the name of a type"))? {
             "FLOAT" => {}
-            // Activations have eight bits or are unquantized.
+            // These types differ only in the activations, which have eight bits or are unquantized.
             "W8A8" | "W8A8_DYNAMIC" | "W8A8_MIX" | "W8A16" => {
                 declaration.modules.insert(module.to_owned(), Setting::of(Scheme::of(Family::ModelSlim)));
             }

@@ -12,7 +12,8 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Storage of a module's weights in Quark. Scales of scales (`is_scale_quant`) belong to weights quantized twice.
+/// Keys of the storage of a module's weights in Quark. `is_scale_quant` means that the scales are quantized too, which
+/// is not supported.
 pub(super) const WEIGHT: Keys = Keys {
     used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
     silent: &[
@@ -54,7 +55,7 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Families whose tensors look the same. No tensor says of which class its module is.
+/// Pairs of families whose tensors look the same. If classes of modules have both, no tensor shows which applies.
 const ALIKE: [[Family; 2]; 3] = [
     [Family::QuarkFp6E2M3, Family::QuarkFp6E3M2],
     [Family::QuarkInt4, Family::QuarkUint4],
@@ -94,7 +95,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
         let classes = value.get("layer_type_quant_config").unwrap_or(&Value::Null);
         return Err(wrong(place, "layer_type_quant_config", classes, "types that the tensors tell apart"));
     }
-    // Excluded modules stay as in the original model, which may be FP8: its scales show the form.
+    // Excluded modules stay as in the original model, which may be FP8; the shape of the scales shows in which form.
     if !declaration.families().contains(&Family::QuarkFp8) {
         declaration.settings.push((Targets::All, Setting::of(Scheme::of(Family::QuarkFp8))));
     }
@@ -104,11 +105,11 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
 /// Order of eight 4-bit integers in a word.
 #[derive(Clone, Copy)]
 enum PackMethod {
-    /// As in AWQ.
+    /// The order of AWQ.
     Reorder,
-    /// The first in the lowest bits.
+    /// The first integer in the lowest bits.
     Order,
-    /// Not stated.
+    /// The configuration does not state the order.
     Unknown,
 }
 
@@ -122,7 +123,7 @@ fn pack_method(export: Option<&Map<String, Value>>, place: &str) -> Result<PackM
     }
 }
 
-/// The refusal of weights that are quantized in steps, or whose scales are.
+/// Returns the error for weights that are quantized in steps, or whose scales are quantized.
 fn twice(steps: &[Value], place: &str) -> Error {
     let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
     let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
@@ -171,13 +172,14 @@ fn setting(weight: &Map<String, Value>, order: PackMethod, place: &str) -> Resul
     if !dtype.contains("int") {
         return Ok(setting);
     }
-    // Files that were quantized shard by shard have none; of those the grid of groups is another one.
+    // Files that were quantized shard by shard lack zero points. Zero points of groups are still required, because the
+    // grid of groups in such files differs.
     let may_lack_zeros = is_symmetric && dtype == "int8" && parameters.group.is_none();
     let symmetric = (is_symmetric && dtype.starts_with("int")).then_some("symmetric is true");
     Ok(Setting { symmetric, ..setting }.with(!may_lack_zeros, Part::Zeros))
 }
 
-/// Channels are outputs, groups are of inputs.
+/// Checks the axis: channels are outputs, and groups consist of inputs.
 fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Error> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(()) };
     let wrong = |expected| Err(wrong(place, "ch_axis", value, expected));
@@ -189,7 +191,8 @@ fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Er
     }
 }
 
-/// Checks for algorithms that change weights first. A rotation needs a runtime that rotates activations.
+/// Rejects algorithms that rotated the weights before quantization; their results need a runtime that rotates
+/// activations.
 fn check_algorithms(value: Option<&Value>, place: &str) -> Result<(), Error> {
     let all =
         value.filter(|value| !value.is_null()).map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));

@@ -1,5 +1,5 @@
-//! Suggests schemes for a checkpoint that cannot be read as declared. Every candidate is tried, so every suggestion can
-//! be read.
+//! Suggests schemes for a checkpoint that cannot be read as declared. Detection is tried with every candidate, so the
+//! checkpoint can be read with every suggested scheme.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,16 @@ use crate::scheme::{Family, Scheme};
 
 /// Common sides of blocks and sizes of groups.
 const SIZES: [u64; 7] = [16, 32, 64, 128, 256, 512, 1024];
-/// Families of FP8 without a configuration, likeliest first: a family is suggested only if no earlier one can be read.
+/// Families of FP8 without a configuration, likeliest first. A family is suggested only if no earlier family reads the
+/// checkpoint.
 const FP8: [Family; 4] = [Family::Mxfp8, Family::Fp8Channel, Family::Fp8Tensor, Family::Fp8Block];
-/// Limit on tensors examined, over all schemes.
+/// Limit on the number of tensors examined, over all candidate schemes.
 pub(super) const TENSORS: usize = 1 << 23;
-/// More suggestions than these are useless.
+/// Largest useful number of suggestions; more are not shown.
 const MOST: usize = 3;
 
-/// Adds the readable schemes to the error if they are few; `read` returns the full name of a readable scheme.
+/// Adds the suggested schemes to the error if they are few. `read` returns a scheme's full name if the checkpoint can
+/// be read with it.
 pub(super) fn advised(cause: Error, mut read: impl FnMut(Scheme) -> Option<String>) -> Error {
     for alike in candidates(&cause) {
         let schemes: BTreeSet<String> = alike.into_iter().filter_map(&mut read).collect();
@@ -28,13 +30,13 @@ pub(super) fn advised(cause: Error, mut read: impl FnMut(Scheme) -> Option<Strin
     cause
 }
 
-/// Candidate schemes in order of likelihood.
+/// Returns lists of candidate schemes, the likeliest list first.
 fn candidates(cause: &Error) -> Vec<Vec<Scheme>> {
     match cause {
         Error::Grid { scheme, .. } | Error::Shape { scheme, .. } if !FP8.contains(&scheme.family) => {
             vec![forms(scheme.family)]
         }
-        // Keep the known parameters.
+        // The candidates keep the known parameters.
         Error::Unknown { scheme, .. } => {
             let agrees = |other: &Scheme| scheme.parameters.or(other.parameters) == other.parameters;
             vec![forms(scheme.family).into_iter().filter(agrees).collect()]
@@ -53,7 +55,7 @@ fn candidates(cause: &Error) -> Vec<Vec<Scheme>> {
     }
 }
 
-/// A family with each common value of its parameters.
+/// Returns a family's schemes with each common value of its parameters.
 fn forms(family: Family) -> Vec<Scheme> {
     let widths = [2, 3, 4, 5, 6, 8].map(|bits| format!(",bits={bits}"));
     let groups = SIZES.map(|group| format!(",group={group}"));

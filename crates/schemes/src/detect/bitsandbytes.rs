@@ -1,4 +1,4 @@
-//! Tensors that describe 4-bit storage of bitsandbytes (§4.16).
+//! Groups that a tensor describes: 4-bit storage of bitsandbytes (§4.16).
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::found::{QuantState, Setting};
 use crate::scheme::{Family, Scheme};
 
-/// Suffix after a weight's name.
+/// Suffix that follows a weight's name in the name of the describing tensor; the kind (nf4 or fp4) follows the suffix.
 const STATE: &str = ".quant_state.bitsandbytes__";
 
 pub(super) fn tensors(claims: &mut Claims<'_>) -> Result<(), Error> {

@@ -15,12 +15,12 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::table::{Described, Entry, Name, Need};
 
-/// Total bytes of zero points to read (§5.7).
+/// Limit on the bytes of zero points that are read in total (§5.7).
 const UNREAD_BYTES: u64 = 4 << 20;
 /// Limit on dimensions of a stated shape.
 const MAX_DIMENSIONS: usize = 64;
 
-/// State of the detection.
+/// State of the detection: the tensors, their roles, the groups and the messages so far.
 pub(super) struct Claims<'a> {
     pub(super) index: Index<'a>,
     pub(super) options: &'a Options<'a>,
@@ -34,11 +34,11 @@ pub(super) struct Claims<'a> {
     pub(super) read: ReadTensor<'a>,
 }
 
-/// Tensors that form a group of a scheme, unless they are claimed already.
+/// Tensors that can form a group of a scheme. They are not assigned yet, and another group may own some of them.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) group: Group,
-    /// Tensors other than parts.
+    /// Tensors of the group that are not parts of its layout.
     others: Vec<(Piece, usize)>,
 }
 
@@ -67,10 +67,10 @@ impl<'a> Claims<'a> {
         Ok((self.read)(number)?)
     }
 
-    /// Notes a contradiction.
+    /// Adds a contradiction to the findings.
     ///
     /// # Errors
-    /// A contradiction that affects values, unless all are to be listed.
+    /// A contradiction that affects values, unless the options list all contradictions.
     pub(super) fn report(&mut self, finding: Finding) -> Result<(), Error> {
         if finding.check.effect() == Effect::Refused && !self.options.lists {
             return Err(Error::Inconsistent(Box::new(finding)));
@@ -83,15 +83,16 @@ impl<'a> Claims<'a> {
         self.roles[number] = Some(Role::Dropped(reason));
     }
 
-    /// Roles (plain by default), groups and messages.
+    /// Returns the roles (plain by default), groups, choices and warnings.
     pub(super) fn into_parts(self) -> (Vec<Role>, Vec<Group>, Vec<String>, Vec<String>) {
         let roles = self.roles.into_iter().map(|role| role.unwrap_or(Role::Plain)).collect();
         (roles, self.groups, self.choices, self.warnings)
     }
 
-    /// Name of the group whose codes a tensor may be.
+    /// Returns the name of the group whose codes the tensor may be.
     ///
-    /// A tensor with another name than `weight` qualifies only if its scales exist: its name alone says little.
+    /// Codes with the logical name itself qualify without their required tensors only if the name ends in `weight`:
+    /// other names do not suggest codes.
     pub(super) fn logical(&self, entry: &Entry, tensor: &Tensor) -> Option<String> {
         let known = entry.codes.iter().filter(|(_, dtypes)| dtypes.contains(&tensor.dtype));
         let mut names = known.filter_map(|(name, _)| Some((*name, name.logical(&tensor.name)?)));
@@ -107,10 +108,10 @@ impl<'a> Claims<'a> {
             .map(|(_, logical)| logical)
     }
 
-    /// The group of a setting with this tensor as its codes.
+    /// Describes the group that has this setting and this tensor as its codes.
     ///
     /// # Errors
-    /// The reason why the tensors are not such a group.
+    /// The reason why the tensors do not form this group.
     pub(super) fn attempt(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<Claim, Error> {
         let entry = catalogue::entry(setting.scheme.family).expect("groups have schemes with entries");
         let pieces = self.gather(entry, setting, name, codes)?;
@@ -145,7 +146,7 @@ impl<'a> Claims<'a> {
         Ok(Claim { group, others })
     }
 
-    /// Finds the tensors that belong to the codes, with the expected types.
+    /// Finds the tensors that belong to the codes, and checks their types.
     fn gather(&self, entry: &Entry, setting: &Setting, name: &str, codes: usize) -> Result<Vec<(Piece, usize)>, Error> {
         let mut pieces = Vec::new();
         for row in entry.rows {
@@ -175,7 +176,7 @@ impl<'a> Claims<'a> {
         Ok(pieces)
     }
 
-    /// Checks the layout by the definition of scaled tensors, and the size of the parts.
+    /// Checks the layout against the definition of scaled tensors, and the byte counts of the parts against the layout.
     fn check(&self, name: &str, codes: usize, pieces: &[(Piece, usize)], layout: &Layout) -> Result<(), Error> {
         let refused = |cause: String| Error::Layout { tensor: name.to_owned(), cause };
         layout.check().map_err(|cause| refused(cause.to_string()))?;
@@ -243,7 +244,7 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// A shape that is stored as a tensor.
+    /// Reads a shape that is stored as a tensor.
     fn stated(&mut self, number: usize) -> Result<Vec<u64>, Error> {
         let bytes = self.read(number)?;
         let tensor = self.index.tensor(number);
@@ -264,14 +265,15 @@ impl<'a> Claims<'a> {
         shape.filter(fits).ok_or_else(wrong)
     }
 
-    /// First nibble in ComfyUI's NVFP4 (§5.4).
+    /// Returns the first nibble of a byte in ComfyUI's NVFP4 (§5.4).
     pub(super) fn nibbles(&self) -> Nibbles {
         let is_modelopt = self.index.checkpoint.metadata.iter().any(|shard| shard.contains_key("quantization_config"));
         let assumed = if is_modelopt { Nibbles::Low } else { Nibbles::High };
         self.options.nibbles.unwrap_or(assumed)
     }
 
-    /// The guard of global scales (§4.5.1).
+    /// Rejects a global scale whose value suggests the opposite rule: a divisor read as a multiplier, or the reverse
+    /// (§4.5.1).
     fn guard(&mut self, group: &Group) -> Result<(), Error> {
         let rule = group.layout.planes().and_then(|planes| planes.global).map(|global| global.rule);
         let (Some(rule), Some(number)) = (rule, group.tensor(Part::Global)) else { return Ok(()) };
@@ -292,7 +294,7 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Factors of activations must be 1.
+    /// Checks that the factors of activations are all 1.
     pub(super) fn check_ones(&mut self, number: usize) -> Result<(), Error> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
@@ -318,7 +320,7 @@ impl<'a> Claims<'a> {
         if is_factor && bytes.chunks_exact(size.max(1)).all(is_one) { Ok(()) } else { Err(refused) }
     }
 
-    /// Checks the values of a small tensor of f32, or of bytes.
+    /// Checks the values of a small tensor with elements of f32, or with bytes as numbers.
     fn check_numbers(&mut self, number: usize, expected: &[f32]) -> Result<(), Error> {
         let bytes = self.read(number)?;
         let tensor = self.index.tensor(number);
@@ -334,7 +336,7 @@ impl<'a> Claims<'a> {
         Err(Error::Content { tensor: tensor.name.to_string(), found: shown, expected })
     }
 
-    /// Claims the tensor for a setting, or returns the reason against it.
+    /// Claims the tensor as the codes of a group with this setting, or returns the reason why it is not.
     pub(super) fn claim(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<(), Error> {
         let claim = self.attempt(setting, name, codes)?;
         self.commit(claim)

@@ -1,4 +1,5 @@
-//! Step 7 and §5.5: unclaimed tensors are plain, unless their name or type says otherwise.
+//! Step 7 and §5.5: classifies unclaimed tensors as plain, unless the name or type suggests a part of a quantized
+//! weight.
 
 use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
@@ -16,7 +17,7 @@ use crate::table::Name::Sibling;
 const AUXILIARY: &str = "weight_scale weight_scale_inv weight_scale_2 weight_global_scale scale_weight qscale_weight \
     weight_zero_point weight_g_idx weight_shape qzeros g_idx absmax comfy_quant";
 
-/// Last components of names of factors for the activations of a quantized weight, or of terms added to it.
+/// Last components in the names of factors for a quantized weight's activations, or of terms added to the weight.
 const FACTORS: &str = "pre_quant_scale svdquant_lora_a svdquant_lora_b svd_up svd_down weight_offset smooth_factor smooth_scale \
     theta oweight forward_hadamard_matrix backward_hadamard_matrix";
 
@@ -116,7 +117,7 @@ fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The role of a tensor for others, by its name.
+/// Returns the role that the tensor's name implies: scale, codes or blocks; `None` for an independent tensor.
 fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> {
     let sibling = |from: &str, to: &str| {
         let front = name.strip_suffix(from)?;
@@ -137,7 +138,8 @@ fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> 
     }
 }
 
-/// Error for an auxiliary tensor, with the storage of its owner.
+/// Returns the error for an auxiliary tensor without a group. The error states the type and shape of the module's
+/// weight, if any.
 fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     let (module, _) = name.rsplit_once('.').unwrap_or(("", name));
     let prefix = if module.is_empty() { String::new() } else { format!("{module}.") };
@@ -154,7 +156,7 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     Error::Orphan { tensor: name.to_owned(), what, why }
 }
 
-/// True for types that quantized checkpoints use with scales only.
+/// True for types that quantized checkpoints use only together with scales.
 fn is_narrow_float(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Float(_)) && dtype.storage_bits().is_some_and(|bits| bits <= 8)
 }

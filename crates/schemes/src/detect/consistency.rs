@@ -1,5 +1,5 @@
-//! Checks a configuration against headers and the first zero points (`docs/spec/checkpoints.md §5.7`).
-//! [`crate::finding`] lists the checks.
+//! Checks a configuration against the headers and against the first zero points of each tensor
+//! (`docs/spec/checkpoints.md §5.7`). [`crate::finding`] lists the checks.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Zero points to read per tensor.
+/// Limit on the zero points that are examined per tensor.
 const LOOKED_AT: usize = 1 << 14;
-/// Layers of a block with equal input and output size: the second has a row for each column of the first.
+/// Pairs of layers in a block: the second has as many rows as the first has columns.
 const FEEDS: [[&str; 2]; 4] =
     [["gate_proj", "down_proj"], ["up_proj", "down_proj"], ["down_proj", "gate_proj"], ["down_proj", "up_proj"]];
-/// Widths of codes in schemes without stated shapes.
+/// Widths of codes in the schemes that do not store the logical shape.
 const WIDTHS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 const CORRECT: Advice = Advice::Text("correct the configuration in a copy");
 
@@ -33,7 +33,7 @@ pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result
         let own = absent(&claims.index, declaration.modules.keys().map(String::as_str), None);
         let common = declaration.settings.iter().any(|(targets, _)| targets.are_all());
         found.extend(named(if common { Check::Settings } else { Check::Entries }, declaration, &own));
-        // Heads that share the table of tokens are in no file; classes are unknown.
+        // A head that shares the table of tokens is in no file, and a file does not state the classes of modules.
         let is_head = |name: &str| Layer::by_name(&format!("{name}.weight"), 2) == Some(Layer::Head);
         let is_class = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('.');
         let exceptions = declaration.exceptions().filter(|name| !is_head(name) && !is_class(name));
@@ -48,13 +48,13 @@ pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result
     found.into_iter().try_for_each(|finding| claims.report(finding))
 }
 
-/// Finding for a quantized module in a list of exceptions.
+/// Returns the finding for a quantized module in a list of exceptions.
 pub(super) fn excluded(declaration: &Declaration, group: &Group) -> Finding {
     let statements = [format!("excludes {}", Escaped(&group.module)), format!("it is stored as {}", group.scheme)];
     Finding::new(Check::Exclusions, &declaration.place, statements, None)
 }
 
-/// Checks the last claimed group's zero points against a statement that all are the midpoint.
+/// Checks the zero points of the last claimed group against a statement that every zero point is the midpoint.
 pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, statement: &str) -> Result<(), Error> {
     let Some(Group { scheme, layout, parts, .. }) = claims.groups.last().cloned() else { return Ok(()) };
     let (Some(planes), Some(grid)) = (layout.planes(), layout.scale_grid()) else { return Ok(()) };
@@ -78,7 +78,7 @@ pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, st
     };
     let are_midpoints = |plus| values(plus).iter().all(|value| *value == midpoint);
     let (seen, false) = (values(plus), are_midpoints(plus)) else { return Ok(()) };
-    // In the first format, one more than the stored value.
+    // GPTQ's two formats differ by one in the stored zero points.
     let other = match scheme.family {
         Family::Gptq => Some(Family::GptqV2),
         Family::GptqV2 => Some(Family::Gptq),
@@ -108,7 +108,8 @@ pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, st
     claims.report(Finding::new(Check::ZeroPoints, &declaration.place, statements, advice))
 }
 
-/// Packed codes have a column count that depends on the declared width; compares it with feeding layers.
+/// Compares the column counts of packed codes, which follow from the declared width, with the row counts of the layers
+/// that feed them.
 fn shapes(groups: &[Group]) -> Option<Finding> {
     let rows: HashMap<&str, u64> =
         groups.iter().filter_map(|group| Some((&*group.module, *group.shape.first()?))).collect();
@@ -128,7 +129,7 @@ fn shapes(groups: &[Group]) -> Option<Finding> {
     groups.iter().find_map(contradicted)
 }
 
-/// A finding about entries without a tensor.
+/// Returns a finding about entries that no tensor's name matches, if there are any.
 fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Finding> {
     let (first, others) = names.split_first()?;
     let others =
@@ -137,7 +138,10 @@ fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Find
     Some(Finding::new(check, &declaration.place, statements, CORRECT))
 }
 
-/// Entries that match no tensor's name. A match begins the name or, with `parts`, has a part inside it, between dots.
+/// Returns the entries that match no tensor's name.
+///
+/// An entry matches if it is whole components at the beginning of a name. With `parts`, one of the entry's parts
+/// anywhere in a name is enough.
 fn absent<'a>(
     index: &Index<'_>,
     entries: impl Iterator<Item = &'a str>,
@@ -167,8 +171,10 @@ fn absent<'a>(
     absent.into_iter().collect()
 }
 
-/// A name, and its rest without the components before its first number, or before its last: loaders may use other names
-/// for enclosing modules than the file.
+/// Returns the name and its shorter ends, down to the end that begins with the first number, or else to the last
+/// component.
+///
+/// Loaders may use other names for the enclosing modules than the file.
 fn ends(name: &str) -> Vec<&str> {
     let module = module_of(name);
     let begins: Vec<usize> = [0].into_iter().chain(module.match_indices('.').map(|(at, _)| at + 1)).collect();

@@ -1,4 +1,5 @@
-//! Step 2: tensors of a GGUF file are rows of blocks; their types tell which (`docs/spec/checkpoints.md §9`).
+//! Step 2: tensors of a GGUF file are rows of blocks, whose kind the tensor's type states (`docs/spec/checkpoints.md
+//! §9`).
 
 use std::sync::Arc;
 
@@ -12,20 +13,21 @@ use crate::detection::{Detection, Dropped, Group, Role};
 use crate::error::{Error, NOT_DECODED};
 use crate::scheme::{Family, Scheme};
 
-/// Last component of a weight; its factor has another (§9.5).
+/// Last component of a weight's name; the name of its factor ends in another (§9.5).
 const WEIGHT: &str = ".weight";
 
-/// Common prefix of the names of a weight's tensors.
+/// Returns the common prefix of the names of a weight and its factor.
 pub(crate) fn module_of(name: &str) -> &str {
     name.strip_suffix(WEIGHT).unwrap_or(name)
 }
 
-/// Name of the factor of a module's weight.
+/// Returns the name of the factor for a module's weight.
 pub(crate) fn factor_of(module: &str) -> String {
     format!("{module}.scale")
 }
 
-/// Detects every tensor of a GGUF file. A tensor of scaled blocks is listed as the bytes of its rows.
+/// Detects the meaning of every tensor of a GGUF file. The shape of a tensor in scaled blocks states the row length in
+/// bytes.
 ///
 /// Source: `docs/spec/checkpoints.md §9.2`, §9.5.
 ///
@@ -67,7 +69,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
-/// Error for a tensor in blocks that cannot be decoded (§9.8.4).
+/// Returns the error for a tensor in blocks that cannot be decoded (§9.8.4).
 #[must_use]
 pub fn undecoded(tensor: &str, block: Block) -> Error {
     Error::Refused {
@@ -77,7 +79,7 @@ pub fn undecoded(tensor: &str, block: Block) -> Error {
     }
 }
 
-/// The shape in elements, and the layout: one matrix per entry of the factor.
+/// Returns the shape in elements, and the layout, which has one matrix per entry of the factor.
 fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Result<(Arc<[u64]>, Layout), Error> {
     let scheme = || Box::new(Scheme::of(Family::Gguf(block)));
     let mut shape = tensor.shape.clone();

@@ -1,7 +1,8 @@
-//! Scales and zero points of activations and caches, useless after dequantization (`docs/spec/checkpoints.md §5.5`).
+//! Recognizes scales and zero points of activations and caches, which a dequantized checkpoint does not need
+//! (`docs/spec/checkpoints.md §5.5`).
 //!
-//! A model's own parameters may have such names. A tensor counts as a quantizer's only if it accompanies a quantized
-//! weight, or is in an attention module, and has a shape that quantizers write.
+//! A model's own parameters may have the same names. A tensor is attributed to a quantizer only if it accompanies a
+//! quantized weight or is in an attention module. Its shape must also be one that quantizers write.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use truecast_io::Tensor;
@@ -10,7 +11,7 @@ use super::claims::Claims;
 use crate::declared;
 use crate::detection::Dropped::{self, ActivationScale, CacheScale};
 
-/// Last components of names, or their endings.
+/// Last components of names, or endings of them after `_`, each list with the reason to drop the tensor.
 const ENDS: [(&str, Dropped); 2] = [
     (
         "input_scale input_global_scale input_zero_point input_offset output_scale output_global_scale output_zero_point \
@@ -28,29 +29,30 @@ const ENDS: [(&str, Dropped); 2] = [
 const PROJECTIONS: [&str; 14] =
     ["q", "k", "v", "kv", "qkv", "qkvz", "query", "key", "value", "wq", "wk", "wv", "wkv", "wqkv"];
 
-/// Each ending with the kind of tensor.
+/// Returns each ending with the reason to drop the tensor.
 fn ends() -> impl Iterator<Item = (&'static str, Dropped)> {
     ENDS.into_iter().flat_map(|(all, reason)| all.split_whitespace().map(move |end| (end, reason)))
 }
 
-/// Origin of a tensor with such a name.
+/// Origin of an unclaimed tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A quantizer.
+    /// A quantizer: the tensor is not needed.
     Dropped(Dropped),
     /// Uncertain: only the name suggests a quantizer.
     Unclear,
-    /// The model.
+    /// The model, or another origin: the name is not in the lists.
     Other,
 }
 
-/// Modules that own such tensors.
+/// Modules to which a quantizer's scales and zero points may belong.
 pub(super) struct Owners {
-    /// Names and modules of groups, with the number of matrices.
+    /// Names and modules of the groups, each with its number of matrices.
     quantized: HashMap<String, u64>,
-    /// Modules with query, key or value layers: quantized ones, or all if caches are quantized.
+    /// Modules around quantized query, key or value layers. If the configuration quantizes caches, also the modules
+    /// around unquantized ones, and the layers themselves.
     attention: HashSet<String>,
-    /// Modules with tensors of other names.
+    /// Modules with a tensor whose last component is not in [`ENDS`].
     others: HashSet<String>,
     caches: Option<declared::Caches>,
 }
@@ -78,7 +80,7 @@ impl Owners {
         owners
     }
 
-    /// Adds the module around a query, key or value layer as attention.
+    /// Adds the module around a query, key or value layer as attention; returns true for such a layer.
     fn add_projection(&mut self, module: &str) -> bool {
         let (parent, last) = split(module);
         let last = last.to_ascii_lowercase();
@@ -95,7 +97,7 @@ impl Owners {
     }
 
     pub(super) fn verdict(&self, tensor: &Tensor) -> Verdict {
-        // AMD Quark's name in memory, which some files have: `q_proj.input_quantizer.scale` (§4.19).
+        // Some files have the names that AMD Quark uses in memory: `q_proj.input_quantizer.scale` (§4.19).
         let name = tensor.name.replace("_quantizer.", "_");
         let (module, last) = split(&name);
         let elements: u64 = tensor.shape.iter().product();
@@ -120,7 +122,7 @@ impl Owners {
         if beside || of_cache { Verdict::Dropped(reason) } else { Verdict::Unclear }
     }
 
-    /// The module itself, or a module inside with no other tensors.
+    /// True for an attention module, or for a module directly inside it that has no tensors with other names.
     fn is_attention(&self, module: &str) -> bool {
         self.attention.contains(module) || !self.others.contains(module) && self.attention.contains(split(module).0)
     }

@@ -1,4 +1,4 @@
-//! Steps 3 and 4: descriptions of single tensors in headers (torchao, §4.7), and ComfyUI's markers (§4.6).
+//! Steps 3 and 4: descriptions of individual tensors, by torchao in headers (§4.7) and by ComfyUI in markers (§4.6).
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::found::Setting;
 use crate::modules::brief;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Key of a header with the list of torchao's tensors.
+/// Key of a header's list of torchao's tensors.
 const TENSOR_NAMES: &str = "tensor_names";
-/// Key of a header with ComfyUI's layers.
+/// Key of a header's description of ComfyUI's layers.
 const QUANTIZATION_METADATA: &str = "_quantization_metadata";
-/// Last component of the name of a marker.
+/// Last component of a marker's name.
 const COMFY_QUANT: &str = "comfy_quant";
 
 pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
@@ -27,7 +27,7 @@ pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
     truecast_io::folder::parse(text).map_err(error)
 }
 
-/// Tensors with a class and attributes in a header.
+/// Claims the tensors whose class and attributes a header states (torchao).
 pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     let headers = claims.index.checkpoint.metadata;
     let headers = headers.iter().filter(|header| header.contains_key(TENSOR_NAMES));
@@ -59,7 +59,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Layers described by a tensor or a header.
+/// Claims the weights of layers that a marker or a header describes (ComfyUI).
 pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut entries: Vec<(String, String, Value)> = Vec::new();
     for number in 0..claims.index.len() {
@@ -99,7 +99,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
         let codes = modules.weight(&layer).map_err(orphan)?;
         let name = claims.index.tensor(codes).name.clone();
         match claims.groups.iter().find(|group| group.name == name) {
-            // Tensor and header agree.
+            // The marker and the header agree.
             Some(group) if group.scheme == setting.scheme => {}
             Some(group) => {
                 return Err(Error::Contradiction {
@@ -144,9 +144,10 @@ fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(),
     }
 }
 
-/// Setting of a marker; `None` without a format. `is_asked`, for a requested scheme, skips the check of keys.
+/// Returns the setting that a marker states; `None` without a format. `is_asked` is true if a scheme is requested; then
+/// unknown keys are accepted.
 fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>, Error> {
-    // Some files have the format itself in place of an object.
+    // In some files the entry is the name of the format, not an object.
     let format = entry.as_str().or_else(|| entry.get("format").and_then(Value::as_str));
     let Some(format) = format else {
         if entry.as_object().is_some_and(|entry| !entry.contains_key("format")) {
@@ -188,10 +189,10 @@ fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>
     Ok(Some(Setting::of(Scheme { family, parameters: Parameters { group, strategy: per_row, ..Parameters::NONE } })))
 }
 
-/// Weights by the name of their layer, with or without a merged file's prefix.
+/// Weights by the name of their layer. A merged file may have a prefix before the name.
 struct Modules<'a> {
     exact: HashMap<&'a str, usize>,
-    /// By last components; `None` if several share them.
+    /// Weights by the last components of the layer's name; `None` if several layers share them.
     ends: HashMap<&'a str, Option<usize>>,
 }
 
@@ -219,7 +220,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// A file marked as scaled FP8.
+/// Claims the weights of a file that a marker declares to be scaled FP8.
 pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
     let is_marker = |name: &str| name.rsplit('.').next() == Some(SCALED_FP8_MARKER);
     let markers: Vec<usize> = (0..claims.index.len()).filter(|n| is_marker(&claims.index.tensor(*n).name)).collect();
@@ -245,7 +246,7 @@ pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The marker's name without its last component.
+/// Returns the marker's name without its last component; the dot stays.
 fn prefix(marker: &str) -> &str {
     marker.strip_suffix(SCALED_FP8_MARKER).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Detects groups of tensors from headers and JSON files (`docs/spec/checkpoints.md §5`).
 //!
-//! The steps of §5.2 in order: headers (torchao), markers (ComfyUI), configurations, names. Then [`complete`] checks
-//! that nothing is left over.
+//! Follows the steps of §5.2: headers (torchao), markers (ComfyUI), configurations, names. Then [`complete`] checks the
+//! tensors that are left.
 
 mod advice;
 mod bitsandbytes;
@@ -28,7 +28,8 @@ pub use gguf::{detect_gguf, undecoded};
 
 /// Detects the meaning of every tensor.
 ///
-/// `read` returns a whole small tensor: markers, stated shapes, global scales (§5.1).
+/// `read` returns the data of a small tensor, such as a marker, a stated shape or a global scale (§5.1). Zero points
+/// may be longer; of these, the first bytes suffice.
 ///
 /// Cost: memory and time proportional to the headers; time also grows with the entries of lists with patterns.
 /// Source: `docs/spec/checkpoints.md §5`.
@@ -54,7 +55,7 @@ pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Option
 fn detect_as(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
     checkpoint.documents.check()?;
     let mut claims = Claims::new(checkpoint, read, options)?;
-    // With --from-scheme, declarations only add details of the same scheme.
+    // With --from-scheme, declarations only add details to the same scheme.
     let declared = declared::read(checkpoint.documents, options.from_scheme.is_some());
     let declared = match options.from_scheme {
         Some(scheme) => vec![Declaration::asked(scheme, &declared.unwrap_or_default())],
@@ -73,7 +74,7 @@ fn detect_as(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options
     complete::check(claims)
 }
 
-/// Step 5: configurations.
+/// Claims the groups that configurations declare (step 5).
 fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
     for number in 0..claims.index.len() {
         if claims.is_claimed(number) {
@@ -114,7 +115,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
                     consistency::zero_points(claims, declaration, statement)?;
                 }
             }
-            // A module in a list of exceptions may be anything.
+            // A module in a list of exceptions need not fit the declared scheme.
             (None, Some(error)) if !is_ignored => return Err(error),
             _ => {}
         }
@@ -122,7 +123,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
     Ok(())
 }
 
-/// The settings under which a tensor may be the codes of a group, with the group's name.
+/// Returns the settings under which a tensor may be the codes of a group, each with the group's name.
 fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> Vec<(Setting, String)> {
     let tensor = claims.index.tensor(number);
     let mut all = Vec::new();
@@ -143,7 +144,7 @@ fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> 
     all
 }
 
-/// Rejects a declaration without a group as out of date (§2.5).
+/// Rejects a declaration as out of date if no group uses its schemes (§2.5).
 fn stale(claims: &Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
     for declaration in declared {
         let families = declaration.families();

@@ -1,5 +1,8 @@
-//! Foreign formats, recognized by names and types of neighboring tensors (`docs/spec/checkpoints.md §4.15`). Unclaimed
-//! tensors that match are rejected by format: integers are copied only as numbers.
+//! Formats that truecast does not read, recognized by names and types of neighboring tensors (`docs/spec/checkpoints.md
+//! §4.15`).
+//!
+//! Unclaimed tensors that match are rejected with the format's name, because integers are copied only if they are
+//! numbers, not codes.
 
 use truecast_core::DType::{self, F8E4M3Fn, F8E5M2, I8, I16, I32, U8, U16, U32};
 use truecast_core::Kind;
@@ -9,10 +12,11 @@ use super::claims::Claims;
 use crate::checkpoint::Index;
 use crate::error::Error;
 
-/// Format; its reader; suffix of the codes' name, and their types (empty: any); required neighbors.
+/// Signature of a format: its name; its readers; the last components and types of its codes (empty: any type); the
+/// required neighbors.
 type Signature = (&'static str, &'static str, &'static str, &'static [DType], &'static str);
 
-/// Formats with more tensors first.
+/// Signatures of formats. The first match decides, so a format precedes the formats that need only some of its tensors.
 const TABLE: &[Signature] = &[
     ("EXL2", "ExLlamaV2 reads it", "q_weight", &[I32], "q_scale q_groups"),
     ("EXL3", "ExLlamaV3 reads it", "trellis", &[I16], "suh svh"),
@@ -46,7 +50,7 @@ const TABLE: &[Signature] = &[
 /// Types of packed codes.
 const PACKED: &[DType] = &[I8, U8, I16, U16, I32, U32, F8E4M3Fn, F8E5M2];
 
-/// Names of floats that scale neighboring integer codes.
+/// Last components in the names of floats that scale neighboring integer codes.
 const SCALES: &str = "scale scales weight_scale weight_scales w_scale wscales q_scale absmax SCB codebook codebooks lut lookup_table scaling_factor";
 
 /// # Errors
@@ -62,7 +66,7 @@ pub(super) fn check(claims: &Claims<'_>) -> Result<(), Error> {
 }
 
 /// # Errors
-/// [`Error::Refused`] for narrow integers with unexplained scales.
+/// [`Error::Refused`] for a matrix of integers with unexplained scales.
 pub(super) fn check_rest(claims: &Claims<'_>) -> Result<(), Error> {
     for number in (0..claims.index.len()).filter(|number| !claims.is_claimed(*number)) {
         let tensor = claims.index.tensor(number);
@@ -86,7 +90,7 @@ fn fits(signature: &Signature, index: &Index<'_>, tensor: &Tensor) -> bool {
     front.is_some_and(|front| (types.is_empty() || types.contains(&tensor.dtype)) && is_there(front))
 }
 
-/// Name of a float that scales a matrix of narrow integers.
+/// Returns the name of a neighboring float that seems to scale the tensor, if the tensor is a matrix of integers.
 fn scale_beside(index: &Index<'_>, tensor: &Tensor) -> Option<String> {
     let is_matrix = tensor.shape.iter().filter(|len| **len > 1).count() >= 2;
     let is_code = matches!(tensor.dtype, I8 | U8 | I16 | U16 | I32 | U32) && is_matrix;

@@ -1,7 +1,7 @@
 //! Names of schemes for `--from-scheme` and `--scheme` (`docs/spec/checkpoints.md §5.6`).
 //!
-//! A name has a family and parameters, `ct:pack-quantized,bits=4,group=32`. [`crate::catalogue`] has the tensors of
-//! each scheme, and reads them.
+//! A name has a family and parameters, as in `ct:pack-quantized,bits=4,group=32`. [`crate::catalogue`] lists each
+//! scheme's tensors and describes them.
 
 mod parameters;
 
@@ -17,16 +17,16 @@ pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 /// Package whose configuration declares several schemes.
 pub(crate) const COMPRESSED_TENSORS: &str = "compressed-tensors";
 
-/// Whether truecast writes a scheme.
+/// Sources from which truecast writes a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Writing {
-    /// Read-only.
+    /// None: the scheme is read-only.
     Never,
-    /// From unquantized tensors, and by relayout.
+    /// Unquantized tensors, or other schemes by relayout.
     Yes,
-    /// From tensors with equal values in another packing.
+    /// Other schemes by relayout only: equal values in another packing.
     Relayout,
-    /// From any tensors, into a GGUF file.
+    /// Any tensors, if the destination is a GGUF file.
     Gguf,
 }
 
@@ -47,7 +47,7 @@ impl Kind {
     /// Every kind, in the order of lists.
     pub const ALL: [Kind; 7] = [Kind::Fp8, Kind::Mx, Kind::Nvfp4, Kind::Int8, Kind::Int4, Kind::Gguf, Kind::Other];
 
-    /// Name in lists.
+    /// Returns the name in lists.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ struct Row {
     parameters: &'static [Parameter],
     writing: Writing,
     kind: Kind,
-    /// Codes, and elements per scale; empty for blocks of GGUF files, which describe themselves.
+    /// Description of the codes, and of the elements per scale; empty for GGUF files, where the block type implies it.
     stored: &'static str,
 }
 
@@ -80,20 +80,20 @@ use Kind::{Fp8, Int4, Int8, Mx, Nvfp4, Other};
 use Parameter::{Bits, Block, Group, Scale, Strategy as By, Symmetric};
 use Writing::{Never, Relayout, Yes};
 
-/// Families, a row each: name, parameters, whether it is written, kind, and contents.
+/// Defines [`Family`] and its table, one row per family: name, parameters, writing, kind, stored form.
 macro_rules! families {
     ($($family:ident = $name:literal $parameters:tt $writing:ident $kind:ident $stored:literal;)*) => {
-        /// A family of schemes. Each format of a package is one.
+        /// A family of schemes: one format of a package, with any parameters.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
-        #[allow(missing_docs)] // The variants are named as the schemes.
+        #[allow(missing_docs)] // The variants are named after the schemes.
         pub enum Family {
             $($family,)*
             /// Tensors of a GGUF file that are rows of these blocks (§9).
             Gguf(BlockType),
         }
 
-        /// Families of safetensors files.
+        /// Table of the families in safetensors files.
         const TENSORS: &[Row] = &[$(Row {
             family: Family::$family,
             name: $name,
@@ -168,7 +168,7 @@ families! {
     QuarkInt8 = "quark:int8" [By, Group] Never Int8 "8 bits, by strategy";
 }
 
-/// Families of GGUF files.
+/// Table of the families in GGUF files.
 const BLOCKS: &[Row] = &[
     gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Never),
     gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Never),
@@ -193,7 +193,7 @@ const ALIASES: &[(&str, Family)] =
     &[("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4), ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8)];
 
 impl Family {
-    /// Every family, in the order of `docs/spec/checkpoints.md §4`; blocks of GGUF files last.
+    /// Returns every family, in the order of `docs/spec/checkpoints.md §4`; blocks of GGUF files are last.
     pub fn all() -> impl Iterator<Item = Family> {
         rows().map(|row| row.family)
     }
@@ -202,38 +202,38 @@ impl Family {
         rows().find(|row| row.family == self).expect("every family has a row")
     }
 
-    /// The name, without parameters.
+    /// Returns the name without parameters.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// True for ModelOpt's NVFP4, with any activations.
+    /// True for ModelOpt's NVFP4, whatever the quantization of activations.
     pub(crate) fn is_modelopt_nvfp4(self) -> bool {
         use Family::{ModelOptNvfp4, ModelOptNvfp4Awq, ModelOptNvfp4Fp8, ModelOptNvfp4Svd, ModelOptNvfp4Weights};
         [ModelOptNvfp4, ModelOptNvfp4Weights, ModelOptNvfp4Awq, ModelOptNvfp4Svd, ModelOptNvfp4Fp8].contains(&self)
     }
 
-    /// True if tensors, not a configuration, declare the scheme.
+    /// True if a description of each tensor declares the scheme, not a configuration.
     pub(crate) fn is_told_by_tensors(self) -> bool {
         [Family::Torchao, Family::BnbNf4, Family::BnbFp4].contains(&self)
     }
 
-    /// Support for writing.
+    /// Returns the sources from which truecast writes the family.
     pub fn writing(self) -> Writing {
         self.row().writing
     }
 
-    /// Parameters that may follow its name.
+    /// Returns the parameters that may follow the name.
     pub fn parameters(self) -> &'static [Parameter] {
         self.row().parameters
     }
 
-    /// Kind of its format.
+    /// Returns the kind of the format.
     pub fn kind(self) -> Kind {
         self.row().kind
     }
 
-    /// Codes, and elements per scale or the scaled part of a tensor: `e4m3, block 128x128`.
+    /// Describes the codes, and the elements or the part of a tensor that share a scale: `e4m3, block 128x128`.
     ///
     /// # Examples
     /// ```
@@ -251,7 +251,7 @@ impl Family {
         }
     }
 
-    /// The package that writes it, or the models published in it.
+    /// Returns the package that writes the family, or the models published in it.
     pub fn used_by(self) -> &'static str {
         let package = self.name().split(':').next().unwrap_or_default();
         match package {
@@ -276,7 +276,8 @@ impl Family {
         }
     }
 
-    /// Family by name without parameters; ModelOpt's algorithms and blocks of GGUF files in any case.
+    /// Returns the family of a name without parameters. The case of ModelOpt's algorithms and of GGUF's block types
+    /// does not matter.
     pub(crate) fn of_name(name: &str) -> Option<Family> {
         let is_named = |known: &str| {
             let ignores_case = known.starts_with("modelopt:") || known.starts_with("gguf:");
@@ -301,9 +302,9 @@ impl Family {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scheme {
-    /// Its family.
+    /// Family of the scheme.
     pub family: Family,
-    /// Its parameters; `None` if unspecified.
+    /// Parameters of the scheme; `None` for each that is not specified.
     pub parameters: Parameters,
 }
 
@@ -321,7 +322,7 @@ pub enum SchemeError {
     /// Unknown family.
     #[error("unknown scheme {name:?}")]
     Unknown { name: String },
-    /// A name for several schemes.
+    /// A name that several schemes share.
     #[error("{name} is not one scheme: {}", alternatives(choices))]
     Ambiguous { name: String, choices: &'static [&'static str] },
     /// A parameter that the family lacks.
@@ -343,7 +344,7 @@ fn listed(parameters: &[Parameter]) -> String {
 }
 
 impl Scheme {
-    /// The family without parameters.
+    /// Returns the scheme of a family without parameters.
     pub const fn of(family: Family) -> Scheme {
         Scheme { family, parameters: Parameters::NONE }
     }
@@ -351,7 +352,7 @@ impl Scheme {
     /// The scheme of unquantized tensors.
     pub const PLAIN: Scheme = Scheme::of(Family::Plain);
 
-    /// Fills open parameters from a stored tensor.
+    /// Fills unspecified parameters from a stored tensor's layout.
     pub(crate) fn as_stored(self, layout: &Layout) -> Scheme {
         let found = Parameters::of_layout(layout);
         let mut parameters = self.parameters;
@@ -373,7 +374,7 @@ impl Scheme {
         Scheme { parameters, ..self }
     }
 
-    /// The same package's scheme that quantizes activations at run time only.
+    /// Returns the same package's scheme without stored scales of activations; `None` for other families.
     pub fn weights_only(self) -> Option<Scheme> {
         match self.family {
             Family::ModelOptFp8 => Some(Scheme::of(Family::ModelOptFp8PerChannel)),
@@ -382,8 +383,8 @@ impl Scheme {
         }
     }
 
-    /// Sets scales to the type of the weights, if the scheme's own writer does so and nothing else was specified
-    /// (`docs/spec/checkpoints.md §7.1`).
+    /// Sets the scales to the type of the weights, if the scheme's own writer does so and no type of scales is
+    /// specified (`docs/spec/checkpoints.md §7.1`).
     pub fn with_scales_of(self, weights: DType) -> Scheme {
         let stores_it = matches!(
             self.family,

@@ -1,4 +1,4 @@
-//! Parameters of schemes: block, width, group, and others.
+//! Parameters of schemes, such as the block, the width and the group.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Layout, Zero};
@@ -23,7 +23,7 @@ words! {
 }
 
 impl Parameter {
-    /// The accepted values.
+    /// Returns the accepted values, as text for an error.
     pub const fn expected(self) -> &'static str {
         match self {
             Parameter::Block => "two numbers such as 128x128",
@@ -46,8 +46,8 @@ words! {
         Block = "block",
     }
 
-    /// Type of written scales.
-    #[allow(missing_docs)] // Types by their names.
+    /// Type in which scales are written.
+    #[allow(missing_docs)] // Named after the types.
     pub enum ScaleType {
         F32 = "f32",
         Bf16 = "bf16",
@@ -58,12 +58,12 @@ words! {
 }
 
 impl ScaleType {
-    /// The scale type of this element type.
+    /// Returns the scale type with this element type.
     pub(crate) fn of(dtype: DType) -> Option<ScaleType> {
         ScaleType::ALL.into_iter().find(|scale| scale.dtype() == dtype)
     }
 
-    /// The element type.
+    /// Returns the element type of the scales.
     pub fn dtype(self) -> DType {
         match self {
             ScaleType::F32 => DType::F32,
@@ -74,7 +74,7 @@ impl ScaleType {
     }
 }
 
-/// The parameters of a scheme; `None` if neither a name nor a configuration specifies them.
+/// Parameters of a scheme; each is `None` if neither a name nor a configuration specifies it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parameters {
     /// Rows and columns per block, not 0.
@@ -85,21 +85,21 @@ pub struct Parameters {
     pub group: Option<u64>,
     /// Elements that share a scale.
     pub strategy: Option<Strategy>,
-    /// True without zero points.
+    /// True if the codes have no zero points.
     pub symmetric: Option<bool>,
-    /// Type of written scales.
+    /// Type in which scales are written.
     pub scale: Option<ScaleType>,
 }
 
-/// Largest accepted group or block side; products of two fit.
+/// Largest accepted group or block side; the product of two fits in u64.
 const MOST: u64 = 1 << 31;
 
 impl Parameters {
-    /// Unspecified parameters.
+    /// Parameters of which all are unspecified.
     pub const NONE: Parameters =
         Parameters { block: None, bits: None, group: None, strategy: None, symmetric: None, scale: None };
 
-    /// Parameters of a stored tensor.
+    /// Derives the parameters from the layout of a stored tensor.
     pub(super) fn of_layout(layout: &Layout) -> Parameters {
         let mut found = Parameters::NONE;
         let Some(planes) = layout.planes() else { return found };
@@ -142,7 +142,7 @@ impl Parameters {
         Some(())
     }
 
-    /// Text of a parameter.
+    /// Returns a parameter's value as text; `None` if it is not specified.
     pub(crate) fn shown(&self, parameter: Parameter) -> Option<String> {
         match parameter {
             Parameter::Block => self.block.map(|[rows, columns]| format!("{rows}x{columns}")),

@@ -1,4 +1,4 @@
-//! Target of fused experts whose loaders make a layer of each expert (`docs/spec/checkpoints.md §11.3`).
+//! Target of fused experts whose loaders expect separate layers for each expert (`docs/spec/checkpoints.md §11.3`).
 
 use truecast_core::scaled::Layout;
 use truecast_io::Tensor;
@@ -7,16 +7,19 @@ use super::{Output, Target, target};
 use crate::error::Error;
 use crate::scheme::Scheme;
 
-/// Name of a fused tensor, and the layers that it holds for each expert, one below the other.
+/// Names of fused tensors, each with the layers that its rows contain for an expert, in order.
 const FUSED: [(&str, &[&str]); 2] = [("gate_up_proj", &["gate_proj", "up_proj"]), ("down_proj", &["down_proj"])];
 
-/// Target of fused experts with the parts of each expert's layers as tensors: `experts.gate_up_proj` becomes
-/// `experts.0.gate_proj.weight`, `experts.0.up_proj.weight`, `experts.1.gate_proj.weight`, .. The tensors of a part
-/// follow each other in the order of its bytes; a part that all layers share, such as a global scale, is repeated. Also
-/// returns the layers, without data. With `has_input_rows` the layout is transposed.
+/// Returns the target of fused experts, split into tensors for each expert's layers, and the unquantized layers (names,
+/// types and shapes).
+///
+/// `experts.gate_up_proj` becomes `experts.0.gate_proj.weight`, `experts.0.up_proj.weight`,
+/// `experts.1.gate_proj.weight`, .. The tensors of one part, such as the codes, follow each other in the order of the
+/// part's bytes. A part that all layers share, such as a global scale, is repeated for each layer. With
+/// `has_input_rows` the layout is transposed.
 ///
 /// # Errors
-/// As [`target`]; [`Error::NoForm`] for another name.
+/// The errors of [`target`]; [`Error::NoForm`] for a tensor with another name or number of dimensions.
 ///
 /// # Examples
 /// ```

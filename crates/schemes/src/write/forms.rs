@@ -1,4 +1,4 @@
-//! Form of each writable scheme: layout, types and shapes of its parts.
+//! Form of each writable scheme: the layout, and the types and shapes of its parts.
 
 use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8, U32};
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
@@ -9,12 +9,12 @@ use crate::grid::in_groups;
 use crate::scheme::{Family, Parameters, ScaleType, Scheme, Strategy};
 use crate::table::Written;
 
-/// Form of a stack of matrices in a scheme.
+/// Form in which a scheme stores a stack of matrices.
 pub(super) struct Form {
     scheme: Scheme,
     pub(super) layout: Layout,
     lead: Vec<u64>,
-    /// Types of codes and scales.
+    /// Stored types of codes and scales.
     codes: DType,
     scales: DType,
     /// Shape of scales, if it differs from the grid's.
@@ -27,14 +27,18 @@ pub(super) struct Form {
 const BYTES: Packing = Packing::BYTES;
 
 impl Form {
-    /// Form of `lead` matrices of `rows` by `cols`; `None` for schemes without one; an error for a bad fit.
+    /// Returns the form of a stack of matrices with dimensions `lead`, each of `rows` by `cols`. `None` for a scheme
+    /// without a form.
+    ///
+    /// # Errors
+    /// The reason why the matrices do not fit the scheme.
     pub(super) fn of(scheme: Scheme, name: &str, lead: &[u64], [rows, cols]: [u64; 2]) -> Result<Option<Form>, String> {
         let parameters = scheme.parameters;
         let scale = parameters.scale.map_or(F32, ScaleType::dtype);
         let count: u64 = lead.iter().product();
         let whole = [rows, cols];
         let all = [rows * count, cols];
-        // A scale for the whole stack makes it one matrix.
+        // If one scale applies to the whole stack, the layout is a single matrix with the rows of all.
         let stack = |planes| Layout::new(count, whole, Coding::Planes(planes));
         let one = |planes| Layout::new(1, all, Coding::Planes(planes));
         let float = Plane::of(F8E4M3Fn);
@@ -78,7 +82,7 @@ impl Form {
                 form(stack(planes), F8E4M3Fn, scale)
             }
             Family::Fp8Tensor | Family::ModelOptFp8 => {
-                // transformers stacks the scales of experts as matrices (§4.1).
+                // transformers stacks the scales of experts as matrices, so each has two dimensions (§4.1).
                 let is_expert = scheme.family == Family::Fp8Tensor && name.contains(".experts.");
                 let shape: &[u64] = if is_expert { &[1, 1] } else { &[] };
                 single(one(Planes::times(float, Plane::of(F32), all)), F8E4M3Fn, shape)
@@ -95,7 +99,7 @@ impl Form {
                 let stacked = stack(Planes::times(float, Plane::of(F32), [1, cols]));
                 Form { scale_shape: Some([lead, &[rows]].concat()), ..form(stacked, F8E4M3Fn, F32) }
             }
-            // A scale has a dimension for the rows of its block, and one for the columns.
+            // The scales have a dimension of size 1 after each dimension of the grid.
             Family::ModelOptFp8Blocks => {
                 let block = parameters.block.unwrap_or([128, 128]);
                 in_groups(block[1])?;
@@ -130,11 +134,11 @@ impl Form {
         }))
     }
 
-    /// Type and shape of a part, if it exists.
+    /// Returns the stored type and shape of a part; `None` if the form lacks it.
     pub(super) fn stored(&self, part: Part) -> Option<(DType, Vec<u64>)> {
         let planes = self.layout.planes()?;
         let Layout { rows, cols, .. } = self.layout;
-        // A stack that is one matrix has one grid.
+        // A stack whose layout is one matrix has one grid, but its tensors keep the dimensions of the stack.
         let stacked = if self.layout.matrices == 1 { self.lead.iter().product::<u64>().max(1) } else { 1 };
         let divided = |[r, c]: [u64; 2]| [r / stacked, c];
         let grid = self.layout.scale_grid()?;
@@ -154,7 +158,7 @@ impl Form {
         }
     }
 
-    /// Tensors with known bytes: name, type, shape, bytes.
+    /// Returns the tensors whose bytes do not depend on the values: name, type, shape, bytes.
     pub(super) fn constants(&self, name: &str, shape: &[u64]) -> Vec<(String, DType, Vec<u64>, Vec<u8>)> {
         let format = self.scheme.family.name().strip_prefix("comfy:");
         let marker = format.zip(name.strip_suffix("weight")).map(|(format, front)| {
@@ -169,7 +173,8 @@ impl Form {
     }
 }
 
-/// Experts of gpt-oss (§4.3): rows of outputs in blocks of 32; the tensor has rows of inputs.
+/// Returns the form of gpt-oss experts (§4.3). A stored row is an output with its inputs in blocks of 32; the
+/// unquantized tensor has a row for each input.
 fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, String> {
     let group = 32;
     if !rows.is_multiple_of(group) {
@@ -190,7 +195,7 @@ fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, S
     })
 }
 
-/// Integers in densely packed words (§4.4.2).
+/// Returns the form of integers in words that are one bit stream (§4.4.2).
 fn packed(
     parameters: &Parameters,
     in_groups: impl Fn(u64) -> Result<[u64; 2], String>,
@@ -212,7 +217,7 @@ fn packed(
     Ok(form(Planes { zero, ..Planes::times(Plane { code, packing: Packing::WORDS }, scale, block) }))
 }
 
-/// ComfyUI's formats with padding and scales in tiles (§4.6.2).
+/// Returns the form of ComfyUI's formats with padded codes and tiled scales (§4.6.2).
 fn tiled(family: Family, [rows, cols]: [u64; 2], form: impl Fn(Layout, DType, DType) -> Form) -> Form {
     let is_fp4 = family == Family::ComfyNvfp4;
     let (unit, group) = if is_fp4 { (16, 16) } else { (32, 32) };
@@ -226,7 +231,8 @@ fn tiled(family: Family, [rows, cols]: [u64; 2], form: impl Fn(Layout, DType, DT
     if is_fp4 { form(layout, U8, F8E4M3Fn) } else { form(layout, F8E4M3Fn, U8) }
 }
 
-/// Stored type and shape of a plane; `dtype` is for entries without their own type.
+/// Returns the stored type and shape of a plane. `dtype` is the type of the stored elements, which may each hold
+/// several codes.
 fn stored_as(plane: Plane, dtype: DType, lead: &[u64], [rows, cols]: [u64; 2]) -> (DType, Vec<u64>) {
     let bits = u64::from(plane.code.bits());
     let last = match plane.packing {

@@ -1,4 +1,4 @@
-//! Form of tensors in GGUF files: rows of blocks, listed as the bytes of their rows (`docs/spec/checkpoints.md §9`).
+//! Form of tensors in GGUF files: rows of blocks, with the row length in bytes (`docs/spec/checkpoints.md §9`).
 
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout, Part};
@@ -6,7 +6,7 @@ use truecast_io::Tensor;
 
 use super::{Content, Output, Target};
 
-/// The target of a tensor with two dimensions or more, or the reason why its rows do not consist of blocks.
+/// Returns the target of a tensor with at least two dimensions, or the reason why its rows do not consist of blocks.
 pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String> {
     let mut shape = tensor.shape.to_vec();
     let columns = shape.last_mut().expect("a tensor of two dimensions");

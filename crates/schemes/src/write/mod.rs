@@ -1,6 +1,7 @@
-//! Target of a tensor in a writable scheme: tensors, and their common layout (`docs/spec/checkpoints.md §7`).
+//! Target of a tensor in a writable scheme: the tensors to write, and their common layout (`docs/spec/checkpoints.md
+//! §7`).
 //!
-//! Names come from [`crate::catalogue`], so that readers and writers agree. Codes are computed elsewhere.
+//! Names come from [`crate::catalogue`], so that reading and writing agree. Other crates compute the codes.
 
 mod experts;
 mod forms;
@@ -18,10 +19,10 @@ use crate::table::{Entry, Name};
 pub use experts::target_of_experts;
 use forms::Form;
 
-/// The tensors of a quantized one.
+/// The tensors that represent one tensor in a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Their common layout.
+    /// Common layout of the tensors.
     pub layout: Layout,
     /// The tensors, the codes first.
     pub tensors: Vec<Output>,
@@ -30,7 +31,7 @@ pub struct Target {
 /// An output tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its content.
+    /// Content of the tensor.
     pub content: Content,
     /// Name, type and shape.
     pub tensor: Tensor,
@@ -41,17 +42,17 @@ pub struct Output {
 pub enum Content {
     /// A part of the layout.
     Part(Part),
-    /// These bytes.
+    /// These bytes, independent of the values.
     Bytes(Vec<u8>),
 }
 
-/// Target of an unquantized tensor.
+/// Returns the target of an unquantized tensor in a scheme.
 ///
 /// Source: `docs/spec/checkpoints.md §5.6`, last paragraph, and §7.
 ///
 /// # Errors
-/// [`Error::NotWritten`] for a scheme that is not made from unquantized tensors; [`Error::NoForm`] for a tensor that is
-/// not a float of 16 bits or more, has fewer than two dimensions, or rows that are not a multiple of the group.
+/// [`Error::NotWritten`] for a scheme that is not written from unquantized tensors. [`Error::NoForm`] for a tensor that
+/// is not a float of at least 16 bits, or whose shape does not fit the scheme.
 ///
 /// # Examples
 /// ```
@@ -71,14 +72,16 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
 }
 
-/// Target of a quantized tensor that keeps its values: as [`target`], also for schemes that are not made from
-/// unquantized tensors. `tensor` is the dequantized one, `source` its storage, which settles the scheme's open
-/// parameters. Also returns the settled scheme.
+/// Returns the target of a quantized tensor whose values do not change (relayout), and the scheme with all its
+/// parameters.
+///
+/// Like [`target`], but also for schemes that are written by relayout only. `tensor` is the dequantized tensor.
+/// `source` is its stored layout, from which unspecified parameters of the scheme are taken.
 ///
 /// Source: `docs/spec/checkpoints.md §8`.
 ///
 /// # Errors
-/// As [`target`].
+/// The errors of [`target`].
 pub fn target_of_layout(tensor: &Tensor, scheme: Scheme, source: &Layout) -> Result<(Target, Scheme), Error> {
     if scheme.family.writing() == Writing::Never {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
@@ -102,7 +105,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if let Family::Gguf(block) = scheme.family {
         return gguf::target(tensor, block).map_err(refused);
     }
-    // Only a marker next to `P.weight` declares these schemes (§4.6.2).
+    // Only a marker next to a tensor named `P.weight` declares these schemes (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
         return Err(refused(
             "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
@@ -138,7 +141,7 @@ fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
         return entry.codes.first()?.0.of(name);
     }
     let row = entry.rows.iter().find(|row| row.piece == Piece::Part(part))?;
-    // Fused experts: `gate_up_proj` has `gate_up_proj_weight_scale`.
+    // The scales of fused experts have names such as `gate_up_proj_weight_scale`.
     let fused = row.names.iter().find(|rule| matches!(rule, Name::Append(end) if end.starts_with("_weight")));
     let rule = if is_weight { row.names.first() } else { fused.or(row.names.first()) };
     rule?.of(name)

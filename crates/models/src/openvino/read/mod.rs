@@ -1,10 +1,11 @@
-//! OpenVINO IR: a network as XML, with the elements of its constants in a second file. Reference:
+//! Reads OpenVINO IR: a network as XML, with the elements of its constants in a second file. Reference:
 //! `docs/spec/openvino.md §10.1` to §11.
 //!
-//! Here: the structure of the file ([`network`](mod@network)), and the position and layout of elements ([`weights`]).
-//! The meaning and types of layers are not known here. Files are not trusted: the XML may have no document type and at
-//! most [`MAX_XML_BYTES`] bytes, and the numbers of elements and attributes are limited; ranges are checked against the
-//! weights file before anything is allocated.
+//! This module reads the structure of the file ([`network`](mod@network)), and the position and layout of elements
+//! ([`weights`]), but not the meaning and types of layers.
+//!
+//! Files are not trusted. The XML must not have a document type, nor more than [`MAX_XML_BYTES`] bytes, and the numbers
+//! of elements and attributes are limited. Ranges are checked against the weights file before anything is allocated.
 
 pub mod network;
 pub mod weights;
@@ -23,7 +24,7 @@ use super::error::IrError;
 use crate::Error;
 use truecast_io::{look, open_regular};
 
-/// An opened IR.
+/// An opened OpenVINO IR.
 #[derive(Debug)]
 pub struct IrFile {
     path: PathBuf,
@@ -70,17 +71,17 @@ impl IrFile {
         Ok(IrFile { path: path.into(), network, weights, odd_packing: None })
     }
 
-    /// Reads u3 and u6, whose layout changed after release 2026.4, in this packing for any release.
+    /// Sets the packing of u3 and u6, whatever release wrote the file. Their layout changed after release 2026.4.
     pub fn with_odd_packing(self, packing: Option<Packing>) -> IrFile {
         IrFile { odd_packing: packing, ..self }
     }
 
-    /// The path given to open it.
+    /// Returns the path with which the IR was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Layers and edges.
+    /// Returns the layers and edges.
     pub fn network(&self) -> &Network {
         &self.network
     }

@@ -1,11 +1,11 @@
-//! From XML to layers and edges. Types and attributes stay text here.
-//! Reference: `docs/spec/openvino.md §11.1`, §11.2, §11.6.
+//! Parses XML into layers and edges; types and attributes stay text. Reference: `docs/spec/openvino.md §11.1`, §11.2,
+//! §11.6.
 
 use crate::openvino::error::IrError;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashSet};
 
-/// A network as the file has it.
+/// A network as written in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
     /// Release that wrote the file, if stated.
@@ -23,9 +23,9 @@ pub struct Release(pub u32, pub u32);
 /// A layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Its number; unique.
+    /// Number of the layer, unique.
     pub id: u64,
-    /// Its name; need not be unique.
+    /// Name of the layer, not necessarily unique.
     pub name: String,
     /// The operator.
     pub operator: String,
@@ -44,9 +44,9 @@ pub struct Layer {
 /// A port of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its number; unique in its layer.
+    /// Number of the port, unique in its layer.
     pub id: u64,
-    /// The declared element type, as the file has it.
+    /// The declared element type, as written in the file.
     pub precision: String,
     /// Number of declared dimensions. 0 may also mean an unknown rank.
     pub rank: usize,
@@ -63,12 +63,12 @@ pub struct Edge {
     pub to: (u64, u64),
 }
 
-/// Limit on elements, and on attributes; more would take gigabytes.
+/// Limit on the numbers of XML elements and of attributes; more would take gigabytes.
 const MAX_NODES: u32 = 1 << 21;
-/// Attributes of one tag are compared with each other.
+/// Limit on the attributes of a tag, which are compared pairwise.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// Reads a network. A document type is refused, so that no entity is ever expanded.
+/// Reads a network. A document type is an error, so that entities are never expanded.
 ///
 /// # Errors
 /// [`IrError`].
@@ -100,9 +100,10 @@ pub fn network(text: &str) -> Result<Network, IrError> {
     Ok(network)
 }
 
-/// Refuses input that a parser would need minutes or gigabytes for: too many attributes in one tag, which are compared
-/// pairwise, too many in all, and namespaces, which every element inherits. Text outside tags is not counted; malformed
-/// XML is found later.
+/// Rejects input for which a parser would need minutes or gigabytes.
+///
+/// Such input has too many attributes in one tag, which are compared pairwise, too many attributes in total, or
+/// namespaces, which every element inherits. Text outside tags is not counted. The parser detects malformed XML later.
 fn check_attributes(text: &str) -> Result<(), IrError> {
     let mut rest = text;
     let mut all = 0;
@@ -155,7 +156,7 @@ fn number_of(node: Node<'_, '_>, element: &'static str, attribute: &'static str)
     decimal(&found).ok_or_else(|| IrError::Number { line: line(node), what: attribute, found })
 }
 
-/// An unsigned decimal number: digits, nothing else.
+/// Parses an unsigned decimal number, which must consist of digits only.
 pub fn decimal(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -198,7 +199,7 @@ fn read_port(port: Node<'_, '_>) -> Result<Port, IrError> {
     })
 }
 
-/// Names separated by commas; a comma of a name is written `\,`.
+/// Splits a list of names at its commas; `\,` is a comma within a name.
 fn names(list: Option<&str>) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = list.unwrap_or("").chars().peekable();

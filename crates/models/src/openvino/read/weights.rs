@@ -1,5 +1,5 @@
-//! Elements of constants: their range in the weights file, and their layout, converted to [`Layout::Packed`].
-//! Reference: `docs/spec/openvino.md §10`, §11.5, §11.6.
+//! Reads the elements of constants: checks their range in the weights file, and converts their layout to
+//! [`Layout::Packed`]. Reference: `docs/spec/openvino.md §10`, §11.5, §11.6.
 
 use super::IrFile;
 use super::network::Release;
@@ -11,7 +11,7 @@ use truecast_io::Window;
 /// A constant whose range has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Name of its layer in errors.
+    /// Name of the layer in errors.
     pub layer: String,
     /// The type.
     pub dtype: DType,
@@ -27,19 +27,19 @@ pub struct Constant {
     pub uncertain: Option<&'static str>,
 }
 
-/// How elements narrower than a byte share bytes.
+/// Packing of elements that are narrower than a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// [`Layout::Packed`]: the first element in the lowest bits.
     LowFirst,
     /// The first element in the highest bits of a byte.
     HighFirst,
-    /// Groups of three bytes: the low parts of the elements first, the rest in the third byte.
+    /// Groups of three bytes: the low bits of the elements in the first two bytes, the other bits in the third.
     Groups,
 }
 
 impl Packing {
-    /// Packing of a type in files of a release, and the uncertainty about it.
+    /// Returns the packing of a type in files of a release, and a text about its uncertainty, if any.
     ///
     /// # Errors
     /// The release, if its layout is unknown.
@@ -68,7 +68,7 @@ impl Packing {
         })
     }
 
-    /// Bytes of `len` elements; `None` on overflow.
+    /// Returns the bytes of `len` elements; `None` on overflow.
     fn bytes(self, dtype: DType, len: u64) -> Option<u64> {
         match self {
             Packing::LowFirst | Packing::HighFirst => dtype.bytes_in(Layout::Packed, len),
@@ -78,10 +78,10 @@ impl Packing {
 }
 
 impl IrFile {
-    /// Checks the range of a constant: offset and size in bytes.
+    /// Checks the range of a constant, its offset and size in bytes.
     ///
     /// # Errors
-    /// [`Error::Ir`] if it does not fit its range, or the range the file.
+    /// [`Error::Ir`] if the elements do not fit the range, or the range does not fit the file.
     pub fn constant(&self, layer: &str, dtype: DType, shape: Vec<u64>, range: (u64, u64)) -> Result<Constant, Error> {
         let checked = self.checked(layer, dtype, shape, range);
         checked.map_err(|cause| Error::Ir { path: self.path.clone(), cause })
@@ -124,7 +124,7 @@ impl IrFile {
         }
     }
 
-    /// The elements of a constant of this file, as [`Layout::Packed`]; booleans become 0 and 1, padding zero.
+    /// Reads the elements of a constant, in [`Layout::Packed`]. Booleans become 0 or 1, and padding bits become 0.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -160,8 +160,10 @@ fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> 
     bytes
 }
 
-/// Three bytes hold 24 / `bits` elements. The low `w` bits of each are in the first two bytes, the first element
-/// highest; the remaining bits in the third, the first element highest. `w` is 2 for 3 bits and 4 for 6 bits.
+/// Converts a group of three bytes, which contains 24 / `bits` elements.
+///
+/// The low `w` bits of each element are in the first two bytes, and the remaining bits are in the third byte. In both
+/// parts, the first element has the highest bits. `w` is 2 for 3-bit elements and 4 for 6-bit elements.
 fn packed_group(group: &[u8], bits: usize) -> [u8; 3] {
     let n = 24 / bits;
     let w = 16 / n;

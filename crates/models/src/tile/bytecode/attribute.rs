@@ -1,10 +1,10 @@
-//! Tagged attributes (§10.9), which are skipped.
+//! Skips tagged attributes (§10.9).
 
 use super::cursor::Cursor;
 use super::types::{Type, Types};
 use crate::tile::error::Diagnostic;
 
-/// Attributes within attributes.
+/// Limit on the nesting of attributes.
 const MAX_DEPTH: usize = 32;
 
 pub(super) fn skip(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {

@@ -1,4 +1,4 @@
-//! Bodies of functions: operations and their regions (§10.6, §10.7).
+//! Reads the bodies of functions: operations and their regions (§10.6, §10.7).
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::types::{Type, Types};
 use crate::tile::error::{Cause, Diagnostic, NO_I4, Place};
 use crate::tile::module::{Function, Operation, PackKind, Statement, Value, ValueId};
 
-/// Regions within regions.
+/// Limit on the nesting of regions.
 const MAX_DEPTH: usize = 64;
 const CONSTANT: u64 = 0x10;
 const RETURN: u64 = 0x5c;
 const PACK: u64 = 0x6f;
 const UNPACK: u64 = 0x70;
 
-/// Opcodes of the nine. Source: §10.7.
+/// Opcodes of the nine conversions. Source: §10.7.
 const CONVERSIONS: [(u64, Op); 9] = [
     (0x09, Op::Bitcast),
     (0x25, Op::Exti),
@@ -41,7 +41,7 @@ pub(super) struct Body<'r, 'a> {
     constants: &'r mut Constants<'a>,
     /// The function so far.
     pub function: Function,
-    /// Values by their current numbers.
+    /// Values by their current numbers in the bytecode.
     numbered: Vec<ValueId>,
     depth: usize,
 }
@@ -72,13 +72,13 @@ impl<'r, 'a> Body<'r, 'a> {
         id
     }
 
-    /// A statement whose only result is a tile.
+    /// Creates a statement whose only result is a tile.
     fn one_result(&mut self, place: Place, tile: &Arc<TileType>, operation: Operation) -> Statement {
         let results = vec![self.new_value(Some(tile.clone()))];
         Statement { place, location: None, results, operation }
     }
 
-    /// An attribute that is an enumeration value; `unknown` is the violation for other numbers.
+    /// Reads an attribute that is an enumeration value; `unknown` returns the violation for an unknown number.
     fn attribute<T>(
         &self,
         cursor: &mut Cursor<'_>,
@@ -105,7 +105,7 @@ impl<'r, 'a> Body<'r, 'a> {
         (0..count).map(|_| self.operand(cursor)).collect()
     }
 
-    /// The type of a result, if it is a tile.
+    /// Reads the type of a result; `None` if it is not a tile.
     fn result(&self, cursor: &mut Cursor<'_>) -> Result<Option<Arc<TileType>>, Diagnostic> {
         let place = *cursor;
         Ok(match self.types.get(cursor.varint()?, &place)? {
@@ -181,7 +181,7 @@ impl<'r, 'a> Body<'r, 'a> {
         Err(Diagnostic::new(place, Cause::Literal { element: tile.element.to_string(), why: why.into() }))
     }
 
-    /// The type of an operand, which must be a tile.
+    /// Returns the type of an operand, which must be a tile.
     fn type_of(
         &self,
         operand: ValueId,
@@ -302,7 +302,7 @@ impl<'r, 'a> Body<'r, 'a> {
         })
     }
 
-    /// Numbers used inside a block are free again after it.
+    /// Reads regions. The numbers of values in a block are used again after the block.
     fn regions(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         if self.depth == MAX_DEPTH {
             return Err(cursor.wrong(format!("more than {MAX_DEPTH} nested regions")));

@@ -1,4 +1,4 @@
-//! The elements of constants (§10.5).
+//! Reads the elements of constants (§10.5).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::cursor::Cursor;
 use crate::tensor::Tensor;
 use crate::tile::error::Diagnostic;
 
-/// Constants of a file, each read once per type.
+/// Constants of a file, each read once per element type and length.
 pub(super) struct Constants<'a> {
     table: &'a Table<'a>,
     /// Constants read so far: number, element type and length.
@@ -23,7 +23,7 @@ impl<'a> Constants<'a> {
         Self { table, known: HashMap::new() }
     }
 
-    /// The elements of a constant (§10.5).
+    /// Returns the elements of a constant (§10.5).
     pub fn get(&mut self, index: u64, tile: &TileType, from: &Cursor<'_>) -> Result<Arc<Tensor>, Diagnostic> {
         let (dtype, len) = (tile.element.storage(), tile.len());
         if let Some(known) = self.known.get(&(index, dtype, len)) {

@@ -1,4 +1,4 @@
-//! Primitives (§10.1) with their positions.
+//! Reads primitives (§10.1), and tracks their positions in the file.
 
 use crate::tile::error::{Cause, Diagnostic, Place};
 
@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// A part of `len` bytes with its own cursor.
+    /// Takes a part of `len` bytes, as another cursor.
     pub fn part(&mut self, len: u64) -> Result<Cursor<'a>, Diagnostic> {
         let at = self.at;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
         Err(begin.wrong("a number has more than 64 bits"))
     }
 
-    /// A count of items that take at least `bytes` each.
+    /// Reads a count of items that take at least `bytes` bytes each; a count beyond the remaining bytes is an error.
     pub fn count(&mut self, what: &str, bytes: usize) -> Result<usize, Diagnostic> {
         let begin = *self;
         let count = self.varint()?;

@@ -1,9 +1,10 @@
 //! Fields of the operations other than conversions, needed to skip them (§10.8).
 //!
-//! A layout is words: `t` result type; `t*` count and result types; `f` flags; `e` enumeration value; `n` integer; `s`
-//! string; `a` attribute; `a*` count and attributes; `b` byte; `L4` count and that many i32; `L1` count and that many
-//! bytes; `o` operand; `o*` count and operands; `o?k`, `e?k`, `h?k` (an untagged dictionary) only if bit k of the flags
-//! is set; `R` regions. `13.4:f` is there only in files of that version and later.
+//! A layout is a list of words, one per field: `t` result type; `t*` count and result types; `f` flags; `e` enumeration
+//! value; `n` integer; `s` string; `a` attribute; `a*` count and attributes; `b` byte; `L4` count and i32 elements;
+//! `L1` count and bytes; `o` operand; `o*` count and operands; `R` regions. The fields `o?k`, `e?k` and `h?k` (an
+//! untagged dictionary) exist only if bit k of the flags is set. `13.4:f` exists only in files of version 13.4 and
+//! later.
 
 use truecast_core::spec::tile::Release;
 

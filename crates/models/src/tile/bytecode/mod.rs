@@ -1,9 +1,9 @@
 //! The bytecode form (§10).
 //!
-//! `cursor` reads primitives, `container` sections and tables, `types` the type table, `layout` knows the fields of
-//! every operation (operations have no length, so each must be known to get past it), `constant` reads elements, `body`
-//! operations, `function` all functions. Every count is bounded by the bytes that are left before anything is allocated
-//! for it.
+//! `cursor` reads primitives, `container` sections and tables, `types` the type table, `constant` elements, `body`
+//! operations, and `function` all functions. `layout` lists the fields of every operation: operations do not state
+//! their length, so even an opaque one is read field by field. Every count is checked against the remaining bytes
+//! before anything is allocated for it.
 
 mod attribute;
 mod body;
@@ -22,7 +22,7 @@ pub const MAGIC: [u8; 8] = *b"\x7fTileIR\x00";
 
 /// Reads a module from bytecode.
 ///
-/// Cost: memory in proportion to the bytes.
+/// Cost: memory proportional to the number of bytes.
 ///
 /// # Errors
 /// The first place where the file's structure is wrong (T017) or names a type that its version lacks (T013). An

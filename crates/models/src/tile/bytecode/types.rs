@@ -1,4 +1,4 @@
-//! The type table (§10.4).
+//! Reads the type table (§10.4).
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::tile::module::MAX_RANK;
 pub(super) enum Type {
     /// A tile.
     Tile(Arc<TileType>),
-    /// A number or pointer, which occurs in tiles only.
+    /// A number or pointer, which occurs only as the element type of a tile.
     Element(ElementType),
-    /// A function, by the numbers of its types.
+    /// A function: the numbers of its parameters' types, and the number of results.
     Function { parameters: Vec<u64>, results: usize },
-    /// Views and tokens.
+    /// A view or a token.
     Other,
 }
 
@@ -48,13 +48,14 @@ fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Resu
 
 const POINTER: u64 = 12;
 
-/// Element type of a tile: a number or pointer, read without other entries, so that no type can refer to itself.
+/// Reads the element type of a tile, a number or pointer. Tiles are not allowed inside, so a type cannot refer to
+/// itself.
 fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Diagnostic> {
     let found = read_element(&mut table.get("type", index, from)?, table, version)?;
     found.ok_or_else(|| from.wrong(format!("type {index} is neither a number nor a pointer")))
 }
 
-/// `None` if the entry is not an element.
+/// Reads an element type; `None` if the entry has another kind of type.
 fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Diagnostic> {
     let place = *item;
     Ok(match item.varint()? {
@@ -69,7 +70,7 @@ fn number(tag: u64, version: Release, from: &Cursor<'_>) -> Result<Option<DType>
     Ok(Some(number.dtype))
 }
 
-/// The pointee, after the tag.
+/// Reads the pointee of a pointer, after the tag.
 fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<DType, Diagnostic> {
     let flags = if version >= Release::V13_4 { item.varint()? } else { 0 };
     let place = *item;
@@ -108,7 +109,7 @@ fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Ty
             let results = indices(&mut item)?.len();
             finished(item, Type::Function { parameters, results })
         }
-        // No conversions use these, and items are found by their offsets: fields are ignored.
+        // Conversions do not use these types. Items are found by their offsets, so the fields need not be read.
         14 | 15 | 17 => Ok(Type::Other), // tensor_view, partition_view, token
         tag @ (20 | 21) => {
             let what = if tag == 20 { "gather_scatter_view" } else { "strided_view" };

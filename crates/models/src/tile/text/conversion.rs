@@ -1,4 +1,4 @@
-//! Operations that are read: conversions with their attributes, `pack`, `unpack` and `return`.
+//! Parses conversions with their attributes, `pack`, `unpack` and `return`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::tokens::Parser;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Operation, PackKind, ValueId};
 
-/// Result names of a statement, each with its number of values.
+/// Result names of a statement, each with its number of values and its position.
 pub(super) type Names<'a> = Vec<(&'a str, u64, Place)>;
 
 impl<'a> Parser<'a> {
@@ -23,7 +23,7 @@ impl<'a> Parser<'a> {
         scope.find(name, index).ok_or_else(|| self.unexpected("a value that was defined before", &at))
     }
 
-    /// `[dict] : type -> type [loc]`
+    /// Parses `[dict] : type -> type [loc]`.
     fn signature(&mut self) -> Result<(Arc<TileType>, Arc<TileType>), Diagnostic> {
         self.skip_dictionary()?;
         self.expect(':')?;
@@ -37,7 +37,7 @@ impl<'a> Parser<'a> {
         Ok((from, to))
     }
 
-    /// The word in `keyword<word>`, if present.
+    /// Parses `keyword<word>`, and returns the word; `None` if the keyword is missing.
     fn option(&mut self, keyword: &str) -> Result<Option<(&'a str, Place)>, Diagnostic> {
         if !self.accept_word(keyword)? {
             return Ok(None);

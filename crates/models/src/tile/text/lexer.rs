@@ -1,11 +1,12 @@
-//! Words of the text, with their positions (§9.2). A lexer is only a position, and lookahead is a copy of it.
+//! Splits text into tokens with their positions (§9.2). A lexer is just a position in the text, so a copy of it can
+//! look ahead.
 
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Letters, digits, `_`, `.`, `$`: names, keywords, numbers, and shapes with their element type.
+    /// Letters, digits, `_`, `.` and `$`: a name, a keyword, a number, or a shape with its element type.
     Word(&'a str),
     /// `%name`, without the sign.
     Value(&'a str),
@@ -21,7 +22,8 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// A name for use in quotes, with backslashes before quotes and codes of unprintable characters.
+/// Escapes a name for use in quotes: puts a backslash before quotes and backslashes, and writes control characters as
+/// codes.
 pub(super) fn escaped(name: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),
@@ -31,7 +33,7 @@ pub(super) fn escaped(name: &str) -> String {
     name.chars().map(escape).collect()
 }
 
-/// Inverse of [`escaped`], with MLIR's other escapes; an invalid escape is kept unchanged.
+/// Reverses [`escaped`], and MLIR's other escapes; an invalid escape is kept unchanged.
 pub(super) fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return text.into();
@@ -69,12 +71,12 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
-/// A token with its position on the line.
+/// A token with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lexeme<'a> {
     pub token: Token<'a>,
     pub place: Place,
-    /// Whether it is the first on its line.
+    /// True for the first token of a line.
     pub leads_line: bool,
 }
 
@@ -91,7 +93,7 @@ impl<'a> Lexer<'a> {
         Self { rest: text, line: 1, column: 1, leads_line: true }
     }
 
-    /// Text between here and a later position.
+    /// Returns the text between this position and a later one.
     pub fn text_up_to(&self, later: &Lexer<'a>) -> &'a str {
         &self.rest[..self.rest.len() - later.rest.len()]
     }
@@ -100,7 +102,7 @@ impl<'a> Lexer<'a> {
         Place::Text { line: self.line, column: self.column }
     }
 
-    /// Takes bytes off the front, and counts lines and columns.
+    /// Takes bytes from the front, and updates the line and column.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(bytes);
         match taken.rfind('\n') {
@@ -115,7 +117,7 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    /// Takes the longest run of such characters.
+    /// Takes the longest run of characters for which `belongs` is true.
     fn run(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         self.take(self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len()))
     }
@@ -131,7 +133,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token.
+    /// Takes the next token.
     pub fn next(&mut self) -> Result<Lexeme<'a>, Diagnostic> {
         self.skip_blanks();
         let (place, leads_line) = (self.place(), self.leads_line);
@@ -170,7 +172,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// A word; the exponent of a number may have a sign.
+    /// Takes a word; if it is a number, its exponent may have a sign.
     fn word(&mut self) -> &'a str {
         let whole = self.rest;
         let word = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
@@ -185,7 +187,7 @@ impl<'a> Lexer<'a> {
         &whole[..whole.len() - self.rest.len()]
     }
 
-    /// Text in quotes; a backslash protects the next character.
+    /// Takes text in quotes; a quote after a backslash does not end it.
     fn string(&mut self, place: Place) -> Result<&'a str, Diagnostic> {
         self.take(1);
         let mut escaped = false;

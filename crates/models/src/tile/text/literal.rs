@@ -1,4 +1,4 @@
-//! Elements in text, read and printed (§9.4, §9.5).
+//! Parses and prints elements in text (§9.4, §9.5).
 
 use truecast_core::policy::{CastPolicy, NanSubstitute, Unrepresentable};
 use truecast_core::spec::tile::{ElementType, types::spelling};
@@ -6,10 +6,10 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, exact::dec
 
 use crate::tile::error::{NO_I4, shown};
 
-/// Code of one atom, without its sign.
+/// Returns the code of an element; `atom` is its text without the sign, and `neg` is the sign.
 ///
 /// # Errors
-/// Why it is not a literal (T016).
+/// The reason why the text is not a literal of the type (T016).
 pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     if dtype == DType::I4 {
         return Err(NO_I4.into());
@@ -25,7 +25,7 @@ pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     }
 }
 
-/// The range is the union of the signed and the unsigned type's; i64 has only the signed range.
+/// Parses an integer in the union of the signed and the unsigned range; i64 has only the signed range.
 fn integer(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, String> {
     let bits = dtype.code_bits();
     let magnitude = match hex {
@@ -73,8 +73,10 @@ fn float(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, 
     Ok(from_f64(dtype, if neg { -value } else { value }))
 }
 
-/// Text becomes an f64 first, then the element, both to nearest even; e8m0 to the nearest power, ties upward. Overflow
-/// gives Inf, NaN or the largest value, the first that the type has.
+/// Rounds an f64, to which the text was rounded first, to the element type.
+///
+/// Both roundings are to nearest even, except to e8m0: to the nearest power of two, ties upward. Overflow becomes Inf,
+/// or NaN if the type has no Inf, or the largest value if it has neither.
 fn from_f64(dtype: DType, value: f64) -> u64 {
     let to_float = if dtype == DType::F8E8M0 { Rounding::NearestUp } else { Rounding::NearestEven };
     let policy = CastPolicy {
@@ -88,7 +90,8 @@ fn from_f64(dtype: DType, value: f64) -> u64 {
     cast_one(&cast, value.to_bits()).code().expect("no policy of literals refuses a value")
 }
 
-/// One element as text: the shortest decimal that reads back, with a point; NaN and Inf as bits.
+/// Formats an element as the shortest decimal, with a point, that is read back as the same element. NaN and Inf are
+/// written as bits.
 pub(super) fn text(element: ElementType, code: u64) -> String {
     let dtype = element.storage();
     match (dtype, dtype.kind()) {
@@ -118,7 +121,7 @@ fn shortest(dtype: DType, magnitude: f64, neg: bool) -> String {
     }
 }
 
-/// Name of a literal's element type in messages.
+/// Returns the name of a literal's element type in messages.
 pub(super) fn element_name(element: ElementType) -> String {
     match element {
         ElementType::Number(n) => spelling(n).into(),

@@ -1,7 +1,8 @@
-//! The textual form (§9): both dialects are read, dialect A is printed.
+//! The textual form (§9). Both dialects are read; dialect A is printed.
 //!
-//! `lexer` makes words, `tokens` takes them one by one, `scope` holds names; `parser` reads modules and statements,
-//! `conversion`, `constant`, `types` and `opaque` their parts, `literal` elements; [`print`](fn@print) is the inverse.
+//! `lexer` splits text into tokens, `tokens` takes them one by one, and `scope` tracks names. `parser` parses modules
+//! and statements, `conversion`, `constant`, `types` and `opaque` parse their parts, and `literal` parses elements.
+//! [`print`](fn@print) writes a module as text.
 
 mod constant;
 mod conversion;

@@ -1,8 +1,8 @@
-//! Opaque operations: their end, and the regions inside (§9.3, `other`).
+//! Finds the end of opaque operations, and the regions inside (§9.3, `other`).
 //!
-//! Their syntax is unknown except for this: brackets are balanced, a `{` followed by a statement opens a region, and
-//! the next statement begins where values are followed by `=`, or where a line begins with the name of an operation.
-//! Every operation of the bytecode has a name.
+//! Only this is known about their syntax: brackets are balanced, and a `{` followed by a statement opens a region. The
+//! next statement begins at values followed by `=`, or at a line that begins with the name of an operation. Every
+//! operation of the bytecode has a name.
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::scope::Scope;
@@ -11,12 +11,12 @@ use crate::tile::error::Diagnostic;
 use crate::tile::module::Statement;
 use crate::tile::names::is_operation;
 
-/// An operation of another dialect: only these have a dot after a name.
+/// True for an operation of another dialect: only these words have a dot after a name.
 fn is_foreign(word: &str) -> bool {
     word.split_once('.').is_some_and(|(dialect, _)| dialect.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// Values followed by `=`: the results of the next statement. The length of the list is limited.
+/// True at values followed by `=`, the results of a statement. The length of the list is limited.
 fn begins_results(mut lexer: Lexer<'_>) -> bool {
     const MOST: usize = 32;
     for _ in 0..MOST {
@@ -37,7 +37,7 @@ fn begins_results(mut lexer: Lexer<'_>) -> bool {
 }
 
 impl<'a> Parser<'a> {
-    /// A statement begins at this token.
+    /// True if a statement begins at this token.
     pub(super) fn begins_statement(&self, at: &Lexeme<'a>) -> bool {
         match at.token {
             Token::Value(_) => begins_results(self.lexer_at_peeked()),
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The tokens of an operation after its name.
+    /// Takes the tokens of an operation after its name, and returns its regions.
     pub(super) fn opaque(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         let mut regions = Vec::new();
         let mut closers: Vec<char> = Vec::new();
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
                     return Err(self.unexpected("balanced brackets", &at));
                 }
                 Token::End => return Err(self.unexpected("balanced brackets", &at)),
-                // Names of the arguments of its regions.
+                // The name may be an argument of a region in the operation.
                 Token::Value(name) => scope.mention(name),
                 _ => {}
             }
@@ -77,7 +77,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A block, a statement or nothing follows the brace; otherwise it is a dictionary.
+    /// True if the next brace opens a region: a block, a statement or the closing brace follows. Otherwise it opens a
+    /// dictionary.
     fn opens_region(&mut self) -> Result<bool, Diagnostic> {
         let mut ahead = self.lexer_at_peeked();
         ahead.next()?;
@@ -91,7 +92,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `{ statements }`, with block labels in between.
+    /// Parses `{ statements }`, with block labels in between.
     fn region(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Diagnostic> {
         self.expect('{')?;
         scope.enter();

@@ -1,5 +1,5 @@
-//! Modules, entries and statements (§9.3). Unknown or too new operations and attributes are findings: reading
-//! continues, and the operation is opaque.
+//! Parses modules, entries and statements (§9.3). An unknown or too new operation or attribute is a finding; the
+//! operation becomes opaque, and parsing continues.
 
 use truecast_core::spec::tile::{Op, Release};
 
@@ -11,16 +11,16 @@ use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Function, Module, Operation, PackKind, Statement, ValueId};
 use crate::tile::names::{self, is_operation, operation_name};
 
-/// Regions within regions; real kernels have a handful.
+/// Limit on the nesting of regions; real kernels nest a few.
 const MAX_DEPTH: usize = 64;
 
-/// Reads a module from text, taken to be of file version `version`.
+/// Reads a module from text, as version `version`.
 ///
-/// Cost: memory in proportion to the text.
+/// Cost: memory proportional to the length of the text.
 ///
 /// # Errors
-/// The first invalid syntax (T015), type (T014) or literal (T016). A text without an operation, or with another
-/// dialect's in place of an entry, is invalid syntax.
+/// The first invalid syntax (T015), type (T014) or literal (T016). A text without operations, or with an operation of
+/// another dialect in place of an entry, is invalid syntax.
 pub fn parse(text: &str, version: Release) -> Result<Module, Diagnostic> {
     let mut parser = Parser::new(Lexer::new(text), Module::new(version));
     parser.file()?;
@@ -70,7 +70,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Unknown operations are findings, or warnings if they are of the dialect's test builds.
+    /// Reports an operation that is too new or unknown as a finding, and an operation of the dialect's test builds as a
+    /// warning.
     fn known(&mut self, name: &str, place: Place) {
         match names::since(name) {
             Some(since) => self.gate(format!("operation {name}"), since, place),
@@ -85,7 +86,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Any other operation of a module: read for the conversions in its regions.
+    /// Parses an operation of a module that is not an entry, for the conversions in its regions.
     fn outside_entries(&mut self) -> Result<(), Diagnostic> {
         let mut scope = Scope::default();
         let statement = self.statement(&mut scope)?;
@@ -150,7 +151,7 @@ impl<'a> Parser<'a> {
         scope.define(name, 1, at.place, tile)
     }
 
-    /// Statements up to a closing brace, which is left.
+    /// Parses statements up to a closing brace, which is not taken.
     pub(super) fn statements(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Diagnostic> {
         let mut statements = Vec::new();
         loop {
@@ -163,7 +164,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `^name(%argument: type, ..):`
+    /// Parses `^name(%argument: type, ..):`.
     fn block_label(&mut self, scope: &mut Scope<'a>) -> Result<(), Diagnostic> {
         self.expect('^')?;
         self.word("the name of a block")?;
@@ -213,7 +214,7 @@ impl<'a> Parser<'a> {
         Ok(Statement { place, location: self.location.take(), results, operation })
     }
 
-    /// `%a, %b:2 =`
+    /// Parses `%a, %b:2 =`.
     fn result_names(&mut self) -> Result<Names<'a>, Diagnostic> {
         let mut names = Vec::new();
         while let Token::Value(name) = self.peek()?.token {
@@ -234,7 +235,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Suggestion for an unknown name, as the end of a message.
+/// Returns a suggestion for an unknown name, which ends a message.
 fn did_you_mean(name: &str) -> String {
     names::nearest(operation_name(name)).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"))
 }

@@ -1,4 +1,4 @@
-//! Modules as text of dialect A (§9.5): single spaces, defaults omitted.
+//! Writes modules as text of dialect A (§9.5), with single spaces and without defaults.
 
 use std::fmt::Write;
 
@@ -94,7 +94,7 @@ fn line(function: &Function, statement: &Statement) -> Result<String, Unprintabl
     })
 }
 
-/// A conversion without its operand and types: `ftof rounding<zero>`.
+/// Formats a conversion without its operand and types: `ftof rounding<zero>`.
 pub fn operation(conversion: Conversion) -> String {
     format!("{}{}", conversion.op(), attributes(conversion))
 }

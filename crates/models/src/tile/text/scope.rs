@@ -1,4 +1,4 @@
-//! Visible names at a statement, and their values.
+//! Names that are visible at a statement, and their values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::tile::module::{Value, ValueId};
 pub(super) struct Scope<'a> {
     pub(super) values: Vec<Value>,
     names: HashMap<&'a str, Binding>,
-    /// Bindings outside the current regions.
+    /// Names bound so far, each with the earlier binding that it has again after the region.
     shadowed: Vec<(&'a str, Option<Binding>)>,
     regions: Vec<usize>,
 }
@@ -21,9 +21,9 @@ pub(super) struct Scope<'a> {
 #[derive(Clone, Copy)]
 struct Binding {
     id: ValueId,
-    /// Number of values `%name#0`, `%name#1`, ..; they are not distinguished.
+    /// Number of values `%name#0`, `%name#1`, .., which are not distinguished.
     count: u64,
-    /// Region of its definition; `None` if it was only mentioned.
+    /// Depth of the region that defines the name; `None` if the name was only mentioned.
     defined_in: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Scope<'a> {
         self.shadowed.push((name, before));
     }
 
-    /// Registers an otherwise unknown name.
+    /// Registers a name without a definition, unless the name is visible.
     pub fn mention(&mut self, name: &'a str) {
         if !self.names.contains_key(name) {
             let id = self.value(name, None);
@@ -60,12 +60,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Value of a name, if it has more than `index` values.
+    /// Returns the value of a name, if the name has more than `index` values.
     pub(super) fn find(&self, name: &str, index: u64) -> Option<ValueId> {
         self.names.get(name).filter(|binding| index < binding.count).map(|binding| binding.id)
     }
 
-    /// Regions within each other.
+    /// Returns the number of regions that are open, one inside the other.
     pub(super) fn depth(&self) -> usize {
         self.regions.len()
     }

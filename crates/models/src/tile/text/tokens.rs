@@ -1,4 +1,5 @@
-//! The parser's steps: one token after the other, skipped brackets, locations, findings about versions.
+//! Basic steps of the parser: takes tokens one by one, skips brackets, reads locations, and reports features that are
+//! too new.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use crate::tile::error::{Cause, Diagnostic, Place, shown_bare};
 use crate::tile::module::Module;
 
 pub(super) struct Parser<'a> {
-    /// After the peeked token, if there is one.
+    /// Lexer after the peeked token, if there is one.
     lexer: Lexer<'a>,
     /// The next token, and the lexer before it.
     peeked: Option<(Lexeme<'a>, Lexer<'a>)>,
     pub(super) module: Module,
-    /// Features already reported as newer than the file.
+    /// Features that are already reported as newer than the file.
     too_new: HashSet<String>,
-    /// Last location read, of the current statement.
+    /// Location of the current statement, if one was read.
     pub(super) location: Option<Arc<str>>,
 }
 
@@ -36,7 +37,7 @@ impl<'a> Parser<'a> {
         Ok(lexeme)
     }
 
-    /// A lexer whose next token is the peeked one.
+    /// Returns a lexer whose next token is the peeked token.
     pub(super) fn lexer_at_peeked(&self) -> Lexer<'a> {
         self.peeked.map_or(self.lexer, |(_, before)| before)
     }
@@ -124,7 +125,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[loc]` of the current statement.
+    /// Parses the optional location of the current statement, `loc(..)`.
     pub(super) fn location(&mut self) -> Result<(), Diagnostic> {
         if self.accept_word("loc")? {
             self.peek()?;

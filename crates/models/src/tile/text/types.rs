@@ -1,4 +1,4 @@
-//! Types, as `tile<4x8xf32>`.
+//! Parses types, such as `tile<4x8xf32>`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl<'a> Parser<'a> {
         Ok(matches!(token, Token::Word("tile" | "cuda_tile.tile")))
     }
 
-    /// `tile<4x8xf32>`
+    /// Parses a tile type, such as `tile<4x8xf32>`.
     pub(super) fn tile(&mut self) -> Result<Arc<TileType>, Diagnostic> {
         let place = self.peek()?.place;
         let form = |why: String| Diagnostic::new(place, Cause::TypeForm { why });
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         Ok(Arc::new(TileType { shape, element }))
     }
 
-    /// The element, of which `word` was read.
+    /// Parses an element type. Its first word, `word`, is already taken; it is empty before a `!`.
     fn element(&mut self, word: &'a str, place: Place) -> Result<ElementType, Diagnostic> {
         let word = match word {
             "" => {
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         Ok(ElementType::Pointer(pointee))
     }
 
-    /// Any type, up to the comma or bracket after it.
+    /// Skips any type, up to the comma or bracket after it.
     pub(super) fn skip_type(&mut self) -> Result<(), Diagnostic> {
         loop {
             let at = self.peek()?;

@@ -1,4 +1,4 @@
-//! `.tosa` files (FlatBuffers), parsed into operators and tensors. Reference: `docs/spec/tosa.md §8`.
+//! Parses `.tosa` files (FlatBuffers) into operators and tensors. Reference: `docs/spec/tosa.md §8`.
 
 mod flatbuffer;
 
@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use super::error::{FileError, MOST_OPERANDS};
 
-/// Bit 1 of `features`: block-scaled types.
+/// Known bits of `features`: bit 1, block-scaled types.
 const KNOWN_FEATURES: u64 = 0b10;
 
 /// Numbers and names of operators. Source: `docs/spec/tosa.md §8.3`, and the schema that it names.
 pub mod op {
-    #![allow(missing_docs)] // The names are those of the operators.
+    #![allow(missing_docs)] // The constants have the operators' names.
 
-    /// By number.
+    /// Names of operators by number.
     #[rustfmt::skip]
     const NAMES: [&str; 95] = [
          "UNKNOWN", "ARGMAX", "AVG_POOL2D", "CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "FFT2D", "MATMUL", "MAX_POOL2D",
@@ -31,7 +31,7 @@ pub mod op {
          "DIV_FLOOR_SHAPE", "ASSERT_EQUAL_SHAPE", "CONV2D_BLOCK_SCALED",
     ];
 
-    /// Name of an operator; its number if the schema does not have it.
+    /// Returns the name of an operator, or a text with its number if the schema does not have it.
     pub fn name(number: u32) -> String {
         NAMES.get(number as usize).map_or_else(|| format!("operator {number}"), |name| (*name).into())
     }
@@ -44,7 +44,7 @@ pub mod op {
     pub const CAST_FROM_BLOCK_SCALED: u32 = 77;
     pub const CAST_TO_BLOCK_SCALED: u32 = 78;
 
-    /// Conversions; two of them are deprecated.
+    /// Operators that are conversions; two of them are deprecated.
     pub const CONVERSIONS: [u32; 4] = [CAST, RESCALE, CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED];
 }
 
@@ -53,9 +53,9 @@ pub mod op {
 pub struct Graph<'a> {
     /// Major, minor and patch version in the file.
     pub version: (i32, i32, i32),
-    /// In order of execution.
+    /// Operators in the order of execution.
     pub operators: Vec<Operator<'a>>,
-    /// By name.
+    /// Tensors by name.
     pub tensors: HashMap<&'a str, Tensor<'a>>,
     /// Names of the graph's inputs.
     pub inputs: Vec<&'a str>,
@@ -94,7 +94,7 @@ pub struct RescaleAttribute {
 pub struct Tensor<'a> {
     /// Dimensions; -1 is unknown.
     pub shape: Vec<i32>,
-    /// The rank is unknown.
+    /// True if the rank is unknown.
     pub is_unranked: bool,
     /// Number of the element type (`docs/spec/tosa.md §8.3`).
     pub dtype: u32,
@@ -122,9 +122,9 @@ pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
     }
 }
 
-/// Parses a file: a graph for each block of each region.
+/// Parses a file into a graph for each block of each region.
 ///
-/// Cost: as [`parse`].
+/// Cost: the same as [`parse`].
 ///
 /// # Errors
 /// [`FileError`]; a file has at least one block.
@@ -149,8 +149,8 @@ pub fn parse_blocks(bytes: &[u8]) -> Result<Vec<Graph<'_>>, FileError> {
     if graphs.is_empty() { Err(FileError::NotOne { what: "blocks", found: 0 }) } else { Ok(graphs) }
 }
 
-/// Parts that may still be named. Each takes at least a byte, so that a file with shared parts takes no more memory
-/// than one without.
+/// Number of parts that may still be parsed, at most one for each byte of the file. A file whose offsets share parts
+/// therefore takes no more memory than a file without.
 struct Budget(usize);
 
 impl Budget {
@@ -189,7 +189,7 @@ fn graph<'a>(
     Ok(Graph { version, operators, tensors, inputs: names(10, "inputs")?, outputs: names(12, "outputs")? })
 }
 
-/// Files of 0.x have other type numbers.
+/// Reads the version. Files of versions 0.x have other type numbers and are rejected.
 fn version(root: Table<'_>) -> Result<(i32, i32, i32), FileError> {
     let table = root.table(4, "the version")?.ok_or(FileError::Damaged { at: 0, what: "the version" })?;
     let part = |slot| table.i32_or(slot, -1, "the version");
@@ -204,7 +204,7 @@ fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Ve
 
 fn operator(table: Table<'_>) -> Result<Operator<'_>, FileError> {
     let op = table.u32(4, "an operator")?;
-    // The tag of the attribute equals the number of the operator.
+    // The attribute is read only if its tag equals the number of the operator.
     let attribute =
         if u32::from(table.byte(6, "an attribute's type")?) == op { table.table(8, "an attribute")? } else { None };
     let rescale = match (op, attribute) {
@@ -246,7 +246,7 @@ fn tensor<'a>(file: &'a [u8], table: Table<'a>) -> Result<Tensor<'a>, FileError>
     })
 }
 
-/// Elements inside the FlatBuffer or, in large models, after it.
+/// Returns the elements of a tensor, which are inside the FlatBuffer or, in large models, after it.
 fn elements<'a>(
     file: &'a [u8],
     table: Table<'a>,
