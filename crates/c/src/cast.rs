@@ -44,7 +44,7 @@ impl Cast {
         Ok(Cast { caster, clause })
     }
 
-    /// Index of the first refused element, if any.
+    /// Converts an array; returns the index of the first refused element, if any.
     ///
     /// # Safety
     /// As [`truecast_cast_array`].

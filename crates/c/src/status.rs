@@ -45,7 +45,7 @@ impl Failure {
     }
 }
 
-/// Runs a call; `otherwise` is its answer if it panics.
+/// Runs a call and returns its answer, or `otherwise` if it panics.
 pub(crate) fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }

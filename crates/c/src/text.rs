@@ -3,7 +3,7 @@
 use crate::status::Failure;
 use std::ffi::{CStr, c_char};
 
-/// A text of the caller, valid during the call.
+/// Reads a text of the caller, which is valid during the call.
 ///
 /// # Safety
 /// `text` is null or points to a NUL-terminated string that does not change during `'a`.

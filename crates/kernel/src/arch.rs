@@ -1,7 +1,7 @@
 //! Interface of the hand-written kernels, and the kernels of each level.
 //!
-//! A level overrides the methods for which it has kernels. They are called once for a plan, a tile or a stage, never in
-//! a loop over elements.
+//! A level overrides the methods for which it has kernels. The methods are called once for a plan, a tile or a stage,
+//! never in a loop over elements.
 
 use crate::level::Level;
 use crate::measure::found::{Added, ByteCodes, Next, Small, Special, Sums};
@@ -22,12 +22,12 @@ pub(crate) type Values<'a> = (usize, &'a [u8]);
 /// The kernels of a level. The default of each method: no kernel.
 #[allow(unused_variables)] // what an answer of "none" does not look at
 pub(crate) trait Kernels {
-    /// The kernel that computes these operations, one after the other, in one loop.
+    /// Returns the kernel that computes these operations, one after the other, in one loop.
     fn of(&self, ops: &[Op]) -> Kernel {
         None
     }
 
-    /// The lookup of 256 results of `bytes` bytes, for bytes or for packed codes of `code_bits` bits.
+    /// Returns the kernel that looks up 256 results of `bytes` bytes, by bytes or by packed codes of `code_bits` bits.
     fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
         None
     }
@@ -37,13 +37,14 @@ pub(crate) trait Kernels {
         false
     }
 
-    /// Whether results of elements of `src_bytes` bytes are packed to `bits` bits.
+    /// Whether [`Kernels::look_up`] can pack the results of elements of `src_bytes` bytes to `bits` bits.
     fn split_packs(&self, src_bytes: usize, bits: u32) -> bool {
         false
     }
 
-    /// Looks up `n` codes of 16 bits, or f32, past the caches if it `streams`; `src` and `dst` come with their bits per
-    /// element. Returns false, with nothing done, if there is no lookup or no such stores in these buffers.
+    /// Looks up the results of `n` elements of 16 bits or f32, and stores them past the caches if `streams`. `src` and
+    /// `dst` come with their bits per element. Returns false and does nothing if there is no lookup, or no such stores
+    /// for these buffers.
     fn look_up(&self, split: &Split, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
         false
     }
@@ -71,7 +72,7 @@ pub(crate) trait Kernels {
     }
 
     /// Computes the largest magnitudes of blocks of 16-bit elements, as many as `magnitudes` has room for, and
-    /// prefetches the line `ahead` bytes after each. Returns the number of leading blocks computed.
+    /// prefetches the line `ahead` bytes after the start of each block. Returns the number of leading blocks computed.
     fn block_amax(&self, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
         0
     }
@@ -95,12 +96,12 @@ pub(crate) trait Kernels {
         0
     }
 
-    /// Adds pairs for [`crate::measure`].
+    /// Adds pairs of values to `sums`, for [`crate::measure`].
     fn add(&self, masked: bool, x: Values<'_>, y: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Added {
         Added::NoKernel
     }
 
-    /// As [`Kernels::add`], for values that are kept: `y` is `x`.
+    /// As [`Kernels::add`], for a conversion that keeps values: `y` is `x`.
     fn add_values(&self, masked: bool, values: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Added {
         Added::NoKernel
     }
@@ -127,7 +128,7 @@ struct NoKernels;
 impl Kernels for NoKernels {}
 
 impl Level {
-    /// The kernels of this level.
+    /// Returns the kernels of this level.
     pub(crate) fn kernels(&self) -> &dyn Kernels {
         match self {
             #[cfg(target_arch = "x86_64")]

@@ -28,7 +28,7 @@ pub type Elements<'a> = Buffer<&'a [u8]>;
 pub type ElementsMut<'a> = Buffer<&'a mut [u8]>;
 
 impl<B: AsRef<[u8]>> Buffer<B> {
-    /// `len` packed elements; `bytes.len()` is `ceil(len * bits / 8)`.
+    /// Makes a buffer of `len` packed elements; `bytes.len()` must be `ceil(len * bits / 8)`.
     ///
     /// # Errors
     /// [`CastError::Length`] otherwise; [`CastError::Text`] for text, which has no such layout.
@@ -36,7 +36,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
         Buffer::with_layout(dtype, Layout::Packed, len, bytes)
     }
 
-    /// `len` elements in a layout.
+    /// Makes a buffer of `len` elements in a layout.
     ///
     /// # Errors
     /// As [`Buffer::new`].
@@ -85,7 +85,7 @@ impl<B> Buffer<B> {
 }
 
 impl<B: AsRef<[u8]>> Buffer<B> {
-    /// The code of element `i`, as [`truecast_core::cast_one`] takes it.
+    /// Returns the code of element `i`, as [`truecast_core::cast_one`] takes it.
     ///
     /// # Panics
     /// If `i` is not below the length, or the buffer holds text.
@@ -106,7 +106,8 @@ impl<B: AsRef<[u8]>> Buffer<B> {
         self.dtype.code_of_storage(self.storage(i))
     }
 
-    /// The bits of element `i` as stored in the buffer: for types such as bool and tf32 more than their code has.
+    /// Returns the bits of element `i` as stored in the buffer. Types such as bool and tf32 are stored in more bits
+    /// than their code has.
     ///
     /// # Panics
     /// As [`Buffer::get`].
@@ -115,7 +116,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
         (self.word(&at) >> at.shift) & at.mask
     }
 
-    /// Element `i` in the bytes that hold it.
+    /// Returns the bytes that hold an element, as one little-endian number.
     fn word(&self, at: &Place) -> u64 {
         let mut word = [0; 8];
         let bytes = &self.bytes.as_ref()[at.first..at.end];
@@ -125,7 +126,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
-    /// Makes `code` element `i`; bits beyond the type's are ignored. The other elements stay as they are.
+    /// Sets element `i` to `code`; bits beyond the width of the type are ignored. Other elements stay as they are.
     ///
     /// # Panics
     /// As [`Buffer::get`].
@@ -137,7 +138,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
     }
 }
 
-/// Place of an element: in the bytes `first..end`, taken as one little-endian number, the bits of `mask` from `shift`.
+/// Place of an element: the bits `mask << shift` of the bytes `first..end`, taken as one little-endian number.
 struct Place {
     first: usize,
     end: usize,
@@ -160,7 +161,7 @@ impl<B> Buffer<B> {
 }
 
 impl<B: AsRef<[u8]>> Buffer<B> {
-    /// The bytes of `len` elements from `first`, a multiple of 8, on.
+    /// Returns the byte range of `len` elements from `first` on; `first` must be a multiple of 8.
     fn range(&self, first: usize, len: usize) -> std::ops::Range<usize> {
         let bits = self.dtype.bits_in(self.layout).expect("only numbers are cut") as usize;
         first * bits / 8..((first + len) * bits).div_ceil(8)
@@ -168,7 +169,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
 }
 
 impl<'a> Elements<'a> {
-    /// `len` elements from `first`, a multiple of 8, on.
+    /// Returns `len` elements from `first` on; `first` must be a multiple of 8.
     pub(crate) fn part(&self, first: usize, len: usize) -> Elements<'a> {
         Buffer { len, bytes: &self.bytes[self.range(first, len)], ..*self }
     }
@@ -181,7 +182,7 @@ impl<'a> Elements<'a> {
 }
 
 impl ElementsMut<'_> {
-    /// `len` elements from `first`, a multiple of 8, on.
+    /// Returns `len` elements from `first` on; `first` must be a multiple of 8.
     pub(crate) fn part_mut(&mut self, first: usize, len: usize) -> ElementsMut<'_> {
         let range = self.range(first, len);
         Buffer { dtype: self.dtype, layout: self.layout, len, bytes: &mut self.bytes[range] }

@@ -20,15 +20,15 @@ pub struct Caches {
 const FALLBACK: Caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
 
 impl Caches {
-    /// Caches as the system describes them, with 1 MiB of L2 and 32 MiB of last-level cache where it does not. Read
-    /// once.
+    /// Returns the caches that the system describes, read once. Falls back to 1 MiB of L2 and 32 MiB of last-level
+    /// cache.
     pub fn of_this_machine() -> Caches {
         static CACHES: OnceLock<Caches> = OnceLock::new();
         *CACHES.get_or_init(|| Caches::described_in(Path::new("/sys/devices/system/cpu")))
     }
 
-    /// Bytes of a last-level cache that a conversion may count on. One of more than 96 MiB is shared by dozens of
-    /// cores, often of other machines: there it is 8 MiB (`docs/kernels.md §8`).
+    /// Returns the bytes of last-level cache that a conversion may count on: all of them, or 8 MiB if there are more
+    /// than 96 MiB. Dozens of cores share such a cache, often with other machines (`docs/kernels.md §8`).
     pub fn counted_on(&self) -> u64 {
         const OF_FEW_CORES: u64 = 96 << 20;
         if self.llc > OF_FEW_CORES { 8 << 20 } else { self.llc }
@@ -49,7 +49,7 @@ impl Caches {
 struct DataCache {
     level: u32,
     bytes: u64,
-    /// Cores that share it, as the system lists them.
+    /// Cores that share the cache, as the system lists them.
     shared_by: String,
 }
 
@@ -71,7 +71,7 @@ impl DataCache {
     }
 }
 
-/// `1024K` or `32M`.
+/// Parses a size such as `1024K` or `32M` into bytes.
 fn size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let shift = match &text[digits..] {

@@ -75,8 +75,8 @@ impl Caster {
         Ok(total)
     }
 
-    /// Converts the next part of an array and adds to its counts. If every part except the last holds a multiple of
-    /// 65,536 elements, counts and errors are those of the whole array at once.
+    /// Converts the next part of an array and adds its counts to `total`. If every part except the last holds a
+    /// multiple of 65,536 elements, the total is the same as if the whole array were converted at once.
     ///
     /// # Errors
     /// As [`Caster::cast`]; an element's index counts from the start of the part.
@@ -85,8 +85,9 @@ impl Caster {
         Ok(())
     }
 
-    /// Converts, and returns the counts in parts that are to be added in order: if values are measured, one part for
-    /// each 65,536 elements. Parts of an array that are converted at the same time are counted as if they were one.
+    /// Converts, and returns the counts in parts, which the caller adds in order. If values are measured, there is one
+    /// part for each 65,536 elements. So parts of an array may be converted at the same time, and have the same total
+    /// as the whole array.
     ///
     /// # Errors
     /// As [`Caster::cast`].
@@ -145,7 +146,7 @@ impl Caster {
         CastError::Value { index, condition, src: self.spec.src, dst: self.spec.dst, code: src.get(index) }
     }
 
-    /// Elements that are converted in one go: a multiple of [`BLOCK`], and exactly that if they are measured.
+    /// Returns the number of elements in a piece: a multiple of [`BLOCK`], or one [`BLOCK`] if elements are measured.
     fn piece_len(&self, len: usize) -> usize {
         if self.measure.is_some() {
             return BLOCK;
@@ -174,12 +175,12 @@ impl Caster {
     }
 }
 
-/// Elements that one thread converts in one go.
+/// A piece of the arrays, which one thread converts.
 struct Piece<'a> {
     src: Source<'a>,
     dst: Target<'a>,
     len: usize,
-    /// Errors are measured, not only counts.
+    /// Whether errors are measured as well, not only counts.
     is_measured: bool,
 }
 
@@ -187,6 +188,6 @@ struct Piece<'a> {
 #[derive(Default)]
 struct Work {
     scratch: Scratch,
-    /// Only where values are measured.
+    /// Tiles of values, used only for measuring.
     tiles: Tiles,
 }

@@ -38,7 +38,8 @@ pub fn default<T>(f: impl FnOnce() -> T) -> T {
     unsafe { asm!("mrs {}, fpcr", out(reg) old, options(nostack, preserves_flags)) }
     let _restore = (old != 0).then(|| {
         // SAFETY: 0 is the environment that Rust code is compiled for: nearest even, nothing flushed, no traps.
-        // `_restore` puts the caller's back, also on unwinding. If it is set already, nothing waits for the register.
+        // `_restore` puts the caller's environment back, also on unwinding. A register that is 0 already is not
+        // written, so that nothing waits for it.
         unsafe { asm!("msr fpcr, xzr", options(nostack, preserves_flags)) }
         Restore(old)
     });

@@ -54,7 +54,7 @@ pub enum CastError {
 }
 
 impl CastError {
-    /// The error in a larger array, with `first` elements before those that were converted.
+    /// Adds `first`, the number of elements before the converted elements, to the error's index.
     #[must_use]
     pub fn after(self, first: usize) -> CastError {
         match self {
@@ -66,7 +66,7 @@ impl CastError {
     }
 }
 
-/// A value with its type and bits, for messages: `f32 465 (0x43e88000)`.
+/// Formats a value with its type and bits, for messages: `f32 465 (0x43e88000)`.
 fn shown(dtype: DType, code: u64) -> String {
     let digits = dtype.code_bits().div_ceil(4) as usize + 2;
     let as_text = CastSpec { dst: DType::String, ..CastSpec::copy(dtype) };

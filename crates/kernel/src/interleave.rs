@@ -2,10 +2,10 @@
 
 /// Vectors whose bytes are interleaved within their 128-bit lanes.
 pub(crate) trait Unpack: Copy {
-    /// Interleaves units of `UNIT` bytes of the lower halves of each lane, and those of the upper halves.
+    /// Interleaves units of `UNIT` bytes of two vectors: the lower halves of each lane, and the upper halves.
     ///
     /// # Safety
-    /// Needs the instructions of its vectors.
+    /// The CPU must have the instructions of these vectors.
     unsafe fn unpack<const UNIT: usize>(self, other: Self) -> (Self, Self);
 }
 

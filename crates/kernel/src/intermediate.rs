@@ -1,9 +1,9 @@
-//! The types in which values are looked at.
+//! Types in which values are measured.
 
 use crate::stage::slot_bytes;
 use truecast_core::DType;
 
-/// The type in which values are looked at.
+/// The type in which values are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intermediate {
     F32,

@@ -38,7 +38,7 @@ pub enum Level {
     Avx2(Avx2),
     /// Ice Lake, Zen 4 and later.
     Avx512(Avx512),
-    /// Every aarch64 CPU: the lanes of the baseline, which has NEON, after hand-written kernels.
+    /// Every aarch64 CPU: hand-written kernels, and the baseline's lanes, which use NEON as well, for everything else.
     Neon(Neon),
 }
 
@@ -51,7 +51,7 @@ pub(crate) trait Task {
 }
 
 impl Level {
-    /// The strongest level of this CPU.
+    /// Returns the strongest level of this CPU.
     #[must_use]
     pub fn detect() -> Level {
         *Level::available().last().unwrap_or(&Level::Baseline)
@@ -90,7 +90,7 @@ impl Level {
         vec![Level::Baseline]
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Level {
         self != Level::Baseline
     }
 
-    /// As [`Level::run`], for a task with [`f32::mul_add`], which is a call at levels that lack it.
+    /// As [`Level::run`], for a task with [`f32::mul_add`], which is a function call at levels without the instruction.
     #[inline]
     pub(crate) fn run_with_fused_products<T: Task>(self, task: T) -> T::Output {
         match self {
@@ -141,7 +141,7 @@ impl Level {
         }
     }
 
-    /// As [`Level::run`], without code for AVX-512: there the code for AVX2 runs.
+    /// As [`Level::run`], without code for AVX-512: at that level, the code for AVX2 runs.
     #[inline]
     pub(crate) fn run_at_most_avx2<T: Task>(self, task: T) -> T::Output {
         match self {
@@ -166,7 +166,7 @@ impl std::fmt::Display for Level {
     }
 }
 
-/// A function of its own, as at the other levels, so that `verify asm` finds it by its name.
+/// Runs a task at baseline. It is a separate function, as at the other levels, so that `verify asm` finds it by name.
 #[inline(never)]
 fn baseline<T: Task>(task: T) -> T::Output {
     task.run()

@@ -8,12 +8,13 @@ use std::num::NonZeroUsize;
 pub struct CastOptions {
     /// Instruction-set level.
     pub level: Level,
-    /// Most pieces that work is cut into at once. They run on the current rayon pool.
+    /// Number of threads that work is cut for. Pieces run on the current rayon pool, or on the caller's thread if this
+    /// is 1.
     pub threads: NonZeroUsize,
     /// Counts that are taken.
     pub counting: Counting,
-    /// Results that take more bytes than this are stored past the caches, where the loop can and that pays; `None`:
-    /// results larger than the last-level cache, or, together with their sources, four times as large or more.
+    /// Bytes of results above which they are stored past the caches, if the loop has such stores and they pay. With
+    /// `None`, the limit is the last-level cache for results, or four times its size for source and results together.
     pub stream_above_bytes: Option<usize>,
 }
 
@@ -27,7 +28,7 @@ pub enum Counting {
 }
 
 impl Default for CastOptions {
-    /// The strongest level, every core, no counting.
+    /// Returns options with the strongest level, every core, and no counting.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self { level: Level::detect(), threads, counting: Counting::Off, stream_above_bytes: None }

@@ -40,7 +40,7 @@ impl<const BITS: usize, const PER_BYTE: usize> Task for PackBytes<'_, BITS, PER_
     }
 }
 
-/// Unpacks whole bytes; returns the number of elements.
+/// Unpacks the elements that fill whole bytes; returns their number.
 fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
     level: Level,
     src: &[u8],
@@ -58,7 +58,7 @@ fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
     done
 }
 
-/// Packs whole bytes; returns the number of elements.
+/// Packs the elements that fill whole bytes; returns their number.
 fn pack_bytes<const BITS: usize, const PER_BYTE: usize>(level: Level, src: &[u8], dst: &mut [u8], len: usize) -> usize {
     let (src, _) = src[..len].as_chunks();
     let done = src.len() * PER_BYTE;
@@ -108,10 +108,10 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | *byte as u64)
 }
 
-/// Unpacks `len` elements of `bits` bits (1 to 7, or 48).
+/// Unpacks `len` elements of `bits` bits (1, 2, 3, 4, 6 or 48).
 ///
 /// # Panics
-/// On other widths: [`crate::stage`] requests none.
+/// On other widths, which [`crate::stage`] does not request.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
     let done = match bits {
         1 => unpack_bytes::<1, 8>(level, src, dst, len),

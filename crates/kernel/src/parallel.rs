@@ -8,7 +8,7 @@ use std::ops::Range;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// A thread gets at least this much (`docs/kernels.md §8`).
+/// Least number of bytes that are worth a thread (`docs/kernels.md §8`).
 pub const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
 /// A source and a destination in pieces of `src_bytes` and `dst_bytes`, in order.
@@ -19,8 +19,8 @@ pub(crate) struct Pieces<'a> {
     pub dst_bytes: usize,
 }
 
-/// Maps the pieces. `work` makes what one thread needs. Every piece before the first failure is done; with several
-/// threads others may be. Work on less than [`MIN_BYTES_PER_THREAD`] stays on the caller's thread.
+/// Maps the pieces. `work` makes the buffers of one thread. Every piece before the first failure is done; with several
+/// threads, later pieces may be done as well. Work on less than [`MIN_BYTES_PER_THREAD`] stays on the caller's thread.
 pub(crate) fn map_pieces<W, R: Send, E: Send>(
     threads: NonZeroUsize,
     pieces: Pieces<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn map_pieces<W, R: Send, E: Send>(
     #[cfg(feature = "parallel")]
     if threads.get() > 1 && src.len() > src_bytes && src.len().max(dst.len()) >= MIN_BYTES_PER_THREAD {
         let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
-        // Collected before looking for errors, so that the first one is returned.
+        // Collects all results before looking for errors, so that the first error is returned.
         let all: Vec<_> = pieces.map_init(work, |work, (i, (src, dst))| piece(work, i, src, dst)).collect();
         return all.into_iter().collect();
     }
@@ -41,7 +41,7 @@ pub(crate) fn map_pieces<W, R: Send, E: Send>(
     pieces.map(|(i, (src, dst))| piece(&mut work, i, src, dst)).collect()
 }
 
-/// Maps numbers. `work` makes what one thread needs.
+/// Maps the numbers of a range. `work` makes the buffers of one thread.
 pub(crate) fn map_range<W, R: Send>(
     threads: NonZeroUsize,
     range: Range<usize>,
@@ -58,7 +58,7 @@ pub(crate) fn map_range<W, R: Send>(
 }
 
 /// Calls `work` with every number below `count`, in any order, on the current rayon pool. This loop is compiled once,
-/// not for each kind of work, which has to be large compared with a call and a lock.
+/// not for each closure, so each call of `work` must be long compared with an indirect call and a lock.
 #[cfg(feature = "parallel")]
 pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().with_max_len(1).for_each(work);

@@ -14,7 +14,8 @@ pub(crate) const TILE: usize = 2048;
 /// Bytes of the widest tile where nothing is measured.
 const TILE_BYTES: usize = 16 << 10;
 
-/// The same for results that go past the caches: so small that the CPU looks ahead to the next tile while they leave.
+/// Bytes of the widest tile for results that go past the caches. Such a tile is so small that the CPU looks ahead to
+/// the next tile while results leave.
 const STREAMED_TILE_BYTES: usize = 4 << 10;
 
 /// Callback for every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
@@ -29,7 +30,7 @@ pub(crate) struct Pipeline {
     level: Level,
     /// Empty for a byte copy.
     stages: Vec<Box<dyn Stage>>,
-    /// From the bytes of packed elements straight to those of packed results.
+    /// Conversion of the bytes of packed elements directly to the bytes of packed results.
     bytes: Option<Box<Pipeline>>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Scratch {
     results: Vec<u8>,
 }
 
-/// The first `bytes` of a tile that grows when it must.
+/// Returns the first `bytes` bytes of a tile, which grows if necessary.
 pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     if tile.len() < bytes {
         tile.resize(bytes, 0);
@@ -73,18 +74,19 @@ pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
 /// Destination of results: the caches, or memory past them (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stores {
-    /// Past the caches by the stores of a stage, if it is the only one and can.
+    /// Whether results go past the caches by the stage's own stores, if there is only one stage and it has such stores.
     pub by_stage: bool,
-    /// Past the caches through a tile that stays in L1, unless by the stage.
+    /// Whether results go past the caches through a tile that stays in L1, unless the stage stores them past the
+    /// caches.
     pub by_tile: bool,
 }
 
 impl Stores {
     pub const PLAIN: Stores = Stores { by_stage: false, by_tile: false };
 
-    /// For arrays of some sizes. Source: `docs/kernels.md §8`.
+    /// Chooses the stores for arrays of these sizes. Source: `docs/kernels.md §8`.
     pub fn new(exec: &CastOptions, src: ArraySize, dst: ArraySize, streaming: Streaming) -> Stores {
-        /// Smaller than any last-level cache, whose size is then not needed.
+        /// Bytes that fit any last-level cache, so that its size need not be read.
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
             Some(limit) => dst.total > limit,
@@ -98,8 +100,8 @@ impl Stores {
     }
 }
 
-/// Whether most of the results would leave a last-level cache of `llc` bytes before the last is written: they are
-/// larger, or source and results together are at least four times its size.
+/// Whether most results would leave a last-level cache of `llc` bytes before the last result is written. This is so if
+/// results are larger than the cache, or if source and results together are at least four times its size.
 fn leaves_cache(src_bytes: usize, dst_bytes: usize, llc: u64) -> bool {
     dst_bytes as u64 > llc || src_bytes as u64 + dst_bytes as u64 >= 4 * llc
 }
@@ -112,7 +114,8 @@ impl Pipeline {
         Self { src, dst, level, stages, bytes: None }
     }
 
-    /// With a conversion, if any, from the bytes of eight packed elements to the bytes of their packed results.
+    /// Adds a conversion, if there is one, from the bytes of eight packed elements to the bytes of their packed
+    /// results.
     pub fn with_bytes(self, bytes: Option<Pipeline>) -> Self {
         Self { bytes: bytes.map(Box::new), ..self }
     }
@@ -126,7 +129,7 @@ impl Pipeline {
         self.stages.first().map_or(Streaming::ByWidth, |stage| stage.streaming())
     }
 
-    /// The stage, if it is the only one.
+    /// Returns the stage if there is only one.
     pub fn only_stage(&self) -> Option<&dyn Stage> {
         if let [stage] = &*self.stages { Some(&**stage) } else { None }
     }
@@ -272,14 +275,14 @@ impl Pipeline {
 struct Ends {
     src_bits: usize,
     dst_bits: usize,
-    /// Bits that belong to a code, in a copy of elements that take a byte but are narrower; else all.
+    /// Mask of the bits of a code, for a copy of narrow elements that take a byte each; otherwise all bits.
     code_mask: u8,
     /// Width of the packed source elements, if they need unpacking.
     unpack: Option<u32>,
-    /// The first stage reads packed elements in place.
+    /// Whether the first stage reads packed elements in place.
     first_unpacks: bool,
     pack: Option<u32>,
-    /// The last stage packs its results.
+    /// Whether the last stage packs its results.
     last_packs: bool,
 }
 
@@ -312,12 +315,13 @@ impl Ends {
         self.unpack.is_none() && self.pack.is_none()
     }
 
-    /// Several elements of either end share a byte.
+    /// Whether several elements share a byte, at both ends.
     fn are_packed(&self) -> bool {
         self.src_bits < 8 && self.dst_bits < 8
     }
 
-    /// `first` is a multiple of 8, so a range starts on a byte.
+    /// Returns the byte range of `n` source elements. `first` must be a multiple of 8, so that the range starts on a
+    /// byte.
     fn src_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
         first * self.src_bits / 8..((first + n) * self.src_bits).div_ceil(8)
     }

@@ -1,7 +1,8 @@
 //! Plain passes over memory: the limit of any conversion (`docs/kernels.md §13`).
 //!
-//! A pass reads `k` blocks of 64 bytes, joins them by OR, and writes the block so made `m` times, over and over. It
-//! does for memory what a conversion of elements of `k` and `m` units does, and nothing else. Only `bench` uses it.
+//! A pass repeatedly reads `k` blocks of 64 bytes, joins them by OR, and writes the joined block `m` times. It accesses
+//! memory as a conversion from elements of `k` units to elements of `m` units does, and does nothing else. Only `bench`
+//! uses it.
 
 use crate::level::{Level, Task};
 
@@ -11,9 +12,9 @@ type Block = [u8; 64];
 /// Memory accesses of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// Prefetches lines before it reads them.
+    /// Whether lines are prefetched before they are read.
     pub looks_ahead: bool,
-    /// Stores past the caches.
+    /// Whether blocks are stored past the caches.
     pub streams: bool,
 }
 
@@ -81,7 +82,7 @@ impl Target for crate::x86::stream::Line {
     }
 }
 
-/// The frequent proportions are constants to the compiler; the others are loops.
+/// Runs a pass. Frequent shapes are constants to the compiler; other shapes are loops.
 fn of_shape<T: Target>(level: Level, looks_ahead: bool, shape: (usize, usize), src: &[Block], dst: &mut [T]) {
     match shape {
         (1, 1) => level.run(Pass::<T, 1, 1> { looks_ahead, shape, src, dst }),
@@ -93,7 +94,7 @@ fn of_shape<T: Target>(level: Level, looks_ahead: bool, shape: (usize, usize), s
     }
 }
 
-/// A pass of `K` blocks to `M`, or of the shape if they are 0.
+/// A pass of `K` blocks to `M`, or of `shape` if both are 0.
 struct Pass<'a, T, const K: usize, const M: usize> {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 is asked to look ahead"))]
     looks_ahead: bool,
@@ -132,7 +133,8 @@ impl<T: Target, const K: usize, const M: usize> Task for Pass<'_, T, K, M> {
 mod tests {
     use super::*;
 
-    /// Every proportion and way, at every level: each written block is the OR of those read for it, none is left out.
+    /// Every shape and kind of pass, at every level: each written block is the OR of the blocks read for it, and no
+    /// block is left out.
     #[test]
     fn blocks_are_joined_and_repeated() {
         let src: Vec<u8> = (0..64 * 192).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8 & 0x55).collect();
@@ -140,7 +142,7 @@ mod tests {
             for &how in Plain::ALL {
                 for (k, m) in [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (3, 16), (64, 1), (6, 1)] {
                     let groups = src.len() / 64 / k;
-                    // A line more, since the first may begin anywhere.
+                    // One line more, since the buffer may begin within a line.
                     let mut dst = vec![0xff; 64 * (groups * m + 1)];
                     let skipped = if how.streams { dst.as_ptr().align_offset(64) } else { 0 };
                     pass(level, how, (k, m), &src, &mut dst);

@@ -1,8 +1,8 @@
 //! Choice of a conversion's route. Reference: `docs/kernels.md §2`, and §3 for why an intermediate never rounds twice.
 //!
-//! Routes are tried in a fixed order and are additive: a format or a policy adds data to a row, not a row per pair. A
-//! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then tries
-//! the next route, and ends at the definition itself.
+//! Routes are tried in a fixed order. A new format or policy adds data to routes, not a route per pair. A lane's
+//! constructor returns `None` for a policy that the lane does not compute; the plan then tries the next route. The last
+//! route is the definition itself.
 
 use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
@@ -34,7 +34,7 @@ pub enum PlanError {
         /// Destination type.
         dst: DType,
     },
-    /// Random bits round only numbers that have a last place.
+    /// Stochastic rounding applies only to types whose numbers have a last place.
     #[error(
         "stochastic rounding does not apply to {src} to {dst}; it rounds numbers to floats, integers and fixed point"
     )]
@@ -64,7 +64,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
         return (Route::of([Method::Copy]), Vec::new());
     }
     let has_lanes = !is_beyond_lanes(&spec.policy);
-    // A conversion takes fewer instructions than a table, except for 256 entries in four vectors.
+    // A conversion takes fewer instructions than a lookup, except on AVX-512, where four vectors hold all 256 entries.
     let is_byte = matches!((src, spec.dst), (DType::I8 | DType::U8, DType::F32)) && !matches!(level, Level::Avx512(_));
     let is_table = fits_table8(src) && !(is_byte && has_lanes);
     if is_table && let Some(stage) = table8(spec, level) {
@@ -83,7 +83,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
-    // One after the other: none refuses an element.
+    // The rest are two casts, one after the other; neither refuses an element.
     let (legs, between): (_, Stages) = match (spec.legs(), around_scale(spec)) {
         (Some(legs), _) => (legs, Vec::new()),
         (None, Some((legs, factor))) => (legs, vec![Box::new(Multiply(factor))]),
@@ -94,8 +94,8 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(between).chain(after).collect())
 }
 
-/// The cast to f64, the multiplier in f64, and the cast that follows. f64 holds sources of 32 bits or fewer and their
-/// products.
+/// Splits a cast with a scale into a cast to f64, a cast from f64, and the factor between them. f64 holds sources of 32
+/// bits or fewer and their products exactly.
 fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     let CastSpec { src, dst, policy, .. } = *spec;
     let exponent = i32::from(policy.scale_exponent);
@@ -108,7 +108,7 @@ fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     Some(([widening, rest], 2f64.powi(exponent)))
 }
 
-/// Casts that no lane computes.
+/// Whether no lane computes a cast with this policy.
 fn is_beyond_lanes(policy: &CastPolicy) -> bool {
     policy.relu
         || policy.via.is_some()
@@ -117,7 +117,7 @@ fn is_beyond_lanes(policy: &CastPolicy) -> bool {
         || matches!(policy.nan_to_int, NanToInt::Indefinite | NanToInt::TopBit)
 }
 
-/// One kernel for all operations, if there is one; else a stage for each.
+/// Returns one stage for all operations if a kernel or a lane computes them; otherwise a stage for each.
 fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     if let Some(kernel) = level.kernels().of(ops) {
         return (Route::of([Method::of_kernel(ops)]), vec![kernel]);
@@ -135,12 +135,13 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     (Route::of(methods), stages)
 }
 
-/// Whether a route is conversion instructions in one loop, which take less than tables.
+/// Whether a route is one loop of conversion instructions, which is faster than tables.
 fn is_instruction(route: &Route) -> bool {
     matches!(route.methods(), [Method::Instruction | Method::Narrow])
 }
 
-/// Stages from elements of 16 bits or f32 to bytes, or a stage that looks their results up (`docs/kernels.md §2.4`).
+/// Replaces stages by one stage that looks their results up, if the level and the types allow it (`docs/kernels.md
+/// §2.4`).
 fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route, Stages) {
     if !level.kernels().has_split() || !Split16::fits(spec.src, spec.dst) {
         return (route, stages);
@@ -172,8 +173,8 @@ fn is_copy(spec: &CastSpec) -> bool {
 /// (`docs/kernels.md §4.12`).
 const REDUCED_FROM: i32 = -125;
 
-/// Whether wide integers may be clamped to ±2^24 on their way (`docs/kernels.md §4.13`): every clamped magnitude is
-/// above the threshold, as the value itself was.
+/// Whether wide integers may be clamped to ±2^24 first (`docs/kernels.md §4.13`): they overflow the destination before
+/// and after clamping.
 fn overflows_below_2_24(dst: &FloatFormat) -> bool {
     let (sig, exp) = dst.overflow_threshold();
     exp + 64 - sig.leading_zeros() as i32 <= 24 && dst.has_zero
@@ -181,7 +182,7 @@ fn overflows_below_2_24(dst: &FloatFormat) -> bool {
 
 type Ops = Vec<Op>;
 
-/// The operations of a conversion, whatever the level.
+/// Planner of the operations of a conversion, which do not depend on the level.
 struct Planner<'a> {
     spec: &'a CastSpec,
 }
@@ -192,7 +193,8 @@ impl Planner<'_> {
         if policy.subnormals != Subnormals::Keep || policy.nan == NanRule::Error {
             return None;
         }
-        // Values beyond f32 become its largest on the way, which a destination of the same range takes as is.
+        // On the way, values beyond f32 become its largest value, which does not overflow a destination of the same
+        // range.
         if policy.overflow == Overflow::NonfiniteAlways && *src == DType::F64 {
             return None;
         }
@@ -220,14 +222,15 @@ impl Planner<'_> {
         }
     }
 
-    /// The source as an integer of 8 bytes or fewer.
+    /// Returns the source as an integer of 8 bytes or fewer.
     fn int(&self, f: IntFormat) -> Int {
         Int { bytes: slot_bytes(self.spec.src), signed: f.signed }
     }
 
     // ---- the f32 intermediate ----
 
-    /// The source in f32, exactly or rounded to odd; no operation if it is f32. `docs/kernels.md §2.6`.
+    /// Returns the operations from the source to f32, exact or rounded to odd; empty if the source is f32.
+    /// `docs/kernels.md §2.6`.
     fn to_intermediate(&self, dst: &FloatFormat) -> Option<Ops> {
         const { assert!(F32.is_safe_odd_intermediate_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
         match self.spec.src.kind() {
@@ -237,14 +240,14 @@ impl Planner<'_> {
             Kind::Float(f) if f == F64 => Some(vec![Op::F64ToF32Odd { reduced: dst.quantum() >= REDUCED_FROM }]),
             Kind::Int(f) if f.bits <= 24 => Some(vec![Op::IntToF32(self.int(f))]),
             Kind::Int(f) if overflows_below_2_24(dst) => Some(vec![Op::IntToF32Clamped(self.int(f))]),
-            // At least 17 of 32 bits are kept.
+            // Rounding 32-bit integers to odd keeps at least 17 bits: enough for a precision of at most 15.
             Kind::Int(f) if f.bits == 32 && dst.precision() > 15 => None,
             Kind::Int(f) => Some(vec![Op::IntToF32Odd(self.int(f))]),
             _ => None,
         }
     }
 
-    /// Sources of 16 bits or more whose every value is an f32.
+    /// Returns the operation that widens f16, bf16 or tf32 to f32 exactly; `None` for other sources.
     fn embed(&self, nan: NanBits) -> Option<Op> {
         match self.spec.src {
             DType::F16 => Some(Op::F16ToF32(nan)),
@@ -254,7 +257,7 @@ impl Planner<'_> {
         }
     }
 
-    /// tf32 to tf32 clears the bits of its storage that are not part of its code.
+    /// Returns the operation from tf32 to tf32, which clears the bits of the storage that are not part of a code.
     fn tf32_identity(&self, f: &FloatFormat) -> Option<Op> {
         let CastSpec { dst, policy, .. } = self.spec;
         let inf = SpecialCodes::new(*dst, f, policy)?.inf.map(|c| dst.storage_of_code(c) as u32);
@@ -300,7 +303,7 @@ impl Planner<'_> {
                 }
             }
             Kind::Int(f) if nearest || f.bits <= 24 => Some(vec![Op::IntToF32(self.int(f))]),
-            // Rounded to odd into f64, which is an odd intermediate for f32, then once into f32.
+            // Rounds to odd into f64, which is a safe intermediate for f32, then once into f32.
             Kind::Int(f) if F64.is_safe_odd_intermediate_for(&F32) => {
                 Some(vec![Op::IntToF64 { from: self.int(f), odd: true }, from_f64()])
             }
@@ -343,7 +346,7 @@ impl Planner<'_> {
         (overflow != IntOverflow::Error).then_some(op)
     }
 
-    /// `docs/kernels.md §4.18`: an integer test of the bits that make the value.
+    /// Returns the operation to bool (`docs/kernels.md §4.18`): an integer test of the bits that make the value.
     fn to_bool(&self) -> Option<Op> {
         let src = self.spec.src;
         let storage_mask = src.storage_of_code(u64::MAX >> (64 - src.code_bits()));
@@ -355,9 +358,9 @@ impl Planner<'_> {
     }
 }
 
-/// The pipeline that reads a type as values of an intermediate that holds them exactly, for measuring; 64-bit integers
-/// become the nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment,
-/// and does not keep the bits of a NaN.
+/// Plans the pipeline that reads elements as values of an intermediate type, for measuring. The values are exact,
+/// except that 64-bit integers become the nearest f64; [`residual`] gives the rest. The pipeline may run only in the
+/// default floating-point environment, and does not keep the bits of a NaN.
 pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pipeline {
     let spec = CastSpec { dst: intermediate.dtype(), ..CastSpec::copy(src) };
     let to_f32 = match src {
@@ -375,7 +378,7 @@ pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pi
     Pipeline::new(src, intermediate.dtype(), level, stages)
 }
 
-/// The rest of a 64-bit integer that [`values`] leaves out.
+/// Plans the pipeline to the rest of each 64-bit integer, which [`values`] leaves out; `None` for other types.
 pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
     let signed = match src {
         DType::I64 => true,

@@ -7,11 +7,11 @@ use std::fmt;
 truecast_core::words! {
     /// Methods of computing elements.
     pub enum Method {
-        /// Bytes as they are.
+        /// Copy of the bytes.
         Copy = "copy",
-        /// 256 results, filled by the definition.
+        /// Table of 256 results, filled by the definition.
         Table8 = "table8",
-        /// 65,536 results, filled by the definition.
+        /// Table of 65,536 results, filled by the definition.
         Table16 = "table16",
         /// A kernel written by hand: from the source through f32 to a narrow float in one loop.
         Fused = "fused",
@@ -19,17 +19,17 @@ truecast_core::words! {
         Instruction = "instruction",
         /// A kernel written by hand: integers to narrower ones.
         Narrow = "narrow",
-        /// A compiled loop over a function of one element, or over two, one after the other.
+        /// A compiled loop over a function of one element, or over two such functions in turn.
         Lane = "lane",
         /// The definition, one element at a time.
         Definition = "definition",
-        /// Long arrays by tables of two bytes of an element, which the other methods of the route filled.
+        /// Tables indexed by two bytes of an element, for long arrays; the other methods of the route fill them.
         Split = "split",
     }
 }
 
 impl Method {
-    /// A kernel written by hand for these operations.
+    /// Returns the method of the hand-written kernel for these operations.
     pub(crate) fn of_kernel(ops: &[Op]) -> Method {
         match ops.last() {
             Some(Op::Nearest { .. }) => Method::Fused,
@@ -39,8 +39,8 @@ impl Method {
     }
 }
 
-/// The path of a conversion: the methods that its elements go through, in order. As text they are joined by `+`; those
-/// that fill split tables are in parentheses.
+/// The path of a conversion: the methods that its elements go through, in order. As text, the methods are joined by
+/// `+`; methods that fill split tables are in parentheses.
 ///
 /// # Examples
 /// ```
@@ -58,12 +58,12 @@ impl Route {
         Route(methods.into_iter().collect())
     }
 
-    /// The route by split tables that this path fills.
+    /// Returns the route through split tables, which the methods of this route fill.
     pub(crate) fn split(self) -> Route {
         Route::of([Method::Split].into_iter().chain(self.0))
     }
 
-    /// The methods, [`Method::Split`] before those that fill its tables.
+    /// Returns the methods; [`Method::Split`] comes before the methods that fill its tables.
     #[must_use]
     pub fn methods(&self) -> &[Method] {
         &self.0
@@ -75,7 +75,7 @@ impl Route {
         self.0.iter().any(|method| matches!(method, Method::Split | Method::Table16))
     }
 
-    /// The methods that conversions at a level are made of.
+    /// Returns the methods that conversions at a level may use.
     pub fn methods_at(level: Level) -> impl Iterator<Item = Method> {
         use Method::{Copy, Definition, Fused, Instruction, Lane, Narrow, Split, Table8, Table16};
         let by_hand: &[Method] = match level {

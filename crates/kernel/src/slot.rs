@@ -13,11 +13,11 @@ pub(crate) trait Slot: Copy + Send + Sync + std::fmt::Debug + 'static {
     fn load(bytes: Self::Bytes) -> Self;
     fn store(self) -> Self::Bytes;
 
-    /// Zero-extended.
+    /// Returns the element, zero-extended.
     fn wide(self) -> u64;
-    /// Sign-extended.
+    /// Returns the element, sign-extended.
     fn sign_extended(self) -> i64;
-    /// The low bits.
+    /// Returns the element in the low bits of `value`.
     fn low(value: u64) -> Self;
 }
 

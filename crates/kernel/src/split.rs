@@ -1,5 +1,5 @@
-//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once that pays; f32 is looked up by the
-//! bf16 that it becomes when it is rounded to odd (`docs/kernels.md §2.4`).
+//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once tables pay. An f32 is first rounded
+//! to odd to bf16, whose code is then looked up (`docs/kernels.md §2.4`).
 
 use crate::level::Level;
 use crate::numbers::split::Split;
@@ -10,8 +10,9 @@ use std::sync::OnceLock;
 use truecast_core::format::BF16;
 use truecast_core::{DType, Kind, Layout};
 
-/// Converts a 16-bit source, or f32, to bytes by [`Split`] tables. They are filled by the first conversion that is long
-/// enough, with the results of the stages that convert until then, and from then on if there is no room for them.
+/// Conversion of a 16-bit or f32 source to bytes by [`Split`] tables. The first conversion that is long enough fills
+/// the tables with the results of `stages`. The stages convert everything before, and everything afterwards if the
+/// results do not fit the tables.
 #[derive(Debug)]
 pub(crate) struct Split16 {
     /// Bytes of an element of the source.
@@ -22,14 +23,14 @@ pub(crate) struct Split16 {
 }
 
 impl Split16 {
-    /// Whether a pair has elements that the tables are for: a result of a byte depends on 16 bits of the source, or on
-    /// those that are left of an f32 (`docs/kernels.md §3.1`). E8M0 is left to its lane.
+    /// Whether tables can convert a pair. A result must take one byte, and depend on 16 bits of the source or on the 16
+    /// bits that are left of an f32 (`docs/kernels.md §3.1`). From f32, E8M0 is left to its lane.
     pub fn fits(src: DType, dst: DType) -> bool {
         let odd = || matches!(dst.kind(), Kind::Float(f) if f.has_zero && BF16.is_safe_odd_intermediate_for(&f));
         slot_bytes(dst) == 1 && (slot_bytes(src) == 2 || src == DType::F32 && odd())
     }
 
-    /// `stages` convert any element of the source, and refuse none.
+    /// Makes the stage. `stages` must convert every element of the source, and refuse no element.
     pub fn new(src: DType, stages: Pipeline, level: Level) -> Self {
         Self { src_bytes: slot_bytes(src), stages, tables: OnceLock::new(), level }
     }
@@ -38,7 +39,7 @@ impl Split16 {
         self.tables.get()?.as_deref()
     }
 
-    /// The only stage, until the tables are filled.
+    /// Returns the only stage, until the tables are filled.
     fn stage(&self) -> Option<&dyn Stage> {
         if self.tables().is_none() { self.stages.only_stage() } else { None }
     }

@@ -1,8 +1,8 @@
 //! Stages: passes over a tile that stays in L1. At most four make a conversion (`docs/kernels.md §2`):
 //! unpack, load into an intermediate, encode, pack.
 //!
-//! This module has the contract of a stage, and the stage that is right for everything; the others are in `lane`,
-//! `table` and hand-written kernels.
+//! This module has the contract of a stage, and the stage of the definition, which is right for everything; other
+//! stages are in `lane`, `table` and hand-written kernels.
 
 use std::fmt::Debug;
 use truecast_core::policy::Condition;
@@ -17,12 +17,12 @@ pub(crate) struct Refusal {
     pub condition: Condition,
 }
 
-/// Path of a stage's results past the caches, where they should take it (`docs/kernels.md §8`).
+/// Path of a stage's results past the caches, if they should go past them (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Streaming {
-    /// Through a tile, where they are wider than their sources or a quarter of them.
+    /// Through a tile, if results are wider than their sources or a quarter as wide.
     ByWidth,
-    /// By stores of the stage, whatever their width.
+    /// By stores of the stage, whatever the width of results.
     Itself,
 }
 
@@ -32,9 +32,10 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn widths(&self) -> (usize, usize);
     /// Converts `src.len() / widths().0` elements.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
-    /// Called once before a conversion of `len` elements, so that a table that pays for itself can be filled.
+    /// Prepares a conversion of `len` elements: called once before it, so that a table that pays for itself can be
+    /// filled.
     fn prepare(&self, _len: usize) {}
-    /// Path of its results past the caches.
+    /// Returns the path of results past the caches.
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }
@@ -42,13 +43,15 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn reads_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Whether results of this many bits are packed, without a pass for it.
+    /// Whether the stage packs results to this many bits, without a pass that packs them.
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// As [`Stage::run`] for a stage that refuses nothing, on `n` elements in place, given with their bits: those of
-    /// [`Stage::widths`], or of packed ones that the stage reads or writes. If it `streams`, by stores that go past the
-    /// caches ([`Streaming::Itself`]): false then, and nothing is done, if they cannot in these buffers.
+    /// As [`Stage::run`] for a stage that refuses nothing, on `n` elements in place. Each buffer comes with its bits
+    /// per element: the widths of [`Stage::widths`], or of packed elements that the stage reads or writes.
+    ///
+    /// If `streams`, the stage stores past the caches ([`Streaming::Itself`]). It returns false and does nothing if
+    /// such stores are impossible in these buffers.
     fn run_in_place(&self, _src: (u32, &[u8]), _dst: (u32, &mut [u8]), _n: usize, _streams: bool) -> bool {
         unreachable!("only for a stage that streams itself, or reads or writes packed elements")
     }
@@ -98,7 +101,7 @@ impl Stage for Scalar {
     }
 }
 
-/// The definition from storage element to storage element.
+/// Converts a storage element by the definition.
 pub(crate) fn scalar(spec: &CastSpec, storage: u64) -> Result<u64, Condition> {
     match cast_one(spec, spec.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Ok(spec.dst.storage_of_code(code)),

@@ -1,8 +1,9 @@
-//! [`StochasticCaster`]: stochastic rounding of arrays. Each element takes 32 random bits that depend on the seed and
-//! on its index alone.
+//! [`StochasticCaster`]: stochastic rounding of arrays. Each element takes 32 random bits that depend only on the seed
+//! and on the element's index.
 //!
-//! A tile is converted twice, rounded toward zero and away from zero, and a loop chooses: it adds the random bits to
-//! the first bits that are cut off, which it finds in the element's f64 value, and looks for a carry.
+//! A tile is converted twice: rounded toward zero and rounded away from zero. A loop then chooses for each element: it
+//! adds the random bits to the first bits that rounding cuts off, taken from the element's f64 value. A carry chooses
+//! the result away from zero.
 
 use crate::buf::{Elements, ElementsMut};
 use crate::caster::Caster;
@@ -17,7 +18,7 @@ use std::num::NonZeroUsize;
 use truecast_core::exact::{LastPlace, RandomBits, last_place, philox4x32};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
-/// Elements that are rounded together; their buffers stay in L1.
+/// Number of elements that are rounded together; their buffers stay in L1.
 const TILE: usize = 1024;
 
 /// A planned conversion with stochastic rounding: immutable, to be used from any number of threads.
@@ -53,14 +54,14 @@ enum How {
     ByDefinition,
 }
 
-/// The last place of the results; `None` where random bits cannot choose between two.
+/// Returns the last place of the results; `None` if random bits cannot choose between two results.
 fn last_place_of(src: DType, dst: DType) -> Option<LastPlace> {
     last_place(dst).filter(|_| src.is_numeric())
 }
 
 impl StochasticCaster {
-    /// Plans a conversion. Types whose values f64 does not hold (i64, u64), and i48, take as long as the definition,
-    /// about 100 ns an element.
+    /// Plans a conversion. Sources whose values f64 does not hold (i64, u64) and the destination i48 are converted by
+    /// the definition, which takes about 100 ns an element.
     ///
     /// # Errors
     /// [`PlanError::NotStochastic`] for text, complex numbers, and destinations that have no last place: truth values
@@ -90,9 +91,9 @@ impl StochasticCaster {
         &self.spec
     }
 
-    /// Converts: [`CastSpec::with_random_bits`] of every code, and of [`RandomBits::of_element`] for its index. The
-    /// first element has the index `first`, so that parts of an array give what the whole does. Counts come in parts,
-    /// as from [`Caster::cast_parts`].
+    /// Converts each code by [`CastSpec::with_random_bits`], with [`RandomBits::of_element`] for the element's index.
+    /// The first element has the index `first`, so that parts of an array have the same results as the whole. Counts
+    /// come in parts, as from [`Caster::cast_parts`].
     ///
     /// Shapes: `src.len() == dst.len()`, in elements; any alignment. Result: the same bits on every level, layout and
     /// number of threads.
@@ -128,13 +129,14 @@ impl StochasticCaster {
         })
     }
 
-    /// Counts of a block whose first element has the index `first`; an element is out of range by its own rounding.
+    /// Counts a block whose first element has the index `first`. An element is out of range if the rounding chosen for
+    /// it takes it out of range.
     fn counts(&self, measures: &Measures, src: Elements<'_>, dst: Elements<'_>, first: u64) -> Counts {
         let Measures { toward_zero, away, between } = measures;
         let counted = |measure: &Measure, src, dst| measure.compare(src, dst).pop().unwrap_or_default();
         let out_of_range = |counts: &Counts| [counts.saturated, counts.wrapped, counts.undefined];
         let mut counts = counted(toward_zero, src, dst);
-        // Most blocks have no value that only one of the roundings takes out of the range.
+        // In most blocks, both roundings take the same values out of range.
         if between.iter().all(|[from, to]| from >= to)
             || out_of_range(&counted(away, src, dst)) == out_of_range(&counts)
         {
@@ -169,7 +171,8 @@ impl StochasticCaster {
             let n = TILE.min(src.len() - at);
             let (src, first) = (src.part(at, n), first + at as u64);
             let mut choose = |tiles: &Tiles| tiles.choose(src, dst.part_mut(at, n), self.seed, first, work);
-            // Where one of the roundings refuses a value, the definition knows whether its random bits do.
+            // If one of the two roundings refuses a value, the definition decides whether the rounding by random bits
+            // does.
             let is_chosen = matches!(&self.how, How::Tiles(tiles) if choose(tiles).is_ok());
             if !is_chosen {
                 self.by_definition(src, dst.part_mut(at, n), first).map_err(|error| error.after(at))?;
@@ -198,7 +201,8 @@ impl StochasticCaster {
 struct Measures {
     toward_zero: Measure,
     away: Measure,
-    /// Magnitudes that are out of range by the second alone, of positive and negative values.
+    /// Ranges of magnitudes that only the rounding away from zero takes out of range, for positive and for negative
+    /// values.
     between: [[f64; 2]; 2],
 }
 
@@ -210,7 +214,7 @@ impl Measures {
     }
 }
 
-/// Some elements of a buffer, in whole bytes.
+/// Returns the elements of a buffer with the indices `some`, in whole bytes.
 fn chosen(all: Elements<'_>, some: &[usize]) -> Vec<u8> {
     let width = all.dtype().bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8;
     let mut bytes = vec![0; some.len() * width];
@@ -236,7 +240,8 @@ struct Tiles {
 }
 
 impl Tiles {
-    /// `None` if the loop does not know the values or the results.
+    /// Plans the rounding of tiles. `None` if f64 does not hold the source's values, or if results do not take 1, 2, 4
+    /// or 8 bytes.
     fn new(spec: &CastSpec, last_place: LastPlace, exec: &CastOptions) -> Option<Result<Tiles, PlanError>> {
         let CastSpec { src, dst, .. } = *spec;
         let width = dst.bits_in(Layout::Bytes)? as usize / 8;
@@ -262,9 +267,9 @@ impl Tiles {
 /// Buffers of one thread for a tile.
 struct Work {
     values: Box<[u8; TILE * 8]>,
-    /// Results of the two roundings, in whole bytes; the first become those that are chosen.
+    /// Results of the two roundings, in whole bytes. The chosen results overwrite the first buffer.
     results: [Box<[u8; TILE * 8]>; 2],
-    /// From a counter on, so that three may be before the first element's.
+    /// Random words of whole counters, so that up to three words come before the first element's.
     random: Box<[u32; TILE + 4]>,
 }
 
@@ -306,7 +311,7 @@ impl Tiles {
     }
 }
 
-/// Random words of the counters from one on.
+/// Random words of successive counters, from `counter` on.
 struct Random<'a> {
     seed: u64,
     counter: u64,
@@ -324,7 +329,7 @@ impl Task for Random<'_> {
     }
 }
 
-/// Takes the results that were rounded away from zero where the random bits carry.
+/// Choice of results: those rounded away from zero where the random bits carry, else those rounded toward zero.
 struct Choose<'a, D: Slot> {
     last_place: LastPlace,
     values: &'a [u8],
@@ -360,14 +365,15 @@ impl<D: Slot> Task for Choose<'_, D> {
     }
 }
 
-/// The carry into the last place of an f64, 0 or 1, of the sum of random bits and the 32 bits that follow that place.
+/// Adds random bits to the 32 bits of an f64 below the result's last place. Returns the carry into the last place, 0 or
+/// 1.
 #[inline(always)]
 fn carry(place: LastPlace, value: u64, random: u32) -> u64 {
     let field = value >> 52 & 0x7ff;
     let significand = value & ((1 << 52) - 1) | u64::from(field != 0) << 52;
     let leading = field.max(1) as i64 - 1023;
     let unit = (leading - i64::from(place.fraction)).max(place.least.into());
-    // Place of the lowest of those bits in the significand.
+    // Position in the significand of the lowest of the 32 bits.
     let at = unit - 32 - (leading - 52);
     let bits = significand >> at.clamp(0, 63) << (-at).clamp(0, 63) & 0xffff_ffff;
     let sum = bits + u64::from(random);

@@ -1,5 +1,5 @@
-//! Stores that go past the caches (`docs/kernels.md §8`): for results that would push everything else out of them, and
-//! whose lines would be read only to be overwritten.
+//! Stores that go past the caches (`docs/kernels.md §8`), for results that would push everything else out of the
+//! caches. They also spare the read of lines that are then overwritten.
 
 use crate::level::Level;
 
@@ -10,10 +10,10 @@ pub(crate) use crate::x86::stream::Line;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub(crate) const LINE: usize = 64;
 
-/// The lines of memory that begins with one.
+/// Returns the whole lines of memory that begins with a line.
 ///
 /// # Panics
-/// If it does not.
+/// If `bytes` does not begin with a line.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn lines(bytes: &mut [u8]) -> &mut [Line] {
     // SAFETY: any 64 bytes are a valid `Line`.

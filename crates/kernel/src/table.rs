@@ -8,8 +8,8 @@ use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 
-/// The table stage for a source of 8 bits or fewer: one result for each storage byte. `None` if a policy refuses some
-/// code.
+/// Makes the table stage for a source of 8 bits or fewer: one result for each storage byte. `None` if a policy refuses
+/// some code.
 pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     let mut results = [0; 256];
     for (storage, result) in results.iter_mut().enumerate() {
@@ -18,8 +18,8 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits().unwrap_or(8)))
 }
 
-/// The conversion from bytes of packed elements to whole bytes (or packed codes) of packed results. `None` if the
-/// elements of a byte have results that fit no type, or a policy refuses some code.
+/// Plans the conversion of packed elements, one byte of them at a time, to packed results. `None` if the results of one
+/// byte do not fill an integer type, or a policy refuses some code.
 pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
     let (src_bits, dst_bits) = (spec.src.storage_bits()?, spec.dst.storage_bits()?);
     if !matches!(src_bits, 1 | 2 | 4) || dst_bits >= 8 {
@@ -45,7 +45,7 @@ pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
     Some(Pipeline::new(DType::U8, dst, level, vec![table]))
 }
 
-/// The table stage of results of `dst_bytes` bytes, one for each source byte or packed code of `code_bits`.
+/// Makes the table stage of results of `dst_bytes` bytes, one for each source byte or packed code of `code_bits`.
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Box<dyn Stage> {
     if let Some(stage) = level.kernels().table(results, dst_bytes, code_bits) {
         return stage;
@@ -102,10 +102,10 @@ impl<D: Slot> Stage for Table8<D> {
     }
 }
 
-/// Fills before this many elements cost more than the definition itself.
+/// Number of elements from which a table pays: for fewer, filling it costs more than the definition itself.
 pub(crate) const TABLE16_FROM: usize = 131_072;
 
-/// One result for each code of a 16-bit source, filled by the first conversion that is long enough.
+/// Table of one result for each code of a 16-bit source, filled by the first conversion that is long enough.
 pub(crate) struct Table16<D> {
     table: OnceLock<Box<[D]>>,
     spec: CastSpec,
@@ -117,7 +117,7 @@ impl<D: Slot> std::fmt::Debug for Table16<D> {
     }
 }
 
-/// The table stage for a 16-bit source and a destination of at most 16 bits. The policy must refuse no code.
+/// Makes the table stage for a 16-bit source and a destination of at most 16 bits. The policy must refuse no code.
 pub(crate) fn table16(spec: &CastSpec) -> Box<dyn Stage> {
     match slot_bytes(spec.dst) {
         1 => Box::new(Table16::<u8> { table: OnceLock::new(), spec: *spec }),
@@ -145,7 +145,7 @@ impl<D: Slot> Stage for Table16<D> {
     }
 }
 
-/// The source's storage takes a byte once unpacked.
+/// Whether the source's storage takes one byte once unpacked.
 pub(crate) fn fits_table8(src: DType) -> bool {
     slot_bytes(src) == 1
 }

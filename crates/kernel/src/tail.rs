@@ -1,5 +1,5 @@
-//! The driver of kernels that are written by hand: whole groups of elements by the loop of a kernel, the rest
-//! through buffers of one group.
+//! Driver of hand-written kernels: a kernel's loop converts whole groups of elements in place, and the rest in buffers
+//! of one group.
 
 use crate::stage::{Refusal, Stage, Streaming};
 use crate::stream::LINE;
@@ -8,9 +8,9 @@ use std::fmt::Debug;
 /// Form of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
-    /// Packs them to this many bits; else each takes whole bytes.
+    /// Bits that each result is packed to; `None` if each takes whole bytes.
     pub packed: Option<u32>,
-    /// Stores them past the caches.
+    /// Whether results are stored past the caches.
     pub streams: bool,
 }
 
@@ -31,16 +31,17 @@ pub(crate) trait Groups: Debug + Send + Sync {
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// The alignment that results of this many bits need to go past the caches; `None` if it has no such stores.
+    /// Returns the alignment that results of this many bits need to go past the caches; `None` if the loop has no such
+    /// stores.
     fn stream_alignment(&self, _dst_bits: u32) -> Option<usize> {
         None
     }
 }
 
-/// A loop over groups with no numbers of its own: bytes of a source to those of results.
+/// A loop over groups that needs no parameters: from bytes of a source to bytes of results.
 pub(crate) type Run = unsafe fn(&[u8], &mut [u8]);
 
-/// Groups of a fixed number of elements, by one loop, or by another past the caches.
+/// Loops over groups of a fixed number of elements: one with plain stores, and perhaps one with stores past the caches.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     group: usize,
@@ -50,7 +51,7 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Bits of an element of the source and bytes of a result are the `widths`.
+    /// Makes the loops. `widths` are the bits of a source element and the bytes of a result.
     ///
     /// # Safety
     /// This CPU has the features of both loops, which have no other safety condition.
@@ -79,9 +80,10 @@ impl Groups for Fixed {
 /// Bytes of 128 elements of 8 bytes.
 const LARGEST_GROUP: usize = 1024;
 
-/// Converts `n` elements of `src_bits` bits to results of `dst_bits`, with stores past the caches if it `streams`:
-/// false then, and nothing is done, if the kernel has no such stores, or if no element of `dst` is aligned for them
-/// whose source begins at a byte.
+/// Converts `n` elements of `src_bits` bits to results of `dst_bits`, with stores past the caches if `streams`.
+///
+/// Returns false and does nothing if the kernel lacks the requested stores. It also does so if the first aligned byte
+/// of `dst` does not begin an element, or the source of this element does not begin at a byte.
 pub(crate) fn run(
     kernel: &dyn Groups,
     (src_bits, src): (u32, &[u8]),
@@ -127,7 +129,7 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
     kernel.convert(src_bits, &source[..src_group], store, &mut target[..dst_group]);
     let bits = rest * dst_bits;
     if !bits.is_multiple_of(8) {
-        // The elements that the source was filled up with have results as well.
+        // The elements that fill up the source have results as well; their bits are cleared.
         target[bits / 8] &= (1 << (bits % 8)) - 1;
     }
     let bytes = bits.div_ceil(8);

@@ -1,8 +1,8 @@
 //! Arrays of other libraries as elements in memory: library, layout, and new arrays of the same kind.
 //!
-//! NumPy's arrays are described by `__array_struct__`, which its types, ml_dtypes' and every release of NumPy have, and
-//! which takes no time; torch's tensors by their methods (`torch`). Everything else becomes an array of NumPy first,
-//! JAX's without a copy.
+//! NumPy's arrays are described by `__array_struct__`, which takes no time. Every release of NumPy has it, for its own
+//! types and for the types of ml_dtypes. torch's tensors are described by their methods (`torch`). Every other object
+//! becomes an array of NumPy first; an array of JAX does so without a copy.
 
 use crate::dtypes::{self, Form, imported, numpy};
 use crate::error::{Class, raise};
@@ -45,7 +45,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Order of elements with these distances, if they are contiguous and do not overlap.
+    /// Returns the order of elements with these distances, if they are contiguous and do not overlap.
     pub fn of(shape: &[usize], strides: &[usize]) -> Option<Order> {
         let axes = || shape.iter().zip(strides).filter(|(n, _)| **n != 1);
         if is_dense(axes().rev()) {
@@ -59,7 +59,7 @@ impl Order {
         is_dense(sorted.into_iter()).then(|| Order::Strides(strides.to_vec()))
     }
 
-    /// Distances in elements.
+    /// Returns the distances of neighbors along each dimension, in elements.
     pub fn strides(&self, shape: &[usize]) -> Vec<usize> {
         let mut next = 1;
         let mut stride = |n: &usize| {
@@ -96,7 +96,8 @@ fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl<'py> Given<'py> {
-    /// An array to read. It is an error if it has more than numbers: masked or missing elements, or a gradient.
+    /// Returns an array to read. It is an error if the array has more than numbers: masked or missing elements, or a
+    /// gradient.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         let given = Given::found(x)?;
@@ -111,7 +112,7 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// An array to write.
+    /// Returns an array to write.
     pub fn of_out(out: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = out.py();
         let given = Given::found(out)?;
@@ -132,7 +133,7 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// An argument whose gradient does not matter.
+    /// Returns the array of an argument whose gradient does not matter.
     pub fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         if x.get_type().is(ndarray(py)?) {
@@ -159,7 +160,7 @@ impl<'py> Given<'py> {
         }
     }
 
-    /// Type of its elements in its library.
+    /// Returns the element type in the array's library.
     pub fn dtype(&self) -> PyResult<Bound<'py, PyAny>> {
         self.array.getattr(intern!(self.array.py(), "dtype"))
     }
@@ -168,7 +169,8 @@ impl<'py> Given<'py> {
         Ok(self.array.getattr(intern!(self.array.py(), "shape"))?.cast_into()?)
     }
 
-    /// Its memory, or that of a contiguous copy in native byte order; only in the order `C` unless `any_order`.
+    /// Returns the array's memory, or the memory of a contiguous copy in native byte order. The order is `C` unless
+    /// `any_order`.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let py = self.array.py();
         let fits = |order: &Order| any_order || *order == Order::C;
@@ -188,7 +190,7 @@ impl<'py> Given<'py> {
         dense(&copy)?.ok_or_else(|| raise(py, Class::Type, "the array has no memory of its own"))
     }
 
-    /// Its own memory, for writing: `None` if it is not contiguous or has another order.
+    /// Returns the array's own memory, for writing; `None` if the array is not contiguous or has another order.
     pub fn write(&self, order: &Order) -> PyResult<Option<Memory<'py>>> {
         if self.library == Library::Torch {
             let place = torch::Place::of(&self.array)?;
@@ -205,7 +207,7 @@ impl<'py> Given<'py> {
     }
 }
 
-/// Another object as an array of NumPy.
+/// Makes an array of NumPy from another object.
 fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let is_array = || PyResult::Ok(x.is_instance(ndarray(py)?)? || x.hasattr(intern!(py, "__array__"))?);
@@ -221,8 +223,8 @@ fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// An array on the buffer that an array interface names: within its bounds and keeping it alive, which NumPy does not
-/// ensure. An interface with an address is trusted.
+/// Makes an array on the buffer that an array interface names. The array is within the bounds of the buffer and keeps
+/// it alive, which NumPy does not ensure. An interface with an address is trusted.
 fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let part = |name| interface.call_method1(intern!(py, "get"), (name,));
@@ -271,7 +273,7 @@ fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len:
     shape.contains(&0) || (span.0 >= 0 && span.1 <= len as i128)
 }
 
-/// Information that an array of NumPy made of this would lose.
+/// Returns the information that an array of NumPy made from this object would lose.
 fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = x.py();
     if x.is_instance(ndarray(py)?)? {
@@ -296,7 +298,7 @@ pub struct New<'py> {
     pub is_untouched: bool,
 }
 
-/// A new array of this many bytes.
+/// Makes a new array of this many bytes.
 pub fn new<'py>(
     py: Python<'py>,
     library: Library,
@@ -314,7 +316,7 @@ pub fn new<'py>(
     Ok(New { array, memory, is_untouched })
 }
 
-/// An array with these pages as memory, which it keeps alive.
+/// Makes an array with these pages as memory, which the array keeps alive.
 fn on_pages<'py>(
     py: Python<'py>,
     library: Library,
@@ -352,7 +354,7 @@ fn empty<'py>(
     Ok(Given { array, library })
 }
 
-/// Strides in NumPy's form.
+/// Returns the strides in NumPy's form, in bytes.
 fn byte_strides<'py>(
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
@@ -363,7 +365,7 @@ fn byte_strides<'py>(
     PyTuple::new(dtype.py(), strides.into_iter().map(|stride| stride * width))
 }
 
-/// The result as an array of the argument's library.
+/// Returns the result as an array of the argument's library.
 pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, PyAny>> {
     let py = result.array.py();
     match to {
@@ -381,7 +383,7 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
     }
 }
 
-/// `dtype` of new arrays of a library.
+/// Returns the `dtype` of new arrays of a library.
 pub fn new_dtype<'py>(py: Python<'py>, library: Library, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
     match library {
         Library::Torch => dtypes::to_torch(&torch::module(py)?, dtype, form),
@@ -423,7 +425,7 @@ struct Interface {
 }
 
 impl Interface {
-    /// For an array of NumPy's own class, whose attributes cannot be overridden.
+    /// Reads the interface of an array of NumPy's own class, whose attributes cannot be overridden.
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Interface> {
         let py = array.py();
         let not_ours = || raise(py, Class::Type, "this is not a NumPy array");
@@ -446,8 +448,8 @@ impl Interface {
         };
         let numbers = |first: *mut ffi::Py_ssize_t| match rank {
             0 => &[],
-            // SAFETY: `shape` and `strides` of an array of NumPy point to `nd` numbers, of which there are some, and
-            // live as the structure does.
+            // SAFETY: `shape` and `strides` of an array of NumPy point to `nd` numbers; `nd` is not 0, and the numbers
+            // live as long as the structure.
             rank => unsafe { std::slice::from_raw_parts(first, rank) },
         };
         let (shape, strides) = (numbers(found.shape), numbers(found.strides));
@@ -475,7 +477,7 @@ impl Interface {
         self.has(NOT_SWAPPED) || self.width == 1
     }
 
-    /// Whether elements are contiguous in this order. One dimension has several orders.
+    /// Whether elements are contiguous in this order. An array of one dimension has several orders.
     fn has_order(&self, order: &Order) -> bool {
         match order {
             Order::C => self.has(C_CONTIGUOUS),
@@ -488,7 +490,7 @@ impl Interface {
         [Order::C, Order::Fortran].into_iter().find(|order| self.has_order(order)).or_else(|| self.other.clone())
     }
 
-    /// Memory of the array, which is contiguous.
+    /// Returns the memory of the array, which must be contiguous.
     fn memory<'py>(&self, array: &Bound<'py, PyAny>) -> Memory<'py> {
         assert!(self.order().is_some(), "the array has gaps");
         // SAFETY: the elements of an array of NumPy without gaps, by its flags or by its strides, none of which is
@@ -497,7 +499,7 @@ impl Interface {
     }
 }
 
-/// Order of an array with these strides in bytes.
+/// Returns the order of an array with these strides in bytes.
 fn order_of(shape: &[ffi::Py_ssize_t], strides: &[ffi::Py_ssize_t], width: usize) -> Option<Order> {
     let shape: Vec<usize> = shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
     let in_elements = |stride: &ffi::Py_ssize_t| {

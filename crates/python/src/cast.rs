@@ -16,7 +16,7 @@ use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsM
 
 /// Cached casters, most recent first.
 static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
-/// More pairs than programs use repeatedly.
+/// Limit of cached casters: more pairs than programs use repeatedly.
 const MOST_PLANNED: usize = 64;
 
 /// Key of a cached plan.
@@ -30,8 +30,8 @@ struct Key {
     is_untouched: bool,
 }
 
-/// The caster of a pair. Streaming stores are off for untouched memory: the system has just cleared its pages into the
-/// caches, so they would save no traffic.
+/// Returns the caster of a pair. Streaming stores are off for untouched memory: the system has just cleared its pages
+/// into the caches, so streaming stores would save no traffic.
 fn planned(
     py: Python<'_>,
     request: &Request,
@@ -104,7 +104,7 @@ pub struct Target<'a, 'py> {
 }
 
 impl<'a, 'py> Target<'a, 'py> {
-    /// A new array of the requested form, or the given one.
+    /// Returns a new array of the requested form as the destination, or the given array.
     pub fn of(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
         let py = source.shape.py();
         let out = call.out.map(|out| PyResult::Ok((out, Given::of_out(out)?))).transpose()?;
@@ -144,8 +144,8 @@ impl<'a, 'py> Target<'a, 'py> {
         self.layout == Layout::Bytes
     }
 
-    /// Fills it from a source: `write` receives the bytes of both, which do not overlap, and whether those of the
-    /// result are untouched.
+    /// Fills the destination from a source. `write` receives the bytes of source and result, which do not overlap, and
+    /// whether the result's memory is untouched.
     pub fn fill<T>(
         &self,
         py: Python<'py>,
@@ -169,7 +169,8 @@ impl<'a, 'py> Target<'a, 'py> {
             let done = write(source.memory.bytes(), memory.bytes_mut(), false)?;
             return Ok((out, done));
         }
-        // Not contiguous, or in another order; NumPy and torch can copy into it, and refuse read-only arrays.
+        // The array is not contiguous, or in another order. NumPy and torch can copy into it; they refuse read-only
+        // arrays.
         let New { array, mut memory, is_untouched } = fresh()?;
         let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
         given.array.set_item(py.Ellipsis(), array.array).map_err(|cause| {
@@ -181,7 +182,7 @@ impl<'a, 'py> Target<'a, 'py> {
     }
 }
 
-/// The shape of a tensor of torch whose elements are pairs.
+/// Returns the shape of a tensor of torch whose elements are pairs.
 fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     let py = shape.py();
     let mut halved: Vec<usize> = shape.extract()?;

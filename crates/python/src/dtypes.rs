@@ -1,6 +1,6 @@
 //! Element types in Python: names, types of NumPy, ml_dtypes and torch, numbers of ONNX.
 //!
-//! All names are in the library's table; here is how objects give their names. ml_dtypes is imported when a result
+//! All names are in the library's table; this module finds the names of objects. ml_dtypes is imported when a result
 //! needs one of its types; torch is taken from `sys.modules` and never imported.
 
 use crate::error::{Class, raise};
@@ -19,11 +19,11 @@ struct Known {
     dtype: DType,
 }
 
-/// More than all types and their usual spellings.
+/// Limit of known objects: more than all types and their usual spellings.
 const MOST_KNOWN: usize = 200;
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// A module that is already imported, or `None`.
+/// Returns a module that is already imported, or `None`.
 pub fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let modules = MODULES.get_or_try_init(py, || {
@@ -39,8 +39,8 @@ pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// Element type of an object: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, a number of ONNX's
-/// enumeration.
+/// Returns the element type of an object: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, a number of
+/// ONNX's enumeration.
 pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let pointer = object.as_ptr();
     let known = |all: &Vec<Known>| all.iter().find(|known| known.object.as_ptr() == pointer).map(|known| known.dtype);
@@ -82,7 +82,7 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
 }
 
-/// A name of any ecosystem.
+/// Returns the element type with a name of any ecosystem.
 pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
     // NumPy's spelling with an explicit byte order.
     if name.starts_with(['<', '>', '=', '|'])
@@ -91,7 +91,7 @@ pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
         return of_numpy(&dtype);
     }
     DType::parse(name).map_err(|error| {
-        // An ambiguous name has no nearest one.
+        // For an ambiguous name, no nearest name is proposed.
         let is_unknown = matches!(error, ParseTypeError::Unknown { .. });
         let meant = truecast_cli::nearest_type(name).filter(|_| is_unknown);
         let meant = meant.map_or(String::new(), |dtype| format!("; did you mean {dtype}?"));
@@ -99,7 +99,7 @@ pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
     })
 }
 
-/// Element type of a `numpy.dtype`.
+/// Returns the element type of a `numpy.dtype`.
 fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
     let name = dtype.getattr(intern!(py, "name"))?;
@@ -118,7 +118,7 @@ fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     })
 }
 
-/// Element type of a `torch.dtype`, by its text.
+/// Returns the element type of a `torch.dtype`, by its text.
 fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let text = dtype.repr()?;
     let text = text.to_cow()?;
@@ -164,7 +164,7 @@ fn is_of_numpy(dtype: DType) -> bool {
     matches!(dtype, Bool | I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64 | F16 | F32 | F64 | C64)
 }
 
-/// Unsigned integer type with the width of a type's storage.
+/// Returns the name of the unsigned integer type with the width of a type's storage.
 fn code_name(dtype: DType) -> Option<&'static str> {
     match dtype.bits_in(Layout::Bytes)? {
         8 => Some("uint8"),
@@ -177,7 +177,7 @@ fn code_name(dtype: DType) -> Option<&'static str> {
 
 type Cells = Mutex<Vec<((DType, u8), Py<PyAny>)>>;
 
-/// An object made once per type and form.
+/// Returns an object that is made once per type and form.
 fn cached<'py>(
     py: Python<'py>,
     cells: &Cells,
@@ -231,7 +231,7 @@ fn of_ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     module.getattr(name).map_err(|_| no_type(py, "this release of ml_dtypes", dtype))
 }
 
-/// Error for a type without arrays in a library.
+/// Returns the error for a type without arrays in a library.
 fn no_type(py: Python<'_>, library: &str, dtype: DType) -> PyErr {
     let narrow = dtype.bits_in(Layout::Bytes).is_some_and(|bits| matches!(bits, 8 | 16 | 32 | 64));
     let codes = if narrow { "layout=\"codes\" (an unsigned integer for each element) or " } else { "" };

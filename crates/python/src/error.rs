@@ -60,13 +60,13 @@ impl From<ErrorKind> for Class {
     }
 }
 
-/// A message of the library in Python's terms: `--from-scheme` is `from_scheme`. References to the command's help are
-/// dropped.
+/// Returns a message of the library in Python's terms: `--from-scheme` is `from_scheme`. References to the command's
+/// help are dropped.
 fn in_python(message: &str) -> String {
     translated(message, false)
 }
 
-/// [`in_python`]; in advice, options have values: `force=True`, `nonfinite="saturate"`.
+/// Translates as [`in_python`]; in advice, options have values: `force=True`, `nonfinite="saturate"`.
 fn translated(message: &str, is_advice: bool) -> String {
     let message = message.split_once("; see truecast ").map_or(message, |(said, _)| said);
     let mut parts = message.split("--");
@@ -97,12 +97,12 @@ fn translated(message: &str, is_advice: bool) -> String {
     said
 }
 
-/// An exception of a class. Its message may contain names from files, and is shown on terminals.
+/// Returns an exception of a class. The message may contain names from files, and is shown on terminals.
 pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
     raise_with(py, class, message, |_| Ok(()))
 }
 
-/// [`raise`] with attributes that repeat parts of the message.
+/// Does as [`raise`], with attributes that repeat parts of the message.
 fn raise_with<'py>(
     py: Python<'py>,
     class: Class,
@@ -117,7 +117,7 @@ fn raise_with<'py>(
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Exception for a failed system call on a file.
+/// Returns the exception for a failed system call on a file.
 fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i32>), message: String) -> PyErr {
     // Python has the same numbers on all systems.
     let (class, errno) = match kind {
@@ -131,7 +131,7 @@ fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i3
     })
 }
 
-/// Exception for an element, possibly of a named tensor.
+/// Returns the exception for an element, possibly of a named tensor.
 fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>, message: String) -> PyErr {
     let (index, value) = match cause {
         Cause::Value(CastError::Value { index, src, code, .. }) => (Some(*index as u64), number(py, *src, *code)),
@@ -149,14 +149,14 @@ fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>,
     })
 }
 
-/// Value of a code as a Python number.
+/// Returns the value of a code as a Python number.
 fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, PyAny>> {
     let text = print_one(&CastSpec { dst: DType::String, ..CastSpec::copy(dtype) }, code).ok()?;
     let class = if dtype.is_float() { py.get_type::<PyFloat>() } else { py.get_type::<PyInt>() };
     class.call1((text,)).ok()
 }
 
-/// The exception with the stable code of its error.
+/// Adds the stable code of its error to an exception.
 fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
     match exception.value(py).setattr("code", code.name()) {
         Ok(()) => exception,
@@ -164,7 +164,7 @@ fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
     }
 }
 
-/// Exception for an error of the library.
+/// Returns the exception for an error of the library.
 pub fn of(py: Python<'_>, error: &Error) -> PyErr {
     with_code(py, error.error_code(), without_code(py, error))
 }
@@ -203,7 +203,7 @@ fn without_code(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Exception for a refusal of the command.
+/// Returns the exception for a refusal of the command.
 pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     let message = in_python(&refused.message);
     let exception = match &refused.file {
@@ -213,7 +213,7 @@ pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     with_code(py, refused.code, exception)
 }
 
-/// Exception for a request that a specification forbids: attributes or types.
+/// Returns the exception for a request that a specification forbids: attributes or types.
 pub fn of_spec(py: Python<'_>, error: &SpecError) -> PyErr {
     with_code(py, error.error_code(), raise(py, Class::Spec, error))
 }

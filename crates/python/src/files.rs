@@ -18,7 +18,7 @@ use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, Sour
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DenseTensor};
 
-/// Options of a conversion, without the specification.
+/// Reads the options of a conversion, without the specification.
 fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     let share = match (asked.switch("merge", false)?, asked.part()?) {
         (true, _) => RunScope::Merge,
@@ -52,7 +52,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     })
 }
 
-/// Types of tensors: `keep` takes precedence over `rules`.
+/// Reads the types of tensors: `keep` takes precedence over `rules`.
 fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     let fail = |error: Error| error::of(py, &error);
     let mut rules = Vec::new();
@@ -76,7 +76,7 @@ fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     Ok(Selection { to: asked.dtype("to")?, from: asked.dtype("from_")?, rules, keep })
 }
 
-/// Quantization of tensors, if requested.
+/// Reads the quantization of tensors, if requested.
 fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
     const OF_SCHEME: [&str; 7] =
         ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
@@ -110,7 +110,7 @@ fn check(py: Python<'_>, command: &'static str, asked: &Keywords<'_>, src: &Path
     truecast_cli::check_files(command, &options, src, dst).map_err(|refused| error::refused(py, &refused))
 }
 
-/// Destination and options of `convert`.
+/// Reads the destination and options of `convert`.
 fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<(PathBuf, Options)> {
     let mut options = options(py, asked)?;
     let request = asked.request()?;

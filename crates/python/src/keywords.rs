@@ -30,12 +30,12 @@ pub struct Keywords<'py> {
 }
 
 impl<'py> Keywords<'py> {
-    /// All keyword arguments of a call.
+    /// Makes the keywords of all keyword arguments of a call.
     pub fn of(all: &Bound<'py, PyDict>) -> PyResult<Keywords<'py>> {
         Ok(Keywords { left: all.copy()?, said: Vec::new() })
     }
 
-    /// Names of the command's options for the taken arguments.
+    /// Returns the names of the command's options for the taken arguments.
     pub fn options(&self) -> Vec<String> {
         let option = |name: &&str| {
             let flag = Flag::ALL.iter().find(|flag| flag.keyword() == *name);
@@ -44,7 +44,7 @@ impl<'py> Keywords<'py> {
         self.said.iter().map(option).collect()
     }
 
-    /// First of these arguments that was taken and has an effect.
+    /// Returns the first of these arguments that was taken and has an effect.
     pub fn first_said(&self, names: &[&str]) -> Option<&'static str> {
         self.said.iter().copied().find(|name| names.contains(name))
     }
@@ -69,7 +69,7 @@ impl<'py> Keywords<'py> {
         Err(raise(value.py(), Class::Usage, message))
     }
 
-    /// Value of a switch.
+    /// Takes the value of a switch.
     pub fn switch(&mut self, name: &'static str, default: bool) -> PyResult<bool> {
         let Some(value) = self.take(name)? else { return Ok(default) };
         let Ok(is_on) = value.extract::<bool>() else { return self.refused(name, &value, "True or False") };
@@ -94,7 +94,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// One of the words of a table.
+    /// Takes one of the words of a table.
     pub fn word<T: Copy, const N: usize>(
         &mut self,
         name: &'static str,
@@ -108,12 +108,12 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// A whole number.
+    /// Takes a whole number.
     pub fn number(&mut self, name: &'static str) -> PyResult<Option<u64>> {
         self.read(name, |text| text.parse().map_err(|_| "expected a whole number, 0 or more"))
     }
 
-    /// A part of several: a text such as `2/4`, or both numbers.
+    /// Takes a part of several: a text such as `2/4`, or both numbers.
     pub fn part(&mut self) -> PyResult<Option<Partition>> {
         if let Some((number, of)) = self.left.get_item("part")?.and_then(|part| part.extract::<(usize, usize)>().ok()) {
             self.left.set_item("part", format!("{number}/{of}"))?;
@@ -121,7 +121,7 @@ impl<'py> Keywords<'py> {
         self.read("part", str::parse)
     }
 
-    /// Several texts, or one.
+    /// Takes several texts, or one.
     pub fn texts(&mut self, name: &'static str) -> PyResult<Vec<String>> {
         let Some(value) = self.take(name)? else { return Ok(Vec::new()) };
         if let Ok(one) = value.extract::<String>() {
@@ -135,18 +135,18 @@ impl<'py> Keywords<'py> {
         Ok(all)
     }
 
-    /// A path.
+    /// Takes a path.
     pub fn path(&mut self, name: &'static str) -> PyResult<Option<PathBuf>> {
         let Some(value) = self.take(name)? else { return Ok(None) };
         value.extract().map(Some).or_else(|_| self.refused(name, &value, "a path"))
     }
 
-    /// An element type.
+    /// Takes an element type.
     pub fn dtype(&mut self, name: &'static str) -> PyResult<Option<DType>> {
         self.take(name)?.as_ref().map(dtypes::of_object).transpose()
     }
 
-    /// Pairs of a pattern and a type or `None`.
+    /// Takes pairs of a pattern and a type or `None`.
     pub fn pairs(&mut self, name: &'static str) -> PyResult<Vec<(String, Option<DType>)>> {
         let Some(value) = self.take(name)? else { return Ok(Vec::new()) };
         let items = if value.hasattr("items")? { value.call_method0("items")? } else { value.clone() };
@@ -168,7 +168,7 @@ impl<'py> Keywords<'py> {
         pairs.into_iter().map(one).collect()
     }
 
-    /// The specification: `spec`, and all remaining arguments. `None` if nothing is given.
+    /// Takes the specification: `spec`, and all remaining arguments. `None` if nothing is given.
     pub fn request(&mut self) -> PyResult<Option<Request>> {
         let (py, spec) = (self.left.py(), self.take("spec")?);
         let spec: Option<Bound<'py, PyString>> = match &spec {

@@ -2,10 +2,10 @@
 //!
 //! Assumptions about a library's pointers:
 //!
-//! - NumPy's own class: pointer, flags and strides, and that it keeps the base of a view alive. An array over an
-//!   address from an object (`__array_interface__` with a number, `__array_struct__`, a capsule of DLPack) is as valid
-//!   as that object, and a mapped file must not shrink.
-//! - torch: the pointer of a tensor, and the size of its storage, with which its elements are compared.
+//! - NumPy's own class: pointer, flags and strides are right, and an array keeps the base of a view alive. An array
+//!   over an address from an object (`__array_interface__` with a number, `__array_struct__`, a capsule of DLPack) is
+//!   as valid as that object, and a mapped file must not shrink.
+//! - torch: the pointer of a tensor and the size of its storage are right; the elements are compared with that size.
 //!
 //! The slice keeps the array alive. Other threads may write elements during a conversion, as with every function of
 //! NumPy and torch: they may be read before or after. They must not free its memory by force (`resize(refcheck=False)`,
@@ -22,7 +22,7 @@ pub struct Memory<'py> {
 }
 
 impl<'py> Memory<'py> {
-    /// The memory of `owner`.
+    /// Makes the memory of `owner`.
     ///
     /// # Safety
     /// - `data` is valid for reads of `len` bytes while `owner` lives and its memory is not freed by force, and for
@@ -41,10 +41,10 @@ impl<'py> Memory<'py> {
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 
-    /// The bytes, for writing.
+    /// Returns the bytes, for writing.
     ///
     /// # Panics
-    /// If they are read-only.
+    /// If the bytes are read-only.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         assert!(self.is_writable, "the array is read-only");
         if self.len == 0 {

@@ -5,8 +5,8 @@
 //! system to take the pages at any time (`MADV_FREE`): they count as resident until then. Only Linux has this advice;
 //! elsewhere the library of the result allocates, as for small ones.
 //!
-//! Pages have one owner at a time: a `Pages` that is the base of arrays, or `KEPT`. They move there when the `Pages` is
-//! dropped, when no array, view, tensor or capsule of DLPack refers to it.
+//! Pages have one owner at a time: a `Pages` that is the base of arrays, or `KEPT`. They move to `KEPT` when the
+//! `Pages` is dropped. It is dropped when no array, view, tensor or capsule of DLPack refers to it.
 
 use memmap2::{Advice, MmapMut, MmapOptions, UncheckedAdvice};
 use pyo3::prelude::*;
@@ -24,8 +24,8 @@ const MOST_BYTES: usize = 1 << 30;
 /// Unused memory, newest last.
 static KEPT: Mutex<Vec<Room>> = Mutex::new(Vec::new());
 
-/// Kept memory; `None` if another thread holds the lock. Never waits: in a process forked at that moment, the lock
-/// would be held forever.
+/// Returns the kept memory; `None` if another thread holds the lock. Never waits: in a process forked at that moment,
+/// the lock would be held forever.
 fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
     match KEPT.try_lock() {
         Ok(kept) => Some(kept),
@@ -40,12 +40,12 @@ struct Room {
     map: MmapMut,
     /// Start of the used part.
     start: usize,
-    /// Its bytes.
+    /// Bytes of the used part.
     len: usize,
 }
 
 impl Room {
-    /// Fresh memory; `None` if there is not enough.
+    /// Maps fresh memory; `None` if there is not enough.
     fn new(bytes: usize) -> Option<Room> {
         let is_huge = bytes >= 2 * HUGE;
         let (len, slack) = if is_huge { (bytes.checked_next_multiple_of(HUGE)?, HUGE) } else { (bytes, 0) };
@@ -58,7 +58,7 @@ impl Room {
         Some(Room { map, start, len })
     }
 
-    /// The smallest kept one that has this many bytes, and at most twice as many.
+    /// Takes the smallest kept memory that has this many bytes, and at most twice as many.
     fn kept(bytes: usize) -> Option<Room> {
         let mut kept = kept()?;
         let fits = kept.iter().enumerate().filter(|(_, room)| room.len >= bytes && room.len / 2 <= bytes);
@@ -66,7 +66,7 @@ impl Room {
         Some(kept.remove(at))
     }
 
-    /// Keeps it, and drops the oldest beyond the limits. Its contents may be lost from here on.
+    /// Keeps the memory, and drops the oldest kept memory beyond the limits. The contents may be lost from here on.
     fn keep(self) {
         // SAFETY: no array refers to the memory, so replacing it by zeros is not observed. The next user treats it as
         // uninitialized, and writes before any read.
@@ -99,8 +99,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Memory for this many bytes, and whether it is new, so that its pages are not cleared yet. `None` for small
-    /// sizes, or without memory.
+    /// Returns memory for this many bytes, and whether it is new, so that its pages are not cleared yet. `None` for
+    /// small sizes, and if there is not enough memory.
     pub fn of(bytes: usize) -> Option<(Pages, bool)> {
         if bytes < LARGE || cfg!(not(target_os = "linux")) {
             return None;

@@ -18,7 +18,7 @@ pub static DEFAULTS: LazyLock<CastOptions> = LazyLock::new(CastOptions::default)
 #[derive(Default)]
 struct State {
     pool: Option<Arc<ThreadPool>>,
-    /// Process that made it.
+    /// Process that made the pool.
     process: u32,
     /// Requested number; `None` is one per core.
     threads: Option<NonZeroUsize>,
@@ -27,14 +27,14 @@ struct State {
 /// Locked only briefly.
 static STATE: Mutex<State> = Mutex::new(State { pool: None, process: 0, threads: None });
 
-/// Level and threads for conversions.
+/// Returns the level and threads for conversions.
 pub fn options() -> CastOptions {
     let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     CastOptions { threads: state.threads.unwrap_or(DEFAULTS.threads), ..*DEFAULTS }
 }
 
-/// [`options`] for work of this size: small work is not divided. It must not be, since a forked process lacks the
-/// threads of the global pool.
+/// Returns [`options`] for work of this size: small work is not divided. It must not be, since a forked process lacks
+/// the threads of the global pool.
 pub fn options_for(bytes: usize) -> CastOptions {
     let options = options();
     if bytes < WORTH_BYTES { CastOptions { threads: NonZeroUsize::MIN, ..options } } else { options }
@@ -44,7 +44,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     let process = std::process::id();
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if state.process != process {
-        // Its threads are not in this process, and may hold locks forever.
+        // The threads of the old pool are not in this process, and may hold locks forever.
         std::mem::forget(state.pool.take());
         state.process = process;
     }

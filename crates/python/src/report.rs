@@ -12,7 +12,7 @@ use truecast::report::{COUNTS, Report};
 use truecast::verify::RecordedFile;
 use truecast::{Counting, Counts};
 
-/// A report as JSON.
+/// Returns a report as JSON.
 pub fn json(py: Python<'_>, report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| raise(py, Class::System, error))
 }
@@ -26,7 +26,7 @@ struct Written<'a> {
     outputs: Vec<RecordedFile>,
 }
 
-/// Report of a conversion to `dst`, in the command's form.
+/// Returns the report of a conversion to `dst`, in the command's form.
 pub fn written(py: Python<'_>, dst: &Path, report: &Report) -> PyResult<String> {
     let outputs = watched(py, None, 0, |stop, _| RecordedFile::all(report, stop))?;
     json(py, &Written { destination: dst.display().to_string(), report, outputs })
@@ -52,7 +52,7 @@ pub fn cast_counted<'py>(
     Ok((result, row(x.py(), &counts)?))
 }
 
-/// The counts and measures of `docs/interfaces.md` section 6.
+/// Returns the counts and measures of `docs/interfaces.md` section 6.
 fn row<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("elements", counts.elements)?;

@@ -7,7 +7,7 @@ use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
 
-/// The request; by default ONNX at its newest opset.
+/// Parses the request; by default ONNX at its newest opset.
 pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
     let (name, version) = match spec.map(|spec| spec.split_once('@').unwrap_or((spec, ""))) {
         None => ("onnx", None),
@@ -36,12 +36,12 @@ pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDi
     })
 }
 
-/// The conversion of a pair of types under a request.
+/// Returns the conversion of a pair of types under a request.
 pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyResult<CastSpec> {
     request.resolve(src, dst).map_err(|error| of_spec(py, &error))
 }
 
-/// A value as text.
+/// Returns a value as text.
 fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let [is_switch, is_integer] =
         [Setting::is_switch, Setting::is_integer].map(|is| Setting::of_name(name).is_some_and(is));
@@ -71,7 +71,7 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     }
 }
 
-/// Error for an unknown attribute or value.
+/// Returns the error for an unknown attribute or value.
 fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     let standard = spec.split('@').next().unwrap_or(spec);
     let known: Vec<&str> = Setting::all().filter(|setting| setting.is_of(standard)).map(Setting::name).collect();

@@ -15,7 +15,7 @@ use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Layout};
 use truecast_cli::read_scheme;
 
-/// Python's name of a part, in the order of a form's arrays.
+/// Returns Python's name of a part, in the order of a form's arrays.
 const fn name_of(part: Part) -> &'static str {
     match part {
         Part::Codes => "codes",
@@ -28,7 +28,7 @@ const fn name_of(part: Part) -> &'static str {
     }
 }
 
-/// Options for choosing scales.
+/// Reads the options for choosing scales.
 pub fn how(asked: &mut Keywords<'_>) -> PyResult<Quantization> {
     Ok(Quantization {
         mx: asked.word("mx_scale", MxScale::ALL)?.unwrap_or_default(),
@@ -42,7 +42,7 @@ fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
 }
 
-/// Type of a form's array. torch has a type for pairs of f4e2m1.
+/// Returns the type of a form's array. torch has a type for pairs of f4e2m1.
 fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words) -> PyResult<Bound<'py, PyAny>> {
     const PAIRS: Plane = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
     if library == Library::Torch && array.plane == PAIRS && words == Words::Values {

@@ -1,4 +1,4 @@
-//! Arguments of a conversion: an array as elements, and the others.
+//! Arguments of a conversion: an array as elements, and the other arguments.
 
 use crate::array::{Dense, Given, Library};
 use crate::dtypes::{self, Form};
@@ -38,7 +38,7 @@ pub struct Source<'py> {
 }
 
 impl<'py> Source<'py> {
-    /// Elements of an argument, of its own type or of `from`.
+    /// Returns the elements of an argument, of its own type or of `from`.
     pub fn of(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let found = given.dtype()?;
@@ -79,7 +79,7 @@ impl<'py> Source<'py> {
         Ok(Source { are_codes: true, ..Source::of_elements(given, dtype)? })
     }
 
-    /// Its memory, as in `Given::read`. Invalid codes are refused: they are usually packed bytes.
+    /// Returns the memory, as `Given::read` does. Invalid codes are refused, because they are usually packed bytes.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let dense = self.given.read(any_order && self.layout == Layout::Bytes)?;
         let bits = self.dtype.code_bits();
@@ -95,7 +95,7 @@ impl<'py> Source<'py> {
         Ok(dense)
     }
 
-    /// An array with an element type of its own.
+    /// Returns the elements of an array with an element type of its own.
     fn of_values(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         match (given.library, dtype) {
             (Library::Torch, DType::F4E2M1) => Source::of_pairs(given),
@@ -110,7 +110,7 @@ impl<'py> Source<'py> {
         Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes })
     }
 
-    /// A tensor of torch with two codes per element, the first in the low bits.
+    /// Returns the elements of a tensor of torch with two codes per element, the first in the low bits.
     fn of_pairs(given: Given<'py>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let mut shape: Vec<usize> = given.shape()?.extract()?;
@@ -124,7 +124,7 @@ impl<'py> Source<'py> {
     }
 }
 
-/// The elements of a shape.
+/// Returns the number of elements of a shape.
 fn len_of(shape: &Bound<'_, PyTuple>) -> PyResult<usize> {
     let dimensions: Vec<usize> = shape.extract()?;
     let some = dimensions.iter().fold(1usize, |len, n| len.saturating_mul(*n));

@@ -65,7 +65,7 @@ fn bytes_of(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).map_or(1, |bits| bits as usize / 8)
 }
 
-/// The elements of an array of text, in order.
+/// Returns the elements of an array of text, in order.
 fn list<'py>(source: &Source<'py>) -> PyResult<Bound<'py, PyList>> {
     let py = source.shape.py();
     let flat = source.given.array.call_method0(intern!(py, "ravel"))?;
@@ -85,7 +85,7 @@ fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
     list.iter().enumerate().map(one).collect()
 }
 
-/// An array of `object` with strings.
+/// Makes an array of `object` with strings.
 fn strings<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -97,7 +97,7 @@ fn strings<'py>(
     flat.call_method1(intern!(py, "reshape"), (shape,))
 }
 
-/// An array of elements from codes in one byte each.
+/// Makes an array of elements from codes in one byte each.
 fn elements<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -115,7 +115,7 @@ fn elements<'py>(
     Ok(made.array.array)
 }
 
-/// The same elements in another layout; `None` if both layouts are equal.
+/// Returns the same elements in another layout; `None` if both layouts are equal.
 pub fn relaid(dtype: DType, codes: &[u8], (from, to): (Layout, Layout), len: usize) -> Option<Vec<u8>> {
     if dtype.bits_in(from) == dtype.bits_in(to) {
         return None;

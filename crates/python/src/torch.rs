@@ -13,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-/// torch, which is imported if a tensor exists.
+/// Returns the module torch, which is imported if a tensor exists.
 pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     imported(py, "torch")?.ok_or_else(|| raise(py, Class::Type, "torch is not imported"))
 }
@@ -22,7 +22,8 @@ fn class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     module(py)?.getattr(intern!(py, "Tensor"))
 }
 
-/// A CPU tensor as one of the class `torch.Tensor` on the same memory; `None` if it is not a tensor.
+/// Returns a CPU tensor as a tensor of the class `torch.Tensor` on the same memory; `None` if the object is not a
+/// tensor.
 pub fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
     if imported(py, "torch")?.is_none() {
@@ -70,7 +71,7 @@ pub fn mark_written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     graph.call_method1(intern!(py, "increment_version"), (tensor,)).map(drop)
 }
 
-/// An error of torch as one of this package.
+/// Turns an error of torch into an error of this package.
 fn refused(tensor: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = tensor.py();
     let layout = tensor.getattr(intern!(py, "layout")).map_or_else(|_| "?".into(), |layout| layout.to_string());
@@ -111,7 +112,7 @@ impl<'py> Place<'py> {
         Ok(Place { tensor, data: said.data, bytes, order })
     }
 
-    /// The memory, if contiguous.
+    /// Returns the memory, if it is contiguous.
     pub fn dense(self) -> Option<Dense<'py>> {
         let order = self.order?;
         // SAFETY: `data` is the first element of a tensor of the class `torch.Tensor`; its elements have no gaps in
@@ -122,7 +123,7 @@ impl<'py> Place<'py> {
     }
 }
 
-/// The memory of a tensor in an order that fits, or of a contiguous copy.
+/// Returns the memory of a tensor in an order that fits, or the memory of a contiguous copy.
 pub fn read<'py>(tensor: &Bound<'py, PyAny>, fits: impl Fn(&Order) -> bool) -> PyResult<Dense<'py>> {
     let py = tensor.py();
     let place = Place::of(tensor)?;
@@ -138,7 +139,7 @@ pub fn read<'py>(tensor: &Bound<'py, PyAny>, fits: impl Fn(&Order) -> bool) -> P
     place.dense().ok_or_else(|| raise(py, Class::Type, "torch cannot make this tensor contiguous"))
 }
 
-/// A new tensor.
+/// Makes a new tensor.
 pub fn empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -155,7 +156,7 @@ pub fn empty<'py>(
     }
 }
 
-/// A new tensor on the memory of NumPy bytes, not a view of a tensor of bytes.
+/// Makes a new tensor on the memory of NumPy bytes, not a view of a tensor of bytes.
 pub fn on_bytes<'py>(
     bytes: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyTuple>,
@@ -170,7 +171,7 @@ pub fn on_bytes<'py>(
     none.call_method1(intern!(py, "set_"), (storage, 0, shape, PyTuple::new(py, strides)?))
 }
 
-/// Programs may have another default device.
+/// Returns the options of a tensor on the CPU, because programs may have another default device.
 fn options<'py>(dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = dtype.py();
     let options = PyDict::new(py);
@@ -214,7 +215,7 @@ impl Said {
         })
     }
 
-    /// The byte of the storage after the last element.
+    /// Returns the byte of the storage after the last element.
     fn end(&self) -> Option<usize> {
         let last = self
             .shape

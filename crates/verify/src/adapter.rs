@@ -6,12 +6,12 @@ use crate::oracle;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, DType, Rounding};
 
-/// Every type that has a value: not text, not complex.
+/// Returns every type that has a value: not text, not complex.
 pub fn numeric() -> Vec<DType> {
     DType::ALL.into_iter().filter(|dtype| dtype.is_numeric()).collect()
 }
 
-/// The oracle's type of the same name.
+/// Returns the oracle's type of the same name.
 ///
 /// # Panics
 /// If the oracle lacks it.
@@ -19,7 +19,7 @@ pub fn oracle_type(dtype: DType) -> oracle::Type {
     oracle::Type::from_name(dtype.name()).unwrap_or_else(|| panic!("the oracle has no type {dtype}"))
 }
 
-/// The oracle's choice with the same name.
+/// Returns the oracle's choice with the same name.
 macro_rules! same {
     ($value:expr, $from:ident => $to:ident: $($name:ident)*) => {
         match $value {
@@ -28,12 +28,12 @@ macro_rules! same {
     };
 }
 
-/// The oracle's rounding of the same name.
+/// Returns the oracle's rounding of the same name.
 pub const fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
     same!(rounding, Rounding => Rounding: NearestEven NearestAway NearestUp TowardZero AwayFromZero Up Down ToOdd)
 }
 
-/// The same policy for the oracle.
+/// Returns the same policy for the oracle.
 ///
 /// # Panics
 /// If `vanishing` is `Magnitude`, which a vanishing value does not have.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Each numeric type has its own in the oracle, and every choice of the oracle is reachable.
+    /// Each numeric type has its own type in the oracle, and every choice of the oracle is reachable.
     #[test]
     fn one_to_one() {
         let types: HashSet<oracle::Type> = numeric().into_iter().map(oracle_type).collect();

@@ -5,7 +5,7 @@
 
 use truecast_core::{DType, Layout};
 
-/// Bits of an element in a buffer.
+/// Returns the bits of an element in a buffer.
 ///
 /// # Panics
 /// For text.
@@ -13,7 +13,7 @@ pub fn width(dtype: DType, layout: Layout) -> usize {
     dtype.bits_in(layout).expect("text has no elements") as usize
 }
 
-/// Elements as a buffer; unused bits of the last byte are zero.
+/// Packs elements into a buffer; unused bits of the last byte are zero.
 pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
     let bits = width(dtype, layout);
     // A constant width is several times faster, which matters in sweeps.
@@ -45,7 +45,7 @@ pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item 
     bytes
 }
 
-/// Element `i` of a buffer.
+/// Returns element `i` of a buffer.
 pub fn element(dtype: DType, layout: Layout, bytes: &[u8], i: usize) -> u64 {
     let bits = width(dtype, layout);
     (0..bits).fold(0, |element, bit| {
@@ -57,11 +57,11 @@ pub fn element(dtype: DType, layout: Layout, bytes: &[u8], i: usize) -> u64 {
 /// A list of inputs, packed once.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Their type.
+    /// Type of the inputs.
     pub dtype: DType,
-    /// One by one.
+    /// Elements, one by one.
     pub elements: Vec<u64>,
-    /// As a packed buffer.
+    /// The elements as a packed buffer.
     pub bytes: Vec<u8>,
 }
 
@@ -72,7 +72,7 @@ impl Source {
         Source { dtype, elements, bytes }
     }
 
-    /// Every element of a type of at most 16 bits.
+    /// Returns every element of a type of at most 16 bits.
     pub fn all(dtype: DType) -> Source {
         Source::new(dtype, (0..1 << width(dtype, Layout::Packed)).collect())
     }
@@ -82,7 +82,7 @@ impl Source {
         self.elements.len()
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }

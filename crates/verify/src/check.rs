@@ -14,12 +14,12 @@ use truecast_core::policy::{Condition, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level};
 
-/// A request without open values.
+/// Returns a request without open values.
 pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "" }
 }
 
-/// Options for one thread, so that a conversion runs on the caller's.
+/// Returns options for one thread, so that a conversion runs on the caller's thread.
 pub fn exec(level: Level, counting: Counting) -> CastOptions {
     CastOptions { level, threads: NonZeroUsize::MIN, counting, ..CastOptions::default() }
 }
@@ -49,7 +49,7 @@ impl Wanted {
         Wanted { elements, refused }
     }
 
-    /// Buffer that a caster should produce.
+    /// Returns the buffer that a caster should produce.
     pub fn pack(&self, dst: DType, layout: Layout) -> Vec<u8> {
         pack(dst, layout, self.elements.iter().copied())
     }
@@ -65,7 +65,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Form in a witness.
+    /// Returns the failure in the form of a witness.
     pub fn answer(&self) -> Answer {
         match self {
             Failure::Cast(CastError::Value { condition, .. }) => Answer::Refused(Some(*condition)),
@@ -106,7 +106,7 @@ pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) ->
     }
 }
 
-/// [`run`] for a whole list, packed on both sides.
+/// Runs a caster as [`run`] does, over a whole list, packed on both sides.
 ///
 /// # Errors
 /// As [`run`].
@@ -114,7 +114,7 @@ pub fn run_packed(caster: &Caster, src: &Source) -> Result<(Vec<u8>, Counts), Fa
     run(caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed)
 }
 
-/// A witness about one input.
+/// Makes a witness about one input.
 pub fn witness(spec: &CastSpec, who: &str, code: Option<u64>, got: Answer, want: Answer) -> Witness {
     Witness { src: spec.src, dst: spec.dst, policy: spec.policy, who: who.to_owned(), code, got, want }
 }
@@ -151,7 +151,8 @@ pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usiz
 /// Tables of a 16-bit source are used from this number of elements.
 const FILLS_A_TABLE: usize = 131_072;
 
-/// Options for a caster at every level of the session, with names: streaming stores only for large results, and always.
+/// Returns options for casters at every level of the session, with names: streaming stores only for large results, and
+/// always.
 pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
     const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
     let one = |level: Level| {
@@ -165,7 +166,8 @@ pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
 /// Compares casters at every level of the session with the definition, with either kind of stores.
 ///
 /// A policy that refuses inputs is checked in three ways: the whole list stops at the first refused input, the list
-/// without the refused ones converts, and refused ones are refused alone (all of a short list, 16 of a long one).
+/// without the refused inputs is converted, and refused inputs are refused alone (all of a short list, 16 of a long
+/// one).
 pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted, routes: &mut Routes) -> Tally {
     Tally::timed(|tally| {
         let accepted = (!wanted.refused.is_empty()).then(|| accepted(src, wanted));
@@ -201,7 +203,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
     })
 }
 
-/// The inputs that are not refused.
+/// Returns the inputs that are not refused, with their results.
 fn accepted(src: &Source, wanted: &Wanted) -> (Source, Wanted) {
     let mut refused = wanted.refused.iter().map(|&(i, _)| i).peekable();
     let kept: Vec<usize> = (0..src.len()).filter(|i| refused.next_if_eq(i).is_none()).collect();
@@ -234,7 +236,7 @@ fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src:
     }
 }
 
-/// A code for the oracle, which reads bool and i1 from their storage byte.
+/// Returns the code for the oracle, which reads bool and i1 from their storage byte.
 fn oracle_code(dtype: DType, element: u64) -> u64 {
     match dtype {
         DType::Bool | DType::I1 => element,
@@ -269,8 +271,8 @@ fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) 
     })
 }
 
-/// Compares the definition with `rustc_apfloat` through the f64 of the same value, if that exists and the crate is
-/// right (`docs/style.md §15.1`); other policies are skipped.
+/// Compares the definition with `rustc_apfloat` through the f64 of the same value, if there is one and the crate is
+/// right (`docs/style.md §15.1`). Other policies are skipped.
 fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
     let rounding = spec.policy.to_float;
     let plain = CastPolicy { to_float: rounding, to_int: spec.policy.to_int, ..CastPolicy::IEEE };

@@ -7,7 +7,7 @@
 /// Runs `f` with subnormals flushed, and restores the environment afterwards, also if `f` panics. `None` on other
 /// architectures.
 /// # Panics
-/// If setting it had no effect, since the check would then prove nothing.
+/// If setting the register had no effect, since the check would then prove nothing.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub fn flushing<T>(f: impl FnOnce() -> T) -> Option<T> {
     use std::hint::black_box;
@@ -51,8 +51,8 @@ mod register {
     /// Loads a value from [`store`], with or without FTZ (bit 15) and DAZ (bit 6), which every x86-64 CPU with AVX has
     /// and every 64-bit CPU since 2004 accepts; no reserved bit is set, so the instruction cannot fault.
     pub(super) fn load(value: Value) {
-        // SAFETY: the instruction reads four bytes from a live, aligned u32. Rust code assumes the default environment:
-        // the code that runs under another one is the code under test, for which this is the question, and the
+        // SAFETY: the instruction reads four bytes from a live, aligned u32. Rust code assumes the default environment.
+        // Only two kinds of code run under another one: the code under test, which is tested for exactly this, and the
         // bookkeeping around it, which has no floating-point arithmetic on subnormals.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, readonly, preserves_flags)) }
     }

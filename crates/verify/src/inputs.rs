@@ -27,7 +27,7 @@ pub struct Extent {
     pub limit: usize,
 }
 
-/// Every element of a narrow source, decision points of a wide one: sorted, without duplicates.
+/// Returns every element of a narrow source, or decision points of a wide source: sorted, without duplicates.
 pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     if is_narrow(src) {
         return Source::all(src);
@@ -64,7 +64,8 @@ pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, rando
     list.dedup();
 }
 
-/// Zeros, the smallest and the largest magnitudes, infinities, and both kinds of NaN; the ends of an integer.
+/// Returns zeros, the smallest and the largest magnitudes, infinities, and both kinds of NaN; for integers, the ends of
+/// the range.
 fn specials(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
@@ -78,8 +79,8 @@ fn specials(src: DType) -> Vec<u64> {
     }
 }
 
-/// Ends of a destination's range: its largest values and those that round to them, its smallest normal and subnormal
-/// values and half of that.
+/// Returns the ends of a destination's range: its largest values and values that round to them, its smallest normal and
+/// subnormal values, and half of the smallest subnormal.
 fn ends(dst: DType) -> Vec<f64> {
     let power = |exp: i32| 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
     let magnitudes = match dst.kind() {
@@ -94,10 +95,11 @@ fn ends(dst: DType) -> Vec<f64> {
     magnitudes.into_iter().filter(|m| m.is_finite()).flat_map(|m| [m, -m]).collect()
 }
 
-/// Distances in the source's last place (integers: in ones).
+/// Distances in units of the source's last place (for integers: in ones).
 const DISTANCES: [i64; 10] = [0, 1, 2, 3, 1 << 10, 1 << 20, 1 << 27, 1 << 28, (1 << 28) + 1, 1 << 29];
 
-/// The values of a destination of at most 16 bits, and the midpoints between neighbors and above the largest, exactly.
+/// Returns the values of a destination of at most 16 bits, and the midpoints between neighbors and above the largest,
+/// exactly.
 fn decision_points(dst: DType) -> Vec<f64> {
     if !is_narrow(dst) {
         return Vec::new();
@@ -114,7 +116,7 @@ fn decision_points(dst: DType) -> Vec<f64> {
     points
 }
 
-/// The elements nearest to some points, and at [`DISTANCES`] from them.
+/// Returns the elements nearest to some points, and at [`DISTANCES`] from them.
 fn distances(src: DType, points: &[f64]) -> Vec<u64> {
     let mut all = Vec::with_capacity(points.len() * 2 * DISTANCES.len());
     for &point in points {
@@ -137,14 +139,14 @@ fn distances(src: DType, points: &[f64]) -> Vec<u64> {
     all
 }
 
-/// A float's bits with its magnitude moved, not beyond the ends of the magnitudes.
+/// Moves the magnitude in a float's bits by a distance, not beyond the ends of the magnitudes.
 fn moved(bits: u64, distance: i64, sign_bit: u32) -> u64 {
     let sign = bits & 1 << sign_bit;
     let magnitude = (bits ^ sign) as i64;
     sign | magnitude.saturating_add(distance).clamp(0, i64::MAX >> (63 - sign_bit)) as u64
 }
 
-/// Exponents of a destination's decision points.
+/// Returns the exponents of a destination's decision points.
 fn landmarks(dst: DType) -> Vec<i32> {
     let mut centers = vec![0, 24, 31, 32, 53, 63, 64];
     match dst.kind() {
@@ -159,7 +161,7 @@ fn landmarks(dst: DType) -> Vec<i32> {
     all
 }
 
-/// Exponent fields of a wide float source for [`landmarks`], and those at the ends of its range.
+/// Returns the exponent fields of a wide float source for [`landmarks`], and the fields at the ends of its range.
 fn exponent_fields(f: &FloatFormat, dst: DType) -> Vec<u64> {
     let last = (1i32 << f.exp_bits) - 1;
     let inner = landmarks(dst).into_iter().map(|e| e + f.bias as i32).filter(|e| (0..=last).contains(e));
@@ -169,8 +171,8 @@ fn exponent_fields(f: &FloatFormat, dst: DType) -> Vec<u64> {
     all
 }
 
-/// Every exponent of interest with every pattern: one bit set or clear, the low or the high ones. Integers: sums and
-/// differences of two powers of two.
+/// Returns every exponent of interest with every pattern: one bit set or clear, the low or the high ones. Integers:
+/// sums and differences of two powers of two.
 fn products(src: DType, dst: DType) -> Vec<u64> {
     let mut all = Vec::new();
     match src.kind() {
@@ -203,8 +205,8 @@ fn products(src: DType, dst: DType) -> Vec<u64> {
     all
 }
 
-/// Random elements, mostly near the destination's decision points: exponents near its own, short significands, and sums
-/// of two patterns.
+/// Draws random elements, mostly near the destination's decision points: with exponents near the destination's, short
+/// significands, and sums of two patterns.
 fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
     let one: Box<dyn Fn(&mut Random) -> u64> = match src.kind() {
         Kind::Float(f) => {
@@ -229,7 +231,7 @@ fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
     (0..n).map(|_| one(random)).collect()
 }
 
-/// `n_bits` bits: at random, few ones at the top, a single one, or the sum or difference of two such.
+/// Draws `n_bits` bits: random bits, few ones at the top, a single one, or the sum or difference of two such patterns.
 fn pattern(random: &mut Random, n_bits: u32) -> u64 {
     let simple = |random: &mut Random| {
         let any = random.bits() >> (64 - n_bits);

@@ -18,7 +18,7 @@ const APART: f64 = 1e-14;
 /// Elements per partial sum.
 const CHUNK: usize = 65_536;
 
-/// Expected counts of a conversion of `src` into `wanted`.
+/// Returns the expected counts of a conversion of `src` into `wanted`.
 pub fn counts(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> Counts {
     let mut total = Counts::default();
     for (first, (src, dst)) in src.elements.chunks(CHUNK).zip(wanted.elements.chunks(CHUNK)).enumerate() {
@@ -44,7 +44,7 @@ struct Sums {
     product: [f64; 16],
 }
 
-/// Lanes are added 0+8, 1+9, ..; then +4, +2, +1.
+/// Adds the lanes: 0+8, 1+9, ..; then +4, +2, +1.
 fn tree(lanes: [f64; 16]) -> f64 {
     let eight: [f64; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]);
     let four: [f64; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]);
@@ -87,7 +87,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     errors(index, x, y, total, sums);
 }
 
-/// Value before rounding: the source, scaled if the policy scales.
+/// Returns the value before rounding: the source, scaled if the policy scales.
 fn source_value(session: &Session, spec: &CastSpec, src: u64) -> Value {
     if spec.policy.scale_exponent == 0 {
         return Value::of(spec.src, src);
@@ -126,7 +126,7 @@ fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
     matches!(outcome, Outcome::Refused { condition: Condition::Overflow | Condition::Infinite })
 }
 
-/// The largest or smallest result that is not wrapped.
+/// Whether an element is the largest or smallest result that is not wrapped.
 fn is_at_an_end(session: &Session, spec: &CastSpec, element: u64) -> bool {
     match spec.policy.int_overflow {
         IntOverflow::SaturateToF32 if is_integer(spec.dst) => {
@@ -139,7 +139,7 @@ fn is_at_an_end(session: &Session, spec: &CastSpec, element: u64) -> bool {
     }
 }
 
-/// The code of plus or minus the largest finite value, or an end of an integer's range.
+/// Whether an element is plus or minus the largest finite value, or an end of an integer's range.
 fn is_largest(dtype: DType, element: u64) -> bool {
     let code = dtype.code_of_storage(element);
     match dtype.kind() {
@@ -151,7 +151,7 @@ fn is_largest(dtype: DType, element: u64) -> bool {
     }
 }
 
-/// An exponent field of zero with a fraction, in a format that has subnormals.
+/// Whether an element has an exponent field of zero and a nonzero fraction, in a format that has subnormals.
 fn is_subnormal(dtype: DType, element: u64) -> bool {
     match dtype.kind() {
         Kind::Float(f) if f.has_zero => {
@@ -162,7 +162,7 @@ fn is_subnormal(dtype: DType, element: u64) -> bool {
     }
 }
 
-/// The fields in which two counts differ, with both values; sums are compared bit for bit.
+/// Returns the fields in which two counts differ, with both values; sums are compared bit for bit.
 pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
     let mut all = Vec::new();
     macro_rules! fields {
@@ -179,8 +179,9 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
     all
 }
 
-/// Expected counts, adjusted to the actual ones: for 64-bit integers, whose values are not all f64 values, an error or
-/// noise close to the right one is accepted, and as index any element with an error that close to the largest.
+/// Returns the expected counts, adjusted to the actual counts. For 64-bit integers, whose values are not all f64
+/// values, an error or noise close to the right one is accepted. So is the index of any element whose error is that
+/// close to the largest.
 pub fn owed(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
     let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64);
     if !is_wide(spec.src) && !is_wide(spec.dst) {

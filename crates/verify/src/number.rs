@@ -30,7 +30,7 @@ pub struct Number {
 }
 
 impl Value {
-    /// The value of a storage element.
+    /// Returns the value of a storage element.
     pub fn of(dtype: DType, element: u64) -> Value {
         match decode(dtype, dtype.code_of_storage(element)) {
             Exact::Nan { .. } => Value::Nan,
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// The number, unless it is NaN or infinite.
+    /// Returns the number; `None` for NaN and infinities.
     pub fn number(self) -> Option<Number> {
         match self {
             Value::Finite(number) => Some(number),
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// The sign; `None` for NaN.
+    /// Returns whether the sign is negative; `None` for NaN.
     pub fn is_negative(self) -> Option<bool> {
         match self {
             Value::Nan => None,
@@ -58,7 +58,7 @@ impl Value {
 }
 
 impl Number {
-    /// `(-1)^neg * sig * 2^exp`.
+    /// Makes the number `(-1)^neg * sig * 2^exp`.
     pub fn new(neg: bool, sig: u64, exp: i32) -> Number {
         if sig == 0 {
             return Number { neg, top: 0, sig };
@@ -67,33 +67,33 @@ impl Number {
         Number { neg, top: exp + 63 - zeros as i32, sig: sig << zeros }
     }
 
-    /// The value of a finite f64.
+    /// Returns the value of a finite f64; `None` for other values.
     pub fn from_f64(value: f64) -> Option<Number> {
         Value::of(DType::F64, value.to_bits()).number()
     }
 
-    /// +0 or -0.
+    /// Whether the number is +0 or -0.
     pub fn is_zero(self) -> bool {
         self.sig == 0
     }
 
-    /// The sign bit, also of a zero.
+    /// Returns the sign bit, also of a zero.
     pub fn is_negative(self) -> bool {
         self.neg
     }
 
-    /// An integer.
+    /// Whether the number is an integer.
     pub fn is_integer(self) -> bool {
         self.sig == 0 || self.top - 63 + self.sig.trailing_zeros() as i32 >= 0
     }
 
-    /// The nearest f64, ties to even; exact for every type but 64-bit integers.
+    /// Returns the nearest f64, ties to even; exact for every type but 64-bit integers.
     pub fn to_f64(self) -> f64 {
         let magnitude = scaled(self.sig as f64, self.top - 63);
         if self.neg { -magnitude } else { magnitude }
     }
 
-    /// `self - other`, rounded once to f64.
+    /// Returns `self - other`, rounded once to f64.
     pub fn minus(self, other: Number) -> f64 {
         let other = Number { neg: !other.neg, ..other };
         if other.is_zero() {
@@ -118,7 +118,7 @@ impl Number {
     }
 }
 
-/// `v * 2^k`, in two exact steps: `v` is an integer, and the result is a value of f64 or beyond its range.
+/// Returns `v * 2^k`, in two exact steps: `v` is an integer, and the result is a value of f64 or beyond its range.
 fn scaled(v: f64, k: i32) -> f64 {
     v * 2f64.powi(k / 2) * 2f64.powi(k - k / 2)
 }

@@ -40,7 +40,7 @@ pub const SATURATE: CastPolicy = CastPolicy {
 /// Number of [`VARIANTS`], from the first, with the longest lists of inputs.
 const MAIN: usize = 2;
 
-/// Every variant. The first two are those of `docs/kernels.md §11` row 3.
+/// Every variant. The first two are the policies of `docs/kernels.md §11` row 3.
 #[rustfmt::skip]
 pub const VARIANTS: &[Variant] = {
     use Matters::*;
@@ -94,12 +94,12 @@ impl Matters {
     }
 }
 
-/// The policy with one rounding for floats and integers.
+/// Returns the policy with one rounding for floats and integers.
 pub fn rounded(policy: CastPolicy, rounding: Rounding) -> CastPolicy {
     CastPolicy { to_float: rounding, to_int: rounding, ..policy }
 }
 
-/// The roundings of the two main variants.
+/// Returns the two main variants under each rounding.
 pub fn main_for(roundings: &[Rounding]) -> Vec<CastPolicy> {
     VARIANTS[..MAIN].iter().flat_map(|v| roundings.iter().map(|&r| rounded(v.policy, r))).collect()
 }
@@ -118,7 +118,7 @@ pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &
     all
 }
 
-/// A policy with every field at random, rarely an `Error`.
+/// Draws a policy with every field at random, rarely an `Error`.
 fn any(random: &mut Random) -> CastPolicy {
     let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate]);
     let mut policy = CastPolicy {
@@ -171,7 +171,7 @@ fn any(random: &mut Random) -> CastPolicy {
     policy
 }
 
-/// The fields that differ from the IEEE policy, for repeating a case.
+/// Lists the fields that differ from the IEEE policy, for repeating a case.
 pub fn describe(policy: &CastPolicy) -> String {
     let mut changes = Vec::new();
     macro_rules! field {

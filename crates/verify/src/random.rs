@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A stream that depends only on seed and purpose, so that units run in any order.
+    /// Makes a stream that depends only on seed and purpose, so that units may run in any order.
     pub fn new(seed: u64, purpose: &[u64]) -> Random {
         purpose.iter().fold(Random(seed), |mut stream, part| {
             let mixed = stream.bits() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -22,12 +22,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not 0.
+    /// Returns a number below `n`, which must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         (((self.bits() >> 32) as u128 * n as u128) >> 32) as u64
     }
 
-    /// An element of a nonempty list.
+    /// Returns an element of a nonempty list.
     pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }

@@ -45,11 +45,11 @@ pub struct Witness {
     pub policy: CastPolicy,
     /// Level, or another source of the wrong answer.
     pub who: String,
-    /// Source element, as stored; `None` if the answer is not about one.
+    /// Source element, as stored; `None` if the answer is not about one element.
     pub code: Option<u64>,
     /// The wrong answer.
     pub got: Answer,
-    /// The right one.
+    /// The right answer.
     pub want: Answer,
 }
 
@@ -99,7 +99,7 @@ impl Tally {
         next.witnesses.into_iter().for_each(|witness| self.keep(witness));
     }
 
-    /// A tally of what `f` finds, with its time.
+    /// Returns a tally of the findings of `f`, with its time.
     pub fn timed(f: impl FnOnce(&mut Tally)) -> Tally {
         let start = Instant::now();
         let mut tally = Tally::default();
@@ -119,7 +119,7 @@ impl Routes {
         *self.0.entry(route.clone()).or_default() += 1;
     }
 
-    /// Adds others.
+    /// Adds the uses of other conversions.
     pub fn add(&mut self, next: Routes) {
         next.0.into_iter().for_each(|(route, n)| *self.0.entry(route).or_default() += n);
     }
@@ -141,7 +141,7 @@ impl fmt::Display for Routes {
 /// Tallies by name, in the order in which names first appear, and the routes taken.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    /// By name.
+    /// Tallies by name.
     pub rows: Vec<(String, Tally)>,
     /// Conversions by route.
     pub routes: Routes,
@@ -162,7 +162,7 @@ impl Sheet {
         next.rows.into_iter().for_each(|(name, tally)| self.add(&name, tally));
     }
 
-    /// Sheets in order.
+    /// Merges sheets in order.
     pub fn total(sheets: impl IntoIterator<Item = Sheet>) -> Sheet {
         sheets.into_iter().fold(Sheet::default(), |mut total, sheet| {
             total.merge(sheet);
@@ -236,7 +236,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Lines of cells in columns of equal width, the columns `right` aligned to the right.
+/// Aligns lines of cells in columns of equal width; the columns `right` are aligned to the right.
 pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let cell = |line: &[String], column: usize| line.get(column).map_or(0, String::len);
@@ -254,7 +254,7 @@ pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// A count with thousands separators.
+/// Formats a count with thousands separators.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use truecast_core::{CastSpec, Outcome, cast_one};
 use truecast_kernel::Level;
 
-/// The definition of conversions. Only tests of the driver use another than `cast_one`.
+/// The definition of conversions. Only tests of the driver use a definition other than `cast_one`.
 pub type Definition = fn(&CastSpec, u64) -> Outcome;
 
 /// Common parameters of every check.
@@ -28,7 +28,7 @@ pub enum Progress {
 }
 
 impl Session {
-    /// Every level of this CPU against `cast_one`.
+    /// Makes a session that compares every level of this CPU with `cast_one`.
     pub fn new(progress: Progress) -> Session {
         Session { levels: Level::available(), definition: cast_one, progress }
     }
@@ -51,7 +51,7 @@ impl Session {
         covers
     }
 
-    /// A bar of `n` steps.
+    /// Makes a progress bar of `n` steps.
     pub fn bar(&self, what: &str, n: usize) -> ProgressBar {
         let target = match self.progress {
             Progress::Escaped => ProgressDrawTarget::stderr(),

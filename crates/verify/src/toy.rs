@@ -72,7 +72,7 @@ impl Toy {
         Toy { format, grid, max }
     }
 
-    /// The finite magnitudes in units, by code.
+    /// Returns the finite magnitudes in units, by code.
     pub fn finite(&self) -> &[u64] {
         &self.grid[..=self.max]
     }

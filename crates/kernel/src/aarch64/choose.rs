@@ -14,7 +14,8 @@ impl Kernels for Neon {
     fn of(&self, ops: &[Op]) -> Kernel {
         Some(match *ops {
             [Op::F16ToF32(nan)] => match nan.keeps_payload() {
-                // The instruction quiets NaN. The intermediate's NaN may be either: the encoder sets the quiet bit.
+                // The instruction makes NaN quiet. An intermediate NaN may be quiet or signaling, because the encoder
+                // sets the quiet bit.
                 true => stage(f16_to_f32::<true>(*self)),
                 false => stage(f16_to_f32::<false>(*self)),
             },

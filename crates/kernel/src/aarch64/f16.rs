@@ -1,5 +1,5 @@
-//! Conversions between f16 and f32 by instructions. They flush subnormals, drop payloads or have no Inf if the control
-//! register says so; each conversion sets it to its default first (`docs/kernels.md §5`).
+//! Conversions between f16 and f32 by instructions. The control register can make the instructions flush subnormals,
+//! drop payloads or have no Inf; each conversion sets the register to its default first (`docs/kernels.md §5`).
 
 use super::{load, store};
 use crate::environment;
@@ -8,13 +8,14 @@ use crate::tail::Fixed;
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-/// f16 to f32. NaN keeps its `PAYLOAD`, or is the canonical one of its sign; either way it is quiet.
+/// Converts f16 to f32. NaN keeps its payload with `PAYLOAD`, else it becomes the canonical NaN of its sign; either way
+/// it is quiet.
 pub(crate) fn f16_to_f32<const PAYLOAD: bool>(_: Neon) -> Fixed {
     // SAFETY: the token proves that the feature was detected.
     unsafe { Fixed::new(8, (16, 4), widen::<PAYLOAD>, None) }
 }
 
-/// f32 to f16, nearest even, overflow and Inf to Inf; NaN as of [`f16_to_f32`].
+/// Converts f32 to f16: nearest even, overflow and Inf to Inf, NaN as in [`f16_to_f32`].
 pub(crate) fn f32_to_f16<const PAYLOAD: bool>(_: Neon) -> Fixed {
     // SAFETY: the token proves that the feature was detected.
     unsafe { Fixed::new(8, (32, 2), narrow::<PAYLOAD>, None) }
@@ -27,8 +28,8 @@ fn widen<const PAYLOAD: bool>(src: &[u8], dst: &mut [u8]) {
         for ([first, second], source) in targets.iter_mut().zip(src.as_chunks().0) {
             let halves = load(source);
             let (low, high): (float32x4_t, float32x4_t);
-            // The intrinsics are younger than the compilers that this is for.
-            // SAFETY: NEON, which this architecture has; only registers are touched.
+            // Assembly, because some compilers that this crate supports lack the intrinsics. SAFETY: NEON, which this
+            // architecture has; only registers are touched.
             unsafe {
                 asm!("fcvtl {0:v}.4s, {1:v}.4h", out(vreg) low, in(vreg) halves, options(pure, nomem, nostack, preserves_flags));
                 asm!("fcvtl2 {0:v}.4s, {1:v}.8h", out(vreg) high, in(vreg) halves, options(pure, nomem, nostack, preserves_flags));

@@ -1,8 +1,8 @@
 //! Kernels written with NEON intrinsics: tables and f16, where one instruction does the work of dozens in a compiled
 //! lane (`docs/kernels.md §7.2`).
 //!
-//! Every kernel computes exactly what a lane or a table does, never another rule. Memory is touched through references
-//! to whole arrays; intrinsics on values are safe inside functions that have the feature.
+//! Every kernel computes exactly the results of a lane or a table. Memory is touched through references to whole
+//! arrays; intrinsics on values are safe inside functions that have the feature.
 
 mod choose;
 mod f16;

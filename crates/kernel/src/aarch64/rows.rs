@@ -1,5 +1,5 @@
-//! Tables of results by lookups of 16 bytes, or of 64 where [`Tables`] finds no other way: for an index beyond the
-//! table `tbl` gives 0, `tbx` keeps the earlier byte. Bytes are interleaved into elements.
+//! Tables of results, by lookups in 16 bytes, or in 64 where [`Tables`] finds no other way. For an index beyond the
+//! table, `tbl` gives 0 and `tbx` keeps the earlier byte. The bytes are then interleaved into elements.
 
 use super::{load, store};
 use crate::interleave::interleave;
@@ -16,14 +16,15 @@ pub(crate) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    /// Tables for the low `N` bytes of each result, by codes of `code_bits` where they are packed.
+    /// Makes the tables for the low `N` bytes of each result. `code_bits` are the bits of a code in packed sources.
     pub fn new(results: &[u64; 256], code_bits: u32, _: Neon) -> Self {
         Self { tables: Box::new(Tables::new(results, N)), code_bits }
     }
 }
 
 impl<const N: usize> Rows<N> {
-    /// Whether it takes fewer cycles than loads of whole results: not for four bytes, if all of them are looked up.
+    /// Whether lookups take fewer cycles than loads of whole results: not if all four bytes are looked up in several
+    /// rows.
     pub fn pays(&self) -> bool {
         N < 4 || self.tables.need == Need::One || self.tables.upper_half
     }
@@ -42,7 +43,7 @@ impl<const N: usize> Groups for Rows<N> {
             match (src_bits, self.tables.need) {
                 (4, _) => self.run::<ONE, 32>(src, dst),
                 (_, Need::One) => self.run::<ONE, 64>(src, dst),
-                // One byte takes as many lookups by any of its 256 results.
+                // Results of one byte take as many lookups by sums as by all 256 results.
                 (_, Need::Sums | Need::SumsAndExceptions) if const { N > 1 } => self.run::<SUMS, 64>(src, dst),
                 _ => self.run::<ALL, 64>(src, dst),
             }
@@ -61,7 +62,7 @@ const ALL: u8 = 2;
 impl<const N: usize> Rows<N> {
     #[target_feature(enable = "neon")]
     fn run<const NEED: u8, const SRC: usize>(&self, src: &[u8], dst: &mut [u8]) {
-        // Without them, four bytes are looked up in one row only (`pays`).
+        // Without an upper half, results of four bytes are looked up in one row only (`pays`).
         if const { N == 4 && NEED != ONE } || (const { N > 1 } && self.tables.upper_half) {
             run::<N, NEED, true, SRC>(&self.tables, src, dst);
         } else if const { N < 4 || NEED == ONE } {
@@ -70,7 +71,7 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-/// Looks 64 codes up at a time, which the source has in `SRC` bytes: 64, or 32 in nibbles.
+/// Looks up 64 codes at a time, which take `SRC` bytes of the source: 64, or 32 if codes are nibbles.
 #[target_feature(enable = "neon")]
 fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     tables: &Tables,
@@ -109,14 +110,14 @@ fn codes<const SRC: usize>(source: &[u8; SRC]) -> [uint8x16_t; 4] {
     }
 }
 
-/// The entries, once.
+/// Returns the 16 entries, which the table holds twice.
 #[inline]
 #[target_feature(enable = "neon")]
 fn first(table: &Nibbles) -> uint8x16_t {
     load(table.first_chunk().expect("32 entries"))
 }
 
-/// The bytes of 64 results, each in its order.
+/// Looks up 64 results: for every 16 of them, one vector for each byte.
 #[inline]
 #[target_feature(enable = "neon")]
 fn look_up<const N: usize, const NEED: u8, const UPPER: bool>(
@@ -137,7 +138,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool>(
                     let mut sum = vaddq_u8(lower, find(&sums.upper[byte], vshrq_n_u8::<4>(codes)));
                     let magnitude = vandq_u8(codes, vdupq_n_u8(0x7f));
                     for (row, correction) in sums.corrected.iter().zip(&sums.corrections) {
-                        // Codes of other rows are beyond the table.
+                        // Codes of other rows become indices beyond the table.
                         let in_row = veorq_u8(magnitude, vdupq_n_u8(row << 4));
                         sum = vaddq_u8(sum, find(&correction[byte], in_row));
                     }

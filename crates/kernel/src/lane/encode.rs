@@ -36,8 +36,8 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
         let abs = x & 0x7fff_ffff;
         let capped = abs.min(p.cap);
         let mut r = if has(shape::SUBNORMALS) {
-            // The magic number is in the binade with the result's ulp: the addition rounds to a multiple of it, ties to
-            // even. Bits above the code are left over, and lost when it is stored.
+            // The magic number is in the binade whose ulp is the result's, so the addition rounds to a multiple of this
+            // ulp, ties to even. Bits above the code remain in the sum; the store drops them.
             let binade = (capped & F32_INF).max(p.lowest_binade);
             let sum = f32::from_bits(capped) + f32::from_bits(binade.wrapping_add(p.magic));
             sum.to_bits().wrapping_add(binade >> p.shift)

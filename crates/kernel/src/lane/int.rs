@@ -5,7 +5,7 @@ use crate::numbers::int::IntRange;
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// Clamp to the destination (saturating) or to nothing (wrapping), then keep the low bits.
+/// Integer to integer: clamped to the destination (saturating) or not at all (wrapping), then cut to the low bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToInt<S, D, const SIGNED: bool> {
     /// Bounds, in the source's signedness.
@@ -41,7 +41,8 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
     }
 }
 
-/// 1 unless the bits that make the value are all zero. An integer test, never `x != 0.0` (`docs/kernels.md §5.3`).
+/// Anything to bool: 1 unless all bits of the value are zero. The test is on integers, never `x != 0.0`
+/// (`docs/kernels.md §5.3`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonZero<S> {
     /// All bits except the sign of a zero.

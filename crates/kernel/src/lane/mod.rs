@@ -18,21 +18,23 @@ use std::fmt::Debug;
 pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     type Src: Slot;
     type Dst: Slot;
-    /// Must be `#[inline(always)]`, so that it is compiled for the level of the loop around it.
+    /// Converts one element. An implementation must be `#[inline(always)]`, so that it is compiled for the level of the
+    /// loop around it.
     fn one(&self, s: Self::Src) -> Self::Dst;
-    /// The strongest level that it is compiled for.
+    /// The strongest level that the lane is compiled for.
     const UP_TO: Reach = Reach::All;
-    /// Whether its loop may store past the caches: not where others follow it, nor where it is slower than memory.
+    /// Whether the lane's loop may store past the caches: not if another stage follows the lane, or if it is slower
+    /// than memory.
     const STREAMS: bool = true;
 }
 
-/// Levels that a lane is compiled for. At those above, a hand-written kernel comes first; a lane that runs there anyway
-/// takes the code of a lower level.
+/// Levels that a lane is compiled for. At higher levels a hand-written kernel comes first; a lane that still runs at
+/// such a level uses the code of a lower level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// `Level::Baseline`.
     Baseline,
-    /// That and `Level::Avx2`.
+    /// `Level::Baseline` and `Level::Avx2`.
     Avx2,
     /// Every level.
     All,

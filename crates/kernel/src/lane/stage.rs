@@ -29,10 +29,10 @@ struct Loop<'a, L: Lane> {
 
 impl<L: Lane> Task for Loop<'_, L> {
     type Output = ();
-    /// The only loop over lanes. `zip` proves the bounds.
+    /// Runs the loop with plain stores. `zip` makes bounds checks unnecessary.
     #[inline(always)]
     fn run(self) {
-        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorized.
+        // Copies the lane, so that no store through `dst` can change it; otherwise the loop would not be vectorized.
         let lane = *self.lane;
         for (d, s) in self.dst.iter_mut().zip(self.src) {
             *d = lane.one(L::Src::load(*s)).store();
@@ -133,7 +133,7 @@ impl<A: Lane, B: Lane<Src = A::Dst>> Lane for Then<A, B> {
     }
 }
 
-/// The nearest-even encoder to `$bytes` bytes of a shape that results of this width have.
+/// Makes the stage of the nearest-even encoder to `$bytes` bytes, for each shape that results of this width have.
 macro_rules! nearest {
     ($numbers:expr, $bytes:expr, $level:expr; $($of:literal $slot:ty: $($shape:ident)*;)*) => {
         match ($bytes, $numbers.shape) {
@@ -169,7 +169,7 @@ fn stage<L: Lane>(lane: L, level: Level) -> Box<dyn Stage> {
     Box::new(LaneStage { lane, level })
 }
 
-/// The lane for an integer source of a slot and a signedness.
+/// Makes the stage of a lane for an integer source of a slot and a signedness.
 macro_rules! of_int {
     ($from:expr, $level:expr, |$s:ident, $signed:ident| $lane:expr; $($bytes:literal $slot:ty),*) => {
         match ($from.bytes, $from.signed) {
@@ -190,7 +190,7 @@ macro_rules! of_int {
     };
 }
 
-/// One loop for two operations: wide integers to narrow floats.
+/// Returns one loop for two operations, from wide integers to narrow floats; `None` for other operations.
 pub(crate) fn of_two(load: &Op, encode: &Op, level: Level) -> Option<Box<dyn Stage>> {
     let &Op::Nearest { numbers, bytes } = encode else { return None };
     Some(match (load, bytes) {
@@ -213,7 +213,7 @@ fn clamped<D: Slot>(from: Int, encode: EncodeNearest<D, { shape::SUBNORMAL }>, l
     of_int!(from, level, |S, SIGNED| Then(ClampToF32::<S, SIGNED>(Of), encode); 4 u32, 8 u64)
 }
 
-/// The lane of an operation.
+/// Returns the stage of the lane of an operation.
 pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
     match *op {
         Op::F16ToF32(nan) => stage(F16ToF32(nan), level),

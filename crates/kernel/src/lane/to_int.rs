@@ -20,7 +20,7 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
         let p = &self.0;
         let abs = x & 0x7fff_ffff;
         let e = abs >> 23;
-        // A subnormal is given a hidden bit, which it does not have; it is shifted out anyway.
+        // This gives a subnormal a hidden bit that it does not have; the bit is shifted out anyway.
         let sig = (abs & 0x007f_ffff) | 1 << 23;
         let (left, right) = (e.wrapping_sub(150), 150u32.wrapping_sub(e));
         let neg = (x as i32) >> 31;
@@ -73,7 +73,8 @@ impl<D: Slot> Lane for F32ToInt32<D> {
         let p = &self.0;
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u64; 2]| if neg != 0 { codes[1] as u32 } else { codes[0] as u32 };
-        // Fraction bits to drop (at most 31: then nothing is kept and less than half is lost), or to make.
+        // Number of fraction bits to drop, or of zero bits to append. At 31, the most, no bit is kept and less than a
+        // half is lost.
         let right = 150u32.saturating_sub(exp).min(31);
         let left = exp.saturating_sub(150);
         let (n, rest) = (sig >> (right & 31), sig & ((1u32 << (right & 31)) - 1));
@@ -118,7 +119,8 @@ impl<D: Slot> Lane for F64ToInt<D> {
     }
 }
 
-/// `UNIT` is the biased exponent at which the significand is an integer; `ROOM` the left shift that still fits 64 bits.
+/// Converts a float in parts to an integer of at most 64 bits. `UNIT` is the biased exponent at which the significand
+/// is an integer; `ROOM` the left shift that still fits 64 bits.
 #[inline(always)]
 fn to_int64<const UNIT: u64, const ROOM: u64>(
     p: &ToInt,

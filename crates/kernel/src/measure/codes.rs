@@ -20,7 +20,7 @@ pub(super) struct FloatCodes {
     min_normal: u64,
 }
 
-/// Flags of a tile.
+/// Results of a pass over the codes of a tile.
 struct Seen {
     largest: u64,
     zeros_in: u64,
@@ -28,7 +28,8 @@ struct Seen {
     subnormal: u64,
 }
 
-/// The bytes of a code and the bits of its magnitude, if codes have whole bytes, a sign and zeros of both signs.
+/// Returns the bytes of a code and the mask of its magnitude, if codes take whole bytes and have a sign and zeros of
+/// both signs.
 fn sign_and_magnitude(dtype: DType) -> Option<(usize, u64)> {
     let Kind::Float(f) = dtype.kind() else { return None };
     let bits = dtype.storage_bits().filter(|bits| *bits == dtype.code_bits() && bits.is_multiple_of(8))?;
@@ -36,7 +37,7 @@ fn sign_and_magnitude(dtype: DType) -> Option<(usize, u64)> {
 }
 
 impl FloatCodes {
-    /// `None` if the counts need values.
+    /// Prepares the counts by codes; `None` if the counts need values.
     pub fn between(src: DType, dst: DType, limits: &Limits) -> Option<FloatCodes> {
         let (x, y) = (sign_and_magnitude(src)?, sign_and_magnitude(dst)?);
         let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return None };
@@ -44,7 +45,7 @@ impl FloatCodes {
             return None;
         }
         let [positive, negative] = limits.range.over;
-        // NaN without a policy, under which nothing overflows.
+        // `over` is NaN if no magnitude overflows.
         let over = if positive.is_nan() { f64::INFINITY } else { positive.min(negative) };
         let is_usual = |code: u64| as_f64(src, code) < over;
         // Magnitudes are ordered as their codes are.
@@ -57,7 +58,7 @@ impl FloatCodes {
         Some(FloatCodes { bytes, magnitude, unusual, min_normal: to.min_normal_code() })
     }
 
-    /// Adds the counts of a tile of `n` elements; false, and nothing is added, if a source value is unusual.
+    /// Adds the counts of a tile of `n` elements. Returns false and adds nothing if a source value is unusual.
     pub fn add(&self, level: Level, n: usize, [x, y]: [&[u8]; 2], has_subnormals: bool, counts: &mut Counts) -> bool {
         let seen = match self.bytes {
             [1, of] => self.seen_of::<u8>(level, of, x, y),
@@ -91,7 +92,7 @@ trait Code: Slot + Ord + BitAnd<Output = Self> + Add<Output = Self> {}
 impl<T: Slot + Ord + BitAnd<Output = T> + Add<Output = T>> Code for T {}
 
 const LANES: usize = 32;
-/// Elements of a run: a byte counts those of one lane.
+/// Number of elements of a run: few enough that a byte counts the elements of one lane.
 const RUN: usize = LANES * 128;
 
 struct Look<'a, X: Code, Y: Code> {

@@ -47,18 +47,18 @@ pub struct Counts {
     pub max_rel_error: f64,
     /// Pairs with both finite.
     pub finite_pairs: u64,
-    /// Sum of `(y - x)^2` over them.
+    /// Sum of `(y - x)^2` over the finite pairs.
     pub noise: f64,
-    /// Sum of `x^2` over them.
+    /// Sum of `x^2` over the finite pairs.
     pub signal: f64,
-    /// Sum of `y^2` over them.
+    /// Sum of `y^2` over the finite pairs.
     pub image: f64,
-    /// Sum of `x * y` over them.
+    /// Sum of `x * y` over the finite pairs.
     pub product: f64,
 }
 
 impl Counts {
-    /// The counts of `elements` that were copied bit for bit and not looked at.
+    /// Returns the counts of `elements` elements that were copied bit for bit, without a look at their values.
     #[must_use]
     pub fn copied(elements: u64) -> Counts {
         Counts { elements, measured: elements, exact: elements, ..Counts::default() }
@@ -108,14 +108,14 @@ impl Counts {
         copy.integers().map(|count| *count)
     }
 
-    /// Adds elements that are kept and finite, but not their squares.
+    /// Adds finite elements whose values are kept, without their squares.
     pub(crate) fn add_exact(&mut self, elements: u64) {
         self.measured += elements;
         self.exact += elements;
         self.finite_pairs += elements;
     }
 
-    /// The counts, without those that only a measured element has.
+    /// Returns the counts without the counts and errors that only measured elements have.
     #[must_use]
     pub fn unmeasured(self) -> Counts {
         let Counts { elements, saturated, wrapped, to_inf, to_nan, nan_in, inf_in, zero_in, .. } = self;
@@ -131,7 +131,8 @@ impl Counts {
         self.measured < self.elements
     }
 
-    /// Sums and pairs extrapolated from the measured elements to all, so that tensors can be added.
+    /// Extrapolates sums and pairs from the measured elements to all elements, so that the counts of tensors can be
+    /// added.
     #[must_use]
     pub fn extrapolated(self) -> Counts {
         if !self.is_sampled() || self.measured == 0 {
@@ -150,13 +151,14 @@ impl Counts {
         self.elements.saturating_sub(self.zero_in)
     }
 
-    /// Root of the mean squared error over the finite pairs; 0 without finite pairs.
+    /// Returns the root of the mean squared error over the finite pairs; 0 without finite pairs.
     #[must_use]
     pub fn rmse(&self) -> f64 {
         if self.finite_pairs == 0 { 0.0 } else { (self.noise / self.finite_pairs as f64).sqrt() }
     }
 
-    /// Signal to quantization noise in decibels: infinite without noise, minus infinite with noise but no signal.
+    /// Returns the signal to quantization noise ratio in decibels: infinite without noise, minus infinite with noise
+    /// but no signal.
     #[must_use]
     pub fn sqnr_db(&self) -> f64 {
         match (self.noise == 0.0, self.signal == 0.0) {
@@ -166,7 +168,7 @@ impl Counts {
         }
     }
 
-    /// Cosine of the angle between source and result; 1 if both are zero.
+    /// Returns the cosine of the angle between source and result; 1 if both are zero.
     #[must_use]
     pub fn cosine(&self) -> f64 {
         if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }

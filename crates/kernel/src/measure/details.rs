@@ -1,4 +1,5 @@
-//! Further passes over a tile, each made only if the first saw something for it: counts that are mostly zero.
+//! Further passes over a tile, for counts that are mostly zero. Each is made only if the first pass saw something that
+//! it counts.
 //!
 //! No short circuits: every count is a sum of comparisons, which the compiler turns into masks.
 
@@ -92,7 +93,7 @@ impl<X: Value, Y: Value> Task for Specials<'_, X, Y> {
     }
 }
 
-/// Counts zeros.
+/// Count of zeros.
 pub(super) struct Zeros<'a, V: Value> {
     pub values: &'a [V::Bytes],
 }
@@ -114,7 +115,7 @@ fn bit(flag: bool) -> u32 {
     flag as u32
 }
 
-/// Source values that the specification leaves open.
+/// Count of the source values that the specification leaves open.
 pub(super) struct Undefined<'a, V: Value> {
     pub x: &'a [V::Bytes],
     pub limits: &'a Limits,

@@ -14,9 +14,9 @@ pub(crate) struct Sums {
     pub max_rel: f64,
 }
 
-/// A relative error above `max` has an `abs(e)` above this times `abs(x)`, after any roundings: only such errors are
-/// divided. A power of two multiplies without rounding and needs no margin, so that the relative error of results that
-/// were flushed to zero, which is 1, is divided once and not every time.
+/// Returns a factor: a relative error above `max` has an `abs(e)` above the factor times `abs(x)`, even after
+/// roundings. Only such errors are divided. A power of two multiplies without rounding and needs no margin. So the
+/// relative error of results that were flushed to zero, which is 1, is divided once and not every time.
 #[inline(always)]
 pub(crate) fn suspect_above(max: f64) -> f64 {
     const SURELY_LESS: f64 = 1.0 - 1e-14;
@@ -76,12 +76,12 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    /// The bytes after a tile of `n` elements.
+    /// Returns the memory after a tile of `n` elements.
     pub fn after(bytes: &[u8], n: usize) -> Next {
         Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
 
-    /// The address of the next row; the following call gives the row after it.
+    /// Returns the address of the next row; the following call returns the address of the row after it.
     #[inline(always)]
     pub fn row(&mut self) -> *const u8 {
         let at = self.at;
@@ -93,13 +93,13 @@ impl Next {
 /// Results that are zero or subnormal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Small {
-    /// Results that are zero of sources that are not.
+    /// Zero results of nonzero sources.
     pub flushed: u64,
     /// Zeros whose sign differs from their source's.
     pub signs: u64,
     /// Below the smallest normal, but not zero.
     pub subnormal: u64,
-    /// Results that are zero of sources that are zero.
+    /// Zero results of zero sources.
     pub zeros: u64,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct ByteCodes {
 }
 
 impl ByteCodes {
-    /// `None` between other types.
+    /// Returns the numbers for counts between these types; `None` for other types.
     pub fn between(src: DType, dst: DType) -> Option<ByteCodes> {
         let src_bytes = match src {
             DType::F32 => 4,

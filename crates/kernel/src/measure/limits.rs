@@ -11,14 +11,14 @@ pub(super) struct Limits {
     pub range: Range,
     /// Results below this magnitude are zero or subnormal.
     pub min_normal: f64,
-    /// The destination has subnormals.
+    /// Whether the destination has subnormals.
     pub has_subnormals: bool,
     /// Integer to integer without a scale: every inexact result is out of range.
     pub between_integers: bool,
     /// Integer destination under a wrapping policy.
     pub wraps: bool,
     pub saturates: bool,
-    /// A zero may become something else.
+    /// Whether a zero may become something else.
     pub changes_zeros: bool,
     pub open: Open,
 }
@@ -26,7 +26,8 @@ pub(super) struct Limits {
 /// Where the destination's range ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
-    /// Source magnitudes, scaled, from which the policy overflows, of positive and negative values; NaN without one.
+    /// Scaled source magnitudes from which the policy overflows, for positive and for negative values; NaN if no
+    /// magnitude overflows.
     pub over: [f64; 2],
     /// The values at the ends.
     pub ends: [f64; 2],
@@ -46,16 +47,17 @@ pub(super) struct Open {
     pub fraction: bool,
     /// Magnitudes between these, both exclusive.
     pub between: [f64; 2],
-    /// Some property of finite values within the destination's range.
+    /// Whether some property of finite values within the destination's range is open.
     pub ordinary: bool,
-    /// Any property.
+    /// Whether any property is open.
     pub any: bool,
 }
 
 pub(crate) fn as_f64(dtype: DType, code: u64) -> f64 {
     match decode(dtype, code) {
         Exact::Finite { neg, sig, exp, .. } => {
-            // Exact: every type but the widest integers has at most 53 significant bits, and those only as bounds.
+            // Exact: every type but the widest integers has at most 53 significant bits, and the widest integers come
+            // here only as bounds.
             let magnitude = sig as f64 * 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
             if neg { -magnitude } else { magnitude }
         }
@@ -147,7 +149,8 @@ fn between(condition: Condition) -> Option<[f64; 2]> {
     }
 }
 
-/// The source magnitude, scaled, from which the policy overflows; by the definition where a value is rounded twice.
+/// Returns the scaled source magnitude from which the policy overflows, or NaN. The definition finds it for a policy
+/// that rounds twice.
 fn over(spec: &CastSpec, neg: bool) -> f64 {
     let CastSpec { dst, policy, .. } = spec;
     if policy.relu && neg {
@@ -181,8 +184,8 @@ fn over(spec: &CastSpec, neg: bool) -> f64 {
     f64::from_bits(over)
 }
 
-/// Whether each source value is a value of the destination and is kept: a NaN as a NaN, an infinity as that infinity, a
-/// zero as that zero. `false` if that is not known.
+/// Whether each source value is a value of the destination and is kept. This includes a NaN as a NaN, an infinity as
+/// the same infinity, a zero as the same zero. `false` if this is not known.
 pub(super) fn keeps_values(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
     if policy.relu || policy.via.is_some() || policy.scale_exponent != 0 {

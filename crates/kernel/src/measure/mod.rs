@@ -4,8 +4,8 @@
 //! depend neither on threads nor on the level. Tiles hold values in f32 if f32 holds all values of the type, else in
 //! f64 (64-bit integers as a nearest f64 and a residual); differences and sums are f64.
 //!
-//! One pass over a tile (`sums`) makes errors and sums, and sees whether something needs a further one (`details`).
-//! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
+//! One pass over a tile (`sums`) computes errors and sums, and shows whether further passes (`details`) are needed.
+//! Values that are known to be kept need half of the first pass, because `x` and `y` are then the same tile.
 
 mod codes;
 mod counts;
@@ -52,7 +52,7 @@ pub struct Measure {
     y: Values,
     limits: Limits,
     level: Level,
-    /// Every `y` is known to be its `x`.
+    /// Whether every `y` is known to equal its `x`.
     keeps: bool,
     /// Counts of small results by their codes.
     codes: Option<ByteCodes>,
@@ -60,12 +60,12 @@ pub struct Measure {
     /// Counts by codes, for tiles whose errors are not measured.
     by_codes: Option<FloatCodes>,
     threads: NonZeroUsize,
-    /// Bits per element of both sides decide how tiles are cut.
+    /// Types of both sides; tiles are cut by their bits per element.
     types: (DType, DType),
 }
 
 impl Measure {
-    /// Measures what a conversion does.
+    /// Plans the counts and errors of a conversion.
     ///
     /// # Panics
     /// If a type is not numeric.
@@ -78,7 +78,7 @@ impl Measure {
         }
     }
 
-    /// Measures the differences of `y` from `x`, whatever their cause: nothing counts as saturated, wrapped or
+    /// Plans the differences of `y` from `x`, whatever their cause: no element counts as saturated, wrapped or
     /// undefined.
     ///
     /// # Panics
@@ -88,7 +88,7 @@ impl Measure {
         Measure::new((x, y), Limits::of_type(y), exec)
     }
 
-    /// Source magnitudes from which the policy overflows, for positive and negative values.
+    /// Returns the scaled source magnitudes from which the policy overflows, for positive and negative values.
     pub(crate) fn overflows_from(&self) -> [f64; 2] {
         self.limits.range.over
     }
@@ -138,7 +138,7 @@ impl Measure {
         map_range(self.threads, blocks, Tiles::default, measured)
     }
 
-    /// Begins a block of at most [`BLOCK`] elements. The block is to be measured in the default floating-point
+    /// Begins a block of at most [`BLOCK`] elements. The block must be measured in the default floating-point
     /// environment.
     pub(crate) fn block<'a>(
         &'a self,
@@ -157,7 +157,7 @@ impl Measure {
     }
 }
 
-/// The tiles of at most `len` elements from `first` on: elements and bytes of each.
+/// Returns the tiles of at most `len` elements from `first` on: the number of elements and the bytes of each tile.
 fn tiles<'a>(codes: &Elements<'a>, first: usize, len: usize) -> impl Iterator<Item = (usize, &'a [u8])> {
     let bits = codes.dtype().bits_in(codes.layout()).expect("only numbers are measured") as usize;
     let (bytes, end) = (codes.bytes(), codes.len().min(first + len));
@@ -167,7 +167,7 @@ fn tiles<'a>(codes: &Elements<'a>, first: usize, len: usize) -> impl Iterator<It
     })
 }
 
-/// The tiles of a thread, to be used for one block after the other.
+/// Buffers of a thread for tiles of values, used for one block after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Tiles {
     x: Tile,
@@ -178,7 +178,7 @@ pub(crate) struct Tiles {
 /// A block being measured.
 pub(crate) struct Block<'a> {
     measure: &'a Measure,
-    /// Set where errors are not measured and codes suffice for the counts.
+    /// Set if errors are not measured and codes suffice for the counts.
     by_codes: Option<&'a FloatCodes>,
     layouts: (Layout, Layout),
     tiles: &'a mut Tiles,
@@ -186,7 +186,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Measures the next `n` elements. All tiles except the last have a multiple of 16.
+    /// Measures the next `n` elements; `n` must be a multiple of 16 in all tiles except the last.
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Some(codes) = self.by_codes else { return self.measure_tile(n, x_bytes, y_bytes) };
         let Measure { level, limits, .. } = self.measure;
@@ -249,9 +249,9 @@ impl Block<'_> {
 
 /// Counts of a block so far.
 struct Measured {
-    /// Every `y` is its `x`: one sum is enough.
+    /// Whether every `y` equals its `x`, so that one sum is enough.
     same: bool,
-    /// Some tile was not ordinary: the next ones are not tried without masks.
+    /// Whether some tile was not ordinary; later tiles are then not tried without masks.
     masked: bool,
     sums: Sums,
     counts: Counts,
@@ -262,7 +262,7 @@ impl Measured {
         Measured { same, masked: false, sums: Sums::default(), counts: Counts::default() }
     }
 
-    /// All passes over a tile.
+    /// Makes all passes over a tile.
     fn tile<X: Value, Y: Value>(
         &mut self,
         measure: &Measure,

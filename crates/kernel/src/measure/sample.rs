@@ -2,7 +2,7 @@
 
 use super::BLOCK;
 
-/// Elements of a large array whose errors are measured.
+/// Minimum number of elements of a large array whose errors are measured.
 const MEASURED: u64 = 1 << 20;
 
 /// The blocks of [`BLOCK`] elements whose errors are measured: one in `one_in`, chosen by the index alone
@@ -26,13 +26,13 @@ impl Sample {
     /// No block.
     pub const NONE: Sample = Sample { one_in: 0 };
 
-    /// Sample of an array: one to two Mi of its elements, or all if there are fewer.
+    /// Returns the sample of an array: one to two Mi of its elements, or all elements of a smaller array.
     #[must_use]
     pub fn of(elements: u64) -> Sample {
         Sample { one_in: (elements / MEASURED).max(1) }
     }
 
-    /// Number of blocks of which one is measured; 0 if no block is.
+    /// Returns the number of blocks of which one is measured; 0 if no block is measured.
     #[must_use]
     pub fn one_in(self) -> u64 {
         self.one_in

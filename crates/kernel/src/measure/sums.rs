@@ -20,7 +20,7 @@ pub(super) struct Pairs<'a, X: Value, Y: Value> {
 }
 
 impl<X: Value, Y: Value> Pairs<'_, X, Y> {
-    /// `e`, 0 where a value is not finite.
+    /// Returns `e`, or 0 if a value is not finite.
     #[inline(always)]
     fn error(&self, i: usize) -> f64 {
         let (x, y) = (X::value(self.x[i]), Y::value(self.y[i]));
@@ -40,7 +40,7 @@ impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
     #[inline(always)]
     fn run(self) -> Option<usize> {
         let Find { pairs, magnitude } = self;
-        // A row at a time without a branch, then the element.
+        // Searches a row at a time without a branch, then the element in the row.
         let mut row = 0;
         if pairs.residuals.is_none() {
             let (xs, ys) = (pairs.x.as_chunks::<16>().0, pairs.y.as_chunks::<16>().0);
@@ -55,12 +55,13 @@ impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
                 row += 1;
             }
         }
-        // Values that are not finite have no such difference: the element is found in its row or not at all.
+        // A pair that is not finite has no such difference, so the element is in the row that was found, or after the
+        // whole rows.
         (row * 16..pairs.x.len()).find(|&i| pairs.error(i).abs() == magnitude)
     }
 }
 
-/// Lanes are added as a balanced tree: 0+8, 1+9, ..; then +4, +2, +1.
+/// Adds the lanes as a balanced tree: 0+8, 1+9, ..; then +4, +2, +1.
 pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
     for half in [8, 4, 2, 1] {
         for i in 0..half {
@@ -74,12 +75,12 @@ pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
     pub level: Level,
-    /// Only pairs that are both finite take part. Else all do.
+    /// Whether only pairs of two finite values take part; otherwise all pairs do.
     pub masked: bool,
     pub next: [Next; 2],
 }
 
-/// Adds a tile. `None`, and nothing is added, if a pass without masks finds that some value may not be finite.
+/// Adds a tile. Returns `None` and adds nothing if a pass without masks finds that some value may not be finite.
 pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<'_, X, Y>) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
@@ -91,7 +92,7 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
         }
     }
     if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
-        // AVX-512 has compiled code only for these; for others it has kernels.
+        // Only tiles with residuals have code that is compiled for AVX-512; for other tiles it has kernels.
         return if masked {
             level.run(Add::<X, Y, true, true> { pairs, sums })
         } else {
@@ -282,7 +283,7 @@ impl<X: Value, Y: Value> Rows<X, Y> {
     }
 }
 
-/// The largest relative error, given the largest of the earlier rows.
+/// Returns the largest relative error, given the largest of the earlier rows.
 #[cold]
 #[inline(never)]
 fn raised<X: Value, Y: Value>(max: f64, row: &Pairs<'_, X, Y>) -> f64 {

@@ -6,8 +6,9 @@ use crate::slot::Slot;
 pub(crate) trait Value: Slot {
     /// Type of the bits.
     type Float: Copy + PartialOrd + Into<f64>;
-    /// Magnitudes as integers, in the same order; NaN is larger than infinity. The compiler makes minima and maxima of
-    /// integers one instruction; those of floats, kept in memory, become masked stores, which are slow.
+    /// Magnitudes as integers, in the same order; NaN is larger than infinity. The compiler turns a minimum or maximum
+    /// of integers into one instruction. A minimum or maximum of floats in memory becomes a masked store, which is
+    /// slow.
     type Order: Copy + Ord;
     const ZERO: Self::Float;
     const INFINITY: Self::Float;
@@ -19,9 +20,10 @@ pub(crate) trait Value: Slot {
     fn order(bytes: Self::Bytes) -> Self::Order;
     fn of_order(order: Self::Order) -> f64;
     fn is_negative(bytes: Self::Bytes) -> bool;
-    /// The least of these that is not below `number`: a value is below one exactly if it is below the other.
+    /// Returns the least value of this type that is not below `number`. A value of this type is below the result
+    /// exactly if it is below `number`.
     fn at_least(number: f64) -> Self::Float;
-    /// The bytes of several values.
+    /// Returns the bytes of several values.
     fn bytes(values: &[Self::Bytes]) -> &[u8];
 
     #[inline(always)]
@@ -77,7 +79,7 @@ value! {
     u64, f64, i64;
 }
 
-/// No infinity and no NaN: an integer test, which nothing rewrites.
+/// Whether a value is neither infinite nor NaN. This is an integer test, which the compiler does not rewrite.
 #[inline(always)]
 pub(super) fn finite(v: f64) -> bool {
     v.to_bits() & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000

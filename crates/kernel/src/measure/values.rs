@@ -23,7 +23,7 @@ pub(super) struct Values {
     pub intermediate: Intermediate,
     /// `None` if the elements are the values.
     decode: Option<Pipeline>,
-    /// Only for 64-bit integers.
+    /// Pipeline to the residuals of 64-bit integers; `None` for other types.
     residual: Option<Pipeline>,
 }
 
@@ -37,10 +37,10 @@ pub(super) struct Tile {
     residuals: Vec<u8>,
 }
 
-/// Bytes of a cache line, which a load of as many should not straddle.
+/// Bytes of a cache line; a load of as many bytes should not straddle two lines.
 const LINE: usize = 64;
 
-/// The first bytes of a buffer that begin a line.
+/// Returns the first `len` bytes of a buffer that begin with a line.
 fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     let buffer = room(buffer, len + LINE);
     let start = buffer.as_ptr().align_offset(LINE) % LINE;
@@ -48,7 +48,7 @@ fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 impl Values {
-    /// In the narrowest intermediate.
+    /// Plans reading in the narrowest intermediate.
     pub fn in_narrowest(dtype: DType, level: Level) -> Self {
         Values::new(dtype, if fits_f32(dtype) { Intermediate::F32 } else { Intermediate::F64 }, level)
     }
@@ -62,7 +62,8 @@ impl Values {
         }
     }
 
-    /// The scaled source values of a conversion, as f64, which holds them for sources of 32 bits and fewer.
+    /// Plans reading the scaled source values of a conversion as f64, which holds them for sources of 32 bits and
+    /// fewer.
     pub fn scaled(spec: &CastSpec, level: Level) -> Self {
         let decode = plan(&spec.scaled_value(), level).expect("numbers become f64").1;
         Self { intermediate: Intermediate::F64, decode: Some(decode), residual: None }
@@ -72,7 +73,7 @@ impl Values {
         self.residual.is_some()
     }
 
-    /// The values of `n` elements and their residuals. Must run in the default floating-point environment.
+    /// Reads the values of `n` elements and their residuals. Must run in the default floating-point environment.
     pub fn read<'a>(
         &self,
         src: Source<'a>,

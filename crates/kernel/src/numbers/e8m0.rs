@@ -6,7 +6,7 @@ use truecast_core::policy::{CastPolicy, RangeTest, Unrepresentable};
 use truecast_core::round::Remainder;
 use truecast_core::{DType, Exact, FloatFormat};
 
-/// To E8M0, any rounding, §4.8. Codes are those of the definition for each class of source.
+/// Numbers of the encoder to E8M0 for any rounding, §4.8. The definition gives the code of each class of sources.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeE8m0 {
     /// Addend before the fraction is dropped, for an even and for an odd kept code: E8M0 has no sign,
@@ -29,7 +29,7 @@ const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
 const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
 
 impl EncodeE8m0 {
-    /// `None` if the policy refuses values, and for any format but E8M0.
+    /// Derives the numbers; `None` if the policy refuses values, and for formats other than E8M0.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         if *f != truecast_core::format::F8E8M0 {
             return None; // another format without zero: the definition converts it
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use truecast_core::format::F8E8M0;
 
-    /// Planning one is not an error: the definition converts it.
+    /// Planning another format without zero is not an error: the definition converts it.
     #[test]
     fn another_format_without_zero_has_no_lane() {
         let lane = |f| EncodeE8m0::new(DType::F8E8M0, &f, &CastPolicy::IEEE);

@@ -33,8 +33,8 @@ pub(crate) struct Encoder {
     pub place: u32,
 }
 
-/// Makes 2^(e + shift), whose ulp is the result's in binade 2^e; its lowest bits cancel the code that the exponent of
-/// the lowest binade would add.
+/// Returns the addend that turns the bits of a binade 2^e into 2^(e + shift), whose ulp is the result's ulp in that
+/// binade. The lowest bits of the addend cancel the code that the exponent of the lowest binade would add.
 const fn magic(lowest_binade: u32, shift: u32) -> u32 {
     (shift << 23) + (lowest_binade >> shift).wrapping_neg() % (1 << 16)
 }
@@ -44,7 +44,8 @@ const fn pow2_bits(e: i32) -> u32 {
 }
 
 impl Encoder {
-    /// `None` if the policy refuses values. It must not flush subnormals or test the range of the source.
+    /// Derives the numbers; `None` if the policy refuses values. The policy must not flush subnormals or test the range
+    /// of the source.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         let t = f.man_bits as u32;
         assert!(
@@ -86,12 +87,12 @@ impl Encoder {
         })
     }
 
-    /// The numbers of [`EncodeNearest`], if the codes of overflow, Inf and NaN have a form that it knows.
+    /// Returns the numbers of [`EncodeNearest`], if this lane can produce the codes of overflow, Inf and NaN.
     pub fn nearest(&self) -> Option<Nearest> {
         let sign = 1 << self.sign_pos;
         let mirrored = |codes: [u32; 2]| codes[1] == codes[0] | sign;
-        // Magnitudes are cut to the largest that rounds to the maximum, or to the smallest that rounds to the code
-        // above it, where that is what overflow gives (the code of Inf, or of the only NaN).
+        // Magnitudes are cut to the largest magnitude that rounds to the maximum. If overflow gives the code above the
+        // maximum (Inf, or the only NaN), they are cut to the smallest magnitude that rounds to this code.
         let next = self.over == [self.max_code + 1, (self.max_code + 1) | sign];
         let cap = self.over_from - !next as u32;
         let by_cap = |codes: [u32; 2]| codes == self.over && mirrored(codes) && (next || codes[0] == self.max_code);
@@ -134,7 +135,7 @@ impl Encoder {
         self.negative.is_some()
     }
 
-    /// Whether overflow and Inf become f16's Inf and NaN the quiet one, as its instruction makes them.
+    /// Whether overflow and Inf become f16's Inf, and NaN the quiet NaN, as by the conversion instruction.
     fn is_ieee_f16(&self) -> bool {
         const INF: [u32; 2] = [0x7c00, 0xfc00];
         self.man_bits == 10
@@ -145,7 +146,7 @@ impl Encoder {
     }
 }
 
-/// Work of the nearest-even encoder, as bits of a const parameter: the loop contains nothing else.
+/// Steps of the nearest-even encoder, as bits of a const parameter, so that the loop contains no other steps.
 pub(crate) mod shape {
     /// Some of the destination's values are subnormal where f32's are normal.
     pub const SUBNORMALS: u8 = 1;
@@ -153,7 +154,7 @@ pub(crate) mod shape {
     pub const NEGATIVE_ZERO: u8 = 2;
     /// Some magnitudes (NaN, mostly) have a code of their own.
     pub const SPECIAL: u8 = 4;
-    /// That code takes the leading payload bits.
+    /// The special code takes the leading payload bits.
     pub const PAYLOAD: u8 = 8;
     /// The code is the upper bits of the f32, rounded, with sign and overflow; a NaN takes the bits of `payload_mask`.
     pub const UPPER_BITS: u8 = 16;
@@ -175,23 +176,23 @@ pub(crate) mod shape {
 pub(crate) struct Nearest {
     /// Bits of [`shape`].
     pub shape: u8,
-    /// Overflow and Inf become f16's Inf and NaN the quiet one, as the instruction that converts to f16 makes them.
+    /// Whether overflow and Inf become f16's Inf, and NaN the quiet NaN, as by the instruction that converts to f16.
     pub is_ieee_f16: bool,
-    /// Larger magnitudes give the code of this one.
+    /// Largest magnitude that is encoded; larger ones get its code.
     pub cap: u32,
     pub shift: u32,
-    /// One half of a unit less one, and the change of bias.
+    /// One half of a unit minus one, minus the change of bias.
     pub half: u32,
     /// The exponent bits of the smallest normal.
     pub lowest_binade: u32,
-    /// Added to the bits of a binade, it makes the magic number.
+    /// Addend that turns the bits of a binade into the magic number.
     pub magic: u32,
     pub sign_shift: u32,
     pub sign: u32,
     /// Magnitudes from here on get `special`.
     pub special_from: u32,
     pub special: u32,
-    /// The sign bit, if it flips that of `special`.
+    /// The sign bit if the sign of a value flips this bit of `special`, else 0.
     pub special_sign: u32,
     /// Fraction bits that `special` takes.
     pub payload_mask: u32,
@@ -200,8 +201,8 @@ pub(crate) struct Nearest {
 }
 
 impl Nearest {
-    /// The same for integers of magnitudes up to 2^24, in the simplest shape: none is NaN, and only 0 gives a zero.
-    /// `None` if this shape does not suffice.
+    /// Returns the numbers for integers of magnitudes up to 2^24, in the simplest shape: no integer is NaN, and only 0
+    /// gives a zero. `None` if this shape does not suffice.
     pub fn of_integers(self) -> Option<Nearest> {
         const LARGEST: u32 = (127 + 24) << 23;
         let rounds_one_to_zero = self.lowest_binade > 127 << 23;

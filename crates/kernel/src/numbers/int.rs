@@ -21,7 +21,7 @@ pub(crate) struct ToInt {
 }
 
 impl ToInt {
-    /// `None` if the policy refuses values.
+    /// Derives the numbers; `None` if the policy refuses values.
     pub fn new(dst: DType, f: &IntFormat, policy: &CastPolicy) -> Option<Self> {
         let code = |value| encode(dst, policy, value).code;
         let both = |value: fn(bool) -> Exact| -> Option<[u64; 2]> { Some([code(value(false))?, code(value(true))?]) };
@@ -37,18 +37,18 @@ impl ToInt {
         })
     }
 
-    /// Whether it truncates and wraps, as [`F32ToIntTrunc`] does.
+    /// Whether the conversion truncates and wraps, as [`F32ToIntTrunc`] does.
     pub fn truncates_and_wraps(&self) -> bool {
         self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
     }
 
-    /// The code of a NaN, and the bits of a code.
+    /// Returns the code of a NaN, and the mask of a code.
     pub fn nan_and_mask(&self) -> (u64, u64) {
         (self.nan, self.mask)
     }
 }
 
-/// The range of an integer, as far as 64 bits of a signedness hold it, in that signedness.
+/// Returns the range of an integer type, cut to the 64-bit integers of a signedness, in that signedness.
 fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
     let (min, max) = if signed { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
     (dst.min().max(min) as u64, dst.max().min(max) as u64)

@@ -34,7 +34,7 @@ pub(crate) struct SpecialCodes {
 }
 
 impl SpecialCodes {
-    /// `None` if the policy refuses one of them.
+    /// Encodes the special values; `None` if the policy refuses one of them.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         let both = |value: fn(bool) -> Exact| -> Option<[u64; 2]> {
             let code = |neg| encode(dst, policy, value(neg)).code;
@@ -68,7 +68,8 @@ impl Increments {
         Self(table)
     }
 
-    /// 1 if the magnitude grows. `rest` are the dropped bits, `half` one half of a unit, both in the same grid.
+    /// Returns 1 if the magnitude grows, else 0. `rest` are the dropped bits, `half` one half of a unit, both in the
+    /// same grid.
     #[inline(always)]
     pub fn of_u32(self, neg: u32, odd: u32, rest: u32, half: u32) -> u32 {
         let class = (rest != 0) as u32 + (rest >= half) as u32 + (rest > half) as u32;
@@ -82,8 +83,9 @@ impl Increments {
     }
 }
 
-/// The smallest f64 of a sign that a policy takes out of the destination's range (`Condition::Overflow`), as a
-/// magnitude; Inf if no finite value does. Found by bisection over the bits of f64, in the order of magnitudes.
+/// Returns the magnitude of the smallest f64 of a sign that a policy takes out of the destination's range
+/// (`Condition::Overflow`); Inf if no finite value overflows. Found by bisection over the bits of f64, in the order of
+/// magnitudes.
 pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
     let overflows = |bits: u64| {
         let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };

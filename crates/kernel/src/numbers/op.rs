@@ -41,7 +41,7 @@ pub(crate) enum Op {
     F64ToF32(F64ToF32),
     /// f32 to f64.
     F32ToF64(F32ToF64),
-    /// f32 to f64, only for looking at values.
+    /// f32 to f64, only for measuring values.
     F32Value,
     /// To f64, nearest even, or rounded to odd.
     IntToF64 { from: Int, odd: bool },

@@ -3,7 +3,8 @@
 //!
 //! Fewer rows are looked up where the table allows it: one for codes of four bits; eight where the upper half of the
 //! table is the lower one with some bits flipped (mostly signs), except for a few codes; and a sum of one entry for
-//! each nibble, where that gives all rows except two, as for 8-bit floats, whose subnormals and specials are in these.
+//! each nibble, if sums are right in all rows except two. For 8-bit floats, these two rows have the subnormals and
+//! special values.
 
 /// Codes that may break the rule by which the upper half of a table follows from the lower one.
 pub(crate) const EXCEPTIONS: usize = 2;
@@ -41,7 +42,8 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// The sums that come closest.
+    /// Makes sums from an ordinary row and an ordinary entry, and corrections for the first two rows in which the sums
+    /// are wrong.
     fn new(bytes: &[Bytes; 256]) -> Self {
         /// An ordinary row, and an ordinary entry of every row.
         const ORDINARY: [usize; 2] = [3, 4];
@@ -52,7 +54,7 @@ impl Sums {
         let is_right = |row: &usize| (0..16).all(|i| sum.of(16 * row + i) == bytes[16 * row + i]);
         let (right, wrong): (Vec<usize>, Vec<usize>) = (0..8).partition(is_right);
         let rows: Vec<usize> = wrong.into_iter().chain(right).take(2).collect();
-        // Corrections of two rows alone are left to them.
+        // An upper table that only changes the two corrected rows is left to the corrections.
         for table in &mut sum.upper {
             if (0..16).all(|row| table[row] == 0 || rows.contains(&(row % 8))) {
                 *table = [0; 32];
@@ -80,7 +82,7 @@ impl Sums {
     }
 }
 
-/// Entries by byte and nibble.
+/// Returns entries by byte and nibble.
 fn nibbles(entry: impl Fn(usize, usize) -> u8) -> [Nibbles; 8] {
     let mut all = [[0; 32]; 8];
     for (byte, table) in all.iter_mut().enumerate() {
@@ -94,7 +96,7 @@ fn nibbles(entry: impl Fn(usize, usize) -> u8) -> [Nibbles; 8] {
 /// Codes that break a rule, and the bits to flip in the rule's result.
 pub(crate) type Exceptions = [(u8, Bytes); EXCEPTIONS];
 
-/// `None` if there are too many.
+/// Finds the codes that break a rule; `None` if there are too many.
 fn exceptions(bytes: &[Bytes; 256], rule: impl Fn(usize) -> Bytes) -> Option<Exceptions> {
     let (mut found, mut n) = ([(0, [0; 8]); EXCEPTIONS], 0);
     for (code, &result) in bytes.iter().enumerate() {
@@ -121,12 +123,12 @@ pub(crate) struct Tables {
     pub flips: Bytes,
     pub sums: Sums,
     pub exceptions: Exceptions,
-    /// Every result has zeros in its lower half: those bytes are not looked up.
+    /// Whether every result has zeros in its lower half, whose bytes are then not looked up.
     pub upper_half: bool,
 }
 
 impl Tables {
-    /// For the low `n` bytes of results.
+    /// Makes the tables for the low `n` bytes of results.
     pub fn new(results: &[u64; 256], n: usize) -> Self {
         let bytes = results.map(|result| (result & u64::MAX >> (64 - 8 * n)).to_le_bytes());
         let mut rows = [[[0; 32]; 16]; 8];

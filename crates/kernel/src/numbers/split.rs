@@ -14,7 +14,7 @@ pub(crate) struct Split {
     /// Class of a lower byte; lower bytes that no profile distinguishes share one.
     pub class: [u8; 256],
     pub step: [u8; 256],
-    /// Only the first 128 steps are in use.
+    /// Whether only the first 128 steps are in use.
     pub short: bool,
 }
 
@@ -46,7 +46,7 @@ impl Split {
     }
 }
 
-/// The distinct values, and the index of each value among them.
+/// Returns the distinct values, and the index of each value among them.
 fn distinct<T: PartialEq + Clone>(values: &[T]) -> (Vec<T>, Vec<usize>) {
     let mut found: Vec<T> = Vec::new();
     let index_of = |value: &T| {

@@ -32,7 +32,7 @@ impl NanBits {
     }
 }
 
-/// tf32 and f32 itself: the bits of f32, of which tf32 has no low 13.
+/// tf32 and f32 to f32: the bits of f32, of which tf32 lacks the low 13.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToF32 {
     pub nan: NanBits,
@@ -95,7 +95,7 @@ impl F64ToF32 {
         (self.over, self.inf) == (INF, INF)
     }
 
-    /// Inf and NaN, which no rounding touches.
+    /// Replaces the result if the source is Inf or NaN, which no rounding touches.
     #[inline(always)]
     pub fn finish(&self, b: u64, finite: u32) -> u32 {
         let abs = b & 0x7fff_ffff_ffff_ffff;

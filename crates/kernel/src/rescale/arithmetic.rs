@@ -14,14 +14,14 @@ pub(super) mod mode {
     pub const DOUBLE: u8 = 1;
     /// As [`SINGLE`], with 16-bit multipliers, and tests of R4 and R5.
     pub const SHORT: u8 = 2;
-    /// Values of 9 bits with multipliers so short that the products have 32.
+    /// Values of 9 bits with multipliers so short that the products fit in 32 bits.
     pub const IN_32_BITS: u8 = 3;
 }
 
 /// Parameters that all elements share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
-    /// Makes a sign-extended input a zero-extended one.
+    /// Mask that turns a sign-extended input into a zero-extended one.
     mask: i32,
     input_zp: i32,
     output_zp: i32,
@@ -49,20 +49,21 @@ impl Params {
         }
     }
 
-    /// An element of at most 32 bits less its zero point. Values of 33 bits do not exist: only inputs of 8 and 16 bits
-    /// have zero points.
+    /// Returns an element of at most 32 bits minus its zero point. The difference fits in 32 bits, because only 8-bit
+    /// and 16-bit inputs have zero points.
     #[inline(always)]
     pub fn narrow<S: Slot>(&self, x: S) -> i32 {
         (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp)
     }
 
-    /// Source: `docs/spec/tosa.md §4.5`. A shift is in 2..=62, a multiplier is not negative.
+    /// Rescales one element. Source: `docs/spec/tosa.md §4.5`. The shift must be in 1..=62, and the multiplier not
+    /// negative.
     #[inline(always)]
     fn one<S: Slot, D: Slot, const MODE: u8>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
         let half = 1i64.wrapping_shl(shift.wrapping_sub(1));
         let narrow = self.narrow(x);
         let product = match (S::BYTES, MODE) {
-            // A multiplier has no sign, and so no upper half.
+            // A multiplier is not negative, so its upper half is 0.
             (8, _) => x.sign_extended().wrapping_mul(i64::from(multiplier as u32)),
             (_, mode::IN_32_BITS) => i64::from(narrow.wrapping_mul(multiplier)),
             _ => i64::from(narrow) * i64::from(multiplier),
@@ -80,7 +81,7 @@ impl Params {
             _ => rounded.wrapping_shr(shift),
         };
         let failed = match MODE {
-            // R4, R5: neither with nor without the zero point is there a bit beyond the 32 of the result.
+            // R4, R5: the result must fit in 32 bits, both without and with the zero point.
             mode::SHORT => {
                 let offset = q.wrapping_add(i64::from(self.output_zp));
                 let beyond = |value: i64| i64::from(value as i32) ^ value;
@@ -106,14 +107,14 @@ pub(super) struct Arithmetic<S, D, const MODE: u8> {
 #[derive(Debug)]
 pub(super) enum Scales {
     One(i32, u32),
-    /// As many whole rows as make a loop worth its start.
+    /// Scales of a row, repeated for as many rows as make a loop over them worth its start.
     Rows {
         multipliers: Vec<i32>,
         shifts: Vec<u32>,
     },
 }
 
-/// Elements that a loop over scales from memory has at least.
+/// Minimum number of repeated scales in memory, and so of elements in a loop over them.
 const LONG_ENOUGH: usize = 512;
 
 impl Scales {
@@ -198,7 +199,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
     }
 }
 
-/// The loop over elements, each with its scale; `zip` proves the bounds.
+/// Rescales each element with its scale; `zip` makes bounds checks unnecessary.
 #[inline(always)]
 fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     params: &Params,
@@ -206,7 +207,8 @@ fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     dst: &mut [D::Bytes],
     scales: impl Iterator<Item = (&'a i32, &'a u32)>,
 ) -> Tally {
-    // A copy of its own, which no store through `dst` can change: else the loop would not be vectorized.
+    // Copies the parameters, so that no store through `dst` can change them; otherwise the loop would not be
+    // vectorized.
     let params = *params;
     let (mut saturated, mut failed) = (0u32, 0u32);
     for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {

@@ -1,10 +1,10 @@
 //! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
 //!
-//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over
-//! `v * m + half >> s`, compiled for each level, with multiplier and shift in registers or from arrays as long as
-//! several rows. Requirements that fail are gathered in the loop as bits, unless no input can fail one, and looked up
-//! by the definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are
-//! found that give the same results. Reference: `docs/kernels.md §4.19`.
+//! 8-bit inputs with one scale use a table of 256 results, as casts do. Everything else is one loop over `v * m + half
+//! >> s`, compiled for each level. Multiplier and shift are in registers, or in arrays that repeat the scales of a row.
+//! The loop collects failed requirements as bits, unless no input can fail one; the definition then finds the first
+//! failure. 8-bit inputs with many scales are computed in 32 bits if shorter multipliers give the same results.
+//! Reference: `docs/kernels.md §4.19`.
 
 mod arithmetic;
 mod pass;
@@ -47,7 +47,7 @@ pub enum RescaleError {
     /// The buffers do not fit.
     #[error(transparent)]
     Buffer(#[from] CastError),
-    /// A tensor per channel ends within a row.
+    /// A tensor with a scale per channel ends within a row.
     #[error("{len} elements are not a whole number of rows of {channels} channels")]
     Rows { len: usize, channels: usize },
     /// The i64 does not fit in i48.
@@ -90,13 +90,13 @@ pub struct Rescaler {
     exec: CastOptions,
     input: DType,
     output: DType,
-    /// `None` if the result is unpredictable for all elements.
+    /// `None` if the result is unpredictable for all elements of some channel.
     pass: Option<Box<dyn Pass>>,
-    /// Planned only for many rows.
+    /// Pass with shorter multipliers, if there is one; planned by the first call with many rows.
     in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
 }
 
-/// Rows from which on it pays to look for shorter multipliers.
+/// Number of rows from which the search for shorter multipliers pays.
 const MANY_ROWS: usize = 512;
 
 impl Rescaler {
@@ -108,7 +108,7 @@ impl Rescaler {
         Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
     }
 
-    /// The fastest pass for `len` elements.
+    /// Returns the fastest pass for `len` elements.
     fn pass(&self, len: usize) -> Option<&dyn Pass> {
         let pass = self.pass.as_deref()?;
         if self.input != DType::I8 || len / self.spec.channels.len() < MANY_ROWS {
@@ -179,14 +179,14 @@ impl Rescaler {
         Ok(RescaleCounts { elements: len as u64, saturated: saturated?.iter().sum() })
     }
 
-    /// Elements that one thread takes in one go.
+    /// Returns the number of elements in a piece, which one thread rescales.
     fn piece_len(&self, len: usize) -> usize {
         let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.input).max(slot_bytes(self.output));
         len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
     }
 
-    /// Rescales a piece that begins at an index of a row. Returns the number of saturated elements, or the place and
-    /// length of a tile in which a requirement does not hold.
+    /// Rescales a piece that begins at index `row_at` of a row. Returns the number of saturated elements, or the place
+    /// and length of a tile in which a requirement does not hold.
     fn rescale_piece(
         &self,
         pass: &dyn Pass,
@@ -228,14 +228,14 @@ impl Rescaler {
         Ok(saturated)
     }
 
-    /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in
-    /// the tensor of the part `src`, `at` the tile's index in the part.
+    /// Finds the first element of a tile that fails a requirement, by the definition. `first` is the index in the
+    /// tensor at which the part `src` begins; `at` is the index in the part at which the tile begins.
     fn first_failure(&self, first: u64, src: Elements<'_>, at: usize, n: usize) -> RescaleError {
         let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
         tile.find_map(Result::err).expect("a tile that failed has an element that does")
     }
 
-    /// Element `i` of a part by the definition; `index` is its index in the tensor.
+    /// Rescales element `i` of a part by the definition; `index` is the element's index in the tensor.
     fn one(&self, index: u64, src: Elements<'_>, i: usize) -> Result<Rescaled, RescaleError> {
         let bytes = bytes_of(src.dtype());
         let mut wide = [0; 8];
@@ -248,7 +248,8 @@ impl Rescaler {
         one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
     }
 
-    /// Rescales a part of a tensor in which some channel has no result, up to the first such element.
+    /// Rescales a part by the definition, because some channel has no results; stops at the first element without a
+    /// result.
     fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
         let mut counts = RescaleCounts::default();
         for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
@@ -261,12 +262,12 @@ impl Rescaler {
     }
 }
 
-/// Tiles of one thread.
+/// Buffers of one thread, each for a tile.
 #[derive(Default)]
 struct Room {
     /// i48 elements in 8 bytes each.
     wide: Option<Box<[u8; 8 * TILE]>>,
-    /// Results on their way past the caches.
+    /// Results that are then stored past the caches.
     results: Option<Box<[u8; 4 * TILE]>>,
 }
 
@@ -287,12 +288,12 @@ impl Task for AnyWide<'_> {
     }
 }
 
-/// Bytes of an integer in a buffer.
+/// Returns the bytes that an integer takes in a buffer.
 fn bytes_of(dtype: DType) -> usize {
     dtype.storage_bits().expect("integers have a width") as usize / 8
 }
 
-/// The type of buffers, whatever the signedness in force.
+/// Returns the type that buffers have for a format, which says nothing about signedness.
 fn signless(f: IntFormat) -> DType {
     match f.bits {
         8 => DType::I8,

@@ -6,12 +6,12 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
     pub saturated: u64,
-    /// A requirement does not hold for some element.
+    /// Whether some element fails a requirement.
     pub failed: bool,
 }
 
 /// A pass over a tile.
 pub(super) trait Pass: Debug + Send + Sync {
-    /// Rescales the elements from `first` on.
+    /// Rescales a tile that begins `first` elements after the start of a row.
     fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally;
 }

@@ -8,7 +8,8 @@ use crate::level::Level;
 use crate::slot::Slot;
 use truecast_core::rescale::{RescaleSpec, RoundingMode};
 
-/// `None` if no element of some channel has a result (R1, R2): every element is then left to the definition.
+/// Chooses the pass. `None` if no element of some channel has a result (R1, R2); the definition then rescales every
+/// element.
 pub(super) fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     if spec.channels.iter().any(|channel| channel.check().is_err()) {
         return None;
@@ -43,11 +44,11 @@ fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> 
         }
         _ => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level)),
     };
-    // 16-bit multipliers of values of 16 bits have no requirement.
+    // 8-bit and 16-bit inputs with 16-bit multipliers have no requirement to test.
     if !spec.scale32 || is_safe(spec) { pass } else { Box::new(WithR3::<S>::new(pass, spec, level)) }
 }
 
-/// 16-bit multipliers.
+/// Chooses the pass for 16-bit multipliers.
 fn short<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
     if is_safe(spec) {
         Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level))

@@ -1,4 +1,4 @@
-//! Requirements that some elements may fail: whether any can, and a test of R3 for a pass that has none.
+//! Requirements that some elements may fail: whether any element can, and a test of R3 for passes without one.
 
 use super::arithmetic::{Params, Scales};
 use super::pass::{Pass, Tally};
@@ -13,7 +13,7 @@ pub(super) fn is_safe(spec: &RescaleSpec) -> bool {
     (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.one(channel, end).is_ok()))
 }
 
-/// A pass and a test of R3: from bit s - 1 of a value on, all bits are the sign.
+/// A pass followed by a test of R3: all bits of a value from bit s - 1 up must equal its sign.
 #[derive(Debug)]
 pub(super) struct WithR3<S> {
     pass: Box<dyn Pass>,

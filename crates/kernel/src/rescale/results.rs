@@ -11,11 +11,12 @@ use truecast_core::rescale::RescaleSpec;
 pub(super) struct OfTable {
     table: Box<dyn Stage>,
     level: Level,
-    /// Counts elements whose value fits; `None` if every value does.
+    /// Inputs whose results fit the output; `None` if all results fit.
     within: Option<Within>,
 }
 
-/// Inputs in a range, in the order of their values. RESCALE is monotone, so those that fit the output are such a range.
+/// A range of inputs, ordered by value. RESCALE is monotone, so the inputs whose results fit the output form such a
+/// range.
 #[derive(Clone, Copy, Debug)]
 struct Within {
     /// Turns signed bytes into unsigned ones of the same order.
@@ -26,7 +27,7 @@ struct Within {
 }
 
 impl OfTable {
-    /// `None` for other inputs, and if a requirement does not hold for some value.
+    /// Makes the table. `None` unless inputs have 8 bits and one scale, and if some value fails a requirement.
     pub fn new(spec: &RescaleSpec, level: Level) -> Option<Self> {
         if spec.input.bits != 8 || spec.channels.len() != 1 {
             return None;
@@ -77,7 +78,7 @@ impl Task for CountOutside<'_> {
     type Output = u64;
     #[inline(always)]
     fn run(self) -> u64 {
-        /// Blocks after which a byte that counts could overflow.
+        /// Number of blocks after which the byte counters could overflow.
         const FULL: usize = 255;
         let outside = |byte: u8| ((byte ^ self.flip).wrapping_sub(self.low) > self.span) as u8;
         let (blocks, rest) = self.bytes.as_chunks::<64>();

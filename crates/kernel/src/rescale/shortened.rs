@@ -6,7 +6,8 @@ use super::requirement::is_safe;
 use crate::level::{Level, Task};
 use truecast_core::rescale::{Channel, RescaleSpec, RoundingMode};
 
-/// 8-bit inputs with many scales in 32 bits; `None` if some scale needs more, or some input fails a requirement.
+/// Makes the pass in 32 bits for 8-bit inputs with many scales. `None` if some scale needs more bits, or some input
+/// fails a requirement.
 pub(super) fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     if spec.channels.len() == 1 || !is_safe(spec) {
         return None;
@@ -29,8 +30,8 @@ pub(super) fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pas
     })
 }
 
-/// The same scale with a multiplier of at most 22 bits and a shift of at most 30, rounded: with values of 9 bits,
-/// product and half together stay below 2^31.
+/// Rounds a scale to a multiplier of at most 22 bits and a shift of at most 30. With values of 9 bits, product and half
+/// together stay below 2^31. `None` if the shift would be less than 1.
 fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
     let bits = 32 - multiplier.leading_zeros() as i32;
     let dropped = (bits - 22).max(i32::from(shift) - 30).max(0);
@@ -40,7 +41,7 @@ fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
     (shift >= 1).then_some(Channel { multiplier: multiplier as i32, shift: shift as i8 })
 }
 
-/// Whether two scales give the same values for 256 inputs in a row.
+/// Test whether two scales give the same results for 256 consecutive inputs.
 struct SameResults {
     scale: Channel,
     short: Channel,

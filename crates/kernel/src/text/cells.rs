@@ -15,7 +15,7 @@ pub fn is_text(spec: &CastSpec) -> bool {
 #[derive(Debug)]
 pub struct CellCaster {
     pub(super) caster: TextCaster,
-    /// Between the packed layout of narrow elements and one a byte.
+    /// Copy of narrow elements between the packed layout and one element per byte.
     pub(super) relayout: Option<Caster>,
 }
 
@@ -64,7 +64,7 @@ impl CellCaster {
         Ok(())
     }
 
-    /// The bytes of elements in [`Layout::Bytes`].
+    /// Returns the elements in [`Layout::Bytes`].
     pub(super) fn loose<'a>(&self, src: Elements<'a>) -> Cow<'a, [u8]> {
         let Some(relayout) = self.relayout.as_ref().filter(|_| src.layout() == Layout::Packed) else {
             return Cow::Borrowed(src.bytes());

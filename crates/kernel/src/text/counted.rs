@@ -8,7 +8,7 @@ use truecast_core::policy::{Condition, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout, Outcome};
 
 impl CellCaster {
-    /// Converts, and counts in parts of `block` elements that are to be added in order.
+    /// Converts, and returns the counts in parts of `block` elements, which the caller adds in order.
     ///
     /// # Errors
     /// As [`CellCaster::cast`].
@@ -26,7 +26,7 @@ impl CellCaster {
         }
     }
 
-    /// Characters of the longest text.
+    /// Returns the number of characters in the longest text of the elements.
     ///
     /// # Errors
     /// [`TextError`] if the bytes are not whole elements.
@@ -34,7 +34,8 @@ impl CellCaster {
         self.caster.longest(&self.loose(src))
     }
 
-    /// A text reads back as its element, so nothing is lost except bits of NaN (`docs/interfaces.md §6`).
+    /// Counts printed elements. A text reads back as its element, so only bits of NaN are lost (`docs/interfaces.md
+    /// §6`).
     fn printed(&self, src: Elements<'_>, block: usize) -> Vec<Counts> {
         let spec = self.caster.spec();
         let measure = Measure::between(spec.src, spec.src, &CastOptions::default());
@@ -141,7 +142,7 @@ fn is_subnormal(dtype: DType, code: u64) -> bool {
     }
 }
 
-/// Equal as numbers, or both NaN. `y` is not sticky.
+/// Whether `x` and `y` are equal numbers or both NaN. `y` must not be sticky.
 fn is_same(x: Exact, y: Exact) -> bool {
     let parts = |value| match value {
         Exact::Finite { sig, exp, .. } => (sig >> sig.trailing_zeros(), exp + sig.trailing_zeros() as i32),
@@ -157,7 +158,7 @@ fn is_same(x: Exact, y: Exact) -> bool {
     }
 }
 
-/// The nearest f64 of a finite value, if it has one.
+/// Returns the f64 nearest to a value; `None` if the value or the f64 is not finite.
 fn nearest(value: Exact) -> Option<f64> {
     let policy = truecast_core::CastPolicy::IEEE;
     let bits = truecast_core::exact::encode(DType::F64, &policy, value).code?;

@@ -16,7 +16,7 @@ pub enum TextError {
         /// Destination type.
         dst: DType,
     },
-    /// A text is not a number, or not one that the destination can take (`docs/spec/onnx.md §6.4`).
+    /// A text is not a number, or is a number that the destination does not take (`docs/spec/onnx.md §6.4`).
     #[error("element {index} is {text}: {why}")]
     Malformed {
         /// Index of the first such element.
@@ -69,7 +69,7 @@ impl TextError {
         TextError::Refused { index, text: shown(text), condition }
     }
 
-    /// The same error where `first` elements came before.
+    /// Adds `first`, the number of preceding elements, to the error's index.
     #[must_use]
     pub fn after(mut self, first: u64) -> TextError {
         match &mut self {
@@ -86,11 +86,11 @@ impl TextError {
 /// Bytes of a text that are shown.
 const SHOWN: usize = 40;
 
-/// In quotes, escaped, cut after [`SHOWN`] bytes.
+/// Returns a text in quotes, escaped and cut after [`SHOWN`] bytes.
 fn shown(text: &[u8]) -> String {
     let is_cut = text.len() > SHOWN;
     let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
-    // A character divided by the cut is not an error in the text.
+    // The cut may divide a character; U+FFFD in its place would look like an error in the text.
     let head = if is_cut { head.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &head };
     if is_cut {
         format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN)

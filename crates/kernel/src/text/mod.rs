@@ -1,9 +1,9 @@
 //! Elements as text and back.
 //!
-//! `truecast_core::text` defines the meaning of a text and the notation of an element; everything here is tested
-//! against it, bit for bit and byte for byte. Nothing here has a rule of its own: the definition reads decimals,
-//! `print` takes shortest digits of f32 and f64 from a library and others from the definition, [`texts`] holds many
-//! texts, and [`utf32`] reads and writes the cells of NumPy's fixed-width text.
+//! `truecast_core::text` defines the meaning of a text and the notation of an element. This module adds no rule, and is
+//! tested against that definition, bit for bit and byte for byte. The definition also reads decimals. `print` takes the
+//! shortest digits of f32 and f64 from a library, and the text of other types from the definition. [`texts`] holds many
+//! texts; [`utf32`] reads and writes the cells of NumPy's fixed-width text.
 //!
 //! # Examples
 //! ```
@@ -42,7 +42,7 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Layout};
 #[derive(Debug)]
 pub struct TextCaster {
     spec: CastSpec,
-    /// Bytes of an element that is not text.
+    /// Bytes of an element on the side that is not text.
     width: usize,
     printer: Option<Printer>,
 }
@@ -50,9 +50,9 @@ pub struct TextCaster {
 /// Result of reading one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// Its value.
+    /// Value of the text.
     pub value: Exact,
-    /// Its outcome.
+    /// Code in the destination type, and the condition that the value caused.
     pub encoded: Encoded,
 }
 
@@ -60,7 +60,7 @@ impl TextCaster {
     /// Plans a conversion of which exactly one side is text.
     ///
     /// # Errors
-    /// [`TextError::Unsupported`] for other pairs: numbers are `truecast-kernel`'s, and text to text is a copy.
+    /// [`TextError::Unsupported`] for other pairs: `Caster` converts numbers, and text to text is a copy.
     pub fn new(spec: &CastSpec) -> Result<TextCaster, TextError> {
         let CastSpec { src, dst, .. } = *spec;
         let other = match (src, dst) {
@@ -72,7 +72,7 @@ impl TextCaster {
         Ok(TextCaster { spec: *spec, width, printer })
     }
 
-    /// The request.
+    /// Returns the requested conversion.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
@@ -110,7 +110,7 @@ impl TextCaster {
         let (mut texts, mut index) = (texts.into_iter(), 0);
         let mut rooms = dst.chunks_exact_mut(self.width);
         let room = rooms.len();
-        // Room first: a text without room is not taken.
+        // The room comes first in `zip`, so that no text is taken from the iterator without room for its element.
         for (element, text) in (&mut rooms).zip(&mut texts) {
             let parsed = self.read(index, text.as_ref())?;
             let code = parsed.encoded.code.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Printing one element: shortest digits of f32 and f64 from a library, of other types by the definition.
+//! Printing of one element: f32 and f64 take their shortest digits from a library, other types from the definition.
 
 use truecast_core::policy::{Condition, NanRule, Subnormals, TextStyle};
 use truecast_core::text::{MAX_LEN, Notation, lay_out, print_one};
@@ -9,7 +9,7 @@ use truecast_core::{CastSpec, DType, IntFormat, Kind};
 pub(crate) enum Printer {
     /// Plain decimal.
     Int(IntFormat),
-    /// f32, and types that are stored like it.
+    /// f32, and tf32, which is stored like f32.
     F32,
     F64,
     /// Narrow types, and rare policies.
@@ -50,7 +50,7 @@ impl Printer {
     }
 }
 
-/// Appends the library's text, in our notation. `value` is the same number.
+/// Appends `printed`, the library's text of `value`, in this project's notation.
 #[inline]
 fn print_float(text: &mut Vec<u8>, value: f64, printed: &str, style: TextStyle) {
     if value.is_nan() {

@@ -29,7 +29,7 @@ impl Texts {
         self.ends.is_empty()
     }
 
-    /// The bytes of a text.
+    /// Returns the bytes of a text.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
@@ -37,7 +37,7 @@ impl Texts {
         Some(&self.bytes[begin..end])
     }
 
-    /// All texts, in order.
+    /// Returns all texts, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
@@ -49,7 +49,7 @@ impl Texts {
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends the bytes that `write` appends, as a text; nothing if it fails.
+    /// Appends the bytes that `write` appends as one text, or nothing if `write` fails.
     #[inline]
     pub(crate) fn push_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         let begin = self.bytes.len();

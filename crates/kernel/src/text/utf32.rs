@@ -1,13 +1,13 @@
-//! Cells of fixed-width text as NumPy's `<U` has them: little-endian code points, the unused ones at the end zero.
+//! Cells of fixed-width text in the format of NumPy's `<U`: little-endian code points, padded at the end with zeros.
 //!
-//! A cell is `4 * width` bytes ([`truecast_core::Layout::Utf32`]). They are converted in batches through [`Texts`].
+//! A cell is `4 * width` bytes ([`truecast_core::Layout::Utf32`]). Cells are converted in batches through [`Texts`].
 
 use super::{Parsed, TextCaster, TextError, Texts};
 
 /// Bytes of a code point.
 const UNIT: usize = 4;
 
-/// Bytes of the cells, and elements, of a batch.
+/// Largest batch in bytes of cells; [`BATCH`] is the largest in elements.
 const BATCH_BYTES: usize = 1 << 16;
 const BATCH: usize = 256;
 
@@ -75,7 +75,7 @@ impl TextCaster {
         })
     }
 
-    /// The characters of the longest text that [`print`](TextCaster::print) gives.
+    /// Returns the number of characters in the longest text that [`print`](TextCaster::print) gives.
     ///
     /// # Errors
     /// As [`print`](TextCaster::print).
@@ -91,7 +91,7 @@ impl TextCaster {
         Ok(longest)
     }
 
-    /// Prints a batch at a time, and passes the index of its first element to `each`.
+    /// Prints a batch at a time, and passes the index of its first element and its texts to `each`.
     fn print_batches(
         &self,
         src: &[u8],
@@ -107,8 +107,8 @@ impl TextCaster {
     }
 }
 
-/// Appends the text of a cell as UTF-8. Trailing zeros are not part of it, zeros before other characters are. An
-/// invalid character becomes U+FFFD, which no number has.
+/// Appends the text of a cell as UTF-8. Trailing zeros are padding; zeros before other characters belong to the text.
+/// An invalid character becomes U+FFFD, which no number contains.
 ///
 /// # Examples
 /// ```
@@ -132,7 +132,7 @@ pub fn read(cell: &[u8], text: &mut Vec<u8>) {
     }
 }
 
-/// Fills a cell with an ASCII text, which fits it.
+/// Fills a cell with an ASCII text that fits it.
 ///
 /// # Panics
 /// If the text has more characters than the cell.

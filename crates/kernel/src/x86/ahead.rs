@@ -4,7 +4,7 @@ use super::{AHEAD, prefetch, prefetch_l2};
 use std::arch::x86_64::{__cpuid, CpuidResult};
 use std::sync::OnceLock;
 
-/// Bytes between a load and its prefetch; none where nothing is prefetched.
+/// Distances in bytes between a load and its prefetches to L1 and L2; 0 where nothing is prefetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead {
     l1: usize,
@@ -16,9 +16,9 @@ pub(crate) struct Ahead {
 struct Cpu {
     /// While results stay in the caches.
     plain: Ahead,
-    /// While they go past them, a line at a time.
+    /// While results go past the caches, a line at a time.
     past_caches_by_lines: Ahead,
-    /// While they go past them in several stores a line.
+    /// While results go past the caches, in several stores a line.
     past_caches_by_parts: Ahead,
 }
 
@@ -26,17 +26,17 @@ struct Cpu {
 const USUAL: Cpu =
     Cpu { plain: Ahead::USUAL, past_caches_by_lines: Ahead::USUAL, past_caches_by_parts: Ahead::NOTHING };
 
-/// Others, by vendor and family.
+/// Other CPUs, by vendor and family.
 const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
-    // Zen 4; Zen 3 has the same family. While results go past the caches, any prefetch takes a fifth of the speed out
-    // of cache.
+    // Zen 4; Zen 3 has the same family. While results go past the caches, any prefetch costs a fifth of the speed of
+    // arrays that exceed the caches.
     (
         b"AuthenticAMD",
         0x19,
         Cpu { plain: Ahead::NOTHING, past_caches_by_lines: Ahead::NOTHING, past_caches_by_parts: Ahead::NOTHING },
     ),
-    // L1 waits for few lines at a time, some of which are results on their way; L2 waits for many, but its own
-    // prefetching ends with a page.
+    // L1 waits for few lines at a time, and some of these are results on their way to memory. L2 waits for many lines,
+    // but its own prefetching ends with a page.
     (
         b"GenuineIntel",
         6,
@@ -49,22 +49,23 @@ impl Ahead {
     const USUAL: Ahead = Ahead { l1: AHEAD, l2: 0 };
     const BY_L2: Ahead = Ahead { l1: 1024, l2: 6144 };
 
-    /// For a loop whose results stay in the caches.
+    /// Returns the distances for a loop whose results stay in the caches.
     pub fn plain() -> Ahead {
         Cpu::this().plain
     }
 
-    /// For a loop that stores whole lines past the caches.
+    /// Returns the distances for a loop that stores whole lines past the caches.
     pub fn past_caches_by_lines() -> Ahead {
         Cpu::this().past_caches_by_lines
     }
 
-    /// For a loop that stores parts of lines past the caches.
+    /// Returns the distances for a loop that stores parts of lines past the caches.
     pub fn past_caches_by_parts() -> Ahead {
         Cpu::this().past_caches_by_parts
     }
 
-    /// For a pass that only moves bytes and prefetches, whether or not that is best.
+    /// Returns the distances for a pass that only moves bytes; it prefetches on every CPU, even where others better do
+    /// not.
     pub fn of_plain_passes() -> Ahead {
         match Ahead::past_caches_by_lines() {
             Ahead::NOTHING => Ahead::USUAL,
@@ -72,7 +73,8 @@ impl Ahead {
         }
     }
 
-    /// Prefetches as many lines as are read from here: to L1, and to L2 as well where results go past the caches.
+    /// Prefetches the lines of `bytes` bytes at a distance from `source`: to L1, and to L2 as well where results go
+    /// past the caches.
     #[inline(always)]
     pub fn ask<T>(self, past_caches: bool, source: &[T], bytes: usize) {
         if self.l1 == 0 {
@@ -91,7 +93,7 @@ impl Ahead {
 }
 
 impl Cpu {
-    /// The CPU that runs this, detected once.
+    /// Returns the CPU that runs this code, detected once.
     fn this() -> Cpu {
         static THIS: OnceLock<Cpu> = OnceLock::new();
         *THIS.get_or_init(|| {
@@ -100,7 +102,7 @@ impl Cpu {
         })
     }
 
-    /// By vendor and signature, as a CPU gives them.
+    /// Returns the distances for a vendor and a signature, as `cpuid` gives them.
     fn of(vendor: &[u32; 3], signature: u32) -> Cpu {
         let family = (signature >> 8 & 0xf) + if signature >> 8 & 0xf == 0xf { signature >> 20 & 0xff } else { 0 };
         let name = vendor.map(u32::to_le_bytes);

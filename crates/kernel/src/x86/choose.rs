@@ -2,13 +2,13 @@
 
 use crate::numbers::encode::shape;
 
-// A shape that takes a payload serves where the mask is zero as well.
+// A shape with a payload also serves where the mask of the payload is zero.
 pub(super) const SPECIAL: u8 = shape::SUBNORMAL_PAYLOAD;
 pub(super) const UNSIGNED_SPECIAL: u8 = shape::UNSIGNED_ZERO_SPECIAL | shape::PAYLOAD;
 pub(super) const UPPER: u8 = shape::UPPER_PAYLOAD;
 
-/// The kernel for the source that operations load from. Values reduced on their way into f32 go to destinations of a
-/// smaller range, those rounded to odd to destinations of the same range, exact values to both.
+/// Makes the kernel for the source that the operations load. Values reduced on their way into f32 go to destinations of
+/// a smaller range, values rounded to odd to destinations of the same range, and exact values to both.
 macro_rules! with_source {
     ($load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
         match $load {
@@ -22,7 +22,7 @@ macro_rules! with_source {
 }
 pub(super) use with_source;
 
-/// The kernel that encodes to `$bytes` bytes: to two by an expression of the source and the shape, to one by another.
+/// Makes the kernel that encodes to `$bytes` bytes: by `$to_16`, an expression of source and shape, or by `$to_8`.
 macro_rules! fused {
     ($load:expr, $numbers:expr, $bytes:expr, |$source:ident, $shape:ident| $to_16:expr, $to_8:expr) => {
         match $bytes {

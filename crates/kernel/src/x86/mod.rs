@@ -1,9 +1,9 @@
-//! Kernels written with x86-64 intrinsics, where a pair that people use, or a whole job, is measurably faster by them
+//! Kernels written with x86-64 intrinsics, where they make a common pair, or a whole job, measurably faster
 //! (`docs/kernels.md §7`).
 //!
-//! Every kernel computes exactly what a lane, a table or a pass of measuring does, only faster, never another rule.
-//! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
-//! safe inside functions that have the feature.
+//! Every kernel computes exactly the results of a lane, a table or a pass of measuring, only faster. Memory is touched
+//! by the functions of this file alone, through references to whole arrays; intrinsics on values are safe inside
+//! functions that have the feature.
 
 pub(crate) mod ahead;
 mod avx2;
@@ -111,13 +111,14 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
     unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
 }
 
-/// An encoder that is the conversion instruction to f16; other encoders are a [`shape`](crate::numbers::encode::shape).
+/// Shape of the encoder that is the conversion instruction to f16; other encoders have a
+/// [`shape`](crate::numbers::encode::shape).
 const F16_INSTRUCTION: u8 = 1 << 7;
 
 /// Distance of prefetches in bytes: two pages, since a CPU's own prefetching ends with a page.
 pub(crate) const AHEAD: usize = 8192;
 
-/// Prefetches the line at an address, which need not be one of ours.
+/// Prefetches the line at an address, which need not belong to this program.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8) {
     // SAFETY: a prefetch is a hint that reads nothing and faults on no address.
@@ -131,7 +132,7 @@ pub(crate) fn prefetch_l2(at: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
 }
 
-/// A block of the bytes that an expression gives for each position, settled when this is compiled.
+/// A block of bytes: an expression gives the byte at each position, at compile time.
 macro_rules! bytes_where {
     (|$i:ident| $byte:expr) => {{
         let (mut bytes, mut $i) = ([0u8; 64], 0usize);

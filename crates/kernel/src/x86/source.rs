@@ -12,14 +12,14 @@ pub(crate) trait Source: Copy + Debug + Send + Sync + 'static {
 
 /// A source that is read with vectors of 512 bits.
 pub(crate) trait Source512: Source {
-    /// 16 elements as f32.
+    /// Loads 16 elements as f32.
     ///
     /// # Safety
     /// Needs the features of [`Avx512`](crate::level::Avx512).
     unsafe fn load(bytes: &[u8]) -> __m512i;
 
-    /// The same in a loop that waits for memory: fewer branches that elements decide, if more instructions. After a
-    /// wrong guess of one, the following lines are requested late.
+    /// Loads as [`load`](Source512::load) does, in a loop that waits for memory: with fewer branches on elements, even
+    /// if with more instructions. After a mispredicted branch, the following lines are requested late.
     ///
     /// # Safety
     /// As [`load`](Source512::load).
@@ -33,7 +33,7 @@ pub(crate) trait Source512: Source {
 
 /// A source that is read with vectors of 256 bits.
 pub(crate) trait Source256: Source {
-    /// Eight elements as f32.
+    /// Loads eight elements as f32.
     ///
     /// # Safety
     /// Needs the features of [`Avx2`](crate::level::Avx2).
@@ -57,9 +57,9 @@ sources! {
     F32, 4;
     Bf16, 2;
     F16, 2;
-    /// Rounded to odd (§4.11).
+    /// f64, rounded to odd (§4.11).
     F64, 8;
-    /// Rounded to odd, or reduced (§4.12).
+    /// f64, rounded to odd or reduced (§4.12).
     F64Reduced, 8;
 }
 

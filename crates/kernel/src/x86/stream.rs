@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 #[repr(align(64))]
 pub(crate) struct Line([__m128i; 4]);
 
-/// Copies blocks to lines, as many as there are of both.
+/// Copies blocks to lines, up to the end of the shorter slice.
 pub(crate) fn copy_lines_avx512(_: Avx512, blocks: &[Block], lines: &mut [Line]) {
     #[target_feature(enable = "avx512f")]
     fn copy(blocks: &[Block], lines: &mut [Line]) {
@@ -22,7 +22,7 @@ pub(crate) fn copy_lines_avx512(_: Avx512, blocks: &[Block], lines: &mut [Line])
 }
 
 impl Line {
-    /// Writes it with instructions of every x86-64 CPU.
+    /// Writes the line with instructions of every x86-64 CPU.
     #[inline(always)]
     pub fn stream(&mut self, block: &Block) {
         for (quarter, bytes) in self.0.iter_mut().zip(block.as_chunks::<16>().0) {

@@ -27,7 +27,7 @@ pub struct Entry {
     pub loops: Vec<Loop>,
     /// Broken rules.
     pub faults: Vec<Fault>,
-    /// Whether it would also pass as a vector loop of any length.
+    /// Whether the kernel would also pass as a vector loop of any length.
     pub is_vector: bool,
 }
 
@@ -43,7 +43,7 @@ impl Entry {
         Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults, is_vector }
     }
 
-    /// A fault: a kernel without a row. Its loop is shown, for writing the row.
+    /// Returns the fault of a kernel without a row. The kernel's loop is shown, for writing the row.
     fn unlisted(name: &str, level: Option<Level>, code: &[Instruction]) -> Entry {
         let level = level.unwrap_or_else(|| Level::of_code(code));
         let nothing = Row { kernels: "", expected: [Expected::Absent; 3], compares_no_floats: false };
@@ -86,7 +86,7 @@ impl Entry {
         }
     }
 
-    /// Its hot loop, one instruction per line.
+    /// Returns the hot loop, one instruction per line.
     fn listing(&self) -> String {
         let Some(hot) = hot(&self.loops) else { return "no loop\n".into() };
         hot.instructions.iter().map(|one| format!("    {}\n", text(one))).collect()
@@ -98,7 +98,7 @@ impl Entry {
 pub struct Audit {
     /// Coverage, or the reason for no coverage.
     pub covers: String,
-    /// By name, then level.
+    /// Kernels at their levels, by name, then level.
     pub entries: Vec<Entry>,
     /// Faults of the executable or the table rather than a kernel.
     pub problems: Vec<String>,
@@ -117,7 +117,7 @@ impl Audit {
         }
     }
 
-    /// A failure: nothing was checked.
+    /// Returns a failed audit, in which nothing was checked.
     pub fn failed(problem: String) -> Audit {
         Audit { covers: "asm: nothing".into(), problems: vec![problem], ..Audit::default() }
     }
@@ -166,7 +166,7 @@ impl Audit {
         audit
     }
 
-    /// Hot loops of the kernels whose level and name, as in the table, contain `text`.
+    /// Returns the hot loops of the kernels whose level and name, as in the table, contain `text`.
     pub fn listing(&self, text: &str) -> String {
         let titled = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
         let matching = titled.filter(|(title, _)| title.contains(text));
@@ -174,7 +174,7 @@ impl Audit {
         if listing.is_empty() { format!("no kernel's level and name contain '{text}'\n\n") } else { listing }
     }
 
-    /// The kernels, one per line.
+    /// Returns the kernels, one per line.
     pub fn table(&self) -> String {
         let header = ["kernel", "level", "instructions", "bytes in", "bytes out", "per KiB", "at most", "verdict"];
         let rows = self.entries.iter().map(|entry| entry.cells().to_vec());
@@ -183,7 +183,8 @@ impl Audit {
     }
 }
 
-/// Rows whose expectations are too weak to guard: much longer loops than recorded, or no vectors.
+/// Returns the rows whose expectations are too weak to guard: they allow much longer loops than the kernels have, or do
+/// not expect the vectors that the kernels have.
 fn outdated(entries: &[Entry]) -> Vec<String> {
     let mut rows: BTreeMap<(&str, Level), Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -202,7 +203,7 @@ fn outdated(entries: &[Entry]) -> Vec<String> {
     rows.into_iter().filter_map(line).collect()
 }
 
-/// Why functions are unusable for checking kernels.
+/// Returns the reason if functions are unusable for checking kernels.
 fn unusable(functions: &[Function]) -> Option<&'static str> {
     if functions.is_empty() {
         return Some("the executable has no symbols of the engine: build it without `strip`");

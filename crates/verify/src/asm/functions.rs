@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A function by one of its names: the linker may give several names to the same code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Demangled, without hashes.
+    /// Demangled name, without hashes.
     pub name: String,
     /// Address of its first instruction.
     pub address: u64,
@@ -27,7 +27,7 @@ pub enum Unreadable {
     Format { path: PathBuf, error: object::Error },
 }
 
-/// The functions of a crate (named as in paths) in an executable, in order of address.
+/// Returns the functions of a crate (named as in paths) in an executable, in order of address.
 ///
 /// # Errors
 /// If the file cannot be read. Missing symbols, or symbols without generic arguments, are not an error here.

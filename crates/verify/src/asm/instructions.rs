@@ -2,24 +2,24 @@
 
 use iced_x86::{EncodingKind, FlowControl, Instruction, MemorySize, Mnemonic, OpKind};
 
-/// Machine code as instructions.
+/// Decodes machine code to instructions.
 pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
     iced_x86::Decoder::with_ip(64, code, address, iced_x86::DecoderOptions::NONE).into_iter().collect()
 }
 
-/// Address and assembly.
+/// Returns the address and the assembly of an instruction.
 pub fn text(one: &Instruction) -> String {
     let mut text = format!("{:#x}  ", one.ip());
     iced_x86::FastFormatter::new().format(one, &mut text);
     text
 }
 
-/// A call, direct or not.
+/// Whether it is a call, direct or indirect.
 pub fn is_call(one: &Instruction) -> bool {
     matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
 }
 
-/// Bits of the widest vector operand, register or memory; 0 without a vector register.
+/// Returns the bits of the widest vector operand, register or memory; 0 without a vector register.
 pub fn vector_bits(one: &Instruction) -> u32 {
     let registers = (0..one.op_count()).filter(|i| one.op_kind(*i) == OpKind::Register).map(|i| one.op_register(i));
     let bits = |r: iced_x86::Register| match r {
@@ -82,14 +82,14 @@ pub fn is_gather(one: &Instruction) -> bool {
     starts_with_any(&name(one), &["gather", "pgather", "scatter", "pscatter"])
 }
 
-/// Compares floats.
+/// Whether it compares floats.
 pub fn compares_floats(one: &Instruction) -> bool {
     let name = name(one);
     let floats = ["ps", "pd", "ss", "sd"].iter().any(|end| name.ends_with(end));
     floats && vector_bits(one) > 0 && starts_with_any(&name, &["cmp", "comi", "ucomi"])
 }
 
-/// The conversion to bf16 that treats subnormals as zero.
+/// Whether it is the conversion to bf16 that treats subnormals as zero.
 pub fn flushes_subnormals(one: &Instruction) -> bool {
     matches!(one.mnemonic(), Mnemonic::Vcvtneps2bf16 | Mnemonic::Vcvtne2ps2bf16)
 }

@@ -40,22 +40,23 @@ pub struct Row {
     pub kernels: &'static str,
     /// In the order of [`Level::ALL`].
     pub expected: [Expected; 3],
-    /// They test floats as integers, since FTZ and DAZ affect float comparisons (`docs/kernels.md §5.3`).
+    /// Whether the kernels test floats as integers, since FTZ and DAZ affect float comparisons (`docs/kernels.md
+    /// §5.3`).
     pub compares_no_floats: bool,
 }
 
 impl Row {
-    /// Expectation at a level.
+    /// Returns the expectation at a level.
     pub fn at(&self, level: Level) -> Expected {
         self.expected[level as usize]
     }
 
-    /// Levels that its kernels are compiled for.
+    /// Returns the levels that the row's kernels are compiled for.
     pub fn levels(&self) -> impl Iterator<Item = Level> {
         Level::ALL.into_iter().filter(|level| self.at(*level) != Expected::Absent)
     }
 
-    /// A matcher of its kernels.
+    /// Returns a matcher of the row's kernels.
     ///
     /// # Panics
     /// If the pattern is not a glob.
@@ -71,13 +72,13 @@ pub struct Kernel {
     pub name: String,
     /// Level, if it is in the name.
     pub level: Option<Level>,
-    /// Compiled for a level by `Level::run`, or with vector instructions that only a level allows: it must be in the
-    /// table.
+    /// Whether the function must be in the table: it is compiled for a level by `Level::run`, or has vector
+    /// instructions that only a level allows.
     pub certain: bool,
 }
 
 impl Kernel {
-    /// The kernel of a function, by name and code; `None` if it cannot be a kernel.
+    /// Returns the kernel of a function, by name and code; `None` if it cannot be a kernel.
     pub fn of(function: &Function) -> Option<Kernel> {
         let path = function.name.replace(&format!("{CRATE}::"), "");
         for level in Level::ALL {
@@ -97,7 +98,7 @@ pub fn lost_its_arguments(function: &Function) -> bool {
     Level::ALL.iter().any(|level| function.name == format!("{CRATE}::{}", level.entry()))
 }
 
-/// The table in `kernels.txt`, which explains its format.
+/// Reads the table in `kernels.txt`; the file explains its format.
 ///
 /// # Panics
 /// If a line of it is invalid.
@@ -151,7 +152,7 @@ pub(super) mod tests {
         row("x86::copy*", [Expected::Absent, Expected::Absent, vector(28)]),
     ];
 
-    /// Functions of those names, each a loop written for its level.
+    /// Returns functions of those names, each a loop written for its level.
     pub fn copying(write: fn(&mut CodeAssembler, Level) -> Result<(), IcedError>) -> Vec<Function> {
         let task = |level: Level| (format!("{CRATE}::{}::<{CRATE}::stage::Loop<{CRATE}::Copy>>", level.entry()), level);
         let names = Level::ALL.map(task).into_iter().chain([(format!("{CRATE}::x86::copy::<u8>"), Level::Avx512)]);

@@ -1,7 +1,7 @@
 //! The loops of a function, and the bytes that each processes per iteration.
 //!
-//! A loop is a natural loop: the blocks from which its head is reached again without leaving through a block that the
-//! head dominates. The placement of blocks does not matter.
+//! A loop is a natural loop. Its head dominates a block that jumps back to the head. The loop consists of the head and
+//! all blocks from which this block is reached without passing the head. The placement of blocks does not matter.
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use petgraph::Direction;
@@ -26,19 +26,20 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Bytes of arrays touched in one iteration.
+    /// Returns the bytes of arrays touched in one iteration.
     pub fn moved(&self) -> usize {
         self.read + self.written
     }
 }
 
-/// The loop with most of the run time: of those that move the most bytes per iteration, the shortest, which is the
-/// innermost. Unrolled vector loops win over vector epilogues, and those over the scalar loop for the rest.
+/// Returns the loop with most of the run time. Among the loops that move the most bytes per iteration, this is the
+/// shortest, which is the innermost. Unrolled vector loops win over vector epilogues, and epilogues over the scalar
+/// loop for the rest.
 pub fn hot(loops: &[Loop]) -> Option<&Loop> {
     loops.iter().max_by_key(|one| (one.moved(), std::cmp::Reverse(one.instructions.len())))
 }
 
-/// Loops of a function, by the address of their heads.
+/// Returns the loops of a function, by the address of their heads.
 pub fn loops(instructions: &[Instruction]) -> Vec<Loop> {
     let graph = blocks(instructions);
     let Some(entry) = graph.node_indices().next() else { return Vec::new() };
@@ -60,7 +61,7 @@ pub fn loops(instructions: &[Instruction]) -> Vec<Loop> {
     bodies.into_iter().map(one).collect()
 }
 
-/// The blocks from which `back`, and so `head`, is reached without passing `head`.
+/// Returns the blocks from which `back`, and so `head`, is reached without passing `head`.
 fn body(graph: &Graph, head: NodeIndex, back: NodeIndex) -> BTreeSet<NodeIndex> {
     let mut body = BTreeSet::from([head]);
     let mut open = vec![back];
@@ -75,7 +76,7 @@ fn body(graph: &Graph, head: NodeIndex, back: NodeIndex) -> BTreeSet<NodeIndex> 
 /// Control flow between the blocks, each a range of instructions.
 type Graph = DiGraph<Range<usize>, ()>;
 
-/// The blocks of a function, the entry first.
+/// Returns the blocks of a function, the entry first.
 fn blocks(all: &[Instruction]) -> Graph {
     let index: HashMap<u64, usize> = all.iter().enumerate().map(|(i, one)| (one.ip(), i)).collect();
     let target = |one: &Instruction| if jumps(one) { index.get(&one.near_branch_target()).copied() } else { None };
@@ -125,7 +126,7 @@ struct Address {
     first: u64,
 }
 
-/// The registers that an instruction writes, or may.
+/// Returns the registers that an instruction writes or may write.
 fn written(factory: &mut InstructionInfoFactory, one: &Instruction) -> Vec<Register> {
     use OpAccess::*;
     let used = factory.info(one).used_registers().iter();
@@ -133,7 +134,7 @@ fn written(factory: &mut InstructionInfoFactory, one: &Instruction) -> Vec<Regis
     used.map(|used| used.register().full_register()).collect()
 }
 
-/// Distinct bytes of arrays read and written in one iteration.
+/// Returns the numbers of distinct bytes of arrays read and written in one iteration.
 fn moved(instructions: &[Instruction]) -> [usize; 2] {
     let mut factory = InstructionInfoFactory::new();
     let steps = steps(instructions, &mut factory);
@@ -186,8 +187,8 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
     bytes.map(|bytes| bytes.len())
 }
 
-/// Growth of each register per iteration, for registers that are only added to or computed from such registers. Other
-/// registers are constant or unknown, which `moved` treats alike.
+/// Returns the growth of each register per iteration, for registers that are only added to or computed from such
+/// registers. Other registers are constant or unknown, which `moved` treats alike.
 fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> HashMap<Register, i64> {
     let mut writes: HashMap<Register, Vec<&Instruction>> = HashMap::new();
     for one in instructions {
@@ -212,7 +213,7 @@ fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> 
     computed.into_iter().chain(counters).collect()
 }
 
-/// Amount that an instruction adds to its destination, if it does nothing else.
+/// Returns the amount that an instruction adds to its destination, if it does nothing else.
 fn added(one: &Instruction) -> Option<i64> {
     let immediate = || match one.op1_kind() {
         OpKind::Register | OpKind::Memory => None,

@@ -13,7 +13,7 @@ use std::fmt;
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The table does not expect it.
+    /// The table does not list the kernel.
     Unlisted,
     /// There is no loop: the work went elsewhere.
     NoLoop,
@@ -87,12 +87,12 @@ pub fn per_kib(one: &Loop) -> Option<u32> {
 /// Tolerance on a recorded number of instructions, in percent.
 const TOLERANCE: u32 = 25;
 
-/// Maximum number of instructions per 1024 bytes for a recorded number.
+/// Returns the maximum number of instructions per 1024 bytes for a recorded number.
 pub fn most(recorded: u32) -> u32 {
     recorded + recorded * TOLERANCE / 100
 }
 
-/// Every broken rule of a kernel's code. `compares_no_floats`: the kernel tests floats as integers.
+/// Returns every broken rule of a kernel's code. `compares_no_floats`: the kernel tests floats as integers.
 pub fn faults(
     code: &[Instruction],
     loops: &[Loop],

@@ -16,7 +16,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Options of a command with only these arguments.
+/// Returns the options of a command with only these arguments.
 fn options<T: clap::Args>(arguments: &[String]) -> T {
     let command = T::augment_args(clap::Command::new("verify").no_binary_name(true));
     let matches = command.get_matches_from(arguments);

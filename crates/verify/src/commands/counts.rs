@@ -1,6 +1,6 @@
 //! `verify counts`: counts of a caster against the definitions of `docs/spec/checkpoints.md §10`, element by element.
 //!
-//! The requests are those of the standards, because open results are counted too.
+//! Requests come from the standards, because open results are counted too.
 
 use super::{Chosen, over};
 use crate::buffers::Source;
@@ -30,8 +30,8 @@ pub struct Options {
     pub limit_16: usize,
 }
 
-/// Every request of the standards for a pair, `ieee` with some roundings, with and without saturation, and policies of
-/// chips.
+/// Returns every request of the standards for a pair, `ieee` with some roundings, with and without saturation, and
+/// policies of chips.
 fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
     let mut all = Vec::new();
     for saturate in [None, Some(true), Some(false)] {
@@ -69,7 +69,8 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
     distinct
 }
 
-/// All elements of a narrow source (8 bits or fewer: many times), some of a wide one, in random order.
+/// Returns all elements of a narrow source (many times for 8 bits or fewer), or some elements of a wide source, in
+/// random order.
 fn inputs(src: DType, dst: DType, options: &Options) -> Source {
     let &Options { ref chosen, limit, limit_16 } = options;
     let seed = chosen.seed;

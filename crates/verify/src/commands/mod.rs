@@ -44,7 +44,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Chosen sources of a kind, widest first.
+    /// Returns the chosen sources of a kind, widest first.
     fn sources(&self, is_of_kind: impl Fn(DType) -> bool) -> Vec<DType> {
         let mut sources = numeric();
         sources.retain(|src| is_of_kind(*src) && is_among(&self.src, *src));
@@ -52,7 +52,7 @@ impl Chosen {
         sources
     }
 
-    /// Pairs of these sources with every chosen destination.
+    /// Returns the pairs of these sources with every chosen destination.
     fn pairs(&self, sources: &[DType]) -> Vec<(DType, DType)> {
         let dsts: Vec<DType> = numeric().into_iter().filter(|dst| is_among(&self.dst, *dst)).collect();
         sources.iter().flat_map(|&src| dsts.iter().map(move |&dst| (src, dst))).collect()
@@ -63,7 +63,7 @@ impl Chosen {
     }
 }
 
-/// An empty list means every type.
+/// Whether a type is in a list; an empty list means every type.
 fn is_among(list: &[DType], dtype: DType) -> bool {
     list.is_empty() || list.contains(&dtype)
 }

@@ -27,7 +27,7 @@ pub struct Options {
     pub limit: usize,
 }
 
-/// Saturating, with a number for unrepresentable values: the whole range of the source has an image.
+/// Saturating policy with a number for unrepresentable values, so that every number of the source has a result.
 const TOTAL: CastPolicy =
     CastPolicy { negative: Unrepresentable::Smallest, vanishing: Unrepresentable::Smallest, ..SATURATE };
 
@@ -76,7 +76,7 @@ struct Pair<'a> {
     ends: [(Number, u64); 2],
 }
 
-/// The elements of the smallest and the largest finite value.
+/// Returns the elements of the smallest and the largest finite value.
 fn end_elements(dtype: DType) -> [u64; 2] {
     let codes = match dtype.kind() {
         Kind::Float(f) if f.signed => [f.max_code() | f.sign_bit(), f.max_code()],
@@ -104,8 +104,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Destination elements; empty if the conversion fails, which shows in the count of checks and is reported by other
-    /// commands.
+    /// Returns the destination elements; empty if the conversion fails. A failure shows in the count of checks, and
+    /// other commands report it.
     fn convert(&self, spec: &CastSpec, src: &Source) -> Vec<u64> {
         match self.engine {
             Engine::Definition => Wanted::of(self.session, spec, &src.elements).elements,
@@ -135,7 +135,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// A type converts to itself unchanged, NaN bits included.
+    /// Checks that a type converts to itself unchanged, NaN bits included.
     fn identity(&self) -> Tally {
         Tally::timed(|tally| {
             if self.src != self.dst {
@@ -153,7 +153,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// A larger number never converts to a smaller one.
+    /// Checks that a larger number never converts to a smaller one.
     fn monotone(&self) -> Tally {
         Tally::timed(|tally| {
             let mut order: Vec<usize> = (0..self.values.len()).filter(|&i| self.values[i].number().is_some()).collect();
@@ -181,7 +181,8 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Saturation gives the ends beyond the range, and inside it the unsaturated result.
+    /// Checks that saturation gives the ends of the range for values beyond it, and the unsaturated result for values
+    /// inside it.
     fn clamp(&self) -> Tally {
         Tally::timed(|tally| {
             let [(low, low_element), (high, high_element)] = self.ends;
@@ -209,7 +210,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Values that the destination holds exactly round-trip.
+    /// Checks that values that the destination holds exactly round-trip.
     fn round_trip(&self) -> Tally {
         Tally::timed(|tally| {
             let there = self.results(CastPolicy::IEEE);
@@ -232,7 +233,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// `-x` under the mirrored rounding gives the negative result: between signed floats.
+    /// Checks, between signed floats, that `-x` under the mirrored rounding gives the negative result.
     fn mirrored(&self) -> Tally {
         Tally::timed(|tally| {
             let (Kind::Float(from), Some(to)) = (self.src.kind(), self.float()) else { return };
@@ -274,7 +275,8 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Down and up give neighbors around the value, and every other rounding the right one of them.
+    /// Checks that rounding down and up gives the neighbors around the value, and every other rounding the right one of
+    /// these neighbors.
     fn neighbors(&self) -> Tally {
         Tally::timed(|tally| {
             // The midpoint of two neighbors must be exact in f64.

@@ -32,7 +32,7 @@ struct Kind {
     rounding: RoundingMode,
 }
 
-/// All legal combinations (`docs/spec/tosa.md §4.2`); INEXACT_ROUND is computed as SINGLE_ROUND.
+/// Returns all legal combinations (`docs/spec/tosa.md §4.2`); INEXACT_ROUND is computed as SINGLE_ROUND.
 fn kinds() -> Vec<Kind> {
     let mut all = Vec::new();
     for (scale32, rounding) in
@@ -72,7 +72,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// A number of at most `bits` bits, every width equally likely.
+/// Draws a number of at most `bits` bits, every width equally likely.
 fn number(random: &mut Random, bits: u32) -> u64 {
     let width = 1 + random.below(bits.into());
     random.bits() >> (64 - width)
@@ -81,7 +81,7 @@ fn number(random: &mut Random, bits: u32) -> u64 {
 fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     let Kind { input, output, scale32, rounding } = kind;
     let channels = random.of(&CHANNELS);
-    // Half of them have requirements that no input breaks.
+    // In half of the cases, no input breaks a requirement.
     let lowest = match (random.below(2), scale32) {
         (0, _) => 2,
         (_, true) => u64::from(input.bits) + 2,
@@ -117,7 +117,7 @@ fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     compare(&spec, &values, &CastOptions { level, threads, ..CastOptions::default() }, tally);
 }
 
-/// Element type, for either signedness.
+/// Returns the element type, for either signedness.
 fn dtype(f: IntFormat) -> DType {
     match f.bits {
         8 => DType::I8,
@@ -172,7 +172,7 @@ fn compare(spec: &RescaleSpec, values: &[u64], exec: &CastOptions, tally: &mut T
     }
 }
 
-/// The value before it is clamped; `None` if a requirement does not hold.
+/// Returns the value before it is clamped; `None` if a requirement does not hold.
 fn one(spec: &RescaleSpec, Channel { multiplier, shift }: Channel, code: u64) -> Option<i128> {
     let int32 = i128::from(i32::MIN)..=i128::from(i32::MAX);
     let v = spec.input.value(code) - i128::from(spec.input_zp);

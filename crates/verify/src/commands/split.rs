@@ -32,7 +32,7 @@ pub struct Options {
 /// Numbers of threads.
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 
-/// Counts and sums are those of the whole if parts are multiples of this.
+/// Parts that are multiples of this number of elements have the counts and sums of the whole.
 const BLOCK: usize = 65_536;
 
 /// Pairs of every route, in arrays long enough to be shared by threads without counting.
@@ -102,7 +102,7 @@ struct Case {
     spec: CastSpec,
     src: Source,
     wanted: Wanted,
-    /// Packed.
+    /// Expected result, packed.
     want: Vec<u8>,
 }
 
@@ -126,7 +126,7 @@ impl Case {
         }
     }
 
-    /// Every length at some offset of both buffers, with canaries around the destination.
+    /// Checks every length at some offset of both buffers, with canaries around the destination.
     fn lengths(&self, session: &Session, longest: usize, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {
@@ -152,7 +152,8 @@ impl Case {
         })
     }
 
-    /// Packed and one element per byte on either side. With `above`, the unused bits of a source byte are random.
+    /// Checks both layouts on either side: packed, and one element per byte. With `above`, the unused bits of a source
+    /// byte are random.
     fn layouts(&self, session: &Session, mut above: Option<&mut Random>) -> Tally {
         const LAYOUTS: [Layout; 2] = [Layout::Packed, Layout::Bytes];
         let CastSpec { src, dst, .. } = self.spec;
@@ -185,7 +186,7 @@ impl Case {
         })
     }
 
-    /// Any number of threads on any level.
+    /// Checks several numbers of threads, at alternating levels.
     fn threads(&self, session: &Session, counting: Counting) -> Tally {
         Tally::timed(|tally| {
             let mut first = None;
@@ -211,7 +212,8 @@ impl Case {
         })
     }
 
-    /// Parts at multiples of 65,536 elements have the counts of the whole; parts at any granule the same whole numbers.
+    /// Checks that parts at multiples of 65,536 elements have the counts of the whole, and parts at any granule the
+    /// same integer counts.
     fn parts(&self, session: &Session, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {

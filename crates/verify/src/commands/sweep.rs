@@ -57,8 +57,8 @@ fn is_nan_block(block: u64) -> bool {
     block & 0x7f80 == 0x7f80
 }
 
-/// Every sign-magnitude float of at most 19 bits. The others use the definition itself, which is slow and trivially
-/// equal.
+/// Returns every sign-magnitude float of at most 19 bits. Other destinations use the definition itself, which is slow
+/// and trivially equal.
 fn narrow_floats() -> Vec<DType> {
     let is_narrow_float = |dst: &DType| matches!(dst.kind(), Kind::Float(f) if f.bits() <= 19);
     numeric().into_iter().filter(is_narrow_float).collect()

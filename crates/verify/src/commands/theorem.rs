@@ -29,7 +29,7 @@ const SRC_EXPONENTS: std::ops::RangeInclusive<i32> = -9..=7;
 
 const LIMITS: [Limit; 2] = [Limit::Nonfinite, Limit::Saturate];
 
-/// Every positive source value in units.
+/// Returns every positive source value in units.
 fn source() -> Vec<u64> {
     let significands = 1u64 << (P_SRC - 1)..1 << P_SRC;
     SRC_EXPONENTS.flat_map(|e| significands.clone().map(move |sig| sig << (e + SCALE - (P_SRC as i32 - 1)))).collect()
@@ -41,7 +41,8 @@ fn format(exp_bits: u8, man_bits: u8, bias: i16, specials: Specials) -> FloatFor
 
 const SPECIALS: [Specials; 5] = [Specials::Ieee, Specials::Fn, Specials::Fnuz, Specials::Extended, Specials::Finite];
 
-/// All kinds of specials, one to three fraction bits; unsigned formats and one without zero.
+/// Returns formats with all kinds of specials and one to three fraction bits, unsigned formats, and a format without
+/// zero.
 fn destinations() -> Vec<FloatFormat> {
     let mut all = Vec::new();
     for (exp_bits, bias) in [(2, 1), (3, 3), (3, 4)] {
@@ -55,7 +56,7 @@ fn destinations() -> Vec<FloatFormat> {
     all
 }
 
-/// Intermediate formats with infinities, of more and less range and precision than the destinations.
+/// Returns intermediate formats with infinities, of more and less range and precision than the destinations.
 fn intermediates(widest: u8) -> Vec<FloatFormat> {
     let mut all = Vec::new();
     for (exp_bits, bias) in [(3, 2), (3, 3), (3, 4), (4, 5), (4, 7), (4, 9)] {
@@ -85,7 +86,7 @@ struct Found {
 /// One destination with the right results for the whole source.
 struct Direct {
     toy: Toy,
-    /// By rounding, limit and sign.
+    /// Right results, by rounding, limit and sign.
     results: Vec<(Rounding, Limit, bool, Vec<Rounded>)>,
 }
 
@@ -131,7 +132,7 @@ fn name(f: &FloatFormat) -> String {
     format!("{sign}e{}m{} bias {} {:?}{zero}", f.exp_bits, f.man_bits, f.bias, f.specials)
 }
 
-/// A difference as a row of the report. The types replace toy formats, which have no element type.
+/// Returns a difference as a row of the report. Its types replace toy formats, which have no element type.
 fn witness(intermediate: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
     let who = format!("intermediate {} for {}", name(intermediate), name(dst));
     let policy = CastPolicy { to_float: wrong.map_or(Rounding::NearestEven, |w| w.rounding), ..CastPolicy::IEEE };
@@ -175,7 +176,8 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// Guarantees of the predicate and of the number of guard bits, and whether they hold; at least one row.
+/// Returns the guarantees of the predicate and of the number of guard bits, each with a tally that shows whether it
+/// holds; at least one row.
 fn judge(intermediate: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static str, Tally)> {
     let wrong = |r: Rounding| found.wrong[Rounding::ALL.iter().position(|x| *x == r).unwrap_or(0)];
     let first = found.wrong.iter().find_map(|(_, first)| *first);

@@ -5,7 +5,7 @@
 use super::dyadic::Magnitude;
 use super::format::{Class, Format, NF4_THRESHOLDS, NF4_VALUES, Type, Value, all_ones, f32_value};
 
-/// Source codes to test from `src` to `dst`: sorted, without duplicates.
+/// Returns the source codes to test from `src` to `dst`: sorted, without duplicates.
 ///
 /// A source of at most 19 bits gives all its codes. From any other come, with both signs: the codes at, and one and
 /// two source ulps around, each value of `dst` and each midpoint of neighbors (a destination of more than 16 bits: a
@@ -25,7 +25,7 @@ pub fn boundaries(src: Type, dst: Type) -> Vec<u64> {
     codes
 }
 
-/// The magnitudes where the result of a conversion to `dst` can change.
+/// Returns the magnitudes where the result of a conversion to `dst` can change.
 fn marks(dst: Type) -> Vec<Magnitude> {
     match dst.class() {
         Class::Float(format) => {
@@ -67,8 +67,9 @@ fn magnitude(value: Value) -> Option<Magnitude> {
     }
 }
 
-/// Magnitude codes of a wide float format: at each exponent the fractions near its ends and middle and two alternating
-/// ones; and each single-bit fraction, in the double-precision format only at a few exponents, to keep its list short.
+/// Returns magnitude codes of a wide float format. At each exponent, these are the fractions near the ends and the
+/// middle, two alternating fractions, and each single-bit fraction. The double-precision format has single-bit
+/// fractions only at a few exponents, to keep its list short.
 fn selected(format: Format) -> Vec<u64> {
     let ones = all_ones(format.fraction_bits);
     let quarters = [0, ones / 4 + 1, ones / 2, ones / 2 + 1, ones / 2 + 2, ones - ones / 4];
@@ -103,7 +104,7 @@ fn selected_integers(bits: u32) -> Vec<u128> {
     centers.into_iter().flat_map(near).collect()
 }
 
-/// Powers of two in the range of a source, and the midpoints between them.
+/// Returns the powers of two in the range of a source, and the midpoints between them.
 fn powers_of_two(src: Type) -> Vec<Magnitude> {
     let exponents = match src.class() {
         Class::Float(format) => {

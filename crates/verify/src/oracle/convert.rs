@@ -1,7 +1,7 @@
 //! One conversion of one code: the rules, in order of application.
 //!
-//! Decoding and the search for neighbors are in `format.rs`; here they are only compared. Sources: `docs/spec/onnx.md
-//! §4`, `docs/spec/openvino.md §6`.
+//! Decoding and the search for neighbors are in `format.rs`; here values are only compared with their neighbors.
+//! Sources: `docs/spec/onnx.md §4`, `docs/spec/openvino.md §6`.
 
 use std::cmp::Ordering;
 
@@ -184,8 +184,8 @@ fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, 
     }
 }
 
-/// Magnitude code that nonzero x rounds to. A code above the largest finite one means overflow; `None` that a format
-/// without zero would need a zero.
+/// Returns the magnitude code that nonzero x rounds to. A code above the largest finite one means overflow. `None`
+/// means that a format without zero would need a zero.
 fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, x: Magnitude) -> Option<u64> {
     let upper_code = dst.count_not_above(format, x);
     // The grid of a format without zero is continued by 0, as if with the code -1, which is odd.
@@ -214,7 +214,7 @@ fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd
     }
 }
 
-/// The code for infinity or for a finite value that is too large.
+/// Returns the code for infinity or for a finite value that is too large.
 fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
     let max = format.encode(negative, format.max_finite());
     match rule {
@@ -228,7 +228,7 @@ fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
     }
 }
 
-/// NaN of a format without infinity.
+/// Returns the NaN of a format without infinity.
 fn nan_of(format: Format, negative: bool) -> u64 {
     match format.specials {
         Specials::Fnuz => format.sign(true),
@@ -246,7 +246,7 @@ fn vanishing(format: Format, policy: &Policy) -> Option<u64> {
 
 // -------------------- integers
 
-/// x rounded to an integer, or `None` if that is 2^127 or more in magnitude; x is then a multiple of 2^64.
+/// Rounds x to an integer. `None` if the integer is 2^127 or more in magnitude; x is then a multiple of 2^64.
 fn round_to_integer(rounding: Rounding, negative: bool, x: Magnitude) -> Option<i128> {
     let floor = x.floor()?;
     let up = x != Magnitude::new(floor, 0) && {
@@ -261,7 +261,7 @@ fn integer_bounds(signed: bool, bits: u32) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// The bound of a range, or the next f32 toward zero from it.
+/// Returns the bound of a range, or the next f32 toward zero from it.
 fn nearest_f32_within(bound: i128) -> i128 {
     let near = bound as f32;
     let beyond = (near as i128).unsigned_abs() > bound.unsigned_abs();
@@ -274,7 +274,8 @@ fn nearest_f32_within(bound: i128) -> i128 {
     }) as i128
 }
 
-/// t modulo 2^bits: the two's complement code of an integer in range, and the wrapped one of any other.
+/// Returns t modulo 2^bits: the two's complement code of an integer in range, and the wrapped code of any other
+/// integer.
 fn code_of_integer(t: i128, bits: u32) -> u64 {
     t.rem_euclid(1 << bits) as u64
 }
@@ -347,7 +348,7 @@ fn convert_to_nf4(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> 
     })
 }
 
-/// Order of ±x and a finite value; the zeros are equal.
+/// Compares ±x with a finite value; both zeros are equal.
 fn compare_with(negative: bool, x: Magnitude, value: Value) -> Ordering {
     let Value::Finite { negative: other_negative, magnitude } = value else { return Ordering::Equal };
     match (negative && !x.is_zero(), other_negative && !magnitude.is_zero()) {

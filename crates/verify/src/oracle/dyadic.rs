@@ -49,7 +49,7 @@ impl Magnitude {
         Magnitude::new((u128::from(high.m) << apart) + u128::from(low.m), low.top - 63 - 1)
     }
 
-    /// The largest integer not above the value, or `None` for 2^127 or more (then it is a multiple of 2^64).
+    /// Returns the largest integer not above the value, or `None` for 2^127 or more (then it is a multiple of 2^64).
     pub(super) fn floor(self) -> Option<u128> {
         match self.top {
             ..0 => Some(0),

@@ -193,12 +193,12 @@ impl Type {
         Type::ALL.iter().copied().find(|t| t.name() == name)
     }
 
-    /// `code` without the bits above the type's width.
+    /// Returns `code` without the bits above the type's width.
     pub(super) fn mask(self, code: u64) -> u64 {
         code & all_ones(self.bits())
     }
 
-    /// The exact value of a code.
+    /// Returns the exact value of a code.
     pub(super) fn decode(self, code: u64) -> Value {
         let code = self.mask(code);
         match self.class() {
@@ -215,11 +215,11 @@ impl Type {
         }
     }
 
-    /// Number of magnitude codes of `format`, this type's, with a value <= x; counted up to the code after the largest
-    /// finite one.
+    /// Returns the number of magnitude codes of `format`, the format of this type, with a value <= x. Codes are counted
+    /// up to the code after the largest finite one.
     ///
-    /// The lower neighbor of x is the last of them; 0 means that x is below the smallest value of a format without
-    /// zero.
+    /// The lower neighbor of x is the last of these codes; the number 0 means that x is below the smallest value of a
+    /// format without zero.
     pub(super) fn count_not_above(self, format: Format, x: Magnitude) -> u64 {
         // Values of the narrow types, computed once. The wide ones apply the formula in the search.
         static GRIDS: [OnceLock<Vec<Magnitude>>; Type::ALL.len()] = [const { OnceLock::new() }; Type::ALL.len()];
@@ -246,23 +246,23 @@ fn integer_value(n: i128, e: i32) -> Value {
     Value::Finite { negative: n < 0, magnitude: Magnitude::new(n.unsigned_abs(), e) }
 }
 
-/// The value of a literal that a table gives as f32 bits.
+/// Returns the value of a literal that a table gives as f32 bits.
 pub(super) fn f32_value(bits: u32) -> Value {
     Type::F32.decode(u64::from(bits))
 }
 
 impl Format {
-    /// The position of the sign bit; also the number of bits of a magnitude code.
+    /// Returns the position of the sign bit, which is also the number of bits of a magnitude code.
     pub(super) fn magnitude_bits(self) -> u32 {
         self.exponent_bits + self.fraction_bits
     }
 
-    /// The sign bit in its place; 0 for an unsigned format.
+    /// Returns the sign bit in its place; 0 for an unsigned format.
     pub(super) fn sign(self, negative: bool) -> u64 {
         if negative && self.signed { 1 << self.magnitude_bits() } else { 0 }
     }
 
-    /// The magnitude code of the largest finite value.
+    /// Returns the magnitude code of the largest finite value.
     pub(super) fn max_finite(self) -> u64 {
         match self.specials {
             Specials::Ieee => (all_ones(self.exponent_bits) << self.fraction_bits) - 1,
@@ -276,7 +276,7 @@ impl Format {
         self.has_zero && magnitude_code != 0 && magnitude_code >> self.fraction_bits == 0
     }
 
-    /// Code of a value by sign and magnitude code; handles formats without -0.
+    /// Returns the code of a value by sign and magnitude code; handles formats without -0.
     pub(super) fn encode(self, negative: bool, magnitude_code: u64) -> u64 {
         if magnitude_code == 0 && self.specials == Specials::Fnuz {
             return 0;
@@ -284,7 +284,8 @@ impl Format {
         self.sign(negative) | magnitude_code
     }
 
-    /// The textbook formula for any magnitude code: beyond the largest finite one the exponent field continues.
+    /// Computes the textbook formula for any magnitude code: beyond the largest finite one, the exponent field
+    /// continues.
     pub(super) fn value(self, magnitude_code: u64) -> Magnitude {
         let exponent = (magnitude_code >> self.fraction_bits) as i32;
         let fraction = magnitude_code & all_ones(self.fraction_bits);

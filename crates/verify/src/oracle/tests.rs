@@ -39,7 +39,7 @@ fn stream(seed: u64) -> Random {
     Random::new(seed, &[])
 }
 
-/// An f64 with an exponent near the narrow formats' and often a short fraction.
+/// Draws an f64 with an exponent near the exponents of narrow formats, and often a short fraction.
 fn near_narrow(random: &mut Random) -> f64 {
     let fraction = (random.bits() >> 12) & (u64::MAX << (random.bits() % 53));
     let exponent = 1023 - 160 + random.bits() % 320;
@@ -55,7 +55,8 @@ fn names() {
     assert_eq!(ty("tf32").bits(), 19);
 }
 
-/// A line of `witnesses.txt` has a source, its value or code, a destination, and non-default choices.
+/// Converts by a line of `witnesses.txt`, which has a source, its value or code, a destination, and non-default
+/// choices.
 fn witness(src: Type, value: &str, dst: Type, choices: &[&str]) -> Option<u64> {
     let number = || match value.split_once("2^") {
         None => value.parse().expect("a number"),
@@ -379,8 +380,7 @@ fn every_narrow_code_survives_f64() {
     }
 }
 
-/// The signed neighbors of x found by scanning every code, and the decision made in f64, where sums of two neighbors
-/// are exact.
+/// Finds the signed neighbors of x by scanning every code, and decides in f64, where sums of two neighbors are exact.
 fn scan(values: &[(f64, u64)], rounding: Rounding, x: f64) -> u64 {
     let below = values.iter().copied().filter(|v| v.0 <= x).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     let above = values.iter().copied().filter(|v| v.0 >= x).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();

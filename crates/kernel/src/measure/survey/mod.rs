@@ -1,7 +1,7 @@
 //! Range and special values of one tensor.
 //!
-//! Narrow elements are counted by their codes, each of which is then looked up in the definition; wide ones are looked
-//! at as integers, and the ends are decoded by the definition. Nothing depends on the order of the elements.
+//! Narrow elements are counted by their codes; the definition then decodes each code. Wide elements are compared as
+//! integers; the definition decodes only the ends. Nothing depends on the order of the elements.
 
 mod narrow;
 mod wide;
@@ -63,7 +63,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at the next elements, on one thread. Parts of a tensor may be looked at apart and [merged](Survey::merge),
+    /// Adds the next elements, on one thread. Parts of a tensor may be surveyed separately and [merged](Survey::merge),
     /// in any order.
     ///
     /// # Panics
@@ -103,7 +103,7 @@ impl Survey {
         };
     }
 
-    /// A code that occurs `n` times.
+    /// Adds a code that occurs `n` times.
     fn code(&mut self, dtype: DType, code: u64, n: u64) {
         match decode(dtype, code) {
             Exact::Nan { .. } => self.nan += n,
@@ -120,7 +120,7 @@ impl Survey {
         }
     }
 
-    /// Elements as wide as a machine word.
+    /// Adds elements of 16, 32 or 64 bits.
     fn wide<W: Slot>(&mut self, codes: Elements<'_>, level: Level)
     where
         for<'a> Floats<'a, W>: Task<Output = Seen>,
@@ -158,7 +158,7 @@ impl Survey {
         }
     }
 
-    /// One element after the other, of this many bytes.
+    /// Adds elements of `bytes` bytes, one after the other.
     fn of_any_width(&mut self, codes: Elements<'_>, bytes: usize) {
         for element in codes.bytes().chunks_exact(bytes) {
             let code = element.iter().rev().fold(0, |code, &byte| code << 8 | byte as u64);
@@ -167,7 +167,7 @@ impl Survey {
     }
 }
 
-/// The finite value of a code; of -0, zero.
+/// Returns the finite value of a code; +0 for -0.
 fn extreme(dtype: DType, code: u64) -> Extreme {
     match dtype.kind() {
         Kind::Int(f) => {

@@ -2,7 +2,7 @@
 
 use crate::buf::Elements;
 
-/// The number of times that each storage element occurs.
+/// Returns the number of times that each storage element occurs.
 pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     let (bytes, mut counts) = (codes.bytes(), [0; 256]);
     let mask = (1u64 << bits) - 1;
@@ -26,12 +26,12 @@ pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     counts
 }
 
-/// Up to eight bytes.
+/// Joins up to eight bytes to a little-endian word.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | byte as u64)
 }
 
-/// In four tables, so that equal neighbors do not wait for each other.
+/// Counts bytes in four tables, so that equal neighbors do not wait for each other.
 fn of_bytes(bytes: &[u8]) -> [u64; 256] {
     let mut counts = [[0u64; 256]; 4];
     let (groups, rest) = bytes.as_chunks::<4>();

@@ -1,5 +1,5 @@
-//! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take
-//! more instructions than that when they are compiled, since the compiler packs each vector apart.
+//! Elements of 32 bits and integers of 64 bits to bytes, 32 at a time, with vectors of 256 bits. Lanes take more
+//! instructions when they are compiled, because the compiler packs each vector separately.
 
 use super::groups::{groups, turns};
 use crate::level::Avx2;
@@ -9,7 +9,7 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256};
 use std::arch::x86_64::*;
 
-/// Four vectors of words to bytes, whose groups of four are 0 2 4 6 and 1 3 5 7 of the elements ([`in_order`]).
+/// Packs four vectors of words to bytes. The groups of four bytes come in the order 0 2 4 6 1 3 5 7 ([`in_order`]).
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn bytes_of(words: [__m256i; 4]) -> __m256i {
@@ -32,7 +32,7 @@ pub(super) fn in_order(packed: __m256i) -> __m256i {
     _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
 }
 
-/// Converts 32 elements at a time. `bytes` gives them as [`bytes_of`] does.
+/// Converts 32 elements at a time. `bytes` returns them in the order of [`bytes_of`].
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn each_word<const BITS: usize, const STREAMS: bool>(
@@ -49,7 +49,7 @@ fn each_word<const BITS: usize, const STREAMS: bool>(
     });
 }
 
-/// Calls a function for the width of stored results: 8 bits, or packed to 4.
+/// Calls a function for a kind of store: results of 8 bits or packed to 4, past the caches or not.
 macro_rules! by_store {
     ($store:expr, $function:ident $([$parameter:ident])? ($($argument:expr),*)) => {
         match ($store.packed.is_some(), $store.streams) {
@@ -61,16 +61,16 @@ macro_rules! by_store {
     };
 }
 
-/// The low bits of f32, truncated and wrapped, under a mask; NaN and Inf give 0. A magnitude of 2^31 or more is a
+/// f32 to the low bits of integers, truncated, wrapped and masked; NaN and Inf give 0. A magnitude of 2^31 or more is a
 /// multiple of 2^8: its low byte is 0, as is the low byte of the instruction's result.
 #[derive(Debug)]
 pub(crate) struct Truncates(pub u8, pub Avx2);
 
-/// Integers cut to a range, in their own signedness, under a mask.
+/// Integers clamped to a range in their own signedness, then masked.
 #[derive(Debug)]
 pub(crate) struct Clamps<const SIGNED: bool>(pub [u32; 2], pub u8, pub Avx2);
 
-/// The low bits of 64-bit integers, under a mask.
+/// 64-bit integers to their low bits, masked.
 #[derive(Debug)]
 pub(crate) struct Wraps(pub u8, pub Avx2);
 
@@ -138,7 +138,7 @@ fn clamp<const SIGNED: bool, const BITS: usize, const STREAMS: bool>(
 
 #[target_feature(enable = "avx2,f16c")]
 fn wrap<const BITS: usize, const STREAMS: bool>(mask: u8, src: &[u8], dst: &mut [u8]) {
-    // Pairs 0 2 4 .. of the lower quadword and 1 3 5 .. of the upper one, in turns.
+    // Alternates pairs of bytes: pairs 0 2 4 .. are in the lower quadword, and pairs 1 3 5 .. in the upper one.
     const IN_TURNS: Block = bytes_where!(|i| i % 16 / 4 * 2 + i / 2 % 2 * 8 + i % 2);
     let in_turns = load256(IN_TURNS.first_chunk().expect("64 bytes"));
     let mask = _mm256_set1_epi32(mask as i32);

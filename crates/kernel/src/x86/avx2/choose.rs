@@ -56,7 +56,8 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
     match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
-            // The instruction quiets NaN. The intermediate's NaN may be either: the encoder sets the quiet bit.
+            // The instruction makes NaN quiet. An intermediate NaN may be quiet or signaling, because the encoder sets
+            // the quiet bit.
             true => stage(half::f16_to_f32::<true>(token)),
             false => stage(half::f16_to_f32::<false>(token)),
         }),
@@ -98,7 +99,7 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
     }
 }
 
-/// Integers of 16 and 64 bits to floats of 16 bits; the lanes of others are as fast.
+/// Makes the kernel from integers of 16 and 64 bits to floats of 16 bits; for other integers, lanes are as fast.
 fn integers<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
     const F16: u8 = F16_INSTRUCTION | shape::PAYLOAD;
     if numbers.shape & shape::UPPER_BITS != 0 {
@@ -126,7 +127,7 @@ fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
     )
 }
 
-/// Floats to 8 bits.
+/// Makes the kernel from floats to results of one byte.
 fn floats(load: &[Op], numbers: Nearest, token: Avx2) -> Kernel {
     match load {
         [Op::Bf16ToF32(_)] => to_bytes!(numbers, |SHAPE| shorts::<_, SHAPE>(source::Bf16, numbers, token)),

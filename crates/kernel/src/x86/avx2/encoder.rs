@@ -1,5 +1,5 @@
-//! The encoder to nearest even with vectors of 256 bits (`docs/kernels.md §4.3`): from f32, and the last steps of both
-//! ways to bytes.
+//! The encoder to nearest even with vectors of 256 bits (`docs/kernels.md §4.3`): the steps on f32, and the last steps,
+//! which both ways to bytes share.
 
 use super::bytes::{self, bytes_of, bytes_of_signed};
 use super::select;
@@ -14,12 +14,12 @@ pub(crate) struct EncoderSplat {
     half: __m256i,
     lowest_binade: __m256i,
     magic: __m256i,
-    /// Less than every magnitude that is special.
+    /// One less than the smallest special magnitude.
     below_special: __m256i,
     /// For [`shape::UPPER_BITS`]: NaN, and the upper bits that stay in it.
     nan: __m256i,
     nan_keeps: __m256i,
-    /// In bytes.
+    /// This number and the next two are in every byte.
     sign: __m256i,
     special: __m256i,
     special_sign: __m256i,
@@ -48,7 +48,7 @@ impl EncoderSplat {
         }
     }
 
-    /// The lane [`crate::lane::encode::EncodeNearest`] of the shape [`shape::UPPER_BITS`].
+    /// Computes the lane [`crate::lane::encode::EncodeNearest`] of the shape [`shape::UPPER_BITS`].
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn upper_bits(&self, x: __m256i) -> __m256i {
@@ -60,8 +60,8 @@ impl EncoderSplat {
         select(is_nan, _mm256_or_si256(_mm256_and_si256(upper, self.nan_keeps), self.nan), rounded)
     }
 
-    /// Codes of magnitudes, in the lower halves of their words, as the lane of the shape [`shape::SUBNORMALS`] computes
-    /// them before it looks at the sign.
+    /// Computes the codes of magnitudes, in the lower halves of their words, as the lane of the shape
+    /// [`shape::SUBNORMALS`] does before it adds the sign.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn magnitudes(&self, abs: __m256i) -> __m256i {
@@ -73,9 +73,10 @@ impl EncoderSplat {
         _mm256_add_epi32(sum, _mm256_srl_epi32(binade, self.shift))
     }
 
-    /// Signs and special codes, in bytes. The top bits of `signs` are the signs, and bytes of `special` are all ones
-    /// where the magnitude has a code of its own. `ANY_NAN`: that code has a payload, which `payload` gives, or a sign
-    /// of its own; else its sign is one more flip of a bit, as it is of ordinary codes.
+    /// Adds signs and special codes, in bytes. The top bits of `signs` are the signs. Bytes of `special` are all ones
+    /// where the magnitude has a special code. With `ANY_NAN`, the special code has a payload, which `payload` returns,
+    /// or a sign that does not follow the value's. Otherwise the value's sign flips a bit of the special code, as of
+    /// ordinary codes.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn finish<const SHAPE: u8, const ANY_NAN: bool>(
@@ -87,7 +88,8 @@ impl EncoderSplat {
     ) -> __m256i {
         if SHAPE & shape::NEGATIVE_ZERO != 0 && !ANY_NAN {
             if SHAPE & shape::SPECIAL == 0 {
-                // Integers overflow to the code of a lone sign where that is a NaN: it stays set.
+                // Integers may overflow to the code that has only the sign bit, if that is a NaN. The bit then stays
+                // set.
                 return select(signs, _mm256_or_si256(magnitudes, self.sign), magnitudes);
             }
             let codes = select(special(), self.special, magnitudes);
@@ -112,7 +114,7 @@ impl EncoderSplat {
         codes
     }
 
-    /// f32 to bytes.
+    /// Encodes 32 f32 to bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn words_to_bytes<const SHAPE: u8, const ANY_NAN: bool>(&self, intermediate: [__m256i; 4]) -> __m256i {

@@ -1,6 +1,6 @@
-//! Between f64 and f32 by the conversion instructions, which flush f32 subnormals where the environment says so
-//! (`docs/kernels.md §5.3`): subnormals of f32 are computed apart. Also elements of 64 bits as their words, which AVX2
-//! compares where it cannot compare the elements.
+//! Conversions between f64 and f32 by instructions, which flush f32 subnormals in some environments (`docs/kernels.md
+//! §5.3`). Therefore f32 subnormals are computed separately. Also 64-bit elements as pairs of words, because AVX2
+//! compares words where it cannot compare the elements.
 
 use super::groups::groups;
 use super::{in_order, select};
@@ -17,7 +17,7 @@ pub(super) struct Words {
     pub upper: __m256i,
 }
 
-/// f32's exponents begin here, as the upper word of an f64.
+/// Upper word of an f64 at which the exponents of f32 begin.
 pub(super) const FIRST: i32 = 896 << 20;
 const F32_SIGN: i32 = i32::MIN;
 const F64_MAGNITUDE: i64 = i64::MAX;
@@ -33,14 +33,14 @@ impl Words {
         }
     }
 
-    /// The upper words of f64, whose last bit is set if any of the lower ones is.
+    /// Returns the upper words of f64, with the last bit set if any bit of the lower word is.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn jammed(self) -> __m256i {
         _mm256_or_si256(self.upper, nonzero(self.lower))
     }
 
-    /// Mask of the f64 that are smaller than any normal f32, and whether one of them is not zero.
+    /// Returns the mask of the f64 that are smaller than any normal f32, and whether one of them is not zero.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn tiny(self) -> (__m256i, bool) {
@@ -51,20 +51,21 @@ impl Words {
     }
 }
 
-/// 1 where a word is not zero.
+/// Returns 1 where a word is not zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn nonzero(words: __m256i) -> __m256i {
     _mm256_min_epu32(words, _mm256_set1_epi32(1))
 }
 
-/// f64 to f32, nearest even, overflow and Inf to Inf; NaN keeps its `PAYLOAD`, or is the canonical one of its sign.
+/// Converts f64 to f32: nearest even, overflow and Inf to Inf. With `PAYLOAD`, NaN keeps its payload; otherwise it
+/// becomes the canonical NaN of its sign.
 pub(crate) fn f64_to_f32<const PAYLOAD: bool>(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (64, 4), to_f32::<PAYLOAD, false>, Some(to_f32::<PAYLOAD, true>)) }
 }
 
-/// f32 to f64, exact; NaN as of [`f64_to_f32`].
+/// Converts f32 to f64 exactly; NaN as in [`f64_to_f32`].
 pub(crate) fn f32_to_f64<const PAYLOAD: bool>(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (32, 8), from_f32::<PAYLOAD, false>, Some(from_f32::<PAYLOAD, true>)) }
@@ -87,7 +88,7 @@ fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) 
         let words = Words::of(bits);
         let (tiny, some) = words.tiny();
         if some {
-            // 2^-97, whose ulp is 2^-149: the addition rounds to a multiple of it, ties to even.
+            // 2^-97, whose ulp is 2^-149: the addition rounds to a multiple of this ulp, ties to even.
             let magic = _mm256_set1_epi64x(0x39e0_0000_0000_0000);
             let small = Words::of(both(bits, |bits| {
                 let magnitude = _mm256_and_si256(bits, _mm256_set1_epi64x(F64_MAGNITUDE));
@@ -122,7 +123,7 @@ fn from_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]
                 wide = select(nan, _mm256_or_si256(_mm256_and_si256(wide, sign), quiet), wide);
             }
             if some {
-                // The integer of its fraction, scaled by 2^-149.
+                // The value of a subnormal is its fraction bits as an integer, scaled by 2^-149.
                 let scale = _mm256_castsi256_pd(_mm256_set1_epi64x(0x36a0_0000_0000_0000));
                 let small = _mm256_castpd_si256(_mm256_mul_pd(_mm256_cvtepi32_pd(magnitude[i]), scale));
                 let signed = _mm256_or_si256(small, _mm256_and_si256(wide, sign));
@@ -134,7 +135,7 @@ fn from_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]
     });
 }
 
-/// Eight elements.
+/// Loads eight elements of 64 bits as words.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_words(source: &Block) -> Words {

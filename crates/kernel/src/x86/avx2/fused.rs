@@ -1,8 +1,7 @@
 //! The loops of `avx512::fused` with vectors of 256 bits.
 //!
-//! Operations that do not depend on the value of an element (its sign, whether it is special) run once for 32 elements
-//! in bytes, after they were packed. Floats of 32 and 64 bits become bytes by way of 16, bf16 rounded to odd, where
-//! that has the upper bits of [`Method`].
+//! Operations on the sign of an element, or on whether it is special, run once for 32 elements in bytes, after packing.
+//! Floats of 32 and 64 bits become bytes by way of bf16, rounded to odd, if [`Method`] converts bf16 by upper bits.
 
 use super::encoder::EncoderSplat;
 use super::groups::{groups, turns};
@@ -20,17 +19,18 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-/// Whether codes of fewer than 8 bits are packed in the loop: from the usual sources, in the shapes of such formats.
+/// Whether codes of fewer than 8 bits are packed in the loop: only from sources of at most 32 bits, and in the shapes
+/// of such formats.
 const fn packs<S: Source>(shape: u8) -> bool {
     S::BYTES <= 4 && shape & shape::NEGATIVE_ZERO != 0
 }
 
-/// To 16 bits: the shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
+/// Conversion to 16 bits; the shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
 #[derive(Debug)]
 pub(crate) struct ToU16<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
 
-/// Whether the code of a NaN has a payload, or a sign that is not the source's or its inverse: in a format with a
-/// negative zero, a case of its own.
+/// Whether the code of a NaN has a payload, or a sign that is neither the source's nor its inverse. In a format with a
+/// negative zero, this is a separate case.
 fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
     SHAPE & shape::SPECIAL != 0 && (numbers.payload_mask != 0 || numbers.special_sign != numbers.sign)
 }
@@ -59,7 +59,7 @@ macro_rules! to_bits {
     };
 }
 
-/// Encoders to bytes. The method depends on the source, or on the bf16 that it becomes on its way.
+/// Encoders to bytes. The method depends on the source, or on the bf16 that the source becomes on its way.
 macro_rules! to_u8 {
     ($(#[$doc:meta] $name:ident, $of:ident, $method_of:ty, $by:ident;)*) => {$(
         #[$doc]
@@ -71,7 +71,7 @@ macro_rules! to_u8 {
         }
 
         impl<S: $of, const SHAPE: u8> $name<S, SHAPE> {
-            /// `None` if no loop is compiled for these numbers.
+            /// Chooses the method; `None` if no loop is compiled for these numbers.
             pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
                 let method = Method::of::<$method_of, SHAPE>(&numbers);
                 let is_compiled = is_taken::<$method_of>(SHAPE, 8, method.number());
@@ -132,7 +132,7 @@ impl<S: Source256, const SHAPE: u8> Groups for ToU16<S, SHAPE> {
     }
 }
 
-/// Calls a loop for the method, if it is one that is compiled.
+/// Calls the loop that is compiled for a method.
 macro_rules! by_method {
     ($method:expr, $of:ident, $function:ident::<$s:ident, $shape:ident, $bits:ident, $any_nan:ident, $streams:ident>
      $arguments:tt: $($number:ident)*) => {
@@ -145,7 +145,8 @@ macro_rules! by_method {
     };
 }
 
-/// Elements of 32 and 64 bits to codes of `BITS`, by the method; `ANY_NAN`: as in the encoder; `STREAMS`: past caches.
+/// Converts elements of 32 and 64 bits to codes of `BITS` bits, by the method. `ANY_NAN` is as in the encoder; with
+/// `STREAMS`, results go past the caches.
 #[target_feature(enable = "avx2,f16c")]
 fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
@@ -157,7 +158,7 @@ fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: boo
         UPPER_16 UPPER_32 BY_F32);
 }
 
-/// Elements of 16 bits, by the method.
+/// Converts elements of 16 bits, by the method.
 #[target_feature(enable = "avx2,f16c")]
 fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
@@ -169,7 +170,7 @@ fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, 
         UPPER UPPER_16 JAMMED_16 UPPER_32 BY_F32);
 }
 
-/// Elements of 32 and 64 bits.
+/// Converts elements of 32 and 64 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
 fn words<
@@ -185,19 +186,19 @@ fn words<
     src: &[u8],
     dst: &mut [u8],
 ) {
-    // In each lane, every other pair of bytes last.
+    // In each quadword, the even bytes first, then the odd bytes.
     const PAIRS_APART: Block = bytes_where!(|i| i % 16 / 8 * 8 + i % 4 * 2 + i / 4 % 2);
     let pairs_apart = load256(PAIRS_APART.first_chunk().expect("64 bytes"));
-    // Unknown to the compiler, which would make two instructions of a minimum with it.
+    // Hidden from the compiler, which would otherwise replace the minimum by two instructions.
     let one = _mm256_set1_epi16(black_box(1));
     let encoder = EncoderSplat::new(numbers);
-    // Unknown too: where registers are few, it would broadcast them again in each iteration.
+    // Hidden as well: with few registers, the compiler would broadcast the constants again in each iteration.
     let shorts = HalfWords::new::<Bf16>(&encoder, numbers, method, black_box(CONSTANTS));
     groups::<32, 1, BITS, STREAMS>(S::BYTES, src, dst, |source| {
         if METHOD == BY_F32 {
             return [encoder.words_to_bytes::<SHAPE, ANY_NAN>(load_f32s::<S>(source))];
         }
-        // The intermediate itself is the only source of 32 bits that comes here.
+        // f32 is the only source of 32 bits here.
         let odd = if S::BYTES == 4 {
             both([0, 1], |i| odd_bf16_of_f32(&source.as_chunks().0[i], one))
         } else {
@@ -209,7 +210,7 @@ fn words<
     });
 }
 
-/// 16 f32 as bf16, rounded to odd, of which one vector's are the even elements. `one` is 1 in each lane.
+/// Rounds 16 f32 to odd, to bf16. The vector `even` has the even elements. `one` is 1 in each lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
@@ -218,8 +219,8 @@ fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
     _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
-/// The same of 16 f32 in memory, of which the first eight become the even elements: a load two bytes off has the upper
-/// halves where a shift would put them.
+/// As [`odd_bf16`], for 16 f32 in memory, of which the first eight become the even elements. A load at an offset of two
+/// bytes has the upper halves where a shift would put them.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn odd_bf16_of_f32(pair: &[u8; 64], one: __m256i) -> __m256i {
@@ -229,7 +230,7 @@ fn odd_bf16_of_f32(pair: &[u8; 64], one: __m256i) -> __m256i {
     _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
-/// Elements of 16 bits.
+/// Converts elements of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
 fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const ANY_NAN: bool, const STREAMS: bool>(
@@ -239,7 +240,7 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     dst: &mut [u8],
 ) {
     let encoder = EncoderSplat::new(numbers);
-    // As above: packing takes registers.
+    // Hidden as above, because packing takes registers.
     let constants = if BITS < 8 { black_box(CONSTANTS) } else { CONSTANTS };
     let shorts = HalfWords::new::<S>(&encoder, numbers, method, constants);
     groups::<32, 1, BITS, STREAMS>(2, src, dst, |source| {
@@ -248,7 +249,7 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     });
 }
 
-/// To codes of 16 bits.
+/// Converts elements to codes of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
 fn to_16<S: Source256, const SHAPE: u8, const STREAMS: bool>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
@@ -256,7 +257,7 @@ fn to_16<S: Source256, const SHAPE: u8, const STREAMS: bool>(numbers: &Nearest, 
     groups::<32, 2, 8, STREAMS>(S::BYTES, src, dst, |source| to_shorts::<S, SHAPE>(&encoder, source));
 }
 
-/// 32 elements to their codes of 16 bits, in order.
+/// Converts 32 elements to codes of 16 bits, in order.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn to_shorts<S: Source256, const SHAPE: u8>(encoder: &EncoderSplat, source: &[u8]) -> [__m256i; 2] {
@@ -272,7 +273,7 @@ fn to_shorts<S: Source256, const SHAPE: u8>(encoder: &EncoderSplat, source: &[u8
     codes
 }
 
-/// 32 elements as f32.
+/// Loads 32 elements as f32.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn load_f32s<S: Source256>(source: &[u8]) -> [__m256i; 4] {
@@ -284,7 +285,7 @@ fn load_f32s<S: Source256>(source: &[u8]) -> [__m256i; 4] {
     f32s
 }
 
-/// Eight f32 to f16, nearest even.
+/// Converts eight f32 to f16, nearest even.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn to_half<const SHAPE: u8>(intermediate: __m256i) -> __m128i {

@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 const F32_SIGN_AND_EXPONENT: i32 = 0xff80_0000_u32 as i32;
 const F32_NAN: i32 = 0x7fc0_0000;
 
-/// f16 to f32. NaN keeps its `PAYLOAD`, or is the canonical one of its sign.
+/// Converts f16 to f32. With `PAYLOAD`, NaN keeps its payload; otherwise it becomes the canonical NaN of its sign.
 pub(crate) fn f16_to_f32<const PAYLOAD: bool>(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(16, (16, 4), decode::<PAYLOAD, false>, Some(decode::<PAYLOAD, true>)) }

@@ -1,5 +1,5 @@
-//! Integers of 64 bits from and to f32, and to bytes, with vectors of 256 bits: AVX2 has neither conversion. The common
-//! ones take instructions for 32-bit integers and f64; their wrong results are detected and computed apart.
+//! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. f32 is converted by the
+//! instruction for 32-bit integers; values beyond them are detected and computed separately. Integers go through f64.
 
 use super::groups::groups;
 use crate::level::Avx2;
@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 
 const F32_INF: i32 = crate::numbers::F32_INF as i32;
 
-/// f32 truncated and wrapped to 64 bits; NaN and Inf give 0.
+/// Converts f32 to integers of 64 bits, truncated and wrapped; NaN and Inf give 0.
 pub(crate) fn f32_to_i64(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (32, 8), truncate::<false>, Some(truncate::<true>)) }
@@ -27,14 +27,15 @@ fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
         if _mm256_testz_si256(beyond, beyond) != 0 {
             both([_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)], |half| _mm256_cvtepi32_epi64(half))
         } else {
-            // Taken apart: else the other results would be stored where these are returned.
+            // The array is taken apart; otherwise the compiler would store the results of the other branch to memory as
+            // well.
             let [low, high] = any(finite);
             [low, high]
         }
     });
 }
 
-/// u64 to f32, nearest even.
+/// Converts u64 to f32, nearest even.
 pub(crate) fn u64_to_f32(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (64, 4), unsigned::<false>, Some(unsigned::<true>)) }
@@ -50,8 +51,8 @@ fn unsigned<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     });
 }
 
-/// Four integers as f64, exact below 2^39, else rounded to odd at 2^11: the 28 bits that remain at least are enough for
-/// f32 (`docs/kernels.md §3.1`), and no more than the 53 of f64.
+/// Converts four integers to f64, exact below 2^39, otherwise rounded to odd at 2^11. At least 28 bits then remain,
+/// which is enough for f32 (`docs/kernels.md §3.1`), and at most 53, which f64 holds.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn int_to_f64<const SIGNED: bool>(int: __m256i) -> __m256d {
@@ -59,10 +60,11 @@ pub(super) fn int_to_f64<const SIGNED: bool>(int: __m256i) -> __m256d {
     let above = if SIGNED { _mm256_add_epi64(int, quad(1 << 39)) } else { int };
     let small = _mm256_cmpeq_epi64(_mm256_srli_epi64::<40>(above), _mm256_setzero_si256());
     let dropped = _mm256_andnot_si256(small, quad(0x7ff));
-    // A carry into the last bit that is kept, if any that is dropped is set.
+    // Carries into the last kept bit if any dropped bit is set.
     let carry = _mm256_add_epi64(_mm256_and_si256(int, dropped), dropped);
     let odd = _mm256_andnot_si256(dropped, _mm256_or_si256(int, carry));
-    // 2^52 and the lower word; 2^84 and the upper word, and 2^31 if it has a sign; their sum.
+    // Adds the lower word, as the fraction of 2^52, and the upper word, as the fraction of 2^84. A signed upper word is
+    // biased by 2^31.
     let sign = if SIGNED { 1 << 31 } else { 0 };
     let lower = _mm256_blend_epi32::<0b1010_1010>(odd, quad(0x4330_0000_0000_0000));
     let upper = _mm256_xor_si256(_mm256_srli_epi64::<32>(odd), quad(0x4530_0000_0000_0000 | sign));
@@ -70,7 +72,7 @@ pub(super) fn int_to_f64<const SIGNED: bool>(int: __m256i) -> __m256d {
     _mm256_add_pd(upper, _mm256_castsi256_pd(lower))
 }
 
-/// The lane `F32ToIntTrunc`, of finite values.
+/// Computes the lane `F32ToIntTrunc` for finite values.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2")]
@@ -87,7 +89,7 @@ fn any(bits: __m256i) -> [__m256i; 2] {
     let mut wide = [_mm256_setzero_si256(); 2];
     for i in 0..2 {
         let significand = _mm256_cvtepu32_epi64(significand[i]);
-        // A count of 64 or more, which a negative difference is too, shifts everything out.
+        // A count of 64 or more shifts everything out; a negative difference is such a count too.
         let above = _mm256_sllv_epi64(significand, _mm256_cvtepu32_epi64(left[i]));
         let below = _mm256_srlv_epi64(significand, _mm256_cvtepu32_epi64(right[i]));
         let negative = _mm256_cvtepi32_epi64(negative[i]);

@@ -60,40 +60,40 @@ impl<const BYTES: usize, const SIGNED: bool> Source256 for source::Integer<BYTES
     }
 }
 
-/// Eight elements of 16 bits.
+/// Loads eight elements of 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_16(bytes: &[u8]) -> __m128i {
     load128(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Eight elements of 32 bits.
+/// Loads eight elements of 32 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_32(bytes: &[u8]) -> __m256i {
     load256(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Eight elements of 64 bits.
+/// Loads eight elements of 64 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_64(bytes: &[u8]) -> Words {
     load_words(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Four f64 rounded to odd at 21 bits, which f32 holds exactly if its exponent does: larger values become Inf, as they
-/// do in bf16 from the largest f32 on.
+/// Rounds four f64 to odd at 21 bits, which f32 holds exactly if the exponent is in its range. Larger values become
+/// Inf, as they do in bf16 from the largest f32 on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn upper_odd(elements: __m256i) -> __m256d {
     let lower = _mm256_set1_epi64x(0xffff_ffff);
-    // A carry into the last bit that is kept, if any that is dropped is set.
+    // Carries into the last kept bit if any dropped bit is set.
     let carry = _mm256_add_epi64(_mm256_and_si256(elements, lower), lower);
     _mm256_castsi256_pd(_mm256_andnot_si256(lower, _mm256_or_si256(elements, carry)))
 }
 
-/// f64 rounded to odd at 21 bits: the ends of f32's range for values beyond them (0, or the largest value, which is odd
-/// too); Inf, and NaN with the leading bits of its payload, of which the last is set if any other was.
+/// Rounds f64 to odd at 21 bits. Values beyond f32's range become its ends: 0, or the largest value, which is odd too.
+/// Inf stays Inf. NaN keeps the leading bits of its payload, of which the last is set if any lower bit was.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn f64_odd(words: Words) -> __m256i {
@@ -102,13 +102,14 @@ fn f64_odd(words: Words) -> __m256i {
     let rebased = _mm256_max_epi32(_mm256_sub_epi32(magnitude, _mm256_set1_epi32(FIRST)), _mm256_setzero_si256());
     let bounded = _mm256_min_epi32(rebased, _mm256_set1_epi32(0x7f7f_ffff >> 3));
     let special = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7fef_ffff));
-    // The fraction, and f32's exponent of Inf and NaN where the other three bits of f64's are shifted out.
+    // Keeps the fraction, and the exponent bits that f32's Inf and NaN have; the other three bits of f64's exponent are
+    // shifted out.
     let kept = _mm256_and_si256(magnitude, _mm256_set1_epi32((F32_INF >> 3) as i32 | 0x000f_ffff));
     let sign = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MIN));
     _mm256_or_si256(_mm256_slli_epi32::<3>(select(special, kept, bounded)), sign)
 }
 
-/// The lane [`F64ToF32Odd`], for the few vectors with a tiny element.
+/// Computes the lane [`F64ToF32Odd`], for the few vectors with a tiny element.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2")]

@@ -1,5 +1,5 @@
-//! Conversions of 16-bit floats to bytes: as their upper bits, rounded, or as f32 (`docs/kernels.md §4.9`). Numbers
-//! only: `fused` and its loops apply them.
+//! Methods of converting 16-bit floats to bytes: by their upper bits, rounded, or as f32 (`docs/kernels.md §4.9`). This
+//! module only computes numbers; the loops of `fused` apply them.
 
 use crate::lane::Lane;
 use crate::lane::decode::{Bf16ToF32, F16ToF32};
@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 pub(crate) trait Short: Source256 {
     /// The magnitude of the smallest normal.
     const FIRST_NORMAL: u16;
-    /// Fraction bits that f32 has and this has not.
+    /// Number of fraction bits that this type has less than f32.
     const LESS_FRACTION: u32;
     fn to_f32(code: u16) -> u32;
 }
@@ -34,13 +34,13 @@ impl Short for Bf16 {
     }
 }
 
-/// Conversion of elements of 16 bits to bytes, worked out once. Their magnitudes have the order of f32, and the
-/// distances of theirs within a binade, so that the encoder's steps on an f32 can be done on them.
+/// Conversion of elements of 16 bits to bytes, worked out once. Magnitudes of 16 bits are ordered as magnitudes of f32
+/// and evenly spaced within a binade, so that the encoder's steps on an f32 can be done on them.
 #[derive(Debug)]
 pub(super) struct Method {
-    /// The last magnitude, as a code, without a code of its own.
+    /// Code of the last magnitude that is not special.
     pub last_ordinary: u16,
-    /// `None`: as f32.
+    /// Conversion by upper bits; `None` if elements are converted as f32.
     pub upper: Option<Upper>,
 }
 
@@ -53,37 +53,38 @@ pub(super) struct Method {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upper {
-    /// Magnitudes lose [`JAMMED_BITS`] first, by rounding to odd.
+    /// Whether magnitudes lose [`JAMMED_BITS`] bits first, by rounding to odd.
     pub jammed: bool,
     pub origin: u16,
-    /// Subtracted from the rounded upper bits; smaller ones become 0.
+    /// Bias that is subtracted from the rounded upper bits; smaller upper bits become 0.
     pub rebias: u8,
-    /// Larger codes are this one.
+    /// Largest code; larger codes are cut to it.
     pub max: u8,
-    /// Number of [`Self::cells`]: 0 where subnormals are the source's.
+    /// Number of [`Self::cells`]: 0 if the subnormals are also the source's.
     pub n_cells: usize,
-    /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero;
-    /// `2n - 1` if it is n. Rounded upper bits give no larger code; and without cells, no smaller one.
+    /// Codes by upper bits, where codes may be subnormal. A cell is `2n` if the code is n for a rest of zero and n + 1
+    /// for other rests, and `2n - 1` if the code is n for every rest. Rounded upper bits never give a larger code than
+    /// a cell; where there is no cell, they never give a smaller code than a lookup.
     pub cells: [u8; MOST_CELLS],
 }
 
 /// Entries of two tables for `vpshufb`.
 pub(super) const MOST_CELLS: usize = 32;
 
-/// Jammed bits: enough that the rest of the remaining f16 is below 128.
+/// Number of bits dropped by jamming: enough that the rest of an f16 is then below 128.
 pub(super) const JAMMED_BITS: u32 = 2;
 
-// Methods, as const parameters: by f32, or by upper bits and this many cells; jammed before.
+// Methods as const parameters: by f32, or by upper bits and this many cells, of jammed magnitudes in `JAMMED_16`.
 pub(super) const BY_F32: u8 = 0xff;
 pub(super) const UPPER: u8 = 0;
 pub(super) const UPPER_16: u8 = 16;
 pub(super) const UPPER_32: u8 = 32;
 pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 
-/// Whether a type takes a method, to codes of `bits` bits in a shape. Loops are compiled for those alone.
+/// Whether conversions from a type to codes of `bits` bits in a shape may take a method. Only such loops are compiled.
 pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bool {
     let is_f16 = S::LESS_FRACTION == F16::LESS_FRACTION;
-    // A result with one or two bits of fraction drops more than a byte of f16's.
+    // A result with one or two fraction bits drops 8 or 9 fraction bits of f16: more than the 7 of a rest.
     let few_cells = method == if is_f16 { JAMMED_16 } else { UPPER_16 };
     // Subnormals of f8e5m2 equal f16's; subnormals of f8e5m2fnuz are half as large.
     let five_exponent_bits = method == if is_f16 { UPPER } else { UPPER_16 };
@@ -99,7 +100,7 @@ pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bo
 }
 
 impl Method {
-    /// For an encoder of a shape.
+    /// Chooses the method for an encoder of a shape.
     pub fn of<S: Short, const SHAPE: u8>(numbers: &Nearest) -> Method {
         if SHAPE & shape::UPPER_BITS != 0 {
             return Method { last_ordinary: 0, upper: None };
@@ -112,7 +113,7 @@ impl Method {
         Method { last_ordinary, upper: Upper::of::<S>(numbers, last_ordinary, &code) }
     }
 
-    /// As a const parameter.
+    /// Returns the method as a const parameter.
     pub fn number(&self) -> u8 {
         match self.upper {
             None => BY_F32,
@@ -125,7 +126,7 @@ impl Method {
 }
 
 impl Upper {
-    /// `None` where the grids differ, or many codes are subnormal.
+    /// Computes the conversion by upper bits. `None` if the grids differ, or if many codes are subnormal.
     fn of<S: Short>(numbers: &Nearest, last_ordinary: u16, code: &dyn Fn(u16) -> u8) -> Option<Upper> {
         let dropped = numbers.shift.checked_sub(S::LESS_FRACTION)?;
         let fraction_bits = 23 - numbers.shift;
@@ -157,13 +158,14 @@ impl Upper {
         }
         let normal = (smallest_normal - origin) >> shift;
         let (rebias, max) = ((normal - (1 << fraction_bits)) as u8, code(last_ordinary >> jam));
-        // The largest magnitudes have the largest byte.
+        // The upper bits of the largest code must fit in a byte.
         let reaches = max <= u8::MAX - rebias;
         reaches.then_some(Upper { jammed, origin, rebias, max, n_cells, cells })
     }
 }
 
-/// The last magnitude up to an end that a condition holds for, which holds for 0 and, from some magnitude on, for none.
+/// Finds the last magnitude up to `end` for which a condition holds. The condition holds for 0 and up to some
+/// magnitude, and for no larger one.
 fn last(end: u16, holds: &dyn Fn(u16) -> bool) -> u16 {
     if holds(end) {
         return end;

@@ -24,7 +24,8 @@ fn select(mask: __m256i, yes: __m256i, no: __m256i) -> __m256i {
     _mm256_blendv_epi8(no, yes, mask)
 }
 
-/// Packing works within 128-bit lanes: the quadwords of two packed vectors are 0 2 1 3.
+/// Puts the result of packing two vectors in order. Packing works within 128-bit lanes, and so leaves the quadwords in
+/// the order 0 2 1 3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_order(packed: __m256i) -> __m256i {

@@ -18,7 +18,7 @@ pub(crate) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    /// Tables for the low `N` bytes of each result, by codes of `code_bits` where they are packed.
+    /// Makes the tables for the low `N` bytes of each result. `code_bits` are the bits of a code in packed sources.
     pub fn new(results: &[u64; 256], code_bits: u32, _: Avx2) -> Self {
         Self { tables: Box::new(Tables::new(results, N)), code_bits }
     }
@@ -56,7 +56,7 @@ impl<const N: usize> Rows<N> {
         match self.tables.need {
             Need::One => self.run::<ONE, 32, STREAMING>(src, dst),
             Need::Eight => self.run::<EIGHT, 32, STREAMING>(src, dst),
-            // No results of several bytes need it.
+            // No results of several bytes need eight rows and exceptions.
             Need::EightAndExceptions if const { N == 1 } => {
                 self.run::<EIGHT_AND_EXCEPTIONS, 32, STREAMING>(src, dst);
             }
@@ -68,7 +68,7 @@ impl<const N: usize> Rows<N> {
 
     #[target_feature(enable = "avx2")]
     fn run<const NEED: u8, const SRC: usize, const STREAMING: bool>(&self, src: &[u8], dst: &mut [u8]) {
-        // Among results of two bytes only some that take few rows have no lower half.
+        // Among results of two bytes, only some that take few rows have zeros in all lower halves.
         if const { N > 1 && !(N == 2 && NEED == ALL) } && self.tables.upper_half {
             run::<N, NEED, true, SRC, STREAMING>(&self.tables, src, dst);
         } else {
@@ -85,9 +85,9 @@ const SUMS: u8 = Need::Sums as u8;
 const SUMS_AND_EXCEPTIONS: u8 = Need::SumsAndExceptions as u8;
 const ALL: u8 = Need::All as u8;
 
-/// Converts 32 elements at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles. Streaming stores are in
-/// a function of their own: a branch in the loop makes it slower for results that stay in the caches, and two loops
-/// would share a lookup that is then called.
+/// Converts 32 elements at a time, which take `SRC` bytes of the source: 32, or 16 if codes are nibbles. Streaming
+/// stores are in a separate function. A branch in the loop would slow down results that stay in the caches. Two loops
+/// would share a lookup, which would then not be inlined.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
@@ -107,7 +107,7 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, cons
         let found = look_up::<N, NEED, UPPER, SRC, STREAMING>(tables, source);
         for i in 0..N {
             if STREAMING {
-                // SAFETY: the first target is aligned, and every one takes a multiple of that.
+                // SAFETY: the first target is aligned, and every target takes a multiple of the alignment.
                 unsafe { stream256(&mut target[i], found[i]) };
             } else {
                 store256(&mut target[i], found[i]);
@@ -116,7 +116,8 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, cons
     }
 }
 
-/// The results of 32 codes, in order. `STREAMING` makes it one for each caller, into which it is inlined.
+/// Looks up the results of 32 codes, in order. `STREAMING` makes this a separate function for each caller, so that it
+/// is inlined.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
@@ -146,7 +147,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
     let [first, second] = tables.sums.corrected;
     let in_corrected = [in_row(magnitude, first), in_row(magnitude, second)];
     let mut found = [_mm256_setzero_si256(); N];
-    // Indexed: adapters of iterators are not always inlined into functions with features.
+    // Indexed, because iterator adapters are not always inlined into functions with features.
     #[allow(clippy::needless_range_loop)]
     for byte in if UPPER { N / 2 } else { 0 }..N {
         let table = &tables.rows[byte];
@@ -190,14 +191,14 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
     unsafe { interleave(found) }
 }
 
-/// Mask of the codes equal to `code`.
+/// Returns the mask of the codes equal to `code`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn equal(codes: __m256i, code: u8) -> __m256i {
     _mm256_cmpeq_epi8(codes, _mm256_set1_epi8(code as i8))
 }
 
-/// In a row the upper nibble becomes 7, and more in the others.
+/// Returns indices whose upper nibble is 7 for codes in `row`, and at least 8 for other codes, which then find zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_row(codes: __m256i, row: u8) -> __m256i {

@@ -44,7 +44,7 @@ fn rows<const NIBBLES: bool>(codes: &[u8], block: usize, tables: Tables<'_>, dst
     n * 16
 }
 
-/// The low bytes of 16 results, and the high ones.
+/// Returns the low bytes of 16 results, and the high bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn planes(table: &Table16) -> (__m128i, __m128i) {
@@ -55,8 +55,8 @@ fn planes(table: &Table16) -> (__m128i, __m128i) {
     (low, _mm_packus_epi16(_mm_srli_epi16::<8>(first), _mm_srli_epi16::<8>(second)))
 }
 
-/// Finds the largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; returns their number. Prefetches
-/// `ahead` bytes after each.
+/// Finds the largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; returns the number of blocks.
+/// Prefetches the line `ahead` bytes after the start of each block.
 pub(crate) fn block_amax(_: Avx2, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features were detected.
     unsafe { amax_of_blocks(block, src, ahead, magnitudes) }
@@ -71,8 +71,8 @@ pub(in crate::x86) fn amax_of_blocks(block: usize, src: &[u8], ahead: usize, mag
     }
 }
 
-/// Blocks of `N` vectors. There is an instruction for the least of eight words, none for the largest: it finds the
-/// least distance of a magnitude from `i16::MAX`.
+/// Finds the largest magnitudes of blocks of `N` vectors. There is an instruction for the least of eight words, but not
+/// for the largest. It finds the least distance of a magnitude from `i16::MAX`.
 #[target_feature(enable = "avx2")]
 fn of_vectors<const N: usize>(src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     let blocks = src.chunks_exact(32 * N);

@@ -13,27 +13,28 @@ use std::arch::x86_64::*;
 pub(super) struct HalfWords<'a> {
     encoder: &'a EncoderSplat,
     last_ordinary: __m256i,
-    /// Fraction bits that the destination lacks, and the payload's after these.
+    /// Number of fraction bits that the destination lacks, and the mask of the payload bits after that shift.
     shift: __m128i,
     payload: __m256i,
     payload_bytes: __m256i,
-    /// From [`Upper`]; the bits that are dropped, and half of the unit that is kept. In bytes, except the first two.
+    /// Numbers of [`Upper`]; `rest` is the mask of the dropped bits, `half` is half of the last kept unit. In bytes,
+    /// except the first two.
     origin: __m256i,
     rest: __m256i,
     half: __m256i,
     rebias: __m256i,
     max: __m256i,
     cells: [__m256i; 2],
-    /// A short without its sign; 1 in bytes.
+    /// Mask of a short without its sign, and 1 in each byte.
     magnitude: __m256i,
     one: __m256i,
 }
 
-/// Constants of the loops: a short without its sign, and 1.
+/// Constants of the loops: the mask of a short without its sign, and 1.
 pub(super) const CONSTANTS: (i16, u8) = (i16::MAX, 1);
 
 impl<'a> HalfWords<'a> {
-    /// The constants are [`CONSTANTS`], which the compiler may have to take for unknown.
+    /// `constants` are [`CONSTANTS`], which a caller may hide from the compiler.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn new<S: Short>(encoder: &'a EncoderSplat, numbers: &Nearest, method: &Method, constants: (i16, u8)) -> Self {
@@ -61,7 +62,7 @@ impl<'a> HalfWords<'a> {
         }
     }
 
-    /// f16 or bf16 to bytes, in the order of packing.
+    /// Converts f16 or bf16 to bytes, in the order of packing.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     pub fn to_bytes<S: ByF32, const SHAPE: u8, const METHOD: u8, const ANY_NAN: bool>(
@@ -94,7 +95,7 @@ impl<'a> HalfWords<'a> {
         )
     }
 
-    /// Codes of magnitudes by [`Upper`], in bytes; and their upper bits in shorts.
+    /// Returns the codes of magnitudes by [`Upper`], in bytes, and the upper bits of the magnitudes, in shorts.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn upper_bits<const METHOD: u8>(&self, abs: [__m256i; 2]) -> (__m256i, [__m256i; 2]) {
@@ -108,14 +109,15 @@ impl<'a> HalfWords<'a> {
         let rests = both(above, |above| _mm256_and_si256(above, self.rest));
         let upper = _mm256_packus_epi16(shifted[0], shifted[1]);
         let rest = _mm256_packus_epi16(rests[0], rests[1]);
-        // A rest of one half goes up if the last bit that is kept is 1.
+        // A rest of one half rounds up if the last kept bit is 1.
         let with_parity = _mm256_or_si256(rest, _mm256_and_si256(upper, self.one));
         let codes = if METHOD == UPPER {
             _mm256_adds_epu8(upper, self.is_positive(_mm256_subs_epu8(with_parity, self.half)))
         } else {
             let goes_up = _mm256_cmpgt_epi8(with_parity, self.half);
             let rounded = _mm256_sub_epi8(_mm256_subs_epu8(upper, self.rebias), goes_up);
-            // An index with its top bit set finds zero. Beyond the cells anything is found that is one.
+            // An index with its top bit set finds zero. Beyond the cells, an index finds some other cell, which never
+            // gives a larger code.
             let mut cell = _mm256_shuffle_epi8(self.cells[0], upper);
             if METHOD == UPPER_32 {
                 let second = _mm256_shuffle_epi8(self.cells[1], _mm256_sub_epi8(upper, byte(16)));
@@ -126,7 +128,8 @@ impl<'a> HalfWords<'a> {
         (_mm256_min_epu8(codes, self.max), shifted)
     }
 
-    /// 1 where a byte from 0 to 127 is not 0, by an instruction that the compiler keeps, unlike a minimum.
+    /// Returns 1 where a byte from 0 to 127 is not 0, by an instruction that the compiler keeps; it would replace a
+    /// minimum.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn is_positive(&self, bytes: __m256i) -> __m256i {
@@ -134,7 +137,7 @@ impl<'a> HalfWords<'a> {
     }
 }
 
-/// Without [`JAMMED_BITS`], rounded to odd.
+/// Drops [`JAMMED_BITS`] bits by rounding to odd.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn jammed(shorts: __m256i) -> __m256i {
@@ -143,9 +146,9 @@ fn jammed(shorts: __m256i) -> __m256i {
     _mm256_or_si256(_mm256_srli_epi16::<{ JAMMED_BITS as i32 }>(shorts), sticky)
 }
 
-/// The way through f32.
+/// Conversion by way of f32.
 pub(crate) trait ByF32: Short {
-    /// The encoder of f32, of 16 magnitudes.
+    /// Encodes 16 magnitudes by the encoder of f32.
     ///
     /// # Safety
     /// Needs the features of [`Avx2`].
@@ -156,7 +159,7 @@ impl ByF32 for F16 {
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     unsafe fn by_f32(encoder: &EncoderSplat, abs: __m256i) -> __m256i {
-        // The order that packing undoes.
+        // Changes the order, which packing changes back.
         let halves = in_order(abs);
         let low = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
         let high = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(halves)));

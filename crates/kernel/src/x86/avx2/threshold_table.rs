@@ -20,8 +20,8 @@ pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<
     unsafe { make(shape, divisors, tables) }
 }
 
-/// Encodes whole groups of 32 elements of rows, to bytes or, for [`Shape::is_short`], to nibbles; returns the number of
-/// elements of a row.
+/// Encodes whole groups of 32 elements of rows to bytes, or to nibbles for [`Shape::is_short`]. Returns the number of
+/// elements done in each row.
 pub(crate) fn encode(_: Avx2, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     let (block, shape) = (stepped.rows.block, stepped.shape);
     let fits = block == 16 || block.is_multiple_of(ELEMENTS);
@@ -70,7 +70,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     let streams = dst.streams && dst.bytes.as_ptr().addr().is_multiple_of(32) && dst.stride.is_multiple_of(32);
     let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
     let n = cols / ELEMENTS;
-    // Groups that share a table, or tables of a group.
+    // Number of groups that share a table, and number of tables in a group; one of them is 1.
     let (shared, per_group) = ((block / ELEMENTS).max(1), (ELEMENTS / block).max(1));
     let ends = Ends { last: _mm256_set1_epi16(shape.last() as i16), most: _mm256_set1_epi8(shape.most as i8) };
     let Some(first_table) = tables.first() else { return 0 };
@@ -82,7 +82,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
         let mut table = Tables::new(first_table, first_table);
         for (src, dst) in src.as_chunks::<SRC_BYTES>().0.iter().zip(dst.chunks_exact_mut(dst_bytes)) {
             if left == 0 {
-                // The blocks of both halves.
+                // First bits and tables of the blocks of both halves.
                 let Some(all) = firsts.get(block..block + 2) else { return 0 };
                 first = two(_mm_set1_epi16(all[0] as i16), _mm_set1_epi16(all[per_group / 2] as i16));
                 if !which.is_empty() {
@@ -96,7 +96,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
                 prefetch(ahead);
                 ahead = ahead.wrapping_add(SRC_BYTES);
             }
-            // Quarters 0 and 2, 1 and 3, whose bytes are in order when they are packed.
+            // Quarters 0 and 2, and 1 and 3, so that the bytes are in order after packing.
             let (quarters, _) = src.as_chunks();
             let pair = |i: usize| two(load128(&quarters[i]), load128(&quarters[i + 2]));
             let x = [pair(0), pair(1)];
@@ -122,7 +122,7 @@ struct Ends {
     most: __m256i,
 }
 
-/// Codes; codes of four bits are in the upper halves of their bytes.
+/// Computes the codes. Codes of four bits are in the upper halves of their bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables: &Tables) -> __m256i {
@@ -132,7 +132,7 @@ fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables:
         _mm256_min_epu16(_mm256_subs_epu16(magnitude, first), ends.last)
     };
     let d = both(x, distance);
-    // As in the drawing of the shape.
+    // `l`, `h` and `k` as in the drawing at [`Shape`].
     let l = both(d, |d| _mm256_and_si256(d, _mm256_set1_epi16(0xff)));
     let (l, h) = (_mm256_packus_epi16(l[0], l[1]), both(d, |d| _mm256_srli_epi16::<4>(d)));
     let h = _mm256_packus_epi16(h[0], h[1]);
@@ -149,7 +149,7 @@ fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables:
         k
     } else {
         let k = _mm256_and_si256(_mm256_srli_epi16::<4>(k), byte(15));
-        // Eight patterns of the fraction to a cell: k above that of the first one, in the upper bits.
+        // `(cells[c] + r) / 8` of the drawing: the number of steps in the binade up to the fraction `ccccrrr`.
         let cell = _mm256_and_si256(_mm256_srli_epi16::<3>(l), byte(15));
         let steps = _mm256_add_epi8(_mm256_shuffle_epi8(tables.far[0], cell), _mm256_and_si256(l, byte(7)));
         let steps = _mm256_and_si256(_mm256_srli_epi16::<3>(steps), byte(31));
@@ -162,7 +162,7 @@ fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables:
     _mm256_or_si256(_mm256_andnot_si256(byte(i8::MIN), k), sign)
 }
 
-/// The upper nibbles of bytes, packed.
+/// Packs the upper nibbles of bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn upper_nibbles(bytes: __m256i) -> __m128i {

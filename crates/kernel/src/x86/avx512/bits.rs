@@ -1,4 +1,4 @@
-//! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
+//! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`), packed or with one code in each byte.
 
 use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load, load128, load256, store, store128, store256, stream, stream128};
@@ -9,18 +9,19 @@ pub(crate) const fn packs(bits: u32) -> bool {
     matches!(bits, 2 | 4 | 6)
 }
 
-/// Indices that give each quadword the bytes of eight packed codes of `bits` bits.
+/// Returns the byte indices that bring eight packed codes of `bits` bits to each quadword.
 const fn apart(bits: usize) -> Block {
     bytes_where!(|i| i / 8 * bits + if i % 8 < bits { i % 8 } else { bits - 1 })
 }
 
-/// The bytes that four packed codes take at the low end of each dword, one after the other.
+/// Returns the byte indices that move the low bytes of all dwords together. Four packed codes take these bytes of a
+/// dword.
 const fn together(bits: usize) -> Block {
     let bytes = bits.div_ceil(2);
     bytes_where!(|i| if i < 8 * bits { i / bytes * 4 + i % bytes } else { 0 })
 }
 
-/// The 64 codes of `8 * BITS` bytes; where `BITS` is 8, the bytes.
+/// Loads 64 codes from `8 * BITS` bytes, each into a byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
 pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
@@ -40,15 +41,15 @@ pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
     _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1))
 }
 
-/// Packs 64 codes into `8 * BITS` bytes, of four bits twice 64, without the bits above `BITS` in their bytes.
+/// Packs 64 codes of `BITS` bits, or 128 codes if `BITS` is 4. Bits above `BITS` in the byte of a code are dropped.
 ///
 /// # Safety
-/// Where it goes past the caches, as it `STREAMS`, the target must be aligned to 16, for four bits to 64.
+/// If it `STREAMS`, the target must be aligned to 16 bytes, or to 64 bytes if `BITS` is 4.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
 pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &mut [u8], codes: [__m512i; 2]) {
     if BITS == 4 {
-        // Nibbles in every other byte, whose low halves of words are both.
+        // The low byte of each word gets both nibbles of the word.
         let pairs = both(codes, |codes| {
             let codes = _mm512_and_si512(codes, _mm512_set1_epi8(15));
             _mm512_or_si512(codes, _mm512_srli_epi16::<4>(codes))
@@ -60,13 +61,13 @@ pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &
         return if STREAMS { unsafe { stream(line, packed) } } else { store(line, packed) };
     }
     let codes = _mm512_and_si512(codes[0], _mm512_set1_epi8((1 << BITS) - 1));
-    // Codes to pairs, pairs to fours.
+    // Joins codes to pairs, and pairs to fours.
     let pairs = _mm512_set1_epi16(1 << (8 + BITS) | 1);
     let fours = _mm512_set1_epi32(1 << (16 + 2 * BITS) | 1);
     let dwords = _mm512_madd_epi16(_mm512_maddubs_epi16(codes, pairs), fours);
     let packed = _mm512_permutexvar_epi8(load(const { &together(BITS as usize) }), dwords);
-    // Whole vectors: a masked store of bytes takes tens of cycles, and a load of these bytes soon after waits for it.
-    // SAFETY: streamed targets are aligned, and 48 bytes are three times 16.
+    // Stores whole vectors: a masked store of bytes takes tens of cycles, and a load of these bytes soon after waits
+    // for the store. SAFETY: streamed targets are aligned, and 48 bytes are three times 16.
     unsafe {
         match (BITS, STREAMS) {
             (2, false) => store128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),

@@ -1,5 +1,5 @@
-//! The loop of the kernels that convert 64 elements at a time with vectors of 512 bits: it looks ahead, and stores
-//! results, past the caches or packed where that is requested. The conversion of an element is a [`Kernel`]'s.
+//! The loop of the kernels that convert 64 elements at a time with vectors of 512 bits. The loop prefetches, and stores
+//! results: packed or not, past the caches or not. A [`Kernel`] converts the elements.
 
 use super::bits::store_packed;
 use crate::level::Avx512;
@@ -13,18 +13,18 @@ use std::fmt::Debug;
 /// Elements of an iteration.
 const ELEMENTS: usize = 64;
 
-/// Converts 64 elements into `N` vectors, with its numbers in registers.
+/// Conversion of 64 elements into `N` vectors, with its parameters in registers.
 pub(crate) trait Kernel<const N: usize> {
-    /// Bits of an element of the source: of 8, or of a packed one.
+    /// Bits of a source element: whole bytes, or the width of a packed element.
     const SRC_BITS: usize;
     /// Whether the source is in memory, so that looking ahead pays.
     const LOOKS_AHEAD: bool = true;
-    /// Bits that results may be packed to, as bytes can.
+    /// Widths that results may be packed to; only results of one byte have such widths.
     const PACKS: &'static [u32] = &[];
     /// Whether results may go past the caches.
     const STREAMS: bool = true;
-    /// From `8 * SRC_BITS` bytes. `STORES_AS`, as of the loop, makes this another function for each loop: one that had
-    /// several callers would not be inlined.
+    /// Converts 64 elements from `8 * SRC_BITS` bytes. `STORES_AS`, the parameter of the loop, makes this a separate
+    /// function for each loop. A function with several callers would not be inlined.
     ///
     /// # Safety
     /// Needs the features of [`Avx512`].
@@ -34,15 +34,15 @@ pub(crate) trait Kernel<const N: usize> {
 // `Store` as a const parameter.
 const PLAIN: u8 = 0;
 const PAST_CACHES: u8 = 1;
-// Other numbers are bits that results are packed to, with or without this one.
+// Other numbers are the bits that results are packed to, with or without this flag.
 const PACKED_PAST_CACHES: u8 = 1 << 7;
 
-/// Whether results of such a loop go past the caches.
+/// Whether a loop with these stores stores past the caches.
 pub(super) const fn streams(stores_as: u8) -> bool {
     stores_as == PAST_CACHES || stores_as & PACKED_PAST_CACHES != 0
 }
 
-/// The loop, with the only call of this [`Kernel::convert`], which is inlined therefore.
+/// Converts blocks of 64 elements, by the only call of this [`Kernel::convert`], which is therefore inlined.
 ///
 /// # Safety
 /// Needs the features of [`Avx512`]; where it streams, `dst` must be aligned to 64.
@@ -65,7 +65,8 @@ unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, 
     }
 }
 
-/// Times that 64 elements are converted in an iteration of [`packed_blocks`]: two vectors of nibbles fill a line.
+/// Returns the number of times that an iteration of [`packed_blocks`] converts 64 elements: two vectors of nibbles fill
+/// a line.
 const fn turns(bits: usize) -> usize {
     if bits == 4 { 2 } else { 1 }
 }
@@ -75,7 +76,7 @@ pub(super) fn group_of(dst_bits: usize) -> usize {
     turns(dst_bits) * ELEMENTS
 }
 
-/// The loop to packed results of `BITS`, as [`blocks`].
+/// Converts as [`blocks`] does, to results packed to `BITS` bits.
 ///
 /// # Safety
 /// Needs the features of [`Avx512`]; where it `STREAMS`, `dst` must begin with a line.
@@ -96,7 +97,7 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
             // SAFETY: this function has the features.
             *codes = unsafe { kernel.convert::<STORES_AS>(source) }[0];
         }
-        // SAFETY: the first target is aligned, and each takes a multiple of that.
+        // SAFETY: the first target is aligned, and each target takes a multiple of the alignment.
         unsafe { store_packed::<BITS, STREAMS>(target, codes) };
     }
 }
@@ -108,17 +109,17 @@ fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, streams: bool, source:
     }
 }
 
-/// Numbers of a conversion, of which a kernel is made.
+/// Parameters of a conversion, from which a kernel is made.
 pub(crate) trait Params<const N: usize>: Debug + Send + Sync {
     type Kernel: Kernel<N>;
-    /// The numbers in registers.
+    /// Loads the parameters into registers.
     ///
     /// # Safety
     /// Needs the features of [`Avx512`].
     unsafe fn kernel(&self) -> Self::Kernel;
 }
 
-/// The loop of a kernel for a kind of store.
+/// Runs the loop of a kernel for a kind of store.
 pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: &[u8], store: Store, dst: &mut [u8]) {
     let Store { packed, streams } = store;
     assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
@@ -143,7 +144,8 @@ pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: 
     }
 }
 
-/// The alignment that results past the caches need, of bytes or packed to `dst_bits` bits.
+/// Returns the alignment that results of `dst_bits` bits need to go past the caches; `None` if the kernel has no such
+/// stores.
 pub(super) fn alignment<K: Kernel<N>, const N: usize>(dst_bits: u32) -> Option<usize> {
     let can = if dst_bits as usize == 8 * N { K::STREAMS } else { K::PACKS.contains(&dst_bits) };
     can.then_some(LINE)
@@ -160,7 +162,7 @@ const fn packs(all: &[u32], bits: u32) -> bool {
     false
 }
 
-/// The loop with these numbers.
+/// The loop over blocks, with the parameters of a conversion.
 #[derive(Debug)]
 pub(crate) struct Blocks<T, const N: usize>(pub T, pub Avx512);
 

@@ -152,7 +152,7 @@ impl Kernels for Avx512 {
 /// As [`Kernels::of`]. Operations without a kernel with vectors of 512 bits may have one with 256.
 fn of(ops: &[Op], token: Avx512) -> Kernel {
     let own = match *ops {
-        // Their conversion instructions make lanes faster.
+        // AVX-512 has conversion instructions for 64-bit integers, so that lanes are faster here.
         [Op::IntToF32Clamped(Int { bytes: 8, .. }) | Op::IntToF32Odd(Int { bytes: 8, .. }), ..] => return None,
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(widened(source::F16, nan, token)),
@@ -183,7 +183,7 @@ fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
     )
 }
 
-/// Floats to 8 bits.
+/// Makes the kernel from floats to results of one byte.
 fn floats(load: &[Op], numbers: Nearest, token: Avx512) -> Kernel {
     with_source!(
         load, |source| to_bytes!(numbers, |SHAPE| Some(blocks::<_, 1>(Fused::<_, SHAPE>(numbers, source), token))),

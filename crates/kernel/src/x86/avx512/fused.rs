@@ -1,8 +1,8 @@
-//! Any wide source to any narrow float to nearest even, through an f32 in registers: loaders and encoders of
+//! Any wide source to any narrow float, rounded to nearest even, through an f32 in registers: loaders and encoders of
 //! `docs/kernels.md §2.6` and §4.3 in one loop.
 //!
-//! As lanes they take two passes over a tile, between which memory waits. An encoder computes the same as the lane of
-//! that name.
+//! As lanes, they take two passes over a tile, and memory idles between the passes. An encoder computes the same as the
+//! lane of that name.
 
 use super::blocks::{Kernel, Params, streams};
 use super::{join, to_half};
@@ -13,7 +13,7 @@ use crate::x86::{F16_INSTRUCTION, bytes_where, load};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-/// From a source by an encoder of a shape, or of [`F16_INSTRUCTION`].
+/// Conversion from a source by an encoder of a shape, or by [`F16_INSTRUCTION`].
 #[derive(Debug)]
 pub(crate) struct Fused<S, const SHAPE: u8>(pub Nearest, pub S);
 
@@ -31,13 +31,13 @@ pub(crate) struct Converts<S, const SHAPE: u8>(EncoderSplat, PhantomData<S>);
 
 impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<S, SHAPE> {
     const SRC_BITS: usize = 8 * S::BYTES;
-    /// In the shapes of formats of 4 and 6 bits.
+    /// Only for the shapes that formats of 4 and 6 bits have.
     const PACKS: &'static [u32] = if BYTES == 1 && SHAPE & shape::NEGATIVE_ZERO != 0 { &[4, 6] } else { &[] };
-    /// 64 elements to their codes of `BYTES`, in order.
+    /// Converts 64 elements to codes of `BYTES` bytes, in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; BYTES] {
-        // All loads come before the first store, which keeps more of them in flight out of cache.
+        // All loads come before the first store, so that more loads are in flight when the source is not in the caches.
         let mut f32s = [_mm512_setzero_si512(); 4];
         for (f32s, source) in f32s.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
             // SAFETY: this function has the features.
@@ -64,7 +64,7 @@ impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Conver
     }
 }
 
-/// The low `BYTES` bytes of 64 elements of 32 bits, in order: higher bytes are lost.
+/// Returns the low `BYTES` bytes of each of 64 elements of 32 bits, in order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
 pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
@@ -87,7 +87,7 @@ pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYT
     parts
 }
 
-/// The upper words of 64 elements of 32 bits, in order, as results of two bytes.
+/// Returns the upper words of 64 elements of 32 bits, in order, as results of two bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn upper_words<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
@@ -99,7 +99,7 @@ fn upper_words<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
     parts
 }
 
-/// 16 f32 to f16.
+/// Converts 16 f32 to f16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn half<const SHAPE: u8>(bits: __m512i) -> __m256i {
@@ -151,11 +151,12 @@ impl EncoderSplat {
         }
     }
 
-    /// The same lane where the code is the upper half of the f32; the lower half of the result is anything.
+    /// Computes the lane of [`encode`](Self::encode) where the code is the upper half of the f32. The lower half of the
+    /// result is arbitrary.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn round_upper(&self, x: __m512i) -> __m512i {
-        // By arithmetic: tests into masks take longer than shifts.
+        // The parity comes from a shift, which is faster than a test into a mask.
         let parity = _mm512_and_si512(_mm512_srli_epi32::<16>(x), _mm512_set1_epi32(1));
         let rounded = _mm512_add_epi32(_mm512_add_epi32(x, parity), self.half);
         let value = _mm512_castsi512_ps(x);
@@ -163,7 +164,7 @@ impl EncoderSplat {
         _mm512_mask_or_epi32(rounded, nan, _mm512_and_si512(x, self.nan_keeps), self.nan_sets)
     }
 
-    /// The lane [`crate::lane::encode::EncodeNearest`], line by line.
+    /// Computes the lane [`crate::lane::encode::EncodeNearest`], line by line.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn encode<const SHAPE: u8>(&self, x: __m512i) -> __m512i {

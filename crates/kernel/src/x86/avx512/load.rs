@@ -48,21 +48,21 @@ impl Source512 for source::F64 {
     }
 }
 
-/// 16 elements of 16 bits.
+/// Loads 16 elements of 16 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn of_16(bytes: &[u8]) -> __m256i {
     load256(bytes.first_chunk().expect("16 elements"))
 }
 
-/// 16 elements of 32 bits.
+/// Loads 16 elements of 32 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn of_32(bytes: &[u8]) -> __m512i {
     load(bytes.first_chunk().expect("16 elements"))
 }
 
-/// 16 elements of 64 bits.
+/// Loads 16 elements of 64 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn of_64(bytes: &[u8]) -> [__m512i; 2] {
@@ -70,7 +70,8 @@ fn of_64(bytes: &[u8]) -> [__m512i; 2] {
     [load(&eights[0]), load(&eights[1])]
 }
 
-/// 16 f64 of which some are below f32's normal range: out of the way, so that the loop stays one.
+/// Loads 16 f64, some of which are below f32's normal range. A separate function, so that the compiler does not split
+/// the loop.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -79,7 +80,7 @@ fn any_f64(bytes: &[u8]) -> __m512i {
     join(to_f32_odd_8::<false>(&eights[0]), to_f32_odd_8::<false>(&eights[1]))
 }
 
-/// 16 f64 as f32 rounded to odd, except subnormals, which may be zero. A NaN keeps the leading bits of its payload.
+/// Rounds 16 f64 to odd, to f32, except that subnormals may become zero. A NaN keeps the leading bits of its payload.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
@@ -92,14 +93,14 @@ fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
     _mm512_mask_or_epi32(bits, sticky, bits, _mm512_set1_epi32(1))
 }
 
-/// Mask of the zeros and subnormals in 16 f32.
+/// Returns the mask of the zeros and subnormals in 16 f32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn zero_or_subnormal(f32s: __m512i) -> __mmask16 {
     _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(f32s))
 }
 
-/// Mask of the f64 that are not 0, of eight and eight.
+/// Returns the mask of the f64 that are not 0, in two vectors of eight.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn nonzero(low: __m512i, high: __m512i) -> __mmask16 {

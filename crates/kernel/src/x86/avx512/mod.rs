@@ -17,14 +17,15 @@ mod widen;
 
 use std::arch::x86_64::*;
 
-/// Eight and eight dwords, in order.
+/// Joins two vectors of eight dwords, in order.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn join(low: __m256i, high: __m256i) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
-/// 16 f32 to f16, nearest even; NaN keeps the leading bits of its payload, or is the canonical one of its sign.
+/// Converts 16 f32 to f16, nearest even. With `PAYLOAD`, NaN keeps the leading bits of its payload; otherwise it
+/// becomes the canonical NaN of its sign.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn to_half<const PAYLOAD: bool>(value: __m512) -> __m256i {

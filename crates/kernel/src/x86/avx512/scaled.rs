@@ -94,12 +94,12 @@ unsafe fn rows<'a, const NIBBLES: bool, const STREAMS: bool>(
     n * 32
 }
 
-/// 32 codes in 16 bits each.
+/// Loads 32 codes, each into 16 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
     if NIBBLES {
-        // A byte hhhhllll in 32 bits becomes 000hhhh in the upper 16 and 000llll in the lower.
+        // A byte hhhhllll in 32 bits becomes 0000hhhh in the upper 16 bits and 0000llll in the lower.
         let bytes = _mm512_cvtepu8_epi32(load128(codes.first_chunk().expect("16 bytes of codes")));
         let shifted = _mm512_slli_epi32::<12>(bytes);
         _mm512_ternarylogic_epi32::<0xa8>(bytes, shifted, _mm512_set1_epi32(0x000f_000f)) // (a | b) & c
@@ -108,8 +108,8 @@ fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
     }
 }
 
-/// Looks up whole vectors of 64 elements of rows that share tables, in blocks that are multiples of that; returns the
-/// number of elements of a row.
+/// Looks up whole vectors of 64 elements of rows that share tables. Returns the number of elements done in each row: 0
+/// unless blocks are a multiple of 64 elements.
 pub(crate) fn lookup256(
     _: Avx512,
     rows: &mut [(&[u8], &mut [u8])],
@@ -129,8 +129,8 @@ pub(crate) fn lookup256(
     64 * n
 }
 
-/// Where each code goes, so that interleaving the bytes of results within 128 bits puts elements in order: vector `j`
-/// takes those at `8 j ..` of each 128 bits.
+/// Order of codes in which interleaving the bytes of results within 128 bits puts elements in order. Vector `j` takes
+/// the codes at `8 j ..` of each 128 bits.
 const ORDER: Block = {
     let (mut order, mut i) = ([0; 64], 0);
     while i < 64 {
@@ -140,7 +140,7 @@ const ORDER: Block = {
     order
 };
 
-/// `n` vectors of 64 elements of each row.
+/// Looks up `n` vectors of 64 elements in each row.
 ///
 /// # Safety
 /// Needs the features; where it streams, results must be aligned to 64.
@@ -187,7 +187,7 @@ fn found([t0, t1, t2, t3]: &[__m512i; 4], codes: __m512i, upper: __mmask64) -> _
     _mm512_mask_blend_epi8(upper, low, _mm512_permutex2var_epi8(*t2, codes, *t3))
 }
 
-/// As `block_amax` of AVX2, which nothing wider does better.
+/// Runs `block_amax` of AVX2; wider vectors are not faster.
 pub(crate) fn block_amax(_: Avx512, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features of AVX2 were detected too.
     unsafe { avx2::scaled::amax_of_blocks(block, src, ahead, magnitudes) }

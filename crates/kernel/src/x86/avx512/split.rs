@@ -1,4 +1,5 @@
-//! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
+//! The lookups of [`Split`]: the bytes of codes are separated and looked up in tables in registers, and the entries are
+//! added.
 
 use super::blocks::{Kernel, alignment, convert, group_of};
 use crate::level::Avx512;
@@ -56,7 +57,7 @@ impl Table {
         Self([load(&quarters[0]), load(&quarters[1]), load(&quarters[2]), load(&quarters[3])])
     }
 
-    /// `upper` has a bit for each index of 128 or more.
+    /// Looks up entries; `upper` has a bit for each index of 128 or more.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     fn at(&self, index: __m512i, upper: __mmask64) -> __m512i {
@@ -66,7 +67,7 @@ impl Table {
         _mm512_mask_blend_epi8(upper, low, high)
     }
 
-    /// At indices below 128.
+    /// Looks up entries at indices below 128.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vbmi")]
     fn at_short(&self, index: __m512i) -> __m512i {
@@ -81,7 +82,7 @@ pub(super) struct Tables<const SHORT: bool> {
     profile: Table,
     class: Table,
     step: Table,
-    /// Where the lower and the upper bytes of 64 codes are in two vectors.
+    /// Places of the lower and the upper bytes of 64 codes in two vectors.
     lower: __m512i,
     upper: __m512i,
 }
@@ -102,7 +103,7 @@ impl<const SHORT: bool> Tables<SHORT> {
 }
 
 impl<const SHORT: bool> Tables<SHORT> {
-    /// The results of 64 codes of 16 bits.
+    /// Looks up the results of 64 codes of 16 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     pub fn look(&self, low: __m512i, high: __m512i) -> __m512i {
@@ -127,10 +128,10 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     }
 }
 
-/// The lookup of f32, rounded to odd first: the upper half, whose last bit is set if any of the lower half is.
+/// The lookup of f32, first rounded to odd: to the upper half, whose last bit is set if any bit of the lower half is.
 pub(super) struct OfF32 {
     tables: Tables<false>,
-    /// Where the lower and the upper halves of 32 f32 are in two vectors.
+    /// Places of the lower and the upper halves of 32 f32 in two vectors.
     lower: __m512i,
     upper: __m512i,
     /// 1 in each lane.
@@ -145,12 +146,12 @@ impl OfF32 {
             tables: Tables::new(split),
             lower: load(const { &bytes_where!(|i| if i % 2 == 0 { i } else { 0 }) }),
             upper: load(const { &bytes_where!(|i| if i % 2 == 0 { i + 1 } else { 0 }) }),
-            // Unknown to the compiler, which would make a test and a masked move of a minimum with it.
+            // Hidden from the compiler, which would otherwise replace the minimum by a test and a masked move.
             one: _mm512_set1_epi16(std::hint::black_box(1)),
         }
     }
 
-    /// 32 f32 as bf16.
+    /// Rounds 32 f32 to odd, to bf16.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn odd(&self, [first, second]: [__m512i; 2]) -> __m512i {

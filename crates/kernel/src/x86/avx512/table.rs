@@ -1,5 +1,5 @@
 //! Tables of results by byte permutation, `docs/kernels.md §7`: each byte of a result has a plane of 256 entries in
-//! four registers (or of 64 or 16 in one), and the planes that were looked up are interleaved into elements.
+//! four registers (or of 64 or 16 in one). The bytes found in the planes are interleaved into elements.
 
 use super::bits::{load_codes, packs};
 use super::blocks::{Kernel, alignment, convert, group_of};
@@ -15,16 +15,16 @@ pub(crate) struct Planes<const N: usize> {
     planes: [[Block; 4]; N],
     /// The first 16 entries of a plane, in every 128-bit lane.
     sixteens: [Block; N],
-    /// Where each code goes, so that interleaving puts the elements in order.
+    /// Order of codes in which interleaving puts the elements in order.
     order: Block,
-    /// Every result has zeros in its lower half: those planes are not looked up.
+    /// Whether every result has zeros in its lower half, whose planes are then not looked up.
     upper_half: bool,
     code_bits: u32,
     token: Avx512,
 }
 
 impl<const N: usize> Planes<N> {
-    /// Tables for the low `N` bytes of each result, by codes of `code_bits` where they are packed.
+    /// Makes the tables for the low `N` bytes of each result. `code_bits` are the bits of a code in packed sources.
     pub fn new(results: &[u64; 256], code_bits: u32, token: Avx512) -> Self {
         let mut planes = [[[0; 64]; 4]; N];
         for (code, result) in results.iter().enumerate() {
@@ -33,7 +33,7 @@ impl<const N: usize> Planes<N> {
             }
         }
         let upper_half = N > 1 && planes[..N / 2].iter().all(|plane| *plane == [[0; 64]; 4]);
-        // Interleaving makes vector j of the elements at `16 / N * j ..` of each 128-bit lane.
+        // Interleaving makes vector j from the elements at `16 / N * j ..` of each 128-bit lane.
         let per_lane = 16 / N;
         let (mut order, mut sixteens) = ([0; 64], [[0; 64]; N]);
         for i in 0..64 {
@@ -82,7 +82,7 @@ impl<const N: usize> Groups for Planes<N> {
 /// The planes in registers, for codes of `BITS`; `UPPER` as [`Planes::upper_half`].
 struct Tables<const N: usize, const UPPER: bool, const BITS: usize> {
     planes: [[__m512i; 4]; N],
-    /// Where each code goes, so that interleaving puts the elements in order.
+    /// Order of codes in which interleaving puts the elements in order.
     order: __m512i,
 }
 
@@ -112,7 +112,7 @@ impl<const N: usize, const UPPER: bool, const BITS: usize> Kernel<N> for Tables<
         }
         let upper = _mm512_movepi8_mask(codes);
         let mut found = [_mm512_setzero_si512(); N];
-        // Indexed: adapters of iterators are not always inlined into functions with features.
+        // Indexed, because iterator adapters are not always inlined into functions with features.
         #[allow(clippy::needless_range_loop)]
         for k in if UPPER { N / 2 } else { 0 }..N {
             let [t0, t1, t2, t3] = self.planes[k];

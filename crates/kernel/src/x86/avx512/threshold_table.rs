@@ -19,8 +19,8 @@ pub(crate) fn tables(_: Avx512, shape: &Shape, divisors: &[f32], tables: &mut Ve
     unsafe { make(shape, divisors, tables) }
 }
 
-/// Encodes whole groups of 64 elements of rows, to bytes or, for [`Shape::is_short`], to nibbles; returns the number of
-/// elements of a row.
+/// Encodes whole groups of 64 elements of rows to bytes, or to nibbles for [`Shape::is_short`]. Returns the number of
+/// elements done in each row.
 pub(crate) fn encode(_: Avx512, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     let (block, shape) = (stepped.rows.block, stepped.shape);
     let fits = block == 16 || block == 32 || block.is_multiple_of(ELEMENTS);
@@ -40,15 +40,15 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     let streams = dst.streams && dst.bytes.as_ptr().addr().is_multiple_of(64) && dst.stride.is_multiple_of(64);
     let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
     let n = cols / ELEMENTS;
-    // Groups that share a table, or tables of a group.
+    // Number of groups that share a table, and number of tables in a group; one of them is 1.
     let (shared, per_group) = ((block / ELEMENTS).max(1), (ELEMENTS / block).max(1));
     let has_own = !which.is_empty() && per_group > 1;
-    // The blocks of the quarters of a group.
+    // Block of each quarter of a group.
     let of_quarters = [0, per_group / 4, per_group / 2, per_group * 3 / 4];
     let (magnitudes, signs) = (_mm512_set1_epi16(i16::MAX), _mm512_set1_epi8(i8::MIN));
     let last = _mm512_set1_epi16(shape.last() as i16);
     let (lower, upper) = (load(const { &bytes_where!(|i| 2 * i) }), load(const { &bytes_where!(|i| 2 * i + 1) }));
-    // Blocks of the elements in both halves, as indices among four.
+    // Block of each element in the two halves of a group, as an index among four blocks.
     let [low_blocks, high_blocks] = match per_group {
         4 => [[0, 1], [2, 3]],
         2 => [[0, 0], [1, 1]],
@@ -90,7 +90,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
                 _mm512_min_epu16(_mm512_subs_epu16(_mm512_and_si512(x, magnitudes), first), last)
             };
             let (d_low, d_high) = (distance(low, low_first), distance(high, high_first));
-            // As in the drawing of the shape.
+            // `l`, `h` and `k` as in the drawing at [`Shape`].
             let l = _mm512_permutex2var_epi8(d_low, lower, d_high);
             let (h_low, h_high) = (_mm512_srli_epi16::<4>(d_low), _mm512_srli_epi16::<4>(d_high));
             let h = _mm512_permutex2var_epi8(h_low, lower, h_high);
@@ -103,7 +103,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
             }
             // k in the upper half of each byte.
             let k = _mm512_add_epi8(cell, _mm512_and_si512(l, _mm512_set1_epi8(15)));
-            // The highest bit of one, the others of the other.
+            // The highest bit of `sign`, and the other bits of `k`.
             let signed = |k: __m512i| _mm512_ternarylogic_epi32::<0xca>(signs, sign, k);
             if SHORT {
                 let (to, codes) = (dst.first_chunk_mut().expect("32 bytes"), upper_nibbles(signed(k)));
@@ -122,12 +122,12 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     n * ELEMENTS
 }
 
-/// The upper nibbles of bytes, packed.
+/// Packs the upper nibbles of bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn upper_nibbles(bytes: __m512i) -> __m256i {
     let (low, high) = (_mm512_srli_epi16::<4>(bytes), _mm512_srli_epi16::<8>(bytes));
-    // The low half of each byte of one, the high half of the other.
+    // The low half of each byte of `low`, and the high half of each byte of `high`.
     let pairs = _mm512_ternarylogic_epi32::<0xca>(_mm512_set1_epi8(15), low, high);
     // Even bytes. (The instruction that narrows words to bytes takes longer to store them.)
     let even = load(const { &bytes_where!(|i| 2 * i) });

@@ -1,12 +1,13 @@
-//! Groups of four two-byte results that become columns (`scaled::dequantize::transposed`): squares of eight by eight.
+//! Transposition of groups of four two-byte results into columns (`scaled::dequantize::transposed`), by squares of
+//! eight by eight groups.
 
 use super::super::{load, store, stream};
 use crate::level::Avx512;
 use crate::scaled::rows::CodesMut;
 use std::arch::x86_64::*;
 
-/// Transposes whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which
-/// eight groups of a column are a line of the result. Returns the number of columns done, of `n_cols`.
+/// Transposes whole squares. `rows` are rows of groups, `stride` bytes apart; their number must be a multiple of eight.
+/// Eight groups of a column are a line of the result. Returns the number of columns done, of `n_cols`.
 pub(crate) fn transpose8(_: Avx512, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
     let n_rows = rows.len() / stride;
     if n_rows == 0 || !n_rows.is_multiple_of(8) {
@@ -46,19 +47,19 @@ unsafe fn squares<const STREAMS: bool>(rows: &[u8], stride: usize, n_cols: usize
     }
 }
 
-/// Eight by eight quadwords, turned.
+/// Transposes eight by eight quadwords.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transposed(rows: [__m512i; 8]) -> [__m512i; 8] {
     let [a, b, c, d, e, f, g, h] = rows;
-    // Quarters k of the first four: columns 2 k of two rows; of the others: columns 2 k + 1.
+    // Quarter k of each vector in `even` has column 2 k of two rows; quarter k of each in `odd` has column 2 k + 1.
     let even = [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| _mm512_unpacklo_epi64(x, y));
     let odd = [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| _mm512_unpackhi_epi64(x, y));
     let ([c0, c2, c4, c6], [c1, c3, c5, c7]) = (quarters(even), quarters(odd));
     [c0, c1, c2, c3, c4, c5, c6, c7]
 }
 
-/// Four by four quarters, turned.
+/// Transposes four by four quarters of vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {

@@ -30,7 +30,7 @@ fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
     y: &[[u8; Y]],
     min_normal: f64,
 ) -> Small {
-    // At least the smallest subnormal, so that zero is below it.
+    // The limit is at least the smallest subnormal, so that zero is below it.
     let limit = bits::<Y>(min_normal).max(1);
     let mut all = Small::default();
     for (x, y) in x.iter().zip(y) {
@@ -49,7 +49,7 @@ fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
     all
 }
 
-/// The same by codes, of which 64 of the source take `X` bytes.
+/// As [`small_results`], by codes; 64 codes of the source take `X` bytes.
 pub(crate) fn small_codes<const X: usize>(_: Avx512, codes: &ByteCodes, x: &[u8], y: &[u8]) -> Small {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<64>());
     // SAFETY: the token proves that the features were detected.
@@ -104,7 +104,7 @@ pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &
 #[target_feature(enable = "popcnt,avx512f,avx512dq")]
 fn special_rows<const X: usize, const Y: usize>(x: &[[u8; X]], y: &[[u8; Y]], range: &Range) -> Special {
     let infinity = (bits::<X>(f64::INFINITY), bits::<Y>(f64::INFINITY));
-    // Without a policy only NaN is above these.
+    // If `over` is NaN, only NaN is above the limit.
     let over = range.over.map(|over| if over.is_nan() { infinity.0 + 1 } else { bits::<X>(over) });
     let usual = over[0].min(over[1]).min(infinity.0);
     let mut all = Special::default();

@@ -21,7 +21,7 @@ impl<const N: usize> Magnitudes<N> {
         })
     }
 
-    /// NaN may spoil the minimum unless it is `MASKED`, which takes longer.
+    /// Lowers the minimum to the magnitudes of a row. NaN may spoil the minimum unless `MASKED`, which takes longer.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub fn lower<const MASKED: bool>(&mut self, row: &[u8; N]) {
@@ -36,7 +36,7 @@ impl<const N: usize> Magnitudes<N> {
         }
     }
 
-    /// Each and a number, as bits.
+    /// Adds a number to the bits of each magnitude.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn plus(self, number: i32) -> Self {
@@ -46,7 +46,7 @@ impl<const N: usize> Magnitudes<N> {
         }))
     }
 
-    /// NaN may spoil the maximum.
+    /// Raises the maximum to the magnitudes of a row. NaN may spoil the maximum.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub fn raise(&mut self, row: &[u8; N]) {
@@ -77,11 +77,11 @@ impl<const N: usize> Magnitudes<N> {
     }
 }
 
-/// The least magnitude of rows that is not zero, and the number of zeros.
+/// The least nonzero magnitude of rows, and the number of zeros.
 pub(super) struct Nonzero<const N: usize> {
-    /// Less one: zero less one is the largest number of all.
+    /// Least magnitude, with 1 subtracted from its bits: zero wraps around to the largest number, and so never counts.
     pub smallest: Magnitudes<N>,
-    /// Zeros of each lane, negated.
+    /// Number of zeros in each lane, negated.
     minus_zeros: [__m512i; 2],
 }
 
@@ -95,7 +95,7 @@ impl<const N: usize> Nonzero<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn see(&mut self, row: &[u8; N]) {
-        // By index: iterators that end together are not unrolled, and what they go through stays in memory.
+        // Indexed, because a loop over zipped iterators is not unrolled, and keeps the accumulators in memory.
         for i in 0..const { N / 64 } {
             let (bits, min, zeros) = (part(row, i), &mut self.smallest.0[i], &mut self.minus_zeros[i]);
             if N == ROW_F32 {

@@ -4,7 +4,7 @@
 //! Sums are here, counts of special values in `details`.
 //!
 //! A product of two f32 values is exact in f64, so that it makes no difference whether it is fused with the addition to
-//! a sum. All others are rounded before they are added, as everywhere.
+//! a sum. All other products are rounded before they are added, as at every level.
 
 mod details;
 mod magnitudes;
@@ -19,11 +19,11 @@ use magnitudes::{MAX_MAGNITUDE, Magnitudes, Nonzero};
 use row::{Halves, Pair, ROW_F32, pair};
 use std::arch::x86_64::*;
 
-/// Rows between two looks at whether a relative error exceeds the largest.
+/// Number of rows between two tests of whether a relative error exceeds the largest so far.
 const ROWS: usize = 8;
 
-/// Adds pairs whose values take `X` and `Y` bytes a row. If `MASKED`, only those that are both finite take part; else
-/// all do, and the answer is `None`, with nothing added, if some value may not be finite.
+/// Adds pairs whose values take `X` and `Y` bytes a row. If `MASKED`, only pairs of two finite values take part.
+/// Otherwise all pairs do; if some value may not be finite, nothing is added and the result is `None`.
 pub(crate) fn add<const X: usize, const Y: usize, const MASKED: bool>(
     _: Avx512,
     x: &[u8],
@@ -63,14 +63,14 @@ pub(crate) fn add_values<const V: usize, const MASKED: bool>(
     Some(seen)
 }
 
-/// A row that ends in zeros, which add nothing to sums.
+/// Returns a row padded with zeros, which add nothing to sums.
 fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut row = [0; N];
     row[..bytes.len()].copy_from_slice(bytes);
     row
 }
 
-/// The zeros that end a padded row.
+/// Returns the number of zeros that pad a row.
 fn padding<const N: usize>(bytes: &[u8]) -> u64 {
     16 - (bytes.len() * 16 / N) as u64
 }
@@ -107,7 +107,7 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
                 image[i] = add_product::<Y, Y>(image[i], y, y);
                 product[i] = add_product::<X, Y>(product[i], x, y);
                 max_abs[i] = _mm512_range_pd::<MAX_MAGNITUDE>(max_abs[i], e);
-                // Distance of an error below the limit; for f32, of squares, which can neither overflow nor vanish.
+                // Limit minus error; for f32, the difference of their squares, which can neither overflow nor vanish.
                 below[i] = if X == ROW_F32 && Y == ROW_F32 {
                     let x = _mm512_mul_pd(limit, x);
                     _mm512_fmsub_pd(x, x, ee)
@@ -161,12 +161,12 @@ fn value_rows<const V: usize, const MASKED: bool>(
     Some(Seen { smallest, zeros, ..Seen::NOTHING })
 }
 
-/// Three operands joined bit by bit.
+/// Operation of `vpternlog`: OR of three operands.
 const OR: i32 = 0b1111_1110;
 /// Classes of `vfpclass`: a quiet NaN, an infinity of either sign, a signaling NaN.
 const NOT_FINITE: i32 = 0b1001_1001;
 
-/// The largest relative error, given the largest of the pairs before `x` and `y`.
+/// Returns the largest relative error, given the largest of the pairs before `x` and `y`.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512dq")]

@@ -11,12 +11,12 @@ pub(super) type Halves = [__m512d; 2];
 /// Bytes of a row of f32 values.
 pub(super) const ROW_F32: usize = 64;
 
-/// The least value of a row's width that is not below a number, as bits.
+/// Returns the bits of the least value, f32 or f64 as in the row, that is not below a number.
 pub(super) fn bits<const N: usize>(number: f64) -> u64 {
     if N == ROW_F32 { u32::at_least(number).to_bits() as u64 } else { number.to_bits() }
 }
 
-/// Elements of a row whose bits without the sign are below a limit.
+/// Returns the mask of the elements whose bits without the sign are below a limit.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn below<const N: usize>(row: &[u8; N], limit: u64) -> u16 {
@@ -69,7 +69,7 @@ pub(super) fn differ_in_sign<const X: usize, const Y: usize>(x: &[u8; X], y: &[u
     }
 }
 
-/// The f32 or f64 in the `i`-th 64 bytes of a row.
+/// Loads the f32 or f64 in the `i`-th 64 bytes of a row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn part<const N: usize>(row: &[u8; N], i: usize) -> __m512i {
@@ -77,7 +77,7 @@ pub(super) fn part<const N: usize>(row: &[u8; N], i: usize) -> __m512i {
     load(&parts[i])
 }
 
-/// The values of a row.
+/// Returns the values of a row as f64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn values<const N: usize>(parts: [__m512i; 2]) -> Halves {
@@ -89,7 +89,7 @@ fn values<const N: usize>(parts: [__m512i; 2]) -> Halves {
     }
 }
 
-/// The 64 bytes, or twice 64, of a row.
+/// Loads the 64 or 128 bytes of a row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn parts<const N: usize>(row: &[u8; N]) -> [__m512i; 2] {
@@ -104,7 +104,7 @@ pub(super) struct Pair {
     pub differ: u16,
 }
 
-/// The values of two rows; if `MASKED`, zeros for the pairs that are not both finite.
+/// Loads the values of two rows. If `MASKED`, pairs that are not both finite become zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn pair<const X: usize, const Y: usize, const MASKED: bool>(x: &[u8; X], y: &[u8; Y]) -> Pair {
