@@ -19,7 +19,7 @@ use unicode_width::UnicodeWidthStr;
 pub const GAP: usize = 2;
 /// Most characters of a cell, in a pipe too: one long name from a file would widen every row of its column.
 const LONGEST: usize = 200;
-/// Width to which names shrink before other columns are dropped, and their least width.
+/// Widths of the column of names: it shrinks to the first before another column is dropped, and never below the second.
 const NAME: (usize, usize) = (36, 12);
 /// Width to which sentences shrink before other columns are dropped, and their least width.
 const SENTENCE: (usize, usize) = (30, 16);

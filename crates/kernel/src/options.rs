@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 pub struct CastOptions {
     /// Instruction-set level.
     pub level: Level,
-    /// Number of threads that work is cut for. Pieces run on the current rayon pool, or on the caller's thread if this
+    /// Number of threads to divide the work among. Pieces run on the current rayon pool, or on the caller's thread if this
     /// is 1.
     pub threads: NonZeroUsize,
     /// Counts that are taken.

@@ -86,7 +86,7 @@ pub struct VerifyArgs {
     pub threads: ThreadsArgs,
 }
 
-/// Reads a part of the elements, such as `0.1` or `10%`.
+/// Parses a fraction of the elements, such as `0.1` or `10%`.
 ///
 /// # Errors
 /// A message with the expected form.

@@ -252,7 +252,7 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 
-/// Checks that a pair can be converted by value: numbers, truth values and text, or a copy.
+/// Checks that a pair can be converted: neither type is complex, or both types are equal, which is a copy.
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
     let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
     if src != dst && (is_complex(src) || is_complex(dst)) {

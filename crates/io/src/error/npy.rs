@@ -54,7 +54,7 @@ pub enum HeaderError {
     /// A type was given for text, which is not reinterpreted.
     #[error("descr {} is text, not {from}", Escaped(descr))]
     FromText { descr: String, from: DType },
-    /// Elements of zero bytes, whose number would be unlimited.
+    /// Elements take zero bytes, so that their number would be unlimited.
     #[error("descr {} has no element width", Escaped(descr))]
     NoWidth { descr: String },
     /// More dimensions than NumPy supports.

@@ -23,8 +23,8 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     fn one(&self, s: Self::Src) -> Self::Dst;
     /// The strongest level that the lane is compiled for.
     const UP_TO: Reach = Reach::All;
-    /// Whether the lane's loop may store past the caches: not if another stage follows the lane, or if it is slower
-    /// than memory.
+    /// Whether the lane's loop may store past the caches. False if another stage follows the lane, or if the lane is
+    /// slower than memory.
     const STREAMS: bool = true;
 }
 

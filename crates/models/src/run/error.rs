@@ -78,7 +78,7 @@ impl From<crate::Error> for RunError {
 }
 
 impl RunError {
-    /// Adds the path of the model to an error of a network.
+    /// Adds the path of the model to an error from its evaluation.
     pub(super) fn of(self, path: &Path) -> RunError {
         match self {
             RunError::Network(cause) => RunError::Model { path: path.display().to_string(), cause },

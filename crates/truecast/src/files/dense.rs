@@ -60,7 +60,7 @@ impl DenseTensor {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size as usize).map_err(|_| NoMemory { bytes: size })?;
         bytes.resize(size as usize, 0);
-        // Parts hold a multiple of eight elements, so each begins at a byte.
+        // Every part except the last holds a multiple of eight elements, so each part begins at a byte boundary.
         let (packing, mut at) = (Caster::new(&CastSpec::copy(dtype), &CastOptions::default())?, 0);
         let mut parts = Values::new(&found)?;
         while let Some(part) = parts.next()? {

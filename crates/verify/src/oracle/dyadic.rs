@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn order_is_that_of_the_rationals() {
-        // Every pair of m * 2^e with small m and e, against integers on a common scale.
+        // Compares all pairs of numbers m * 2^e, with small m and e, with integers scaled to one exponent.
         let all: Vec<(u128, i32)> = (0..20).flat_map(|m| (-8..9).map(move |e| (m, e))).collect();
         for &(m, e) in &all {
             for &(n, f) in &all {

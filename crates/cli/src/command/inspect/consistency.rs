@@ -1,4 +1,4 @@
-//! `truecast inspect --check`: contradictions between the statements of a checkpoint.
+//! `truecast inspect --check`: lists where the metadata and tensors of a checkpoint contradict each other.
 
 use crate::args::InspectArgs;
 use crate::command::Context;

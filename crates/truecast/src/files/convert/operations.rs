@@ -18,7 +18,7 @@ use truecast_kernel::scaled::Repacker;
 /// Plans per cache; each takes some kilobytes.
 const KEPT: usize = 256;
 
-/// Cache of plans by the common properties of tensors.
+/// Cache of plans; the key has the properties that tensors of one plan share.
 struct Kept<K, P>(Mutex<HashMap<K, P>>);
 
 impl<K: Eq + Hash, P: Clone> Kept<K, P> {

@@ -166,8 +166,8 @@ impl Plan {
 /// A source tensor with its user-visible name, type and shape (of the codes, if it is quantized).
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
-/// Lists the source tensors in the order of files and data, each quantized tensor at the place of its codes. Also
-/// returns the names of dropped tensors, with the reasons.
+/// Lists the source tensors by file, and within a file by the offset of their data. A quantized tensor has the place of
+/// its codes. Also returns the names of dropped tensors, with the reasons.
 fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
