@@ -9,6 +9,7 @@ use crate::exact::{Exact, Whole};
 use crate::round::Remainder;
 use alloc::format;
 use alloc::string::String;
+use core::ops::RangeInclusive;
 
 /// Why a text is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,10 +21,13 @@ pub struct ParseDecimalError {
     pub at: usize,
 }
 
-/// Decimal exponents of the leading digit beyond which every format overflows or underflows; those of P3109 have
-/// exponents of up to 15 bits.
-pub(crate) const HUGE: i64 = 5000;
-pub(crate) const TINY: i64 = -5000;
+/// Decimal exponents of the leading digit between which numbers are computed: beyond them every element type overflows
+/// or underflows. The time for a number grows with its exponent, and files have many.
+const ELEMENT_TYPES: RangeInclusive<i64> = -1200..=400;
+/// The same for the formats of P3109, whose exponents have up to 15 bits.
+const EVERY_FORMAT: RangeInclusive<i64> = -5000..=5000;
+/// Binary exponent for numbers beyond every format.
+pub(crate) const BEYOND: i32 = 20_000;
 
 /// Reads `[+-]digits[.digits][e[+-]digits]`, `nan`, `inf` or `infinity` (any case, with sign).
 ///
@@ -64,10 +68,19 @@ impl Number<'_> {
     /// Returns the value that [`parse`] returns for the same text.
     #[must_use]
     pub fn to_exact(&self) -> Exact {
+        self.within(ELEMENT_TYPES)
+    }
+
+    /// Returns the value for every format, not only for element types.
+    pub(crate) fn for_every_format(&self) -> Exact {
+        self.within(EVERY_FORMAT)
+    }
+
+    fn within(&self, exponents: RangeInclusive<i64>) -> Exact {
         match *self {
             Number::Nan { neg } => Exact::Nan { neg, payload: None },
             Number::Inf { neg } => Exact::Inf { neg },
-            Number::Decimal(decimal) => decimal.to_exact(),
+            Number::Decimal(decimal) => decimal.within(exponents),
         }
     }
 }
@@ -151,10 +164,14 @@ impl Decimal<'_> {
     /// Returns the exact value, or its leading 64 bits with `sticky`.
     #[must_use]
     pub fn to_exact(&self) -> Exact {
+        self.within(ELEMENT_TYPES)
+    }
+
+    fn within(&self, exponents: RangeInclusive<i64>) -> Exact {
         let mut digits = Digits::default();
         digits.read(self.whole, false);
         digits.read(self.fraction, true);
-        digits.into_exact(self.neg, self.exponent)
+        digits.into_exact(self.neg, self.exponent, exponents)
     }
 
     /// Splits the magnitude at the point, for any number of digits. Integer destinations round the result.
@@ -221,14 +238,14 @@ impl Digits {
         }
     }
 
-    fn into_exact(mut self, neg: bool, exponent: i64) -> Exact {
+    fn into_exact(mut self, neg: bool, exponent: i64, exponents: RangeInclusive<i64>) -> Exact {
         if self.value.is_zero() {
             return Exact::Finite { neg, sig: 0, exp: 0, sticky: false };
         }
         let exponent = self.exponent.saturating_add(exponent);
         let leading = exponent.saturating_add(self.kept - 1);
-        if !(TINY..=HUGE).contains(&leading) {
-            let exp = if leading > HUGE { 4 * HUGE } else { 4 * TINY } as i32;
+        if !exponents.contains(&leading) {
+            let exp = if leading > *exponents.end() { BEYOND } else { -BEYOND };
             return Exact::Finite { neg, sig: 1 << 63, exp, sticky: true };
         }
         let mut divisor = Big::from_u64(1);

@@ -8,7 +8,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 use crate::big::Big;
-use crate::decimal::{HUGE, Number, TINY, scan};
+use crate::decimal::{BEYOND, Number, scan};
 use crate::exact::Exact;
 pub use crate::ratio::Ratio;
 
@@ -87,7 +87,7 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
                 let at = skipped.take_while(|digits| *digits <= e.at).count();
                 LiteralError::Character { what: e.what, at }
             })?;
-            Ok(Literal::Number(number.to_exact()))
+            Ok(Literal::Number(number.for_every_format()))
         }
     }
 }
@@ -209,7 +209,7 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
 
 /// Clamps an exponent to a range that is beyond every format, and within the ±100,000 of an [`Exact`].
 fn bounded(exp: i64) -> i32 {
-    exp.clamp(4 * TINY, 4 * HUGE) as i32
+    exp.clamp((-BEYOND).into(), BEYOND.into()) as i32
 }
 
 fn fraction(over: &str, under: &str) -> Result<Exact, LiteralError> {

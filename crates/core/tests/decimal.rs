@@ -293,3 +293,18 @@ fn through_onnx(text: &str, dst: DType, saturate: Option<bool>) -> u64 {
 fn trimmed(text: &str) -> &str {
     text.trim_end_matches('0').trim_end_matches('.')
 }
+
+/// Files have many numbers: those beyond every element type are not computed. A number that is typed may be one of a
+/// format of P3109.
+#[test]
+fn far_exponents_are_not_computed_for_elements() {
+    use truecast_core::literal::{self, Literal};
+    for (text, is_large) in [("1e1000", true), ("-1e4000", true), ("1e-1300", false), ("1e-4000", false)] {
+        let Ok(Exact::Finite { sig, exp, sticky, .. }) = parse(text) else { panic!("{text}") };
+        assert!(sig == 1 << 63 && sticky && (exp > 1100) == is_large && (exp < -1200) != is_large, "{text}: {exp}");
+        let Ok(Literal::Number(Exact::Finite { exp: typed, .. })) = literal::read(text) else { panic!("{text}") };
+        let decimal: i32 = text.split_once('e').unwrap().1.parse().unwrap();
+        let expected = (f64::from(decimal) * std::f64::consts::LOG2_10).floor() as i32 - 63;
+        assert!(typed == expected && typed != exp, "{text}: {typed}, not {expected}");
+    }
+}

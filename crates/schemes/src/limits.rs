@@ -5,7 +5,7 @@
 
 use truecast_io::Tensor;
 
-use crate::model::Model;
+use crate::model::{LLAMA4, Model};
 use crate::scheme::{Family, Scheme};
 
 /// Condition on a tensor.
@@ -136,13 +136,13 @@ const TABLE: &[Limit] = &[
     },
     Limit {
         families: &[Family::CtPackQuantized],
-        when: When::AsymmetricIn(&["llama4", "llama4_text"]),
+        when: When::AsymmetricIn(LLAMA4),
         program: VLLM,
         what: "reorders the rows of q and k, but not their zero points, so their values are wrong",
     },
     Limit {
         families: &[Family::ModelOptFp8Blocks],
-        when: When::ModelTypes(&["llama4", "llama4_text"]),
+        when: When::ModelTypes(LLAMA4),
         program: VLLM,
         what: "does not load the scales of q and k of this kind of model: it fails",
     },

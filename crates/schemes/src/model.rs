@@ -18,6 +18,9 @@ const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 const EXPERT_LAYERS: [(&str, &str); 4] =
     [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
 
+/// Model types of Llama 4.
+pub(crate) const LLAMA4: &[&str] = &["llama4", "llama4_text"];
+
 /// Model types whose linear layers store a row for each input, and the names of these layers.
 const INPUT_ROWS: (&[&str], &[&str]) =
     (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
@@ -201,7 +204,7 @@ impl<'a> Model<'a> {
 
     /// True if, for this type of model, loaders of the family expect separate layers instead of fused experts.
     pub fn splits_experts(&self, family: Family) -> bool {
-        let is_split = |model_type: &str| ["llama4", "llama4_text"].contains(&model_type);
+        let is_split = |model_type| LLAMA4.contains(&model_type);
         family.used_by() == COMPRESSED_TENSORS && self.model_type().is_some_and(is_split)
     }
 

@@ -47,7 +47,7 @@ pub fn target_of_experts(
     let Some((_, layers)) = FUSED.iter().find(|(name, _)| *name == last) else {
         return Err(refused("it is not gate_up_proj or down_proj"));
     };
-    let [experts, rows, cols] = *tensor.shape else { return Err(refused("it has not three dimensions")) };
+    let [experts, rows, cols] = *tensor.shape else { return Err(refused("it does not have three dimensions")) };
     let [rows, cols] = if has_input_rows { [cols, rows] } else { [rows, cols] };
     let count = layers.len() as u64;
     if !rows.is_multiple_of(count) {

@@ -155,11 +155,11 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
 
 /// Returns the number of files that differ; 0 if anything else differs too.
 fn files(verdict: &VerifyReport) -> u64 {
-    let path = |difference| match difference {
-        &FileDifference::File { ref path, .. } | &FileDifference::Digest { ref path, .. } => Some(path),
+    let paths = verdict.differences.iter().map(|difference| match difference {
+        FileDifference::File { path, .. } | FileDifference::Digest { path, .. } => Some(path),
         _ => None,
-    };
-    let paths: Option<BTreeSet<&String>> = verdict.differences.iter().map(path).collect();
+    });
+    let paths: Option<BTreeSet<&String>> = paths.collect();
     paths.map_or(0, |paths| paths.len() as u64)
 }
 

@@ -147,7 +147,7 @@ impl<'a> Quantizing<'a> {
 
     /// True for fused experts whose loaders make a layer of each expert.
     fn splits(&self, tensor: &Tensor) -> bool {
-        self.model.layer(tensor) == Layer::Experts && self.model.splits_experts(self.writing.scheme.family)
+        self.model.splits_experts(self.writing.scheme.family) && self.model.layer(tensor) == Layer::Experts
     }
 
     /// The output tensors, and the layers of experts whose loaders do not take them fused.

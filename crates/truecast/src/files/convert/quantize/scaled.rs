@@ -125,8 +125,7 @@ impl Scaled {
     /// True if each output of the part holds all of it.
     pub fn is_repeated(&self, part: Part) -> bool {
         let outputs = self.outputs_of(part);
-        let bytes = |outputs: &[Output]| outputs.iter().map(|output| output.tensor.bytes()).sum();
-        outputs.len() > 1 && self.layout.part_bytes(part) != Ok(Some(bytes(&self.outputs[outputs])))
+        outputs.len() > 1 && self.layout.part_bytes(part) == Ok(Some(self.outputs[outputs.start].tensor.bytes()))
     }
 
     /// Counts of its blocks, with the padding of its matrices.
