@@ -1,7 +1,5 @@
-//! Changes to the file system, each made inside a call of `step`, so that a test can make the n-th call fail. Queries
-//! (`crate::look`) go through `step` too.
-//!
-//! Sequences of changes are in [`crate::atomic`], system calls in `crate::os`.
+//! Changes to the file system. Changes and queries (`crate::look`) pass through `step`, where a test can make the
+//! n-th call fail.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,7 +17,6 @@ pub(crate) fn create_anonymous(folder: &Path, access: Access) -> io::Result<File
     step(|| os::create_anonymous(folder, access))
 }
 
-/// Copies bytes and permissions to another file.
 pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
     step(|| {
         let (mut old, mut new) = (File::open(path)?, os::create_named(new, Access::Owner)?);
@@ -28,11 +25,11 @@ pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
     })
 }
 
-/// Renames a file; fails if a file exists at `new`, even one that appeared just before the call.
+/// Renames a file; fails if a file exists at `new`, even if another process made that file just before.
 pub(crate) fn rename_to_free(path: &Path, new: &Path) -> io::Result<()> {
     step(|| {
         TempPath::try_from_path(path)?.persist_noclobber(new).map_err(|failed| {
-            // The file stays where it was.
+            // On failure, `TempPath` would remove the file when dropped.
             failed.path.keep().ok();
             failed.error
         })
@@ -49,7 +46,7 @@ pub enum Fault {
 }
 
 thread_local! {
-    /// Number of calls that still succeed, and the fault after them.
+    /// Number of calls that succeed before the fault.
     static PLAN: Cell<Option<(u64, Fault)>> = const { Cell::new(None) };
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
     static NAMED_ONLY: Cell<bool> = const { Cell::new(false) };
@@ -70,8 +67,8 @@ pub(crate) fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     Err(io::Error::other("a fault that a test injected"))
 }
 
-/// Runs `work` for a test and makes call `n` (from 0) of `step` on this thread fail. Also returns whether `work`
-/// reached that call.
+/// Runs `work` for a test and makes call `n` (from 0) of `step` on this thread fail. The `bool` says whether `work`
+/// reached call `n`.
 pub fn failing<T>(n: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
     HAS_FAILED.set(false);
     PLAN.set(Some((n, fault)));

@@ -1,5 +1,5 @@
-//! Allowed locations of a file that another file names: the folder of the naming file, or the blobs of the Hugging Face
-//! cache that contains this folder. A name can change between two calls, so the location is checked on the opened file.
+//! Allowed locations of a file that another file names: the naming file's folder, or the blobs of its Hugging Face
+//! cache. Locations are checked on opened files, because a name can change between two calls.
 
 use std::fs::File;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::os::{self, FileId};
 
-/// Returns the folder in which the links of a Hugging Face cache end: `../../blobs` for a folder in `snapshots`.
+/// Folder that holds the blobs of a Hugging Face cache: `../../blobs` for a folder in `snapshots`.
 pub(crate) fn blobs_of(folder: &Path) -> Option<PathBuf> {
     let is_cache = folder.parent().is_some_and(|parent| parent.ends_with("snapshots"));
     folder.ancestors().nth(2).filter(|_| is_cache).map(|repository| repository.join("blobs"))
 }
 
-/// Returns the path of an opened file. Where the kernel cannot report the path, this is `expected`, if it still names
-/// the same file.
+/// Path of an opened file. If the kernel cannot report the path: `expected`, provided that `expected` names the same
+/// file.
 pub(crate) fn place_of(file: &File, expected: &Path) -> io::Result<PathBuf> {
     match os::path_of(file) {
         Ok(place) => Ok(place),

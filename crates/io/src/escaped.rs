@@ -93,7 +93,7 @@ pub fn noun(n: u64, thing: &str) -> String {
     }
 }
 
-/// Escapes control characters and invisible characters, so that the text stays on one line.
+/// Escapes control characters and invisible characters, which keeps the text on one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -107,8 +107,8 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Returns whether a character is a control character, is invisible, or reverses, joins or separates its neighbors.
-/// With such characters a name from a file could move the cursor, or look like another name.
+/// Whether a character is a control character, is invisible, or reverses, joins or separates its neighbors. With such
+/// characters a name could move the cursor, or look like another name.
 ///
 /// Source: Unicode's property `Default_Ignorable_Code_Point`, with line and paragraph separators and interlinear
 /// annotations.

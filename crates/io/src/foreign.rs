@@ -1,6 +1,5 @@
-//! Paths that this crate neither reads nor writes: folders, streams, other programs' files, and files with a
-//! container's extension but other contents. The kind is recognized by name and first bytes, so that an error can state
-//! it. Advice to the user is given elsewhere.
+//! Paths that this crate neither reads nor writes: folders, streams, files of other programs. The kind is recognized
+//! by name and first bytes, and is stated in errors.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,14 +14,14 @@ pub enum Foreign {
     Stream,
     /// A folder.
     Folder {
-        /// Number of files in it that end in `.safetensors`.
+        /// Number of `.safetensors` files in the folder.
         safetensors: usize,
     },
-    /// The index of a checkpoint of several files.
+    /// Index file of a checkpoint of several files.
     Index,
     /// A pickle of `torch.save`.
     Pickle,
-    /// Weights of another library; the text describes their format in messages.
+    /// Weights of another library; the text describes the format in messages.
     Weights(&'static str),
     /// A `.gguf` file.
     Gguf,
@@ -45,12 +44,10 @@ const WEIGHTS: [(&str, Foreign); 4] = [
     ("msgpack", Foreign::Weights("MessagePack, as Flax writes it")),
     ("nemo", Foreign::Weights("a tar archive of NeMo")),
 ];
-/// Extensions of bytes without a header, unless the file begins like a pickle.
 const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
-/// Start of a zip archive, as written by `torch.save`, and of pickle protocols 2 to 5.
+/// First bytes of a zip archive (written by `torch.save`), and of pickle protocols 2 to 5.
 const PICKLE_BYTES: [&[u8]; 5] = [b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"];
 
-/// Number of first bytes that decide whether a file is text.
 const BEGIN_BYTES: u64 = 512;
 const LEAST_TEXT_BYTES: usize = 16;
 
@@ -92,24 +89,24 @@ impl Foreign {
         }
     }
 
-    /// Returns the first of `names` that is a pickle, GGUF, raw bytes or weights of another library, with its kind.
+    /// First of `names` that is a pickle, GGUF, raw bytes or weights of another library, with its kind.
     pub(crate) fn among(folder: &Path, names: &[String]) -> Option<(String, Foreign)> {
         let mut found = names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name))));
         found.find(|(_, found)| matches!(found, Foreign::Pickle | Foreign::Weights(_) | Foreign::Gguf | Foreign::Raw))
     }
 
-    /// Returns the kind of a text file that has a container's extension; `None` for other bytes, as no container begins
-    /// like text.
+    /// Kind of a text file that has a container's extension. `None` for other bytes, because no container begins like
+    /// text.
     pub(crate) fn instead(path: &Path) -> Option<Foreign> {
         of_text(&first_bytes(path))
     }
 }
 
-/// Returns the kind of a text file with these first bytes; `None` if they are not text.
+/// Kind of a text file with these first bytes; `None` if the bytes are not text.
 fn of_text(begin: &[u8]) -> Option<Foreign> {
     let text = match std::str::from_utf8(begin) {
         Ok(text) => text,
-        // The last character may be incomplete.
+        // The text may be cut inside its last character.
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&begin[..error.valid_up_to()]).ok()?,
         Err(_) => return None,
     };
@@ -124,14 +121,13 @@ fn of_text(begin: &[u8]) -> Option<Foreign> {
 }
 
 fn safetensors_in(folder: &Path) -> usize {
-    // Errors are ignored, because only the wording of a message depends on the count.
+    // Errors are ignored, because the count affects only a message's wording.
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|e| e.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"))).count()
 }
 
 fn first_bytes(path: &Path) -> Vec<u8> {
     let mut begin = Vec::new();
-    // An unreadable file is classified by its name.
     if let Ok(file) = File::open(path) {
         file.take(BEGIN_BYTES).read_to_end(&mut begin).ok();
     }

@@ -28,7 +28,7 @@ pub fn layout_for(kind: FileFormat, dtype: DType) -> Result<Layout, NoForm> {
         FileFormat::Npy | FileFormat::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         FileFormat::Npy | FileFormat::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
         FileFormat::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
-        // A model would need another Cast to read text, so weights are not stored as text.
+        // A model would need another Cast to read weights stored as text.
         FileFormat::Onnx if dtype == DType::String => None,
         FileFormat::Gguf => Block::of_dtype(dtype).map(|_| Layout::Packed),
         FileFormat::TensorProto | FileFormat::Onnx => DataType::of(dtype).map(|_| Layout::Packed),

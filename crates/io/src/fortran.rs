@@ -1,7 +1,7 @@
 //! Data of an array in Fortran order (first index fastest), read in C order (last index fastest).
 //!
-//! The data is assembled in memory slab by slab. A slab holds consecutive elements in C order, as many as fit, and is
-//! gathered in one forward pass over the file.
+//! A slab is a range of consecutive elements in C order. Each slab is gathered in memory in one forward pass over the
+//! file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,33 +13,29 @@ use crate::window::{Window, shrunk};
 
 pub(crate) const SLAB_BYTES: u64 = 32 << 20;
 
-/// Location of the data.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// In a randomly accessible file.
     Window(Window),
-    /// In a compressed member, from `offset`. The member is read from its beginning for each slab.
+    /// In a compressed member, from `offset`. Each slab reads the member again from its beginning.
     Member { file: Arc<File>, member: Box<Member>, offset: u64 },
 }
 
-/// Data of an array in Fortran order, delivered in C order.
 #[derive(Debug)]
 pub(crate) struct FortranData {
     place: Place,
     /// Dimensions other than 1, followed by an axis over the bytes of an element.
     axes: Vec<Axis>,
-    /// Index of the axis that is divided into slabs: one step along this axis, with all later axes, fits into a slab.
+    /// Index of the axis that is divided into slabs. One step along this axis fits into a slab.
     split: usize,
     slab_bytes: u64,
-    /// Bytes of the data in C order, from position `first`.
+    /// Bytes in C order, beginning at position `first` of the data.
     slab: Vec<u8>,
     first: u64,
-    /// Position of the next byte.
     position: u64,
 }
 
-/// A dimension, with the distance in bytes between neighbors along it: `here` in C order, `file` in the file's Fortran
-/// order.
+/// A dimension. Distance in bytes between neighbors: `here` in C order, `file` in Fortran order.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     len: u64,
@@ -48,7 +44,7 @@ struct Axis {
 }
 
 impl FortranData {
-    /// Prepares reading of elements of `element` bytes; the total must be less than 2^63 bytes.
+    /// Plans the slabs for elements of `element` bytes; the data must be shorter than 2^63 bytes.
     pub(crate) fn new(place: Place, shape: &[u64], element: u64, slab_bytes: u64) -> FortranData {
         let (mut axes, mut file) = (Vec::new(), element);
         for &len in shape.iter().filter(|len| **len != 1) {
@@ -66,7 +62,6 @@ impl FortranData {
         FortranData { place, axes, split, slab_bytes, slab: Vec::new(), first: 0, position: 0 }
     }
 
-    /// Returns the name of the compressed member that holds the data, if any.
     pub(crate) fn member(&self) -> Option<&str> {
         match &self.place {
             Place::Window(_) => None,
@@ -78,7 +73,7 @@ impl FortranData {
         self.position += bytes;
     }
 
-    /// Fills `buf` with the next bytes, which must exist.
+    /// Fills `buf` with the next bytes; the data must have that many left.
     pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> io::Result<()> {
         while !buf.is_empty() {
             let ready = self.position.checked_sub(self.first).and_then(|at| self.slab.get(at as usize..));
@@ -94,13 +89,12 @@ impl FortranData {
         Ok(())
     }
 
-    /// Reads the slab that contains the next byte.
     fn gather(&mut self) -> io::Result<()> {
         if self.slab.capacity() == 0 {
             self.slab = room::zeros(self.slab_bytes)?;
         }
         let split = self.axes[self.split];
-        // A row is one step along the divided axis, with all later axes; `row` numbers the rows of the whole array.
+        // A row is one step along the divided axis, with all later axes. `row` is counted over the whole array.
         let row = self.position / split.here;
         let rows = (self.slab_bytes / split.here).min(split.len - row % split.len);
         let (mut begin, mut rest) = (0, row);
@@ -137,7 +131,6 @@ impl FortranData {
         match &self.place {
             Place::Window(window) => Input { at: 0, stream: Stream::Window(BufReader::new(window.clone())) },
             Place::Member { file, member, offset } => {
-                // An offset in the member is the offset in the data plus `header`, the start of the data.
                 let stream = Stream::Member { stream: BufReader::new(member.stream(file)), header: *offset };
                 Input { at: 0, stream }
             }
@@ -145,9 +138,7 @@ impl FortranData {
     }
 }
 
-/// The stored data, read forward.
 struct Input {
-    /// Position of the stream.
     at: u64,
     stream: Stream,
 }
@@ -189,7 +180,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    /// Returns an array's bytes in C order, index by index; `data` is in Fortran order.
+    /// Copies `data` (Fortran order) into C order, one index at a time.
     fn by_index(shape: &[u64], element: usize, data: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for flat in 0..shape.iter().product::<u64>() {
@@ -221,7 +212,6 @@ mod tests {
                 found.chunks_mut(5).for_each(|part| opened.fill(part).unwrap());
                 assert_eq!(found, expected, "{shape:?} {element} {slab}");
                 assert!(opened.slab.capacity() as u64 <= slab, "{shape:?} {slab}");
-                // Skipped bytes are not needed.
                 let place = Place::Window(Window::new(file.clone(), 4, 4 + len));
                 let mut opened = FortranData::new(place, shape, element, slab);
                 opened.skip(len / 2);

@@ -10,11 +10,11 @@ use crate::change::step;
 use crate::error::Error;
 use crate::os::{self, FileId};
 
-/// Returns the system's answer, with "no such file" as `None`.
+/// Converts "no such file" to `None`.
 pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
-        // A path below a file does not exist.
+        // Reported for `file/name`, where `file` is a regular file.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),
     }
@@ -40,7 +40,7 @@ pub fn at(path: &Path) -> Result<Option<Metadata>, Error> {
 /// Describes the file, folder or link at a path, without following a link; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`at`].
+/// Errors of [`at`].
 pub fn at_itself(path: &Path) -> Result<Option<Metadata>, Error> {
     known(step(|| fs::symlink_metadata(path))).map_err(Error::io(path, "looking at the path"))
 }
@@ -48,7 +48,7 @@ pub fn at_itself(path: &Path) -> Result<Option<Metadata>, Error> {
 /// Whether a folder exists.
 ///
 /// # Errors
-/// As [`at`].
+/// Errors of [`at`].
 pub fn is_folder(path: &Path) -> Result<bool, Error> {
     Ok(at(path)?.is_some_and(|found| found.is_dir()))
 }
@@ -56,7 +56,7 @@ pub fn is_folder(path: &Path) -> Result<bool, Error> {
 /// Whether a regular file exists.
 ///
 /// # Errors
-/// As [`at`].
+/// Errors of [`at`].
 pub fn is_file(path: &Path) -> Result<bool, Error> {
     Ok(at(path)?.is_some_and(|found| found.is_file()))
 }
@@ -64,7 +64,7 @@ pub fn is_file(path: &Path) -> Result<bool, Error> {
 /// Joins a path to a destination folder. The folder itself may be a link; a link below it is refused.
 ///
 /// # Errors
-/// [`Error::LinkInside`]; as [`at`].
+/// [`Error::LinkInside`]; errors of [`at`].
 pub fn inside(folder: &Path, path: &Path) -> Result<PathBuf, Error> {
     let mut whole = folder.to_path_buf();
     for part in path.components() {
@@ -92,7 +92,7 @@ pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
 /// Returns the absolute path with all links resolved; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`at`].
+/// Errors of [`at`].
 pub fn real(path: &Path) -> Result<Option<PathBuf>, Error> {
     // `Path::parent` returns "" for the current folder.
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };

@@ -27,7 +27,7 @@ impl FileFormat {
 /// # Errors
 /// [`Error::NotRegular`], [`Error::Io`].
 pub fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
-    // Checked before opening, because opening a pipe blocks, and again on the handle, because names can change.
+    // Checked before opening, because opening a pipe blocks. Checked again on the handle, because names can change.
     let found = step(|| fs::metadata(path)).map_err(Error::io(path, "opening"))?;
     if !found.is_file() {
         return Err(Error::NotRegular { path: path.into() });

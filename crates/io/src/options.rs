@@ -5,7 +5,7 @@ use truecast_core::DType;
 /// Options for reading a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Type as which an array's elements are reinterpreted, as described at [`Source::open`](crate::Source::open).
+    /// Type in which an array's elements are read, see [`Source::open`](crate::Source::open).
     pub from: Option<DType>,
     /// Strictness for ONNX files.
     pub onnx: OnnxOptions,

@@ -1,8 +1,7 @@
-//! Properties of a path, without asking the system.
+//! Functions on paths without system calls.
 
 use std::path::Path;
 
-/// Returns the folder of `path`; for a bare name, the current folder.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

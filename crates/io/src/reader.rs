@@ -31,54 +31,49 @@ pub struct TensorReader {
     dtype: DType,
     stream: Stream,
     decoding: Decoding,
-    /// Bytes delivered and bytes to come.
     delivered: u64,
     remaining: u64,
-    /// An element that was delivered in part; its last `held` bytes come next.
+    /// An element that was delivered in part. Its last `held` bytes come next.
     element: [u8; 8],
     held: usize,
 }
 
-/// Processing of bytes on delivery.
 #[derive(Debug)]
 pub(crate) struct Decoding {
-    /// Length in bytes of the units whose bytes are reversed, if any.
+    /// Length in bytes of the units whose byte order is reversed.
     pub(crate) swap: Option<usize>,
-    /// Valid codes.
     pub(crate) codes: Validity,
 }
 
-/// Valid codes of a type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Validity {
-    /// Every code.
+    /// Every code is valid.
     Any,
-    /// A code in a byte of which only this many low bits may be set.
+    /// One code in a byte; only this many low bits may be set.
     Below(u32),
-    /// A truth value in a byte: a nonzero byte becomes 1.
+    /// A truth value in a byte; a nonzero byte is read as 1.
     Truth,
-    /// A last byte in which elements use only the `used` low bits (all bits if 0). The other bits are cleared; if set,
-    /// they are an error of the tensor at offset `refuse_at`, unless this is `None`.
+    /// Only the `used` low bits of the last byte hold elements (all bits if 0). The other bits are read as 0. A set
+    /// bit there is an error at offset `refuse_at`, if given.
     Tail { used: u32, refuse_at: Option<u64> },
 }
 
-/// Source of the bytes.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    /// A range of the file: every read is one positioned read into the caller's buffer.
+    /// A range of the file, read directly into the caller's buffer.
     Plain(Window),
-    /// A member of an archive, with its checksum so far.
+    /// A member of an archive; `crc` covers the bytes read so far.
     Member { stream: MemberStream, crc: Crc, name: String, expected: u32 },
     /// An array in Fortran order.
     Fortran(Box<FortranData>),
-    /// Entries of a protobuf field.
+    /// Numbers of a protobuf field.
     Entries(Box<Entries>),
-    /// Text of a protobuf field.
+    /// Strings of a protobuf field.
     Cells(Box<Cells>),
 }
 
 impl Stream {
-    /// Opens a member and reads it up to `offset`; the checksum covers these bytes too.
+    /// Opens a member and skips its first `offset` bytes, which the checksum covers too.
     pub(crate) fn member(member: &Member, file: &Arc<File>, offset: u64) -> Result<Stream, ReadError<ArchiveError>> {
         let (mut stream, mut crc) = (member.stream(file), Crc::new());
         let mut header = room::zeros(offset).map_err(|e| inflating(&member.name, e))?;
@@ -117,7 +112,7 @@ impl TensorReader {
         self.remaining
     }
 
-    /// Fills `buf` with the next bytes of the tensor; buffers may end anywhere, also inside an element.
+    /// Fills `buf` with the next bytes of the tensor. A buffer may end anywhere, also inside an element.
     ///
     /// Result: little-endian elements in the tensor's layout, regardless of the order in the file.
     /// Cost: for an uncompressed tensor one positioned read into `buf`; no allocation.
@@ -135,7 +130,7 @@ impl TensorReader {
         if wanted == 0 {
             return Ok(());
         }
-        // Data after an error is meaningless, so reading ends here.
+        // After an error the stream's position is unknown, so reading ends.
         self.read_on(buf).inspect_err(|_| self.remaining = 0)
     }
 
@@ -154,14 +149,13 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Skips the next bytes of the tensor, which must be whole elements. Skipped bytes are not checked, except where
-    /// they must be read to reach the bytes after them.
+    /// Skips the next bytes of the tensor, which must be whole elements. Skipped bytes are checked only if the stream
+    /// must read them.
     ///
-    /// Cost: nothing for a plain range of the file, nor for an array in Fortran order. Other streams are read, an
-    /// archive's member for its checksum.
+    /// Cost: none for a plain range of the file and for an array in Fortran order. All other streams are read.
     ///
     /// # Errors
-    /// As [`read`](TensorReader::read).
+    /// Errors of [`read`](TensorReader::read).
     pub fn skip(&mut self, bytes: u64) -> Result<(), Error> {
         if bytes > self.remaining {
             let path = self.path.to_path_buf();
@@ -190,7 +184,6 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Fills `buf` with raw bytes of the stream.
     fn fetch(&mut self, buf: &mut [u8]) -> Result<(), Error> {
         let result = match &mut self.stream {
             Stream::Plain(window) => window.fill(buf),
@@ -223,7 +216,6 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Checks or normalizes codes.
     fn settle_codes(&self, buf: &mut [u8]) -> Result<(), Error> {
         match self.decoding.codes {
             Validity::Any => Ok(()),
@@ -247,7 +239,7 @@ impl TensorReader {
     }
 
     fn check_width(&self, buf: &[u8], bits: u32) -> Result<(), Error> {
-        // One pass without branches; the invalid byte is searched only if there is one.
+        // One pass without branches. The position is searched only after a failure.
         if buf.iter().fold(0, |all, byte| all | byte) >> bits == 0 {
             return Ok(());
         }
@@ -265,8 +257,7 @@ impl TensorReader {
         })
     }
 
-    /// Checks the end of the tensor: an archive's member must end here with the right checksum; a protobuf field must
-    /// not have another entry.
+    /// Checks the stream's end: a member's length and checksum; no further entry in a protobuf field.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
             Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) => return Ok(()),

@@ -21,11 +21,11 @@ pub fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
     Ok(made)
 }
 
-/// Checks that this many bytes can be allocated now, for code that would otherwise abort. Returns the number as a
-/// `usize`.
+/// Number of bytes as a `usize`, after checking that this many can be allocated now. Protects code that aborts
+/// without memory.
 ///
 /// # Errors
-/// As [`zeros`].
+/// Errors of [`zeros`].
 pub(crate) fn there_is(bytes: u64) -> io::Result<usize> {
     let len = usize::try_from(bytes).map_err(|_| none(bytes))?;
     Vec::<u8>::new().try_reserve_exact(len).map_err(|_| none(bytes))?;

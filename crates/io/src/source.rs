@@ -23,9 +23,7 @@ use crate::tensor::{FileFormat, Tensor};
 use crate::window::Window;
 use crate::{npy, safetensors};
 
-/// An opened container.
-///
-/// It has one open handle and is shared freely between threads: reads are positioned.
+/// An opened container, with one open handle. Threads may share the handle, because reads are positioned.
 ///
 /// # Examples
 /// ```
@@ -53,31 +51,28 @@ pub struct Source {
     tensors: Vec<Tensor>,
     metadata: BTreeMap<String, String>,
     places: Vec<Place>,
-    /// Block type of each tensor; empty unless the file is GGUF.
+    /// Block type of each tensor of a GGUF file; else empty.
     blocks: Vec<Block>,
     gguf: Option<gguf::Header>,
     messages: Option<Messages>,
-    /// Other files with data of tensors.
     others: BTreeSet<PathBuf>,
 }
 
-/// Location of a tensor's data.
 #[derive(Debug)]
 enum Place {
     /// At an offset in the file.
     File { offset: u64, order: Order },
     /// At an offset in a member of an archive.
     Member { member: Box<Member>, offset: u64, order: Order },
-    /// In a protobuf message, or at the place to which the message refers.
+    /// In a protobuf message, or in a file that the message names.
     Message,
 }
 
-/// Difference between the stored order and a reader's order, which is little-endian and C.
+/// Stored order, as a difference from little-endian C order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Order {
-    /// Length in bytes of the units whose bytes are reversed, if any.
+    /// Length in bytes of the units whose byte order is reversed.
     swap: Option<usize>,
-    /// The elements are in Fortran order.
     is_fortran: bool,
 }
 
@@ -87,7 +82,6 @@ impl Order {
     }
 }
 
-/// Contents of a protobuf file.
 #[derive(Debug)]
 enum Messages {
     Model(Arc<ModelFile>),
@@ -97,10 +91,10 @@ enum Messages {
 impl Source {
     /// Opens the container of the path's extension.
     ///
-    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`). It is required if the file does not
-    /// state the type (`<V1`). Otherwise it is accepted if it has the storage size of the elements; in `.npy` and
-    /// `.npz` files a type narrower than a byte counts as one byte. In a `.npz` file it applies to members without a
-    /// type; if all members have a type, to members with elements of that size.
+    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`). `from` is required if the file does
+    /// not state the type (`<V1`); any other element needs the same storage size. In `.npy` and `.npz` files a type
+    /// narrower than a byte counts as one byte. In a `.npz` file, `from` applies to members without a type; if all
+    /// members have a type, to members with elements of the size of `from`.
     ///
     /// Cost: memory proportional to the header, or the archive's directory.
     /// Source: `docs/spec/checkpoints.md §1.6`, `docs/interfaces.md §4`.
@@ -115,7 +109,7 @@ impl Source {
     /// Opens the container of the path's extension with these options.
     ///
     /// # Errors
-    /// As [`open`](Source::open).
+    /// Errors of [`open`](Source::open).
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Source, Error> {
         let OpenOptions { from, onnx } = options;
         let kind = FileFormat::known(path)?;
@@ -135,15 +129,15 @@ impl Source {
         Ok(source)
     }
 
-    /// Lists the tensors of a safetensors file that is already open; `path` is for errors.
+    /// Lists the tensors of an open safetensors file; `path` is for errors.
     pub(crate) fn of_safetensors(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Safetensors, file, bytes)?;
         source.list_safetensors()?;
         Ok(source)
     }
 
-    /// Lists the tensors of a GGUF file that is already open, quantized blocks as `u8` bytes. The metadata consists of
-    /// the keys with a single value.
+    /// Lists the tensors of an open GGUF file, quantized blocks as `u8` bytes. `metadata` gets the keys with a single
+    /// value.
     pub(crate) fn of_gguf(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Gguf, file, bytes)?;
         source.list_gguf()?;
@@ -257,8 +251,7 @@ impl Source {
         }
     }
 
-    /// Returns the names of the tensors' values: the names of the tensors, except for values that a model stores in
-    /// another type.
+    /// Names of the tensors' values: the tensors' own names, except where a model stores a value in another type.
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self.model() {
             Some(model) => model.value_names().into_iter().map(Arc::from).collect(),
@@ -266,7 +259,7 @@ impl Source {
         }
     }
 
-    /// Returns the model of an ONNX file.
+    /// Model of an ONNX file.
     pub fn model(&self) -> Option<&Arc<ModelFile>> {
         match self.messages.as_ref()? {
             Messages::Model(model) => Some(model),
@@ -283,12 +276,12 @@ impl Source {
         self.kind
     }
 
-    /// Returns the path that was given for opening.
+    /// Path as given to `open`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the length of the file at opening.
+    /// Length of the file at opening, in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
@@ -298,7 +291,7 @@ impl Source {
         &self.tensors
     }
 
-    /// Returns the block types of a GGUF file's tensors; empty for other files.
+    /// Block types of a GGUF file's tensors; empty for other files.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -308,7 +301,7 @@ impl Source {
         self.gguf.as_ref()
     }
 
-    /// Returns the original shapes of a GGUF file's tensors; empty for other files.
+    /// Original shapes of a GGUF file's tensors; empty for other files.
     ///
     /// # Errors
     /// [`Error::Gguf`] if a shape does not fit its tensor.
@@ -317,14 +310,13 @@ impl Source {
         shapes.map_err(|cause| cause.at(&self.path))
     }
 
-    /// Returns `__metadata__` of a safetensors file, or the keys of a GGUF file with a single value; empty for other
-    /// files.
+    /// `__metadata__` of a safetensors file, or the keys of a GGUF file with a single value; empty for other files.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// Returns the file offset of a tensor's first byte. `None` if the tensor is compressed, in another file or in a
-    /// typed field of a message, or if there is no such tensor.
+    /// File offset of a tensor's first byte. `None` if the tensor is compressed, in another file or in a typed field
+    /// of a message, or if `index` is too large.
     pub fn data_offset(&self, index: usize) -> Option<u64> {
         match self.places.get(index)? {
             Place::File { offset, .. } => Some(*offset),
@@ -333,8 +325,8 @@ impl Source {
         }
     }
 
-    /// Returns a window on the stored bytes of a tensor. `None` if they are in an archive, in a message or in another
-    /// order, or if there is no such tensor.
+    /// Window on the stored bytes of a tensor. `None` for bytes in an archive, in a message or in another order, or
+    /// if `index` is too large.
     pub fn window(&self, index: usize) -> Option<Window> {
         let Place::File { offset, order } = self.places.get(index)? else { return None };
         (*order == Order::default())
@@ -358,7 +350,7 @@ impl Source {
         })
     }
 
-    /// Returns a window on everything before the first tensor's data; in a safetensors file, the header and its length.
+    /// Window on all bytes before the first tensor's data.
     pub fn head(&self) -> Window {
         let data = |index| self.data_offset(index).unwrap_or(self.file_bytes);
         let end = (0..self.tensors.len()).map(data).min().unwrap_or(self.file_bytes);
@@ -389,7 +381,7 @@ impl Source {
                 if !order.is_fortran {
                     return open(stream, decoding(order.swap));
                 }
-                // The checksum covers the bytes in file order, so one pass over the member checks them first.
+                // The checksum covers the bytes in file order, so a first pass checks the whole member.
                 open(stream, Decoding { swap: None, codes: Validity::Any })?.skip(tensor.bytes())?;
                 let place = match member.file_offset(*offset) {
                     Some(offset) => fortran::Place::Window(window(offset)),
@@ -404,8 +396,8 @@ impl Source {
         }
     }
 
-    /// Returns whether `path` is the opened file, or another file with data of its tensors: same device, same inode.
-    /// Links are followed; a path that does not exist is not the same file.
+    /// Whether `path` is the opened file, or another file with data of its tensors. Links are followed. A path that
+    /// does not exist is not the same file.
     ///
     /// # Errors
     /// [`Error::Io`] if the query fails.
@@ -423,7 +415,6 @@ impl Source {
     }
 }
 
-/// Returns the stream of a tensor that the file stores in Fortran order.
 fn reordered(tensor: &Tensor, place: fortran::Place) -> Stream {
     let element = tensor.bytes() / tensor.len().max(1);
     Stream::Fortran(FortranData::new(place, &tensor.shape, element, fortran::SLAB_BYTES).into())

@@ -1,6 +1,4 @@
-//! A stored tensor: a name, a type, a layout, a shape. And the container formats.
-//!
-//! No input or output happens here.
+//! A stored tensor (name, type, layout, shape) and the container formats. No input or output happens here.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,8 +21,8 @@ pub enum FileFormat {
     TensorProto,
     /// `.onnx`: a model, with tensors that are rewritten in place.
     Onnx,
-    /// `.gguf`: tensors of blocks. Only a [`Folder`](crate::folder::Folder) of one file has this format;
-    /// [`FileFormat::of_path`] never returns it.
+    /// `.gguf`: tensors of blocks. [`FileFormat::of_path`] never returns this format; only a
+    /// [`Folder`](crate::folder::Folder) of one file has it.
     Gguf,
 }
 
@@ -47,8 +45,8 @@ impl FileFormat {
     pub const ALL: [FileFormat; 5] =
         [FileFormat::Safetensors, FileFormat::Npy, FileFormat::Npz, FileFormat::TensorProto, FileFormat::Onnx];
 
-    /// Whether the container holds arrays, which are converted whatever their type, rather than weights of a model
-    /// (`docs/interfaces.md §3`).
+    /// Whether the container holds arrays rather than weights of a model (`docs/interfaces.md §3`). Arrays are
+    /// converted whatever their type.
     pub const fn is_array(self) -> bool {
         matches!(self, FileFormat::Npy | FileFormat::Npz | FileFormat::TensorProto)
     }
@@ -71,11 +69,11 @@ impl FileFormat {
     }
 }
 
-/// One tensor of a container. Name and shape are shared between its users, since there may be very many tensors.
+/// One tensor of a container. Name and shape are shared, because a container may hold very many tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor {
-    /// Name: data, never a path. May be empty and may hold control characters; print it through
-    /// [`Escaped`](crate::Escaped). A `.npy` file's only tensor is called `data` (`docs/interfaces.md §4`).
+    /// Name: data, never a path. May be empty or contain control characters; print it with
+    /// [`Escaped`](crate::Escaped). The tensor of a `.npy` file is called `data` (`docs/interfaces.md §4`).
     pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,
@@ -116,10 +114,10 @@ impl Tensor {
     }
 }
 
-/// Returns the number of elements; `None` if the product of the nonzero dimensions is 2^63 or more.
+/// Number of elements; `None` if the product of the nonzero dimensions is 2^63 or more.
 ///
-/// Zero dimensions are left out of this product, so that `[0, 2^63, 2^63]` is not accepted either: other readers
-/// multiply from left to right (`docs/spec/checkpoints.md §1.6 V13`).
+/// Zero dimensions do not count: other readers multiply from left to right, and would overflow on `[0, 2^63, 2^63]`
+/// (`docs/spec/checkpoints.md §1.6 V13`).
 pub(crate) fn checked_len(shape: &[u64]) -> Option<u64> {
     let mut product = 1u64;
     for &dimension in shape.iter().filter(|&&d| d != 0) {

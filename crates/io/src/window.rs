@@ -1,6 +1,4 @@
-//! A range of an open file, read as a stream.
-//!
-//! Positioned reads only: windows in many threads share one handle without moving each other's position.
+//! A range of an open file, read as a stream. Windows in many threads share one handle, because reads are positioned.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,17 +16,17 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns a window on the bytes `start .. end` of a file.
+    /// Makes a window on the bytes `start .. end` of a file.
     pub fn new(file: Arc<File>, start: u64, end: u64) -> Window {
         Window { file, start, end: end.max(start), position: start }
     }
 
-    /// Returns the file offset of the next byte.
+    /// File offset of the next byte.
     pub fn file_offset(&self) -> u64 {
         self.position
     }
 
-    /// Fills `buf` with one positioned read.
+    /// Fills `buf` with one positioned read. Fails if the window ends earlier.
     pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<()> {
         if buf.len() as u64 > self.end.saturating_sub(self.position) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -39,7 +37,7 @@ impl Window {
     }
 }
 
-/// Explains an early end: sizes were checked at opening, so the file has become shorter since then.
+/// Explains an early end of file: sizes were checked at opening, so the file was cut later.
 pub(crate) fn shrunk(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),

@@ -1,7 +1,6 @@
-//! A container under construction: the header is written first, then every tensor's bytes; then the file gets its name.
+//! A container under construction: header, then data, then the final name.
 //!
-//! All sizes are known when writing starts, so data is streamed and not kept in memory. Files are made with
-//! [`crate::atomic`] only.
+//! All sizes are known at the start, so data is streamed. Files are made through [`crate::atomic`] only.
 
 use std::collections::BTreeMap;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -49,12 +48,10 @@ pub struct Writer {
     order: Vec<usize>,
     total_bytes: u64,
     written: u64,
-    /// Position in the data at which the next bytes of the stream go.
+    /// Position in the data of the next sequential write.
     next: u64,
-    /// Bytes written before the data.
     header: Vec<u8>,
     header_bytes: u64,
-    /// Alignment of each tensor in the data; gaps are zeros.
     alignment: u64,
     output: Output,
 }
@@ -67,10 +64,9 @@ enum Output {
     Texts(CellWriter),
 }
 
-/// Writes out of order that are shorter than this go directly to their offset; the stream keeps its position.
+/// Length in bytes. Shorter writes out of order go directly to their offset and leave the stream's position.
 const ASIDE: usize = 1 << 16;
 
-/// How a container stores its data.
 enum Form {
     Plain,
     Archive,
@@ -114,8 +110,8 @@ impl Writer {
             (FileFormat::Npz, _) => Form::Archive,
             _ => Form::Plain,
         };
-        // An archive takes a little more: names, checksums and the directory. Text takes less than its cells, so
-        // nothing is reserved for it.
+        // An archive takes slightly more for names, checksums and directory. The final size of text is unknown, so
+        // nothing is reserved.
         let data_bytes = if matches!(form, Form::Texts { .. }) { 0 } else { total_bytes };
         let file = headed(path, &header, data_bytes, existing)?;
         let output = match form {
@@ -151,19 +147,18 @@ impl Writer {
         Ok(Writer::begun(path, new.tensors().to_vec(), new.order(), Vec::new(), output))
     }
 
-    /// Returns a writer that has not written data yet.
     fn begun(path: &Path, tensors: Vec<Tensor>, order: Vec<usize>, header: Vec<u8>, output: Output) -> Writer {
         let (path, total_bytes) = (path.into(), tensors.iter().map(Tensor::bytes).sum());
         let (written, next, header_bytes, alignment) = (0, 0, header.len() as u64, 1);
         Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output }
     }
 
-    /// Returns the order in which to write the tensors' data: indices into the given tensors.
+    /// Order in which to write the tensors' data: indices into the given tensors.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Returns the start of each given tensor's data, counted from the first byte of all data.
+    /// Start of each given tensor's data, counted from the first byte of all data.
     pub fn offsets(&self) -> Vec<u64> {
         let mut offsets = vec![0; self.tensors.len()];
         let mut next = 0;
@@ -179,12 +174,12 @@ impl Writer {
         std::mem::take(&mut self.header)
     }
 
-    /// Returns the total number of bytes of tensor data to write.
+    /// Total number of bytes of tensor data to write.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// Writes the next bytes of tensor data; calls may split it anywhere, also inside an element or across tensors.
+    /// Writes the next bytes of tensor data. A call may end anywhere, also inside an element.
     ///
     /// # Errors
     /// [`Error::DataLength`] for more bytes than were announced; [`Error::Io`]. After an error the writer can only be
@@ -203,9 +198,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns the zeros between the last written tensor and the next one, which pad it to the alignment.
-    /// [`write_at`](Writer::write_at) writes them before data at `offset` if the next tensor starts at this offset;
-    /// otherwise the result is empty. For `None`, `finish` writes them after all data.
+    /// Zeros that pad the last written tensor to the alignment. Empty if `offset` is not the start of the next
+    /// tensor. For `None`, the padding after all data.
     pub fn filling(&self, offset: Option<u64>) -> Vec<u8> {
         let begin = self.next.next_multiple_of(self.alignment);
         let is_next = offset.is_none_or(|offset| offset == begin);
@@ -216,7 +210,7 @@ impl Writer {
     /// but must write every byte once. Only for containers that store data unchanged (safetensors, npy, GGUF).
     ///
     /// # Errors
-    /// As [`write`](Writer::write).
+    /// Errors of [`write`](Writer::write).
     ///
     /// # Panics
     /// For a container that does not store data unchanged.
@@ -248,7 +242,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns the number of data bytes written, including `bytes`; an error if it is more than announced.
+    /// Number of data bytes written, including `bytes`; fails if more than announced.
     fn announced(&self, bytes: &[u8]) -> Result<u64, Error> {
         let written = self.written.saturating_add(bytes.len() as u64);
         if written <= self.total_bytes {
@@ -289,7 +283,7 @@ impl Writer {
 /// Checks that [`Writer::create`] would succeed, as far as possible without writing.
 ///
 /// # Errors
-/// As [`Writer::create`].
+/// Errors of [`Writer::create`].
 pub fn check_output(
     path: &Path,
     kind: FileFormat,
@@ -319,7 +313,7 @@ pub fn check_tensors(
     Ok(())
 }
 
-/// Checks the limits of the container and its readers; returns the total number of data bytes.
+/// Checks the limits of the container and of other readers; returns the total number of data bytes.
 fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error> {
     if kind == FileFormat::Onnx {
         return Err(Error::NotAModel { path: path.into() });
@@ -347,7 +341,7 @@ fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error
         } else if let Some(expected) = form.ok().filter(|&expected| !is_laid_out(expected)) {
             Some(DeniedTensor::Layout { found: tensor.layout, expected })
         } else if bytes.is_none_or(|b| b >= 1 << 60) {
-            // This limit is far above any file and keeps bits, offsets and the header's length inside 64 bits.
+            // Keeps bits, offsets and the header's length below 2^64; far above the size of any file.
             Some(DeniedTensor::ShapeTooBig)
         } else {
             match kind {
@@ -367,7 +361,6 @@ fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error
     Ok(total)
 }
 
-/// Starts a file: reserves its space and writes its header.
 fn headed(path: &Path, header: &[u8], data_bytes: u64, existing: Existing) -> Result<OutputFile, Error> {
     let mut file = OutputFile::create(path, existing)?;
     file.reserve((header.len() as u64).saturating_add(data_bytes))?;
@@ -383,11 +376,9 @@ fn member_name(tensor: &Tensor) -> String {
     format!("{}.npy", tensor.name)
 }
 
-/// Members of a `.npz` file being written.
 #[derive(Debug)]
 struct Archive {
     zip: ArchiveWriter,
-    /// Number of members started so far, and missing bytes of the last one.
     started: usize,
     lacking: u64,
 }
@@ -416,7 +407,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Writes the remaining members, which are empty, and returns the complete file.
+    /// Writes the remaining members, which are empty, and the directory.
     fn finish(mut self, tensors: &[Tensor]) -> io::Result<OutputFile> {
         for tensor in &tensors[self.started..] {
             self.start_member(tensor)?;

@@ -32,7 +32,7 @@ fn nothing_is_visible_before_commit() {
     }
 }
 
-/// A file name may have 255 bytes, and so may that of the unfinished file.
+/// The unfinished file's name has at most 255 bytes too.
 #[test]
 fn the_longest_names() {
     for name in ["x".repeat(255), "\u{1f600}".repeat(63), "\u{4e00}".repeat(85)] {
@@ -47,7 +47,7 @@ fn the_longest_names() {
     }
 }
 
-/// On Linux, a file being written has no name on the usual file systems.
+/// Unnamed files need Linux and a usual file system.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_is_written_has_no_name() {
@@ -71,7 +71,7 @@ fn reserved_space() {
     file.write_all(&[1; 100_000]).unwrap();
     assert_eq!(file.commit().unwrap(), 100_000);
     assert_eq!(fs::read(&disk.path).unwrap(), [1; 100_000]);
-    // More than any file system has: an error before anything is written, or later where reserving is not possible.
+    // More than any file system has. Fails when reserving, or when writing if the file system cannot reserve.
     let disk = disk::empty("b.bin");
     let file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     if let Err(error) = file.reserve(1 << 60) {
@@ -106,7 +106,7 @@ fn existing_files() {
     assert_eq!(fs::read(&disk.path).unwrap(), b"old");
     file.commit().unwrap();
     assert_eq!(fs::read(&disk.path).unwrap(), b"new");
-    // A file that appears meanwhile is not overwritten.
+    // A file that appears during writing is not overwritten.
     let disk = disk::empty("b.bin");
     let file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     fs::write(&disk.path, b"other").unwrap();
@@ -163,7 +163,7 @@ fn a_replaced_file_keeps_its_mode() {
     }
 }
 
-/// Runs one of the ignored tests below in a new process, through a shell command that prepares it.
+/// Runs an ignored test in a new process, after the shell command `prepare`.
 #[track_caller]
 fn in_a_process(prepare: &str, test: &str) {
     let command = format!("{prepare}; exec \"$0\" --ignored --exact {test}");
@@ -175,7 +175,7 @@ fn in_a_process(prepare: &str, test: &str) {
 
 #[test]
 fn a_new_file_has_0666_without_the_umask() {
-    // safetensors#782: not 0600.
+    // safetensors#782: the mode must not be 0600.
     in_a_process("umask 022", "modes_under_022");
     in_a_process("umask 077", "modes_under_077");
     in_a_process("umask 002", "modes_under_002");
@@ -217,7 +217,7 @@ fn writing_beyond_a_limit() {
     for (name, kind) in
         [("a.safetensors", FileFormat::Safetensors), ("a.npy", FileFormat::Npy), ("a.npz", FileFormat::Npz)]
     {
-        // Small pieces stay in a buffer at first, large ones do not.
+        // Small pieces fit the buffer; large pieces bypass it.
         for piece in [10, 100_000] {
             let disk = disk::file(name, b"old");
             let tensors = vec![disk::tensor(kind, "w", DType::U8, &[200_000])];
@@ -233,13 +233,13 @@ fn writing_beyond_a_limit() {
             assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec![name.into()], b"old".to_vec()));
         }
     }
-    // Unreserved space fails at the write.
+    // Without reserving, the write fails.
     let disk = disk::empty("a.bin");
     let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     assert!((0..20).any(|_| file.write_all(&[7; 10_000]).is_err()));
     drop(file);
     assert!(disk.names().is_empty());
-    // Or in the last flush: everything fits the buffer.
+    // If everything fits the buffer, the last flush fails.
     let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     file.write_all(&[7; 20_000]).unwrap();
     assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::System);

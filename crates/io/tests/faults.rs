@@ -1,5 +1,5 @@
-//! For every failing change to the file system, and every moment at which the process may die: the output is complete,
-//! or everything is unchanged.
+//! Each change to the file system fails in turn, or the process dies at the change. The output is then complete, or
+//! everything is unchanged.
 
 mod disk;
 
@@ -14,7 +14,6 @@ use truecast_io::onnx::{Changes, NewModel, unused_location};
 use truecast_io::{Error, ErrorKind, Existing, FileFormat, Finished, OutputFile, Source, Writer};
 use truecast_testkit::proto::*;
 
-/// The files of a folder, by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn files(folder: &Path) -> Files {
@@ -22,13 +21,12 @@ fn files(folder: &Path) -> Files {
     entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
 }
 
-/// Files without leftovers of a killed process.
 fn visible(files: &Files) -> Files {
     files.clone().into_iter().filter(|(name, _)| !name.ends_with(".truecast-tmp")).collect()
 }
 
-/// Writes in a folder with `old`, and makes each change fail in turn. `is_whole` says whether all new or all old files
-/// are there.
+/// Writes into a folder with `old` and makes each change fail in turn. `is_whole` checks that all new or all old
+/// files are there.
 fn each_change(old: &Files, write: impl Fn(&Path) -> Result<u64, Error>, is_whole: impl Fn(&Files, &Files) -> bool) {
     let prepared = || {
         let folder = tempfile::tempdir().unwrap();
@@ -119,7 +117,7 @@ fn several_files() {
     each_change(&old(&[]), write(Existing::Refuse), each_is_whole(old(&[])));
 }
 
-/// All or none, as long as the process lives.
+/// Holds only while the process lives.
 #[test]
 fn several_files_are_all_or_none() {
     for names in [&[][..], &["a"], &["c"], &["a", "b", "c"]] {
@@ -142,7 +140,6 @@ fn several_files_are_all_or_none() {
     }
 }
 
-/// A model whose weights are in another file.
 fn model_with_data(folder: &Path) -> Source {
     let weights = external(&[("location", "w"), ("offset", "0"), ("length", "4096")]);
     let tensor = [tensor("w", 1, &[1024]), weights].concat();
@@ -162,7 +159,7 @@ fn write_model(source: &Source, path: &Path, existing: Existing) -> Result<u64, 
     writer.finish()
 }
 
-/// Both files, or those of an earlier result, or neither; a model in place always has its data.
+/// Both new files, both earlier files, or neither.
 #[test]
 fn a_model_and_its_data() {
     let elsewhere = tempfile::tempdir().unwrap();
@@ -189,7 +186,7 @@ fn a_model_and_its_data() {
         |folder| write_model(&source, &folder.join("m.onnx"), Existing::Replace),
         |found, new| has_its_data(found, &earlier, new),
     );
-    // A failed run that survives leaves no unreferenced data, except between the last steps.
+    // A process that survives a failed run leaves no unreferenced data, except between the last steps.
     for n in 0.. {
         let folder = tempfile::tempdir().unwrap();
         earlier.iter().for_each(|(name, bytes)| fs::write(folder.path().join(name), bytes).unwrap());
@@ -208,7 +205,6 @@ fn a_model_and_its_data() {
     }
 }
 
-/// Leftovers of a killed process are found, files in use are not.
 #[test]
 fn leftovers() {
     use truecast_io::atomic::leftover;
@@ -231,7 +227,7 @@ fn leftovers() {
     assert_eq!(disk.names().len(), 1);
     drop(alive);
     assert!(disk.names().is_empty());
-    // Names of the maximum length.
+    // Names of maximum length.
     let disk = disk::empty(&"\u{20ac}".repeat(84));
     let file = named_only(|| OutputFile::create(&disk.path, Existing::Replace)).unwrap();
     assert_eq!(disk.names().len(), 1);

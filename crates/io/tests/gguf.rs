@@ -6,7 +6,6 @@ use truecast_io::gguf::{Block, Header, HeaderError, Keys, NewFile, NewTensor, Va
 use truecast_io::{Existing, Writer};
 use truecast_testkit::gguf::{file, key, tensor, text};
 
-/// A file made of its parts.
 #[derive(Default)]
 struct File {
     keys: Vec<Vec<u8>>,
@@ -96,7 +95,7 @@ fn every_rule_has_a_file_that_breaks_it() {
     let tensors = |tensors: Vec<Vec<u8>>| File { tensors, data: vec![0; 256], ..File::default() };
     let named = || "a".to_string();
     assert_eq!(tensors(vec![tensor("a", &[1; 9], 0, 0)]).error(), HeaderError::Rank { tensor: named(), rank: 9 });
-    // The last data may be padded to the alignment, and nothing follows.
+    // The last data may be padded to the alignment; no other bytes may follow.
     for (elements, bytes) in [(64, None), (57, None), (56, Some(32)), (55, Some(36)), (0, Some(256))] {
         let found = Header::parse(&tensors(vec![tensor("a", &[elements], 0, 0)]).bytes()).err();
         assert_eq!(found, bytes.map(|bytes| HeaderError::Surplus { bytes }), "{elements}");
@@ -149,7 +148,7 @@ fn blocks_have_the_bytes_that_the_definition_says() {
     }
 }
 
-/// Texts are limited in total: a small sparse file could request any amount of memory.
+/// A small sparse file could otherwise request any amount of memory.
 #[test]
 fn texts_are_bounded_together() {
     let long = |n: usize| key(&format!("k{n}"), 8, &text(&"\0".repeat(16 << 20)));
@@ -158,7 +157,7 @@ fn texts_are_bounded_together() {
     assert!(matches!(Header::parse(&file(4)).unwrap_err(), HeaderError::TooMuchText { .. }));
 }
 
-/// Keys of any type and names with any characters are written unchanged.
+/// Keys of any type, and names with any characters.
 #[test]
 fn what_was_read_is_written_again() {
     let inner = [&5u32.to_le_bytes()[..], &1u64.to_le_bytes(), &[1, 2, 3, 4]].concat();
@@ -196,13 +195,11 @@ fn what_was_read_is_written_again() {
     let data = &bytes[header.data_start as usize..];
     assert_eq!(data, [&[7; 34][..], &[0; 94], &[8; 12], &[0; 116]].concat());
     assert_eq!(Keys::of(&Folder::of_file(&again).unwrap().shards()[0].source).unwrap(), keys);
-    // Differences are reported.
     let mut other = keys.clone();
     other.remove("flag");
     other.set_u32("general.file_type", 1);
     assert_eq!(differing_keys(&keys, &other), ["flag", "general.file_type"]);
     assert_eq!(differing_keys(&keys, &keys), [""; 0]);
-    // An unfinished file does not exist.
     let writer = Writer::create_gguf(&folder.path().join("c.gguf"), &new, Existing::Refuse).unwrap();
     assert!(writer.finish().is_err() && !folder.path().join("c.gguf").exists());
 }

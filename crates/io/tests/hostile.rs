@@ -17,7 +17,7 @@ use zip::CompressionMethod;
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// Opens the file in every way, reads what can be read in small pieces, and checks the memory that this took.
+/// Opens the file in every way, reads all tensors in small pieces, and checks the memory used.
 fn exercise(disk: &disk::Disk, bytes: &[u8]) {
     let _ends = deadline::of(bytes);
     std::fs::write(&disk.path, bytes).unwrap();
@@ -36,7 +36,6 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
                         Ok(()) => pieces += 1,
                         Err(error) => {
                             assert!(!error.to_string().chars().any(char::is_control));
-                            // A reader that continues after an error terminates.
                             assert_eq!(reader.remaining(), 0, "{error}");
                             assert!(reader.read(&mut buf[..1]).is_err());
                         }
@@ -44,7 +43,7 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
                 }
             }
         }
-        // Before the rewrite, which takes the same amount again.
+        // Measured before the rewrite, which takes the same amount again.
         let peak = memory::peak();
         if let Ok(opened) = Opened::of(&disk.path, from)
             && let source = opened.source()
@@ -53,13 +52,12 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
             let dtypes = vec![DType::Bf16; source.tensors().len()];
             NewModel::new(model, &Changes { dtypes, opset: Some(13), ir_version: Some(7) }, "w").ok();
         }
-        // Fixed buffers (an inflater's window and tables, a file buffer), and structures made from the header's text.
+        // Fixed buffers (inflater, file), and structures made from the header's text.
         let bound = 200_000 + 64 * bytes.len();
         assert!(peak <= bound, "{peak} bytes for a file of {}", bytes.len());
     }
 }
 
-/// A file, opened by the reader of its kind.
 enum Opened {
     Source(Box<Source>),
     Folder(Box<Folder>),
@@ -116,14 +114,13 @@ fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
     }
 }
 
-/// A key of each kind of value that has a length, a tensor of blocks and one of elements.
+/// A file with two kinds of values that have a length, a tensor of blocks, and a tensor of elements.
 fn gguf_file() -> Vec<u8> {
     let array = [&8u32.to_le_bytes()[..], &2u64.to_le_bytes(), &gguf::text("a"), &gguf::text("b")].concat();
     let keys = [gguf::key("k", 8, &gguf::text("v")), gguf::key("l", 9, &array)];
     gguf::file(&keys, &[gguf::tensor("a", &[32, 2], 8, 0), gguf::tensor("b", &[3], 0, 96)], &[1; 108])
 }
 
-/// Tensors in every storage form.
 fn tensors() -> Vec<Vec<u8>> {
     let forms = [
         (1, [2, 1], bytes(9, [0; 8])),
@@ -140,7 +137,6 @@ fn tensors() -> Vec<Vec<u8>> {
     forms.into_iter().map(|(data_type, dims, data)| [tensor("w", data_type, &dims), data].concat()).collect()
 }
 
-/// A change to a file.
 #[derive(Clone, Debug)]
 enum Change {
     Set(prop::sample::Index, u8),
@@ -238,7 +234,7 @@ proptest! {
         let seeds = seeds(kind);
         let mut bytes = seed.get(&seeds).clone();
         changes.iter().for_each(|c| apply(&mut bytes, c));
-        // Lets changes of a header's length reach the parser.
+        // Mends the header's length, so that changes reach the parser.
         if has_length_mended && kind == FileFormat::Safetensors && bytes.len() > 8 {
             let end = bytes.iter().rposition(|&b| b == b'}').map_or(bytes.len(), |p| p + 1).max(8);
             let length = (end - 8) as u64;

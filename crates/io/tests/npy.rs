@@ -8,7 +8,6 @@ use truecast_io::npy::{Header, HeaderError, MAX_HEADER_BYTES};
 use truecast_io::{Error, ErrorKind, FileFormat, Tensor};
 use truecast_testkit::npy::{array, container as stream};
 
-/// Type and bytes of a file.
 fn read(file: &[u8], from: Option<DType>) -> Result<(DType, Vec<u8>), Error> {
     let disk = disk::file("a.npy", file);
     let source = truecast_io::Source::open(&disk.path, from)?;
@@ -29,8 +28,8 @@ fn cause(result: Result<(DType, Vec<u8>), Error>) -> HeaderError {
     cause
 }
 
-/// Headers of NumPy 2.4 and ml_dtypes 0.6: `numpy.save` of zeros, as (array, header); for f8e5m2, which they cannot
-/// load, the form of NumPy's other opaque bytes.
+/// Headers of `numpy.save` for zeros, from NumPy 2.4 and ml_dtypes 0.6. f8e5m2 uses NumPy's form for opaque bytes,
+/// since NumPy cannot load ml_dtypes' own.
 #[test]
 fn headers_are_those_of_numpy() {
     let rows: [(DType, &[u64], &str, usize); 9] = [
@@ -106,7 +105,7 @@ fn big_endian_is_turned_around() {
         let expected: Vec<u8> = data.chunks(unit).flat_map(|c| c.iter().rev().copied()).collect();
         let file = array(descr, "False", &format!("({},)", 32 / size), &data);
         assert_eq!(read(&file, None).unwrap().1, expected, "{descr}");
-        // In pieces that end inside elements.
+        // Pieces end inside elements.
         let disk = disk::file("a.npy", &file);
         let source = disk.open().unwrap();
         for step in 1..=9 {
@@ -158,7 +157,7 @@ fn descriptors_that_are_refused() {
     assert_eq!(cause(read(&stream(text, &[0; 8]), None)), HeaderError::Structured);
 }
 
-/// `<V1` has no type; any descriptor can be read as a type of its storage size.
+/// `<V1` has no type. Other descriptors accept any type of the same storage size.
 #[test]
 fn from_reinterprets() {
     let one = array("<V1", "False", "(2,)", &[1, 2]);
@@ -197,10 +196,9 @@ fn bits_above_a_code_are_an_error() {
             other => panic!("{other:?}"),
         }
     }
-    // Types of a whole byte have no such bits: any nonzero i1 is true.
+    // A nonzero byte of i1 is true.
     assert!(read(&file, Some(DType::I1)).is_ok());
     assert!(read(&file, Some(DType::Bool)).is_ok());
-    // The index counts from the tensor's start, not the buffer's.
     let disk = disk::file("a.npy", &file);
     let source = disk.open_as(DType::I4).unwrap();
     let mut reader = source.reader(0).unwrap();
@@ -228,7 +226,7 @@ fn versions() {
     for length in [10, 11] {
         assert_eq!(cause(read(&b"\x93NUMPY\x02\x00\x00\x00\x00\x00"[..length], None)), HeaderError::Magic);
     }
-    // Python 2.
+    // Long integers of Python 2.
     assert!(read(&array("|u1", "False", "(2L,)", &[1, 2]), None).is_ok());
 }
 
@@ -246,17 +244,17 @@ fn fortran_order() {
     {
         assert_eq!(read(&array("|u1", "True", shape, &data), None).unwrap().1, expected, "{shape}");
     }
-    // The bytes of an element are reversed afterwards.
+    // Reversing bytes follows reordering.
     let wide: Vec<u8> = (0..12).collect();
     let expected = [1, 0, 5, 4, 9, 8, 3, 2, 7, 6, 11, 10];
     assert_eq!(read(&array(">i2", "True", "(2, 3)", &wide), None).unwrap().1, expected);
     let text: Vec<u8> = "adbecf".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     let expected: Vec<u8> = "abcdef".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     assert_eq!(read(&array("<U1", "True", "(2, 3)", &text), None).unwrap().1, expected);
-    // An error gives the position of an element in C order.
+    // An error gives the element's position in C order.
     let error = read(&array("|V1", "True", "(2, 3)", &[0, 0, 99, 0, 0, 0]), Some(DType::I4)).unwrap_err();
     assert!(matches!(error, Error::CodeTooWide { index: 1, byte: 99, .. }), "{error}");
-    // The order in the file differs from the tensor's.
+    // No window, because the file's order differs from the tensor's.
     let disk = disk::file("a.npy", &array("|u1", "True", "(2, 3)", &data));
     assert!(truecast_io::Source::open(&disk.path, None).unwrap().window(0).is_none());
 }
@@ -337,7 +335,7 @@ fn exactly_one_tensor() {
     }
 }
 
-/// Text: the width is the descriptor's, big-endian code points are swapped.
+/// The descriptor gives the width. Big-endian code points are swapped.
 #[test]
 fn text() {
     let units = |points: &[u32], order: &str| -> Vec<u8> {
@@ -372,7 +370,7 @@ fn text() {
     assert!(matches!(cause(read(&array("|S3", "False", "(0,)", &[]), None)), HeaderError::Descr { .. }));
 }
 
-/// `numpy.save` of an array of text, as NumPy 2.4 writes its header.
+/// Header as written by NumPy 2.4.
 #[test]
 fn text_is_written_as_numpy_writes_it() {
     let disk = disk::empty("a.npy");

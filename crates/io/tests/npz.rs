@@ -1,4 +1,4 @@
-//! `.npz` archives: written ones are read by another zip implementation; read ones are written by another or by hand.
+//! `.npz` archives. Another zip implementation reads what this crate writes, and writes what this crate reads.
 
 mod disk;
 
@@ -11,7 +11,6 @@ use truecast_io::{DeniedTensor, Error, ErrorKind, FileFormat, Source, Tensor};
 use truecast_testkit::npy::array as npy_array;
 use zip::{CompressionMethod, ZipArchive};
 
-/// A `.npy` stream.
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     npy_array(descr, "False", shape, data)
 }
@@ -20,7 +19,6 @@ fn open(bytes: &[u8], from: Option<DType>) -> Result<Source, Error> {
     Source::open(&disk::file("a.npz", bytes).path, from)
 }
 
-/// Opens and reads everything.
 fn read_all(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let source = open(bytes, None)?;
     (0..source.tensors().len()).map(|i| disk::bytes_of(&source, i)).collect()
@@ -121,7 +119,7 @@ fn from_applies_to_members_of_its_size() {
     let types = |from| open(&bytes, Some(from)).unwrap().tensors().iter().map(|t| t.dtype).collect::<Vec<_>>();
     assert_eq!(types(DType::F8E4M3Fn), [DType::F8E4M3Fn, DType::F32]);
     assert_eq!(types(DType::I4), [DType::I4, DType::F32]);
-    // A member with a type keeps it, unless all have one.
+    // A member with a type keeps the type, unless all members have one.
     for (w, expected) in [("<V1", DType::F8E4M3Fn), ("|u1", DType::U8), ("|i1", DType::I8), ("<f1", DType::F8E5M2)] {
         let members = [("v.npy", npy("|V1", "(1,)", &[1])), ("w.npy", npy(w, "(1,)", &[1]))];
         let types = |members: &[(&str, Vec<u8>)]| {
@@ -169,7 +167,6 @@ fn what_is_written_is_read_by_another_implementation() {
         assert_eq!(&disk::bytes_of(&source, i).unwrap(), data);
     }
 
-    // The same again, byte for byte.
     let again = disk::empty("a.npz");
     disk::write(&again, &tensors, &data, &[]).unwrap();
     assert_eq!(std::fs::read(&again.path).unwrap(), file);
@@ -183,7 +180,7 @@ fn what_is_written_is_read_by_another_implementation() {
 fn every_type_comes_back() {
     let tensors: Vec<Tensor> = DType::ALL
         .into_iter()
-        // Text has its own tests: its width comes from the longest element.
+        // Text has its own tests, because its width comes from the longest element.
         .filter(|d| *d != DType::String && truecast_io::layout_for(FileFormat::Npz, *d).is_ok())
         .map(|d| disk::tensor(FileFormat::Npz, d.name(), d, &[2, 3]))
         .collect();
@@ -221,7 +218,7 @@ fn members_that_are_refused() {
         let found = cause(open(&stored(&[("w.npy", one.clone()), (name, vec![])]), None));
         assert_eq!(found, ArchiveError::NotNpy { member: name.into() });
     }
-    // The same name twice: `b.npy` becomes `a.npy` everywhere.
+    // One name twice: `b.npy` becomes `a.npy` everywhere.
     let mut twice = stored(&[("a.npy", one.clone()), ("b.npy", one.clone())]);
     for at in 0..twice.len() - 5 {
         if twice[at..].starts_with(b"b.npy") {
@@ -229,7 +226,7 @@ fn members_that_are_refused() {
         }
     }
     assert_eq!(cause(open(&twice, None)), ArchiveError::DuplicateMembers);
-    // Flags, method and checksum of the only member; in the directory, offsets 8, 10 and 16.
+    // Changes flags, method and checksum of the only member (directory offsets 8, 10 and 16).
     let plain = stored(&[("a.npy", one)]);
     let directory = plain.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
     let with = |at: usize, value: u8| {
@@ -244,7 +241,7 @@ fn members_that_are_refused() {
     }
     let found = cause(read_all(&with(16, plain[directory + 16] ^ 1)));
     assert!(matches!(found, ArchiveError::Checksum { .. }));
-    // A wrong stated size, at offsets 20 and 24.
+    // A false size, at directory offsets 20 and 24.
     let size = plain[directory + 20];
     assert!(matches!(cause(open(&with(20, size - 1), None)), ArchiveError::Place { .. }));
     assert!(matches!(cause(open(&with(24, size + 1), None)), ArchiveError::Place { .. }));
@@ -258,14 +255,13 @@ fn members_in_fortran_order() {
     for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
         let bytes = archive(&[("a.npy", member.clone()), ("b.npy", npy("|u1", "(2, 3)", &data))], method);
         assert_eq!(read_all(&bytes).unwrap(), [vec![0, 2, 4, 1, 3, 5], data.clone()]);
-        // A wrong checksum.
         let mut damaged = bytes.clone();
         let directory = damaged.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         damaged[directory + 16] ^= 1;
         let found = cause(read_all(&damaged));
         assert!(matches!(found, ArchiveError::Checksum { .. }), "{found}");
     }
-    // A member that would be inflated too often is refused before.
+    // A member that would be inflated too often is refused at opening.
     let long = npy_array("|u1", "True", "(2, 1073741825)", &data);
     let size = (long.len() as u64 - 6 + 2 * 1_073_741_825) as u32;
     let mut lying = archive(&[("a.npy", long)], CompressionMethod::Deflated);
@@ -285,7 +281,7 @@ fn damage_is_found() {
         for at in (30 + 5 + 100..end).step_by(97) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            // Compressed, the damage can also show in the member's header.
+            // Damage to a compressed member may also show in its header.
             let error = read_all(&damaged).unwrap_err();
             let is_found = matches!(
                 &error,
@@ -315,7 +311,6 @@ fn not_an_archive() {
     for bytes in [&b""[..], b"PK", b"PK\x03\x04", b"\x93NUMPY\x01\x00", &[0; 100]] {
         assert!(matches!(cause(open(bytes, None)), ArchiveError::Directory { .. }));
     }
-    // A member that is not a `.npy` stream.
     let bytes = archive(&[("a.npy", b"hello".to_vec())], CompressionMethod::Stored);
     let error = open(&bytes, None).unwrap_err();
     assert!(matches!(&error, Error::Npy { member: Some(m), .. } if m == "a.npy"), "{error}");

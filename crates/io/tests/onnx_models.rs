@@ -25,12 +25,11 @@ fn opened(model: &[u8]) -> Arc<ModelFile> {
     open(&disk::file("a.onnx", model))
 }
 
-/// The tensors by their names in the list.
 fn names(file: &ModelFile) -> Vec<&str> {
     file.tensors().iter().map(|listed| listed.name.as_str()).collect()
 }
 
-/// A model whose named tensors become bf16, with elements 1, 2, 3, ... bytes of 0x11, 0x22, ...
+/// Rewrites a model: the tensors `chosen` become bf16, with elements of bytes 0x11, 0x22 and so on.
 fn rewritten(source: &[u8], chosen: &[&str], opset: Option<i64>, ir_version: Option<i64>) -> (disk::Disk, Vec<u8>) {
     let disk = disk::file("a.onnx", source);
     let file = open(&disk);
@@ -120,7 +119,7 @@ fn structure() {
     );
 }
 
-/// §3.9.
+/// Source: §3.9.
 #[test]
 fn every_tensor_is_listed() {
     let t = |name: &str| raw(name, FLOAT, &[1], &[0; 4]);
@@ -158,7 +157,7 @@ fn every_tensor_is_listed() {
     assert_eq!(file.tensors()[0].role, Role::Value { is_input: true, is_constant: false });
     assert_eq!(file.tensors()[8].role, Role::Value { is_input: false, is_constant: true });
     let fed = |operator| (0..10).filter(|&i| file.feeding(&[operator])[i]).collect::<Vec<_>>();
-    // In subgraphs, "w" may be the outer graph's.
+    // In a subgraph, `w` may be the outer graph's value.
     assert_eq!((fed("Add"), fed("If"), fed("Mul")), (vec![0, 3, 5, 8], vec![0, 3, 5], vec![]));
     assert_eq!(file.tensors()[7].role, Role::Part);
     let texts: Vec<_> = file.text_tensors().iter().map(|l| (l.name.as_str(), &l.tensor.dims[..])).collect();
@@ -181,7 +180,6 @@ fn names_are_unique() {
 fn only_what_changes_is_rewritten() {
     let unknown = [int(99, 5), fixed64(100, [1; 8]), bytes(101, "kept")].concat();
     let data: Vec<u8> = (0..16).collect();
-    // Elements before type and name, dims packed, a field of the future.
     let odd =
         [bytes(9, &data), packed(1, &[2, 2]), bytes(8, "w"), bytes(12, "doc"), int(2, FLOAT), unknown.clone()].concat();
     let typed = [tensor("v", FLOAT, &[2]), bytes(4, &data[..4]), fixed32(4, [9; 4])].concat();
@@ -191,7 +189,7 @@ fn only_what_changes_is_rewritten() {
     let last = node("Add", &["b", "v"], &["y"], &[]);
     let whole = |nodes: &[Vec<u8>], initializers: &[Vec<u8>]| {
         let graph = [graph(nodes, initializers, bytes(12, value("y", FLOAT, &[2, 2]))), unknown.clone()].concat();
-        // The length of the graph takes more bytes than it needs.
+        // Encodes the graph's length in more bytes than necessary.
         let mut long = varint(graph.len() as u64);
         *long.last_mut().unwrap() |= 0x80;
         long.push(0);
@@ -228,7 +226,7 @@ fn nothing_changes_nothing() {
     assert_eq!(rewritten(&source, &[], None, None).1, source);
 }
 
-/// Constants, subgraphs and functions; names that are taken.
+/// Constants, subgraphs and functions; some names are taken.
 #[test]
 fn casts_stand_where_their_values_are() {
     let t = |name: &str, data_type, data: &[u8]| raw(name, data_type, &[2], data);
@@ -254,14 +252,14 @@ fn casts_stand_where_their_values_are() {
             [bytes(12, value("z", FLOAT, &[2])), unused.pop().map(|c| bytes(1, c)).unwrap_or_default()].concat();
         let mut body = vec![bytes(1, "f"), bytes(7, constant(&name("k", "k.bf16"), t("", data_type, &data(4))))];
         body.extend([bytes(9, int(2, 17)), bytes(10, "d")]);
-        // Fields after the last node are at the end of the message.
+        // Fields after the last node move to the message's end.
         body.extend(written(cast_of("k")).into_iter().map(|c| bytes(7, c)));
         [model(8, 17, &graph(&nodes, &initializers, others)), bytes(25, body.concat())].concat()
     };
     let chosen = ["outer", "idle", "If1/then_branch/c", "d:f/k"];
     let (disk, result) = rewritten(&whole(false), &chosen, None, None);
     assert_eq!(result, whole(true));
-    // The new model's list has the tensors' original values.
+    // The new model lists the original values.
     let file = ModelFile::open(&disk.folder.path().join("b.onnx"), Options::default()).unwrap();
     assert_eq!(file.value_names(), ["outer", "idle", "If1/then_branch/c", "d:f/k"]);
 }
@@ -318,7 +316,7 @@ fn external_data_stays_external() {
     assert!(result.same_file(&disk.folder.path().join("b.onnx.data")).unwrap());
 }
 
-/// A sparse file of 3 GiB: a model too long for protobuf moves its tensors outside.
+/// A sparse file of 3 GiB, too long for protobuf.
 #[test]
 fn a_long_model_goes_outside() {
     let elements: u64 = 3 << 28;
@@ -343,7 +341,6 @@ fn a_long_model_goes_outside() {
     assert_eq!(layout(DType::Bf16).external_bytes(), 0);
 }
 
-/// Error of a file.
 #[track_caller]
 fn cause(whole: &[u8]) -> ProtoError {
     match ModelFile::open(&disk::file("a.onnx", whole).path, Options::default()).unwrap_err() {
@@ -384,7 +381,7 @@ fn broken_models() {
     }
 }
 
-/// Protobuf merges two messages of a singular field; a rewrite that keeps one in place would change the model.
+/// Protobuf merges two occurrences of a singular message; a rewrite that kept one would change the model.
 #[test]
 fn messages_that_occur_twice_are_refused() {
     let w = || raw("w", FLOAT, &[1], &[0; 4]);
@@ -406,7 +403,7 @@ fn messages_that_occur_twice_are_refused() {
     repeated(bytes(11, kind([bytes(2, ""), bytes(2, "")].concat())), "TypeProto.Tensor", 2);
 }
 
-/// Alternatives of a oneof replace each other, and the last number counts.
+/// Fields of a oneof replace each other; the last number counts.
 #[test]
 fn the_last_of_what_excludes_each_other_counts() {
     let kind = |fields: &[Vec<u8>]| {
@@ -438,7 +435,7 @@ fn known_fields_have_their_wire_type() {
     assert!(matches!(cause(&segment), ProtoError::WireType { field: 3, .. }));
 }
 
-/// Duplicates that readers cannot distinguish; identical duplicates are allowed.
+/// Duplicates that readers cannot distinguish. Identical duplicates are allowed.
 #[test]
 fn functions_and_versions_are_said_once() {
     let import = |domain: &str, version| bytes(8, [bytes(1, domain), int(2, version)].concat());
@@ -461,7 +458,7 @@ fn functions_and_versions_are_said_once() {
     assert!(matches!(cause(&functions(&[own])), ProtoError::TwoVersions { .. }));
 }
 
-/// Names in a subgraph begin with its node's name: a long one would be copied for every tensor in it.
+/// Names in a subgraph begin with the node's name. A long name would be copied for every tensor.
 #[test]
 fn names_take_memory_only_as_the_file_does() {
     let t = |i: usize| raw(&format!("i{i}"), FLOAT, &[], &[0; 4]);
@@ -475,7 +472,7 @@ fn names_take_memory_only_as_the_file_does() {
     assert_eq!(opened(&chosen(&"n".repeat(1000))).tensors().len(), 2000);
 }
 
-/// A value's operators are not copied for each tensor with its name.
+/// Operators of a value are not copied for each tensor of the same name.
 #[test]
 fn operators_take_memory_only_as_the_file_does() {
     let long = "z".repeat(1000);
@@ -489,7 +486,6 @@ fn operators_take_memory_only_as_the_file_does() {
     assert!(memory::peak() < 20 << 20, "{}", memory::peak());
 }
 
-/// Uses of a value in a function and in functions that it calls.
 #[test]
 fn operators_are_found_through_functions() {
     let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
@@ -501,7 +497,7 @@ fn operators_are_found_through_functions() {
     let scale = node("DequantizeLinear", &["x", "s"], &["y"], &[]);
     let in_branch = choice("c", "y", graph(&[scale], &[], vec![]));
     let inner = function("Inner", &["x", "s", "unused"], &[in_branch]);
-    // The caller comes first, and also calls itself.
+    // The caller comes first in the file, and also calls itself.
     let call = |operator: &str, inputs: &[&str]| in_domain(node(operator, inputs, &["y"], &[]));
     let outer = function("Outer", &["a", "b", "c"], &[call("Inner", &["a", "c", "b"]), call("Outer", &["b", "", "b"])]);
     let names = ["p", "q", "r", "far"];
@@ -514,7 +510,7 @@ fn operators_are_found_through_functions() {
     assert_eq!(file.feeding(&["Outer", "d.Other"]), [false; 4]);
 }
 
-/// A scope that gets a Cast imports its operator set; an omitted version is 0 and is raised.
+/// A graph or function that gets a Cast imports the default domain. A missing version is 0 and is raised.
 #[test]
 fn casts_are_imported() {
     let function = |name: &str, fields: &[Vec<u8>]| bytes(25, [bytes(1, name), fields.concat()].concat());
@@ -531,7 +527,7 @@ fn casts_are_imported() {
     assert!(result.ends_with(&bytes(8, [bytes(1, ""), int(2, 13)].concat())));
 }
 
-/// A node has an attribute once: of two values of a Constant, neither is used.
+/// A node has each attribute once; of two values of a Constant, neither is used.
 #[test]
 fn a_constant_has_one_attribute() {
     let value = || attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])));
@@ -540,7 +536,7 @@ fn a_constant_has_one_attribute() {
     assert!(file.tensors().iter().all(|listed| listed.role == Role::Part));
 }
 
-/// §3.10 inserts Casts between nodes: unnamed nodes keep their names in the list.
+/// Inserted Casts (§3.10) do not rename unnamed nodes.
 #[test]
 fn nodes_without_a_name_are_called_as_before() {
     let branch = |name: &str| graph(&[], &[raw(name, FLOAT, &[2], &[0; 8])], bytes(12, bytes(1, name)));
@@ -556,7 +552,6 @@ fn nodes_without_a_name_are_called_as_before() {
     assert_eq!(opened(&result).value_names(), before);
 }
 
-/// A function with many inputs for one node, and a call with all of them.
 #[test]
 fn wide_functions_take_time_as_they_are_wide() {
     let make = |n: usize| {

@@ -15,7 +15,7 @@ fn open(message: &[u8], options: Options) -> Result<TensorFile, Error> {
     TensorFile::open(&disk.path, options)
 }
 
-/// Elements read at once and in pieces of every length, which must agree.
+/// Elements of a tensor. Reading at once and in pieces must agree.
 fn read(message: &[u8], options: Options) -> Result<Vec<u8>, Error> {
     let file = open(message, options)?;
     let whole = file.codes()?;
@@ -36,7 +36,7 @@ fn codes(message: &[u8]) -> Vec<u8> {
     read(message, STRICT).unwrap()
 }
 
-/// Error of a tensor, which it names, in a file that is at fault.
+/// Error of a tensor; the message must contain the tensor's name.
 fn refusal(message: &[u8], options: Options) -> TensorError {
     let error = read(message, options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
@@ -52,7 +52,7 @@ fn t(data_type: i64, dims: &[i64], data: Vec<u8>) -> Vec<u8> {
     [tensor("t", data_type, dims), data].concat()
 }
 
-/// `docs/spec/onnx.md §3.2`, §3.3, §3.4: data type, dims, data, the elements as packed little-endian bytes.
+/// Cases: data type, dims, data field, expected packed little-endian bytes (`docs/spec/onnx.md §3.2` to §3.4).
 #[test]
 fn every_storage_form() {
     let f = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
@@ -60,7 +60,6 @@ fn every_storage_form() {
     let floats = f(&[1.0, -2.5, 3.25]);
     type Case = (i64, &'static [i64], Vec<u8>, Vec<u8>);
     let cases: Vec<Case> = vec![
-        // raw_data of every width
         (1, &[3], bytes(9, &floats), floats.clone()),
         (11, &[1], bytes(9, d(&[0.1])), d(&[0.1])),
         (10, &[2], bytes(9, [0, 0x3c, 0, 0xc0]), vec![0, 0x3c, 0, 0xc0]),
@@ -72,7 +71,6 @@ fn every_storage_form() {
         (27, &[3], bytes(9, [0x08, 0x81, 0x00]), vec![0x08, 0x81, 0x00]),
         (26, &[3], bytes(9, [0x15]), vec![0x15]),
         (21, &[3], bytes(9, [0x11, 0xf1]), vec![0x11, 0x01]), // §3.5: tail bits are ignored
-        // typed fields, packed
         (1, &[3], bytes(4, &floats), floats.clone()),
         (11, &[2], bytes(10, d(&[0.1, -0.2])), d(&[0.1, -0.2])),
         (
@@ -98,7 +96,6 @@ fn every_storage_form() {
         (25, &[5], packed(5, &[0x1b, 0xf2]), vec![0x1b, 0x02]),
         (27, &[3], packed(5, &[8, 4, 8]), vec![0x08, 0x81, 0x00]),
         (28, &[5], packed(5, &[1, 2, 3, 4, 63]), vec![0x81, 0x30, 0x10, 0x3f]),
-        // unpacked, split, mixed
         (1, &[3], [fixed32(4, 1f32.to_le_bytes()), bytes(4, f(&[-2.5, 3.25]))].concat(), floats.clone()),
         (11, &[2], [fixed64(10, 0.1f64.to_le_bytes()), fixed64(10, 0.2f64.to_le_bytes())].concat(), d(&[0.1, 0.2])),
         (
@@ -108,7 +105,6 @@ fn every_storage_form() {
             [1i32, 2, -1, 4].map(i32::to_le_bytes).concat(),
         ),
         (14, &[1], bytes(4, f(&[1.0, 2.0])), f(&[1.0, 2.0])),
-        // scalars and no elements
         (1, &[], bytes(9, f(&[7.0])), f(&[7.0])),
         (1, &[0, 5], vec![], vec![]),
         (1, &[0], bytes(9, []), vec![]),
@@ -160,13 +156,13 @@ fn text() {
     assert_eq!(codes(&t(8, &[0], vec![])), b"");
     let long = t(8, &[1], bytes(6, "1".repeat(4097)));
     assert!(matches!(refusal(&long, STRICT), TensorError::TextTooLong { index: 0, .. }));
-    // A cell could not distinguish it from "1".
+    // In a cell, this element would equal "1".
     let ended = t(8, &[2], [bytes(6, "1"), bytes(6, "1\0")].concat());
     assert_eq!(refusal(&ended, STRICT), TensorError::NulAtEnd { index: 1 });
     assert!(open(&t(2, &[1], bytes(9, [1])), STRICT).unwrap().texts().is_err());
 }
 
-/// The rows of `docs/spec/onnx.md §3.5`.
+/// Rows of `docs/spec/onnx.md §3.5`.
 #[test]
 fn what_is_wrong_is_refused() {
     use TensorError::*;
@@ -188,7 +184,7 @@ fn what_is_wrong_is_refused() {
     assert_eq!(refuse(8, &[2], bytes(6, "a")), Entries { field: "string_data", expected: 2, actual: 1 });
     assert_eq!(refuse(27, &[2], packed(5, &[1])), Entries { field: "int32_data", expected: 2, actual: 1 });
     assert_eq!(refuse(22, &[3], packed(5, &[1])), Entries { field: "int32_data", expected: 2, actual: 1 });
-    // A number of two bytes hides that it is the only one.
+    // One number of two bytes has the length of two numbers.
     assert_eq!(refuse(6, &[2], packed(5, &[300])), Entries { field: "int32_data", expected: 2, actual: 1 });
     for (data_type, dims, count) in [(6, 2, 3), (22, 3, 3), (26, 4, 2), (27, 2, 3)] {
         let found = refuse(data_type, &[dims], packed(5, &vec![1; count]));
@@ -303,7 +299,7 @@ fn external_data() {
     );
 }
 
-/// The cache of Hugging Face: `snapshots/REVISION/model.onnx_data` is a link to `../../blobs/HASH`.
+/// Layout of a Hugging Face cache: `snapshots/REVISION/model.onnx_data` is a link to `../../blobs/HASH`.
 #[test]
 fn blobs_of_a_cache_are_inside() {
     let disk = disk::file("a.pb", b"");

@@ -13,7 +13,6 @@ fn tensor(name: &str, dtype: DType, shape: &[u64]) -> Tensor {
     disk::tensor(FileFormat::Safetensors, name, dtype, shape)
 }
 
-/// The file that results from tensors full of zeros.
 fn written(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     let disk = disk::empty("a.safetensors");
     let data: Vec<Vec<u8>> = tensors.iter().map(|t| vec![0; t.bytes() as usize]).collect();
@@ -23,7 +22,7 @@ fn written(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     file
 }
 
-/// Name, bits and rank of the table in §1.3.
+/// Name, type and bits, in the rank order of §1.3.
 const TABLE: [(&str, &str, u32); 22] = [
     ("BOOL", "bool", 8),
     ("F4", "f4e2m1", 4),
@@ -59,8 +58,7 @@ fn names_are_those_of_the_table() {
     assert_eq!(named.count(), NAMES.len());
 }
 
-/// Output of safetensors 0.8.0 for these tensors (Python, `serialize`, metadata `{"format": "pt"}`; the input is an
-/// unordered dictionary).
+/// Output of safetensors 0.8.0 (Python, `serialize`, metadata `{"format": "pt"}`).
 #[test]
 fn canonical_files_are_those_of_safetensors_0_8() {
     let mut expected = 0x5c8u64.to_le_bytes().to_vec();
@@ -129,7 +127,7 @@ fn canonical_files_are_those_of_safetensors_0_8() {
     assert_eq!(written(&tensors, &[("format", "pt")]), expected);
 }
 
-/// §1.8 by hand, with all its rules: order of fields and keys, escapes, padding.
+/// §1.8: order of fields and keys, escapes, padding.
 #[test]
 fn headers_by_hand() {
     let text = r#"{"__metadata__":{"format":"pt"}}"#;

@@ -7,10 +7,8 @@ use truecast_io::safetensors::{Header, HeaderError, MAX_HEADER_BYTES};
 use truecast_io::{Error, ErrorKind, Source};
 use truecast_testkit::safetensors::container as safetensors;
 
-/// One F32 tensor `a` of eight bytes.
 const PLAIN: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 
-/// A file with this header and number of data bytes.
 fn container(header: &[u8], data_bytes: usize) -> Vec<u8> {
     safetensors(header, &vec![0; data_bytes])
 }
@@ -19,7 +17,6 @@ fn open(header: impl AsRef<[u8]>, data_bytes: usize) -> Result<Source, Error> {
     disk::file("a.safetensors", &container(header.as_ref(), data_bytes)).open()
 }
 
-/// The rule that the file breaks.
 #[track_caller]
 fn broken(header: impl AsRef<[u8]>, data_bytes: usize) -> HeaderError {
     cause(open(header, data_bytes))
@@ -35,7 +32,6 @@ fn cause(result: Result<Source, Error>) -> HeaderError {
     cause
 }
 
-/// One tensor `a` with these fields.
 fn one(fields: &str) -> String {
     format!(r#"{{"a":{{{fields}}}}}"#)
 }
@@ -111,7 +107,6 @@ fn v6_only_blanks_after_the_object() {
 fn v7_tensor_names_are_unique() {
     let field = r#"{"dtype":"F32","shape":[0],"data_offsets":[0,0]}"#;
     assert_eq!(broken(format!(r#"{{"a":{field},"a":{field}}}"#), 0), HeaderError::DuplicateTensor { tensor: a() });
-    // The same name, written differently.
     let escaped = format!(r#"{{"a":{field},"\u0061":{field}}}"#);
     assert_eq!(broken(escaped, 0), HeaderError::DuplicateTensor { tensor: a() });
 }
@@ -233,7 +228,7 @@ fn v15_whole_bytes() {
             assert!(matches!(broken(one(&fields), bytes), HeaderError::NotWholeBytes { .. }), "{fields}");
         }
     }
-    // 2^62 elements are allowed, their 2^68 bits are not.
+    // 2^62 elements are allowed; their 2^68 bits are not.
     let fields = r#""dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,0]"#;
     assert!(matches!(broken(one(fields), 0), HeaderError::NotWholeBytes { .. }));
     // An odd last dimension is read if the total is even (§1.4).
@@ -316,7 +311,7 @@ fn v20_nesting() {
                 format!(r#"{{"a":{{"shape":[{nested}"#),
                 format!(r#"{{"a":{{"dtype":{nested}"#),
             ] {
-                // The broken rule depends on where the parser stops; it only has to stop.
+                // Any error will do, because the parser's stopping point determines the rule.
                 broken(header, 0);
             }
         }
@@ -329,7 +324,7 @@ fn v21_names_are_data() {
         let key: String = name.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
         let header = format!(r#"{{"{key}":{{"dtype":"F32","shape":[],"data_offsets":[0,4]}}}}"#);
         assert_eq!(open(&header, 4).unwrap().tensors()[0].name, name.into());
-        // Control characters are escaped when printed: `cause` looks for them.
+        // Control characters are escaped when printed; `cause` checks this.
         assert!(matches!(broken(&header, 5), HeaderError::DataLength { .. }));
         let wrong = header.replace("[0,4]", "[0,5]");
         assert!(matches!(broken(&wrong, 5), HeaderError::WrongLength { .. }));
@@ -346,7 +341,6 @@ fn v22_a_regular_file() {
     let disk = disk::empty("b.safetensors");
     std::os::unix::fs::symlink("/dev/null", &disk.path).unwrap();
     assert!(matches!(disk.open(), Err(Error::NotRegular { .. })));
-    // A link to a regular file is followed.
     let disk = disk::file("c.safetensors", &container(b"{}", 0));
     let link = disk.folder.path().join("link.safetensors");
     std::os::unix::fs::symlink(&disk.path, &link).unwrap();

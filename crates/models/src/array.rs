@@ -1,4 +1,4 @@
-//! Reads files of one tensor whose type is known in advance: operands of a check, and inputs of a model.
+//! Reads files of one tensor whose type is known in advance: operands of a check, inputs of a model.
 
 use crate::{Data, Tensor, Texts};
 use std::path::Path;
@@ -14,13 +14,10 @@ use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name the fields.
 pub enum ArrayError {
-    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
-    /// The file does not contain exactly one tensor.
     #[error("{path}: {tensors} tensors, expected one")]
     NotOne { path: String, tensors: usize },
-    /// The elements have another type.
     #[error("{path}: elements are {found}, expected {expected}")]
     Type {
         path: String,
@@ -28,7 +25,6 @@ pub enum ArrayError {
         /// Expected type.
         expected: DType,
     },
-    /// The tensor has another shape.
     #[error("{path}: shape {found:?}, expected {expected:?}")]
     Shape {
         path: String,
@@ -39,7 +35,7 @@ pub enum ArrayError {
 }
 
 impl ArrayError {
-    /// Returns the class of the error, which decides the exit code (`docs/interfaces.md §5`).
+    /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -58,14 +54,14 @@ impl ArrayError {
 
 /// Opens a file of one tensor with elements of type `dtype`.
 ///
-/// The header of an array may leave the type open, or state bytes or unsigned integers of the same width instead
-/// (`docs/interfaces.md §4`). The elements are then read as `dtype`.
+/// An array's header may leave the type open, or state bytes or unsigned integers of the same width
+/// (`docs/interfaces.md §4`). Such elements are read as `dtype`.
 ///
 /// # Errors
 /// [`ArrayError`].
 pub fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     let as_asked = || Source::open(path, Some(dtype)).map_err(ArrayError::from);
-    // An array with an open type cannot be opened without `dtype`. Any other error occurs again in the second attempt.
+    // A file with an open type needs `dtype`. Other errors repeat in the second attempt.
     let Ok(source) = Source::open(path, None) else { return as_asked() };
     match only_tensor(&source)?.dtype {
         found if found == dtype || is_widened(&source, found, dtype) => Ok(source),
@@ -81,7 +77,7 @@ pub(crate) fn only_tensor(source: &Source) -> Result<&truecast_io::Tensor, Array
     }
 }
 
-/// Returns the element type that the header of a file of one tensor states.
+/// Element type that the header of a file of one tensor states.
 ///
 /// # Errors
 /// [`ArrayError`], also for an open type.
@@ -93,10 +89,9 @@ pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     Ok(only_tensor(&Source::open(path, None)?)?.dtype)
 }
 
-/// True if an array of `dtype` may be declared as `found`, instead of its own type.
+/// True if an array of `dtype` may be declared as `found`.
 ///
-/// Bytes and unsigned integers of 16 bits may contain floats, or codes of fewer than 8 bits, but no other type. tf32 is
-/// stored as f32.
+/// u8 and u16 may contain floats, or codes of fewer than 8 bits. f32 may contain tf32.
 fn is_stand_in(found: DType, dtype: DType) -> bool {
     if (found, dtype) == (DType::F32, DType::Tf32) {
         return true;
@@ -107,7 +102,7 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
     same_width && is_bytes && (dtype.is_float() || is_narrow)
 }
 
-/// True for i48 in an array, which stores each element in 64 bits.
+/// True for i48 in an array, stored in 64 bits per element.
 fn is_widened(source: &Source, found: DType, dtype: DType) -> bool {
     source.format() == FileFormat::Npy && (found, dtype) == (DType::I64, DType::I48)
 }
@@ -169,7 +164,7 @@ fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
     Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data: Data::Texts(texts) })
 }
 
-/// Returns the same elements in another layout; `None` if both layouts have the same number of bits per element.
+/// The same elements in another layout; `None` if both layouts have the same number of bits per element.
 pub(crate) fn relaid(
     dtype: DType,
     codes: &[u8],

@@ -1,4 +1,4 @@
-//! Conversion of a whole tensor, which also counts the results that the standard leaves open.
+//! Converts whole tensors, and counts the results that the standard leaves open.
 
 use std::sync::Arc;
 
@@ -15,21 +15,17 @@ use crate::tensor::{Data, Tensor};
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages show the fields.
 pub enum DeniedCast {
-    /// An `error` policy refuses an element.
     #[error(transparent)]
     Value(#[from] CastError),
-    /// The pair of types has no kernel.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A text is not a number, or an `error` policy refuses it.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// Not enough memory for the result.
     #[error("no memory for {bytes} bytes")]
     Memory { bytes: u64 },
 }
 
-/// Converts a tensor, and returns the open results, if there are any. `label` names the conversion in the open results.
+/// Converts a tensor. Also returns the open results, which name the conversion by `label`.
 pub(crate) fn cast(
     spec: &CastSpec,
     source: &Arc<Tensor>,
@@ -71,7 +67,7 @@ fn convert(
     Ok((result, counts.undefined))
 }
 
-/// Parses texts into elements of whole bytes, and then packs the elements if the type is narrower.
+/// Parses texts, and packs the elements if the type is narrower than a byte.
 fn parse(spec: &CastSpec, texts: &Texts, exec: &CastOptions) -> Result<(Data, u64), DeniedCast> {
     let len = texts.len() as u64;
     let mut bytes = zeros(spec.dst, Layout::Bytes, len)?;
@@ -96,12 +92,11 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &CastOptions) -> Result<
         let (bytes, _) = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
         caster.print(&bytes, &mut texts)?;
     }
-    // A standard leaves the text of every element open or of no element, so the elements need not be examined.
+    // A standard leaves either all texts open or none, so elements need no examination.
     let is_open = spec.undefined.iter().any(|open| open.condition == Condition::Any);
     Ok((Data::Texts(texts), if is_open { len } else { 0 }))
 }
 
-/// Returns zeroed elements, if there is memory for them.
 pub(crate) fn zeros(dtype: DType, layout: Layout, len: u64) -> Result<Vec<u8>, DeniedCast> {
     let bytes = dtype.bytes_in(layout, len).unwrap_or(u64::MAX);
     truecast_io::zeros(bytes).map_err(|_| DeniedCast::Memory { bytes })

@@ -1,11 +1,11 @@
-//! Description of a model of any format, and the legality of its conversions, both without evaluation.
+//! Description of a model of any format, and the legality of its conversions. Nothing is evaluated.
 
 use std::collections::BTreeMap;
 
 /// Contents of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// Writer or version that the file states, if any.
+    /// Writer or version stated in the file.
     pub version: Option<String>,
     /// Constants of the model.
     pub constants: Vec<Constant>,
@@ -61,7 +61,7 @@ pub struct LegalityReport<Cause = String> {
     pub legal: usize,
     /// Number of conversions whose legality depends on unknown types.
     pub unknown: usize,
-    /// Number of conversions with unknown types, including illegal conversions.
+    /// Number of conversions with unknown types, legal or not.
     pub of_unknown_type: usize,
     /// Place and cause of every error, in file order.
     pub illegal: Vec<(String, Cause)>,
@@ -83,14 +83,12 @@ impl<Cause> Default for LegalityReport<Cause> {
 }
 
 impl<Cause> LegalityReport<Cause> {
-    /// Converts the causes to text.
     pub(crate) fn in_words(self, words: impl Fn(Cause) -> String) -> LegalityReport {
         let LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings } = self;
         let illegal = illegal.into_iter().map(|(place, cause)| (place, words(cause))).collect();
         LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings }
     }
 
-    /// Combines the reports on two parts of a model.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.conversions += other.conversions;
         self.legal += other.legal;

@@ -1,4 +1,4 @@
-//! The error type of this crate. Errors of one format are defined in its folder; this type adds the file.
+//! The error type of this crate: errors of each format's folder, with the file.
 
 use std::path::PathBuf;
 
@@ -18,59 +18,42 @@ use crate::{onnx, openvino, tosa};
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages show the fields.
 pub enum Error {
-    /// A file cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
-    /// An OpenVINO IR is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
     Ir { path: PathBuf, cause: openvino::IrError },
-    /// A `.tosa` file is malformed.
     #[error(transparent)]
     TosaFile(#[from] tosa::FileError),
-    /// An ONNX model is not a graph of conversions.
     #[error(transparent)]
     Onnx(Box<onnx::ModelError>),
-    /// An OpenVINO network is not a graph of conversions.
     #[error(transparent)]
     OpenVino(#[from] openvino::ModelError),
-    /// A TOSA graph cannot be evaluated, or is an error by the specification.
     #[error(transparent)]
     Tosa(Box<tosa::GraphError>),
-    /// A Tile IR module cannot be read or is not legal.
     #[error(transparent)]
     Tile(#[from] Diagnostic),
-    /// A Tile IR module has no such entry.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The standard defines no result: a TOSA graph is unpredictable, or an element of a strict evaluation of Tile IR
-    /// is undefined.
+    /// The standard defines no result: for a TOSA graph (unpredictable), or for an element (Tile IR, strict).
     #[error(transparent)]
     Undefined(UndefinedResult),
-    /// The values that are held at the same time take too much memory.
+    /// The values held at the same time take too much memory.
     #[error("{place}: values take more than {limit} bytes")]
     Memory { place: String, limit: u64 },
-    /// A supplied value is not in the entry.
     #[error("entry {entry} has no value {name}")]
     NoValue { entry: String, name: String },
-    /// A supplied value has another type or number of elements than the entry declares.
     #[error("{name}: {len} elements of {found}, but the entry declares {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
-    /// An input has neither a supplied value nor a default.
     #[error("input {} ({declared}) has no value", Escaped(name))]
     Missing { name: String, declared: String },
-    /// An input has another type than declared.
     #[error("input {}: elements are {found}, the model declares {declared}", Escaped(name))]
     Type { name: String, found: DType, declared: DType },
-    /// A tensor has another shape than declared.
     #[error("{what} {}: shape {found:?}, but the model declares {declared}", Escaped(name))]
     Shape { what: &'static str, name: String, found: Vec<u64>, declared: String },
-    /// A tensor's number of elements does not match its shape.
     #[error("{}: the elements do not fill the shape {shape:?}", Escaped(name))]
     Inconsistent { name: String, shape: Vec<u64> },
-    /// A conversion was refused.
     #[error("{label}: {cause}")]
     Cast { label: String, cause: DeniedCast },
-    /// A constant could not be read.
     #[error("{label}: {cause}")]
     Constant { label: String, cause: Box<Error> },
 }
@@ -91,12 +74,12 @@ impl From<tosa::GraphError> for Error {
 }
 
 impl Error {
-    /// Returns the class of the error.
+    /// Class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
     }
 
-    /// Returns the stable code of the error.
+    /// Stable code of the error.
     pub fn error_code(&self) -> ErrorCode {
         match self {
             Error::File(cause) => cause.error_code(),

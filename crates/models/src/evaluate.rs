@@ -1,14 +1,13 @@
-//! Evaluation of a model of any format: runs its steps in order, and keeps each value until its last use.
-//!
-//! A format defines its steps ([`Program`]). The lifetimes of values and the types for undefined results are common to
-//! all formats.
+//! Evaluates a model of any format: runs its steps in order, and keeps each value until its last use. A format
+//! defines its steps as a [`Program`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use truecast_core::spec::tosa::Requirement;
 
-/// Count of the results of a conversion that its standard leaves open. Each has the result that truecast documents.
+/// Number of open results of a conversion, which its standard does not define. truecast documents its own choice for
+/// each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenResults {
     /// Name of the conversion in errors.
@@ -17,16 +16,16 @@ pub struct OpenResults {
     pub elements: u64,
     /// Number of elements whose result is open.
     pub undefined: u64,
-    /// Clause of the standard that leaves them open.
+    /// Clause of the standard that leaves the results open.
     pub clause: &'static str,
 }
 
-/// A result that a standard does not define; it ends the evaluation.
+/// A result that a standard does not define. The evaluation ends with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndefinedResult {
     /// Place of the operation.
     pub place: String,
-    /// Index of the first such element, if the reason is an element.
+    /// Index of the first undefined element; `None` if the reason is not an element.
     pub index: Option<u64>,
     /// Reason why the result is not defined.
     pub reason: Reason,
@@ -37,7 +36,7 @@ pub struct UndefinedResult {
 pub enum Reason {
     /// A clause leaves this element open (Tile IR, evaluated strictly).
     Clause(&'static str),
-    /// A requirement is not met, so that the whole graph has no result (TOSA).
+    /// A requirement is not met, so the whole graph has no result (TOSA).
     Requirement(Requirement),
 }
 
@@ -63,7 +62,7 @@ impl fmt::Display for UndefinedResult {
     }
 }
 
-/// Interface of a model to the evaluator: numbered values, and numbered steps that compute values from other values.
+/// A model for the evaluator: numbered values, and numbered steps that compute values.
 pub(crate) trait Program {
     type Value;
     type Error;
@@ -72,42 +71,37 @@ pub(crate) trait Program {
 
     fn steps(&self) -> usize;
 
-    /// Returns the values that a step takes.
     fn operands(&self, step: usize) -> Vec<usize>;
 
-    /// Returns the values that a step produces.
     fn results(&self, step: usize) -> Vec<usize>;
 
-    /// Returns the values that are delivered before a step, or, for the number of steps, at the end.
+    /// Values delivered before this step. For values delivered at the end, `step` is the number of steps.
     fn delivered(&self, step: usize) -> Vec<usize>;
 
-    /// True if steps with unused results are executed too.
+    /// Whether steps with unused results run too.
     fn does_every_step(&self) -> bool {
         false
     }
 
-    /// Loads a value that no step produces; `None` if it is unknown.
+    /// Loads a value that no step produces; `None` if unknown.
     fn load(&mut self, value: usize) -> Result<Option<Arc<Self::Value>>, Self::Error>;
 
-    /// Computes the results of a step from its operands; `None` for an unknown result.
+    /// Computes the results of a step; `None` for an unknown result.
     fn apply(&mut self, step: usize, operands: &[Given<Self::Value>]) -> Result<Vec<Given<Self::Value>>, Self::Error>;
 
-    /// Takes a value that is delivered before a step.
     fn deliver(&mut self, step: usize, value: usize, given: Given<Self::Value>) -> Result<(), Self::Error>;
 
-    /// Notes that a step's value is held from now on; an error if the held values take too much memory.
+    /// Called when a value begins to be held; fails if all held values take too much memory.
     fn hold(&mut self, _step: usize, _value: usize, _given: &Self::Value) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Notes that a value is no longer held.
     fn release(&mut self, _given: &Self::Value) {}
 }
 
-/// A value; `None` if it is unknown.
 pub(crate) type Given<V> = Option<Arc<V>>;
 
-/// Evaluates a program, and returns the number of uses of each value.
+/// Evaluates a program. Returns the number of uses of each value.
 ///
 /// # Errors
 /// All errors of the program's methods.
@@ -141,7 +135,6 @@ pub(crate) fn run<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
     Ok(uses)
 }
 
-/// Counts the uses of each value, without the uses by skipped steps.
 fn uses<P: Program>(program: &P) -> Vec<usize> {
     let mut uses = vec![0; program.values()];
     for step in (0..=program.steps()).rev() {
@@ -155,15 +148,13 @@ fn uses<P: Program>(program: &P) -> Vec<usize> {
     uses
 }
 
-/// Values that are held for later uses.
 struct Values<V> {
     held: Vec<Given<V>>,
-    /// Remaining uses.
     uses: Vec<usize>,
 }
 
 impl<V> Values<V> {
-    /// Returns a value for one use, and releases the value after its last use.
+    /// Takes a value for one use; the last use releases the value.
     fn take<P: Program<Value = V>>(&mut self, program: &mut P, value: usize) -> Result<Given<V>, P::Error> {
         let given = match self.held[value].take() {
             Some(held) => Some(held),

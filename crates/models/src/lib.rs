@@ -8,10 +8,9 @@
 //! | [`tosa`] | `.tosa` graphs | operators that are evaluated one by one |
 //! | [`tile`] | Tile IR modules, text and bytecode | statements that are evaluated one by one |
 //!
-//! [`Graph`] does not depend on a file format: it has values with types, resolved conversions, constants, inputs and
-//! outputs. One evaluator runs the steps of every format in order, and drops each value after its last use. Conversions
-//! are defined in `truecast-core`; `truecast-io` reads and writes tensors in files. [`run`] supplies a model with
-//! inputs from files and writes its results. [`convention`] finds the known convention that a wrong result follows.
+//! One evaluator runs the steps of every format. `truecast-core` defines conversions, `truecast-io` reads files.
+//! [`run`] feeds a model from files and writes its results. [`convention`] finds the known convention that a wrong
+//! result follows.
 //!
 //! Read in this order: [`tensor`], `evaluate`, [`graph`], then a format.
 #![forbid(unsafe_code)]

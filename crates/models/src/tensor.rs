@@ -22,13 +22,13 @@ pub struct Tensor {
 pub enum Data {
     /// Packed codes ([`Layout::Packed`]).
     Codes(Vec<u8>),
-    /// One code for all elements, stored once (constants of Tile IR).
+    /// One code for all elements (constants of Tile IR).
     Splat(u64),
     /// Packed codes with one scale per [`BLOCK`](truecast_core::spec::tosa::block::BLOCK) (TOSA).
     Blocks {
         /// The codes.
         codes: Vec<u8>,
-        /// A byte for each block.
+        /// One byte per block.
         scales: Vec<u8>,
     },
     /// Texts, for [`DType::String`] only.
@@ -41,7 +41,7 @@ impl Tensor {
         Tensor { dtype, shape, data: Data::Splat(code) }
     }
 
-    /// Creates a tensor from the codes of its elements, in order; missing elements are code 0.
+    /// Creates a tensor from the codes of its elements, in order. Missing elements get code 0.
     ///
     /// # Panics
     /// If there are more codes than elements in the shape, or the type is text.
@@ -74,12 +74,12 @@ impl Tensor {
         }
     }
 
-    /// Returns the packed codes of all elements; empty for text.
+    /// Packed codes of all elements; empty for text.
     pub fn codes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Codes(codes) | Data::Blocks { codes, .. } => codes.into(),
             Data::Splat(code) => {
-                // Eight elements of any width fill whole bytes, so their bytes can be repeated.
+                // Eight elements of any width fill whole bytes, which can be repeated.
                 let of = |len: u64| packed(self.dtype, len, (0..len).map(|_| *code));
                 let mut bytes = of(8).repeat((self.len() / 8) as usize);
                 bytes.extend_from_slice(&of(self.len() % 8));
@@ -89,7 +89,7 @@ impl Tensor {
         }
     }
 
-    /// Returns the common code of all elements, if it is stored once.
+    /// Common code of all elements, if stored once.
     pub fn as_splat(&self) -> Option<u64> {
         match self.data {
             Data::Splat(code) => Some(code),
@@ -97,7 +97,7 @@ impl Tensor {
         }
     }
 
-    /// Returns a function from the index of an element to its code.
+    /// Makes a function from an element's index to its code.
     ///
     /// # Panics
     /// If the elements are text or do not match the shape; the returned function panics beyond the last element.
@@ -117,7 +117,7 @@ impl Tensor {
         }
     }
 
-    /// Returns the elements as signed integers; the type must have whole bytes.
+    /// Elements as signed integers. The type must have whole bytes.
     pub fn integers(&self) -> Vec<i64> {
         let bytes = self.dtype.storage_bits().map_or(1, |bits| bits as usize / 8).max(1);
         let one = |code: &[u8]| {
@@ -128,7 +128,7 @@ impl Tensor {
         self.codes().chunks_exact(bytes).map(one).collect()
     }
 
-    /// Returns the bytes of memory that the elements take; a splat counts as 0.
+    /// Bytes of memory that the elements take; 0 for a splat.
     pub fn held_bytes(&self) -> u64 {
         match &self.data {
             Data::Codes(codes) => codes.len() as u64,

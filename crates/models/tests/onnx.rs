@@ -1,5 +1,5 @@
-//! Models of conversions, made byte by byte: results and refusals. Reference: `docs/spec/onnx.md §1` and the public
-//! rules of ONNX functions and constants; results are written out by hand.
+//! Models of conversions, made byte by byte. Results are written by hand from `docs/spec/onnx.md §1` and the public
+//! rules of functions and constants.
 
 use std::sync::Arc;
 use truecast_core::DType;
@@ -33,7 +33,6 @@ fn output(info: Vec<u8>) -> Vec<u8> {
     bytes(12, info)
 }
 
-/// An INT attribute.
 fn number(name: &str, n: i64) -> Vec<u8> {
     attribute(name, 2, int(3, n))
 }
@@ -42,7 +41,7 @@ fn string(name: &str, text: &str) -> Vec<u8> {
     attribute(name, 3, bytes(4, text))
 }
 
-/// An attribute with the value of the function's attribute.
+/// An attribute whose value is an attribute of the function's call.
 fn reference(name: &str, kind: i64, of: &str) -> Vec<u8> {
     attribute(name, kind, bytes(21, of))
 }
@@ -55,7 +54,6 @@ fn in_domain(node: Vec<u8>, domain: &str) -> Vec<u8> {
     [node, bytes(7, domain)].concat()
 }
 
-/// A FunctionProto of domain `f` at an opset.
 fn function(name: &str, inputs: &[&str], outputs: &[&str], nodes: &[Vec<u8>], others: Vec<u8>) -> Vec<u8> {
     let all = |number: u32, names: &[&str]| names.iter().flat_map(|n| bytes(number, n)).collect::<Vec<_>>();
     let nodes: Vec<u8> = nodes.iter().flat_map(|n| bytes(7, n)).collect();
@@ -99,7 +97,6 @@ fn run(model: &[u8], inputs: &[(&str, Tensor)]) -> Result<Vec<(String, Tensor)>,
     Ok(results)
 }
 
-/// Runs a model with one output.
 fn one(model: &[u8], inputs: &[(&str, Tensor)]) -> Tensor {
     let results = run(model, inputs).unwrap();
     assert_eq!(results.len(), 1);
@@ -136,7 +133,7 @@ fn xy(nodes: &[Vec<u8>], y: i64) -> Vec<u8> {
 
 #[test]
 fn chains_and_outputs() {
-    // 1 and 465 through E4M3FN (448) to FLOAT16; the intermediate is an output too.
+    // 1 and 465 through E4M3FN (448) to FLOAT16. The intermediate is an output too.
     let nodes = [cast("x", "h", E4M3FN), node("Identity", &["h"], &["i"], &[]), cast("i", "y", FLOAT16)];
     let outputs = [output(value("y", FLOAT16, &[2])), output(value("h", E4M3FN, &[2]))].concat();
     let model = model(28, graph(&nodes, &[], [input(value("x", FLOAT, &[2])), outputs].concat()), &[]);
@@ -146,7 +143,7 @@ fn chains_and_outputs() {
     assert_eq!(codes(&of("y")), [0x00, 0x3c, 0x00, 0x5f]);
 }
 
-/// §1.4: the type of the second input, which may be empty; `round_mode` is applied.
+/// §1.4: the type is taken from the second input, which may be empty. `round_mode` is applied.
 #[test]
 fn cast_like() {
     for (mode, code) in [("up", 0x80), ("down", 0x7f)] {
@@ -192,14 +189,14 @@ fn constants() {
 
 #[test]
 fn text() {
-    // 0.1 prints as the shortest text of FLOAT, which reads as the nearest FLOAT16: 2E66 (§6.3).
+    // 0.1 prints as the shortest text of FLOAT. This text reads as the nearest FLOAT16, 2E66 (§6.3).
     let nodes = [cast("x", "s", STRING), cast("s", "y", FLOAT16)];
     let outputs = [output(value("s", STRING, &[1])), output(value("y", FLOAT16, &[1]))].concat();
     let model_ = model(28, graph(&nodes, &[], [input(value("x", FLOAT, &[1])), outputs].concat()), &[]);
     let results = run(&model_, &[("x", floats(&[0.1]))]).unwrap();
     assert_eq!(texts(&results[0].1), ["0.1"]);
     assert_eq!(codes(&results[1].1), [0x66, 0x2e]);
-    // 4-bit elements are packed, from and to text.
+    // 4-bit elements are packed, to and from text.
     let bad = model(
         28,
         graph(&[cast("c", "y", 22)], &[text_tensor("c", &["-8", "7", "1"])], output(value("y", 22, &[3]))),
@@ -215,7 +212,7 @@ fn text() {
     assert!(error.contains("\"y\"") && error.contains("element 1"), "{error}");
 }
 
-/// Open results are counted with text too: U8 and U10 of §4.11 in texts, U9 in every number.
+/// Open results: U8 and U10 of §4.11 in texts, U9 in every number.
 #[test]
 fn open_texts_are_counted() {
     const INT8: i64 = 3;
@@ -274,7 +271,7 @@ fn inputs_with_defaults_and_symbols() {
 
 #[test]
 fn functions_are_expanded() {
-    // Twice(x) = Once(Once(x)); Once casts to its attribute and back to FLOAT.
+    // Twice(x) = Once(Once(x)). Once casts to the type in its attribute and back to FLOAT.
     let once = function(
         "Once",
         &["x"],
@@ -298,7 +295,7 @@ fn functions_are_expanded() {
     let model_ = model(25, xy(&nodes, FLOAT), &functions);
     let result = one(&model_, &[("x", floats(&[465.0, 1.0625]))]);
     assert_eq!(result, floats(&[448.0, 1.0])); // "sat" is not given: as if it were not there, and the default is 1
-    // Given by the caller, through two references.
+    // The call gives the attribute, through two references.
     let through = function(
         "Through",
         &["x"],
@@ -348,7 +345,7 @@ fn recursion_and_explosions_are_refused() {
     let own = function("A", &["x"], &["y"], &[call("B", "x", "y")], vec![]);
     let other = function("B", &["x"], &["y"], &[call("A", "x", "y")], vec![]);
     refused(&model(25, xy(&[call("A", "x", "y")], FLOAT), &[own, other]), &["calls itself"]);
-    // Each function calls the one before it twice: 2^40 nodes.
+    // Each function calls its predecessor twice: 2^40 nodes.
     let mut functions = vec![function("F0", &["x"], &["y"], &[cast("x", "y", FLOAT)], vec![])];
     for i in 1..=40 {
         let inner = format!("F{}", i - 1);
@@ -356,7 +353,6 @@ fn recursion_and_explosions_are_refused() {
         functions.push(function(&format!("F{i}"), &["x"], &["y"], &nodes, vec![]));
     }
     refused(&model(25, xy(&[call("F40", "x", "y")], FLOAT), &functions), &["more than 1048576 nodes"]);
-    // A chain that is only deep.
     let mut functions = vec![function("F0", &["x"], &["y"], &[cast("x", "y", FLOAT)], vec![])];
     for i in 1..=5000 {
         functions.push(function(&format!("F{i}"), &["x"], &["y"], &[call(&format!("F{}", i - 1), "x", "y")], vec![]));
@@ -365,7 +361,7 @@ fn recursion_and_explosions_are_refused() {
     refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
-/// A function's constant exists once for any number of calls: as elements in the node, and as a tensor of the file.
+/// A function's constant exists once for any number of calls, in the node or as a tensor of the file.
 #[test]
 fn constants_of_functions_are_shared() {
     const CALLS: usize = 1000;
@@ -374,7 +370,7 @@ fn constants_of_functions_are_shared() {
     for attribute in [ints, attribute("value", 4, stored)] {
         let body = [node("Constant", &[], &["y"], &[attribute])];
         let functions = [function("F", &[], &["y"], &body, vec![])];
-        // Every value is used early, and again after the last one.
+        // Every value is used early, and again at the end.
         let call = |i| in_domain(node("F", &[], &[&format!("c{i}")], &[]), "f");
         let casts = |to: &str| (0..CALLS).map(|i| cast(&format!("c{i}"), &format!("{to}{i}"), 9)).collect();
         let nodes: [Vec<Vec<u8>>; 3] = [(0..CALLS).map(call).collect(), casts("early"), casts("late")];
@@ -396,7 +392,7 @@ fn constants_of_functions_are_shared() {
     }
 }
 
-/// The cost of a call is bounded: omitted parameters, and unused defaults.
+/// The cost of a call is bounded, even with omitted parameters and unused defaults.
 #[test]
 fn wide_functions_are_bounded() {
     let names: Vec<String> = (0..5000).map(|i| format!("p{i}")).collect();
@@ -444,7 +440,7 @@ fn models_that_are_not_conversions() {
     refused(&no_opset, &["no version of the default domain"]);
 }
 
-/// §1.3: Cast-1 takes a name.
+/// §1.3: `to` of Cast-1 is a type's name.
 #[test]
 fn cast_1() {
     let graph = xy(&[node("Cast", &["x"], &["y"], &[string("to", "FLOAT16")])], FLOAT16);
@@ -474,7 +470,7 @@ fn conversions_are_judged_wherever_they_are() {
     assert_eq!((all.legal, all.unknown), (3, 0));
     assert!(all.illegal[0].0.contains("\"c\"") && all.illegal[0].1.to_string().contains("saturate"));
     assert!(all.illegal[1].0.starts_with("function \"F\"") && all.illegal[1].1.to_string().contains("\"to\""));
-    // In the order of the file: (place, attributes, from, to, legal).
+    // Rows in file order: place, attributes, from, to, legal.
     let file = open(&model_);
     let listed = conversions(file.model());
     let is_legal = |legality: &Option<Legality>| !matches!(legality, Some(Legality::Illegal(_)));
@@ -488,7 +484,7 @@ fn conversions_are_judged_wherever_they_are() {
     ];
     assert_eq!(rows.collect::<Vec<_>>(), expected);
     assert_eq!(listed[1].operation, "Cast saturate=2");
-    // By an older opset E8M0 is missing too, as a destination and as a source.
+    // An older opset lacks E8M0 too, as source and as destination.
     assert_eq!(judged(&model_, Some(23)).illegal.len(), 4);
     assert_eq!(judged(&model_, Some(18)).illegal.len(), 5);
     assert_eq!(judged(&model(28, xy(&[cast("x", "y", FLOAT16)], FLOAT16), &[]), Some(1)).illegal.len(), 1); // INT `to`
@@ -549,7 +545,6 @@ fn every_type_that_files_can_name_is_judged() {
     assert!(said.contains("COMPLEX128") && said.contains("§1.2"), "{said}");
     let said = from(99, &[cast("c", "y", FLOAT)]).illegal[0].1.to_string();
     assert!(said.contains("99"), "{said}");
-    // A constant and a sequence.
     let nodes = [constant("k", tensor("", COMPLEX128, &[0])), cast("k", "y", FLOAT)];
     assert!(from(FLOAT, &nodes).illegal[0].1.to_string().contains("COMPLEX128"));
     let sequence = [bytes(1, "s"), bytes(2, bytes(4, vec![]))].concat();
@@ -583,7 +578,7 @@ fn declarations_are_compared_with_what_is_given() {
     assert!(built(&right).is_ok());
 }
 
-/// A name one letter away from a conversion's is reported; other operators, and functions of the model, are not.
+/// A name one letter away from a conversion's is reported, unless it is another operator or a function of the model.
 #[test]
 fn misspelled_conversions() {
     let of = |operator: &str, domain: &str, functions: &[Vec<u8>]| {
@@ -604,13 +599,13 @@ fn misspelled_conversions() {
         let nodes: Vec<u8> = body.iter().flat_map(|n| bytes(7, n)).collect();
         [bytes(1, name), bytes(4, "x"), bytes(5, "y"), nodes, bytes(9, int(2, 25))].concat()
     };
-    // A function with this name takes precedence over the operator; its body is not a conversion.
+    // A function of this name takes precedence over the operator. Its body is not a conversion.
     for name in ["cast", "Cast"] {
         assert_eq!(of(name, "", &[named(name)]), LegalityReport::default(), "{name}");
     }
 }
 
-/// A reference to a function's attribute is checked by name; all others are checked as everywhere.
+/// A reference to a function's attribute is checked by its name only.
 #[test]
 fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
     let of = |attributes: &[Vec<u8>]| {
@@ -633,8 +628,7 @@ fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
     }
 }
 
-/// Time is proportional to size: functions with many inputs, each converted; calls with all of them; graphs with many
-/// values.
+/// Functions with many converted inputs, calls with all of them, graphs with many values.
 #[test]
 fn models_take_time_as_they_are_long() {
     let make = |n: usize| {
@@ -657,7 +651,7 @@ fn models_take_time_as_they_are_long() {
     });
 }
 
-/// §6.2: the notation of written text; read text is unaffected.
+/// §6.2: the style changes written text, and does not affect reading.
 #[test]
 fn styles_of_text() {
     let nodes = [cast("x", "t", STRING), cast("t", "y", FLOAT)];

@@ -1,4 +1,4 @@
-//! Networks damaged anywhere: an error or a result, never a panic, and memory bounded by the files' size.
+//! Networks damaged anywhere: an error or a result, never a panic; memory is bounded by the files' size.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use truecast_models::openvino::IrFile;
 use truecast_models::openvino::{InputHeader, build, inputs, types};
 use truecast_models::{Data, Error, Tensor, evaluate};
 
-/// A network with every supported layer, an unsupported one, and numbers everywhere they are allowed.
+/// A network with every supported layer, an unsupported layer, and numbers everywhere.
 const NETWORK: &str = r#"<?xml version="1.0"?>
 <net name="m" version="11">
 <layers>
@@ -32,7 +32,6 @@ const NETWORK: &str = r#"<?xml version="1.0"?>
 <rt_info><info name="OpenVINO Runtime" value="2026.4.1"/></rt_info>
 </net>"#;
 
-/// Replacements for an attribute's value.
 const VALUES: [&str; 24] = [
     "",
     "0",
@@ -60,7 +59,6 @@ const VALUES: [&str; 24] = [
     "Parameter",
 ];
 
-/// Feeds every input, and runs the network if possible.
 fn exercise(folder: &TempDir, xml: &[u8]) -> bool {
     let path = folder.path().join("m.xml");
     std::fs::write(&path, xml).unwrap();
@@ -100,7 +98,6 @@ fn the_network_runs() {
     assert!(exercise(&tempfile::tempdir().unwrap(), NETWORK.as_bytes()));
 }
 
-/// Every value of every attribute, one at a time.
 #[test]
 fn every_attribute_with_every_value() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +113,7 @@ fn every_attribute_with_every_value() {
     }
 }
 
-/// A layer of each kind, by number of inputs and outputs; ports are numbered through, as OpenVINO does.
+/// Layers: kind, data, number of inputs, number of outputs.
 const KINDS: [(&str, &str, usize, usize); 8] = [
     ("Parameter", r#"<data shape="2,3,4" element_type="f32"/>"#, 0, 1),
     ("Const", r#"<data element_type="i16" shape="4" offset="0" size="8"/>"#, 0, 1),
@@ -128,7 +125,7 @@ const KINDS: [(&str, &str, usize, usize); 8] = [
     ("Relu", "", 1, 1),
 ];
 
-/// A network of these layers; each edge joins two ports, counted through all layers.
+/// A network of these layers. An edge joins an output to an input, each numbered through all layers.
 fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
     let mut layers = String::new();
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -155,7 +152,7 @@ fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
     format!(r#"<net version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// A Result passes its input on: to a Convert, to another Result, and to both.
+/// Consumers of a Result: a Convert, another Result, both.
 #[test]
 fn a_result_may_feed_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,14 +164,14 @@ fn a_result_may_feed_others() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Layers of every kind, connected at random: forwards, backwards, twice, not at all.
+    /// Edges go forward, backward, twice, or nowhere.
     #[test]
     fn any_wiring(kinds in prop::collection::vec(0..KINDS.len(), 1..9), edges in prop::collection::vec(any::<(u8, u8)>(), 0..12)) {
         let edges: Vec<_> = edges.into_iter().map(|(from, to)| (from.into(), to.into())).collect();
         exercise(&tempfile::tempdir().unwrap(), wired(&kinds, &edges).as_bytes());
     }
 
-    /// Every input is connected, once, to something before it: most of these can be run.
+    /// Every input is connected once to an earlier output, so most networks can run.
     #[test]
     fn any_forward_wiring(kinds in prop::collection::vec(1..7usize, 1..9), choices in prop::collection::vec(any::<u8>(), 32)) {
         let kinds: Vec<usize> = std::iter::once(0).chain(kinds).collect();
@@ -209,7 +206,7 @@ proptest! {
     }
 }
 
-/// A layer of an operator set with nearly the name of a conversion is reported; extensions may have any name.
+/// A layer of an operator set with nearly the name of a conversion is reported. Extensions may have any name.
 #[test]
 fn misspelled_conversions_are_findings() {
     let folder = tempfile::tempdir().unwrap();

@@ -55,7 +55,7 @@ fn other_files_are_refused() {
     assert_eq!(parse(&wide).unwrap_err(), FileError::Operands);
 }
 
-/// Every prefix, every byte changed in several ways, and every group of four bytes made huge.
+/// Every prefix, every byte changed in several ways, every group of four bytes made huge.
 #[test]
 fn damage_is_an_error_or_another_graph() {
     let file = rescale().file();

@@ -1,5 +1,5 @@
-//! Scales of activations: their names, the targets that need them, and their conversion between schemes. They do not
-//! affect weights (`docs/spec/checkpoints.md §7.8`).
+//! Scales of activations, which do not affect weights (`docs/spec/checkpoints.md §7.8`): names, targets, conversion
+//! between schemes.
 
 use truecast_core::DType::{self, F32};
 use truecast_io::Tensor;
@@ -8,14 +8,12 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::write::{Content, Output};
 
-/// Form in which a scheme stores the scale of a layer's inputs. The scale follows from the largest magnitude of the
-/// inputs.
+/// Stored form of a layer's input scale, which follows from the largest magnitude of the inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ActivationScale {
     /// Suffix of the tensor's name, after the module.
     end: &'static str,
-    /// Constant that relates the scale to the largest magnitude: `magnitude = scale * most`, or `most / scale` if
-    /// `is_divisor`.
+    /// Relates scale and largest magnitude: `magnitude = scale * most`, or `most / scale` if `is_divisor`.
     most: f64,
     is_divisor: bool,
     shape: &'static [u64],
@@ -26,7 +24,7 @@ pub struct ActivationScale {
 pub enum Need {
     /// All layers: loaders read uninitialized memory for a missing scale.
     Required,
-    /// All or none, as the configuration states.
+    /// All layers or none; the configuration states which.
     AllOrNone,
     /// Layers with a known magnitude.
     Optional,
@@ -38,7 +36,7 @@ const NVFP4_DIVISOR: ActivationScale =
     ActivationScale { end: "input_global_scale", most: 2688.0, is_divisor: true, shape: &[1] };
 
 impl ActivationScale {
-    /// Returns the form of activation scales in a writable scheme, and the layers that need them.
+    /// Form of activation scales in a writable scheme, and the layers that need them.
     pub fn of_target(family: Family) -> Option<(ActivationScale, Need)> {
         match family {
             Family::ModelOptFp8 => Some((FP8, Need::Required)),
@@ -50,8 +48,8 @@ impl ActivationScale {
         }
     }
 
-    /// Returns the module and the form of a stored activation scale, from its name and the type of the module's codes.
-    /// `None` for other names.
+    /// Module and form of a stored activation scale, from its name and the type of the module's codes. `None` for
+    /// other names.
     pub fn of_source(name: &str, codes: impl FnOnce(&str) -> Option<DType>) -> Option<(&str, ActivationScale)> {
         const ENDS: [&str; 5] = ["input_scale", "input_global_scale", "activation_scale", "qscale_act", "scale_input"];
         let (module, end) = ENDS.iter().find_map(|end| Some((name.strip_suffix(end)?, *end)))?;
@@ -63,8 +61,7 @@ impl ActivationScale {
         }
     }
 
-    /// Converts a scale from another scheme's form to this one. Keeps its bits if both forms have the same constant and
-    /// direction.
+    /// Converts a scale from the form `other`. The bits stay if both forms have the same constant and direction.
     pub fn of_scale(self, scale: f32, other: ActivationScale) -> f32 {
         if (self.most, self.is_divisor) == (other.most, other.is_divisor) {
             scale
@@ -73,7 +70,7 @@ impl ActivationScale {
         }
     }
 
-    /// Returns the scale for inputs whose largest magnitude is `amax`.
+    /// Scale for inputs whose largest magnitude is `amax`.
     ///
     /// # Examples
     /// ```
@@ -87,7 +84,7 @@ impl ActivationScale {
         (if self.is_divisor { self.most / amax } else { amax / self.most }) as f32
     }
 
-    /// Returns the tensor of activation scales for a weight: one value, or one for each matrix of a stack.
+    /// Tensor of activation scales for a weight: one value, or one per matrix of a stack.
     pub fn output(self, weight: &Tensor, values: &[f32]) -> Output {
         let module = module_of(&weight.name);
         let dot = if module.len() < weight.name.len() { "." } else { "_" };

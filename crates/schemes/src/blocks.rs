@@ -1,4 +1,4 @@
-//! Search for a model's repeated blocks, which hold the layers to quantize, by names and ranks of tensors
+//! Finds a model's repeated blocks, which hold the layers to quantize, by names and ranks of tensors
 //! (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::{HashMap, HashMapExt, HashSet};
@@ -7,30 +7,27 @@ use truecast_io::Tensor;
 use crate::layer::is_norm;
 use crate::modules::{in_block, module_of};
 
-/// Contents of one list of blocks.
 #[derive(Default)]
 struct Stack {
-    /// Elements of the list's matrices and fused experts; convolutions do not count.
+    /// Number of elements in matrices and fused experts, without convolutions.
     elements: u64,
     norms: HashSet<u64>,
 }
 
-/// In a model without a table of tokens, the main stack has only the lists with at least a tenth of the largest list's
-/// elements.
+/// Without a table of tokens, the main stack has the lists with at least a tenth of the largest list's elements.
 const LEAST_SHARE: u64 = 10;
 
-/// Main stack of a model: the lists of blocks that read its table of tokens, usually one list, or an encoder and a
+/// Main stack of a model: the lists of blocks that read its table of tokens. Usually one list, or an encoder and a
 /// decoder. Without such a table, all large lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks<'a> {
-    /// Names of the lists.
     main: HashSet<&'a str>,
     /// True if the model has blocks, even in towers only.
     are_any: bool,
 }
 
 impl<'a> Blocks<'a> {
-    /// Finds the main stack. `is_in_tower` marks tensors outside it, and `is_table` marks tables of tokens.
+    /// Finds the main stack. `is_in_tower` marks tensors outside the main stack, `is_table` marks tables of tokens.
     pub(crate) fn of(
         tensors: impl Iterator<Item = &'a Tensor>,
         is_in_tower: impl Fn(&Tensor) -> bool,
@@ -55,11 +52,11 @@ impl<'a> Blocks<'a> {
                 None => {}
             }
         }
-        // A list with norms but only convolutions counts as blocks too: otherwise every module next to it would be
+        // Blocks of norms and convolutions count as blocks too. Otherwise every module next to them would be
         // quantized.
         are_any |= stacks.values().any(|stack| !stack.norms.is_empty());
         stacks.retain(|_, stack| stack.elements > 0);
-        // Lists without norms, such as lists of heads or embeddings, are not blocks if another list has norms.
+        // If a list has norms, lists without norms are not blocks, for example heads or embeddings.
         if stacks.values().any(|stack| !stack.norms.is_empty()) {
             stacks.retain(|_, stack| !stack.norms.is_empty());
         }
@@ -73,7 +70,7 @@ impl<'a> Blocks<'a> {
         Blocks { are_any: are_any || !stacks.is_empty(), main: stacks.into_keys().collect() }
     }
 
-    /// True if a module is in the main stack, or if the model has no blocks at all, not even in towers.
+    /// True if a module is in the main stack, or if the model has no blocks.
     pub(crate) fn hold(&self, module: &str) -> bool {
         !self.are_any || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
     }
@@ -85,10 +82,11 @@ fn is_of_layers(tensor: &Tensor) -> bool {
     rank == 2 || rank == 3 && !tensor.name.ends_with(".weight")
 }
 
-/// Returns the lists of blocks that read a table of tokens.
+/// Lists of blocks that read the table of tokens `table` with rows of `width` elements.
 ///
-/// The lists are in the nearest module around the table that contains any, at the smallest depth. If some have norms as
-/// wide as the table, the others are left out. The encoder of a decoder, or the decoder of an encoder, is added.
+/// Takes the lists in the nearest module around the table that has lists, at the smallest depth. Lists with norms of
+/// another width are left out, if some have norms of this width. An encoder's decoder, or a decoder's encoder, is
+/// added.
 fn nearest<'a>(table: &str, width: u64, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
     let depth = |list: &str| list.split('.').count();
     let mut around = table;
@@ -127,7 +125,7 @@ mod tests {
         Tensor { name: name.into(), dtype: DType::Bf16, layout: Layout::Packed, shape: shape.into() }
     }
 
-    /// The main stack of published models, and a module outside of it.
+    /// Cases: published models, index of a module in the main stack, index of a module outside.
     #[test]
     fn the_main_stack_reads_the_table_of_tokens() {
         for (names, inside, outside) in [
@@ -135,10 +133,10 @@ mod tests {
             (&["llm.model.embed_tokens", "llm.model.layers.0.a", "vpm.encoder.layers.0.a"], 1, 2),
             (&["transformer.embed", "transformer.encoder.layers.0.a", "transformer.v.x.layers.0.a"], 1, 2),
             (&["model.text.embed", "model.text.blocks.0.a", "model.region.blocks.0.a"], 1, 2),
-            // A decoder's encoder belongs to the stack.
+            // An encoder next to the decoder belongs to the stack.
             (&["model.decoder.embed", "model.encoder.layers.0.a", "pooler"], 1, 2),
             (&["shared_embed", "encoder.block.0.a", "encoder.block.0.b.layers.0.c"], 2, 0),
-            // Without a table all lists belong to it.
+            // Without a table all lists belong to the stack.
             (&["x", "double_blocks.0.a", "img_in"], 1, 2),
         ] {
             let weight = |name: &str| tensor(&format!("{name}.weight"), &[4, 4]);
@@ -163,7 +161,7 @@ mod tests {
         assert!(!blocks.hold("pooler.dense") && !blocks.hold("layers.0.conv"), "{blocks:?}");
     }
 
-    /// The main stack is the list with norms of the table's width, or both lists if neither has them.
+    /// The list with norms of the table's width, or both lists if neither has such norms.
     #[test]
     fn the_main_stack_has_the_width_of_the_table() {
         for (width, is_main) in [(8, [true, false]), (6, [true, true])] {

@@ -1,6 +1,5 @@
-//! Description of a checkpoint without its data: headers, `__metadata__`, JSON files.
-//!
-//! Callers read the headers, and pass a function that reads small tensors.
+//! Description of a checkpoint: headers, `__metadata__`, JSON files. Callers read headers, and pass a function that
+//! reads small tensors.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use truecast_io::Tensor;
 use crate::error::Error;
 use crate::modules::brief;
 
-/// Limit on bytes that are read from a tensor to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
+/// Maximum number of bytes read from a tensor to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
 pub const MAX_READ_BYTES: u64 = 1 << 20;
 
 /// A tensor of a checkpoint, from its shard's header.
@@ -20,14 +19,14 @@ pub const MAX_READ_BYTES: u64 = 1 << 20;
 pub struct Stored {
     /// Name, type and shape.
     pub tensor: Tensor,
-    /// Its shard.
+    /// Index of the tensor's shard.
     pub shard: usize,
 }
 
 /// A checkpoint of one or more shards. A tensor's number is its position in `tensors`.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint<'a> {
-    /// Every relevant tensor (`docs/spec/checkpoints.md §2.3`), each name once.
+    /// All relevant tensors (`docs/spec/checkpoints.md §2.3`), each name once.
     pub tensors: &'a [Stored],
     /// `__metadata__` of each shard.
     pub metadata: &'a [BTreeMap<String, String>],
@@ -49,10 +48,9 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// The names of these files.
+    /// Names of the files, in the order of the fields.
     pub const FILES: [&str; 4] = ["config.json", "hf_quant_config.json", "params.json", "quant_model_description.json"];
 
-    /// Checks that every file holds an object.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let values = [&self.config, &self.hf_quant_config, &self.params, &self.quant_model_description];
         for (file, value) in Documents::FILES.into_iter().zip(values) {
@@ -65,10 +63,9 @@ impl Documents {
     }
 }
 
-/// Function that reads a tensor by its number: the whole tensor, or its first [`MAX_READ_BYTES`].
+/// Function that reads a tensor by number: the whole tensor, or its first [`MAX_READ_BYTES`].
 pub type ReadTensor<'a> = &'a mut dyn FnMut(usize) -> Result<Vec<u8>, truecast_io::Error>;
 
-/// Tensors of a checkpoint by name.
 #[derive(Debug)]
 pub(crate) struct Index<'a> {
     pub(crate) checkpoint: Checkpoint<'a>,

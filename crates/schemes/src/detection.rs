@@ -23,7 +23,7 @@ pub struct Options<'a> {
     pub nibbles: Option<Nibbles>,
     /// `--trust-scales`: skips the plausibility check of global scales.
     pub trust_scales: bool,
-    /// True if contradictions are listed instead of being errors (§5.7).
+    /// True if contradictions are listed instead of causing errors (§5.7).
     pub lists: bool,
     /// `--reference`: shapes of an unquantized checkpoint's tensors.
     pub reference: Option<&'a ShapeOf<'a>>,
@@ -40,11 +40,11 @@ impl fmt::Debug for Options<'_> {
 pub struct Detection {
     /// Role of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
     pub roles: Vec<Role>,
-    /// Groups that each represent a dequantized tensor, in the order of their codes.
+    /// Groups, one per dequantized tensor, in the order of their codes.
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,
-    /// Choices that detection made because the files leave them open, as sentences.
+    /// Choices of detection where the files leave them open, as sentences.
     pub choices: Vec<String>,
     /// Possible problems, as sentences.
     pub warnings: Vec<String>,
@@ -59,14 +59,14 @@ pub enum Role {
     Plain,
     /// A part of a group.
     Part {
-        /// Index of the group.
+        /// Index of the tensor's group.
         group: usize,
-        /// Its role in the group.
+        /// Role of the tensor in the group.
         part: Part,
     },
     /// Not needed in a dequantized checkpoint.
     Dropped(Dropped),
-    /// Blocks of a GGUF file that truecast cannot decode: bytes without known values.
+    /// Blocks of a GGUF file that truecast cannot decode.
     Undecoded(Block),
 }
 
@@ -109,16 +109,16 @@ pub struct Group {
     pub scheme: Scheme,
     /// Shape of the dequantized tensor, row-major.
     pub shape: Arc<[u64]>,
-    /// Parts with the positions of their tensors, codes first.
+    /// Parts, each with its tensor's index; codes come first.
     pub parts: Vec<(Part, usize)>,
-    /// Common layout of the parts. Matrices are the last two dimensions of `shape`.
+    /// Layout of the parts. Matrices are the last two dimensions of `shape`.
     pub layout: Layout,
     /// Original type, if the checkpoint states it.
     pub original: Option<DType>,
 }
 
 impl Group {
-    /// Returns the position of a part's tensor; `None` if the group lacks the part.
+    /// Index of a part's tensor; `None` if the group lacks the part.
     pub fn tensor(&self, part: Part) -> Option<usize> {
         self.parts.iter().find(|(known, _)| *known == part).map(|(_, number)| *number)
     }

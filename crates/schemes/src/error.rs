@@ -15,25 +15,22 @@ use crate::scheme::{Scheme, SchemeError};
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages show the fields.
 pub enum Error {
-    /// A key has a value that its scheme forbids.
     #[error("{place}: {} is {}, expected {expected}", one_line(key), one_line(found))]
     Value { place: String, key: String, found: String, expected: String },
     /// An unknown key or value, whose effect on weights is unknown (§5.3.1).
     #[error("{place}: {} is {}, and truecast does not know its effect on the weights", one_line(key), one_line(found))]
     Unexplained { place: String, key: String, found: String, scheme: Option<&'static str> },
-    /// Text inside a tensor or a header is not JSON.
     #[error("{place}: {message}")]
     Json { place: String, message: String },
     /// An unsupported scheme: `docs/spec/checkpoints.md §4.15`.
     #[error("{place}: scheme {} is not supported", Escaped(scheme))]
     Unsupported { place: String, scheme: String },
-    /// An unsupported variant of a supported scheme.
     #[error("{place}: {what} is not supported: {why}")]
     Refused { place: String, what: String, why: &'static str },
     /// Two contradictory statements that affect values (§5.7).
     #[error("{0}")]
     Inconsistent(Box<Finding>),
-    /// Another error, with the schemes (spelled as for `--from-scheme`) under which the checkpoint can be read.
+    /// Another error, and the schemes with which the checkpoint can be read, spelled as for `--from-scheme`.
     #[error("{cause}")]
     Advised { cause: Box<Error>, schemes: Vec<String> },
     /// Two places declare different schemes for a tensor (§2.5).
@@ -54,7 +51,7 @@ pub enum Error {
     /// The dequantized tensor of a group has the name of another tensor.
     #[error("tensor {} would be written twice: {} also converts to this name", Escaped(tensor), Escaped(codes))]
     Collision { tensor: String, codes: String },
-    /// A grid of scales does not fit its tensor (§3.1).
+    /// The grid of scales does not fit its tensor (§3.1).
     #[error(
         "tensor {}: the scales have shape {found:?}; {scheme} needs {expected} for {} of shape {logical:?}",
         Escaped(tensor),
@@ -68,7 +65,7 @@ pub enum Error {
         logical: Box<[u64]>,
         expected: String,
     },
-    /// Without a declared scheme, only one scale per tensor is accepted (§5.2 step 6).
+    /// Several scales per tensor need a declared scheme (§5.2 step 6).
     #[error(
         "tensor {}: shape {found:?} for {} of shape {logical:?} looks like block scales, and no configuration states \
          the block size",
@@ -76,16 +73,14 @@ pub enum Error {
         Escaped(codes)
     )]
     Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]> },
-    /// A tensor of a group has a type that its scheme forbids.
     #[error("tensor {}: {scheme} does not have {part} of type {found}; expected {}", Escaped(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },
-    /// The codes have a shape that the scheme forbids.
     #[error("tensor {}: shape {found:?} is not a shape of {scheme}: {why}", Escaped(tensor))]
     Shape { tensor: String, scheme: Box<Scheme>, found: Vec<u64>, why: String },
-    /// A detail is missing that only a configuration can give (§5.2, §5.4).
+    /// Only a configuration could state the detail (§5.2, §5.4).
     #[error("tensor {}: {what} of {scheme} is not known; {advice}", Escaped(tensor))]
     Unknown { tensor: String, scheme: Box<Scheme>, what: &'static str, advice: String },
-    /// A narrow float without scales: §5.2 step 7.
+    /// A narrow float has no scales: §5.2 step 7.
     #[error(
         "tensor {}: {dtype} without a scale in a checkpoint that has scales; truecast never copies raw codes",
         Escaped(tensor)
@@ -94,43 +89,36 @@ pub enum Error {
     /// The guard of global scales: §4.5.1.
     #[error("tensor {}: value {value:?} {why}", Escaped(tensor))]
     Guard { tensor: String, value: f32, why: &'static str },
-    /// A tensor that identifies a scheme has unexpected contents.
     #[error("tensor {}: {found}, expected {expected}", Escaped(tensor))]
     Content { tensor: String, found: String, expected: String },
-    /// A tensor that identifies a scheme is too large to read.
     #[error("tensor {}: {bytes} bytes are too many for a tensor that describes other tensors", Escaped(tensor))]
     TooLargeToRead { tensor: String, bytes: u64 },
-    /// A name occurs twice.
     #[error("tensor {} occurs twice", Escaped(tensor))]
     DuplicateName { tensor: String },
-    /// The name of a scheme is invalid.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
-    /// A read-only scheme, or one written by relayout only.
+    /// The scheme is read-only, or is written only by relayout.
     #[error("{scheme} can be {}", if *relayout { "written by relayout only" } else { "read, not written" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
-    /// An unquantized tensor has no form in a scheme.
     #[error("tensor {}: {scheme} cannot hold it: {why}", Escaped(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
-    /// The values of one scheme have no exact form in another (§8).
+    /// The values have no exact form in the target scheme (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Escaped(tensor))]
     NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: &'static str },
-    /// The definition of scaled tensors rejects the description.
     #[error("tensor {}: {cause}", Escaped(tensor))]
     Layout { tensor: String, cause: String },
-    /// A small tensor cannot be read.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
 }
 
-/// Reason of [`Error::NoRelayout`] if the relayout would be exact, except that a global scale has to be rounded.
+/// Reason in [`Error::NoRelayout`] if only the global scale would have to be rounded.
 pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same values in the target";
 
-/// Cause of [`Error::Refused`] for a GGUF tensor in blocks that truecast copies but does not decode.
+/// Reason in [`Error::Refused`] for GGUF blocks that truecast copies but does not decode.
 pub const NOT_DECODED: &str = "truecast does not decode these blocks; it only copies them, into a .gguf file";
 
 impl Error {
-    /// Returns the class of the error: whether the caller, the input or the system is the cause.
+    /// Class of the error: fault of the caller, the input or the system.
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
     }

@@ -1,4 +1,4 @@
-//! Consistency checks between a checkpoint's statements, and their findings (`docs/spec/checkpoints.md §5.7`).
+//! Consistency checks between the statements of a checkpoint (`docs/spec/checkpoints.md §5.7`).
 
 use std::fmt;
 
@@ -26,16 +26,16 @@ words! {
 /// Effect of a contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The values depend on which statement is right: the checkpoint is not read.
+    /// The checkpoint is not read, because the values depend on the right statement.
     Refused,
     /// The values follow the scheme's definition, with a warning.
     Warned,
-    /// Only listed: the contradiction affects only programs that load the checkpoint, or another check warns about it.
+    /// Only listed: the contradiction affects only programs that load the checkpoint, or another check warns.
     Listed,
 }
 
 impl Check {
-    /// Returns the effect of a contradiction that the check finds.
+    /// Effect of a contradiction that the check finds.
     pub fn effect(self) -> Effect {
         match self {
             Check::ZeroPoints | Check::Shapes | Check::Settings | Check::Reading => Effect::Refused,
@@ -50,23 +50,23 @@ impl Check {
 pub enum Advice {
     /// A sentence.
     Text(&'static str),
-    /// Advice to request a scheme that reads the values in another way.
+    /// Request a scheme that reads the values in another way.
     Scheme {
         /// The scheme.
         scheme: Scheme,
-        /// The values as the scheme reads them.
+        /// Text with the values as the scheme reads them.
         reads: String,
     },
 }
 
-/// Two contradictory statements. Displays as their place and texts; names from files are escaped.
+/// Two contradictory statements. Displays as place and texts, with names from files escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The check that failed.
     pub check: Check,
-    /// The file, key or tensor of the contradiction, as displayed.
+    /// File, key or tensor of the contradiction, as displayed.
     pub place: String,
-    /// The two statements; the second may be empty.
+    /// Two statements; the second may be empty.
     pub statements: [String; 2],
     /// Advice, if any.
     pub advice: Option<Advice>,

@@ -1,4 +1,4 @@
-//! View of one group's tensors for the functions that describe schemes, and constructors of their errors.
+//! Tensors of one group, for the functions that describe schemes, and constructors of their errors.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::scheme::{Parameters, Scheme};
 
 words! {
-    /// The nibble of a byte that holds its first element.
+    /// Nibble of a byte that holds the first element.
     pub enum Nibbles {
         /// Bits 4 to 7.
         High = "high",
@@ -29,29 +29,27 @@ impl FromStr for Nibbles {
     }
 }
 
-/// A scheme, with the details that its configuration or its tensors' own descriptions state.
+/// A scheme, with details from its configuration or from descriptions in tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) scheme: Scheme,
-    /// True if pack-quantized words form one bit stream, as in versions from 0.18.0 on (§4.4.2); `None` if the version
-    /// is unknown.
+    /// True if pack-quantized words form one bit stream, as from version 0.18.0 on (§4.4.2). `None` if the version is
+    /// unknown.
     pub(crate) is_dense_packing: Option<bool>,
-    /// Element type of the experts' weights: f4e2m1 or f8e4m3fn (§4.2).
+    /// Element type of experts' weights: f4e2m1 or f8e4m3fn (§4.2).
     pub(crate) expert: Option<DType>,
-    /// A header's description of a torchao tensor (§4.7).
+    /// Description of a torchao tensor in a header (§4.7).
     pub(crate) torchao: Option<Torchao>,
     /// Stored description of a bitsandbytes tensor (§4.16).
     pub(crate) bitsandbytes: Option<QuantState>,
-    /// True if BitNet's scale multiplies the codes instead of dividing them (§4.11).
+    /// True if BitNet's scale multiplies the codes; false if it divides them (§4.11).
     pub(crate) multiplies: bool,
-    /// Key and value, as text, that declare every zero point to be the midpoint of the codes; `None` if nothing
-    /// declares it.
+    /// Declaration that every zero point is the midpoint of the codes: key and value as text.
     pub(crate) symmetric: Option<&'static str>,
-    /// Optional parts of the scheme that are required here because the configuration declares them.
+    /// Optional parts of the scheme that the configuration requires.
     pub(crate) parts: Vec<Part>,
 }
 
-/// Attributes of a torchao tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Torchao {
     pub(crate) class: String,
@@ -61,14 +59,12 @@ pub(crate) struct Torchao {
     pub(crate) is_swizzled: bool,
 }
 
-/// Parameters of a 4-bit bitsandbytes tensor, as its quantization state stores them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuantState {
     pub(crate) shape: Vec<u64>,
-    /// Elements per absmax.
+    /// Number of elements per absmax.
     pub(crate) block: u64,
-    /// Nested quantization, if the absmax values are quantized: absmax values per outer absmax, and the offset's f32
-    /// bits.
+    /// For quantized absmax values: number of absmax values per outer absmax, and the offset's f32 bits.
     pub(crate) nested: Option<(u64, u32)>,
 }
 
@@ -77,23 +73,19 @@ impl Setting {
         Setting { scheme, ..Setting::default() }
     }
 
-    /// Makes the part required if `is_there`.
     pub(crate) fn with(mut self, is_there: bool, part: Part) -> Setting {
         self.parts.extend(is_there.then_some(part));
         self
     }
 }
 
-/// Meaning of a tensor that accompanies the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A part of the layout.
     Part(Part),
-    /// The logical shape, as numbers.
     Shape,
-    /// A factor that is not part of the layout; the group can be read only if all values of the factor are 1.
+    /// A factor outside the layout. The group can be read only if all its values are 1.
     Factor,
-    /// The values of the 16 codes, which must equal this known code book; `None`: a single number, which must be 0.
+    /// Values of the 16 codes, which must equal this book. For `None`: a single number, which must be 0.
     Values(Option<Book>),
 }
 
@@ -115,11 +107,10 @@ pub(crate) struct Found<'a> {
     pub(crate) setting: &'a Setting,
     pub(crate) codes: usize,
     pub(crate) pieces: &'a [(Piece, usize)],
-    /// Contents of [`Piece::Shape`].
+    /// Shape that a [`Piece::Shape`] states.
     pub(crate) stated: Option<Vec<u64>>,
-    /// Shape of the unquantized reference tensor.
+    /// Shape of the tensor in the unquantized reference.
     pub(crate) reference: Option<Vec<u64>>,
-    /// Order of nibbles in ComfyUI's NVFP4.
     pub(crate) nibbles: Nibbles,
 }
 
@@ -141,33 +132,31 @@ impl<'a> Found<'a> {
         found.map(|(_, number)| self.index.tensor(*number))
     }
 
-    /// Returns the scales, which every description needs.
     pub(crate) fn scales(&self) -> Result<&'a Tensor, Error> {
         self.part(Part::Scales).ok_or_else(|| self.unknown("scales", "the group has none"))
     }
 
-    /// Returns the elements per group, from the scheme's name or the configuration. `advice` becomes part of the error
-    /// if neither states them.
+    /// Number of elements per group, from the scheme's name or the configuration. `advice` ends the error if both
+    /// lack it.
     pub(crate) fn group(&self, advice: &str) -> Result<u64, Error> {
         self.parameters().group.ok_or_else(|| self.unknown("the group", advice))
     }
 
-    /// Returns the bits per code; `advice` is as in [`group`](Found::group).
+    /// Number of bits per code. `advice` ends the error if the number is missing.
     pub(crate) fn bits(&self, advice: &str) -> Result<u32, Error> {
         self.parameters().bits.ok_or_else(|| self.unknown("the width", advice))
     }
 
-    /// Returns the rows and columns of a block; `advice` is as in [`group`](Found::group).
+    /// Rows and columns of a block. `advice` ends the error if they are missing.
     pub(crate) fn block(&self, advice: &str) -> Result<[u64; 2], Error> {
         self.parameters().block.ok_or_else(|| self.unknown("the block", advice))
     }
 
-    /// Multiplies two sizes of the codes; an overflow is an error about the codes' shape.
+    /// Multiplies two sizes of the codes. An overflow gives [`Found::bad_shape`].
     pub(crate) fn product(&self, a: u64, b: u64) -> Result<u64, Error> {
         a.checked_mul(b).ok_or_else(|| self.bad_shape("it is too big"))
     }
 
-    /// Returns the error for codes of a forbidden shape.
     pub(crate) fn bad_shape(&self, why: impl Into<String>) -> Error {
         Error::Shape {
             tensor: self.codes().name.to_string(),
@@ -177,7 +166,6 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Returns the error for a tensor whose shape does not fit the codes.
     pub(crate) fn bad_grid(&self, tensor: &Tensor, logical: &[u64], expected: &[Vec<u64>]) -> Error {
         let shown: Vec<String> = expected.iter().map(|shape| format!("{shape:?}")).collect();
         Error::Grid {
@@ -190,7 +178,6 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Returns the error for a detail that only a configuration can state.
     pub(crate) fn unknown(&self, what: &'static str, advice: impl Into<String>) -> Error {
         Error::Unknown {
             tensor: self.codes().name.to_string(),

@@ -1,6 +1,5 @@
-//! Stacks of matrices and the grids of their scales (`docs/spec/checkpoints.md §3.1`).
-//!
-//! A configuration or a scheme states the block; it is never derived from the shapes, which are only checked.
+//! Stacks of matrices and grids of scales (`docs/spec/checkpoints.md §3.1`). A configuration or a scheme states the
+//! block; shapes are only checked.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Planes, Zero};
@@ -10,7 +9,7 @@ use crate::error::Error;
 use crate::found::Found;
 use crate::table::Described;
 
-/// Shape of a logical tensor, `[.., rows, cols]`, in stored order.
+/// Logical shape `[.., rows, cols]`, in stored order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) lead: Vec<u64>,
@@ -18,22 +17,19 @@ pub(crate) struct Stack {
     pub(crate) cols: u64,
 }
 
-/// Assignment of a matrix's elements to the entries of a grid.
+/// Elements of a matrix that share one entry of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// One entry for all matrices, or one per matrix.
+    /// All elements: one entry for all matrices, or one per matrix.
     Tensor,
-    /// One entry per row.
     Channel,
-    /// One entry per block.
     Block([u64; 2]),
-    /// One entry per block; in the grid, a dimension of size 1 may follow the dimension of rows, or both dimensions.
+    /// A block. In the grid's shape, a dimension of size 1 may follow the rows, or rows and columns.
     Spread([u64; 2]),
-    /// One entry per group of columns in a row; the row length must be a multiple of the group.
+    /// A group of columns in a row. The group must divide the row's length.
     Group(u64),
 }
 
-/// The reading of a grid whose shape is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fit {
     pub(crate) block: [u64; 2],
@@ -42,14 +38,14 @@ pub(crate) struct Fit {
 }
 
 impl Stack {
-    /// Returns the stack of a group's codes, with `per_entry` elements per entry of the last dimension.
+    /// Stack of a group's codes, with `per_entry` elements per entry of the last dimension.
     pub(crate) fn of_codes(found: &Found<'_>, per_entry: u64) -> Result<Stack, Error> {
         let stack =
             Stack::of(&found.codes().shape).ok_or_else(|| found.bad_shape("it has fewer than two dimensions"))?;
         Ok(Stack { cols: found.product(stack.cols, per_entry)?, ..stack })
     }
 
-    /// Returns a stack of matrices in the last two dimensions; `None` for fewer dimensions.
+    /// Stack of matrices in the last two dimensions; `None` for fewer dimensions.
     pub(crate) fn of(shape: &[u64]) -> Option<Stack> {
         let [lead @ .., rows, cols] = shape else { return None };
         Some(Stack { lead: lead.to_vec(), rows: *rows, cols: *cols })
@@ -67,7 +63,7 @@ impl Stack {
         [self.rows.div_ceil(rows), self.cols.div_ceil(cols)]
     }
 
-    /// Returns the first of `kinds` whose grid has the tensor's shape.
+    /// The first fit of `kinds` whose grid has the tensor's shape.
     pub(crate) fn fit(&self, found: &Found<'_>, tensor: &Tensor, kinds: &[Share]) -> Result<Fit, Error> {
         let mut expected = Vec::new();
         for &kind in kinds {
@@ -82,14 +78,12 @@ impl Stack {
         Err(found.bad_grid(tensor, &self.shape(), &expected))
     }
 
-    /// Returns the accepted shapes of a grid, each with its reading.
     fn accepted(&self, kind: Share) -> Vec<(Vec<u64>, Fit)> {
         let whole = [self.rows.max(1), self.cols.max(1)];
         let each = |shape, block: [u64; 2]| (shape, Fit { block, is_common: false });
         match kind {
             Share::Tensor => {
-                // The common entry counts the stack as one matrix with the rows of all; an empty dimension counts as 1
-                // in the block.
+                // With a common entry the stack counts as one matrix. An empty dimension counts as 1 in the block.
                 let rows = self.lead.iter().product::<u64>().saturating_mul(whole[0]).max(1);
                 let common = Fit { block: [rows, whole[1]], is_common: true };
                 let mut all = vec![(vec![], common), (vec![1], common), (vec![1, 1], common)];
@@ -115,7 +109,7 @@ impl Stack {
         }
     }
 
-    /// Like [`fit`](Stack::fit), for groups of columns; a row length that is not a multiple of the group is an error.
+    /// Fits groups of columns, after checking that the group divides the row's length.
     pub(crate) fn fit_groups(&self, found: &Found<'_>, tensor: &Tensor, group: u64) -> Result<Fit, Error> {
         self.check_groups(found, group)?;
         self.fit(found, tensor, &[Share::Group(group)])
@@ -125,7 +119,7 @@ impl Stack {
         in_groups(self.cols, group).map(drop).map_err(|why| found.bad_shape(why))
     }
 
-    /// Describes the logical tensor that `planes` with a matching grid represent.
+    /// Describes the logical tensor of `planes` with a matching grid.
     pub(crate) fn described(&self, fit: Fit, planes: Planes) -> Described {
         let coding = Coding::Planes(planes);
         let count = self.lead.iter().product();
@@ -137,7 +131,6 @@ impl Stack {
         Described { shape: self.shape(), layout }
     }
 
-    /// Describes the products of codes and scales with a matching grid.
     pub(crate) fn times(&self, fit: Fit, codes: Plane, scales: Plane) -> Described {
         self.described(fit, Planes::times(codes, scales, fit.block))
     }
@@ -153,7 +146,7 @@ impl Described {
     }
 }
 
-/// Returns the block of a group of columns.
+/// Block of a group of columns.
 ///
 /// # Errors
 /// A row length that is not a multiple of the group.
@@ -165,7 +158,6 @@ pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     }
 }
 
-/// Describes codes whose scales have one of these kinds of grids.
 pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = stack.fit(found, scales, kinds)?;
@@ -186,7 +178,7 @@ pub(crate) fn signed_bytes(found: &Found<'_>, stack: &Stack, fit: Fit) -> Result
     Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
 }
 
-/// Returns the plane of a scale tensor. Integer bytes are exponents of powers of two (§5.4).
+/// Plane of a scale tensor. Integer bytes are exponents of powers of two (§5.4).
 pub(crate) fn scale_plane(dtype: DType) -> Plane {
     match dtype {
         DType::U8 | DType::I8 => Plane::of(DType::F8E8M0),

@@ -8,13 +8,13 @@ use crate::layer::Layer;
 use crate::model::Model;
 use crate::modules::{OUTSIDE_BLOCKS, has_components, in_block, module_of};
 
-/// Name of the head that loaders derive from the table of tokens if the files have no head.
+/// Head that loaders make from the table of tokens if the files lack a head.
 const HEAD: &str = "lm_head";
 
-/// Ends of names that loaders do not change: the usual table of tokens and head.
+/// Usual names of the table of tokens and the head, which loaders do not change.
 const USUAL: [&str; 2] = ["model.embed_tokens.weight", "lm_head.weight"];
 
-/// Modules in blocks that transformers 5.24.0 renames or derives: the name in the file, and the name in memory.
+/// Modules in blocks that transformers 5.24.0 renames or derives: name in the file, name in memory.
 const IN_MEMORY: [(&str, &str); 15] = [
     ("block_sparse_moe.gate", "router"),
     ("block_sparse_moe.input_linear", "block_sparse_moe.experts"),
@@ -33,17 +33,17 @@ const IN_MEMORY: [(&str, &str); 15] = [
     ("shared_transf", "shared_transf"),
 ];
 
-/// Names that transformers 5.24.0 gives to towers, whatever their names in files.
+/// Names of towers in transformers 5.24.0, whatever their names in files.
 const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower"];
 
 /// Layers that a loader makes from torch's packed attention, `in_proj_weight`.
 const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
-/// Returns entries for transformers' lists of modules to keep unquantized.
+/// Entries for transformers' lists of unquantized modules: names and regular expressions.
 ///
-/// An entry matches the beginning or the end of a name (`attn.q_proj` also matches `self_attn.q_proj`), or, as a
-/// regular expression, from the beginning. A name that is the end of a quantized module's name is therefore left out.
-/// The expressions match a module inside another; the head needs no expression.
+/// transformers matches an entry with the beginning or end of a name; an expression, with the beginning. A name that
+/// ends a quantized module's name is therefore left out. Expressions match a module inside another; the head needs
+/// none.
 pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String]) -> Vec<String> {
     let is_no_end = |module: &&String| !quantized.iter().any(|other| other.ends_with(module.as_str()));
     let names = in_memory.iter().filter(is_no_end).cloned();
@@ -52,10 +52,10 @@ pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String
 }
 
 impl<'a> Model<'a> {
-    /// Returns the unquantized modules that loaders know by names that have no matrix in the files.
+    /// Unquantized modules that loaders know by names without a matrix in the files.
     ///
-    /// These are a head that shares the table of tokens, and renamed modules. If all `quantized` modules are in blocks,
-    /// an expression for all modules outside of blocks is added.
+    /// Such modules are a head that shares the table of tokens, and renamed modules. If all `quantized` modules are
+    /// in blocks, an expression for all modules outside of blocks is added.
     pub fn modules_in_memory(&self, quantized: &[String]) -> Vec<String> {
         let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
         let is_head = |name: &str, tensor: &Tensor| {
@@ -83,7 +83,7 @@ impl<'a> Model<'a> {
             all.extend(TOWERS_IN_MEMORY);
         }
         let attention = self.tensors.keys().filter_map(|name| name.strip_suffix(".in_proj_weight"));
-        // `attn` is often `self_attn` in memory.
+        // In memory, `attn` is often called `self_attn`.
         let attention: HashSet<&str> =
             attention.filter_map(|module| module.rsplit('.').next()).flat_map(|name| [name, "self_attn"]).collect();
         let of_attention = attention.iter().flat_map(|name| OF_PACKED_ATTENTION.map(|layer| format!("{name}.{layer}")));
@@ -91,7 +91,7 @@ impl<'a> Model<'a> {
         all.extend(of_attention.iter().map(String::as_str));
         let is_there = |file: &str| modules.iter().any(|module| has_components(module, file));
         all.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| memory));
-        // A name in memory may also be part of a quantized module's name in the file; such a name is left out.
+        // Leaves out a name that is part of a quantized module's name in the file.
         all.retain(|name| !quantized.iter().any(|module| has_components(module, name)));
         all.sort_unstable();
         all.dedup();

@@ -1,5 +1,5 @@
-//! Kinds of layers, and the table that recognizes them by name and rank (`docs/spec/checkpoints.md §11.3`, which states
-//! the source of each row).
+//! Kinds of layers, and the table that recognizes them by name and rank. `docs/spec/checkpoints.md §11.3` states the
+//! source of each row.
 
 use std::str::FromStr;
 
@@ -11,15 +11,15 @@ use crate::modules::{in_block, module_of};
 words! {
     /// Kind of a model's tensor.
     pub enum Layer {
-        /// Weight of a linear layer, with a row for each output.
+        /// Weight of a linear layer, one row per output.
         Linear = "linear",
-        /// Weights of several experts in one tensor, a matrix for each.
+        /// Weights of several experts in one tensor, one matrix each.
         Experts = "experts",
         /// Parameter of a normalization.
         Norm = "norms",
         /// A bias.
         Bias = "biases",
-        /// Router of experts, or another gate with a row for each choice.
+        /// Router of experts, or another gate, one row per choice.
         Router = "router",
         /// An output head.
         Head = "lm_head",
@@ -33,58 +33,55 @@ words! {
         Tower = "towers",
         /// Part of a head that predicts further tokens.
         NextTokens = "next_tokens",
-        /// Parameter that computes the shift and scale of an image model's block from the time step.
+        /// Parameter that computes shift and scale of an image model's block from the time step.
         Modulation = "modulation",
-        /// A weight that loaders keep in f32, or in a layer that they do not quantize.
+        /// Weight that loaders keep in f32, or in a layer that they do not quantize.
         HighPrecision = "high_precision",
-        /// A matrix outside the repeated blocks of the main stack.
+        /// Matrix outside the repeated blocks of the main stack.
         OutsideBlocks = "outside_blocks",
-        /// A weight with a row for each input.
+        /// Weight with one row per input.
         InputRows = "input_rows",
-        /// A tensor that the source does not quantize, whatever its name.
+        /// Tensor that the source does not quantize, whatever its name.
         Unquantized = "unquantized",
-        /// A tensor that matches no row of the table.
+        /// Tensor that matches no row of the table.
         Unknown = "unknown",
     }
 }
 
-/// Name of an unknown preset.
+/// Error: unknown name of a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm, unquantized")]
 pub struct UnknownLayer(pub String);
 
-/// Condition on a tensor: true if it holds for one of the listed texts.
+/// Condition on a tensor, true for any of the listed texts.
 ///
-/// Dots separate the components of a name. A module is the tensor's name without a final `.weight`.
+/// Dots separate the components of a name. A module is a tensor's name without a final `.weight`.
 enum Test {
-    /// One of the last two components of the name, prefixed with `_`, contains the text; its case does not matter.
+    /// One of the last two components of the name, with `_` before it, contains the text in any case.
     EndHas(&'static [&'static str]),
-    /// One of the last two components of the module contains the text; its case does not matter.
+    /// One of the last two components of the module contains the text in any case.
     LastTwoHave(&'static [&'static str]),
-    /// The last component of the module equals the text.
+    /// The module's last component equals the text.
     Last(&'static [&'static str]),
-    /// The last component of the module contains the text; its case does not matter.
+    /// The module's last component contains the text in any case.
     LastHas(&'static [&'static str]),
-    /// The last component of the module begins with the text.
+    /// The module's last component begins with the text.
     LastBegins(&'static [&'static str]),
     /// A component of the module equals the text.
     Any(&'static [&'static str]),
-    /// A component of the module contains the text; its case does not matter.
+    /// A component of the module contains the text in any case.
     AnyHas(&'static [&'static str]),
-    /// The text is a word of a component, in any case; underscores separate words. In a module of a block, only the
-    /// components before the block's number count. Words of the model's type do not count.
+    /// The text is a word of a component, in any case; `_` separates words. In a block, only components before the
+    /// block's number count. Words of the model's type do not count.
     Around(&'static [&'static str]),
-    /// The text is a word of a component, in any case; underscores separate words.
+    /// The text is a word of a component, in any case; `_` separates words.
     AnyWord(&'static [&'static str]),
     /// The module is outside of blocks, and its last component equals the text.
     LastOutside(&'static [&'static str]),
-    /// The last components of the module equal the text, and another component precedes them.
+    /// The module ends with the text, after another component.
     Ends(&'static str),
-    /// The module equals the text.
     Whole(&'static [&'static str]),
-    /// The name begins with the text.
     Begins(&'static [&'static str]),
-    /// The tensor has at least this number of dimensions.
     Rank(usize),
 }
 
@@ -93,8 +90,8 @@ use Test::{
     Whole,
 };
 
-/// Words in the names of encoders of images and sound, of connectors to a language model, and of a pipeline's secondary
-/// models.
+/// Words in names of encoders of images and sound, connectors to a language model, and secondary models of a
+/// pipeline.
 const TOWERS: &[&str] = &[
     "vision",
     "visual",
@@ -120,7 +117,7 @@ const TOWERS: &[&str] = &[
     "conditioner",
 ];
 
-/// Layers by condition; the first row whose condition holds decides.
+/// Layers by condition. The first row whose condition holds decides.
 const TABLE: &[(Layer, Test)] = &[
     (Layer::Norm, EndHas(&["norm", "_ln_"])),
     (Layer::Bias, LastHas(&["bias"])),
@@ -162,7 +159,7 @@ const TABLE: &[(Layer, Test)] = &[
 ];
 
 impl Layer {
-    /// The layers that `--keep-preset` accepts.
+    /// Presets of `--keep-preset`, and their layers.
     pub const PRESETS: [(&'static str, Layer); 6] = [
         ("norms", Layer::Norm),
         ("embeddings", Layer::Embedding),
@@ -172,7 +169,7 @@ impl Layer {
         ("unquantized", Layer::Unquantized),
     ];
 
-    /// Returns the layer for a name and a number of dimensions; `None` if no row of the table matches.
+    /// Layer for a name and a number of dimensions; `None` if no row of the table matches.
     ///
     /// # Examples
     /// ```
@@ -185,7 +182,7 @@ impl Layer {
         Layer::by_name_in(name, rank, "")
     }
 
-    /// Like [`by_name`](Layer::by_name), for a type of model: words of `model_type` itself do not mark a tower.
+    /// Does the same as [`by_name`](Layer::by_name), except that words of `model_type` do not mark a tower.
     pub(crate) fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
         let module = module_of(name);
         let has_word = |path: &str, words: &[&str], own: &str| {
@@ -216,18 +213,16 @@ impl Layer {
     }
 }
 
-/// True for the name of a normalization.
 pub(crate) fn is_norm(name: &str) -> bool {
     Layer::by_name(name, 1) == Some(Layer::Norm)
 }
 
-/// Returns the module of a tensor that a loader may quantize: the matrix's own, or the module that holds all experts.
+/// Module that a loader quantizes: the tensor's own, or for experts the module of all experts.
 pub fn loaded_module(tensor: &Tensor) -> Option<String> {
     let module = module_of(&tensor.name);
     let is_weight = module.len() < tensor.name.len();
     let around = module.rsplit_once('.').map_or("", |(around, _)| around);
     match tensor.shape.len() {
-        // A tensor named just `weight` has no module.
         _ if module.is_empty() => None,
         0 | 1 => None,
         3 if around.ends_with("experts") => Some(around.to_owned()),

@@ -1,11 +1,11 @@
 //! Quantized checkpoints: groups of tensors, declarations in configurations, and forms for writing.
 //!
-//! [`detect`] takes the headers and JSON files of a checkpoint. It classifies every tensor as plain, as dropped, or as
-//! a part of a group that represents one dequantized tensor. A group has a [`Layout`](truecast_core::scaled::Layout)
-//! for conversion. A tensor that cannot be classified is an error: raw codes are never passed on as values.
+//! [`detect`] classifies every tensor, from headers and JSON files: plain, dropped, or a part of a group. A group
+//! represents one dequantized tensor. A tensor that cannot be classified is an error, because raw codes must not pass
+//! as values.
 //!
-//! This crate opens no files, converts no data and prints nothing. Read `docs/spec/checkpoints.md §3` to §5 first, then
-//! [`detect`], then one scheme of the `catalogue`.
+//! This crate opens no files, converts no data and prints nothing. Read first: `docs/spec/checkpoints.md §3` to §5,
+//! then [`detect`], then one scheme of the `catalogue`.
 //!
 //! # Examples
 //! ```

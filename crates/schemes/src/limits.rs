@@ -1,29 +1,22 @@
-//! Table of known limits in programs that load quantized checkpoints, whichever program wrote the files.
-//!
-//! `docs/loads.md` has the evidence. A limit of transformers was also seen with a file that compressed-tensors wrote; a
-//! limit of vLLM has its message. vLLM's source shows that it makes global scales equal.
+//! Known limits of programs that load quantized checkpoints. `docs/loads.md` has the evidence.
 
 use truecast_io::Tensor;
 
 use crate::model::{LLAMA4, Model};
 use crate::scheme::{Family, Scheme};
 
-/// Condition on a tensor.
 #[derive(Clone, Copy, Debug)]
 enum When {
-    /// Any quantized tensor.
     Always,
-    /// A number of rows or columns that is not a multiple of this block.
+    /// Rows or columns are not a multiple of this number.
     Ragged(u64),
-    /// A tensor in a scheme with zero points.
     Asymmetric,
-    /// A tensor in a scheme with zero points, and in a model of one of these types.
+    /// The scheme has zero points, and the model's type is listed.
     AsymmetricIn(&'static [&'static str]),
-    /// A weight of experts that loaders keep in one tensor.
+    /// Weight of experts that loaders keep in one tensor.
     Expert,
-    /// A weight that loaders join with others in one layer: q, k and v, or gate and up.
+    /// Weight that loaders join with others in one layer: q, k and v, or gate and up.
     Fused,
-    /// A tensor in a model of one of these types.
     ModelTypes(&'static [&'static str]),
 }
 
@@ -42,7 +35,7 @@ const TRANSFORMERS: &str = "transformers 5.24.0";
 const VLLM: &str = "vLLM 0.33.0";
 const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
 
-/// Types of models whose code reads a layer's `weight`, which a packed layer does not have.
+/// Model types whose code reads a layer's `weight`, which a packed layer lacks.
 const TOUCH_WEIGHTS: &[&str] = &[
     "altclip_vision_model",
     "deformable_detr",
@@ -149,7 +142,7 @@ const TABLE: &[Limit] = &[
 ];
 
 impl Limit {
-    /// Returns the limits that apply to a weight of a model, quantized in a scheme.
+    /// Limits that apply to a weight of a model, quantized in a scheme.
     pub fn of(scheme: Scheme, weight: &Tensor, model: &Model<'_>) -> impl Iterator<Item = &'static Limit> {
         let splits_experts = model.splits_experts(scheme.family);
         let is_asymmetric = scheme.parameters.symmetric == Some(false);

@@ -1,5 +1,4 @@
-//! Classification of a model's tensors: the layer of each, inferred from neighboring tensors, and whether a scheme
-//! quantizes it (`docs/spec/checkpoints.md §11.3`).
+//! Layer of each tensor of a model, and whether a scheme quantizes the tensor (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
@@ -11,21 +10,20 @@ use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::{COMPRESSED_TENSORS, Family};
 
-/// Name components that mark a tensor with several experts, in the order of §11.3.
+/// Name components that mark a tensor of several experts, in the order of §11.3.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
-/// Names of the two layers of fused experts: the first (gate and up in one matrix), and the second (down).
+/// Names of the two layers of fused experts: gate and up in one matrix, then down.
 const EXPERT_LAYERS: [(&str, &str); 4] =
     [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
 
-/// Model types of Llama 4.
 pub(crate) const LLAMA4: &[&str] = &["llama4", "llama4_text"];
 
-/// Model types whose linear layers store a row for each input, and the names of these layers.
+/// Model types whose linear layers store one row per input, and the names of such layers.
 const INPUT_ROWS: (&[&str], &[&str]) =
     (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
 
-/// Sections of `config.json` that describe the language model within a larger model.
+/// Sections of `config.json` for the language model in a larger model.
 const LANGUAGE_CONFIGS: [&str; 5] = ["text_config", "language_config", "llm_config", "thinker_config", "decoder"];
 
 /// Tables of tokens that llama.cpp quantizes (§11.3).
@@ -40,12 +38,12 @@ pub struct Model<'a> {
     pub(crate) tensors: HashMap<&'a str, &'a Tensor>,
     config: Option<&'a Value>,
     pub(crate) blocks: Blocks<'a>,
-    /// True if more matrix elements have 16 bits than 32, so that a 32-bit matrix was kept in f32 on purpose.
+    /// True if more matrix elements have 16 bits than 32. A 32-bit matrix was then kept in f32 on purpose.
     has_half_precision: bool,
 }
 
 impl<'a> Model<'a> {
-    /// Builds a model from tensors with logical names, and `config.json`.
+    /// Builds a model from tensors with logical names and `config.json`.
     pub fn new(tensors: &'a [Tensor], config: Option<&'a Value>) -> Model<'a> {
         let mut by_name = HashMap::with_capacity(tensors.len());
         by_name.extend(tensors.iter().map(|tensor| (&*tensor.name, tensor)));
@@ -71,7 +69,7 @@ impl<'a> Model<'a> {
         self.tensors.get(name).map(|tensor| &*tensor.shape)
     }
 
-    /// Returns the layer that the table finds by name and rank, for this model's type.
+    /// Layer that the table finds by name and rank, for this model's type.
     pub(crate) fn by_name(&self, tensor: &Tensor) -> Option<Layer> {
         let is_of_several =
             self.config.is_some_and(|config| LANGUAGE_CONFIGS.iter().any(|key| config.get(key).is_some()));
@@ -79,7 +77,7 @@ impl<'a> Model<'a> {
         Layer::by_name_in(&tensor.name, tensor.shape.len(), model_type)
     }
 
-    /// True for a matrix with a row for each token: by name, or by the size of the vocabulary.
+    /// True for a matrix with one row per token: by name, or by the size of the vocabulary.
     fn is_table_of_tokens(&self, tensor: &Tensor) -> bool {
         let [rows, _] = *tensor.shape else { return false };
         let last = module_of(&tensor.name).rsplit('.').next().unwrap_or_default();
@@ -91,20 +89,20 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns a value of the configuration, or else of the section for its language model; `null` counts as missing.
+    /// Value of the configuration, or else of its section for the language model. `null` counts as missing.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         let config = self.config?;
         let own = |config: &'a Value| config.get(key).filter(|value| !value.is_null());
         own(config).or_else(|| LANGUAGE_CONFIGS.iter().find_map(|part| own(config.get(part)?)))
     }
 
-    /// Returns the configuration's `model_type`.
+    /// The configuration's `model_type`.
     pub fn model_type(&self) -> Option<&'a str> {
         self.config?.get("model_type")?.as_str()
     }
 
-    /// Returns the type in which a loader holds unquantized tensors: the configuration's `dtype` or `torch_dtype`, if
-    /// it is a float of 16 or 32 bits.
+    /// Type in which a loader holds unquantized tensors: the configuration's `dtype` or `torch_dtype`, if a float of
+    /// 16 or 32 bits.
     pub fn dtype(&self) -> Option<DType> {
         let text = self.value("dtype").or_else(|| self.value("torch_dtype"))?.as_str()?;
         match text.strip_prefix("torch.").unwrap_or(text) {
@@ -115,7 +113,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the layer of a tensor, by its name or else by its neighbors, rank and type.
+    /// Layer of a tensor, by name, or else by neighbors, rank and type.
     ///
     /// # Examples
     /// ```
@@ -139,7 +137,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Infers the layer of a tensor from its neighbors, rank and type.
+    /// Layer of a tensor by neighbors, rank and type.
     fn by_neighbors(&self, tensor: &Tensor) -> Layer {
         let (name, rank) = (&*tensor.name, tensor.shape.len());
         let module = module_of(name);
@@ -155,8 +153,8 @@ impl<'a> Model<'a> {
         let is_packed_attention = self.shape(&format!("{around}.in_proj_weight")).is_some();
         let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
-        // I-BERT stores an integer copy of each weight that it trained with simulated quantization; loaders keep these
-        // layers unquantized.
+        // I-BERT stores an integer copy of each weight with simulated quantization. Loaders keep such layers
+        // unquantized.
         let integers = self.shape(&format!("{name}_integer"));
         let is_imitation = integers.is_some() && integers == self.shape(name);
         if is_packed_attention
@@ -181,11 +179,10 @@ impl<'a> Model<'a> {
             _ if is_gguf && KEPT_IN_GGUF.iter().any(|word| tensor.name.contains(word)) => false,
             Layer::Linear => family != Family::GptOss,
             Layer::Experts if is_gguf || self.splits_experts(family) => true,
-            // Loaders of fused experts expect parameters named gate_up_proj and down_proj, not modules with a
-            // `.weight`.
+            // Loaders of fused experts expect parameters `gate_up_proj` and `down_proj` without `.weight`.
             Layer::Experts if tensor.name.ends_with(".weight") => false,
-            // Loaders of compressed-tensors support linear layers only. Experts with a row for each input have a form
-            // in gpt-oss only.
+            // Loaders of compressed-tensors support linear layers only. Only gpt-oss has a form for experts with one
+            // row per input.
             Layer::Experts => {
                 if self.has_input_rows(tensor) {
                     family == Family::GptOss
@@ -202,15 +199,15 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// True if, for this type of model, loaders of the family expect separate layers instead of fused experts.
+    /// True if loaders of the family expect separate layers for this model type's fused experts.
     pub fn splits_experts(&self, family: Family) -> bool {
         let is_split = |model_type| LLAMA4.contains(&model_type);
         family.used_by() == COMPRESSED_TENSORS && self.model_type().is_some_and(is_split)
     }
 
-    /// True if the matrices of an [`Layer::Experts`] tensor have a row for each input instead of each output.
+    /// True if the matrices of an [`Layer::Experts`] tensor have one row per input, instead of per output.
     ///
-    /// Compares the sizes of the first and the second layer of the experts, or a size with the model's `hidden_size`.
+    /// Compares the sizes of the experts' two layers, or a size with the model's `hidden_size`.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {
         let [_, rows, columns] = *tensor.shape else { return false };
         let beside = |from: &str, to: &str| {
@@ -218,7 +215,7 @@ impl<'a> Model<'a> {
         };
         let by_sizes =
             EXPERT_LAYERS.iter().find_map(|&(first, second)| match (beside(first, second), beside(second, first)) {
-                // The first layer, with gate and up, and the second are [2 N, K] and [K, N], or [K, 2 N] and [N, K].
+                // Shapes of the two layers (gate and up, down): [2 N, K] and [K, N], or [K, 2 N] and [N, K].
                 (Some([_, of_rows, of_columns]), _) => Some(rows == *of_columns && columns == 2 * of_rows),
                 (_, Some([_, of_rows, of_columns])) => Some(columns == *of_rows && *of_columns == 2 * rows),
                 _ => None,

@@ -1,8 +1,7 @@
 //! Modules in configurations: names, patterns and regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
 //!
-//! A module's name is a tensor's name without the last component: `lm_head` for `lm_head.weight`. A checkpoint does not
-//! state the class of a module (`Linear`). A class in a list of targets therefore means every module that has the
-//! scheme's tensors.
+//! A module's name is a tensor's name without the last component: `lm_head` for `lm_head.weight`. A checkpoint does
+//! not state classes such as `Linear`: a class means every module with the scheme's tensors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +10,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// Returns the module of a logical tensor: the name without `.weight`, or the whole name of another tensor, such as
-/// fused experts.
+/// Module of a logical tensor: the name without `.weight`; for other names, such as fused experts, the whole name.
 pub(crate) fn module_of(name: &str) -> &str {
     match name.strip_suffix("weight") {
         Some("") => "",
@@ -25,10 +23,10 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Splits a module's name into the enclosing list of blocks and the name within the block; `None` outside of blocks.
+/// Splits a module's name into list of blocks and name in the block; `None` outside of blocks.
 ///
-/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. A name with only numbers after its first
-/// number, such as `proj.1`, is outside of blocks.
+/// `model.layers.3.mlp.up_proj` gives `model.layers` and `mlp.up_proj`. `proj.1` is outside of blocks, because only
+/// numbers follow its first number.
 pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     for part in module.split('.') {
@@ -42,10 +40,9 @@ pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A regular expression that matches modules outside of blocks; it applies from the beginning of a name.
+/// Regular expression for modules outside of blocks; matches from the beginning of a name.
 pub(crate) const OUTSIDE_BLOCKS: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
 
-/// An entry of a list of modules.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     text: String,
@@ -53,7 +50,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Parses an entry: `re:` and a regular expression, matched from the start; a pattern with `*` or `?`; or a name.
+    /// Parses an entry: `re:` and a regular expression; a pattern with `*` or `?`; or a name.
     fn new(text: &str, place: &str) -> Result<Pattern, Error> {
         let refused = |_| Error::Value {
             place: place.to_owned(),
@@ -70,12 +67,11 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), regex })
     }
 
-    /// Returns the entry if it is a plain name.
     pub(crate) fn name(&self) -> Option<&str> {
         self.regex.is_none().then_some(self.text.as_str())
     }
 
-    /// True if the entry equals or matches the name of the module itself.
+    /// True if the entry equals or matches the whole name of the module.
     fn names(&self, module: &str) -> bool {
         self.regex.as_ref().map_or(self.text == module, |regex| regex.is_match(module))
     }
@@ -83,7 +79,7 @@ impl Pattern {
     /// True if an entry in a list of exceptions covers the module.
     ///
     /// A name covers modules with these components in succession. A pattern with `*` or `?` covers a module and the
-    /// modules inside. A regular expression covers only the modules that it matches.
+    /// modules inside it. A regular expression covers only matching modules.
     pub(crate) fn covers(&self, module: &str) -> bool {
         let mut parents = module.match_indices('.').map(|(at, _)| &module[..at]);
         let mut components = module.match_indices('.').map(|(at, _)| &module[at + 1..]);
@@ -119,16 +115,15 @@ fn glob(text: &str) -> String {
 /// Generic names, which do not identify a part of a model.
 const ANY_PART: [&str; 7] = ["model", "transformer", "backbone", "base_model", "module", "encoder", "decoder"];
 
-/// Returns entries in compressed-tensors' style (`re:` and a regular expression) that match `modules`, but not
+/// Entries in the style of compressed-tensors (`re:` and a regular expression) that match `modules`, but not
 /// `others`.
 ///
-/// An expression matches the end of a name. A loader may use another prefix than the file, such as
-/// `model.language_model.layers.0` for `language_model.model.layers.0`, but the end is the same. Each expression has
-/// the shortest end that no module of `others` has. Its numbers match any number where possible. A module without dots
-/// is also listed by name, as other writers do.
+/// An expression matches the end of a name, because a loader may use another prefix than the file. Each expression
+/// has the shortest end that no module of `others` has. Numbers match any number where possible. A module without
+/// dots is also listed by name.
 ///
-/// A part of the model outside of blocks is listed as a whole if it contains none of `others`: its modules may be
-/// renamed in memory. Modules of `in_memory` are listed with all modules inside them.
+/// A part of the model outside of blocks is listed as a whole if it contains none of `others`. Modules of `in_memory`
+/// are listed with all modules inside them.
 pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String]) -> Vec<String> {
     let ends = |name: &str, any: bool| {
         let shown = |part: &str| if any && is_number(part) { r"\d+".to_owned() } else { escape(part) };
@@ -141,7 +136,7 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         others.iter().flat_map(|name| [ends(name, true), ends(name, false)]).flatten().collect();
     let around_others: HashSet<&str> = others.iter().flat_map(|name| prefixes(name)).collect();
     let is_known = |part: &str| others.iter().any(|other| has_components(other, part));
-    // Expression for all modules in a part of the model, by the last component of its name, or the last two.
+    // Expression for all modules in a part of the model, by the last one or two components of its name.
     let named = |prefix: &str| {
         let (around, last) = prefix.rsplit_once('.').unwrap_or(("", prefix));
         let outer = around.rsplit('.').next().unwrap_or_default();
@@ -187,7 +182,6 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
     all
 }
 
-/// Returns the names of the enclosing modules, outermost first.
 fn prefixes(module: &str) -> impl Iterator<Item = &str> {
     module.match_indices('.').map(|(at, _)| &module[..at])
 }
@@ -200,7 +194,7 @@ pub(crate) fn has_components(module: &str, name: &str) -> bool {
     })
 }
 
-/// Parses a list of entries; `null` and absence are the empty list.
+/// Parses a list of entries; a missing list or `null` is empty.
 pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<Vec<Pattern>, Error> {
     let wrong = |found: &Value| Error::Value {
         place: place.to_owned(),
@@ -218,7 +212,7 @@ pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<
     }
 }
 
-/// Shortens a value for a message. Escapes all control characters; JSON does not escape all of them.
+/// Shortens a value for a message, and escapes all control characters.
 pub(crate) fn brief(value: &Value) -> String {
     let shown = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
     let text: String = value.to_string().chars().map(shown).collect();

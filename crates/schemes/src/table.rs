@@ -1,6 +1,5 @@
-//! Types of the rows in which [`crate::catalogue`] lists the names and types of each scheme's tensors.
-//!
-//! A group of tensors is identified by the name of its dequantized tensor, the logical name.
+//! Types of rows in [`crate::catalogue`], which list names and types of each scheme's tensors. The name of a
+//! dequantized tensor is its logical name.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Planes};
@@ -13,16 +12,14 @@ use crate::scheme::{Family, Parameters};
 /// Rule that derives a stored tensor's name from the logical name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
-    /// Appends to the logical name: `p.weight` and `_scale` give `p.weight_scale`.
+    /// Appends to the logical name: `p.weight` becomes `p.weight_scale`.
     Append(&'static str),
     /// Replaces the last component, `weight`: `p.weight` becomes `p.scale`.
     Sibling(&'static str),
-    /// Puts an underscore before the last component, and another with a suffix after it: `p.weight` becomes
-    /// `p._weight_qdata`.
+    /// Puts an underscore before the last component, and a suffix after it: `p.weight` becomes `p._weight_qdata`.
     Hidden(&'static str),
 }
 
-/// Last component that [`Name::Sibling`] replaces.
 const WEIGHT: &str = "weight";
 
 impl Name {
@@ -37,7 +34,6 @@ impl Name {
         }
     }
 
-    /// True if a stored name has the rule's suffix, so that the rule may have derived it.
     pub(crate) fn may_be(self, stored: &str) -> bool {
         let (Name::Append(end) | Name::Sibling(end) | Name::Hidden(end)) = self;
         stored.ends_with(end)
@@ -73,11 +69,9 @@ pub(crate) enum Need {
     Optional,
 }
 
-/// A tensor that accompanies the codes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) piece: Piece,
-    /// Possible names; the first that exists is used.
     pub(crate) names: &'static [Name],
     pub(crate) dtypes: &'static [DType],
     pub(crate) need: Need,
@@ -101,28 +95,24 @@ impl Row {
     }
 }
 
-/// Names that a scheme's codes may have, each with the possible types.
+/// Possible names of a scheme's codes, each with the possible types.
 pub(crate) type Codes = &'static [(Name, &'static [DType])];
 
-/// Function that describes the logical tensor of a group.
 type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 
-/// The `quant_method` that declares a scheme for every module, and the other keys allowed next to it, which do not
-/// affect weights.
+/// `quant_method` that declares a scheme for every module, and the other keys allowed next to it.
 pub(crate) type Method = (&'static str, &'static Keys);
 
 /// Written form of matrices, for schemes without special names, shapes or constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// Function that returns the planes for a matrix of these rows and columns, or the reason why the matrix does not
-    /// fit.
+    /// Planes for a matrix of these rows and columns, or the reason why the matrix does not fit.
     pub(crate) planes: fn(&Parameters, [u64; 2]) -> Result<Planes, String>,
-    /// Types that a file states for the codes and the scales.
+    /// Types in a file for codes and scales.
     pub(crate) types: [DType; 2],
 }
 
-/// One scheme: the names of its tensors, the function that describes them, and its declaration and written form, if
-/// any.
+/// One scheme: names of its tensors, description, and, if any, declaration and written form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) family: Family,

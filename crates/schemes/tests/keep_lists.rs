@@ -1,12 +1,12 @@
-//! Unquantized modules of many families of models, against the lists that other tools publish, as facts
-//! (`docs/spec/checkpoints.md §11.3`): llm-compressor's examples, ModelOpt's defaults, convert_to_quant's filters.
+//! Unquantized modules of many models, compared with published lists (`docs/spec/checkpoints.md §11.3`):
+//! llm-compressor's examples, ModelOpt's defaults, convert_to_quant's filters.
 
 use serde_json::json;
 use truecast_core::{DType, Layout};
 use truecast_io::Tensor;
 use truecast_schemes::{Family, Model};
 
-/// Names without `.weight` of matrices of 64 x 64; one with `!` at its end is a vector.
+/// Tensors with these names and `.weight`: matrices `[64, 64]`, or vectors for names that end in `!`.
 fn tensors<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Tensor> {
     let of = |name: &str| {
         let shape: &[u64] = if name.ends_with('!') { &[64] } else { &[64, 64] };
@@ -49,7 +49,7 @@ fn published_lists_are_kept() {
     }
 }
 
-/// In a model without a table of tokens, a list of blocks that is small compared with the main one is kept.
+/// Without a table of tokens, a small list of blocks next to the main list is kept.
 #[test]
 fn small_lists_are_beside_the_main_stack() {
     let many: Vec<String> = (0..30).map(|n| format!("layers.{n}.attention.qkv")).collect();
@@ -60,7 +60,7 @@ fn small_lists_are_beside_the_main_stack() {
     assert_eq!([is_kept(0), is_kept(1), is_kept(2), is_kept(31)], [true, true, false, false]);
 }
 
-/// A matrix in f32 among others of 16 bits has this precision for a reason.
+/// A matrix in f32 among 16-bit matrices has this precision on purpose.
 #[test]
 fn matrices_in_f32_beside_others_are_kept() {
     let mut tensors = tensors(["model.layers.0.a", "model.layers.0.b", "model.layers.0.c"].into_iter());
@@ -75,7 +75,7 @@ fn matrices_in_f32_beside_others_are_kept() {
     assert!(is_quantized(&tensors));
 }
 
-/// A model whose blocks are all in towers has no main stack, and nothing of it is quantized.
+/// A model whose blocks are all in towers has no main stack, so nothing is quantized.
 #[test]
 fn heads_beside_towers_alone_are_kept() {
     let names = ["backbone.vision_tower.layers.0.mlp.lin1", "head.structure_attention_cell.input_to_hidden"];

@@ -1,4 +1,4 @@
-//! The written tensors and configuration of every writable scheme are recognized as this scheme, with the same layout
+//! Each writable scheme is recognized in the tensors and configuration written for it, with the same layout
 //! (`docs/spec/checkpoints.md §5.6`).
 
 use std::collections::BTreeMap;
@@ -16,7 +16,6 @@ fn dense(name: &str, shape: &[u64]) -> Tensor {
     Tensor { name: name.into(), dtype: DType::Bf16, layout: Layout::Packed, shape: shape.into() }
 }
 
-/// The documents after the changes.
 fn changed(mut documents: Documents, changes: &[Change]) -> Documents {
     for change in changes {
         let document = |file: &str, documents: &mut Documents| -> Value {
@@ -54,7 +53,6 @@ fn changed(mut documents: Documents, changes: &[Change]) -> Documents {
     documents
 }
 
-/// Detects the scheme of a written target.
 fn read(target: &Target, documents: &Documents) -> Detection {
     let stored = |output: &truecast_schemes::Output| Stored { tensor: output.tensor.clone(), shard: 0 };
     let tensors: Vec<Stored> = target.tensors.iter().map(stored).collect();
@@ -63,7 +61,7 @@ fn read(target: &Target, documents: &Documents) -> Detection {
     let mut bytes = |number: usize| {
         Ok(match &target.tensors[number].content {
             Content::Bytes(bytes) => bytes.clone(),
-            // A global scale that any convention may have.
+            // A global scale that is plausible as multiplier and as divisor.
             Content::Part(_) => [0.5f32, 4096.0][usize::from(tensors[number].tensor.name.contains("global"))]
                 .to_le_bytes()
                 .repeat((tensors[number].tensor.bytes() / 4) as usize),
@@ -84,7 +82,7 @@ fn check(name: &str, shape: &[u64], scheme: Scheme) {
     let found = read(&target, &documents);
     let [group] = &found.groups[..] else { panic!("{scheme}: {:?}", found.groups) };
     assert_eq!((&*group.name, group.layout.planes()), (name, target.layout.planes()), "{scheme}");
-    // Padding is not told by the file.
+    // Files do not state padding.
     if group.layout.kept == target.layout.kept {
         assert_eq!((&*group.shape, group.layout), (shape, target.layout), "{scheme}");
     }
@@ -186,7 +184,7 @@ fn metadata_of_the_source_scheme_goes() {
     assert_eq!(metadata(&source, &[]), header(&[("format", "pt"), ("note", "{}")]));
 }
 
-/// `docs/spec/checkpoints.md §11.3`: names of tensors of published models, with the kind of layer.
+/// Names of tensors of published models, with the kind of layer (`docs/spec/checkpoints.md §11.3`).
 #[test]
 fn layers_are_told_by_names() {
     use Layer::{
@@ -251,7 +249,7 @@ fn layers_are_told_by_names() {
     assert!("norm".parse::<Layer>().is_err() && "linear".parse::<Layer>().is_err());
 }
 
-/// Where a name is not enough, neighboring tensors, the rank and the kind of model decide.
+/// If the name does not decide, neighboring tensors, rank and kind of model do.
 #[test]
 fn layers_are_told_by_their_neighbors() {
     let of = |tensors: &[(&str, &[u64])], config: Value| {
@@ -278,7 +276,7 @@ fn layers_are_told_by_their_neighbors() {
     assert_eq!(of(&[("mixer.latents", &[2, 4, 8])], json!({})), Layer::Unknown);
 }
 
-/// The axis of inputs of experts in one tensor, by the sizes of both layers or the width of the model.
+/// Axis of inputs in fused experts: by the sizes of both layers, or by the model's width.
 #[test]
 fn experts_have_rows_of_outputs_or_of_inputs() {
     let of = |first: (&str, &[u64; 3]), second: (&str, &[u64; 3]), width: u64| {
@@ -290,18 +288,17 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
     let (gate_up, down, up) = ("experts.gate_up_proj", "experts.down_proj", "experts.up_proj");
     assert_eq!(of((gate_up, &[4, 32, 24]), (down, &[4, 24, 16]), 0), [false, false]);
     assert_eq!(of((gate_up, &[4, 24, 32]), (down, &[4, 16, 24]), 0), [true, true]);
-    // Twice the inner size is the width.
+    // The width is twice the inner size.
     assert_eq!(of((gate_up, &[4, 32, 32]), (down, &[4, 32, 16]), 32), [false, false]);
     assert_eq!(of((gate_up, &[4, 32, 32]), (down, &[4, 16, 32]), 32), [true, true]);
     assert_eq!(of((up, &[4, 16, 24]), ("x", &[1, 1, 1]), 24), [false, false]);
     assert_eq!(of((up, &[4, 24, 16]), ("x", &[1, 1, 1]), 24), [true, false]);
 }
 
-/// Modules outside of blocks, as an expression.
 const OUTSIDE: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
 
-/// Heads that a loader makes of the table of tokens, which are in no file, modules outside of blocks under any name in
-/// memory, and modules in blocks with another name in memory.
+/// Heads that a loader makes from the table of tokens; modules outside of blocks; modules with another name in
+/// memory.
 #[test]
 fn modules_in_memory_are_named() {
     let of = |names: &[&str], quantized: &[&str]| {
@@ -310,14 +307,14 @@ fn modules_in_memory_are_named() {
         Model::new(&tensors, Some(&json!({"vocab_size": 9}))).modules_in_memory(&quantized)
     };
     let inside = ["model.layers.0.a"];
-    // The usual names of a table and a head are the same in memory.
+    // Loaders keep the usual names of a table and a head.
     assert_eq!(of(&["model.language_model.embed_tokens.weight"], &inside), ["lm_head"]);
     assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"], &inside), [""; 0]);
     assert_eq!(of(&["model.decoder.embed_tokens.weight"], &inside), [OUTSIDE, "lm_head"]);
     for other in ["gpt_neox.embed_in.weight", "weight", "model.embed_positions.weight", "a.out.0.weight"] {
         assert_eq!(of(&["lm_head.weight", other], &inside), [OUTSIDE], "{other}");
     }
-    // An expression for modules outside of blocks would match the quantized one.
+    // An expression for modules outside of blocks would match the quantized module.
     assert_eq!(of(&["lm_head.weight", "pooler.dense.weight"], &["pooler.dense", inside[0]]), [""; 0]);
     let of = |names: &[&str]| of(names, &inside);
     let stacked = ["model.layers.0.block_sparse_moe.input_linear.weight", "lm_head.weight"];
@@ -328,18 +325,18 @@ fn modules_in_memory_are_named() {
     // Blocks next to the main stack belong to a tower, even without a usual name.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
-    // torch's packed attention is four layers, of a module that may be called otherwise.
+    // torch's packed attention becomes four layers; the module may have another name in memory.
     let packed = of(&["a.layers.0.attn.in_proj_weight", "a.layers.0.fc.weight", "lm_head.weight"]);
     assert!(
         ["attn.q_proj", "self_attn.o_proj"].iter().all(|layer| packed.contains(&String::from(*layer))),
         "{packed:?}"
     );
-    // Further members of a list of heads share its first.
+    // Further members of a list of heads share its first member.
     let heads = ["lm_head.weight", "layers.0.norm.bias", "layers.0.a.weight", "bbox_embed.0.layers.0.weight"];
     assert!(of(&heads).contains(&"bbox_embed".to_owned()));
 }
 
-/// Experts in one tensor are one module to a loader, whether their names end as those of layers do.
+/// A loader sees fused experts as one module, with and without `.weight` in the name.
 #[test]
 fn experts_are_one_module() {
     for (name, shape, module) in [
@@ -348,7 +345,7 @@ fn experts_are_one_module() {
         ("a.experts.0.fc1.weight", &[4, 8], Some("a.experts.0.fc1")),
         ("a.conv.weight", &[2, 4, 8], Some("a.conv")),
         ("a.norm.weight", &[4, 8], None),
-        // transformers takes an empty entry for the end of every name.
+        // transformers matches an empty entry with the end of every name.
         ("weight", &[4, 8], None),
         ("a.experts.fc1.bias", &[4], None),
     ] {
@@ -356,8 +353,8 @@ fn experts_are_one_module() {
     }
 }
 
-/// transformers takes an entry of a list for the beginning or the end of a name, even inside a component, and for an
-/// expression from the beginning: a module below another needs one.
+/// transformers matches an entry with the beginning or end of a name, and an expression with the beginning. A module
+/// inside another needs an expression.
 #[test]
 fn listed_modules_are_found_below_others() {
     let in_memory = [OUTSIDE, "attn.q_proj", "lm_head", "lm_heads"].map(String::from);
@@ -371,7 +368,7 @@ fn listed_modules_are_found_below_others() {
         let listed = &documents(scheme).config.unwrap()["quantization_config"]["modules_to_not_convert"];
         assert_eq!(*listed, json!([OUTSIDE, "lm_head", "lm_heads", r".*\.attn\.q_proj", r".*\.lm_heads"]), "{scheme}");
     }
-    // Lists of ModelOpt have no expressions.
+    // ModelOpt's lists cannot have expressions.
     let listed = &documents("modelopt:MXFP8").config.unwrap()["quantization_config"]["ignore"];
     assert_eq!(*listed, json!(in_memory[1..]));
 }
@@ -414,7 +411,8 @@ fn ignored_modules_are_told_by_their_ends() {
         r"re:(.*\.)?mlp\.experts(\..*)?$",
     ];
     assert_eq!(ignored(["router", "mlp.experts"]), json!(expected));
-    // One expression replaces all modules outside of blocks, which loaders may know as parts of quantized modules.
+    // One expression replaces all modules outside of blocks, because loaders may know them as parts of quantized
+    // modules.
     let outside = format!("re:{OUTSIDE}");
     let expected = [&expected[..1], &expected[2..4], &expected[5..8], &[&outside, "router", expected[9]]].concat();
     assert_eq!(ignored([OUTSIDE, "router"]), json!(expected));

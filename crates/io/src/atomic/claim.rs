@@ -1,4 +1,4 @@
-//! A claim that lets only one process at a time write into a folder, or into a part of it.
+//! Claims: only one process at a time writes into a folder, or into a part of a folder.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -44,7 +44,7 @@ impl Claim {
         let Some(claimed) = claimed else { return Ok(None) };
         let Some(part) = part else { return Ok(Some(Claim { _folder: claimed, _part: None })) };
         let path = name::of_claim(folder, part);
-        // Repeated, because another process may take over a leftover at the same time.
+        // Repeated, because another process may take over the same leftover file.
         for _ in 0..10 {
             let made =
                 Entry::begin(|| Ok((step(|| os::create_named(&path, Access::Usual))?, Undo::Remove(path.clone()))));
@@ -55,8 +55,6 @@ impl Claim {
                 }
                 Err(_) if os::is_left(&path) => drop(step(|| fs::remove_file(&path))),
                 Err(_) if look::at_itself(&path)?.is_some() => return Ok(None),
-                // The file has disappeared meanwhile, for example because another process took it for a leftover. Try
-                // again.
                 Err(_) => {}
             }
         }

@@ -6,22 +6,19 @@ use std::io::{self, Seek, SeekFrom, Write};
 use crate::change::step;
 use crate::os;
 
-/// A file under construction. Written bytes are sent to disk during writing, so that the final fsync has little left to
-/// do. Older pages then leave the page cache, so that a few pages are reused instead of one per page of the file.
+/// A file under construction whose data goes to disk while more is written. The final fsync is therefore short, and
+/// older pages can leave the page cache.
 #[derive(Debug)]
 pub(super) struct Draining {
     file: File,
     position: u64,
-    /// Bytes before this offset were sent to disk.
     sent: u64,
 }
 
 impl Draining {
-    /// Number of bytes sent together: large for a disk, and little compared with its throughput per second. It is a
-    /// multiple of the page size, because a page in flight is better not written to.
+    /// Number of bytes sent together. A multiple of the page size, so no write touches a page on its way to disk.
     const STEP: u64 = 8 << 20;
-    /// Number of newest bytes that stay in memory, because a disk may need this long to take them. Files up to this
-    /// length stay in memory whole.
+    /// Number of newest bytes that stay in the page cache, because a disk may need this long to write them.
     const KEPT: u64 = 64 << 20;
 
     pub(super) fn new(file: File) -> Draining {
@@ -36,7 +33,7 @@ impl Draining {
         self.file
     }
 
-    /// Writes at offset `at` and keeps the position: the next [`Write::write`] continues after the previous one.
+    /// Writes at offset `at` without moving the position of [`Write::write`].
     pub(super) fn write_all_at(&mut self, at: u64, mut bytes: &[u8]) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         while !bytes.is_empty() {
@@ -105,7 +102,7 @@ mod tests {
             sent.push(file.sent / Draining::STEP);
         }
         assert_eq!(sent, [0, 0, 1, 1, 1, 2]);
-        // Bytes filled in later are left to the fsync.
+        // The fsync sends bytes that are written before the offset `sent`.
         file.seek(SeekFrom::Start(14)).unwrap();
         file.write_all(&[1; 4]).unwrap();
         assert_eq!((file.position, file.sent), (18, 2 * Draining::STEP));

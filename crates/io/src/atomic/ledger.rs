@@ -1,7 +1,7 @@
-//! Unfinished changes of this process in the file system, with the way to undo each.
+//! Unfinished changes of this process in the file system, each with its undo action.
 //!
-//! A change and the beginning or end of its entry happen under one lock. A thread that holds the lock therefore sees a
-//! state that can be undone as a whole, at any moment.
+//! A change and its entry are made under one lock. The lock's holder therefore sees a state that can be undone as a
+//! whole.
 
 use std::fs;
 use std::io;
@@ -12,24 +12,21 @@ use crate::change::step;
 use crate::error::Error;
 use crate::look;
 
-/// Way to undo a change.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
     Remove(PathBuf),
     RemoveFolder(PathBuf),
-    /// Remove a folder that this process made, with everything in it.
     RemoveTree(PathBuf),
-    /// Restore the file at `path`, which was replaced; the old file is at `old`.
     Restore {
         old: PathBuf,
         path: PathBuf,
     },
-    /// Nothing to undo; on success the file is removed.
+    /// Does nothing; on success the file is removed.
     Keep(PathBuf),
 }
 
 impl Undo {
-    /// Undoes the change. A failure cannot be reported, so a second attempt follows.
+    /// Undoes the change; tries twice, because a failure cannot be reported.
     fn perform(&self) {
         let attempt = || match self {
             Undo::Remove(path) => step(|| fs::remove_file(path)),
@@ -41,7 +38,7 @@ impl Undo {
         attempt().or_else(|_| attempt()).ok();
     }
 
-    /// Returns the work left when the change is kept: removing an old file.
+    /// Remaining work when the change is kept: the old file is removed.
     fn settled(self) -> Option<Undo> {
         match self {
             Undo::Restore { old, .. } | Undo::Keep(old) => Some(Undo::Remove(old)),
@@ -83,31 +80,30 @@ pub fn abandon_all() -> bool {
     has_settled
 }
 
-/// Does work that [`abandon_all`] must not interrupt. The work must not begin or finish entries, because it runs under
-/// their lock.
+/// Runs work that [`abandon_all`] must not interrupt. The work must not begin or end an `Entry`, because both take
+/// the same lock.
 pub(super) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let _ledger = ledger();
     work()
 }
 
-/// Recorded change, which is undone when the entry is dropped.
+/// Recorded change; dropping the entry undoes the change.
 #[derive(Debug)]
 pub(super) struct Entry(u64);
 
 impl Entry {
-    /// Makes a change together with its entry.
+    /// Makes a change and its entry under the lock.
     pub(super) fn begin<T>(change: impl FnOnce() -> io::Result<(T, Undo)>) -> io::Result<(T, Entry)> {
         let mut ledger = ledger();
         let (made, undo) = change()?;
         Ok((made, ledger.add(undo)))
     }
 
-    /// Makes an entry for a future change.
     pub(super) fn note(undo: Undo) -> Entry {
         ledger().add(undo)
     }
 
-    /// Makes a change that replaces the entry's undo action. If the change fails, the old action stays.
+    /// Makes a change and replaces the entry's undo action. If the change fails, the old action stays.
     pub(super) fn replace(&self, change: impl FnOnce() -> io::Result<Undo>) -> io::Result<()> {
         let mut ledger = ledger();
         let undo = change()?;
@@ -126,7 +122,7 @@ impl Drop for Entry {
     }
 }
 
-/// Changes that are undone together, newest first, until the last of them is made.
+/// Changes that are undone together, newest first, unless `keep` or `settle` succeeds.
 #[derive(Debug, Default)]
 pub(super) struct Together(Vec<Entry>);
 
@@ -139,12 +135,11 @@ impl Together {
         self.0.append(&mut others.0);
     }
 
-    /// Keeps all changes without a last one.
     pub(super) fn keep(&self) {
         self.settle_in(&mut ledger());
     }
 
-    /// Makes the last change, after which nothing is undone. If it fails, the earlier changes are still undone on drop.
+    /// Makes the last change and keeps all changes. If the last change fails, the earlier changes are undone on drop.
     /// Must be called only once.
     pub(super) fn settle(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut ledger = ledger();
@@ -170,8 +165,8 @@ impl Drop for Together {
     }
 }
 
-/// A new folder, with its missing parents, for files under construction. It is removed on drop, unless
-/// [`Finished`](super::Finished) put the files into it or other files are in it.
+/// A new folder with its missing parents, for files under construction. On drop the folder is removed, unless
+/// [`Finished`](super::Finished) keeps the folder, or other files are in it.
 #[derive(Debug, Default)]
 pub struct NewFolder(pub(super) Together);
 
@@ -192,7 +187,6 @@ impl NewFolder {
         for folder in missing.into_iter().rev() {
             match Entry::begin(|| Ok((step(|| fs::create_dir(folder))?, Undo::RemoveFolder(folder.into())))) {
                 Ok(((), entry)) => made.push(entry),
-                // Another process has made the folder meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && look::is_folder(folder)? => {}
                 Err(error) => return Err(Error::io(folder, "creating the folder")(error)),
             }

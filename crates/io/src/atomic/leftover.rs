@@ -1,7 +1,6 @@
-//! Files that killed runs left in folders.
+//! Unfinished files of killed runs.
 //!
-//! On a system with unnamed files a killed run leaves nothing, unless the kill comes just as a file gets its name. On
-//! other systems its unfinished file remains.
+//! On a system with unnamed files, such a file remains only if the kill comes while the file gets its name.
 
 use std::fs;
 use std::io;
@@ -17,7 +16,7 @@ use crate::path::folder_of;
 pub struct Leftover {
     /// The file.
     pub path: PathBuf,
-    /// Its length.
+    /// Length of the file in bytes.
     pub bytes: u64,
 }
 
@@ -31,10 +30,10 @@ impl Leftover {
     }
 }
 
-/// Finds the leftovers of earlier runs that were writing a file to `path`. A file that a live process works on is not a
+/// Finds the leftovers of earlier runs that were writing a file to `path`. A file of a live process is not a
 /// leftover.
 ///
-/// The list is only for information, so it is empty if the query fails.
+/// Empty if the query fails, because the list is only for information.
 ///
 /// # Examples
 /// ```

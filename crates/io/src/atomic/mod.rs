@@ -1,9 +1,6 @@
-//! Files that appear complete or not at all.
-//!
-//! [`OutputFile`] is a file under construction, without a name where the system allows it; [`Finished`] puts files in
-//! their places, all or none; [`OutputFolder`] is a folder under construction; `ledger` has this process's unfinished
-//! changes, and [`leftover`] those of dead processes. All files of this crate are made here. Read first:
-//! `docs/spec/checkpoints.md §2.8`.
+//! Files that appear complete or not at all: [`OutputFile`] and [`OutputFolder`] are under construction; [`Finished`]
+//! puts files in place, all or none. `ledger` has this process's unfinished changes, [`leftover`] the files of dead
+//! processes. Read first: `docs/spec/checkpoints.md §2.8`.
 
 mod claim;
 mod draining;
@@ -30,13 +27,11 @@ use crate::error::Error;
 use crate::look;
 use crate::path::folder_of;
 
-/// Returns the path, or the target if its last component is a link: a path that is not a link itself, with or without a
-/// file.
+/// Resolves links in the last component of a path. The result is not a link; the file may be missing.
 /// # Errors
 /// [`Error::Io`] for a cycle of links.
 pub fn follow(path: &Path) -> Result<PathBuf, Error> {
     let mut at = path.to_path_buf();
-    // Linux follows as many links.
     for _ in 0..40 {
         match look::at_itself(&at)? {
             Some(found) if found.is_symlink() => {

@@ -1,4 +1,4 @@
-//! Names of unfinished files: hidden, random, and with the destination's name in them.
+//! Names of unfinished files: hidden, random, containing the destination's name.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -8,11 +8,10 @@ use crate::look;
 use crate::path::folder_of;
 
 const SUFFIX: &str = ".truecast-tmp";
-/// Maximum number of bytes taken from the destination's name. A file name may have 255 bytes, of which the random part
-/// and the suffix need 21.
+/// Maximum number of bytes taken from the destination's name. A file name has at most 255 bytes, of which the random
+/// part and the suffix need 21.
 const MOST_BYTES: usize = 200;
 
-/// Returns the common start of the names for a destination.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ends = name.char_indices().map(|(at, char)| at + char.len_utf8());
@@ -20,19 +19,18 @@ fn prefix(path: &Path) -> OsString {
     format!(".{}.", &name[..end]).into()
 }
 
-/// Calls `make` with an unused name in the destination's folder. Returns its result and the name.
+/// Calls `make` with an unused name in the destination's folder. Returns the result and the name.
 pub(super) fn make<T>(path: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     let made = tempfile::Builder::new().prefix(&prefix(path)).suffix(SUFFIX).make_in(folder_of(path), |at| make(at))?;
     let (made, at) = made.into_parts();
     Ok((made, at.keep()?))
 }
 
-/// Returns the path of the file by which a process claims a part of a folder.
 pub(super) fn of_claim(folder: &Path, part: &str) -> PathBuf {
     folder.join(format!(".part-{part}.claim{SUFFIX}"))
 }
 
-/// Finds unfinished files in a folder by name: the files for the destination `path`, or all if `path` is `None`.
+/// Finds unfinished files in a folder by name. `None` finds the files of every destination.
 pub(super) fn find(folder: &Path, path: Option<&Path>) -> Vec<PathBuf> {
     let prefix = path.map_or(".".into(), prefix);
     let is_one = |name: &OsStr| {

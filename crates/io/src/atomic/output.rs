@@ -16,14 +16,14 @@ use crate::path::folder_of;
 /// Treatment of an existing destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Existing {
-    /// An existing file is an error, also if it appears while the new one is written.
+    /// An existing file is an error, even if it appears while the new file is written.
     Refuse,
-    /// A regular file is replaced, and the new file gets its mode; anything else is an error.
+    /// A regular file is replaced, and the new file gets the old file's mode. Anything else is an error.
     Replace,
 }
 
-/// A file under construction until [`commit`](OutputFile::commit): unnamed where the system allows it, else under a
-/// hidden name in the destination's folder.
+/// A file under construction until [`commit`](OutputFile::commit). The file has no name if the system allows this,
+/// else a hidden name in the destination's folder.
 ///
 /// Dropping it without `commit` leaves no file and the destination unchanged.
 ///
@@ -45,22 +45,19 @@ pub enum Existing {
 /// ```
 #[derive(Debug)]
 pub struct OutputFile {
-    /// Large writes bypass the buffer.
     file: BufWriter<Draining>,
     place: Place,
     permissions: Option<Permissions>,
 }
 
-/// Current and final location of a file.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Temporary name, if the file has one.
     pub(super) temporary: Option<(PathBuf, Entry)>,
     pub(super) path: PathBuf,
     pub(super) existing: Existing,
 }
 
-/// A file that is completely on disk and only lacks its name.
+/// A file that is completely on disk, before naming.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) file: File,
@@ -71,12 +68,12 @@ pub(super) struct Ready {
 impl OutputFile {
     /// Checks that a file may be started: the state of `path`, and that its folder exists. Writes nothing.
     /// # Errors
-    /// As [`create`](OutputFile::create).
+    /// Errors of [`create`](OutputFile::create).
     pub fn check(path: &Path, existing: Existing) -> Result<(), Error> {
         OutputFile::replaced(path, existing).map(drop)
     }
 
-    /// Checks the destination. Returns the permissions of the file to be replaced, if it exists.
+    /// Checks the destination. Returns the permissions of the file that will be replaced.
     fn replaced(path: &Path, existing: Existing) -> Result<Option<Permissions>, Error> {
         match look::at_itself(path)? {
             Some(found) if !found.is_file() => {
@@ -95,14 +92,14 @@ impl OutputFile {
 
     /// Starts a file.
     ///
-    /// A symbolic link as the last component of `path` is not followed; it is refused like everything else that is not
-    /// a regular file. A caller that wants to write through a link resolves it first.
+    /// A symbolic link as the last component of `path` is refused, like everything else that is not a regular file. A
+    /// caller that wants to write through a link resolves it first.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::DestinationNotRegular`], and [`Error::Io`] if the temporary file cannot be created.
     pub fn create(path: &Path, existing: Existing) -> Result<OutputFile, Error> {
         let permissions = OutputFile::replaced(path, existing)?;
-        // A new file gets the mode of the file that it replaces only at the end; until then only the owner may read it.
+        // Until the replaced file's mode is set at the end, only the owner may read the new file.
         let access = if permissions.is_some() { Access::Owner } else { Access::Usual };
         let (file, temporary) = match change::create_anonymous(folder_of(path), access) {
             Ok(file) => (file, None),
@@ -120,8 +117,8 @@ impl OutputFile {
         Ok(OutputFile { file: BufWriter::with_capacity(1 << 16, Draining::new(file)), place, permissions })
     }
 
-    /// Reserves space for a file of at least `bytes` bytes before anything is written, so that a full disk is an error
-    /// before the work. Does nothing where the file system cannot reserve space.
+    /// Reserves space for a file of at least `bytes` bytes, so that a full disk is reported before the work. Does
+    /// nothing if the file system cannot reserve space.
     ///
     /// Reserved bytes that are never written read as zeros.
     ///
@@ -155,7 +152,6 @@ impl OutputFile {
         Finished::from(self).commit()
     }
 
-    /// Does all steps before naming: flush, mode, fsync.
     pub(super) fn ready(self) -> Result<Ready, Error> {
         let OutputFile { file, place, permissions } = self;
         let path = &place.path;

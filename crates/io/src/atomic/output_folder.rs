@@ -13,8 +13,8 @@ use crate::look;
 use crate::os;
 use crate::path::folder_of;
 
-/// A folder under construction, with a hidden name next to its destination until [`commit`](OutputFolder::commit). Its
-/// files can be made again, so they are not synced one by one.
+/// A folder under construction, with a hidden name next to its destination until [`commit`](OutputFolder::commit). The
+/// files are not synced one by one, since they can be made again.
 ///
 /// Dropping it without `commit` leaves no file and the destination unchanged.
 ///
@@ -38,14 +38,13 @@ pub struct OutputFolder {
     at: PathBuf,
     path: PathBuf,
     existing: Existing,
-    /// Dropped first: the folders above can be removed only once they are empty.
+    /// Declared before `parents`, so dropped first: parents can be removed only when empty.
     _made: Entry,
     parents: NewFolder,
 }
 
 impl OutputFolder {
-    /// Begins a folder. With [`Existing::Replace`] an older folder may exist; the new files are moved into it at the
-    /// end.
+    /// Begins a folder. With [`Existing::Replace`] an older folder may exist; `commit` moves the new files into it.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::Io`].
@@ -74,7 +73,7 @@ impl OutputFolder {
             fs::create_dir_all(folder_of(&path))?;
             File::create_new(&path)
         };
-        // A file that is made while all changes are being undone would stay.
+        // Prevents a new file from appearing while all changes are being undone.
         ledger::undisturbed(|| step(create)).map_err(Error::io(&self.path.join(name), "creating the file"))
     }
 
@@ -87,8 +86,8 @@ impl OutputFolder {
         step(|| file.write_all(bytes)).map_err(Error::io(&self.path.join(name), "writing"))
     }
 
-    /// Gives the folder its name. If a folder already has this name, the files are moved into it. Its `outdated` files,
-    /// by their paths in the folder, are removed first, and the file `last` is moved last. A kill may then leave a
+    /// Gives the folder its name. If a folder already has this name, the files are moved into it. The `outdated`
+    /// files (paths in the folder) are removed first, and the file `last` is moved last. A kill may then leave a
     /// mixture of old and new files.
     ///
     /// # Errors

@@ -1,8 +1,7 @@
 //! Putting finished files in their places: all of them or none.
 //!
-//! Every file is on disk before the first gets its name. Names are given one by one, and each is synced before the
-//! next, so that a later file may refer to an earlier one. If one fails, the earlier ones are undone: a new file is
-//! removed, a replaced file is restored. After the last name nothing is undone.
+//! Every file is on disk before the first gets its name. Each name is synced before the next is given, so a later
+//! file may refer to an earlier one. If a name fails, the earlier names are undone.
 
 use std::fs;
 use std::io;
@@ -17,7 +16,7 @@ use crate::look::known;
 use crate::os;
 use crate::path::folder_of;
 
-/// Files that are written and only lack their names, to be put in place together.
+/// Files that are written and lack only their names, to be put in place together.
 ///
 /// Dropping it leaves no file and every destination unchanged.
 ///
@@ -62,13 +61,13 @@ impl Finished {
         self
     }
 
-    /// Adds a folder that was made for the files; it is kept once they are in place.
+    /// Adds a folder that was made for the files; the folder is kept when the files are in place.
     pub fn and_folder(mut self, folder: NewFolder) -> Finished {
         self.folders.push(folder);
         self
     }
 
-    /// Adds obsolete files, which are removed once the new files are in place.
+    /// Adds obsolete files, which are removed when the new files are in place.
     pub(crate) fn without(mut self, obsolete: impl IntoIterator<Item = PathBuf>) -> Finished {
         self.obsolete.extend(obsolete);
         self
@@ -111,7 +110,7 @@ impl Finished {
 }
 
 impl Ready {
-    /// Gives the file its name. Dropping the returned entry undoes this.
+    /// Gives the file its name, until the returned entry is dropped.
     fn put(self) -> io::Result<Entry> {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
         match (temporary, existing) {
@@ -130,7 +129,7 @@ impl Ready {
         }
     }
 
-    /// Gives the file its name for good, as the last of several changes.
+    /// Gives the file its name as the last of several changes; nothing is undone afterwards.
     fn settle(self, together: &mut Together) -> io::Result<()> {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
         let Some((at, entry)) = temporary else { return together.settle(|| step(|| os::link_open(&file, &path))) };
@@ -141,7 +140,7 @@ impl Ready {
         })
     }
 
-    /// Gives an unnamed file a temporary name if it may replace another file, because only a rename can replace a file.
+    /// Gives an unnamed file a temporary name if the destination may exist, because only a rename replaces a file.
     fn named(mut self) -> io::Result<Ready> {
         if self.place.temporary.is_none() && self.place.existing == Existing::Replace {
             let (at, entry) = Entry::begin(|| {
@@ -154,12 +153,11 @@ impl Ready {
     }
 }
 
-/// Replaces the file at `path` and keeps the old one for undoing.
+/// Replaces the file at `path`; the returned action restores the old file.
 fn replace(new: &Path, path: PathBuf) -> io::Result<Undo> {
     if known(step(|| fs::symlink_metadata(&path)))?.is_none() {
         return step(|| fs::rename(new, &path)).map(|()| Undo::Remove(path));
     }
-    // A file system may not support hard links; then the old file is copied.
     let kept = name::make(&path, |at| step(|| fs::hard_link(&path, at)))
         .or_else(|_| name::make(&path, |at| change::copy(&path, at)));
     let ((), old) = kept?;

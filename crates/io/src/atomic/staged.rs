@@ -1,4 +1,4 @@
-//! Moving a folder of new files into an older folder.
+//! Moves a folder of new files into an older folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::{look, os};
 /// Moves the files of the folder `from` and its subfolders to the same places in the folder `to`, and removes `from`.
 /// The `outdated` files of `to` are removed first. Links in `to` are not followed.
 ///
-/// `rank` gives the order of a file by its path in the folder: files of one rank are in place and synced before the
-/// next rank. A new file takes the mode of the file that it replaces. A request to stop takes effect only at the end.
-/// After a failed system call or a kill, another call continues; its `outdated` files must exist.
+/// `rank` orders the files by their paths: all files of one rank are synced before the next rank. A new file takes
+/// the mode of the file that it replaces. A request to stop takes effect only at the end. After a failed system call
+/// or a kill, another call continues; its `outdated` files must exist.
 /// # Errors
 /// [`Error::LinkInside`], before anything is changed; [`Error::Io`].
 pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[PathBuf]) -> Result<(), Error> {
@@ -73,7 +73,7 @@ pub fn remove_all(from: &Path) -> Result<(), Error> {
     remove_folders(from, &folders)
 }
 
-/// Removes the subfolders of a folder, which must be empty, and the folder itself.
+/// Removes a folder and its subfolders, which contain no files.
 fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
         step(|| fs::remove_dir(&folder)).map_err(Error::io(&folder, "removing the folder"))?;
@@ -81,7 +81,7 @@ fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lists the files and folders below a folder that must not be a link. Each folder comes before its contents.
+/// Lists the files and the folders below a folder that must not be a link. Each folder comes before its contents.
 fn find_all(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     look::inside(folder_of(folder), Path::new(folder.file_name().unwrap_or_default()))?;
     let (mut files, mut folders) = (Vec::new(), Vec::new());

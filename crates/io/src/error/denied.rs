@@ -1,4 +1,4 @@
-//! Why a container cannot hold a tensor.
+//! Reasons why a container cannot hold a tensor.
 
 use truecast_core::{DType, Layout};
 
@@ -13,51 +13,45 @@ pub struct NoForm {
     pub dtype: DType,
 }
 
-/// Why a container's rules forbid a tensor.
+/// Reason why a container's rules forbid a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum DeniedTensor {
-    /// The container cannot hold the type.
     #[error(transparent)]
     NoForm(#[from] NoForm),
-    /// Two tensors have the same name.
     #[error("name occurs twice; rename one")]
     DuplicateName,
-    /// A tensor has the name `__metadata__`, which safetensors reserves.
     #[error("name is reserved; rename it")]
     ReservedName,
-    /// The name is too long. A zip archive stores its length in 16 bits; readers of other files accept no longer name.
+    /// A zip archive stores the length in 16 bits; other readers accept no longer name.
     #[error("name of {bytes} bytes is too long for such a file; rename it")]
     NameTooLong { bytes: usize },
-    /// `docs/spec/checkpoints.md §1.6` V14.
+    /// Source: `docs/spec/checkpoints.md §1.6` V14.
     #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
     RankTooHigh { rank: usize },
-    /// `docs/spec/checkpoints.md §9.1`.
+    /// Source: `docs/spec/checkpoints.md §9.1`.
     #[error("{rank} dimensions exceed the limit of {most} of a .gguf file")]
     RankOfGguf { rank: usize, most: usize },
-    /// `docs/spec/checkpoints.md §9.1`.
+    /// Source: `docs/spec/checkpoints.md §9.1`.
     #[error("a .gguf file holds at most {most} tensors")]
     TooMany { most: u64 },
-    /// `docs/spec/checkpoints.md §1.6` V13, V15.
+    /// Source: `docs/spec/checkpoints.md §1.6` V13, V15.
     #[error("shape is too big")]
     ShapeTooBig,
-    /// `docs/spec/checkpoints.md §9.2`.
+    /// Source: `docs/spec/checkpoints.md §9.2`.
     #[error("rows of {columns} elements are not a whole number of blocks of {block}")]
     PartialBlock { columns: u64, block: u64 },
-    /// `docs/spec/checkpoints.md §1.4`.
+    /// Source: `docs/spec/checkpoints.md §1.4`.
     #[error("{len} elements of {bits} bits are {} bytes; .safetensors needs whole bytes: choose a wider type", *len as f64 * f64::from(*bits) / 8.0)]
     PartialByte { len: u64, bits: u32 },
-    /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read such a tensor.
+    /// Source: `docs/spec/checkpoints.md §1.4`: PyTorch cannot read such a tensor.
     #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
     OddLastDimension,
-    /// The message is too long: a protobuf message has less than 2 GiB.
     #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
     MessageTooLong { bytes: u64 },
-    /// The external data has a type that truecast cannot read, and therefore cannot move.
     #[error("external COMPLEX128 cannot be copied; store it inside the model")]
     Opaque,
-    /// The bytes are announced in another layout than the container's.
     #[error("layout {found:?}, expected {expected:?}; use the layout from layout_for")]
     Layout { found: Layout, expected: Layout },
 }

@@ -1,6 +1,5 @@
-//! All errors of this crate, one variant per cause.
-//!
-//! Each format has a module for faults in its bytes; [`Error`] adds the path. Exit codes and printing are elsewhere.
+//! All errors of this crate, one variant per cause. Each format has a module for faults in its bytes; [`Error`] adds
+//! the path.
 
 mod code;
 pub mod denied;
@@ -22,135 +21,113 @@ use crate::escaped::{Escaped, EscapedPath, counted, in_units};
 use crate::foreign::Foreign;
 use denied::DeniedTensor;
 
-/// Why a container could not be read or written.
+/// Reason why a container could not be read or written.
 ///
 /// The text is one line, lower case, without a full stop; names that come from files are escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum Error {
-    /// The path names no container of this crate.
+    /// The extension is not a container's.
     #[error("{}: {found}", EscapedPath(path))]
     UnknownKind {
         path: PathBuf,
-        /// Actual kind of file.
+        /// Kind of file that was found.
         found: Foreign,
     },
-    /// Another kind of file under the name of a container.
+    /// The file has a container's extension but other contents.
     #[error("{}: {found}", EscapedPath(path))]
     Replaced {
         path: PathBuf,
-        /// Actual kind of file.
+        /// Kind of file that was found.
         found: Foreign,
     },
-    /// The destination exists and must not be replaced.
     #[error("{}: destination exists", EscapedPath(path))]
     Exists { path: PathBuf },
-    /// The destination exists and is not a regular file; it is never replaced.
     #[error("{}: destination is {found}, not a regular file; choose another name", EscapedPath(path))]
     DestinationNotRegular {
         path: PathBuf,
         /// Kind of the destination, such as `a folder`.
         found: &'static str,
     },
-    /// A file in a destination folder, or a folder in it, is a link.
     #[error(
         "{}: links in a destination are not followed; remove the link, or choose another folder",
         EscapedPath(path)
     )]
     LinkInside { path: PathBuf },
-    /// A type was given for a file whose header states the types.
     #[error("{}: the header states the types, so nothing is read as {from}", EscapedPath(path))]
     FromNotApplicable {
         path: PathBuf,
         /// The given type.
         from: DType,
     },
-    /// A type was given for elements of another width.
     #[error("{}: elements are {dtype}; {from} has another width", EscapedPath(path))]
     FromWidth {
         path: PathBuf,
-        /// The given type.
         from: DType,
         /// Type in the file.
         dtype: DType,
     },
-    /// A model can be made only from a model.
     #[error("{}: only a model can be converted to a model; choose another container for tensors", EscapedPath(path))]
     NotAModel { path: PathBuf },
-    /// A `.npy` or `.pb` file holds exactly one tensor, and another number was given.
     #[error("{}: this kind of file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
     NotOneTensor {
         path: PathBuf,
         /// Number of tensors to write.
         tensors: usize,
     },
-    /// A container's rules forbid writing a tensor.
     #[error("{}: tensor {}: {cause}", EscapedPath(path), Escaped(tensor))]
     Refused { path: PathBuf, tensor: String, cause: DeniedTensor },
-    /// The header of the file to be written exceeds what readers accept.
+    /// The header of the new file exceeds the limit of readers.
     #[error(
         "{}: a header of {bytes} bytes exceeds the limit of {}; split the file",
         EscapedPath(path),
         safetensors::MAX_HEADER_BYTES
     )]
     HeaderTooLong { path: PathBuf, bytes: u64 },
-    /// A caller requested more bytes than the tensor has left, or a writer was given another number than announced.
+    /// The number of bytes requested or written differs from the tensors' size.
     #[error("{}: {actual} bytes of tensor data, expected {expected}", EscapedPath(path))]
     DataLength {
         path: PathBuf,
-        /// Bytes announced by the tensors' types and shapes.
         expected: u64,
-        /// Bytes requested or given.
+        /// Number of bytes requested or given.
         actual: u64,
     },
-    /// The source is a folder, a device, a pipe: anything without a reliable size (`docs/spec/checkpoints.md §1.6
-    /// V22`).
+    /// The source has no reliable size: a folder, a device, a pipe (`docs/spec/checkpoints.md §1.6 V22`).
     #[error("{}: not a regular file", EscapedPath(path))]
     NotRegular { path: PathBuf },
-    /// A safetensors header breaks a rule.
     #[error("{}: {cause}", EscapedPath(path))]
     Safetensors { path: PathBuf, cause: safetensors::HeaderError },
-    /// A `.gguf` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
     Gguf { path: PathBuf, cause: gguf::HeaderError },
-    /// A `.npy` file, or a member of a `.npz` file, is malformed or unsupported.
     #[error("{}: {}{cause}", EscapedPath(path), Member(member.as_deref()))]
     Npy {
         path: PathBuf,
-        /// The member, in a `.npz` file.
+        /// Member of a `.npz` file.
         member: Option<String>,
         cause: npy::HeaderError,
     },
-    /// A `.npz` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
     Npz { path: PathBuf, cause: npz::ArchiveError },
-    /// A `.onnx` or `.pb` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
     Proto { path: PathBuf, cause: onnx::ProtoError },
-    /// The elements of a `.npy` file cannot have this type.
     #[error("{}: descr {} does not hold {dtype}", EscapedPath(path), Escaped(descr))]
     Descr { path: PathBuf, descr: String, dtype: DType },
-    /// A row of packed elements in a `.npy` file does not hold a whole number of elements, or does not end at a byte.
     #[error("{}: rows of {bytes} bytes are not a whole number of {dtype} elements", EscapedPath(path))]
     Rows { path: PathBuf, bytes: u64, dtype: DType },
-    /// A dimension of a TOSA tensor is 0.
     #[error(
         "{}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)",
         EscapedPath(path)
     )]
     Empty { path: PathBuf, shape: Vec<u64> },
-    /// A 64-bit element exceeds 48 bits.
     #[error("{}: element {index} does not fit in 48 bits", EscapedPath(path))]
     Wide { path: PathBuf, index: u64 },
-    /// Not enough memory for the elements.
     #[error("{}: no memory for {bytes} bytes", EscapedPath(path))]
     Memory {
         path: PathBuf,
-        /// Bytes needed.
+        /// Number of bytes needed.
         bytes: u64,
     },
-    /// A byte that holds one narrower element has bits set above the element's width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}",
         EscapedPath(path),
@@ -159,47 +136,38 @@ pub enum Error {
     CodeTooWide {
         path: PathBuf,
         tensor: String,
-        /// The element's index in row-major order.
+        /// Index in row-major order.
         index: u64,
         byte: u8,
-        /// Bits of a code.
         bits: u32,
-        /// The element type.
         dtype: DType,
     },
-    /// Reading a tensor's data failed.
     #[error("{}: tensor {}: reading at offset {offset}: {source}", EscapedPath(path), Escaped(tensor))]
     ReadTensor {
         path: PathBuf,
         tensor: String,
-        /// Offset in the file; for an archive's member, data in Fortran order or text, the number of bytes read before.
+        /// Offset in the file. For a member, Fortran order or text: number of bytes read before.
         offset: u64,
-        /// The system's reason.
         source: io::Error,
     },
-    /// A checkpoint folder, or a JSON file of one, breaks a rule.
     #[error("{}: {cause}", EscapedPath(path))]
     Folder {
         /// The folder or the file.
         path: PathBuf,
         cause: folder::FolderError,
     },
-    /// The disk is too full.
     #[error("{}: the result needs {}, and {} are free", EscapedPath(path), in_units(*needed), in_units(*free))]
     Space {
         path: PathBuf,
-        /// Bytes to be written.
+        /// Number of bytes to be written.
         needed: u64,
-        /// Bytes available.
         free: u64,
     },
-    /// Another system call failed.
     #[error("{}: {action}: {source}", EscapedPath(path))]
     Io {
         path: PathBuf,
-        /// The action that failed, such as `opening`.
+        /// The failed action, such as `opening`.
         action: &'static str,
-        /// The system's reason.
         source: io::Error,
     },
 }
@@ -211,9 +179,7 @@ impl Error {
     }
 }
 
-/// Fault in the bytes of a file.
 pub(crate) trait Cause {
-    /// Adds the file's path.
     fn at(self, path: &Path) -> Error;
 }
 
@@ -236,7 +202,6 @@ causes! {
     onnx::ProtoError => Proto {}
 }
 
-/// Why a part of a file could not be read: bad bytes or a system error.
 #[derive(Debug)]
 pub(crate) enum ReadError<C> {
     Cause(C),
@@ -256,8 +221,8 @@ impl<C> From<io::Error> for ReadError<C> {
 }
 
 impl<C: Cause> ReadError<C> {
-    /// Adds the file's path, and to a system error the `action` that failed. A text file under a container's name is
-    /// reported as such.
+    /// Adds the path, and to a system error the failed `action`. A text file with a container's extension gives
+    /// [`Error::Replaced`].
     pub(crate) fn at(self, path: &Path, action: &'static str) -> Error {
         match self {
             ReadError::Cause(cause) => match Foreign::instead(path) {
@@ -269,7 +234,6 @@ impl<C: Cause> ReadError<C> {
     }
 }
 
-/// Difference between actual and stated length of data.
 struct OffBy {
     needed: u64,
     found: u64,
@@ -284,7 +248,6 @@ impl fmt::Display for OffBy {
     }
 }
 
-/// Prefix with the name of a member, if in an archive.
 struct Member<'a>(Option<&'a str>);
 
 impl fmt::Display for Member<'_> {

@@ -1,5 +1,5 @@
-//! Folders of a checkpoint that are checkpoints too: modules of sentence-transformers, models of a diffusers pipeline,
-//! adapters (`docs/spec/checkpoints.md §2.7`).
+//! Folders inside a checkpoint that are checkpoints too, such as the models of a pipeline (`docs/spec/checkpoints.md
+//! §2.7`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use crate::error::{Cause, Error};
 use crate::foreign::Foreign;
 use crate::look;
 
-/// File that describes the models of a pipeline: an object whose keys are the names of their folders.
+/// File that describes a pipeline: an object whose keys are the folders of models.
 const PIPELINE: &str = "model_index.json";
-/// File that describes the modules of a model: a list with the paths of their folders. The empty path is the model's
+/// File that describes a model's modules: a list with the paths of their folders. The empty path is the model's
 /// folder itself.
 const MODULES: &str = "modules.json";
-/// Name of a folder with the same weights in their first published form, which is not a component.
+/// Folder with the same weights in another form; not a component.
 const COPY: &str = "original";
 
-/// Whether a subfolder directly contains files of tensors. Hidden names and [`COPY`] do not count.
+/// Whether a subfolder directly contains files of tensors. Never true for hidden names and [`COPY`].
 pub(super) fn is_component(folder: &Path, name: &str) -> Result<bool, Error> {
     let path = folder.join(name);
     if name == COPY || name.starts_with('.') || !look::is_folder(&path)? {
@@ -32,11 +32,9 @@ pub(super) fn is_component(folder: &Path, name: &str) -> Result<bool, Error> {
     shards.try_fold(false, |found, name| Ok(found || look::is_file(&path.join(name))?))
 }
 
-/// Subfolders that the JSON files of a folder declare.
 pub(super) struct Declared {
-    /// Whether the folder is a pipeline with its models in subfolders.
     pub is_pipeline: bool,
-    /// Declared folders that belong to the model, by their paths relative to its folder.
+    /// Paths of the declared folders, relative to the model's folder.
     pub folders: BTreeSet<PathBuf>,
 }
 
@@ -52,8 +50,8 @@ impl Declared {
         Ok(Declared { is_pipeline: pipeline.is_some() && has_models()?, folders })
     }
 
-    /// Checks that files are read from every declared folder with weights. `read` are the folders from which files are
-    /// read; `strays` are files of other weights.
+    /// Fails if no file is read from a declared folder with weights. `read` lists folders from which files are read;
+    /// `strays` lists files of other weights.
     pub fn check(&self, folder: &Path, strays: &[PathBuf], read: &BTreeSet<&Path>) -> Result<(), Error> {
         let is_lost = |of: &Path| self.folders.contains(of) && !read.contains(of);
         let lost = strays.iter().find_map(|stray| Some((stray.parent().filter(|of| is_lost(of))?, stray.file_name()?)));

@@ -14,7 +14,7 @@ use crate::path::folder_of;
 /// Writes a file completely, or not at all.
 ///
 /// # Errors
-/// As [`OutputFile::create`] and [`OutputFile::commit`].
+/// Errors of [`OutputFile::create`] and [`OutputFile::commit`].
 pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Error> {
     let mut file = OutputFile::create(path, existing)?;
     file.write_all(bytes).map_err(Error::io(path, "writing"))?;
@@ -32,8 +32,7 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns the number of bytes that may still be written below a folder, or below its nearest existing parent. `None`
-/// if the system does not report it.
+/// Free space of a folder, or of its nearest existing parent, in bytes. `None` if the system does not report it.
 ///
 /// # Errors
 /// [`Error::Io`] if the existing parent cannot be determined.
@@ -41,7 +40,6 @@ pub fn free_bytes(folder: &Path) -> Result<Option<u64>, Error> {
     Ok(os::free_bytes(nearest(folder)?).ok())
 }
 
-/// Returns the folder, or its nearest existing parent.
 fn nearest(folder: &Path) -> Result<&Path, Error> {
     for above in folder.ancestors().filter(|above| !above.as_os_str().is_empty()) {
         if look::is_folder(above)? {

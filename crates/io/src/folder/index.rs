@@ -12,7 +12,6 @@ use crate::error::{Cause, Error};
 /// Suffix of every index.
 pub const INDEX_SUFFIX: &str = ".safetensors.index.json";
 
-/// Usual names, in order of preference.
 const USUAL: [&str; 2] = ["model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"];
 
 /// The index of a folder.
@@ -22,12 +21,11 @@ pub struct Index {
     pub name: String,
     /// `metadata`; empty if the file has none.
     pub metadata: Map<String, Value>,
-    /// File of each tensor, by name; a file's name is plain, never a path.
+    /// File of each tensor, by the tensor's name. A file's name is plain, never a path.
     pub weight_map: BTreeMap<String, String>,
 }
 
 impl Index {
-    /// Finds the name of the index among a folder's files.
     pub(super) fn find(names: &[String]) -> Result<Option<&str>, FolderError> {
         let all: Vec<&String> = names.iter().filter(|name| name.ends_with(INDEX_SUFFIX)).collect();
         let usual = USUAL.into_iter().find(|usual| all.iter().any(|name| name == usual));
@@ -41,7 +39,7 @@ impl Index {
         }
     }
 
-    /// Reads an index and checks C1 and C5.
+    /// Reads an index and checks rules C1 and C5.
     pub(super) fn of(name: &str, file: &JsonFile) -> Result<Index, Error> {
         let failed = |cause: FolderError| cause.at(&file.path);
         let map = file.value.get("weight_map").and_then(Value::as_object);
@@ -61,8 +59,8 @@ impl Index {
         Ok(Index { name: name.into(), metadata, weight_map })
     }
 
-    /// Returns the text of the index: two spaces per level, sorted keys, a final newline. `total_size`, the bytes of
-    /// all tensors, is added to `metadata`.
+    /// Text of the index: two spaces per level, sorted keys, a final newline. `metadata` gets `total_size`, the bytes
+    /// of all tensors.
     ///
     /// Source: `docs/spec/checkpoints.md §2.4`.
     ///

@@ -1,5 +1,5 @@
-//! JSON files of a checkpoint: read within the limits of `docs/spec/checkpoints.md §2.2 C4`, and edited so that all
-//! other bytes are kept.
+//! JSON files of a checkpoint: parsing within limits (`docs/spec/checkpoints.md §2.2 C4`), and edits that keep all
+//! other bytes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl JsonFile {
 /// ```
 pub fn parse(text: &str) -> Result<Value, FolderError> {
     let context = Context { left: Cell::new(MAX_JSON_VALUES), cause: RefCell::new(None) };
-    // serde_json itself refuses more than 128 levels.
+    // serde_json refuses more than 128 levels.
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = Tree(&context).deserialize(&mut json).and_then(|value| json.end().map(|()| value));
     parsed.map_err(|error| match context.cause.take() {
@@ -81,7 +81,8 @@ pub fn parse(text: &str) -> Result<Value, FolderError> {
     })
 }
 
-/// Number of values still allowed, and the error that a visitor found, because serde's errors carry text only.
+/// Number of values still allowed, and the first error of a visitor. The error is kept here, because serde's errors
+/// carry text only.
 struct Context {
     left: Cell<u64>,
     cause: RefCell<Option<FolderError>>,
@@ -176,10 +177,10 @@ pub struct Edit {
     pub value: Option<Value>,
 }
 
-/// Returns the text with some members of its objects removed, replaced or added; every other byte is kept.
+/// Removes, replaces or adds members of an object in JSON text; every other byte is kept.
 ///
-/// A new member is added last. Removing a missing member changes nothing; neither does an edit whose path leads through
-/// a value that is not an object.
+/// A new member is added last. Removing a missing member has no effect; nor has a path through a value that is not an
+/// object.
 ///
 /// # Errors
 /// [`FolderError::Json`] if the text is not a JSON object.
@@ -200,7 +201,7 @@ pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
     edited_below(text, 1, &edits)
 }
 
-/// Returns the text of an object after edits of its members and their descendants, in one pass per level.
+/// Edits an object's members and their descendants, in one pass per level.
 fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)]) -> Result<String, FolderError> {
     let mut below: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (path, value) in edits.iter().filter(|(path, _)| path.len() > 1) {
@@ -220,7 +221,6 @@ fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)])
     own.into_iter().try_fold(whole, |text, (key, value)| edited(&text, depth, key, value))
 }
 
-/// Returns the text of an object at `depth` after an edit of one member.
 fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Result<String, FolderError> {
     let members = members(text)?;
     let at = members.iter().position(|member| member.key == *last);
@@ -230,7 +230,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     let (from, to, new) = match (at, value) {
         (None, None) => return Ok(text.into()),
         (Some(at), Some(value)) => (offset(members[at].value), end(members[at].value), printed(value)),
-        // A removal includes the comma and blanks before the member, or after it if the member is the first.
+        // A removal includes the comma and blanks before the member; for the first member, those after it.
         (Some(0), None) if members.len() > 1 => (offset(members[0].raw_key), offset(members[1].raw_key), String::new()),
         (Some(0), None) => (offset(text.trim_start()) + 1, end(members[0].value), String::new()),
         (Some(at), None) => (end(members[at - 1].value), end(members[at].value), String::new()),
@@ -239,7 +239,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
             match members.last() {
                 None => (offset(text.trim_start()) + 1, offset(text.trim_start()) + 1, member),
                 Some(last) => {
-                    // The new member is formatted like the members before it.
+                    // The new member gets the blanks of the last member.
                     let before = &text[..offset(last.raw_key)];
                     let blanks = &before[before.trim_end().len()..];
                     (end(last.value), end(last.value), format!(",{blanks}{member}"))
@@ -250,8 +250,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     Ok(format!("{}{new}{}", &text[..from], &text[to..]))
 }
 
-/// Returns the text of a value, indented by two spaces per level as a member of an object at `depth`; on one line if
-/// `depth` is 0.
+/// Text of a value inside an object at `depth`, indented by two spaces per level; on one line if `depth` is 0.
 fn indented(value: &Value, depth: usize) -> String {
     let pretty = serde_json::to_string_pretty(value).expect("a value has a text");
     match depth {
@@ -260,7 +259,7 @@ fn indented(value: &Value, depth: usize) -> String {
     }
 }
 
-/// Member of an object: the decoded key, and slices of the text.
+/// Member of an object: decoded key, and slices of the text.
 struct Member<'a> {
     key: String,
     raw_key: &'a str,

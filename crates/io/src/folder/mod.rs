@@ -1,9 +1,8 @@
 //! A checkpoint that is a folder: an index, files of tensors, and other files. A checkpoint of one file is a folder
 //! without other files.
 //!
-//! A [`Folder`] is opened as a whole: every header is read, every name is checked, and each tensor counts once. Names
-//! in files never open anything outside the folder. The meaning of the tensors is not known here. Read first:
-//! `docs/spec/checkpoints.md §2`.
+//! Opening reads every header and checks every name. Names in files never open anything outside the folder. Read
+//! first: `docs/spec/checkpoints.md §2`.
 
 mod component;
 mod files;
@@ -37,9 +36,9 @@ use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 use part::PartName;
 
-/// Names of files that hold a whole checkpoint, used in a folder without an index, in order of preference.
+/// Files that hold a whole checkpoint, in order of preference; used in a folder without an index.
 const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];
-/// File of weights that PEFT loads on top of other weights.
+/// File of an adapter, which PEFT loads in addition to the model's weights.
 const ADAPTER: &str = "adapter_model.safetensors";
 
 /// A file of tensors in a folder.
@@ -49,7 +48,8 @@ pub struct Shard {
     pub name: String,
     /// The opened file.
     pub source: Source,
-    /// Tensors of `source` that count, in data order; the others are copies of tensors in another shard.
+    /// Indices of the tensors in `source` that count, in data order. Another shard holds the copies that count of the
+    /// rest.
     pub tensors: Vec<usize>,
 }
 
@@ -182,7 +182,7 @@ impl Folder {
         Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_sources(path, parts) })
     }
 
-    /// Returns an open container as a checkpoint of one shard.
+    /// Makes a checkpoint of one shard from an open container.
     #[must_use]
     pub fn of_source(source: Source) -> Folder {
         let path = source.path().to_path_buf();
@@ -212,13 +212,13 @@ impl Folder {
         }
     }
 
-    /// Returns the container, if the checkpoint is one file.
+    /// Container of a checkpoint that is one file.
     #[must_use]
     pub fn into_source(mut self) -> Option<Source> {
         self.shards.pop().filter(|_| self.is_file && self.shards.is_empty()).map(|shard| shard.source)
     }
 
-    /// Returns warnings about contradictions between the index and the files that affect no value (§2.3).
+    /// Warnings about index and files that disagree without affecting a value (§2.3).
     fn contradictions(&self) -> Vec<String> {
         let Some(index) = &self.index else { return Vec::new() };
         let (path, name) = (self.path.display(), Escaped(&index.name));
@@ -284,7 +284,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The path given to open it.
+    /// Path as given to `open`.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -308,28 +308,26 @@ impl Folder {
         &self.sidecars
     }
 
-    /// Returns weight files that the checkpoint does not name, by their paths in the folder. Another program may load
-    /// such a file instead.
+    /// Weight files that the checkpoint does not name, by their paths in the folder. Another program may load them.
     #[must_use]
     pub fn strays(&self) -> &[PathBuf] {
         &self.strays
     }
 
-    /// Returns the subfolders with weights of their own, at any depth, by their paths in the folder. Each is a
-    /// checkpoint.
+    /// Subfolders with weights of their own, at any depth, by their paths in the folder. Each is a checkpoint.
     #[must_use]
     pub fn components(&self) -> &[PathBuf] {
         &self.components
     }
 
-    /// Returns an error if the folder holds several checkpoints and `what` needs one; `None` if it holds one.
+    /// Error for a folder of several checkpoints if `what` needs one; `None` for one checkpoint.
     #[must_use]
     pub fn several(&self, what: &str) -> Option<Error> {
         let model = self.shards.first().filter(|_| self.shards.len() == 1);
         self.one_of(what, model.map(|shard| shard.name.clone()))
     }
 
-    /// Does the same as [`several`](Folder::several) for an option that needs one of the folders, not a file.
+    /// Error for a folder of several checkpoints if `what` needs a folder; `None` for one checkpoint.
     #[must_use]
     pub fn several_folders(&self, what: &str) -> Option<Error> {
         self.one_of(what, None)
@@ -347,7 +345,7 @@ impl Folder {
         &self.warnings
     }
 
-    /// Whether the checkpoint is one file or a split GGUF model, so that other files are ignored.
+    /// Whether the checkpoint is one file or a split GGUF model. Other files are then ignored.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.is_file
@@ -368,7 +366,6 @@ impl Folder {
     }
 }
 
-/// Returns the names in a folder that are UTF-8, sorted.
 fn names_in(path: &Path) -> Result<Vec<String>, Error> {
     Ok(look::names(path)?.into_iter().filter_map(|name| name.into_string().ok()).collect())
 }

@@ -1,4 +1,4 @@
-//! Opening files named by other files of a folder (`docs/spec/checkpoints.md §2.2`).
+//! Opens files that other files of a folder name (`docs/spec/checkpoints.md §2.2`).
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,24 +9,22 @@ use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
 use crate::os;
 
-/// Whether a name satisfies C1: a plain file name that ends in `.safetensors`.
 pub(super) fn is_shard_name(name: &str) -> bool {
     is_plain_name(name) && name.ends_with(".safetensors")
 }
 
-/// Whether a name is not a path on any system.
+/// Whether a name is a plain file name on every system, not a path.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// Opens a regular file below the folder, and returns it with its length. Unless `follow_links`, only the last
-/// component of its path may be a link, and only into the blobs of the folder's cache (C2, C3).
+/// Opens a regular file below the folder; returns the file and its length. Unless `follow_links`, only the path's
+/// last component may be a link, and only into the blobs of the folder's cache (C2, C3).
 pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
     let path = folder.join(name);
     let found = step(|| fs::symlink_metadata(&path)).map_err(Error::io(&path, "opening"))?;
     let is_link = found.is_symlink();
     let real = step(|| fs::canonicalize(&path)).map_err(Error::io(&path, "opening"))?;
-    // Checked before opening, because opening a pipe blocks.
     if !step(|| fs::metadata(&real)).map_err(Error::io(&path, "opening"))?.is_file() {
         return Err(Error::NotRegular { path });
     }

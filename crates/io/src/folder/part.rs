@@ -1,19 +1,17 @@
-//! Names of numbered parts: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`). An incomplete set of
-//! parts is an error only in a folder without an index.
+//! Names of numbered parts: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`).
 
 use std::collections::BTreeMap;
 
 use crate::error::folder::FolderError;
 
 pub(super) struct PartName<'a> {
-    /// Text before and after the numbers.
     around: (&'a str, &'a str),
     pub number: u64,
     pub of: u64,
 }
 
 impl<'a> PartName<'a> {
-    /// Parses a name; `None` if it has no numbers.
+    /// Parses a name; `None` without numbers.
     pub fn new(name: &'a str) -> Option<PartName<'a>> {
         let at = ["-of-", "_of_"].into_iter().filter_map(|word| name.rfind(word)).max()?;
         let (before, after) = (&name[..at], &name[at + "-of-".len()..]);
@@ -24,7 +22,7 @@ impl<'a> PartName<'a> {
     }
 }
 
-/// Checks that all numbered files form complete sets, numbered from 1 or from 0.
+/// Checks that all numbered files form complete sets, numbered from 0 or 1.
 pub(super) fn check<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), FolderError> {
     let mut sets: BTreeMap<_, (u64, BTreeMap<u64, &str>)> = BTreeMap::new();
     for (name, part) in names.filter_map(|name| Some((name, PartName::new(name)?))) {
@@ -38,7 +36,6 @@ pub(super) fn check<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fold
     for (of, set) in sets.into_values() {
         let Some((&least, &name)) = set.first_key_value() else { continue };
         let first = least.min(1);
-        // Length of the first run of numbers without a gap.
         let there = set.keys().zip(first..).take_while(|(found, number)| **found == *number).count() as u64;
         if there != of || there != set.len() as u64 {
             return Err(FolderError::MissingPart { missing: first + there, of, name: name.into() });

@@ -1,4 +1,4 @@
-//! Files of a folder other than its weights (`docs/spec/checkpoints.md §2.7`): selection and copying.
+//! Files of a folder other than its weights (`docs/spec/checkpoints.md §2.7`).
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,10 @@ use crate::error::{Cause, Error};
 use crate::look;
 use crate::path::folder_of;
 
-/// Extensions of weight files: weights in other forms, and safetensors files outside the index.
 const WEIGHTS: [&str; 11] =
     ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "nemo", "distcp"];
-/// Start of the name of a conversion's report, which is not copied.
+/// Start of the names of truecast's own reports, which are not copied.
 const OWN: &str = "truecast-manifest";
-/// Maximum depth of folders; deeper folders are left out with a warning.
 const MAX_DEPTH: usize = 32;
 
 /// A file that is copied unchanged.
@@ -29,20 +27,15 @@ pub struct Sidecar {
     pub bytes: u64,
 }
 
-/// Files other than the shards.
 #[derive(Default)]
 pub(super) struct Beside {
-    /// Files to copy, by name.
     pub sidecars: Vec<Sidecar>,
     /// Weight files that the checkpoint does not name, relative to the folder.
     pub strays: Vec<PathBuf>,
-    /// Subfolders with weights of their own, also within other such subfolders. Their other files are not listed.
     pub components: Vec<PathBuf>,
-    /// Warnings about files that are left out.
     pub warnings: Vec<String>,
 }
 
-/// Finds the files other than the shards.
 pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
     let mut found = Beside::default();
     walk(folder, Path::new(""), (&is_shard, follow_links), &mut found)?;
@@ -70,7 +63,6 @@ fn walk(
             continue;
         }
         let whole = folder.join(&path);
-        // The entry may have disappeared since the folder was listed.
         let Some(kind) = look::at_itself(&whole)? else { continue };
         if (kind.is_dir() || kind.is_symlink()) && is_component(&here, name)? {
             if kind.is_symlink() && !follow_links {
@@ -97,7 +89,6 @@ fn walk(
             found.strays.push(path);
             continue;
         }
-        // Follow a link to its target.
         match look::at(&whole)? {
             Some(target) if target.is_file() => found.sidecars.push(Sidecar { path, bytes: target.len() }),
             Some(target) if target.is_dir() => skip(found, "links to folders are not followed"),
@@ -114,7 +105,7 @@ fn is_weights(name: &str) -> bool {
 }
 
 impl Sidecar {
-    /// Opens the file, to check before any work that it can be copied.
+    /// Checks before any work that the file can be copied.
     ///
     /// # Errors
     /// [`Error::Io`], a link that must not be followed.
@@ -123,7 +114,7 @@ impl Sidecar {
     }
 
     /// Copies the file to the same place in another folder. `each` receives every piece and returns whether to
-    /// continue. Returns the file's length, or `None` if `each` stopped the copy.
+    /// continue. Returns the file's length; `None` if `each` stopped the copy.
     ///
     /// # Errors
     /// [`Error::Io`], a link that must not be followed, [`Error::LinkInside`].

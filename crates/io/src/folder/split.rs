@@ -16,7 +16,7 @@ const NO: &str = "split.no";
 const COUNT: &str = "split.count";
 const TENSORS: &str = "split.tensors.count";
 
-/// Parses the name of a part: common name of the model's parts, number of this part from 1, number of parts.
+/// Parses a part's name into common prefix, number of the part (from 1) and number of parts.
 fn named(name: &str) -> Option<(&str, u64, u64)> {
     let number = |text: &str| text.parse().ok().filter(|_| text.len() == 5);
     let (rest, count) = name.strip_suffix(".gguf")?.rsplit_once("-of-")?;
@@ -28,7 +28,7 @@ fn number(part: &Source, key: &str) -> Option<u64> {
     part.gguf().and_then(|header| header.number(key))
 }
 
-/// Opens all parts of the model to which a file belongs, in order; only the file if it is not a part.
+/// Opens all parts of a model in order, given any part; or a single file.
 pub(super) fn open(path: &Path) -> Result<Vec<Source>, Error> {
     let given = one(path)?;
     let given_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -74,8 +74,8 @@ fn one(path: &Path) -> Result<Source, Error> {
     Source::of_gguf(path, file, found.len())
 }
 
-/// Returns the path to read. For a folder with a GGUF model but without `.safetensors` files this is the model's first
-/// existing part; otherwise `path` itself.
+/// Path of the model to read. For a folder with a GGUF model and without `.safetensors` files: the model's first
+/// existing part. Otherwise `path` itself.
 ///
 /// # Errors
 /// [`FolderError::SeveralGguf`]; [`Error::Io`].

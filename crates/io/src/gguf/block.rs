@@ -1,5 +1,5 @@
-//! Block types of the format: number, name, elements and bytes of a block, as in gguf-py 0.19.0. Types that are decoded
-//! are described by `truecast_core::scaled`.
+//! Block types of the format, as in gguf-py 0.19.0: number, name, elements and bytes of a block. Decoded types are
+//! described by `truecast_core::scaled`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,18 +27,15 @@ enum Content {
     Unknown,
 }
 
-/// Returns the row of a type whose blocks are single elements.
 const fn single(id: u32, name: &'static str, bytes: u64, dtype: DType) -> Row {
     Row { id, name, elements: 1, bytes, content: Content::Element(dtype) }
 }
 
-/// Returns the row of a block type that is decoded.
 const fn scaled(block: BlockType) -> Row {
     let (id, name, elements, bytes) = (block.id(), block.name(), block.elements(), block.bytes());
     Row { id, name, elements, bytes, content: Content::Scaled(block) }
 }
 
-/// Returns the row of a block type that is not decoded.
 const fn unknown(id: u32, name: &'static str, elements: u64, bytes: u64) -> Row {
     Row { id, name, elements, bytes, content: Content::Unknown }
 }
@@ -81,7 +78,7 @@ static TABLE: [Row; 34] = [
 ];
 
 impl Block {
-    /// Returns the block type with this number in files.
+    /// Block type with this number in files.
     ///
     /// # Examples
     /// ```
@@ -94,7 +91,7 @@ impl Block {
         TABLE.iter().find(|row| row.id == id).map(Block)
     }
 
-    /// Every type.
+    /// Lists every type.
     pub fn all() -> impl Iterator<Item = Block> {
         TABLE.iter().map(Block)
     }
@@ -109,17 +106,17 @@ impl Block {
         self.0.name
     }
 
-    /// Elements of a block.
+    /// Number of elements in a block.
     pub fn elements(self) -> u64 {
         self.0.elements
     }
 
-    /// Bytes of a block.
+    /// Number of bytes in a block.
     pub fn bytes(self) -> u64 {
         self.0.bytes
     }
 
-    /// Returns the element type if a block is one element.
+    /// Element type of blocks that hold a single element.
     pub fn dtype(self) -> Option<DType> {
         match self.0.content {
             Content::Element(dtype) => Some(dtype),
@@ -127,7 +124,7 @@ impl Block {
         }
     }
 
-    /// Returns the block type whose blocks are single elements of this type; `None` if the format does not have it.
+    /// Block type with one element of this type per block; `None` if the format has none.
     pub fn of_dtype(dtype: DType) -> Option<Block> {
         Block::all().find(|block| block.dtype() == Some(dtype))
     }
@@ -144,7 +141,7 @@ impl Block {
         Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
     }
 
-    /// Returns a shape with the row length in bytes for a shape in elements. Unchanged if a block is one element.
+    /// Shape with the row length in bytes. For blocks of one element: unchanged, in elements.
     pub(crate) fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
         let mut shape = shape.clone();
         if self.dtype().is_none()
@@ -155,7 +152,7 @@ impl Block {
         shape
     }
 
-    /// Returns the decoded block type; `None` for single elements and for types that are not decoded.
+    /// Decoded block type; `None` for single elements and for types that are not decoded.
     pub fn scaled(self) -> Option<BlockType> {
         match self.0.content {
             Content::Scaled(block) => Some(block),

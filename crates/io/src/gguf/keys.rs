@@ -1,4 +1,4 @@
-//! Keys of a new file: the keys of another file, copied byte for byte whatever their values, and new keys.
+//! Keys of a new file: copied from another file byte for byte, or new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, SeekFrom};
@@ -28,7 +28,6 @@ const TEXT: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     alignment: u64,
-    /// Keys, each with its value as bytes: the type first.
     pairs: Vec<(String, Vec<u8>)>,
 }
 
@@ -39,7 +38,7 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// Returns an empty list of keys, with the default alignment.
+    /// Makes an empty list with the default alignment.
     #[must_use]
     pub fn new() -> Keys {
         Keys { alignment: 32, pairs: Vec::new() }
@@ -72,7 +71,7 @@ impl Keys {
         Ok(Keys { alignment: header.alignment, pairs })
     }
 
-    /// Returns the keys in order, each with its value as bytes: the type first.
+    /// Keys in order, each with its value as bytes (the value's type first).
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
     }
@@ -83,12 +82,12 @@ impl Keys {
         self.alignment
     }
 
-    /// Sets a key to a number: replaces its value, or adds the key after the others.
+    /// Sets a key to a number: replaces the value, or adds the key at the end.
     pub fn set_u32(&mut self, key: &str, value: u32) {
         self.set(key, [U32.to_le_bytes(), value.to_le_bytes()].concat());
     }
 
-    /// Sets a key to a text: replaces its value, or adds the key after the others.
+    /// Sets a key to a text: replaces the value, or adds the key at the end.
     pub fn set_text(&mut self, key: &str, value: &str) {
         let mut bytes = TEXT.to_le_bytes().to_vec();
         put_text(&mut bytes, value);
@@ -112,7 +111,7 @@ impl Keys {
         self.pairs.retain(|(known, _)| stays(known));
     }
 
-    /// Returns all bytes of the file before the data, for tensors in data order.
+    /// All bytes of the file before the data, for tensors in data order.
     #[must_use]
     pub fn header(&self, tensors: &[super::NewTensor]) -> Vec<u8> {
         let mut bytes = b"GGUF".to_vec();
@@ -128,7 +127,7 @@ impl Keys {
         for tensor in tensors {
             put_text(&mut bytes, &tensor.name);
             bytes.extend((tensor.shape.len() as u32).to_le_bytes());
-            // The first dimension in the file is the fastest.
+            // The file states the fastest dimension first.
             tensor.shape.iter().rev().for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
             bytes.extend(tensor.block.id().to_le_bytes());
             bytes.extend(offset.to_le_bytes());
@@ -144,7 +143,7 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// Returns the keys that differ between two lists or are in only one of them; all keys if only the order differs.
+/// Keys that differ between two lists or are in only one of them. All keys if only the order differs.
 #[must_use]
 pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
     if a.pairs == b.pairs {

@@ -1,8 +1,7 @@
-//! The GGUF container: its header, read and written, and block types (`docs/spec/checkpoints.md §9`).
+//! The GGUF container: header and block types (`docs/spec/checkpoints.md §9`).
 //!
-//! A tensor of this format consists of blocks, and blocks of most types hold codes with their own scales. Such a tensor
-//! is not a [`Tensor`](crate::Tensor) of one element type, so [`Folder::of_file`](crate::folder::Folder::of_file) lists
-//! its bytes. Blocks are decoded in `truecast_core::scaled`.
+//! Blocks of most types hold codes with their own scales, so [`Folder::of_file`](crate::folder::Folder::of_file)
+//! lists such a tensor as bytes. `truecast_core::scaled` decodes blocks.
 
 mod block;
 mod keys;
@@ -35,15 +34,15 @@ pub struct Header {
     pub alignment: u64,
     /// Keys and values, in file order.
     pub metadata: Vec<(String, Value)>,
-    /// Range of each key's value in the file; it begins with the value's type.
+    /// Range of each value in the file, beginning with the value's type.
     pub values: Vec<Range<u64>>,
     /// Tensors in data order.
     pub tensors: Vec<BlockTensor>,
-    /// The offset of the first tensor's data in the file.
+    /// Offset of the first tensor's data in the file.
     pub data_start: u64,
 }
 
-/// A metadata value. The entries of most arrays are not kept, since a vocabulary has a hundred thousand.
+/// A metadata value. Entries of most arrays are not kept: a vocabulary has a hundred thousand.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // Named as in the specification.
@@ -53,8 +52,7 @@ pub enum Value {
     Float(f64),
     Bool(bool),
     String(String),
-    /// An array with this number of entries. `few` holds the entries of a short array of integers, without negative
-    /// ones.
+    /// `few` holds the entries of a short array of integers without negative numbers.
     Array {
         entries: u64,
         few: Vec<u64>,
@@ -68,21 +66,21 @@ pub struct BlockTensor {
     pub name: Arc<str>,
     /// Block type.
     pub block: Block,
-    /// Dimensions in elements, row-major: the reverse of the file's order. Empty for a scalar.
+    /// Dimensions in elements, row-major (in the file the order is reversed). Empty for a scalar.
     pub shape: Arc<[u64]>,
-    /// Offset of its data in the file.
+    /// Offset of the data in the file.
     pub offset: u64,
     /// Bytes of all blocks.
     pub bytes: u64,
 }
 
-/// Text that reads back as the same value; for an array its length.
+/// Text from which the same value can be read; for an array, its length.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Unsigned(n) => write!(f, "{n}"),
             Value::Signed(n) => write!(f, "{n}"),
-            // Most values are f32, whose text has fewer digits.
+            // Most values are stored as f32, for which the f32 text is shorter.
             Value::Float(x) if f64::from(*x as f32) == *x => write!(f, "{:?}", *x as f32),
             Value::Float(x) => write!(f, "{x:?}"),
             Value::Bool(b) => write!(f, "{b}"),
@@ -93,12 +91,11 @@ impl fmt::Display for Value {
 }
 
 impl BlockTensor {
-    /// Returns the element type if blocks are single elements.
+    /// Element type of blocks that hold a single element.
     pub fn dtype(&self) -> Option<DType> {
         self.block.dtype()
     }
 
-    /// Returns the shape with the row length in bytes; in elements if blocks are single elements.
     pub(crate) fn stored_shape(&self) -> Arc<[u64]> {
         self.block.stored_shape(&self.shape)
     }
@@ -114,13 +111,13 @@ impl BlockTensor {
     }
 }
 
-/// Prefix of keys with original shapes; the tensor's name follows.
+/// Prefix of the keys that state original shapes; the tensor's name follows.
 pub(crate) const ORIGINAL_SHAPE: &str = "comfy.gguf.orig_shape.";
 /// Prefix of keys about a model's parts.
 pub const SPLIT: &str = "split.";
 
 impl Header {
-    /// Returns the original shapes of tensors that keys state (`docs/spec/checkpoints.md §9.9`).
+    /// Original shapes that keys state, by tensor (`docs/spec/checkpoints.md §9.9`).
     ///
     /// # Errors
     /// [`HeaderError::OriginalShape`].
@@ -142,7 +139,7 @@ impl Header {
         Ok(shapes)
     }
 
-    /// Returns the value of a key, if it is an integer that is not negative.
+    /// Value of a key, if the value is an integer and not negative.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         match self.metadata.iter().find(|(known, _)| known == key)?.1 {
             Value::Unsigned(n) => Some(n),

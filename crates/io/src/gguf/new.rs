@@ -1,4 +1,4 @@
-//! A new file: its description and the format's limits.
+//! Description of a new file, and checks of the format's limits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl NewTensor {
         (elements / self.block.elements()).saturating_mul(self.block.bytes())
     }
 
-    /// Returns the tensor as listed in a container: blocks of several elements become rows of `u8` bytes.
+    /// Tensor as listed in a container: blocks of several elements become rows of `u8` bytes.
     #[must_use]
     pub fn listed(&self) -> Tensor {
         let dtype = self.block.dtype().unwrap_or(DType::U8);
@@ -68,7 +68,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Checks before anything is written that readers accept the file; `path` is for errors.
+    /// Checks that readers will accept the file; `path` is for errors.
     ///
     /// # Errors
     /// [`Error::Refused`] for a tensor that the format cannot hold.

@@ -1,7 +1,6 @@
-//! Parsing of a file's bytes into a [`Header`], with the checks of `docs/spec/checkpoints.md §9.1`.
+//! Parses a file's bytes into a [`Header`] (`docs/spec/checkpoints.md §9.1`).
 //!
-//! Lengths and counts are compared with the rest of the file before memory is allocated, and with limits far above real
-//! files, so that a large file cannot make a header take excessive memory.
+//! Lengths and counts are compared with the rest of the file, and with fixed limits, before memory is allocated.
 
 use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::ops::Range;
@@ -47,11 +46,9 @@ pub(super) fn read(file: Window, file_bytes: u64) -> Result<Header> {
     parse(&mut Input { source: BufReader::new(file), position: 0, text: 0, end: file_bytes })
 }
 
-/// The bytes of a file, with the position.
 struct Input<R> {
     source: R,
     position: u64,
-    /// Bytes of text read so far.
     text: u64,
     end: u64,
 }
@@ -61,7 +58,6 @@ impl<R: Read + Seek> Input<R> {
         self.end - self.position
     }
 
-    /// Checks that this many bytes are left.
     fn check(&self, bytes: u64) -> Result<()> {
         if bytes > self.left() {
             return Err(HeaderError::Truncated { offset: self.position }.into());
@@ -95,13 +91,12 @@ impl<R: Read + Seek> Input<R> {
 
     fn skip(&mut self, bytes: u64) -> Result<()> {
         self.check(bytes)?;
-        // The rest of a file fits in i64, since file lengths do.
+        // Cast is exact: file lengths fit in i64.
         self.source.seek_relative(bytes as i64)?;
         self.position += bytes;
         Ok(())
     }
 
-    /// Reads a text of at most `most` bytes.
     fn text(&mut self, most: u64) -> Result<String> {
         let offset = self.position;
         let bytes = self.u64()?;
@@ -118,7 +113,7 @@ impl<R: Read + Seek> Input<R> {
         String::from_utf8(text).map_err(|_| HeaderError::NotUtf8 { offset }.into())
     }
 
-    /// Reads a count of items that take at least `least` bytes each.
+    /// Reads a count, and checks that the file has room for items of at least `least` bytes.
     fn count(&mut self, least: u64) -> Result<u64> {
         let offset = self.position;
         let count = self.u64()?;
@@ -137,11 +132,11 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     let version = input.u32()?;
     match version {
         2 | 3 => {}
-        // A version that is small with its bytes swapped was written by a big-endian machine.
+        // A small number after swapping the bytes was written by a big-endian machine.
         _ if version.swap_bytes() <= 3 => return Err(HeaderError::BigEndian.into()),
         _ => return Err(HeaderError::Version { version }.into()),
     }
-    // Both counts come first: a tensor has at least 24 bytes, a key with its value 13.
+    // The two counts precede all tensors and keys. A tensor takes at least 24 bytes; a key and its value take 13.
     let tensors = input.count(24)?;
     let keys = input.count(13)?;
     if tensors.max(keys) > MAX_ENTRIES {
@@ -163,7 +158,6 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     Ok(Header { version, alignment, metadata, values, tensors: infos, data_start })
 }
 
-/// Keys with their values, and the positions of the values.
 type Metadata = (Vec<(String, Value)>, Vec<Range<u64>>);
 
 fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Metadata> {
@@ -183,7 +177,6 @@ fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Metadata>
     Ok((all, ranges))
 }
 
-/// Returns the number of bytes of a value by its type; `None` for variable lengths.
 fn size_of(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -215,7 +208,7 @@ fn value<R: Read + Seek>(input: &mut Input<R>, kind: u32, depth: u32) -> Result<
     })
 }
 
-/// Reads an array. Skips its entries, except in a short array of integers, which may be dimensions.
+/// Reads an array. Entries are kept only for a short array of integers, which may be dimensions.
 fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
     let kind = input.u32()?;
     let offset = input.position;
@@ -258,7 +251,7 @@ fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
     }
 }
 
-/// Reads the description of a tensor; its offset counts from the start of the data.
+/// Reads the description of a tensor, with the offset counted from the start of all data.
 fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let name: Arc<str> = input.text(MAX_NAME_BYTES)?.into();
     let rank = input.u32()?;
@@ -274,7 +267,7 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let Some(block) = Block::of_id(id) else {
         return Err(HeaderError::BlockType { tensor: name.to_string(), id }.into());
     };
-    // The first dimension in the file is the fastest.
+    // The file states the fastest dimension first.
     let columns = shape.first().copied().unwrap_or(1);
     if !columns.is_multiple_of(block.elements()) {
         return Err(HeaderError::Columns { tensor: name.to_string(), columns, block }.into());
@@ -288,7 +281,7 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     }
 }
 
-/// Converts offsets to file offsets, and checks that data is inside the file, in order, without overlaps.
+/// Converts the tensors' offsets to file offsets. Checks that data is in the file, in order, without overlaps.
 fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64) -> Result<()> {
     let mut due = 0;
     for tensor in tensors {
@@ -304,7 +297,6 @@ fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64)
         due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name() })?;
         tensor.offset = data_start + offset;
     }
-    // The last tensor's data may be padded like the others.
     let surplus = end.saturating_sub((data_start + due).next_multiple_of(alignment));
     if surplus > 0 { Err(HeaderError::Surplus { bytes: end - (data_start + due) }.into()) } else { Ok(()) }
 }

@@ -1,28 +1,24 @@
-//! Element descriptors such as `'<f4'`, read and written.
-//!
-//! The table is from `docs/interfaces.md §4`.
+//! Element descriptors such as `'<f4'`. Source: the table of `docs/interfaces.md §4`.
 
 use truecast_core::{DType, Layout};
 
 use crate::error::npy::HeaderError;
 
-/// Elements that a descriptor describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The type, unless the descriptor does not determine it (`<V1`, `|V1`).
+    /// `None` for a descriptor that fits several types (`<V1`, `|V1`).
     pub(crate) dtype: Option<DType>,
     pub(crate) bytes: u32,
-    /// Length in bytes of the units whose bytes are reversed, if any: an element, a part of a complex element, or a
-    /// code point.
+    /// Length in bytes of the units whose byte order is reversed: an element, half of a complex element, or a code
+    /// point.
     pub(crate) swap: Option<usize>,
-    /// Layout in the file: a byte for each narrower element, cells for text.
     pub(crate) layout: Layout,
 }
 
-/// Maximum code points of text: 256 MiB per element.
+/// Maximum length of text in code points: 256 MiB per element.
 const MAX_WIDTH: u32 = 1 << 26;
 
-/// Types with a descriptor of their own, each with NumPy's descriptor. The descriptor of f8e5m2 is only read.
+/// NumPy's descriptor of each type. The descriptor of f8e5m2 is accepted, but not written.
 const TYPES: [(&str, DType); 15] = [
     ("|b1", DType::Bool),
     ("|i1", DType::I8),
@@ -41,7 +37,6 @@ const TYPES: [(&str, DType); 15] = [
     ("<V2", DType::Bf16),
 ];
 
-/// Returns the descriptor for writing, or `None` if `.npy` does not support the type.
 pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     match (dtype, layout) {
         (DType::String, Layout::Utf32 { width }) => Some(format!("<U{width}")),
@@ -49,8 +44,8 @@ pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     }
 }
 
-/// Returns the descriptor for writing. `None` for text, whose descriptor contains its width, and for types that `.npy`
-/// does not support.
+/// Descriptor for writing. `None` for types that `.npy` does not support, and for text, whose descriptor contains its
+/// width.
 ///
 /// # Examples
 /// ```
@@ -90,7 +85,7 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
         _ => Some(named.ok_or_else(|| refuse(why_not(rest)))?),
     };
     let bytes = dtype.and_then(DType::storage_bits).unwrap_or(8) / 8;
-    // For one byte and for void NumPy writes sometimes `|` and sometimes `<`.
+    // NumPy writes single bytes and void with `|` or `<`.
     if bytes > 1 && order == '|' && rest != "V2" {
         return Err(refuse("has no byte order"));
     }
@@ -101,7 +96,6 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
     Ok(Element { dtype, bytes, swap: (order == '>' && bytes > 1).then_some(unit), layout: Layout::Bytes })
 }
 
-/// Returns the elements of a text descriptor with this byte order and width.
 fn text(order: char, width: &str) -> Result<Element, &'static str> {
     if order == '|' {
         return Err("has no byte order");
@@ -115,7 +109,7 @@ fn text(order: char, width: &str) -> Result<Element, &'static str> {
     Ok(Element { dtype: Some(DType::String), bytes: 4 * width, swap: (order == '>').then_some(4), layout })
 }
 
-/// Returns the reason why a descriptor, given without its byte order, is not supported.
+/// Reason why a descriptor is not supported; `rest` lacks the byte order.
 fn why_not(rest: &str) -> &'static str {
     match (rest.chars().next(), rest) {
         (Some('S' | 'a'), _) => "bytes are not text; save with astype('U')",
@@ -129,10 +123,10 @@ fn why_not(rest: &str) -> &'static str {
     }
 }
 
-/// Returns the element type: `from` if the caller gives it, otherwise the descriptor's type.
+/// Chooses the element type: `from` if given, else the descriptor's type.
 ///
-/// `from` reinterprets the bytes of an element, so it must take the same number of bytes; a type narrower than a byte
-/// takes one (`docs/interfaces.md §3`, `--from`).
+/// `from` must have the same number of bytes; a type narrower than a byte counts as one byte (`docs/interfaces.md
+/// §3`, `--from`).
 pub(crate) fn resolve(descr: &str, element: Element, from: Option<DType>) -> Result<DType, HeaderError> {
     match (from, element.dtype) {
         (Some(DType::String) | None, Some(DType::String)) => Ok(DType::String),

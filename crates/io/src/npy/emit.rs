@@ -1,22 +1,20 @@
-//! Writing of a `.npy` header for a tensor, with the same bytes that NumPy 2 writes.
+//! Writes a `.npy` header with the same bytes as NumPy 2.
 //!
-//! Version 1.0 always suffices: its header may have 65,535 bytes, and 64 dimensions of 20 digits take fewer than 1,500.
+//! Version 1.0 always suffices: it allows 65,535 bytes, and 64 dimensions of 20 digits take fewer than 1,500.
 
 use super::MAGIC;
 use super::descr::descr;
 use crate::tensor::Tensor;
 
-/// NumPy leaves room for the first dimension to grow in place to 21 digits (`numpy.lib.format`, version 1.24 and
-/// later).
+/// Width to which NumPy pads the first dimension, so that it can grow in place (`numpy.lib.format` since 1.24).
 const GROWTH_DIGITS: usize = 21;
 
-/// Returns the header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type
-/// has no descriptor.
+/// Header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type has no
+/// descriptor.
 pub(crate) fn emit(tensor: &Tensor) -> Option<Vec<u8>> {
     Some(header(&descr(tensor.dtype, tensor.layout)?, &tensor.shape))
 }
 
-/// Returns the header for a descriptor and a shape, as [`emit`] does for a tensor.
 pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
     let shape = match &dimensions[..] {
@@ -27,7 +25,7 @@ pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     if let Some(first) = dimensions.first() {
         text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(first.len())));
     }
-    // NumPy pads by 64 even if the length is already a multiple of 64.
+    // NumPy adds 64 bytes if no padding is needed.
     let padding = 64 - (10 + text.len() + 1) % 64;
     text.extend(std::iter::repeat_n(' ', padding));
     text.push('\n');

@@ -1,7 +1,5 @@
-//! A parser for the Python literal in a `.npy` header.
-//!
-//! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: exactly these keys, in any order, without other
-//! expressions, escapes in strings or nesting. The values are interpreted elsewhere.
+//! Parses the Python literal in a `.npy` header: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`. Keys
+//! may come in any order. Other keys, expressions, escapes and nesting are errors.
 
 use crate::error::npy::HeaderError;
 use crate::tensor::MAX_RANK;
@@ -21,7 +19,6 @@ struct Parser<'a> {
 type Result<T> = std::result::Result<T, HeaderError>;
 
 impl Literal {
-    /// Reads a header's text: the literal, then whitespace.
     pub(super) fn parse(text: &[u8]) -> Result<Literal> {
         let mut p = Parser { text, at: 0 };
         let (mut descr, mut is_fortran, mut shape) = (None, None, None);
@@ -67,7 +64,6 @@ impl<'a> Parser<'a> {
         HeaderError::Syntax { at: self.at, expected }
     }
 
-    /// Skips whitespace and returns the next byte without taking it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
             self.at += 1;
@@ -89,7 +85,7 @@ impl<'a> Parser<'a> {
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(self.error("a string")) };
         self.at += 1;
         let rest = &self.text[self.at..];
-        // A backslash would start an escape, which no descriptor has.
+        // A backslash would start an escape, and no descriptor has one.
         let end = rest.iter().position(|&b| b == quote || b == b'\\' || !(b' '..=b'~').contains(&b));
         match end {
             Some(end) if rest[end] == quote => {
@@ -140,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads a decimal integer; Python 2 wrote long integers with a final `L`.
+    /// Reads a decimal integer, with the final `L` of Python 2's long integers.
     fn number(&mut self) -> Result<u64> {
         if self.peek() == Some(b'-') {
             return Err(self.error("a dimension that is not negative"));

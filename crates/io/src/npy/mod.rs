@@ -1,7 +1,6 @@
-//! The `.npy` container: element descriptors, header reader, header writer. Members of `.npz` files have the same form.
-//!
-//! Headers only; data is streamed by [`crate::reader`] and [`crate::writer`]. The type table is in `docs/interfaces.md
-//! §4`; the container is described with NumPy's `numpy.lib.format`.
+//! The `.npy` container: descriptors and headers, also for members of `.npz` files. [`crate::reader`] and
+//! [`crate::writer`] stream the data. Source: NumPy's `numpy.lib.format`; the type table is in `docs/interfaces.md
+//! §4`.
 
 mod descr;
 mod emit;
@@ -17,5 +16,5 @@ pub use parse::Header;
 /// Name of the only tensor of a `.npy` file, which stores no name (`docs/interfaces.md §4`).
 pub const TENSOR_NAME: &str = "data";
 
-/// The six bytes that every file begins with.
+/// First six bytes of every file.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";

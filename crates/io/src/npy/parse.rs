@@ -1,6 +1,4 @@
-//! Parsing of the start of a `.npy` stream into a description of its data.
-//!
-//! Source: `numpy.lib.format`, versions 1.0, 2.0 and 3.0.
+//! Parses the start of a `.npy` stream. Source: `numpy.lib.format`, versions 1.0, 2.0 and 3.0.
 
 use std::io::{self, Read};
 
@@ -14,12 +12,12 @@ use crate::error::npy::{HeaderError, MAX_HEADER_BYTES};
 use crate::room;
 use crate::tensor::checked_len;
 
-/// Contents of a header, before a caller's type is applied.
+/// Contents of a header, before the caller's `from` is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Offset of the data in the stream.
     pub data_start: u64,
-    /// The descriptor as written.
+    /// Descriptor as written.
     pub descr: String,
     /// The dimensions.
     pub shape: Vec<u64>,
@@ -51,7 +49,6 @@ impl Header {
         })
     }
 
-    /// Reads a header from the start of a stream of `stream_bytes` bytes.
     pub(crate) fn read(stream: &mut dyn Read, stream_bytes: u64) -> Result<Header, ReadError<HeaderError>> {
         let mut start = [0; 12];
         if stream_bytes < 10 {
@@ -85,7 +82,7 @@ impl Header {
         if element.bytes == 0 && len > 0 {
             return Err(HeaderError::NoWidth { descr }.into());
         }
-        // Both orders are equal if at most one dimension has more than one element.
+        // With at most one dimension other than 1, both orders are equal.
         let is_fortran = is_fortran && len > 1 && shape.iter().filter(|&&d| d != 1).count() > 1;
         let actual = stream_bytes - data_start;
         if actual != expected {
@@ -94,7 +91,7 @@ impl Header {
         Ok(Header { data_start, descr, shape, element, len, is_fortran })
     }
 
-    /// Returns the element type: `from` if the caller gives it, otherwise the type that the header states.
+    /// Element type: `from` if given, else the type that the header states.
     ///
     /// # Errors
     /// [`HeaderError::FromNeeded`], [`HeaderError::FromWidth`].
@@ -102,7 +99,7 @@ impl Header {
         resolve(&self.descr, self.element, from)
     }
 
-    /// Returns the layout of the elements: a byte for each narrower element, cells for text.
+    /// Layout of the elements: a byte for each narrower element, cells for text.
     pub fn layout(&self) -> Layout {
         self.element.layout
     }
@@ -112,18 +109,17 @@ impl Header {
         self.len
     }
 
-    /// Whether the elements are in Fortran order and this order differs from C order.
+    /// Whether the elements are in Fortran order, and this order differs from C order.
     pub(crate) fn is_fortran(&self) -> bool {
         self.is_fortran
     }
 
-    /// Returns the length in bytes of the units to reverse in big-endian elements; `None` for little-endian elements.
+    /// Length in bytes of the units whose byte order is reversed; `None` for little-endian elements.
     pub(crate) fn swap(&self) -> Option<usize> {
         self.element.swap
     }
 }
 
-/// Fills `buf`; an early end gives the error `early`.
 fn fill(stream: &mut dyn Read, buf: &mut [u8], early: HeaderError) -> Result<(), ReadError<HeaderError>> {
     stream.read_exact(buf).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof => ReadError::Cause(early),

@@ -12,7 +12,7 @@ use crate::npy::{Header, header};
 use crate::open::open_regular;
 use crate::window::Window;
 
-/// Array of elements whose type the caller knows.
+/// Array of elements, whose type the caller knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Dimensions, in elements.
@@ -23,8 +23,8 @@ pub struct Array {
 
 type Row = (&'static [DType], &'static str, &'static [&'static str]);
 
-/// Types, the descriptor that Arm's tools expect for them, and all accepted descriptors, without byte order.
-/// Descriptors of Arm's tools, of NumPy and of NumPy's extensions are accepted.
+/// Types, the descriptor that Arm's tools expect, and all accepted descriptors without byte order (of Arm's tools,
+/// NumPy and its extensions).
 static TYPES: [Row; 11] = [
     (&[DType::Bool], "|b1", &["b1"]),
     (&[DType::I8], "|i1", &["i1", "u1"]),
@@ -43,15 +43,14 @@ fn row(dtype: DType) -> Option<&'static Row> {
     TYPES.iter().find(|(types, ..)| types.contains(&dtype))
 }
 
-/// Whether a descriptor may hold elements of a type.
 fn holds(descr: &str, dtype: DType) -> bool {
     row(dtype).map_or(&["u1", "V1"][..], |(.., read)| read).contains(&descr.get(1..).unwrap_or(""))
 }
 
 /// Reader of a file in parts.
 ///
-/// In `|u1` files, elements narrower than a byte are packed, and the last dimension counts bytes. In `V1` files each
-/// such element takes a byte.
+/// Elements narrower than a byte: packed in `|u1` files, where the last dimension counts bytes; one byte each in `V1`
+/// files.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -59,16 +58,13 @@ pub struct Reader {
     dtype: DType,
     shape: Vec<u64>,
     swap: Option<usize>,
-    /// Bits of an element in the file.
     stored_bits: u64,
-    /// Elements read so far.
     taken: u64,
     left: u64,
-    /// Buffer for elements as stored.
     stored: Vec<u8>,
 }
 
-/// Number of elements of which part sizes are multiples, so that a part with narrow elements ends at a byte.
+/// Every part has a multiple of this many elements, so that it ends at a byte.
 const UNIT: u64 = 8;
 
 impl Reader {
@@ -94,7 +90,7 @@ impl Reader {
         let is_packed = bits < 8 && !header.descr.ends_with("V1");
         if is_packed {
             let row = shape.last().copied().unwrap_or(1);
-            // The smallest number of bytes that holds whole elements: three for 6 bits, otherwise one.
+            // Fewest bytes that hold whole elements: 3 for 6-bit elements, else 1.
             let group = if bits == 6 { 3 } else { 1 };
             match shape.last_mut().filter(|_| row.is_multiple_of(group)) {
                 Some(last) => *last = row / group * (group * 8 / bits),
@@ -120,8 +116,8 @@ impl Reader {
         self.left
     }
 
-    /// Appends the packed codes of the next elements to `codes`: at most `most` of them, rounded up to a multiple of 8.
-    /// Returns the number of elements, 0 at the end.
+    /// Appends the packed codes of up to `most` elements (rounded up to a multiple of 8) to `codes`. Returns the
+    /// number of elements; 0 at the end.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Wide`], [`Error::Memory`].
@@ -156,7 +152,7 @@ impl Reader {
     }
 }
 
-/// Reads the next bytes and makes their elements little-endian.
+/// Reads the next bytes and reverses the bytes of each `swap` unit.
 fn fill(window: &mut Window, swap: Option<usize>, bytes: &mut [u8]) -> io::Result<()> {
     window.fill(bytes)?;
     if let Some(unit) = swap {
@@ -165,7 +161,7 @@ fn fill(window: &mut Window, swap: Option<usize>, bytes: &mut [u8]) -> io::Resul
     Ok(())
 }
 
-/// Adds zeroed bytes to a buffer; if memory does not suffice, the error is their number.
+/// Adds zeroed bytes to a buffer. The error is the number of bytes that could not be allocated.
 fn grow(buffer: &mut Vec<u8>, bytes: u64) -> Result<(), u64> {
     let more = usize::try_from(bytes).map_err(|_| bytes)?;
     buffer.try_reserve_exact(more).map_err(|_| bytes)?;
@@ -199,7 +195,7 @@ pub fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
     Ok(())
 }
 
-/// Packs elements of one byte each into `codes`, from the least significant bit. `codes` must be zeroed.
+/// Packs elements of one byte each into the zeroed `codes`, from the least significant bit.
 fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
     let bits = dtype.storage_bits().expect("TOSA has no text") as usize;
     for (i, byte) in stored.iter().enumerate() {
@@ -221,10 +217,10 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
     Ok(())
 }
 
-/// Does the work of [`write()`] except for giving the file its name.
+/// Does the same as [`write()`], but leaves the file without its name.
 ///
 /// # Errors
-/// As [`write()`].
+/// Errors of [`write()`].
 pub fn start(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<OutputFile, Error> {
     let (_, descr, _) = row(dtype).ok_or_else(|| Error::Descr { path: path.into(), descr: String::new(), dtype })?;
     let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));

@@ -1,7 +1,5 @@
-//! The `.npz` container: a zip archive whose members are `.npy` streams.
-//!
-//! Members' headers are handled by [`crate::npy`]. Reading and writing share no code: the directory is read with the
-//! `zip` crate, and written here, where every size is known in advance.
+//! The `.npz` container: a zip archive whose members are `.npy` streams. The `zip` crate reads the directory. The
+//! writer is here, because every size is known in advance.
 
 mod read;
 mod write;

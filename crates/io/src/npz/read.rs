@@ -1,7 +1,7 @@
-//! The directory of an archive, and members as streams.
+//! Directory of an archive, and members as streams.
 //!
-//! Members are read in place (stored) or inflated as a stream (deflated), so that any number of them can be open at
-//! once. Checksums are verified by [`crate::reader`], at the end of each member's data.
+//! Stored members are read in place, deflated members are inflated as a stream, so several can be open at once.
+//! [`crate::reader`] verifies the checksums.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -19,23 +19,19 @@ use crate::npy;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
-/// Maximum length of a compressed member in Fortran order, which is read once per slab ([`crate::fortran`]).
+/// Maximum length of a compressed member in Fortran order, because [`crate::fortran`] reads the member once per slab.
 const MAX_FORTRAN_BYTES: u64 = 2 << 30;
 
-/// Location of a member's bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
     is_deflated: bool,
-    /// The stored or compressed bytes: `start .. end` in the file.
     start: u64,
     end: u64,
-    /// Bytes of the expanded member.
     bytes: u64,
     pub(crate) checksum: u32,
 }
 
-/// Expanded bytes of a member.
 #[derive(Debug)]
 pub(crate) enum MemberStream {
     Stored(Window),
@@ -61,20 +57,18 @@ impl Member {
         }
     }
 
-    /// Returns the file offset of the byte at `offset` in a stored member; `None` for a compressed member.
+    /// File offset of the byte at `offset` in a stored member; `None` for a compressed member.
     pub(crate) fn file_offset(&self, offset: u64) -> Option<u64> {
         (!self.is_deflated).then_some(self.start + offset)
     }
 }
 
-/// Contents of an archive: each tensor's description, member and header, in data order.
 pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
 /// Lists an archive; `path` is for errors.
 ///
-/// `from` applies to members without a type; if all members have a type, to members with elements of the size of
-/// `from`. The others keep their type. It is an error if `from` applies to no member, or if a member without a type has
-/// elements of another size.
+/// `from` applies to members without a type. If all members have a type, `from` applies to members with elements of
+/// its size. Fails if `from` fits no member, or if a member without a type has elements of another size.
 pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, Error> {
     let failed = |error: ReadError<ArchiveError>| error.at(path, "reading the archive");
     let wrong = |member: Member, cause| Error::Npy { path: path.into(), member: Some(member.name), cause };
@@ -116,7 +110,6 @@ pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<
     }
 }
 
-/// Converts an error of reading a member: bad data or a system error.
 pub(crate) fn inflating(member: &str, error: io::Error) -> ReadError<ArchiveError> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
@@ -133,7 +126,7 @@ fn directory(file: &Arc<File>, file_bytes: u64) -> Result<Vec<Member>, ReadError
         return Err(ArchiveError::DuplicateMembers.into());
     }
     let mut members = Vec::new();
-    // Names with different bytes can be equal as text: a flag selects the encoding.
+    // A flag selects each name's encoding, so equal text may have different bytes.
     let mut names = HashSet::new();
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(unreadable)?;

@@ -1,7 +1,7 @@
-//! An archive of stored members, written in one pass.
+//! Writes an archive of stored members in one pass.
 //!
-//! Equal contents give equal bytes: no time of day, no system attributes. Zip64 fields appear only where a size, an
-//! offset or a count needs them. Field names: APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
+//! Equal contents give equal bytes: no time of day, no system attributes. Field names: APPNOTE.TXT 6.3.10, sections
+//! 4.3 and 4.5.3.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -9,7 +9,7 @@ use flate2::Crc;
 
 use crate::atomic::OutputFile;
 
-/// A value too large for 32 or 16 bits is written as the field's maximum, with the value in a zip64 field.
+/// Marks a value that is in a zip64 field, because it needs more than 32 or 16 bits.
 const ELSEWHERE_32: u32 = u32::MAX;
 const ELSEWHERE_16: u16 = u16::MAX;
 
@@ -17,7 +17,6 @@ const ELSEWHERE_16: u16 = u16::MAX;
 const DATE: u16 = 1 << 5 | 1;
 /// A regular file of mode 0644, as Unix attributes.
 const ATTRIBUTES: u32 = 0o100_644 << 16;
-/// Offset of the checksum in a local header.
 const CHECKSUM_AT: u64 = 14;
 
 #[derive(Debug)]
@@ -28,8 +27,7 @@ struct Entry {
     checksum: u32,
 }
 
-/// Writer of members in order. Each size is announced at the start of a member, so that only its checksum is filled in
-/// later.
+/// Writes members in order. A member's size is known at its start; its checksum is filled in at its end.
 #[derive(Debug)]
 pub(crate) struct ArchiveWriter {
     file: OutputFile,
@@ -43,7 +41,7 @@ impl ArchiveWriter {
         ArchiveWriter { file, position: 0, entries: Vec::new(), crc: Crc::new() }
     }
 
-    /// Starts a member of `bytes` bytes. The previous member must be complete; the name must have at most 65,535 bytes.
+    /// Starts a member of `bytes` bytes. The previous member must be complete; the name has at most 65,535 bytes.
     pub(crate) fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         self.end()?;
         let entry = Entry { name: name.to_owned(), bytes, offset: self.position, checksum: 0 };
@@ -57,7 +55,6 @@ impl ArchiveWriter {
         self.put(bytes)
     }
 
-    /// Writes the directory and returns the file.
     pub(crate) fn finish(mut self) -> io::Result<OutputFile> {
         self.end()?;
         let start = self.position;
@@ -76,7 +73,6 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Fills in the checksum of the current member.
     fn end(&mut self) -> io::Result<()> {
         let Some(entry) = self.entries.last_mut() else { return Ok(()) };
         entry.checksum = self.crc.sum();
@@ -89,15 +85,15 @@ impl ArchiveWriter {
 }
 
 impl Entry {
-    /// Returns the field for both the stored size and the expanded size, which are equal.
+    /// Field for the stored size and the expanded size, which are equal.
     fn size_field(&self) -> u32 {
         u32::try_from(self.bytes).unwrap_or(ELSEWHERE_32)
     }
 
-    /// Fields common to both headers, from the required version to the expanded size.
+    /// Fields that both headers share, from the required version to the expanded size.
     fn common(&self, record: &mut Record, is_zip64: bool) {
         record.u16(if is_zip64 { 45 } else { 20 });
-        // Non-ASCII names are marked as UTF-8.
+        // Bit 11: the name is UTF-8.
         record.u16(if self.name.is_ascii() { 0 } else { 1 << 11 });
         record.u16(0); // stored
         record.u16(0); // midnight
@@ -146,7 +142,6 @@ impl Entry {
     }
 }
 
-/// Returns the end records for a directory of `entries` entries at `start .. start + bytes`.
 fn end_records(entries: u64, start: u64, bytes: u64) -> Vec<u8> {
     let short_entries = u16::try_from(entries).unwrap_or(ELSEWHERE_16);
     let short_bytes = u32::try_from(bytes).unwrap_or(ELSEWHERE_32);
@@ -182,7 +177,6 @@ fn end_records(entries: u64, start: u64, bytes: u64) -> Vec<u8> {
     records
 }
 
-/// A record under construction, little-endian.
 struct Record(Vec<u8>);
 
 impl Record {
@@ -202,7 +196,6 @@ impl Record {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Adds the extra field with the values that exceed their fields.
     fn zip64(&mut self, values: &[u64]) {
         self.u16(1);
         self.u16(8 * values.len() as u16);
@@ -220,7 +213,7 @@ mod tests {
         Entry { name: name.into(), bytes, offset, checksum: 0x0403_0201 }
     }
 
-    // Expectations are APPNOTE.TXT's tables, filled in by hand; each line is a group of fields.
+    // Expectations are the tables of APPNOTE.TXT, filled in by hand; each line is a group of fields.
 
     #[test]
     fn small_members() {

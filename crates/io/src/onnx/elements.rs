@@ -1,7 +1,7 @@
-//! The entries of typed data fields as a stream of packed elements.
+//! Numbers of a tensor's typed data field, as a stream of packed elements.
 //!
-//! Entries may be spread over any number of occurrences of their field, packed or one by one (`docs/spec/onnx.md
-//! §3.1`); each is narrowed to its low bits (§3.3). Only one unit of bytes is kept.
+//! A field may occur several times, packed or not (`docs/spec/onnx.md §3.1`). Each number is narrowed to its low bits
+//! (§3.3).
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,43 +14,39 @@ use super::wire::{Fields, Value, Wire};
 use crate::error::ReadError;
 use crate::error::onnx::{ProtoError, TensorError};
 
-/// Conversion of a field's entries to elements.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
-    /// Fixed-width little-endian values: the bytes are the elements.
+    /// Little-endian value of this many bytes; its bytes are the element.
     Fixed(usize),
-    /// Numbers whose low bytes are elements.
+    /// Number whose low bytes (this many) are the element.
     Low(usize),
-    /// Six-bit numbers; four of them share three bytes.
+    /// Six-bit number; four numbers give three bytes.
     Six,
 }
 
-/// Elements of one tensor from the entries of a typed field.
 #[derive(Debug)]
 pub(crate) struct Entries {
     wire: Wire,
     fields: Fields,
     number: u32,
     entry: Entry,
-    /// Unread rest of the current packed occurrence of the field, as a range of the file.
     packed: Range<u64>,
     expected: u64,
     taken: u64,
     tensor: String,
     offset: u64,
-    /// A unit that was delivered in part: the last `held` of its `unit_bytes` bytes come next.
+    /// Bytes delivered in part: the last `held` of `unit_bytes` come next.
     unit: [u8; 8],
     unit_bytes: usize,
     held: usize,
 }
 
 impl Entries {
-    /// Starts reading the entries of `tensor` in field `number`.
     pub(crate) fn new(file: Arc<File>, file_bytes: u64, tensor: &TensorProto, dtype: DType, number: u32) -> Entries {
         let bits = dtype.storage_bits().unwrap_or(0);
         let (_, per_entry) = typed_field(dtype);
         let (entry, expected) = match (number, bits) {
-            // A complex number has two entries.
+            // A complex element is two numbers.
             (field::FLOAT_DATA, _) => (Entry::Fixed(4), tensor.len() * u64::from(bits / 32)),
             (field::DOUBLE_DATA, _) => (Entry::Fixed(8), tensor.len()),
             (_, 6) => (Entry::Six, tensor.len()),
@@ -72,7 +68,6 @@ impl Entries {
         }
     }
 
-    /// Returns the current read position in the file.
     pub(crate) fn file_offset(&self) -> u64 {
         self.packed.start.max(self.offset)
     }
@@ -94,7 +89,6 @@ impl Entries {
         Ok(())
     }
 
-    /// Checks the end of the tensor: no entry may follow.
     pub(crate) fn end(&mut self) -> Result<(), ReadError<ProtoError>> {
         if self.taken == self.expected && self.next_entry()?.is_none() {
             Ok(())
@@ -103,7 +97,7 @@ impl Entries {
         }
     }
 
-    /// Reads all whole values that are left in a packed occurrence and fit into `buf`. Returns whether there were any.
+    /// Copies whole values of a packed field straight into `buf`. Returns whether any value was copied.
     fn fill_fixed(&mut self, buf: &mut &mut [u8]) -> Result<bool, ReadError<ProtoError>> {
         let Entry::Fixed(width) = self.entry else { return Ok(false) };
         let bytes = (self.packed.end - self.packed.start).min((buf.len() / width * width) as u64) as usize;
@@ -118,7 +112,6 @@ impl Entries {
         Ok(true)
     }
 
-    /// Reads the next unit: at least one byte, or an error.
     fn next_unit(&mut self) -> Result<(), ReadError<ProtoError>> {
         if self.taken >= self.expected {
             return Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected }));
@@ -146,7 +139,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Returns the next entry, packed or not; `None` after the last.
+    /// Next number of the field, packed or not; `None` after the last.
     fn next_entry(&mut self) -> Result<Option<u64>, ReadError<ProtoError>> {
         while self.packed.is_empty() {
             let Some(field) = self.fields.next(&mut self.wire)? else { return Ok(None) };
@@ -158,7 +151,7 @@ impl Entries {
                 (Value::Fixed32(bits), Entry::Fixed(4)) => return Ok(Some(bits.into())),
                 (Value::Fixed64(bits), Entry::Fixed(8)) => return Ok(Some(bits)),
                 (Value::Varint(value), Entry::Low(_) | Entry::Six) => return Ok(Some(value)),
-                // The encoding was checked when the tensor was described, so the file has changed since then.
+                // The encoding was checked at opening, so the file has changed since then.
                 _ => return Err(ProtoError::Tag { offset: field.span.start, tag: field.number.into() }.into()),
             }
         }

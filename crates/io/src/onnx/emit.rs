@@ -1,4 +1,4 @@
-//! Bytes of protobuf fields and of the few newly made messages. Field numbers: `docs/spec/onnx.md §3.1`.
+//! Encodes protobuf fields and new messages. Field numbers: `docs/spec/onnx.md §3.1`.
 
 use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
@@ -16,21 +16,19 @@ pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns an integer field.
 pub(crate) fn int(number: u32, value: i64) -> Vec<u8> {
     let mut field = varint(u64::from(number) << 3);
     field.extend(varint(value.cast_unsigned()));
     field
 }
 
-/// Returns the tag and length before the content of a length-delimited field.
+/// Tag and length that precede the content of a length-delimited field.
 pub(crate) fn head(number: u32, len: u64) -> Vec<u8> {
     let mut field = varint(u64::from(number) << 3 | 2);
     field.extend(varint(len));
     field
 }
 
-/// Returns a length-delimited field.
 pub(crate) fn bytes(number: u32, content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     let mut field = head(number, content.len() as u64);
@@ -38,12 +36,12 @@ pub(crate) fn bytes(number: u32, content: impl AsRef<[u8]>) -> Vec<u8> {
     field
 }
 
-/// Returns the number of a type in `data_type`, `elem_type` and `to`; 0, UNDEFINED, for types that ONNX lacks.
+/// Number of a type in `data_type`, `elem_type` and `to`; 0 (UNDEFINED) for types that ONNX lacks.
 pub(crate) fn code_of(dtype: DType) -> i64 {
     DataType::of(dtype).map_or(0, |row| row.code.into())
 }
 
-/// Returns the fields with the location of external data (`docs/spec/onnx.md §3.6`, §3.8).
+/// Fields that state the location of external data (`docs/spec/onnx.md §3.6`, §3.8).
 pub(crate) fn external(location: &str, offset: u64, length: u64) -> Vec<u8> {
     let entry = |key: &str, value: &str| bytes(field::EXTERNAL_DATA, [bytes(1, key), bytes(2, value)].concat());
     let (offset, length) = (offset.to_string(), length.to_string());
@@ -51,18 +49,17 @@ pub(crate) fn external(location: &str, offset: u64, length: u64) -> Vec<u8> {
     [entries, int(field::DATA_LOCATION, 1)].concat()
 }
 
-/// Returns a TensorProto up to its elements, which the caller appends: bytes of `raw_data`, or entries of
-/// `string_data`.
+/// Start of a TensorProto. The caller appends the bytes of `raw_data`, or the fields `string_data`.
 pub(crate) fn tensor_head(tensor: &Tensor) -> Vec<u8> {
     let dims: Vec<u8> = tensor.shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed())).collect();
     let data_type = int(field::DATA_TYPE, code_of(tensor.dtype));
     let name = bytes(field::NAME, &*tensor.name);
-    // Each text is its own field.
+    // Each text is a field of its own, so there is no common head.
     let data = if tensor.dtype == DType::String { Vec::new() } else { head(field::RAW_DATA, tensor.bytes()) };
     [dims, data_type, name, data].concat()
 }
 
-/// Returns a complete TensorProto of text.
+/// Encodes a complete TensorProto of text.
 ///
 /// # Examples
 /// ```
@@ -76,8 +73,7 @@ pub fn text_tensor<'a>(name: &str, shape: &[u64], texts: impl IntoIterator<Item 
     message
 }
 
-/// Returns the content of a Cast node. Before opset 6 its attribute `to` is the name of a type (`docs/spec/onnx.md
-/// §1.3`).
+/// Content of a Cast node. Before opset 6 the attribute `to` is a type's name (`docs/spec/onnx.md §1.3`).
 pub(crate) fn cast(name: &str, input: &str, output: &str, to: DType, opset: i64) -> Vec<u8> {
     const INT: i64 = 2;
     const STRING: i64 = 3;

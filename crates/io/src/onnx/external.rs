@@ -1,7 +1,5 @@
-//! Tensor data outside the model file: allowed locations and opening.
-//!
-//! A location is text from an untrusted file. Only regular files in the model's folder are opened. Source:
-//! `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
+//! Tensor data outside the model file. A location is text from an untrusted file: only regular files in the model's
+//! folder are opened. Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
 
 use std::fs::{self, File};
 use std::io;
@@ -17,16 +15,16 @@ use foldhash::{HashSet, HashSetExt};
 /// Location of an external tensor's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
-    /// The file, relative to the model's folder.
+    /// Path of the file, relative to the model's folder.
     pub location: String,
-    /// Offset of the bytes in the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
     /// Number of bytes, if stated.
     pub length: Option<u64>,
 }
 
 impl External {
-    /// Reads the entries of `external_data`, in order. Other keys are ignored.
+    /// Reads the entries of `external_data` in order. Unknown keys are ignored.
     pub(crate) fn of_entries(entries: &[(String, String)]) -> Result<External, ExternalError> {
         let mut keys = HashSet::new();
         if let Some((key, _)) = entries.iter().find(|(key, _)| !keys.insert(key)) {
@@ -48,14 +46,12 @@ fn number(key: &'static str, text: &str) -> Result<u64, ExternalError> {
     value.ok_or_else(|| ExternalError::NotANumber { key, found: text.into() })
 }
 
-/// The folder of a model, from which external data is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     follow_links: bool,
 }
 
-/// Why external data could not be opened: an invalid location or a system error.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     External(ExternalError),
@@ -76,12 +72,10 @@ pub(crate) struct ExternalFile {
 }
 
 impl Folder {
-    /// Returns the folder of the model at `model`, a path as given by the caller (§3.7 rule 3).
     pub(crate) fn of_model(model: &Path, follow_links: bool) -> Folder {
         Folder { path: folder_of(model).to_path_buf(), follow_links }
     }
 
-    /// Opens a location under the rules of §3.7.
     pub(crate) fn open(&self, location: &str) -> Result<ExternalFile, OpenError> {
         let path = self.path.join(relative(location)?);
         let failed = |error: io::Error| match error.kind() {
@@ -99,8 +93,8 @@ impl Folder {
         if !step(|| fs::metadata(&real)).map_err(failed)?.is_file() {
             return Err(not_regular());
         }
-        // Names can change between two calls, so the opened file is checked. The name may refer to a pipe by now;
-        // opening it must not block.
+        // Names can change between two calls, so the opened file is checked. Opening must not block, because the name
+        // may lead to a pipe meanwhile.
         let file = step(|| os::open_at_once(&path)).map_err(failed)?;
         let found = step(|| file.metadata()).map_err(failed)?;
         if !found.is_file() {
@@ -113,14 +107,14 @@ impl Folder {
         Ok(ExternalFile { path, file, bytes: found.len() })
     }
 
-    /// Whether a resolved path is in the folder, or in the blobs of the folder's Hugging Face cache.
+    /// Whether a resolved path is in the folder, or in the blobs of its Hugging Face cache.
     fn holds(&self, real: &Path) -> io::Result<bool> {
         let folder = step(|| self.path.canonicalize())?;
         Ok(real.starts_with(&folder) || blobs_of(&folder).is_some_and(|blobs| real.starts_with(blobs)))
     }
 }
 
-/// Checks a location by §3.7 rules 1 and 2; returns it without `.` and `..`.
+/// Checks a location (§3.7 rules 1 and 2) and removes `.` and `..`.
 fn relative(location: &str) -> Result<PathBuf, ExternalError> {
     let bytes = location.as_bytes();
     let has_drive = bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
@@ -156,7 +150,7 @@ mod tests {
         }
     }
 
-    /// A file that was opened through a link stays outside, even if a file inside replaces the link afterwards.
+    /// A link's target stays outside, even if a file inside the folder replaces the link after opening.
     #[test]
     fn an_opened_file_is_where_it_was_opened() {
         let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

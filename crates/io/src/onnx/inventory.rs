@@ -1,9 +1,8 @@
-//! Every tensor of a model (`docs/spec/onnx.md §3.9`), with a unique name.
+//! Every tensor of a model (`docs/spec/onnx.md §3.9`), with a unique name: `VALUE` in the main graph,
+//! `NODE/ATTRIBUTE/VALUE` in a subgraph, `DOMAIN:FUNCTION/VALUE` in a function. A tensor that is not a value is
+//! called `NODE/ATTRIBUTE`.
 //!
-//! A value of the main graph keeps its name. In a subgraph the name is preceded by `NODE/ATTRIBUTE/`, in a function by
-//! `DOMAIN:FUNCTION/`. A tensor that is not a value is called `NODE/ATTRIBUTE`. A node without a name is called by its
-//! operator and its number among the unnamed nodes, so that inserting named nodes does not rename it. A repeated name
-//! gets a number. Text and COMPLEX128 cannot be converted: text has its own list, COMPLEX128 is left out.
+//! A node without a name is called by its operator and its number among unnamed nodes. A repeated name gets a number.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,13 +19,13 @@ use crate::error::onnx::ProtoError;
 /// One tensor of a model.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Name in lists: unique in the file.
+    /// Name in lists, unique in the file.
     pub name: String,
-    /// Prefix of names in the tensor's scope; empty in the main graph.
+    /// Prefix of all names in the tensor's scope; empty in the main graph.
     pub(crate) scope: Arc<str>,
     /// Name by which nodes refer to the tensor; empty if it is not a value.
     pub(crate) value: String,
-    /// Place of the tensor: 0 for the main graph, or the number of a function, from 1.
+    /// 0 for the main graph, or the number of a function (from 1).
     pub(crate) body: usize,
     /// Role in the model.
     pub role: Role,
@@ -37,25 +36,23 @@ pub struct Listed {
 /// Role of a tensor in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// An initializer, or the `value` of a Constant: a value that nodes name.
+    /// A value that nodes name: an initializer, or the `value` of a Constant.
     Value {
         /// Whether the value is the default of a graph input.
         is_input: bool,
         /// Whether the value is the `value` of a Constant.
         is_constant: bool,
     },
-    /// A part of an attribute or of a sparse tensor. The meaning of the node depends on the part's type.
+    /// A part of an attribute or of a sparse tensor. The node's meaning depends on the part's type.
     Part,
 }
 
-/// Number of copies for which a listed name is charged: in the list, the plan, the written file, the report. A node's
-/// name is in the file only once, but begins every name in the node's subgraphs.
+/// Number of times that a listed name is charged to the budget: list, plan, written file, report. A node's name also
+/// begins every name in its subgraphs.
 const COPIES_OF_A_NAME: u64 = 8;
 
-/// Tensors of a model in the order of its structure.
 #[derive(Debug, Default)]
 pub(crate) struct Tensors {
-    /// Tensors that can be converted.
     pub(crate) listed: Vec<Listed>,
     pub(crate) texts: Vec<Listed>,
 }
@@ -76,8 +73,8 @@ pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Tensors, ProtoE
     Ok(list.found)
 }
 
-/// Counts each operator, also in subgraphs and functions. An operator's name includes its domain, unless this is the
-/// default domain.
+/// Number of nodes of each operator, also in subgraphs and functions. Outside the default domain, an operator's name
+/// includes its domain.
 pub(crate) fn operators(model: &Model) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -176,8 +173,8 @@ impl Inventory<'_> {
         Ok(())
     }
 
-    /// Returns the prefix of names inside an attribute, if the attribute can hold tensors. The prefix is charged to the
-    /// budget, since a name can be as long as the file.
+    /// Prefix of names inside an attribute; `None` if the attribute cannot hold tensors. Charged to the budget,
+    /// because a name can be as long as the file.
     fn path(&mut self, scope: &str, node: &str, attribute: &Attribute) -> Result<Option<String>, ProtoError> {
         use AttributeValue::*;
         if !matches!(attribute.value, Tensor(_) | Tensors(_) | Graph(_) | Graphs(_) | Sparse(_) | Sparses(_)) {
@@ -188,7 +185,6 @@ impl Inventory<'_> {
         Ok(Some(format!("{scope}{node}{}", attribute.name)))
     }
 
-    /// Adds the tensors of an attribute, except for the tensors in its graphs.
     fn parts(&mut self, value: &AttributeValue, path: &str) -> Result<(), ProtoError> {
         match value {
             AttributeValue::Tensor(tensor) => self.add_part(path, "", tensor),
@@ -216,17 +212,16 @@ pub(crate) fn constant(node: &Node) -> Option<(&str, &TensorProto)> {
     }
 }
 
-/// Names in use, with the last number given to each.
+/// Names in use, each with the last number appended to it.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a>(HashMap<Cow<'a, str>, u64>);
 
 impl<'a> Names<'a> {
-    /// Adds a name unchanged.
     pub(crate) fn insert(&mut self, name: impl Into<Cow<'a, str>>) {
         self.0.entry(name.into()).or_insert(1);
     }
 
-    /// Adds and returns an unused name: the given name, with a number if it is in use.
+    /// Returns an unused name, now in use: `name`, or `name` with a number.
     pub(crate) fn take(&mut self, name: String) -> String {
         let mut number = self.0.get(name.as_str()).copied().unwrap_or(0);
         let mut unused = name.clone();
@@ -240,13 +235,13 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns the name of a tensor with a value's elements stored as another type.
+/// Name of a tensor that stores a value's elements in another type.
 pub(crate) fn stored_name(value: &str, dtype: DType) -> String {
     format!("{value}.{dtype}")
 }
 
-/// Returns the name of each tensor's value: the result of the tensor's Cast if the tensor has a [`stored_name`],
-/// otherwise the tensor's own name.
+/// Name of each tensor's value. For a tensor with a [`stored_name`]: the result of its Cast. Else the tensor's own
+/// name.
 pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
     let mut casts: HashMap<&str, &str> = HashMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -269,12 +264,12 @@ pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
 }
 
 impl Listed {
-    /// Returns the index of the function that contains the tensor, if any.
+    /// Index of the function that contains the tensor.
     pub fn function(&self) -> Option<usize> {
         self.body.checked_sub(1)
     }
 
-    /// Returns the location of the file with the tensor's elements, if this is not the model.
+    /// Location of the tensor's elements outside the model file.
     pub fn location(&self) -> Option<&str> {
         match &self.tensor.payload {
             Payload::External(external) => Some(&external.location),

@@ -1,8 +1,7 @@
-//! ONNX files: models (`.onnx`) and single tensors (`.pb`), walked on the protobuf wire.
+//! ONNX files: models (`.onnx`) and single tensors (`.pb`), read from the protobuf wire format.
 //!
-//! A file may have any size: its structure is read into memory ([`Model`]), the elements of its tensors stay in the
-//! file and are streamed ([`ModelFile::reader`]). Files are not trusted. Operators' semantics and conversions are
-//! elsewhere.
+//! The structure is read into memory ([`Model`]); the elements of tensors stay in the file and are streamed
+//! ([`ModelFile::reader`]). Files are not trusted.
 //!
 //! Read first: `docs/spec/onnx.md §3`. Then `wire`, `parse`, `tensor`, `elements`, `external`.
 
@@ -67,7 +66,7 @@ pub struct ModelFile {
     model: Model,
     tensors: Vec<Listed>,
     text_tensors: Vec<Listed>,
-    /// Name of an external COMPLEX128 tensor, if the model has one.
+    /// Name of an external COMPLEX128 tensor.
     opaque_external: Option<String>,
 }
 
@@ -93,40 +92,40 @@ impl ModelFile {
         Ok(ModelFile { storage, model, tensors, text_tensors, opaque_external })
     }
 
-    /// Returns the model's tensors (`docs/spec/onnx.md §3.9`) except text and COMPLEX128.
+    /// Tensors of the model (`docs/spec/onnx.md §3.9`) except text and COMPLEX128.
     pub fn tensors(&self) -> &[Listed] {
         &self.tensors
     }
 
-    /// Returns the model's tensors of text, which are kept unchanged.
+    /// Tensors of text, which are kept unchanged.
     pub fn text_tensors(&self) -> &[Listed] {
         &self.text_tensors
     }
 
-    /// Returns the name of each tensor's value. A tensor that a rewritten model stores for a value (`docs/spec/onnx.md
-    /// §3.10`) has the value's name; any other tensor has its own name.
+    /// Name of each tensor's value. Differs from the tensor's name if a rewritten model stores the value in another
+    /// type (`docs/spec/onnx.md §3.10`).
     pub fn value_names(&self) -> Vec<String> {
         inventory::value_names(&self.model, &self.tensors)
     }
 
-    /// Counts each operator, also in subgraphs and functions. Operators outside the default domain are named
-    /// `DOMAIN.OPERATOR`.
+    /// Number of nodes of each operator, also in subgraphs and functions. Operators outside the default domain are
+    /// named `DOMAIN.OPERATOR`.
     pub fn operators(&self) -> BTreeMap<String, u64> {
         inventory::operators(&self.model)
     }
 
-    /// Returns for each tensor whether it is an input of one of these operators, directly or through functions.
-    /// Operators are named as by [`operators`](ModelFile::operators).
+    /// For each tensor, whether it is an input of one of these operators, directly or through functions. Names as in
+    /// [`operators`](ModelFile::operators).
     pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
         uses::feeding(&self.model, &self.tensors, operators)
     }
 
-    /// Returns the first file of external data that the model names.
+    /// Location of the first external data that the model names.
     pub fn external_location(&self) -> Option<&str> {
         self.tensors.iter().find_map(Listed::location)
     }
 
-    /// Returns every file of external data that the model's tensors name; the files may not exist.
+    /// Every file of external data that the model's tensors name. A file may be missing.
     pub fn data_files(&self) -> BTreeSet<PathBuf> {
         let folder = folder_of(self.storage.path());
         self.tensors.iter().filter_map(Listed::location).map(|location| folder.join(location)).collect()
@@ -136,7 +135,7 @@ impl ModelFile {
         &self.storage
     }
 
-    /// Returns the structure of the model.
+    /// Structure of the model.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -153,10 +152,10 @@ impl ModelFile {
         self.storage.reader(tensor, None)
     }
 
-    /// Reads all elements of one of the model's tensors, in the form of [`reader`](ModelFile::reader).
+    /// Reads all elements of one of the model's tensors, encoded as in [`reader`](ModelFile::reader).
     ///
     /// # Errors
-    /// As [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if they do not fit in memory.
+    /// Errors of [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if they do not fit in memory.
     pub fn codes(&self, tensor: &TensorProto) -> Result<Vec<u8>, Error> {
         self.storage.codes(tensor)
     }
@@ -181,7 +180,7 @@ impl TensorFile {
     /// Opens a file of one TensorProto. Locations of external data are relative to its folder.
     ///
     /// # Errors
-    /// As [`ModelFile::open`].
+    /// Errors of [`ModelFile::open`].
     pub fn open(path: &Path, options: Options) -> Result<TensorFile, Error> {
         TensorFile::of(Storage::open(path, options)?)
     }
@@ -195,7 +194,6 @@ impl TensorFile {
         &self.storage
     }
 
-    /// Describes the tensor under another name.
     pub(crate) fn readable(&self, name: &str) -> Result<Tensor, Error> {
         self.storage.readable(&self.tensor, Some(name))
     }
@@ -205,18 +203,18 @@ impl TensorFile {
         &self.tensor
     }
 
-    /// Streams the tensor's elements, as [`ModelFile::reader`] does.
+    /// Streams the tensor's elements, encoded as in [`ModelFile::reader`].
     ///
     /// # Errors
-    /// As [`ModelFile::reader`].
+    /// Errors of [`ModelFile::reader`].
     pub fn reader(&self) -> Result<TensorReader, Error> {
         self.storage.reader(&self.tensor, None)
     }
 
-    /// Reads all elements of the tensor, in the form of [`ModelFile::codes`].
+    /// Reads all elements of the tensor, encoded as in [`ModelFile::codes`].
     ///
     /// # Errors
-    /// As [`ModelFile::codes`].
+    /// Errors of [`ModelFile::codes`].
     pub fn codes(&self) -> Result<Vec<u8>, Error> {
         self.storage.codes(&self.tensor)
     }

@@ -1,7 +1,5 @@
-//! The structure of a model: graphs, nodes, attributes, functions. Tensors are descriptions; their elements stay in the
-//! file.
-//!
-//! Operators' semantics are not known here. The structure is built by [`super::parse`].
+//! The structure of a model: graphs, nodes, attributes, functions. Tensors are descriptions; their elements stay in
+//! the file. [`super::parse`] builds the structure.
 
 use std::ops::Range;
 
@@ -27,7 +25,7 @@ pub struct Model {
 /// An operator set and its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpsetImport {
-    /// Domain; empty is the default one, also called `ai.onnx`.
+    /// Domain; empty for the default domain, which is also called `ai.onnx`.
     pub domain: String,
     /// The version.
     pub version: i64,
@@ -40,20 +38,19 @@ impl OpsetImport {
     }
 }
 
-/// Whether a domain is the default one, by either name.
+/// Whether a domain is the default domain, `""` or `ai.onnx`.
 pub fn is_default_domain(domain: &str) -> bool {
     matches!(domain, "" | "ai.onnx")
 }
 
-/// Identity of a function in calls: domain, name, overload. Both names of the default domain are represented by an
-/// empty domain.
+/// Identity of a function in calls: domain, name, overload. The domain is empty for both names of the default domain.
 pub type Identity<'a> = (&'a str, &'a str, &'a str);
 
 fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
     (if is_default_domain(domain) { "" } else { domain }, name, overload)
 }
 
-/// Returns the version of the default domain among imports, if any.
+/// Version of the default domain among imports.
 pub fn default_opset(imports: &[OpsetImport]) -> Option<i64> {
     imports.iter().find(|import| import.is_default_domain()).map(|import| import.version)
 }
@@ -71,7 +68,7 @@ pub struct Graph {
     pub outputs: Vec<ValueInfo>,
     /// Types of other values.
     pub value_infos: Vec<ValueInfo>,
-    /// Constants, and defaults of inputs of the same name.
+    /// Constants; an initializer named like an input is the input's default.
     pub initializers: Vec<TensorProto>,
     /// Sparse constants; each has the name of its tensor `values`.
     pub sparse_initializers: Vec<SparseTensor>,
@@ -103,7 +100,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Returns the identity by which nodes call the function.
+    /// Identity by which nodes call the function.
     pub fn identity(&self) -> Identity<'_> {
         identity(&self.domain, &self.name, &self.overload)
     }
@@ -120,9 +117,9 @@ pub struct Node {
     pub domain: String,
     /// Overload of a function.
     pub overload: String,
-    /// Names of the inputs; empty for an omitted one.
+    /// Names of the inputs; empty for an omitted input.
     pub inputs: Vec<String>,
-    /// Names of the outputs; empty for an omitted one.
+    /// Names of the outputs; empty for an omitted output.
     pub outputs: Vec<String>,
     /// Attributes.
     pub attributes: Vec<Attribute>,
@@ -130,17 +127,17 @@ pub struct Node {
 }
 
 impl Node {
-    /// Returns the name of the node's operator if the operator is in the default domain.
+    /// Name of the node's operator, if the operator is in the default domain.
     pub fn default_operator(&self) -> Option<&str> {
         is_default_domain(&self.domain).then_some(self.op_type.as_str())
     }
 
-    /// Returns the identity of the function that the node calls, if the model has this function.
+    /// Identity of the function that the node calls. The model may lack this function.
     pub fn identity(&self) -> Identity<'_> {
         identity(&self.domain, &self.op_type, &self.overload)
     }
 
-    /// Returns the value of the attribute with this name.
+    /// Value of the attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| &attribute.value)
     }
@@ -173,11 +170,9 @@ pub enum AttributeValue {
     Graphs(Vec<Graph>),
     Sparse(Box<SparseTensor>),
     Sparses(Vec<SparseTensor>),
-    /// `tp`, which is not read.
     Type,
-    /// `type_protos`, which are not read.
     Types,
-    /// In the body of a function: a reference to the function's attribute with this name.
+    /// In a function: name of the function's attribute that gives the value.
     Reference(String),
 }
 
@@ -197,9 +192,9 @@ impl AttributeValue {
 pub struct SparseTensor {
     /// Nonzero elements.
     pub values: TensorProto,
-    /// Their positions.
+    /// Positions of the nonzero elements.
     pub indices: TensorProto,
-    /// The dimensions, unchecked.
+    /// Dimensions, not checked.
     pub dims: Vec<i64>,
     pub(crate) content: Range<u64>,
 }
@@ -234,7 +229,7 @@ pub enum ValueType {
 /// One dimension of a value's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// A number; files may hold negative ones.
+    /// A number; some files have negative numbers.
     Value(i64),
     /// A symbol; not empty.
     Named(String),
@@ -243,7 +238,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// Returns a dimension with this symbol; an empty symbol gives an unknown dimension.
+    /// Dimension with this symbol; unknown if the symbol is empty.
     pub(crate) fn named(symbol: String) -> Dimension {
         if symbol.is_empty() { Dimension::Unknown } else { Dimension::Named(symbol) }
     }

@@ -1,7 +1,6 @@
-//! Writing a rewritten model: its pieces, new elements, and its file of external data.
+//! Writes a rewritten model and its file of external data.
 //!
-//! Both files are made with [`crate::atomic`]. The model refers to its data file by a name that was not in use. The
-//! destination is therefore a complete model at every moment, old or new.
+//! The model names its data file by an unused name, so the destination is a complete model at every moment.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -60,17 +59,17 @@ impl NewModel {
         Ok(NewModel { source: source.clone(), rewritten, location: location.into(), tensors })
     }
 
-    /// Returns the tensors of the new model, in the order of the source's tensors, with their new names.
+    /// Tensors of the new model, with their new names, in the source's order.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// Returns the length of the file of external data; 0 if the model does not have this file.
+    /// Length of the file of external data; 0 without such a file.
     pub fn external_bytes(&self) -> u64 {
         self.rewritten.external_bytes
     }
 
-    /// Returns the path of the file of external data for a model at `path`, if the model has this file.
+    /// Path of the file of external data for a model at `path`.
     pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
         self.has_data().then(|| path.with_file_name(&self.location))
     }
@@ -79,7 +78,6 @@ impl NewModel {
         self.rewritten.places.iter().any(|place| matches!(place, Place::Outside(_)))
     }
 
-    /// Returns the indices of the tensors in the order of writing their elements.
     pub(crate) fn order(&self) -> Vec<usize> {
         let Rewritten { rope, places, .. } = &self.rewritten;
         let inside = rope.pieces.iter().filter_map(|piece| match piece {
@@ -92,8 +90,7 @@ impl NewModel {
         inside.chain(untouched).chain(outside).collect()
     }
 
-    /// Compares the structure of the model at `path` with the structure of this model: every byte that is not an
-    /// element. Returns the first offset that differs.
+    /// Compares the model at `path` with this model, except for elements. Returns the first offset that differs.
     /// # Errors
     /// [`Error::Io`].
     pub fn structure_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
@@ -129,8 +126,8 @@ impl NewModel {
 }
 
 impl NewModel {
-    /// Checks that a file of external data holds only the elements of this model, with zeros between them. Returns the
-    /// first offset of other data. Missing bytes are found later, when elements are read.
+    /// Checks a file of external data: outside this model's elements, every byte is 0. Returns the first offset of
+    /// another byte. Missing bytes are found when elements are read.
     /// # Errors
     /// [`Error::Io`].
     pub fn data_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
@@ -151,7 +148,6 @@ impl NewModel {
     }
 }
 
-/// Returns the first difference between two ranges of files, counted from the start of the ranges.
 fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io::Result<Option<u64>> {
     let (mut left, mut right) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
     let mut done = 0;
@@ -167,12 +163,10 @@ fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io:
     Ok(None)
 }
 
-/// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 18;
 
-/// Returns an unused name of a file of external data for a model at `path`.
-///
-/// A file in use by the model at `path` is therefore never overwritten (`docs/spec/onnx.md §3.8`).
+/// Chooses an unused name for the external data of a model at `path` (`docs/spec/onnx.md §3.8`). Files in use are
+/// therefore never overwritten.
 ///
 /// # Errors
 /// [`Error::Io`] if the query fails.
@@ -188,7 +182,7 @@ pub fn unused_location(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// Returns the files of external data of the model at `path` that were named by [`unused_location`].
+/// Files of external data of the model at `path` with names of [`unused_location`].
 fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if look::at_itself(path)?.is_none() {
         return Ok(Vec::new());
@@ -218,15 +212,11 @@ pub(crate) struct ModelWriter {
     source: Arc<ModelFile>,
     model: OutputFile,
     data: Option<OutputFile>,
-    /// Number of bytes written to `data`.
     data_bytes: u64,
     pieces: std::vec::IntoIter<Piece>,
-    /// Destination and length of the elements of each remaining tensor.
     steps: std::vec::IntoIter<(Place, u64)>,
-    /// Destination of the current tensor.
     place: Place,
     lacking: u64,
-    /// Files that the new model makes obsolete.
     obsolete: Vec<PathBuf>,
 }
 
@@ -263,7 +253,6 @@ impl ModelWriter {
         })
     }
 
-    /// Writes the next bytes of elements.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.lacking == 0 {
@@ -278,8 +267,7 @@ impl ModelWriter {
                     data.write_all(&bytes[..now])?;
                     self.data_bytes += now as u64;
                 }
-                // The elements of an untouched tensor were checked when they were read; its message is copied
-                // unchanged.
+                // An unchanged tensor was checked by the reader.
                 _ => {}
             }
             self.lacking -= now as u64;
@@ -301,7 +289,7 @@ impl ModelWriter {
         }
     }
 
-    /// Writes all pieces up to the elements of the next tensor, or up to the end.
+    /// Writes all pieces before the next tensor's elements, or to the end.
     fn copy_up_to_elements(&mut self) -> io::Result<()> {
         for piece in self.pieces.by_ref() {
             match piece {
@@ -322,7 +310,7 @@ impl ModelWriter {
         Ok(())
     }
 
-    /// Writes the rest of the model. In the result the data file precedes the model, which refers to it.
+    /// Writes the rest of the model. The data file comes first in the result, because the model refers to it.
     pub(crate) fn finish(mut self) -> io::Result<Finished> {
         while let Some(step) = self.steps.next() {
             self.start(step)?;
@@ -333,7 +321,7 @@ impl ModelWriter {
     }
 }
 
-/// Returns the reason why the container cannot hold a tensor, if any (`docs/spec/onnx.md §3.8`).
+/// Reason why the container cannot hold a tensor (`docs/spec/onnx.md §3.8`).
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     let bytes = tensor.bytes();
     (bytes > MAX_MODEL_BYTES - 4096).then_some(DeniedTensor::MessageTooLong { bytes })

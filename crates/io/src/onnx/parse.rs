@@ -1,6 +1,5 @@
-//! Parsing of fields into the structure of a model, with a parser for each message.
-//!
-//! Tensors are described, not read. Field numbers are from `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
+//! Parses protobuf fields into the structure of a model, with a function for each message. Field numbers:
+//! `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
 
 use std::ops::Range;
 
@@ -11,7 +10,6 @@ use crate::error::onnx::ProtoError;
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 impl Parser {
-    /// Parses a ModelProto.
     pub(crate) fn model(&mut self, content: Range<u64>) -> Read<Model> {
         let mut model = Model::default();
         let mut graph = None;
@@ -139,7 +137,7 @@ impl Parser {
     }
 
     fn value_type(&mut self, content: Range<u64>) -> Read<ValueType> {
-        // The fields exclude each other: the last one counts and clears the others.
+        // The fields of this oneof exclude each other: the last one counts.
         let mut tensor = None;
         let mut is_other = false;
         self.each(content, &mut |parser, field| {
@@ -239,7 +237,7 @@ impl Parser {
     }
 }
 
-/// Refuses two versions of one domain, because readers disagree on which version counts.
+/// Refuses two versions of one domain, because readers disagree about the version that counts.
 fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoError> {
     let mut versions = HashMap::new();
     for import in imports {
@@ -253,7 +251,7 @@ fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoErr
     Ok(())
 }
 
-/// Refuses two functions with one identity, because a call could not distinguish them.
+/// Refuses two functions with one identity, because calls cannot distinguish them.
 fn one_of_each_name(functions: &[Function]) -> Result<(), ProtoError> {
     let mut names = HashSet::new();
     for function in functions {
@@ -265,7 +263,6 @@ fn one_of_each_name(functions: &[Function]) -> Result<(), ProtoError> {
     Ok(())
 }
 
-/// Fields of an AttributeProto.
 #[derive(Default)]
 struct StatedAttribute {
     name: String,
@@ -288,8 +285,7 @@ struct StatedAttribute {
 }
 
 impl StatedAttribute {
-    /// Returns the kind of the attribute, inferred from its value if the file does not state it, as IR version 1
-    /// allows.
+    /// Type of the attribute, inferred from its value if not stated (allowed in IR version 1).
     fn kind(&self) -> i64 {
         let filled = [
             (1, self.float.is_some()),

@@ -1,4 +1,4 @@
-//! Common parts of all message parsers: memory is charged for before it is allocated, and nesting is counted.
+//! Common parts of all message parsers: a budget for memory and a limit of nesting.
 
 use std::ops::Range;
 
@@ -7,17 +7,16 @@ use crate::error::ReadError;
 use crate::error::onnx::{MAX_STRUCTURE_BYTES, ProtoError};
 use crate::options::OnnxOptions;
 
-/// Maximum nesting of messages, which is the limit of protobuf's own readers.
+/// Maximum nesting of messages, as in protobuf's own readers.
 const MAX_DEPTH: usize = 100;
 
-/// Memory taken by a model's structure so far.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     charged: u64,
 }
 
 impl Budget {
-    /// Charges for bytes kept for the item at `offset`, before they are allocated.
+    /// Charges `bytes` before their allocation; the error names `offset`.
     pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
         self.charged = self.charged.saturating_add(bytes);
         if self.charged > MAX_STRUCTURE_BYTES { Err(ProtoError::TooMuch { offset }) } else { Ok(()) }
@@ -34,10 +33,9 @@ pub(crate) struct Parser {
     depth: usize,
 }
 
-/// Result of reading a part of a file.
 pub(crate) type Read<T> = Result<T, ReadError<ProtoError>>;
 
-/// Sets a message field that may occur only once. Protobuf would merge two occurrences, but writers do not rely on it.
+/// Sets a field that may occur only once. Protobuf would merge two occurrences, but writers do not rely on this.
 pub(crate) fn once<T>(slot: &mut Option<T>, found: T, field: &Field, message: &'static str) -> Read<()> {
     match slot.replace(found) {
         None => Ok(()),
@@ -50,12 +48,10 @@ impl Parser {
         Parser { wire, options, opaque_external: None, budget: Budget::default(), depth: 0 }
     }
 
-    /// Charges for a value that is kept.
     pub(crate) fn charge<T>(&mut self, offset: u64) -> Read<()> {
         Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
     }
 
-    /// Reads the bytes of a small field.
     pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
         self.charge::<Vec<u8>>(range.start)?;
         self.budget.charge(range.start, range.end - range.start)?;
@@ -81,7 +77,7 @@ impl Parser {
         Ok(entry)
     }
 
-    /// Calls `visit` with every field of a message, one level deeper.
+    /// Calls `visit` with every field of a message; counts one level of nesting.
     pub(crate) fn each(
         &mut self,
         content: Range<u64>,
@@ -99,7 +95,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Adds the numbers in one occurrence of a repeated integer field, packed or not.
+    /// Appends the numbers of an integer field, packed or not.
     pub(crate) fn numbers(&mut self, field: &Field, numbers: &mut Vec<i64>) -> Read<()> {
         let Value::Bytes(range) = &field.value else {
             self.charge::<i64>(field.span.start)?;
@@ -114,7 +110,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Adds the numbers in one occurrence of a repeated float field, packed or not.
+    /// Appends the numbers of a float field, packed or not.
     pub(crate) fn floats(&mut self, field: &Field, floats: &mut Vec<f32>) -> Read<()> {
         let Value::Bytes(range) = &field.value else {
             self.charge::<f32>(field.span.start)?;

@@ -1,23 +1,19 @@
-//! A file under construction as pieces: copied from another file, new, or elements to be written later.
-//!
-//! The length of the file is known before its elements are.
+//! A new file as a list of pieces: ranges of the old file, new bytes, elements to be written later. The file's length
+//! is known before the elements.
 
 use std::ops::Range;
 
-/// A range of the new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Bytes of the old file.
+    /// Range of the old file.
     Copy(Range<u64>),
     New(Vec<u8>),
-    /// The elements of a tensor, by its index.
     Elements {
         tensor: usize,
         bytes: u64,
     },
 }
 
-/// Pieces and their length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rope {
     pub(crate) pieces: Vec<Piece>,
@@ -25,7 +21,6 @@ pub(crate) struct Rope {
 }
 
 impl Rope {
-    /// Returns a rope of one piece: a range of the old file.
     pub(crate) fn copy_of(range: Range<u64>) -> Rope {
         let mut rope = Rope::default();
         rope.copy(range);
@@ -69,7 +64,6 @@ impl Rope {
         }
     }
 
-    /// Appends a field with this content.
     pub(crate) fn field(&mut self, number: u32, content: Rope) {
         self.push(super::emit::head(number, content.bytes));
         self.append(content);

@@ -1,4 +1,4 @@
-//! An opened file and its folder, the source of tensors' elements.
+//! An opened file and its folder, from which tensors' elements are read.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,7 +25,6 @@ use crate::room;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
-/// The file of a model or a tensor.
 #[derive(Debug)]
 pub(crate) struct Storage {
     path: Arc<Path>,
@@ -58,7 +57,7 @@ impl Storage {
         Wire::new(self.file.clone(), self.file_bytes)
     }
 
-    /// Reads the structure of the file by `read`, and adds the path to errors.
+    /// Runs `read` on the file's fields and adds the path to errors.
     pub(crate) fn parse<T>(
         &self,
         read: impl FnOnce(&mut Parser) -> Result<T, ReadError<ProtoError>>,
@@ -66,8 +65,8 @@ impl Storage {
         read(&mut Parser::new(self.wire(), self.options)).map_err(|error| error.at(&self.path, "reading"))
     }
 
-    /// Describes a tensor as it will be read, under another name if given. Text is read once to find its longest
-    /// element, because all cells have this element's width.
+    /// Describes a tensor as read; `name` replaces its name. Reads text once to find the longest element, which sets
+    /// the width of all cells.
     pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
         let described = tensor.describe(name);
         let mut described = described
@@ -113,7 +112,7 @@ impl Storage {
         TensorReader::new(path, &described, stream, Decoding { swap: None, codes })
     }
 
-    /// Opens external data; its bounds are checked against the opened file (`docs/spec/onnx.md §3.7` rule 5).
+    /// Opens external data and checks its bounds against the file (`docs/spec/onnx.md §3.7` rule 5).
     fn external(&self, tensor: &TensorProto, external: &External, bytes: u64) -> Result<(PathBuf, Window), Error> {
         let opened = self.open_external(tensor, &external.location)?;
         let end = external.offset.checked_add(bytes).filter(|&end| end <= opened.bytes);
@@ -131,7 +130,7 @@ impl Storage {
         })
     }
 
-    /// Checks that the external data of tensors can be read, without reading it; returns the files by path.
+    /// Checks that external data can be opened; returns the files' paths.
     pub(crate) fn check_external<'a>(
         &self,
         tensors: impl IntoIterator<Item = &'a TensorProto>,
@@ -145,7 +144,7 @@ impl Storage {
         Ok(files)
     }
 
-    /// Returns the file offset of a tensor's elements, if the file stores them as they are read.
+    /// File offset of a tensor's elements; `None` if the stored form differs from the read form.
     pub(crate) fn data_offset(tensor: &TensorProto) -> Option<u64> {
         match &tensor.payload {
             Payload::Raw(range) => Some(range.start),

@@ -1,6 +1,4 @@
-//! A TensorProto: its checked description, and the location of its elements. Elements are read by [`super::elements`].
-//!
-//! Read first: `docs/spec/onnx.md §3`.
+//! A TensorProto: its checked description, and the location of its elements. Read first: `docs/spec/onnx.md §3`.
 
 use std::ops::Range;
 
@@ -32,7 +30,6 @@ pub(crate) mod field {
     pub(crate) const DATA_LOCATION: u32 = 14;
 }
 
-/// Fields that can hold elements, with their names.
 pub(crate) const DATA_FIELDS: [(u32, &str); 7] = [
     (field::FLOAT_DATA, "float_data"),
     (field::INT32_DATA, "int32_data"),
@@ -56,7 +53,6 @@ pub struct TensorProto {
     pub dims: Vec<u64>,
     /// Location of the elements.
     pub payload: Payload,
-    /// The message's content in the file.
     pub(crate) content: Range<u64>,
 }
 
@@ -64,22 +60,22 @@ pub struct TensorProto {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Payload {
-    /// No elements.
+    /// There are no elements.
     Empty,
-    /// `raw_data`: this range of the file.
+    /// `raw_data` in this range of the file.
     Raw(Range<u64>),
-    /// A typed field of this number, in any number of occurrences, packed or not.
+    /// Typed field of this number; may occur several times, packed or not.
     Typed(u32),
     /// `string_data`.
     Text,
     /// Another file.
     External(External),
-    /// A type that cannot be read (COMPLEX128).
+    /// Elements of a type that cannot be read (COMPLEX128).
     Opaque,
 }
 
 impl TensorProto {
-    /// Returns the element type; `None` for COMPLEX128, which can only be copied.
+    /// Element type; `None` for COMPLEX128, which can only be copied.
     pub fn dtype(&self) -> Option<DType> {
         self.data_type.dtype
     }
@@ -94,14 +90,14 @@ impl TensorProto {
         self.dims.contains(&0)
     }
 
-    /// Returns a description of the tensor, under another name if given; `None` for COMPLEX128.
+    /// Describes the tensor, under another name if given; `None` for COMPLEX128.
     pub fn describe(&self, name: Option<&str>) -> Option<Tensor> {
         let name = name.unwrap_or(&self.name).into();
         Some(Tensor { name, dtype: self.dtype()?, layout: Layout::Packed, shape: self.dims.as_slice().into() })
     }
 }
 
-/// Returns the typed field for a type, and the number of elements per entry. Source: `docs/spec/onnx.md §3.2`.
+/// Typed field for a type, and number of elements per entry. Source: `docs/spec/onnx.md §3.2`.
 pub(crate) fn typed_field(dtype: DType) -> (u32, u64) {
     use DType::*;
     match dtype {
@@ -120,7 +116,6 @@ pub(crate) fn field_name(number: u32) -> &'static str {
     DATA_FIELDS.iter().find(|(n, _)| *n == number).map_or("a field", |(_, name)| name)
 }
 
-/// Fields of a TensorProto before checking.
 #[derive(Default)]
 struct Stated {
     name: String,
@@ -128,14 +123,12 @@ struct Stated {
     dims: Vec<u64>,
     segment: bool,
     raw: Option<Range<u64>>,
-    /// For every field in [`DATA_FIELDS`]: number of bytes with entries, and number of entries as far as it follows
-    /// from lengths.
+    /// For every field of [`DATA_FIELDS`]: number of bytes, and number of entries (only if the length determines it).
     filled: [(u64, u64); DATA_FIELDS.len()],
     is_external: bool,
     external: Vec<(String, String)>,
 }
 
-/// Reads a TensorProto with this content.
 pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorProto, ReadError<ProtoError>> {
     parser.charge::<TensorProto>(content.start)?;
     let mut stated = Stated::default();
@@ -155,7 +148,6 @@ pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorPr
     Ok(TensorProto { name: stated.name, data_type, dims: stated.dims, payload, content })
 }
 
-/// Reason to stop gathering.
 enum Found {
     Read(ReadError<ProtoError>),
     Wrong(TensorError),
@@ -174,7 +166,7 @@ impl From<TensorError> for Found {
 }
 
 fn gather(parser: &mut Parser, content: Range<u64>, stated: &mut Stated) -> Result<(), Found> {
-    // The name is read first, so that errors can name the tensor.
+    // The name is read first, so that errors can contain it.
     let mut fields = Fields::new(content.clone());
     while let Some(found) = fields.next(&mut parser.wire)? {
         if found.number == field::NAME {
@@ -232,7 +224,6 @@ fn dims(parser: &mut Parser, found: &Field, dims: &mut Vec<u64>) -> Result<(), F
     Ok(())
 }
 
-/// Counts the bytes and entries in one occurrence of a typed field.
 fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
     let (bytes, entries) = &mut stated.filled[index_of(found.number)];
     let width = match found.number {
@@ -242,7 +233,7 @@ fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
     };
     match (&found.value, width) {
         (Value::Bytes(range), _) if found.number == field::STRING_DATA => {
-            // An empty string is an entry too.
+            // Adds 1 to the length, so that an empty string counts.
             *bytes += range.end - range.start + 1;
             *entries += 1;
         }
@@ -253,7 +244,7 @@ fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
         (Value::Bytes(range), Some(_)) => {
             return Err(ProtoError::Truncated { offset: found.span.start, end: range.end }.into());
         }
-        // The number of values in these bytes is only known when they are read.
+        // Numbers of varying length can be counted only by reading.
         (Value::Bytes(range), None) => *bytes += range.end - range.start,
         (Value::Fixed32(_), Some(4)) | (Value::Fixed64(_), Some(8)) | (Value::Varint(_), None)
             if found.number != field::STRING_DATA =>
@@ -291,7 +282,7 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
     let Some(dtype) = data_type.dtype else { return Ok((data_type, Payload::Opaque)) };
     let (expected_field, per_entry) = typed_field(dtype);
     let expected_name = field_name(expected_field);
-    // A complex number has two entries.
+    // A complex element is two entries.
     let entries = if dtype == DType::C64 { len.saturating_mul(2) } else { len.div_ceil(per_entry) };
     let (expected_field, expected_name) =
         if dtype == DType::C64 { (field::FLOAT_DATA, "float_data") } else { (expected_field, expected_name) };
@@ -319,7 +310,7 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
             Err(TensorError::Entries { field: name, expected: entries, actual: counted })
         }
         field::STRING_DATA => Ok((data_type, Payload::Text)),
-        // An entry has at least one byte. Surplus entries are found later, when elements are read.
+        // An entry has at least one byte. Surplus entries are found when elements are read.
         _ if bytes < entries => Err(TensorError::Entries { field: name, expected: entries, actual: bytes }),
         _ if len == 0 => Err(TensorError::MoreEntries { field: name, expected: 0 }),
         _ => Ok((data_type, Payload::Typed(found))),

@@ -1,7 +1,7 @@
-//! Text in `string_data`: element by element, and as cells for conversion.
+//! Text in `string_data`: one element at a time, or as cells for conversion.
 //!
-//! A cell has the number of code points of the longest element ([`Layout::Utf32`](truecast_core::Layout::Utf32)). Text
-//! that is not UTF-8 cannot be in cells, only copied.
+//! All cells have the length of the longest element, in code points
+//! ([`Layout::Utf32`](truecast_core::Layout::Utf32)). Text that is not UTF-8 can only be copied.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::error::ReadError;
 use crate::error::onnx::{ProtoError, TensorError};
 
-/// Maximum length of an element in cells, in code points: all cells are as wide as the longest.
+/// Maximum length of an element in code points, because every cell has the length of the longest element.
 const MAX_WIDTH: usize = 4096;
 
 /// Elements of a text tensor: any bytes, usually UTF-8.
@@ -63,16 +63,14 @@ impl Entries {
     }
 }
 
-/// A text tensor as cells.
 #[derive(Debug)]
 pub(crate) struct Cells {
     entries: Entries,
     tensor: String,
     offset: u64,
-    /// Number of elements read so far.
     index: u64,
     width: usize,
-    /// The current cell, of which the first `taken` bytes were delivered.
+    /// Current cell; its first `taken` bytes were delivered.
     cell: Vec<u8>,
     taken: usize,
 }
@@ -90,7 +88,7 @@ impl Cells {
         }
     }
 
-    /// Returns the number of code points in the longest element, at least 1. Reads the whole tensor.
+    /// Number of code points in the longest element, at least 1. Reads the whole tensor.
     pub(crate) fn longest(mut self) -> Result<u32, ReadError<ProtoError>> {
         let mut longest = 1;
         while let Some(text) = self.next()? {
@@ -99,7 +97,6 @@ impl Cells {
         Ok(longest as u32)
     }
 
-    /// Fills `buf` with the next bytes of cells.
     pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> Result<(), ReadError<ProtoError>> {
         while !buf.is_empty() {
             if self.taken == self.cell.len() {
@@ -117,12 +114,10 @@ impl Cells {
         Ok(())
     }
 
-    /// Reads the next element.
     fn next(&mut self) -> Result<Option<String>, ReadError<ProtoError>> {
         let Some(range) = self.entries.next()? else { return Ok(None) };
         let index = self.index;
         self.index += 1;
-        // A code point has at most four bytes.
         if range.end - range.start > 4 * MAX_WIDTH as u64 {
             return Err(self.wrong(TensorError::TextTooLong { index, limit: MAX_WIDTH }));
         }
@@ -143,12 +138,11 @@ impl Cells {
     }
 }
 
-/// Writer of cells as entries of `string_data`.
+/// Writes cells as fields `string_data`.
 #[derive(Debug)]
 pub(crate) struct CellWriter {
     file: OutputFile,
     cell_bytes: usize,
-    /// The bytes received so far of an incomplete cell.
     cell: Vec<u8>,
 }
 
@@ -176,7 +170,7 @@ impl CellWriter {
     }
 }
 
-/// Returns the text of a cell without trailing zeros; `None` if a code point is invalid.
+/// Text of a cell without trailing zeros; `None` if a code point is invalid.
 fn text_of(cell: &[u8]) -> Option<String> {
     let (points, _) = cell.as_chunks::<4>();
     let len = points.iter().rposition(|point| *point != [0; 4]).map_or(0, |last| last + 1);

@@ -1,22 +1,19 @@
-//! Tensors that are inputs of certain operators, directly or through functions of a model.
-//!
-//! A value is tracked by its name in its graph and subgraphs; results computed from the value are not tracked.
+//! Finds tensors that are inputs of given operators, directly or through functions. Results that are computed from a
+//! tensor do not count.
 
 use super::inventory::{Listed, visit_nodes};
 use super::model::{Model, Node};
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-/// A value: its body (0 for the main graph, or a function's number from 1) and its name in the body.
+/// A value: its body (0 for the main graph, else the number of a function, from 1) and its name in the body.
 type Place<'a> = (usize, &'a str);
 
-/// Returns for each listed tensor whether it is an input of `operators`, which are named as by
-/// [`ModelFile::operators`].
+/// For each listed tensor, whether it is an input of `operators`, named as by [`ModelFile::operators`].
 ///
 /// [`ModelFile::operators`]: super::ModelFile::operators
 pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> Vec<bool> {
     let functions: HashMap<_, _> = model.functions.iter().zip(1..).map(|(f, body)| (f.identity(), body)).collect();
     let mut walk = Walk::default();
-    // For each parameter of a function, by its name in the body, the arguments of all calls.
     let mut given: HashMap<Place<'_>, Vec<Place<'_>>> = HashMap::new();
     let bodies = std::iter::once(&model.graph.nodes).chain(model.functions.iter().map(|function| &function.nodes));
     for (body, nodes) in bodies.enumerate() {
@@ -54,8 +51,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether the node's operator has this name, which begins with the operator's domain unless this is the default
-/// domain.
+/// Whether the operator of `node` is called `name`. Outside the default domain, `name` is `DOMAIN.OPERATOR`.
 fn is_called(node: &Node, name: &str) -> bool {
     match node.default_operator() {
         Some(operator) => operator == name,

@@ -1,7 +1,6 @@
-//! The protobuf wire format in a file of any size: fields with their positions, without payloads.
+//! The protobuf wire format in a file of any size: fields with their positions.
 //!
-//! Every length is checked against the enclosing message, which is inside the file, before anything is allocated.
-//! Fields are interpreted in [`super::parse`] and [`super::tensor`].
+//! Every length is checked against the enclosing message before anything is allocated.
 
 use std::fs::File;
 use std::io;
@@ -13,16 +12,15 @@ use crate::error::onnx::ProtoError;
 use crate::os::ReadAt;
 use crate::room;
 
-/// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 14;
 
-/// Value of a field; protobuf's groups are not supported.
+/// Value of a field. Protobuf's groups are not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
-    /// Position of the bytes: text, a message, packed numbers.
+    /// Range of the bytes in the file: text, a message or packed numbers.
     Bytes(Range<u64>),
 }
 
@@ -37,17 +35,16 @@ impl Value {
     }
 }
 
-/// One field of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u32,
-    /// Range from the start of the tag to the end of the value.
+    /// Range in the file, from the tag's start to the value's end.
     pub(crate) span: Range<u64>,
     pub(crate) value: Value,
 }
 
 impl Field {
-    /// Returns the value as an integer of any declared type; a negative integer takes all 64 bits.
+    /// Integer value of any declared type. A negative integer takes all 64 bits.
     pub(crate) fn int(&self) -> Result<i64, ProtoError> {
         match self.value {
             Value::Varint(value) => Ok(value.cast_signed()),
@@ -74,13 +71,11 @@ impl Field {
     }
 }
 
-/// Positioned reads of a file through one small buffer.
 #[derive(Debug)]
 pub(crate) struct Wire {
     file: Arc<File>,
     file_bytes: u64,
     buffer: Vec<u8>,
-    /// File offset of the buffer.
     begin: u64,
 }
 
@@ -89,12 +84,11 @@ impl Wire {
         Wire { file, file_bytes, buffer: Vec::new(), begin: 0 }
     }
 
-    /// Returns the range of the whole file.
     pub(crate) fn all(&self) -> Range<u64> {
         0..self.file_bytes
     }
 
-    /// Returns buffered bytes from `at`, at least one. `at` must be inside the file.
+    /// Buffered bytes from `at` (at least one); `at` must be inside the file.
     fn buffered(&mut self, at: u64) -> io::Result<&[u8]> {
         let held = self.begin..self.begin + self.buffer.len() as u64;
         if !held.contains(&at) {
@@ -107,8 +101,7 @@ impl Wire {
         Ok(&self.buffer[(at - self.begin) as usize..])
     }
 
-    /// Fills `buf` from `at`, without the buffer if `buf` is large. The caller must have checked that the bytes are in
-    /// the file.
+    /// Fills `buf` from offset `at`; a large `buf` bypasses the buffer. The bytes must be in the file.
     pub(crate) fn fill(&mut self, at: u64, buf: &mut [u8]) -> io::Result<()> {
         if buf.len() >= BUFFER_BYTES {
             return self.file.read_exact_at(buf, at);
@@ -123,14 +116,14 @@ impl Wire {
         Ok(())
     }
 
-    /// Copies a range that was checked against the file, if there is memory for it.
+    /// Copies a range of the file, if memory suffices. The range must be in the file.
     pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError<ProtoError>> {
         let mut bytes = room::zeros(range.end - range.start)?;
         self.fill(range.start, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Reads a number of at most ten bytes and moves `at` past it.
+    /// Reads a number of at most ten bytes and moves `at` past the number.
     pub(crate) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64, ReadError<ProtoError>> {
         let start = *at;
         let mut value = 0u64;
@@ -140,7 +133,7 @@ impl Wire {
             }
             let byte = self.buffered(*at)?[0];
             *at += 1;
-            // Bits beyond the 64th are dropped, as in protobuf's own readers.
+            // Bits above the 64th are dropped, as in protobuf's own readers.
             value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
             if byte < 0x80 {
                 return Ok(value);
@@ -160,7 +153,6 @@ impl Wire {
     }
 }
 
-/// Fields of a message, in file order.
 #[derive(Debug)]
 pub(crate) struct Fields {
     at: u64,
@@ -168,12 +160,11 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Returns the fields of the message with content `range`.
     pub(crate) fn new(range: Range<u64>) -> Fields {
         Fields { at: range.start, end: range.end }
     }
 
-    /// Reads the next field; `None` at the end. The content of a length-delimited field is skipped, not read.
+    /// Reads the next field; `None` at the end. The content of a length-delimited field is skipped.
     pub(crate) fn next(&mut self, wire: &mut Wire) -> Result<Option<Field>, ReadError<ProtoError>> {
         if self.at >= self.end {
             return Ok(None);

@@ -1,7 +1,5 @@
-//! Linux: unnamed files, reserved space, and advice to the system.
-//!
-//! Advice changes timing but never results, so a file system that rejects it is not an error. The exception is missing
-//! space, which would be an error later.
+//! Linux: unnamed files, reserved space, and advice to the system. A file system that rejects advice gives no error,
+//! because advice changes only timing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,11 +15,11 @@ use rustix::io::{Errno, retry_on_intr};
 use super::Access;
 use super::unix::claim;
 
-/// Creates an unnamed file in `folder`. Nothing is left of it when the process ends for any reason.
+/// Creates an unnamed file in `folder`, which disappears when the process ends.
 pub(crate) fn create_anonymous(folder: &Path, access: Access) -> io::Result<File> {
     let flags = OFlags::TMPFILE.bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).mode(access.mode()).custom_flags(flags).open(folder)?;
-    // Without /proc the file could not get a name, which would be noticed only after the work.
+    // Naming the file will need /proc, so a missing /proc is reported before the work.
     fs::symlink_metadata(handle_path(&file))?;
     claim(&file);
     Ok(file)
@@ -32,7 +30,6 @@ pub(crate) fn link_open(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, handle_path(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Returns the path of an opened file according to the system.
 pub(crate) fn path_of(file: &File) -> io::Result<PathBuf> {
     fs::read_link(handle_path(file))
 }
@@ -41,15 +38,13 @@ fn handle_path(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Reserves the space of a file of `bytes` bytes.
-///
-/// Cost: no data is written. Blocks reserved together are contiguous and need no bookkeeping at every write.
+/// Reserves the space of a file of `bytes` bytes. No data is written; the reserved blocks are contiguous.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    // A file system in memory clears every reserved page, and starts again after a signal, so each step is short.
+    // A file system in memory clears every reserved page and restarts after a signal, so each step is short.
     const STEP: usize = 64 << 20;
     for from in (0..bytes).step_by(STEP) {
         let len = (bytes - from).min(STEP as u64);
-        // Not posix_fallocate: without support by the file system it writes to every block.
+        // posix_fallocate would write to every block if the file system lacks support.
         match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), from, len)) {
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return Err(error.into()),
             Err(_) => return Ok(()),
@@ -59,10 +54,8 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Releases a range from memory: dirty pages are sent to disk without waiting and stay; clean pages are dropped.
-///
-/// The first call for a range therefore starts writing it, like `sync_file_range`, which has no safe wrapper; a later
-/// call frees the memory.
+/// Sends dirty pages of a range to disk without waiting, and drops clean pages from the page cache. A second call
+/// therefore frees the memory.
 pub(crate) fn release(file: &File, range: Range<u64>) {
     if let Some(len) = NonZeroU64::new(range.end.saturating_sub(range.start)) {
         fadvise(file, range.start, Some(len), Advice::DontNeed).ok();

@@ -1,8 +1,5 @@
-//! A small interface to operating systems: positioned reads, file identity, unnamed files, reserved space, advice,
-//! folder sync, liveness of other processes.
-//!
-//! `unix` and `windows` have the common operations; `linux` has Linux's own, replaced by `plain` elsewhere. Nothing
-//! above this module depends on the system. Changes to the file system go through [`crate::change`] only.
+//! Interface to operating systems: `unix` and `windows` have the common operations; `linux` has Linux's own, replaced
+//! by `plain` elsewhere. Changes to the file system go through [`crate::change`] only.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -29,18 +26,15 @@ pub(crate) use windows::{
 use std::fs::File;
 use std::io;
 
-/// Readers of a file under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// The usual readers of new files.
     Usual,
-    /// Only the owner.
     Owner,
 }
 
-/// Reading at an offset, so that many threads can read one file without moving its position.
+/// Reading at an offset: many threads can share one file.
 pub(crate) trait ReadAt {
-    /// Reads at most `buf.len()` bytes; 0 at the end.
+    /// Returns the number of bytes read; 0 at the end.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
     fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
@@ -65,7 +59,7 @@ impl ReadAt for File {
     }
 }
 
-/// Identity of a file, for any path to it: its volume and its number in the volume.
+/// Identity of a file, equal for all its paths: volume, and number in the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     volume: u64,

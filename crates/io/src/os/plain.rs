@@ -1,4 +1,5 @@
-//! Replacements on other systems for Linux's own operations: files have names from the beginning, no advice is given.
+//! Substitutes for Linux's own operations on other systems. Files have names from the beginning, and no advice is
+//! given.
 
 use std::fs::File;
 use std::io;
@@ -19,8 +20,7 @@ pub(crate) fn path_of(_: &File) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Reserves space on NTFS, which allocates it when a file gets its length. Elsewhere setting a length costs nothing and
-/// reserves nothing.
+/// Reserves space on NTFS by setting the length. On other file systems a length reserves nothing.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     if cfg!(windows) { file.set_len(bytes) } else { Ok(()) }
 }

@@ -29,7 +29,7 @@ impl FileId {
 }
 
 impl Access {
-    /// Returns the mode of a new file, to which the system applies the process's umask.
+    /// Mode of a new file, before the system applies the umask.
     pub(super) fn mode(self) -> u32 {
         match self {
             Access::Usual => 0o666,
@@ -38,16 +38,15 @@ impl Access {
     }
 }
 
-/// Creates a file that is locked while this process has it open, as a sign that it is in use.
+/// Creates a file and locks it, which marks it as in use while open.
 pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
     claim(&file);
-    // Between the two calls another process could take the file for a leftover and remove it.
+    // Between the two calls another process could remove the file as a leftover.
     if id_of(path)? == FileId::of_file(&file)? { Ok(file) } else { Err(io::ErrorKind::AlreadyExists.into()) }
 }
 
-/// Locks a file as in use. On a file system without locks no process can lock the file, so it is never taken for a
-/// leftover.
+/// Locks a file as in use. On a file system without locks [`is_left`] is always false.
 pub(super) fn claim(file: &File) {
     flock(file, FlockOperation::NonBlockingLockExclusive).ok();
 }
@@ -64,7 +63,7 @@ pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>>
     }
 }
 
-/// Whether a file of [`create_named`] is a leftover: no process is working on it.
+/// Whether a file of [`create_named`] is a leftover, which no process has open.
 pub(crate) fn is_left(path: &Path) -> bool {
     let is_free = |file: File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     open_at_once(path).is_ok_and(is_free)
@@ -75,21 +74,18 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Returns the permissions for a file that replaces the described file.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     Permissions::from_mode(found.permissions().mode() & 0o777)
 }
 
-/// Returns the number of bytes that this process may still write below a folder.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let found = statvfs(folder)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Syncs the names in a folder to disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
-        // Some network file systems have no fsync for folders; the rename is then as durable as the file system makes
+        // Some network file systems have no fsync for folders; a rename is then as durable as the file system makes
         // it.
         Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         result => result,

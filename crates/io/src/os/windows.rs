@@ -1,4 +1,4 @@
-//! Windows.
+//! Operations for Windows.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -9,10 +9,10 @@ use winapi_util::{AsHandleRef, Handle, HandleRef, file};
 
 use super::{Access, FileId};
 
-/// Sharing mode in which other processes may only remove and rename the file.
+/// Sharing mode: other processes may only remove and rename the file.
 const FILE_SHARE_DELETE: u32 = 4;
 
-/// Reads at an offset. This moves the position of the handle, which is not used.
+/// Reads at an offset, and moves the handle's position, which nothing uses.
 pub(crate) fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     file.seek_read(buf, offset)
 }
@@ -32,15 +32,15 @@ impl FileId {
     }
 }
 
-/// Creates a file that no other process can open while this process has it open. Its permissions are inherited from the
+/// Creates a file that no other process can open while it is open here. Its permissions are inherited from the
 /// folder.
 pub(crate) fn create_named(path: &Path, _: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).share_mode(FILE_SHARE_DELETE).open(path)
 }
 
 /// Claims a folder for this process, alone or shared, while the returned file is open. `None` if another process's
-/// claim conflicts. Folders have no locks on Windows: a file in the folder is locked instead, and removed when the last
-/// process closes it.
+/// claim conflicts. Windows cannot lock folders, so a file in the folder is locked. The system removes this file when
+/// the last process closes it.
 pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
     const SHARING_VIOLATION: i32 = 32;
     // The system's FILE_FLAG_DELETE_ON_CLOSE, GENERIC_READ | DELETE, and every kind of sharing.
@@ -55,27 +55,26 @@ pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>>
     }
 }
 
-/// Whether a file of [`create_named`] is a leftover: no process is working on it.
+/// Whether a file of [`create_named`] is a leftover, which no process has open.
 pub(crate) fn is_left(path: &Path) -> bool {
     File::open(path).is_ok()
 }
 
-/// Opens a path for reading. On Windows, files do not include pipes.
+/// Opens a path for reading; a path of a file never leads to a pipe on Windows.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Returns the permissions for a file that replaces the described file.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     found.permissions()
 }
 
-/// Does nothing: Windows has no such operation, and a rename is as durable as the file system makes it.
+/// Does nothing, because Windows has no fsync for folders.
 pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Always fails: the number is not needed, because a file's space is allocated when the file is made.
+/// Always fails; a check is not needed, because a file's space is allocated when the file is made.
 pub(crate) fn free_bytes(_: &Path) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }

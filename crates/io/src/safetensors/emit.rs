@@ -1,4 +1,4 @@
-//! Writing of a header for tensors, with the exact bytes of `docs/spec/checkpoints.md §1.5` and §1.8.
+//! Writes a header with the exact bytes of `docs/spec/checkpoints.md §1.5` and §1.8.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,9 @@ use crate::error::denied::DeniedTensor;
 use crate::error::safetensors::{MAX_HEADER_BYTES, METADATA_KEY};
 use crate::tensor::Tensor;
 
-/// Returns the canonical order: type rank descending, then name in byte order. Tensors that safetensors cannot hold
-/// come last.
+/// Canonical order, as indices into `tensors`: type rank descending, then name in byte order. Tensors that
+/// safetensors cannot hold come last.
 ///
-/// Result: indices into `tensors`.
 /// Source: `docs/spec/checkpoints.md §1.5`.
 pub fn canonical_order(tensors: &[Tensor]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..tensors.len()).collect();
@@ -24,8 +23,8 @@ pub fn canonical_order(tensors: &[Tensor]) -> Vec<usize> {
     order
 }
 
-/// Returns the order of the data: the given order if every tensor then starts at a multiple of its element size.
-/// Otherwise this is the canonical order, in which every tensor does.
+/// Order of the data. The given order, if every tensor then starts at a multiple of its element size; else the
+/// canonical order.
 pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
     let mut offset = 0u64;
     let is_aligned = tensors.iter().all(|tensor| {
@@ -38,7 +37,7 @@ pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
     if is_aligned { (0..tensors.len()).collect() } else { canonical_order(tensors) }
 }
 
-/// Returns the reason why safetensors cannot hold a tensor, beyond the limits of every container.
+/// Reason why safetensors cannot hold a tensor, in addition to the limits of every container.
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     if &*tensor.name == METADATA_KEY {
         return Some(DeniedTensor::ReservedName);
@@ -54,7 +53,7 @@ pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     None
 }
 
-/// Returns the start of a file: the length and the header. The error is the length of a header that is too long.
+/// Start of a file: the header and its length. The error is a length above the limit.
 pub(crate) fn emit(tensors: &[Tensor], order: &[usize], metadata: &BTreeMap<String, String>) -> Result<Vec<u8>, u64> {
     // §1.7: keys in byte order, `format` always present.
     let mut pairs: BTreeMap<&str, &str> = metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();

@@ -1,6 +1,4 @@
-//! The safetensors container: type names, header reader, header writer.
-//!
-//! This module handles only headers, which state the position of tensor data; [`crate::reader`] and [`crate::writer`]
+//! The safetensors container: type names, header reader, header writer. [`crate::reader`] and [`crate::writer`]
 //! stream the data. Read first: `docs/spec/checkpoints.md §1`.
 
 mod emit;
@@ -16,7 +14,7 @@ pub use crate::error::safetensors::{HeaderError, MAX_HEADER_BYTES, METADATA_KEY}
 pub use emit::canonical_order;
 pub(crate) use emit::{data_order, emit, refusal};
 
-/// Names of `docs/spec/checkpoints.md §1.3`; the position is the rank in the canonical order.
+/// Names of `docs/spec/checkpoints.md §1.3`; the index is the type's rank in the canonical order.
 pub const NAMES: [(&str, DType); 22] = [
     ("BOOL", DType::Bool),
     ("F4", DType::F4E2M1),
@@ -42,7 +40,7 @@ pub const NAMES: [(&str, DType); 22] = [
     ("U64", DType::U64),
 ];
 
-/// Returns the name of a type in headers; `None` if safetensors does not have the type.
+/// Name of a type in headers; `None` if safetensors lacks the type.
 pub fn name_of(dtype: DType) -> Option<&'static str> {
     NAMES.iter().find(|(_, d)| *d == dtype).map(|(name, _)| *name)
 }
@@ -56,7 +54,7 @@ fn rank_of(dtype: DType) -> Option<usize> {
 pub struct Header {
     /// Tensors in data order.
     pub tensors: Vec<Tensor>,
-    /// Start of each tensor's data in the data buffer; same order.
+    /// Start of each tensor's data in the data buffer, in the order of `tensors`.
     pub begins: Vec<u64>,
     /// `__metadata__`; empty if the header has none.
     pub metadata: BTreeMap<String, String>,

@@ -1,8 +1,7 @@
-//! Parsing of a header's bytes into a [`Header`], by rules V1 to V20 of `docs/spec/checkpoints.md §1.6`.
+//! Parses a header's bytes into a [`Header`], by rules V1 to V20 of `docs/spec/checkpoints.md §1.6`.
 //!
-//! The JSON is visited as a stream, so that a repeated key is seen and memory is proportional to the text. V20
-//! (nesting) needs no counter: a visitor that expects a number or a string refuses `[` and `{` before it enters them,
-//! and nothing unknown is skipped.
+//! JSON is visited as a stream, which reveals repeated keys. V20 (nesting) needs no counter: a visitor that expects a
+//! number or a string refuses `[` and `{`.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,7 +20,7 @@ use crate::room;
 use crate::tensor::{MAX_RANK, Tensor, checked_len};
 use crate::window::Window;
 
-/// Maximum memory per byte of text, reached by tensors with short names.
+/// Maximum bytes of memory per byte of text, reached by tensors with short names.
 const PARSED_PER_BYTE: u64 = 6;
 
 impl Header {
@@ -42,7 +41,7 @@ impl Header {
         }
         let mut text = room::zeros(bytes)?;
         file.fill(&mut text)?;
-        // Parsing allocates memory in proportion to the text, in small pieces; check that it is available.
+        // Parsing allocates many small pieces, so the total is checked first.
         room::there_is(PARSED_PER_BYTE * bytes)?;
         Ok((Header::parse(&text, file_bytes - data_start)?, data_start))
     }
@@ -83,13 +82,12 @@ impl Header {
     }
 }
 
-/// Returns the file offset of a JSON error.
 fn offset_in(text: &str, error: &serde_json::Error) -> u64 {
     let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     8 + (before + error.column().saturating_sub(1)).min(text.len()) as u64
 }
 
-/// Returns the message of a JSON error without line and column, which are meaningless in a binary file.
+/// Message of a JSON error without line and column, which are meaningless in a binary file.
 fn reason(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     if let Some(end) = message.rfind(" at line ") {
@@ -99,7 +97,7 @@ fn reason(error: &serde_json::Error) -> String {
     Cow::from(message).chars().take(200).flat_map(|c| if c.is_control() { ' ' } else { c }.to_lowercase()).collect()
 }
 
-/// Error found by a visitor, and the tensor that it is about; serde's errors carry text only.
+/// Error found by a visitor, and its tensor. Kept here, because serde's errors carry text only.
 #[derive(Default)]
 struct Context {
     cause: RefCell<Option<HeaderError>>,
@@ -114,7 +112,7 @@ impl Context {
     }
 }
 
-/// A tensor as written, before the arithmetic of [`check`].
+/// A tensor as written, before [`check`].
 struct Parsed {
     tensor: Tensor,
     begin: u64,
@@ -127,7 +125,6 @@ struct ParsedHeader {
     metadata: Option<BTreeMap<String, String>>,
 }
 
-/// The header's object.
 struct Object<'c>(&'c Context);
 
 impl<'de> Visitor<'de> for Object<'_> {
@@ -201,7 +198,7 @@ impl<'de> Visitor<'de> for Metadata<'_> {
     }
 }
 
-/// The object of one tensor: exactly `dtype`, `shape` and `data_offsets`, in any order.
+/// A tensor's object: exactly `dtype`, `shape` and `data_offsets`, in any order.
 struct TensorFields<'c> {
     context: &'c Context,
     name: &'c Arc<str>,
@@ -264,7 +261,7 @@ impl<'de> Visitor<'de> for TensorFields<'_> {
     }
 }
 
-/// An array of at most `most` plain integers.
+/// An array of at most `most` integers.
 #[derive(Clone, Copy)]
 struct Numbers<'c> {
     context: &'c Context,
@@ -304,7 +301,7 @@ impl<'de> Visitor<'de> for Numbers<'_> {
     }
 }
 
-/// One number (V12). serde_json passes a number with a sign, fraction or exponent as something other than `u64`.
+/// One number (V12). serde_json passes a number with a sign, fraction or exponent as another type than `u64`.
 struct Number<'c>(Numbers<'c>);
 
 impl Number<'_> {
@@ -342,7 +339,7 @@ impl Visitor<'_> for Number<'_> {
     }
 }
 
-/// Checks the arithmetic: V13 to V18.
+/// Checks rules V13 to V18.
 fn check(parsed: ParsedHeader, data_bytes: u64) -> Result<Header, HeaderError> {
     let mut entries = parsed.tensors;
     // The sort is stable: empty tensors at one offset keep their order.

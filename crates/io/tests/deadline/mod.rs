@@ -1,11 +1,11 @@
-//! Work that does not end aborts the test process, printing its input bytes.
+//! Aborts the test process if work does not end, and prints the input bytes.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// Far longer than any file of a test takes on a busy machine.
+/// Far longer than any test file takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 type Running = Mutex<HashMap<ThreadId, (Instant, Vec<u8>)>>;
@@ -24,10 +24,8 @@ static RUNNING: LazyLock<Running> = LazyLock::new(|| {
     Mutex::default()
 });
 
-/// Marks work on some bytes, until dropped.
 pub struct Work;
 
-/// This thread begins to work on `bytes`.
 pub fn of(bytes: &[u8]) -> Work {
     RUNNING.lock().unwrap().insert(thread::current().id(), (Instant::now(), bytes.to_vec()));
     Work

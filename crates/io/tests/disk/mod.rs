@@ -11,20 +11,18 @@ use truecast_io::{Error, Existing, FileFormat, Source, Tensor, Writer, layout_fo
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// A file in a folder of its own.
 pub struct Disk {
     pub folder: tempfile::TempDir,
     pub path: PathBuf,
 }
 
-/// A folder for a file that does not exist.
+/// A new folder with the path of a missing file.
 pub fn empty(name: &str) -> Disk {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     Disk { folder, path }
 }
 
-/// A file with these bytes.
 pub fn file(name: &str, bytes: &[u8]) -> Disk {
     let disk = empty(name);
     std::fs::write(&disk.path, bytes).unwrap();
@@ -40,7 +38,6 @@ impl Disk {
         Source::open(&self.path, Some(from))
     }
 
-    /// The names in the folder.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -49,7 +46,6 @@ impl Disk {
     }
 }
 
-/// An archive that the `zip` crate writes.
 pub fn archive(members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in members {
@@ -59,14 +55,12 @@ pub fn archive(members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8
     zip.finish().unwrap().into_inner()
 }
 
-/// All bytes of a tensor, in one read.
 pub fn bytes_of(source: &Source, index: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = vec![0; source.tensors()[index].bytes() as usize];
     source.reader(index)?.read(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A tensor in the layout that the container has.
 pub fn tensor(kind: FileFormat, name: &str, dtype: DType, shape: &[u64]) -> Tensor {
     Tensor { name: name.into(), dtype, layout: layout_for(kind, dtype).unwrap(), shape: shape.into() }
 }

@@ -1,7 +1,6 @@
 //! Deviations of other implementations from the definition of a cast, as data.
 //!
-//! Each [`Convention`] is a complete way to convert every element, computed exactly with the reference implementation.
-//! Conventions are not specific to a product; the known differences of OpenVINO are in
+//! Each [`Convention`] is a complete conversion, computed exactly by `cast_one`. Known differences of OpenVINO are in
 //! [`truecast_core::spec::openvino::differences`].
 
 use std::fmt;
@@ -24,7 +23,8 @@ pub enum Convention {
     OutOfRange(Overflow),
     /// Finite values out of range follow this rule.
     FiniteOverflow(Overflow),
-    /// Values beyond the largest finite value become NaN or infinity, even if they round to the largest finite value.
+    /// Values beyond the largest finite value become NaN or infinity, even where rounding would give the largest
+    /// finite value.
     BeyondLargest,
     /// Infinities follow this rule.
     Infinity(Overflow),
@@ -34,10 +34,10 @@ pub enum Convention {
     IntegerOverflow(IntOverflow),
     /// NaN that becomes an integer follows this rule.
     NanToInteger(NanToInt),
-    /// The value is first converted to this integer type, whose smallest value replaces NaN and values out of range.
-    /// The result is the low bits of this integer.
+    /// The value is converted to this integer type, whose smallest value replaces NaN and values out of range. The
+    /// result is the low bits.
     Indefinite(DType),
-    /// The value is first converted to this narrower integer type, with this overflow rule, and then widened.
+    /// The value is converted to this narrower integer type, with this overflow rule, and then widened.
     ThroughInteger(DType, IntOverflow),
     /// The source's codes of infinities and NaN are read as numbers.
     SpecialsAsNumbers,
@@ -47,11 +47,11 @@ pub enum Convention {
     ResultWrittenAs(DType),
     /// The code is kept unchanged.
     BitsKept,
-    /// Neighboring elements are swapped: the halves of a byte are in the other order.
+    /// The two elements of a byte are swapped.
     PairsExchanged,
-    /// The bytes of each source element are read in the other order.
+    /// The bytes of each source element are read in reverse order.
     SourceBytesReversed,
-    /// The bytes of each result are written in the other order.
+    /// The bytes of each result are written in reverse order.
     ResultBytesReversed,
     /// A zero result is always positive.
     PositiveZero,
@@ -72,8 +72,8 @@ words! {
 }
 
 const FLOAT_INTERMEDIATES: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
-/// Rounding directions, the most usual mistakes first: among conventions that explain equally many results, the first
-/// is named.
+/// Rounding directions, most usual mistake first. If several conventions explain equally many results, the first is
+/// named.
 const ROUNDINGS: [Rounding; 8] = [
     Rounding::TowardZero,
     Rounding::NearestAway,
@@ -86,8 +86,8 @@ const ROUNDINGS: [Rounding; 8] = [
 ];
 
 impl Convention {
-    /// Returns the conventions that can change a result for this pair of numeric types. The more usual of two
-    /// conventions with equal results comes first.
+    /// Conventions that can change a result for this pair of numeric types. The more usual of two conventions with
+    /// equal results comes first.
     ///
     /// # Examples
     /// ```
@@ -166,8 +166,7 @@ impl Convention {
         all
     }
 
-    /// Returns the convention's result for an element. `other` is the other source element of the pair that
-    /// [`Convention::PairsExchanged`] swaps.
+    /// Result of the convention for an element. [`Convention::PairsExchanged`] swaps the element with `other`.
     ///
     /// `None` if `other` is needed and missing, or if a policy of the specification refuses the value.
     ///
@@ -242,8 +241,8 @@ impl Convention {
         }
     }
 
-    /// True if the convention can apply to only some elements of a tensor. Codes of another type, or bytes in another
-    /// order, affect every element.
+    /// True if the convention may apply to only some elements of a tensor. False for codes of another type and for
+    /// bytes in another order.
     #[must_use]
     pub fn may_be_partial(self) -> bool {
         !matches!(
@@ -257,7 +256,7 @@ impl Convention {
         )
     }
 
-    /// Returns a stable name, for scripts.
+    /// Stable name, for scripts.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -286,7 +285,7 @@ impl Convention {
     }
 }
 
-/// Displays as the words after "as if".
+/// Text after "as if".
 impl fmt::Display for Convention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -349,7 +348,7 @@ impl fmt::Display for Convention {
     }
 }
 
-/// Returns the format with the same layout in which all codes are numbers; `None` if they already are.
+/// Format with the same fields in which every code is a number; `None` if `dtype` already is such a format.
 fn numbers_only(dtype: DType) -> Option<FloatFormat> {
     match dtype.kind() {
         Kind::Float(f) if f.specials != Specials::Finite => Some(FloatFormat { specials: Specials::Finite, ..f }),
@@ -357,7 +356,6 @@ fn numbers_only(dtype: DType) -> Option<FloatFormat> {
     }
 }
 
-/// Returns the other types of the same kind and width.
 fn twins(dtype: DType) -> impl Iterator<Item = DType> {
     let like = move |twin: &DType| match (twin.kind(), dtype.kind()) {
         (Kind::Float(_), Kind::Float(_)) | (Kind::Int(_), Kind::Int(_)) => twin.code_bits() == dtype.code_bits(),
@@ -366,8 +364,8 @@ fn twins(dtype: DType) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |twin| *twin != dtype).filter(like)
 }
 
-/// Returns the shift that turns a source code into a destination code, if the destination has the leading bits of the
-/// source.
+/// Shift from a source code to a destination code. `None` unless the types differ only in the number of significand
+/// bits.
 fn pattern_shift(src: DType, dst: DType) -> Option<u32> {
     let (Kind::Float(s), Kind::Float(d)) = (src.kind(), dst.kind()) else { return None };
     let alike = (s.signed, s.exp_bits, s.bias) == (d.signed, d.exp_bits, d.bias);
@@ -386,7 +384,6 @@ fn on_pattern(src: DType, dst: DType, rounding: Rounding, code: u64) -> Option<u
     Some((code.wrapping_add(added) & mask) >> shift)
 }
 
-/// Replaces a subnormal by a zero of the same sign.
 fn flushed(dtype: DType, code: u64) -> u64 {
     match dtype.kind() {
         Kind::Float(f) if matches!(decode(dtype, code), Exact::Finite { .. }) => {

@@ -1,8 +1,7 @@
-//! Search for the known conventions that wrong results follow, for the reports of `check`.
+//! Finds known conventions that wrong results follow, for the reports of `check`.
 //!
-//! [`Convention`] and [`RescaleConvention`] list deviations of implementations from a specification, as data.
-//! [`Grouping`] groups wrong results (results that are not permitted) by the conventions that reproduce them.
-//! `truecast-core` decides which results are permitted.
+//! [`Convention`] and [`RescaleConvention`] list deviations from a specification. [`Grouping`] groups wrong results
+//! by the conventions that reproduce them. `truecast-core` decides which results are wrong (not permitted).
 
 mod cast;
 mod rescale;
@@ -15,29 +14,29 @@ use truecast_core::exact::decode;
 use truecast_core::permitted::NanComparison;
 use truecast_core::{DType, Exact};
 
-/// Number of wrong results that are compared with the conventions; later ones are only counted.
+/// Number of wrong results that are compared with the conventions. Later results are only counted.
 pub const COMPARED: u64 = 1_000_000;
 
-/// Limit on distinct sets of conventions; results with further sets count as unexplained.
+/// Limit on distinct sets of conventions. Results with further sets count as unexplained.
 const MOST_SETS: usize = 4096;
 
-/// Wrong results that follow the same convention, or wrong results that no convention explains.
+/// Wrong results with the same convention, or without any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConventionGroup<C, V> {
-    /// Convention that gives each of the group's results exactly; any NaN equals any other, unless bits are compared.
-    /// `None` for unexplained results.
+    /// Convention that gives each result of the group exactly (NaN by the chosen comparison). `None` for unexplained
+    /// results.
     pub convention: Option<C>,
-    /// Other conventions that also give each of the group's results, so that the results cannot distinguish them.
+    /// Other conventions that also give each result of the group.
     pub alike: Vec<C>,
     /// Number of results in the group.
     pub count: u64,
     /// The first results of the group.
     pub first: Vec<V>,
-    /// True if the convention gives every defined element of the tensor, including the right ones.
+    /// True if the convention gives every defined element of the tensor, right elements included.
     pub explains_all: bool,
 }
 
-/// Groups wrong results by convention; the memory does not grow with their number.
+/// Groups wrong results by convention. The memory does not grow with the number of results.
 #[derive(Clone, Debug)]
 pub struct Grouping<C, V> {
     conventions: Vec<C>,
@@ -48,20 +47,19 @@ pub struct Grouping<C, V> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Set {
-    /// Bits of the conventions that give the result.
+    /// Bits of the conventions that give this result.
     give: u64,
-    /// Bits of the conventions that give a wrong result for the element, the same or another.
+    /// Bits of the conventions that give any wrong result for the element.
     err: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Alike<V> {
     count: u64,
-    /// The first results, each with its order of arrival.
     first: Vec<(u64, V)>,
 }
 
-/// Comparison of a convention's result with a wrong result for the same element.
+/// Comparison of a convention with a wrong result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConventionCheck {
     /// The convention gives the same result.
@@ -73,7 +71,7 @@ pub enum ConventionCheck {
 }
 
 impl<C: Copy, V: Clone> Grouping<C, V> {
-    /// Creates an empty grouping, in which each group keeps its first `keep` results.
+    /// Creates an empty grouping. Each group keeps its first `keep` results.
     ///
     /// # Panics
     /// If there are more than 64 conventions.
@@ -83,19 +81,19 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         Self { conventions, keep, seen: 0, sets: BTreeMap::new() }
     }
 
-    /// Returns the conventions, in order of preference.
+    /// Conventions in order of preference.
     #[must_use]
     pub fn conventions(&self) -> &[C] {
         &self.conventions
     }
 
-    /// Returns the number of results that were compared with the conventions, at most [`COMPARED`].
+    /// Number of results that were compared with the conventions, at most [`COMPARED`].
     #[must_use]
     pub fn compared(&self) -> u64 {
         self.seen.min(COMPARED)
     }
 
-    /// Takes the next wrong result.
+    /// Adds a wrong result.
     pub fn push(&mut self, result: impl FnOnce() -> V, compare: impl Fn(C) -> ConventionCheck) {
         self.seen += 1;
         if self.seen > COMPARED {
@@ -119,7 +117,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         }
     }
 
-    /// Returns the conventions that give every compared wrong result; each may explain the whole tensor.
+    /// Conventions that give every compared wrong result. Each may explain the whole tensor.
     #[must_use]
     pub fn explain_every_result(&self) -> Vec<C> {
         let common = self.sets.keys().fold(u64::MAX, |common, set| common & set.give);
@@ -127,12 +125,11 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         self.conventions.iter().enumerate().filter(is_common).map(|(_, c)| *c).collect()
     }
 
-    /// Returns the groups, largest first, with unexplained results last. `whole` lists the conventions that give every
-    /// element of the tensor.
+    /// Groups, largest first; unexplained results come last. `whole` lists the conventions that give every element of
+    /// the tensor.
     ///
-    /// A convention is named only if it reproduces more than half of the wrong results for whose elements it is wrong
-    /// too; otherwise chance might name one. `may_be_partial` returns true if a convention can apply to only some
-    /// elements.
+    /// To exclude chance, a convention is named only if it explains enough: more than half of the wrong results at
+    /// whose elements it is wrong. `may_be_partial` tells whether a convention may apply to only some elements.
     pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
         if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
@@ -157,7 +154,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         groups
     }
 
-    /// Returns the index of the convention that gives most of the remaining results, if it may be named.
+    /// Index of the convention that gives most of the remaining results; `None` if chance is not excluded.
     fn best(&self, left: &[(Set, &Alike<V>)]) -> Option<usize> {
         let count = |bit: usize, of: fn(&Set) -> u64| -> u64 {
             left.iter().filter(|(set, _)| of(set) >> bit & 1 == 1).map(|(_, alike)| alike.count).sum()
@@ -176,7 +173,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     }
 }
 
-/// True if two codes are equal, where `nan` decides whether any two NaN are.
+/// True if two codes are equal; `nan` decides whether all NaN are equal.
 #[must_use]
 pub fn is_same(dtype: DType, a: u64, b: u64, nan: NanComparison) -> bool {
     let is_nan = |code| matches!(decode(dtype, code), Exact::Nan { .. });

@@ -15,9 +15,9 @@ pub enum RescaleConvention {
     Rounded(Rounding),
     /// Results out of range keep their low bits.
     Wrapped,
-    /// The input zero point is not subtracted.
+    /// The input's zero point is not subtracted.
     NoInputZeroPoint,
-    /// The output zero point is not added.
+    /// The output's zero point is not added.
     NoOutputZeroPoint,
     /// The input is read as signed instead of unsigned, or the reverse.
     InputSign,
@@ -26,7 +26,7 @@ pub enum RescaleConvention {
 }
 
 impl RescaleConvention {
-    /// Returns the conventions that can change a result.
+    /// Conventions that can change a result.
     pub fn all(spec: &RescaleSpec) -> Vec<RescaleConvention> {
         use RescaleConvention::*;
         let modes = [RoundingMode::Single, RoundingMode::Double].into_iter();
@@ -46,7 +46,7 @@ impl RescaleConvention {
         all
     }
 
-    /// Returns the changed RESCALE for the computation in [`RescaleConvention::result`].
+    /// RESCALE with the convention applied, for [`RescaleConvention::result`].
     #[must_use]
     pub fn changed(self, spec: &RescaleSpec) -> RescaleSpec {
         use RescaleConvention::*;
@@ -58,15 +58,14 @@ impl RescaleConvention {
             NoOutputZeroPoint => changed.output_zp = 0,
             InputSign => changed.input = other(spec.input),
             OutputSign => changed.output = other(spec.output),
-            // Requirement R5 limits results to 32 bits, so clamping to 64 has no effect.
+            // Requirement R5 limits results to 32 bits, so clamping to 64 bits has no effect.
             Wrapped => changed.output = IntFormat { bits: 64, signed: true },
             Rounded(_) => {}
         }
         changed
     }
 
-    /// Returns the convention's result for an element, reduced to the bits of `output`; `None` if the arithmetic
-    /// overflows.
+    /// Result of the convention for an element, reduced to the bits of `output`. `None` if the arithmetic overflows.
     ///
     /// # Panics
     /// If the RESCALE does not have the channel.
@@ -79,7 +78,7 @@ impl RescaleConvention {
         Some(result & output.mask())
     }
 
-    /// Returns a stable name, for scripts.
+    /// Stable name, for scripts.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -94,7 +93,7 @@ impl RescaleConvention {
     }
 }
 
-/// Displays as the words after "as if".
+/// Text after "as if".
 impl fmt::Display for RescaleConvention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

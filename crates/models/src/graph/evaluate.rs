@@ -12,11 +12,10 @@ use crate::error::Error;
 use crate::evaluate::{Given, OpenResults, Program, run};
 use crate::tensor::Tensor;
 
-/// Evaluates a graph, and returns the conversions with results that their standard leaves open.
+/// Evaluates a graph. Returns the conversions with results that their standard leaves open.
 ///
-/// `provide` is called once for every input, when the input is first needed; if it returns `None`, the default is used.
-/// `deliver` is called once for each output, as soon as the output is computed. Conversions with unused results are
-/// skipped. Memory: each value is held until its last use.
+/// `provide` is called once for every input; `None` selects the default. `deliver` is called once for each output, as
+/// soon as it is computed. Conversions with unused results are skipped. Each value is held until its last use.
 ///
 /// # Errors
 /// [`Error`], and errors of `provide` and `deliver`.
@@ -32,7 +31,7 @@ pub fn evaluate<E: From<Error>>(
     let mut casts =
         Casts { graph, exec, provide, deliver, outputs, names: Names::default(), open: Vec::new(), delivered: 0 };
     let uses = run(&mut casts)?;
-    // Unused inputs are loaded too, because they must match their declaration.
+    // Unused inputs are loaded too, to check their declarations.
     for input in graph.inputs.iter().filter(|input| uses[input.value.0] == 0) {
         casts.load(input.value.0)?;
     }
@@ -42,18 +41,16 @@ pub fn evaluate<E: From<Error>>(
 type Provide<'a, E> = &'a mut dyn FnMut(&Input) -> Result<Option<Tensor>, E>;
 type Deliver<'a, E> = &'a mut dyn FnMut(&Output, &Tensor) -> Result<(), E>;
 
-/// A graph as a program. Values are numbered in dependency order, and step `n` computes value `n` if it is a
-/// conversion. Inputs and constants are loaded at their first use.
+/// A graph as a program. Step `n` computes value `n`, if this is a conversion. Inputs and constants are loaded at
+/// their first use.
 struct Casts<'a, E> {
     graph: &'a Graph,
     exec: &'a CastOptions,
     provide: Provide<'a, E>,
     deliver: Deliver<'a, E>,
-    /// Indices of the outputs of each value.
     outputs: Vec<Vec<usize>>,
     names: Names,
     open: Vec<OpenResults>,
-    /// Number of outputs of the current value that were delivered.
     delivered: usize,
 }
 
@@ -83,7 +80,6 @@ impl<E: From<Error>> Program for Casts<'_, E> {
         }
     }
 
-    /// Delivers each value after its own step, once for each of its outputs.
     fn delivered(&self, step: usize) -> Vec<usize> {
         let made = step.checked_sub(1);
         made.map_or(Vec::new(), |value| vec![value; self.outputs[value].len()])
@@ -144,7 +140,6 @@ impl<E: From<Error>> Program for Casts<'_, E> {
     }
 }
 
-/// Sizes of the named dimensions seen so far.
 #[derive(Default)]
 struct Names(HashMap<String, u64>);
 

@@ -1,7 +1,5 @@
-//! A graph of conversions, built value by value in dependency order.
-//!
-//! Types are resolved while a graph is built; shapes and elements are known once the inputs are. This module does not
-//! depend on a file format.
+//! A graph of conversions, built value by value in dependency order. Types are resolved during building; shapes and
+//! elements become known with the inputs.
 
 mod evaluate;
 
@@ -24,7 +22,7 @@ pub struct ValueId(pub(crate) usize);
 pub enum Dimension {
     /// This number.
     Known(u64),
-    /// Any number, but the same one for every dimension of this name.
+    /// Any number, but equal for all dimensions of this name.
     Named(String),
     /// A number in this range, both ends included.
     Between(u64, u64),
@@ -34,14 +32,13 @@ pub enum Dimension {
 
 /// Elements that are loaded when they are needed.
 pub trait Load: fmt::Debug + Send + Sync {
-    /// Loads the tensor, which has the type that the graph declares for it.
+    /// Loads the tensor, whose type the graph declares.
     ///
     /// # Errors
     /// All errors of reading the elements.
     fn load(&self) -> Result<Arc<Tensor>, Error>;
 }
 
-/// A tensor in memory is its own loader.
 impl Load for Arc<Tensor> {
     fn load(&self) -> Result<Arc<Tensor>, Error> {
         Ok(self.clone())
@@ -67,17 +64,16 @@ pub struct Input {
 pub struct Output {
     /// Name.
     pub name: String,
-    /// Type of its value.
+    /// Type of the output's value.
     pub dtype: DType,
     /// Declared shape.
     pub shape: Option<Vec<Dimension>>,
     pub(crate) value: ValueId,
 }
 
-/// Source of a value.
 #[derive(Debug)]
 pub(crate) enum Producer {
-    /// The input of this index.
+    /// Index of the input.
     Input(usize),
     Constant(Arc<dyn Load>),
     Cast {
@@ -94,7 +90,7 @@ pub(crate) struct Value {
     pub(crate) producer: Producer,
 }
 
-/// A graph of conversions. A node that returns its input unchanged shares the value of the input.
+/// A graph of conversions. A node that returns its input unchanged adds no value.
 ///
 /// # Examples
 /// ```
@@ -163,22 +159,22 @@ impl Graph {
         self.outputs.push(Output { name: name.into(), dtype: self.dtype(value), shape, value });
     }
 
-    /// Returns the type of a value.
+    /// Type of a value.
     pub fn dtype(&self, value: ValueId) -> DType {
         self.values[value.0].dtype
     }
 
-    /// Returns the inputs, in the order in which they were added.
+    /// Inputs in the order in which they were added.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// Returns the outputs, in the order in which they were added.
+    /// Outputs in the order in which they were added.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
     }
 
-    /// Returns the conversions in evaluation order, each with its name in errors.
+    /// Conversions in evaluation order, each with its name in errors.
     pub fn casts(&self) -> impl Iterator<Item = (&str, &CastSpec)> {
         self.values.iter().filter_map(|value| match &value.producer {
             Producer::Cast { spec, .. } => Some((&*value.label, spec)),

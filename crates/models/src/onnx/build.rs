@@ -1,4 +1,4 @@
-//! Builds a graph from the structure of a model: resolves names and types, and expands functions.
+//! Builds a graph from the structure of a model: resolves names and types, expands functions.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -14,20 +14,18 @@ use super::error::{ModelError, NodeError};
 use super::node::{self, Bindings, Callable, declared_type, label, opset};
 use crate::graph::{Dimension, Graph, ValueId};
 
-/// Limit on expanded nodes, far above real models. Without it, a chain of functions could expand beyond any memory.
+/// Limit on expanded nodes, far above real models, because a chain of functions expands exponentially.
 const MAX_NODES: usize = 1 << 20;
-/// Limit on the inputs, outputs and attributes of expanded nodes and called functions, which bounds the cost of
-/// expansion.
+/// Limit on the inputs, outputs and attributes of all expanded nodes, which bounds the cost of expansion.
 const MAX_PARTS: usize = 1 << 23;
-/// Limit on the nesting of function calls, which keeps the recursion within the stack.
+/// Limit on nested function calls, which keeps the recursion within the stack.
 const MAX_CALLS: usize = 128;
 
-/// Builds the graph of a model that consists of conversions. Conversions to text write floating-point numbers in the
-/// notation `text`.
+/// Builds the graph of a model that consists of conversions. Text is written in the notation `text`.
 ///
 /// # Errors
-/// The first node that is not a conversion or that the model's opset forbids, with its name. Values that contradict
-/// their declarations.
+/// The first node that is not a conversion, or that the model's opset forbids. A value that contradicts its
+/// declaration.
 pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError> {
     let model = file.model();
     let mut builder = Builder {
@@ -63,7 +61,7 @@ pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError
     Ok(builder.graph)
 }
 
-/// Names visible at some point of a body. A parameter that a call omits is defined, but has no value (`None`).
+/// `None` for a function's parameter that the call omits.
 #[derive(Default)]
 struct Scope<'a>(HashMap<&'a str, Option<ValueId>>);
 
@@ -75,7 +73,6 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns the value of a node's input; `None` if the input is omitted.
     fn find(&self, name: &str) -> Result<Option<ValueId>, NodeError> {
         match (name, self.0.get(name)) {
             ("", _) => Ok(None),
@@ -84,14 +81,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns the values of a node's inputs; an omitted input is an error.
+    /// Values of a node's inputs, of which none may be omitted.
     fn inputs(&self, node: &Node, expected: usize) -> Result<Vec<ValueId>, NodeError> {
         let names = node::operands(node, expected)?.iter().enumerate();
         names.map(|(index, name)| self.find(name)?.ok_or(NodeError::LeftOut { what: "input", index })).collect()
     }
 }
 
-/// Context of the nodes of a body.
 struct Body<'a> {
     opset: Result<u32, NodeError>,
     bindings: Bindings<'a>,
@@ -102,12 +98,9 @@ struct Builder<'a> {
     text: TextStyle,
     functions: HashMap<Identity<'a>, Rc<Callable<'a>>>,
     constants: Constants<'a>,
-    /// Labels of visited nodes in errors, each created once.
     labels: HashMap<*const Node, Arc<str>>,
     graph: Graph,
-    /// Functions being expanded, outermost first.
     calls: Vec<Rc<Callable<'a>>>,
-    /// Nodes visited so far.
     nodes: usize,
     parts: usize,
 }
@@ -140,7 +133,6 @@ impl<'a> Builder<'a> {
             let value = self.graph.input(&input.name, dtype, shape, default);
             scope.define(&input.name, Some(value)).map_err(|e| wrong(e.to_string()))?;
         }
-        // Constants are added in the order of the file.
         for tensor in &graph.initializers {
             if let Some((dtype, elements)) = defaults.remove(tensor.name.as_str()) {
                 let value = self.graph.constant(tensor.name.as_str(), dtype, elements);
@@ -173,7 +165,7 @@ impl<'a> Builder<'a> {
         if self.nodes > MAX_NODES {
             return Err(in_node(NodeError::TooMany { what: "nodes", limit: MAX_NODES }));
         }
-        // A function of the model takes precedence over an operator with the same name.
+        // A function of the model takes precedence over an operator of the same name.
         let callable = self.functions.get(&node.identity()).cloned();
         let parameters = callable.as_ref().map_or(0, |callable| callable.function.inputs.len());
         self.parts += node.inputs.len() + node.outputs.len() + node.attributes.len() + parameters;

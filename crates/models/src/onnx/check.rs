@@ -1,8 +1,7 @@
-//! Checks the legality of every conversion in a model, which may contain other operators too.
+//! Checks the legality of every conversion in a model, which may contain other operators too. Nothing is evaluated.
 //!
-//! Nothing is evaluated. A type is known if the model states it, a conversion produces it, or an operator derives it
-//! from its inputs (`types`). If an input type is unknown, the checks that need it are skipped. A conversion that
-//! `build` refuses is illegal here too, because both use the functions of `node`.
+//! A type is known if the model states it, a conversion produces it, or an operator derives it from its inputs
+//! (`types`). Checks that need an unknown type are skipped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,17 +16,15 @@ use super::node::{self, ElementType, Known, declared, label, opset};
 use super::types;
 use crate::description::{Conversion, Legality, LegalityReport};
 
-/// Checks the conversions of a model by the rules of opset `opset_asked`. Without it, the opsets that the model and
-/// each of its functions import apply.
+/// Checks the conversions of a model by the rules of opset `opset_asked`; by default, of the opsets that the model
+/// and each function import.
 ///
-/// The illegal findings are conversions, nodes whose name is a misspelled conversion, and values declared with a type
-/// that they do not have.
+/// Findings are illegal conversions, misspelled conversions, and values with another type than declared.
 pub fn check(model: &Model, opset_asked: Option<u32>) -> LegalityReport<NodeError> {
     checked(model, opset_asked).report
 }
 
-/// Returns the Cast and CastLike nodes of a model, checked by the opsets that the model and each of its functions
-/// import.
+/// Cast and CastLike nodes of a model, checked by the opsets that the model and each function import.
 #[must_use]
 pub fn conversions(model: &Model) -> Vec<Conversion> {
     checked(model, None).conversions
@@ -56,12 +53,12 @@ fn checked(model: &Model, opset_asked: Option<u32>) -> Checker<'_> {
     checker
 }
 
-/// The values of a graph by name. Values of outer graphs are visible in inner graphs.
+/// Values of a graph by name. Values of outer graphs are visible too.
 #[derive(Default)]
 struct Scope<'a> {
-    /// Values defined so far, with the type that their source gives them; `None` if it is unknown.
+    /// Values defined so far, with the type from their source; `None` if unknown.
     given: HashMap<&'a str, Option<Known>>,
-    /// Types that the graph declares, that operators derive from their inputs, or that an illegal conversion intends.
+    /// Types that the graph declares, that operators derive, or that an illegal conversion intends.
     declared: HashMap<&'a str, Known>,
     outer: Option<&'a Scope<'a>>,
 }
@@ -78,11 +75,9 @@ impl Scope<'_> {
 }
 
 struct Checker<'a> {
-    /// Functions of the model; each takes precedence over an operator with the same name.
     functions: HashSet<Identity<'a>>,
     opset: Result<u32, NodeError>,
     place: String,
-    /// Attributes of the function being checked.
     formal: HashSet<&'a str>,
     report: LegalityReport<NodeError>,
     conversions: Vec<Conversion>,
@@ -117,7 +112,6 @@ impl<'m> Checker<'m> {
         self.declarations("output", &graph.outputs, &scope);
     }
 
-    /// Checks that declared types equal the actual types.
     fn declarations(&mut self, what: &str, infos: &[ValueInfo], scope: &Scope<'_>) {
         for info in infos {
             let Some(Some(Ok(found))) = scope.given.get(info.name.as_str()) else { continue };
@@ -151,7 +145,7 @@ impl<'m> Checker<'m> {
             let found = operator.map_or(Vec::new(), |name| types::outputs(name, node, &|name| scope.find(name)));
             for (output, found) in node.outputs.iter().zip(found).filter(|(name, _)| !name.is_empty()) {
                 if let Some(found) = found {
-                    // A derived type does not override a declaration; `declarations` checks the declared types.
+                    // A derived type does not override a declaration; `declarations` checks declared types.
                     scope.declared.entry(output).or_insert(Ok(found));
                 }
             }
@@ -162,7 +156,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Reports a node whose name differs from a conversion's name by one letter; ONNX has no such operator.
+    /// Reports a node if its name differs from a conversion's by one letter; ONNX has no such operator.
     fn misspelled(&mut self, name: &str, node: &Node) {
         let known = Operator::ALL.into_iter().map(Operator::name);
         if let Some(meant) = nearest(name, known, 1) {
@@ -170,7 +164,6 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Checks one conversion and returns the type of its result.
     fn conversion<'a>(&mut self, operator: Operator, node: &'a Node, scope: &mut Scope<'a>) -> Option<ElementType> {
         let known = |index: usize| scope.find(node.inputs.get(index)?);
         let mut given = node.inputs.iter().take(operator.n_inputs()).filter(|name| !name.is_empty());
@@ -181,7 +174,6 @@ impl<'m> Checker<'m> {
         let stated = stated_target(node);
         let meant = stated.or(of_target);
         let legal = self.legal(operator, node, scope);
-        // `to` is an attribute of Cast only.
         let asked = if operator == Operator::Cast { stated } else { of_target };
         let to = legal.as_ref().map_or(asked, |given| given.and_then(DataType::of));
         let from = known(0).and_then(Result::ok);
@@ -214,7 +206,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Returns the result type of a conversion, if known; an error if the known types and attributes make it illegal.
+    /// Result type of a conversion, if known. Fails if the known types and attributes are illegal.
     fn legal(&self, operator: Operator, node: &Node, scope: &Scope<'_>) -> Result<Option<DType>, NodeError> {
         let opset = self.opset.clone()?;
         let attributes = node::attributes(operator, opset, node, |attribute| Ok(self.value(attribute)))?;
@@ -239,7 +231,7 @@ impl<'m> Checker<'m> {
         Ok(cast.map(|cast| cast.to))
     }
 
-    /// Returns the value of an attribute, as far as it is known before the enclosing function is called.
+    /// Value of an attribute, as far as known without a call of the enclosing function.
     fn value<'a>(&self, attribute: &'a Attribute) -> Option<onnx::AttributeValue<'a>> {
         match &attribute.value {
             AttributeValue::Reference(name) => {
@@ -250,12 +242,10 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// Returns the name of a type in errors, as in `build`: truecast's name, or else ONNX's.
 fn shown(row: &DataType) -> &'static str {
     row.dtype.map_or(row.name, DType::name)
 }
 
-/// Formats an attribute as `name=value`, even if it is not valid.
 fn written(attribute: &Attribute) -> String {
     let value = match &attribute.value {
         AttributeValue::Int(value) => value.to_string(),
@@ -266,7 +256,7 @@ fn written(attribute: &Attribute) -> String {
     format!("{}={value}", attribute.name.escape_debug())
 }
 
-/// Returns the type that a Cast requests, which serves to check the nodes after it even if the Cast is illegal.
+/// Type that a Cast requests. The nodes after an illegal Cast are checked with this type.
 fn stated_target(node: &Node) -> Option<ElementType> {
     match node.attribute("to")? {
         AttributeValue::Int(code) => DataType::of_code(*code).filter(|row| row.dtype.is_some()),

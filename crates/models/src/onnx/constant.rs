@@ -1,4 +1,4 @@
-//! Constants of a model: tensors that are read from the file when they are needed, and the short forms of `Constant`.
+//! Constants of a model: tensors, loaded from the file when needed, and the short forms of `Constant`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::graph::Load;
 use crate::tensor::{Data, Tensor};
 
-/// A tensor of a model file. It is read again only if no user holds it anymore.
+/// A tensor of a model file, kept in memory only while another user holds it.
 #[derive(Debug)]
 struct Stored {
     file: Arc<ModelFile>,
@@ -37,24 +37,22 @@ impl Load for Stored {
     }
 }
 
-/// A constant: its type and a loader of its elements.
 pub(super) type Constant = (DType, Arc<dyn Load>);
 
-/// Returns the constant for a tensor of the file.
 pub(super) fn stored(file: &Arc<ModelFile>, tensor: &TensorProto) -> Result<Constant, NodeError> {
     let dtype = tensor.dtype().ok_or(NodeError::ElementType { name: tensor.data_type.name })?;
     Ok((dtype, Arc::new(Stored { file: file.clone(), tensor: tensor.clone(), held: Mutex::default() })))
 }
 
-/// Constants of a model, each created once, although a function's body is expanded at every call.
+/// Constants of a model. Each is created once, even if a function's body is expanded several times.
 #[derive(Debug)]
 pub(super) struct Constants<'a> {
     file: &'a Arc<ModelFile>,
-    /// Constants by the address of their value in the model's structure.
+    /// Constants by the address of their attribute in the model's structure.
     made: HashMap<*const AttributeValue, Constant>,
 }
 
-/// First opset with the short forms (Constant-12); before it, `value` was the only form.
+/// First opset with short forms (Constant-12); older opsets have only `value`.
 const SHORT_FORMS_SINCE: u32 = 12;
 
 impl<'a> Constants<'a> {
@@ -62,7 +60,6 @@ impl<'a> Constants<'a> {
         Constants { file, made: HashMap::new() }
     }
 
-    /// Returns the value of a Constant node, which must have exactly one attribute.
     pub(super) fn of_node(
         &mut self,
         opset: u32,
@@ -116,7 +113,6 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// Attributes that can state the value of a Constant, and their types.
 const FORMS: [(&str, &str); 7] = [
     ("value", "TENSOR"),
     ("value_float", "FLOAT"),

@@ -1,7 +1,6 @@
-//! ONNX graphs of conversion nodes: Cast, CastLike, Constant, Identity, and model-local functions made of them.
+//! ONNX graphs of conversion nodes: Cast, CastLike, Constant, Identity, and functions made of them.
 //!
-//! [`build`](fn@build) resolves every type and attribute and returns a [`Graph`](crate::Graph); functions are expanded
-//! at their calls. [`check`](fn@check) checks the conversions of any model. `truecast-io` reads the files;
+//! [`build`](fn@build) returns a [`Graph`](crate::Graph); [`check`](fn@check) checks the conversions of any model.
 //! [`truecast_core::spec::onnx`] defines the versions and attributes of operators.
 
 mod build;

@@ -1,4 +1,4 @@
-//! Properties of a model's nodes: their labels in errors, opsets, types and attributes.
+//! Properties of a model's nodes: labels in errors, opsets, types, attributes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use truecast_io::onnx::{Attribute, AttributeValue, Function, Node, OpsetImport, 
 
 use super::error::NodeError;
 
-/// Returns the name of a node in errors: its own, or else its first output's.
+/// Label of a node in errors: its name, else the name of its first output.
 pub(super) fn label(node: &Node) -> String {
     let operator = match node.default_operator() {
         Some(operator) => operator.to_string(),
@@ -23,19 +23,17 @@ pub(super) fn label(node: &Node) -> String {
     }
 }
 
-/// Returns the imported opset of the default domain.
 pub(super) fn opset(imports: &[OpsetImport]) -> Result<u32, NodeError> {
     let version = default_opset(imports).ok_or(NodeError::NoOpset)?;
     u32::try_from(version).map_err(|_| NodeError::Opset { version })
 }
 
-/// A row in the table of ONNX's numbered types, which has types that cannot be converted too.
+/// Row in the table of ONNX's numbered types; some types cannot be converted.
 pub(super) type ElementType = &'static DataType;
 
-/// Type of a value, or the reason why it has no convertible type. The error is boxed to keep the many values small.
+/// Type of a value, or the reason why the value cannot be converted. Boxed to keep the many values small.
 pub(super) type Known = Result<ElementType, Box<NodeError>>;
 
-/// Returns the declared element type of a value; `None` if it is not stated.
 pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeError> {
     match kind {
         ValueType::Unknown | ValueType::Tensor { elem_type: 0, .. } => Ok(None),
@@ -46,16 +44,14 @@ pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeErro
     }
 }
 
-/// Like [`declared`], for values whose elements are read; a type that cannot be converted is an error.
+/// Declared element type of a value whose elements are read. Fails for a type that cannot be converted.
 pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, NodeError> {
     let row = declared(kind)?;
     row.map(|row| row.dtype.ok_or(NodeError::ElementType { name: row.name })).transpose()
 }
 
-/// A function of the model, with its attributes by name.
 pub(super) struct Callable<'a> {
     pub(super) function: &'a Function,
-    /// Default of each attribute, if it has one.
     attributes: HashMap<&'a str, Option<&'a AttributeValue>>,
 }
 
@@ -67,7 +63,7 @@ impl<'a> Callable<'a> {
     }
 }
 
-/// Attributes to which a function's body may refer: the attributes of the call, and the function's defaults.
+/// Attributes to which a function's body may refer: attributes of the call, then the function's defaults.
 #[derive(Default)]
 pub(super) struct Bindings<'a> {
     given: HashMap<&'a str, &'a AttributeValue>,
@@ -75,7 +71,6 @@ pub(super) struct Bindings<'a> {
 }
 
 impl<'a> Bindings<'a> {
-    /// Binds the attributes of a function's call in a body with the bindings `outer`.
     pub(super) fn of_call(
         callable: &Rc<Callable<'a>>,
         call: &'a Node,
@@ -95,8 +90,7 @@ impl<'a> Bindings<'a> {
         Ok(Bindings { given, callable: Some(callable.clone()) })
     }
 
-    /// Returns the value of an attribute. `None` for a reference that neither the call nor a default gives a value;
-    /// such an attribute counts as missing.
+    /// Value of an attribute. `None` for a reference without a value, which counts as a missing attribute.
     pub(super) fn resolve(&self, attribute: &'a Attribute) -> Result<Option<&'a AttributeValue>, NodeError> {
         let AttributeValue::Reference(name) = &attribute.value else { return Ok(Some(&attribute.value)) };
         let default = || self.callable.as_ref()?.attributes.get(name.as_str()).copied().flatten();
@@ -104,8 +98,8 @@ impl<'a> Bindings<'a> {
     }
 }
 
-/// Reads the attributes of a conversion, and checks them against the operator's version in the opset. `value` returns
-/// the value of an attribute, or `None` if it counts as missing.
+/// Reads the attributes of a conversion and checks them for the opset. `value` returns an attribute's value; `None`
+/// counts as missing.
 pub(super) fn attributes<'a>(
     operator: Operator,
     opset: u32,
@@ -121,7 +115,6 @@ pub(super) fn attributes<'a>(
     Ok(Attributes::read(operator, opset, given)?)
 }
 
-/// Converts the value of an attribute to the form that [`Attributes::read`] takes.
 pub(super) fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
     match value {
         AttributeValue::Int(value) => onnx::AttributeValue::Int(*value),
@@ -130,7 +123,6 @@ pub(super) fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
     }
 }
 
-/// Returns the name of an attribute's type in `AttributeProto`.
 pub(super) fn kind_name(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::Float(_) => "FLOAT",
@@ -150,12 +142,11 @@ pub(super) fn kind_name(value: &AttributeValue) -> &'static str {
     }
 }
 
-/// Returns the inputs of a node that must have exactly `expected` inputs; an omitted input is an error.
+/// Inputs of a node, which must have exactly `expected` inputs, none omitted.
 pub(super) fn operands(node: &Node, expected: usize) -> Result<&[String], NodeError> {
     required("input", "inputs", &node.inputs, expected)
 }
 
-/// Returns the output of a node that must have exactly one.
 pub(super) fn result(node: &Node) -> Result<&str, NodeError> {
     required("output", "outputs", &node.outputs, 1).map(|names| names[0].as_str())
 }

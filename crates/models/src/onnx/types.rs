@@ -1,7 +1,7 @@
-//! Element types of the outputs of ONNX's operators, as far as inputs and attributes determine them.
+//! Element types of the outputs of ONNX's operators, derived from inputs and attributes.
 //!
-//! The table has the rules that the schemas of ONNX 1.23 state for all versions: two formal parameters with the same
-//! type variable have the same type. Operators with sequences or subgraphs are not in the table.
+//! Source: the schemas of ONNX 1.23, for rules that hold in all versions. Operators with sequences or subgraphs are
+//! missing.
 
 use super::node::{ElementType, Known};
 use std::collections::HashMap;
@@ -78,8 +78,8 @@ static BY_OPERATOR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     OUTPUTS.iter().flat_map(|(outputs, names)| names.split(' ').map(|name| (name, *outputs))).collect()
 });
 
-/// Returns the output types of an operator in the default domain; `None` for an unknown type. `input` returns the type
-/// of a value by name.
+/// Output types of an operator in the default domain; `None` for an unknown type. `input` finds a value's type by
+/// name.
 pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Option<Known>) -> Vec<Option<ElementType>> {
     let Some(outputs) = BY_OPERATOR.get(operator) else { return Vec::new() };
     let of_input = |index: usize| input(node.inputs.get(index).filter(|name| !name.is_empty())?)?.ok();
@@ -95,7 +95,7 @@ pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Optio
         match node.attribute(attribute) {
             Some(AttributeValue::Int(code @ 1..)) => DataType::of_code(*code),
             Some(AttributeValue::Tensor(tensor)) => Some(tensor.data_type),
-            // The attribute is omitted, or states the undefined type.
+            // The attribute is missing or UNDEFINED.
             None | Some(AttributeValue::Int(0)) => plain(otherwise),
             Some(_) => None,
         }

@@ -1,4 +1,4 @@
-//! Builds a graph from a network. A layer becomes a value, and ConvertPromoteTypes becomes two conversions.
+//! Builds a graph from a network. ConvertPromoteTypes becomes two conversions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::Error;
 use crate::graph::{Graph, Load, ValueId};
 use crate::tensor::{Data, Tensor};
 
-/// Returns the parameters: each name, and the element type if the model states it.
+/// Parameters: name, and element type if the model states it.
 pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
     let parameter = |layer: &Layer| match meaning(file, layer, |_| ()) {
         Ok(Meaning::Parameter { element: Element::Type(dtype), .. }) => Some((layer.name.clone(), Some(dtype))),
@@ -25,10 +25,10 @@ pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
     file.network().layers.iter().filter(|layer| layer.operator == "Parameter").filter_map(parameter).collect()
 }
 
-/// Builds the graph of a network that consists of conversions, and returns it with warnings.
+/// Builds the graph of a network that consists of conversions. Also returns warnings.
 ///
 /// # Errors
-/// The first layer that is illegal or not a conversion. Types that remain unknown with the types in `fed`.
+/// The first layer that is illegal or not a conversion. A type that remains unknown with the types in `fed`.
 pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, InputHeader>) -> Result<(Graph, Vec<String>), ModelError> {
     let mut types = types(file, fed)?;
     if !types.report.illegal.is_empty() {
@@ -48,7 +48,6 @@ struct Builder<'a> {
     file: &'a Arc<IrFile>,
     types: &'a Types,
     graph: Graph,
-    /// Values of output ports.
     values: HashMap<(u64, u64), ValueId>,
 }
 
@@ -78,7 +77,6 @@ impl Builder<'_> {
                     self.values.insert((layer.id, output), value);
                 }
             }
-            // A Result has the value of its input.
             Meaning::Result => {
                 let value = self.input(layer, layer.inputs[0].id);
                 self.values.extend(outputs.into_iter().map(|output| ((layer.id, output), value)));
@@ -97,7 +95,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the value of an input port.
     fn input(&self, layer: &Layer, port: u64) -> ValueId {
         self.values[&self.types.producers[&(layer.id, port)]]
     }
@@ -109,8 +106,8 @@ impl Builder<'_> {
         Ok(self.graph.cast(label(layer), resolved.map_err(wrong)?, source))
     }
 
-    /// Adds the results as outputs, in the order of the file. The name of an output is the first unused tensor name of
-    /// the Result, or else the name of the layer.
+    /// Adds the Results as outputs in file order. An output is named by the Result's first unused tensor name, else
+    /// by the layer.
     fn results(&mut self) -> Result<(), ModelError> {
         let mut names = HashSet::new();
         for layer in self.file.network().layers.iter().filter(|layer| layer.operator == "Result") {
@@ -132,7 +129,6 @@ fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
     ids
 }
 
-/// A constant whose elements are in a weights file.
 #[derive(Debug)]
 struct Stored {
     file: Arc<IrFile>,

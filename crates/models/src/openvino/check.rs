@@ -1,7 +1,7 @@
-//! Resolves the element type and rank of every output port in a network. Reference: `docs/spec/openvino.md §11.6`.
+//! Resolves the element type and rank of every output port in a network. Source: `docs/spec/openvino.md §11.6`.
 //!
-//! A network may have layers of other operators, whose outputs have the types that their ports declare. An illegal
-//! layer is a finding and its outputs get an unknown type, so that the other layers can be checked too.
+//! Outputs of other operators have the types that their ports declare. Outputs of an illegal layer get an unknown
+//! type.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,34 +16,31 @@ use super::layer::{Meaning, meaning, rank_of};
 use super::read::{IrFile, Layer, Port};
 use crate::description::{Conversion, LegalityReport};
 
-/// Type and rank of the tensor that is supplied for a parameter. They replace a type or rank that the model leaves
-/// open.
+/// Type and rank of the tensor supplied for a parameter, used if the model leaves a type or rank open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputHeader {
-    /// Element type, if the file states it.
+    /// Element type, if the file states one.
     pub dtype: Option<DType>,
     /// The number of dimensions.
     pub rank: usize,
 }
 
-/// A port: the number of its layer, and its own number.
+/// Number of the layer, number of the port.
 pub(super) type PortId = (u64, u64);
 
 /// The types of a network.
 #[derive(Debug)]
 pub struct Types {
-    /// Findings. A result that depends on an unstated type or rank has an unknown type.
+    /// Findings. A result that depends on an open type or rank has an unknown type.
     pub report: LegalityReport<LayerError>,
     pub(super) ports: HashMap<PortId, (Element, Rank)>,
-    /// Indices of layers in dependency order.
     pub(super) order: Vec<usize>,
-    /// Producer of each input port.
     pub(super) producers: HashMap<PortId, PortId>,
     pub(super) meanings: Vec<Option<Meaning>>,
 }
 
 impl Types {
-    /// Returns every conversion of the network, with its types and legality, in file order.
+    /// Lists every conversion of the network in file order, with types and legality.
     pub fn list(&self, file: &IrFile) -> Vec<Conversion> {
         let element = |id: &PortId| self.ports.get(id).map(|(element, _)| *element);
         let fed = |id: &PortId| self.producers.get(id).and_then(element);
@@ -64,12 +61,11 @@ impl Types {
     }
 }
 
-/// Returns the name of a layer in errors.
 pub(super) fn label(layer: &Layer) -> String {
     format!("layer {} {} ({})", layer.id, Escaped(&layer.name), layer.operator.escape_debug())
 }
 
-/// Resolves the types of a network; parameters in `fed` have the supplied types.
+/// Resolves the types of a network. Parameters in `fed` have the supplied types.
 ///
 /// # Errors
 /// An edge to a missing port, or a cycle of layers.
@@ -101,7 +97,6 @@ impl Types {
         self.ports.extend(layer.outputs.iter().map(|port| ((layer.id, port.id), of(port))));
     }
 
-    /// Counts a conversion with unknown types.
     fn unknown(&mut self) {
         self.report.unknown += 1;
         self.report.of_unknown_type += 1;
@@ -176,13 +171,12 @@ impl Types {
         Ok(meaning)
     }
 
-    /// Sets the type of all output ports.
     fn infer(&mut self, layer: &Layer, inferred: (Element, Rank)) {
         layer.outputs.iter().for_each(|port| self.check(layer, port, inferred.0));
         self.declare(layer, |_| inferred);
     }
 
-    /// Warns if a port declares another type than the inferred one. The declaration is not used.
+    /// Warns if a port declares another type than inferred. The declaration is not used.
     fn check(&mut self, layer: &Layer, port: &Port, inferred: Element) {
         let contradicts = declared(port).is_some_and(|d| d != inferred && d != Element::Dynamic);
         if contradicts && inferred != Element::Dynamic {
@@ -191,7 +185,7 @@ impl Types {
         }
     }
 
-    /// Returns the types and ranks of the inputs, in the order of port numbers.
+    /// Types and ranks of the inputs, in the order of port numbers.
     fn inputs(&self, layer: &Layer) -> Result<Vec<(Element, Rank)>, LayerError> {
         let mut ids: Vec<u64> = layer.inputs.iter().map(|port| port.id).collect();
         ids.sort_unstable();
@@ -212,7 +206,7 @@ fn ports(layer: &Layer, inputs: usize, outputs: usize) -> Result<(), LayerError>
     Ok(())
 }
 
-/// Returns the type that a port declares; ports use the legacy names of `docs/spec/openvino.md §1.2`.
+/// Type that a port declares, by the legacy names of `docs/spec/openvino.md §1.2`.
 fn declared(port: &Port) -> Option<Element> {
     if port.precision.eq_ignore_ascii_case("UNSPECIFIED") {
         return Some(Element::Dynamic);
@@ -220,7 +214,6 @@ fn declared(port: &Port) -> Option<Element> {
     DType::parse_in(Ecosystem::OpenVino, &port.precision).ok().map(Element::Type)
 }
 
-/// Returns the producer of each input port, and the layers in dependency order.
 fn connections(file: &IrFile) -> Result<(HashMap<PortId, PortId>, Vec<usize>), ModelError> {
     let network = file.network();
     let index: HashMap<u64, usize> = network.layers.iter().enumerate().map(|(i, layer)| (layer.id, i)).collect();

@@ -1,5 +1,4 @@
-//! Meaning of one layer: its operator and attributes, parsed from text. Reference: `docs/spec/openvino.md §11.3`,
-//! §11.4, §11.6.
+//! Operator and attributes of a layer, parsed from text. Source: `docs/spec/openvino.md §11.3`, §11.4, §11.6.
 
 use truecast_core::DType;
 use truecast_core::promote::openvino::{ConvertPromoteTypes, U64Target, element};
@@ -12,7 +11,6 @@ use super::read::{Constant, IrFile, Layer};
 use crate::Error;
 use crate::graph::Dimension;
 
-/// A parsed layer.
 #[derive(Debug)]
 pub(super) enum Meaning {
     /// `shape` is `None` for an unknown rank.
@@ -26,23 +24,22 @@ pub(super) enum Meaning {
     },
     Promote(ConvertPromoteTypes),
     Result,
-    /// Any other layer; its outputs have the types that the ports declare.
+    /// Any other layer. Its outputs have the types that the ports declare.
     Opaque,
 }
 
 /// Operator sets that have ConvertPromoteTypes. Source: `docs/spec/openvino.md §4` D13.
 const PROMOTE_SETS: [&str; 3] = ["opset14", "opset15", "opset16"];
 
-/// The newest operator set. Source: `docs/spec/openvino.md §4` D13.
+/// Source: `docs/spec/openvino.md §4` D13.
 const NEWEST_SET: u32 = 17;
 
-/// True if a name has the form of a numbered operator set that OpenVINO does not have.
+/// Whether a name is a numbered operator set that OpenVINO lacks.
 fn is_unknown_set(version: &str) -> bool {
     let number = version.strip_prefix("opset").map(str::parse::<u32>);
     number.is_some_and(|number| !number.is_ok_and(|number| (1..=NEWEST_SET).contains(&number)))
 }
 
-/// Parses a layer; `warn` receives warnings.
 pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)) -> Result<Meaning, LayerError> {
     Ok(match layer.operator.as_str() {
         "Parameter" | "Const" | "Constant" | "Convert" | "Result" if is_unknown_set(&layer.version) => {
@@ -67,7 +64,7 @@ pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)
             })
         }
         "Result" => Meaning::Result,
-        // OpenVINO's own operator sets have no operator with a similar name; extensions may have one.
+        // OpenVINO's own sets have no operator with a similar name; an extension may have one.
         name if layer.version.starts_with("opset") => match nearest(name, ["Convert", "ConvertPromoteTypes"], 1) {
             Some(meant) => return Err(LayerError::Misspelled { meant }),
             None => Meaning::Opaque,
@@ -89,7 +86,7 @@ fn wrong(name: &'static str, value: &str, why: &'static str) -> LayerError {
     LayerError::Attribute { name, value: value.into(), why }
 }
 
-/// Reads a flag: `true` and `1`, in any case, are true; everything else is false, with a warning for unusual texts.
+/// Reads a flag: `true` and `1`, in any case, are true. Any other text is false; an unusual text gives a warning.
 fn flag(layer: &Layer, name: &'static str, warn: &mut impl FnMut(String)) -> bool {
     let Some(text) = layer.data.get(name) else { return false };
     let is = |word: &str| text.eq_ignore_ascii_case(word);
@@ -125,7 +122,6 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
     };
     let range = (number("offset")?, number("size")?);
     file.constant(&layer.name, dtype, shape, range).map_err(|error| match error {
-        // The caller adds the path of the network to the error.
         Error::Ir { cause, .. } => LayerError::Constant(cause),
         other => LayerError::File(other.into()),
     })
@@ -156,7 +152,6 @@ fn dimension(item: &str) -> Result<Dimension, LayerError> {
     read.ok_or_else(|| wrong("shape", item, "is not a dimension"))
 }
 
-/// Returns the rank for a number of dimensions; `None` is an unknown rank.
 pub(super) fn rank_of(dimensions: Option<usize>) -> Rank {
     match dimensions {
         None => Rank::Dynamic,

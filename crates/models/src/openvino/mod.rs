@@ -1,8 +1,7 @@
-//! OpenVINO IR models: Parameter, Const, Convert, ConvertPromoteTypes and Result. Reference: `docs/spec/openvino.md
+//! OpenVINO IR models: Parameter, Const, Convert, ConvertPromoteTypes and Result. Source: `docs/spec/openvino.md
 //! §11`.
 //!
-//! `layer` parses one layer. [`types`] resolves the element type and rank of every port in any network.
-//! [`build`](fn@build) builds a [`Graph`](crate::Graph) from a network that consists of conversions.
+//! `layer` parses one layer, [`types`] resolves all types, [`build`](fn@build) builds a [`Graph`](crate::Graph).
 
 mod build;
 mod check;

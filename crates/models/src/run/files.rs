@@ -1,4 +1,4 @@
-//! Writes files of one tensor from memory, and derives their names.
+//! Writes files of one tensor, and derives their names.
 
 use super::error::RunError;
 use crate::array::relaid;
@@ -11,11 +11,11 @@ use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileFormat, FileId, Finished, OutputFile, Writer, layout_for};
 use truecast_kernel::CastOptions;
 
-/// Longest file name, in bytes, that all usual file systems accept.
+/// Maximum length of a file name in bytes, on all usual file systems.
 pub(super) const LONGEST_NAME: usize = 255;
 
-/// Escapes a name for use as a file name. Letters, digits, `_`, `-` and dots after the first byte stay; every other
-/// byte becomes `%XX`.
+/// Escapes a name for use as a file name. Letters, digits, `_`, `-` stay, and dots after the first byte; other bytes
+/// become `%XX`.
 pub(super) fn file_name(name: &str) -> String {
     let mut escaped = String::new();
     for (i, byte) in name.bytes().enumerate() {
@@ -28,12 +28,11 @@ pub(super) fn file_name(name: &str) -> String {
     escaped
 }
 
-/// Files that a run reads, which results must not replace.
 pub(super) struct Reads(Vec<FileId>);
 
 impl Reads {
-    /// Lists the model, the other files that it names, and the inputs, given as `NAME=FILE`. A name may contain `=`, so
-    /// the text after each `=` counts as a file.
+    /// Lists the model, other files that the model names, and the inputs, each `NAME=FILE`. A name may contain `=`,
+    /// so the text after each `=` counts as a file.
     pub(super) fn of(
         model: &Path,
         named: impl IntoIterator<Item = PathBuf>,
@@ -54,7 +53,6 @@ impl Reads {
     }
 }
 
-/// Creates a file and writes the elements; the caller commits the file.
 pub(super) fn write(
     path: &Path,
     kind: FileFormat,
@@ -97,8 +95,8 @@ pub(super) fn write(
     }
 }
 
-/// Returns the number of characters in the longest text, at least 1, if cells of UTF-32 can store every text exactly.
-/// Otherwise returns the index of a text that they cannot store, and the reason.
+/// Number of characters in the longest text, at least 1. The error is the index of a text that UTF-32 cells cannot
+/// store exactly, and the reason.
 fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     let mut width = 1;
     for (index, text) in texts.iter().enumerate() {
@@ -113,11 +111,10 @@ fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     Ok(width)
 }
 
-/// Writes the texts cell by cell, because all cells together may be far larger than the texts.
+/// Writes texts cell by cell, because all cells together may need far more memory than the texts.
 fn write_cells<E>(texts: &Texts, width: u32, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut cell = vec![[0; 4]; width as usize];
     for text in texts.iter() {
-        // `cell_width` has checked that the texts are UTF-8.
         let mut points = std::str::from_utf8(text).unwrap_or_default().chars();
         cell.fill_with(|| points.next().map_or(0, u32::from).to_le_bytes());
         write(cell.as_flattened())?;

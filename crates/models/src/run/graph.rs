@@ -1,4 +1,4 @@
-//! Evaluates an ONNX model or an OpenVINO network: reads inputs from files and writes outputs to files.
+//! Evaluates an ONNX model or an OpenVINO network, with inputs and outputs in files.
 
 use super::error::RunError;
 use super::inputs::assign;
@@ -43,7 +43,6 @@ impl Model {
     }
 }
 
-/// Reads the types and ranks of the parameters from the headers of their files.
 fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTreeMap<String, InputHeader>, RunError> {
     let header = |path: &Path, dtype: Option<DType>| -> Result<InputHeader, ArrayError> {
         let source = match dtype {

@@ -1,12 +1,11 @@
-//! Assignment of input files to a model's inputs.
+//! Assigns input files to a model's inputs.
 
 use super::error::RunError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_io::Escaped;
 
-/// Returns the files of the inputs by name. Names and paths may contain `=`, so a text is split after the name of an
-/// input.
+/// Files by input name. Names and paths may contain `=`, so each text is split after the name of an input.
 pub(super) fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
     let names = || inputs.iter().map(|name| Escaped(name).to_string()).collect::<Vec<_>>().join(", ");
     let wrong = |given: &str, why| RunError::NoInput { given: given.into(), why, inputs: names() };

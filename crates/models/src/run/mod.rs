@@ -1,8 +1,5 @@
-//! Evaluates models that consist of conversions, with inputs and outputs in files.
-//!
-//! The folder of each format has its semantics, descriptions and checks. This module opens a model (`model`), assigns
-//! files to its inputs (`inputs`), evaluates it (`graph`, [`tile`], [`tosa`]), and writes its results (`outputs`,
-//! `files`).
+//! Evaluates models, with inputs and outputs in files: opens a model (`model`), assigns files to inputs (`inputs`),
+//! evaluates (`graph`, [`tile`], [`tosa`]), writes results (`outputs`, `files`).
 
 mod error;
 mod files;

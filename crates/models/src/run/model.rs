@@ -1,6 +1,4 @@
 //! Opens, checks and describes models of any kind, and builds their graphs.
-//!
-//! The formats' folders have the semantics; the parent module handles inputs and results.
 
 use super::error::RunError;
 use super::files::Reads;
@@ -47,7 +45,7 @@ pub enum ModelKind {
 }
 
 impl ModelKind {
-    /// Determines the kind by the extension, or by the first bytes of a bytecode module.
+    /// Kind of a model, by the extension, or by the first bytes of a bytecode module.
     ///
     /// # Errors
     /// [`RunError::UnknownKind`]; [`RunError::File`] if the extension does not decide and the file cannot be read.
@@ -71,17 +69,16 @@ pub enum ModelRules {
     Onnx(Option<u32>),
     /// OpenVINO.
     OpenVino,
-    /// Tile IR, with the profile and the options, some of which change legality.
+    /// Tile IR with a profile and options.
     Tile(tile::Rules, tile::Profile, tile::Options),
     /// TOSA with the features of a target; `None` for the version in the file.
     Tosa(Option<Target>),
 }
 
-/// A parameter of a model: its name, and its type if the model states it.
 pub(super) type Parameter = (String, Option<DType>);
 
 impl Model {
-    /// Opens the model by its extension.
+    /// Opens a model.
     ///
     /// # Errors
     /// [`RunError::UnknownKind`], [`RunError::File`].
@@ -89,8 +86,8 @@ impl Model {
         Model::open_with(path, None)
     }
 
-    /// Like [`Model::open`]. `odd_packing` is the packing of 3-bit and 6-bit elements in an OpenVINO network, whose
-    /// layout changed after release 2026.4.
+    /// Opens a model. `odd_packing` is the packing of 3-bit and 6-bit elements in an OpenVINO network, which changed
+    /// after release 2026.4.
     ///
     /// # Errors
     /// The errors of [`Model::open`].
@@ -135,10 +132,10 @@ impl Model {
         }
     }
 
-    /// Describes the model. [`truecast_io::Source::model`] describes an ONNX model instead.
+    /// Describes a model other than ONNX. For ONNX use [`truecast_io::Source::model`].
     ///
     /// # Errors
-    /// [`RunError::Model`], [`RunError::Tile`] if it cannot be read, and [`RunError::UnknownKind`] for ONNX.
+    /// [`RunError::Model`] and [`RunError::Tile`] if the model cannot be read; [`RunError::UnknownKind`] for ONNX.
     pub fn describe(&self) -> Result<Description, RunError> {
         match &self.file {
             File::OpenVino(file) => openvino::describe(file).map_err(|cause| self.wrong(cause)),
@@ -151,8 +148,7 @@ impl Model {
         }
     }
 
-    /// Returns the parameters whose types must be known before the graph can be built: those of an OpenVINO network. An
-    /// ONNX model states every type.
+    /// Parameters whose types the graph needs: those of an OpenVINO network. An ONNX model states every type.
     pub(super) fn open_parameters(&self) -> Option<Vec<Parameter>> {
         match &self.file {
             File::Onnx(_) | File::Tile(_) | File::Tosa(_) => None,
@@ -160,8 +156,8 @@ impl Model {
         }
     }
 
-    /// Builds the graph, with every type resolved, and returns it with warnings. `fed` states types that an OpenVINO
-    /// network leaves open.
+    /// Builds the graph with every type resolved; also returns warnings. `fed` states types that an OpenVINO network
+    /// leaves open.
     ///
     /// # Errors
     /// [`RunError::Model`].
@@ -175,13 +171,13 @@ impl Model {
         }
     }
 
-    /// True for a Tile IR module, which [`Model::run_tile`] evaluates.
+    /// Whether the model is a Tile IR module, for [`Model::run_tile`].
     #[must_use]
     pub fn is_tile(&self) -> bool {
         matches!(self.file, File::Tile(_))
     }
 
-    /// Parses the Tile IR module; text is parsed as the release of the rules.
+    /// Parses the Tile IR module. Text is parsed by the release of the rules.
     pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<crate::tile::Module, RunError> {
         match &self.file {
             File::Tile(bytes) => crate::tile::read(bytes, rules.release(tile::Release::NEWEST))
@@ -190,7 +186,6 @@ impl Model {
         }
     }
 
-    /// Returns the error for rules of another kind of model.
     fn of_another_kind(&self) -> RunError {
         let fitting = match &self.file {
             File::Onnx(_) => "onnx or onnx@OPSET",
@@ -222,14 +217,14 @@ impl Model {
     }
 }
 
-/// Limit on the size of a module. Hand-written modules have some kilobytes; constants of 2^24 elements as text have
-/// some hundred megabytes.
+/// Limit on the size of a module. Hand-written modules have kilobytes; constants of 2^24 elements as text have some
+/// hundred megabytes.
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
     let mut file = match open_regular(path) {
         Ok((file, _)) => file,
-        // The first bytes of a pipe are not read, because that would consume them.
+        // Reading the first bytes of a pipe would consume them.
         Err(truecast_io::Error::NotRegular { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     };

@@ -1,4 +1,4 @@
-//! Writes the output files of a run, for any kind of model: either all of them or none.
+//! Writes the output files of a run: all of them or none.
 
 use super::error::RunError;
 use super::files::{self, Reads};
@@ -8,15 +8,15 @@ use truecast_core::DType;
 use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile, look};
 use truecast_kernel::CastOptions;
 
-/// Inputs and outputs of a run, for any kind of model.
+/// Inputs and outputs of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions<'a> {
-    /// Files of the inputs, each as `NAME=FILE`.
+    /// Input files, each `NAME=FILE`.
     pub inputs: &'a [String],
-    /// Folder for the outputs, each a file named after the output. The files appear only after the whole run has
+    /// Folder for the outputs; each file is named after its output. Files appear only after the whole run has
     /// succeeded.
     pub folder: &'a Path,
-    /// Format of the results, except TOSA's: [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
+    /// Format of the results: [`FileFormat::Npy`] or [`FileFormat::TensorProto`]. TOSA always uses npy.
     pub format: FileFormat,
     /// Treatment of existing files.
     pub existing: Existing,
@@ -48,15 +48,14 @@ pub struct RunReport {
     pub warnings: Vec<String>,
 }
 
-/// Results in temporary files, which [`commit`](Outputs::commit) renames. If they are dropped without it, the files and
-/// a new folder are removed.
+/// Results in temporary files. [`commit`](Outputs::commit) renames them; dropping removes them and a new folder.
 pub(super) struct Outputs {
     folder: PathBuf,
     format: FileFormat,
     existing: Existing,
     exec: CastOptions,
     reads: Reads,
-    // The temporary files are in the folder, so this field is declared, and dropped, before `made`.
+    // Declared, and dropped, before `made`, because the files are in that folder.
     pending: Vec<(Finished, Written)>,
     made: NewFolder,
 }
@@ -68,7 +67,6 @@ impl Outputs {
         Outputs { folder: folder.into(), format, existing, exec, reads, pending, made }
     }
 
-    /// Rejects an output whose file is also read by the run.
     pub(super) fn allow(&self, name: &str) -> Result<(), RunError> {
         self.reads.allow(&self.folder.join(self.file_of(name)))
     }
@@ -77,7 +75,7 @@ impl Outputs {
         format!("{}.{}", files::file_name(name), self.format.extension())
     }
 
-    /// Returns the path of a file in the folder, if a result may use it.
+    /// Path of a file in the folder. Fails if a result may not use the path.
     pub(super) fn place(&self, file: &str) -> Result<PathBuf, RunError> {
         if file.len() > files::LONGEST_NAME {
             return Err(RunError::LongName { file: file.into() });
@@ -100,7 +98,6 @@ impl Outputs {
         self.add(written, |path, existing| files::write(path, format, name, tensor, existing, &exec))
     }
 
-    /// Writes a result at the path in `written`, which comes from [`place`](Outputs::place).
     pub(super) fn add(
         &mut self,
         written: Written,

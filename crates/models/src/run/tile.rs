@@ -1,8 +1,7 @@
-//! Evaluates a Tile IR module: the result of every conversion in an entry becomes a file, named after the value.
+//! Evaluates a Tile IR module: every conversion's result becomes a file, named after the value.
 //!
-//! Values of the Tile IR module are read from files, and results are written to files. Integers in Tile IR have no
-//! sign, so arrays of signed and unsigned integers are read, and results are signed. i1 is written as bool, an address
-//! as u64.
+//! Integers in Tile IR have no sign: signed and unsigned arrays are accepted, and results are signed. i1 is written
+//! as bool, an address as u64.
 
 use super::error::RunError;
 use super::model::Model;
@@ -30,10 +29,10 @@ pub struct EntrySettings {
 }
 
 impl Model {
-    /// Evaluates an entry and writes the result of every conversion whose operand is known.
+    /// Evaluates an entry and writes the result of every conversion with a known operand.
     ///
-    /// The inputs are named with or without `%`. They are arguments of the entry, or results of operations that are not
-    /// conversions.
+    /// Inputs are arguments of the entry, or results of operations that are not conversions. Names of inputs may
+    /// begin with `%`.
     ///
     /// # Errors
     /// [`RunError`]; [`RunError::Tile`] for the first illegal operation.
@@ -63,15 +62,13 @@ impl Model {
     }
 }
 
-/// Mask of the bits below the 19 bits of tf32 in a 32-bit word.
+/// Bits of a 32-bit word below the 19 bits of tf32.
 const TF32_LOW_BITS: u32 = (1 << 13) - 1;
 const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
 
-/// A value's name and its elements.
 type Supplied = (String, Tensor);
 
-/// Reads values from files. Returns them by name, with a note for each value that has bits which machine code would
-/// keep (U14).
+/// Reads values from files. Also returns a note for each value with bits that machine code would keep (U14).
 fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
     let (mut supplied, mut masked) = (Vec::new(), Vec::new());
     for given in inputs {
@@ -106,7 +103,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
     Ok((supplied, masked))
 }
 
-/// Reads an array as the type of a value. Integers may be stored as signed or unsigned, and i1 as bool.
+/// Reads an array as the type of a value. Integers may be signed or unsigned, and i1 may be bool.
 fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
     let other = match dtype {
         DType::U64 => DType::I64,
@@ -119,12 +116,10 @@ fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayEr
     }
 }
 
-/// Formats a count of elements with the verb: `2 elements have`.
 fn have(elements: u64) -> String {
     if elements == 1 { "1 element has".into() } else { format!("{elements} elements have") }
 }
 
-/// Counts the tf32 words with bits below the 19 bits of the element.
 fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
     if dtype != DType::Tf32 {
         return 0;
@@ -134,9 +129,8 @@ fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
     words.iter().filter(|word| u32::from_le_bytes(**word) & TF32_LOW_BITS != 0).count()
 }
 
-/// Receiver of the results of conversions, which writes them to files.
 struct Results {
-    /// File names in use; values of different regions may have the same name.
+    /// File names in use. Values of different regions may have the same name.
     names: BTreeSet<String>,
     outputs: Outputs,
     left_open: Vec<OpenResults>,
@@ -172,7 +166,7 @@ impl Results {
     }
 }
 
-/// Returns the elements in the form for a file: i1 becomes bool.
+/// Elements as stored in a file: i1 becomes bool.
 fn tensor(elements: &Elements) -> Tensor {
     let tensor = (*elements.tensor).clone();
     match tensor.dtype {

@@ -1,4 +1,4 @@
-//! Evaluates a `.tosa` graph; inputs and outputs are arrays in the form of Arm's tools (`docs/spec/tosa.md §7`).
+//! Evaluates a `.tosa` graph. Inputs and outputs are arrays of Arm's tools (`docs/spec/tosa.md §7`).
 
 use super::error::RunError;
 use super::files::{Reads, file_name};
@@ -18,10 +18,10 @@ use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
 use truecast_io::npy::tosa::{self as array, Array};
 
-/// Evaluates a graph and writes its outputs. The scales of a block-scaled output are written to `NAME_scale.npy`.
+/// Evaluates a graph and writes its outputs. Scales of a block-scaled output are written to `NAME_scale.npy`.
 ///
-/// Without a target, the target is the version in the file with every profile and extension. `freedoms` apply to plain
-/// CASTs between floats (`docs/spec/tosa.md §3.9`).
+/// The default target is the version in the file with every profile and extension. `freedoms` apply to plain CASTs
+/// between floats (`docs/spec/tosa.md §3.9`).
 ///
 /// # Errors
 /// [`RunError`]; the cause in [`RunError::Model`] distinguishes errors from unpredictable results.
@@ -57,7 +57,6 @@ fn malformed(path: &Path, cause: FileError) -> RunError {
     RunError::Model { path: path.display().to_string(), cause: Box::new(cause.into()) }
 }
 
-/// Returns the files of an output: one for the elements, and one for the scales, if any.
 fn arrays(name: &str, tensor: Tensor) -> Vec<(String, DType, Array)> {
     let stem = file_name(name);
     let Tensor { dtype, shape, data } = tensor;
@@ -96,7 +95,7 @@ fn results<'a>(
     evaluate(graph, target, freedoms, &options.exec, provide).map_err(|failed: RunError| failed.of(path))
 }
 
-/// Returns the file with the scales of an array: `x_scale.npy` for `x.npy`.
+/// `x_scale.npy` for `x.npy`.
 fn scale_file(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_os_string();
     name.push("_scale.npy");

@@ -1,4 +1,4 @@
-//! Checks a module against a release (§4); errors are in the order of the text.
+//! Checks a module against a release (§4). Errors are in the order of the text.
 
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
@@ -11,13 +11,13 @@ use crate::tile::pack;
 /// Result of checking a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleLegality {
-    /// Number of checked conversions, including pack and unpack.
+    /// Number of conversions, including pack and unpack.
     pub conversions: usize,
     /// Number of legal conversions.
     pub legal: usize,
     /// Errors.
     pub errors: Vec<Diagnostic>,
-    /// Warnings about legal operations that have no value, and about harmless omissions.
+    /// Warnings about legal operations without a value, and about harmless omissions.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -34,7 +34,7 @@ impl From<ModuleLegality> for LegalityReport {
     }
 }
 
-/// Checks every operation of a module against a release, including operations in regions.
+/// Checks every operation of a module against a release, also in regions.
 ///
 /// Source: §3.7, §4; §2.2 defines `rules`. Only the profile `seed` affects legality (§4.10).
 pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> ModuleLegality {
@@ -64,7 +64,6 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Reports a file that is newer than the release, which a release does not accept.
     fn newer_file(&mut self, module: &Module) {
         let Some(first) = module.functions.first() else { return };
         let cause = Cause::Newer { what: "the module".into(), since: module.version, file: self.release };
@@ -152,7 +151,7 @@ impl Checker<'_> {
     }
 }
 
-/// Checks that an operation states the type that its operand was defined with.
+/// Checks that an operation states its operand's defined type.
 fn operand_type(
     function: &Function,
     value: String,

@@ -5,7 +5,7 @@ use super::module::{Function, Module, Operation, Statement};
 use super::text;
 use crate::description::{Constant, Conversion, Description};
 
-/// Describes a module that was read from `bytes`. The text form states no version (`docs/spec/tile-ir.md §2.2`).
+/// Describes a module that was read from `bytes`. Text states no version (`docs/spec/tile-ir.md §2.2`).
 pub fn describe(module: &Module, bytes: &[u8]) -> Description {
     let version = bytes.starts_with(&MAGIC).then(|| format!("Tile IR {}", module.version));
     Description { version, ..of_module(module) }

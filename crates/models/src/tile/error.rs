@@ -1,11 +1,10 @@
-//! Errors in a module, with their positions and their numbers in the catalogue of §5, T001 to T021.
+//! Errors in a module, with position and number in the catalogue of §5, T001 to T021.
 
 use std::sync::Arc;
 
 use truecast_core::ErrorCode;
 use truecast_core::spec::tile::{Release, TileType, Violation, types::Malformed};
 
-/// Error text for i4 constants, which Tile IR does not have.
 pub(crate) const NO_I4: &str = "i4 has no constants; make one of i8 and use trunci";
 
 /// Position of an error.
@@ -48,13 +47,13 @@ impl Diagnostic {
         Self { place, location: None, cause: Box::new(cause) }
     }
 
-    /// Returns the message without the position: number, cause, and the operation's location.
+    /// Message without the position: number, cause, and location of the operation.
     pub fn message(&self) -> String {
         let location = self.location.as_ref().map_or(String::new(), |location| format!("; loc{location}"));
         format!("{}: {}{location}", self.code(), self.cause)
     }
 
-    /// Returns the number in the catalogue of §5.
+    /// Number in the catalogue of §5.
     pub fn code(&self) -> &'static str {
         self.cause.code()
     }
@@ -94,40 +93,40 @@ pub enum Cause {
         why: String,
         code: &'static str,
     },
-    /// T013.
+    /// Error T013 of §5.
     #[error("{what} needs file version {since}, this file is {file}; save the module as version {since}")]
     Newer { what: String, since: Release, file: Release },
-    /// T014.
+    /// Error T014 of §5.
     #[error("{0}")]
     Type(#[from] Malformed),
     /// T014: a type that is not a tile, or not an element type.
     #[error("{why}")]
     TypeForm { why: String },
-    /// T015.
+    /// Error T015 of §5.
     #[error("expected {expected}, found {found}")]
     Syntax { expected: String, found: String },
-    /// T016.
+    /// Error T016 of §5.
     #[error("constant of {element}: {why}")]
     Literal { element: String, why: String },
-    /// T017.
+    /// Error T017 of §5.
     #[error("{why}")]
     Structure { why: String },
     /// T018: an unknown operation, by opcode or by name.
     #[error("{why}")]
     Opcode { why: String },
-    /// T019.
+    /// Error T019 of §5.
     #[error("entry {entry}: {why}")]
     Signature { entry: String, why: String },
-    /// T020.
+    /// Error T020 of §5.
     #[error("entry {entry}: last operation must be return")]
     Terminator { entry: String },
-    /// T021.
+    /// Error T021 of §5.
     #[error("the module has no entry, so nothing in it runs")]
     NoEntry,
 }
 
 impl Cause {
-    /// Returns the number in the catalogue of §5.
+    /// Number in the catalogue of §5.
     pub fn code(&self) -> &'static str {
         match self {
             Cause::Illegal { violation, .. } | Cause::Attribute { violation, .. } => violation.code(),
@@ -146,33 +145,30 @@ impl Cause {
     }
 }
 
-/// Reason why there is no entry to evaluate.
+/// Reason why no entry can be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum EntryError {
     #[error("the module has no entry")]
     None,
-    /// The module has several entries, and no name was requested.
     #[error("the module has several entries: {known}")]
     Several { known: String },
-    /// The module has no entry of the requested name.
     #[error("the module has no entry {name:?}; it has: {known}")]
     Unknown {
         /// Requested name.
         name: String,
-        /// The names that exist.
         known: String,
     },
 }
 
-/// Prepares text from a file for messages: short, on one line, without control characters.
+/// Shortens text from a file to one line without control characters, for messages.
 pub(crate) fn shown(text: &str) -> String {
     let (short, more) = shortened(text);
     format!("{}{more}", short.escape_debug())
 }
 
-/// Like [`shown`], but keeps quotes and backslashes, for text that a message does not quote.
+/// Does the same as [`shown`], but keeps quotes and backslashes, for text without quotes around it.
 pub(crate) fn shown_bare(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (short, more) = shortened(&line);
@@ -180,7 +176,7 @@ pub(crate) fn shown_bare(text: &str) -> String {
     harmless.chain(more.chars()).collect()
 }
 
-/// Returns the first characters, and dots if there are more.
+/// First characters, and dots if more follow.
 fn shortened(text: &str) -> (&str, &'static str) {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

@@ -1,8 +1,8 @@
 //! Evaluates every conversion of an entry, for every element (§6.1).
 //!
-//! A value has codes, and a reason for each undefined element. An undefined element still has bits: an operation on it
-//! computes from these bits, and the result is undefined for the same reason. The values of other operations are
-//! unknown unless the caller supplies them. Results come from the reference implementation, not from the kernels.
+//! An undefined element still has bits; operations compute from these bits, and their results are undefined for the
+//! same reason. Values of other operations are unknown, unless supplied. Results come from `cast_one`, not from
+//! kernels.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::tile::error::{Cause, shown};
 use crate::tile::module::{Function, Operation, Statement};
 use crate::tile::pack;
 
-/// Settings for evaluating modules.
+/// Settings for the evaluation of modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Profile that decides the values where sources differ.
+    /// Profile that decides where sources differ.
     pub profile: Profile,
     /// The options of §2.3.
     pub options: Options,
-    /// Limit on the bytes of values that are held at the same time.
+    /// Limit on the bytes of values held at the same time.
     pub max_bytes: u64,
 }
 
@@ -48,12 +48,12 @@ pub struct Elements {
 pub enum Reasons {
     /// The same for all elements.
     All(Option<&'static str>),
-    /// One entry per element: 0 if it is defined, otherwise an index into [`REASONS`], plus 1.
+    /// One number per element: 0 if defined, else 1 plus an index into [`REASONS`].
     Each(Vec<u8>),
 }
 
 impl Reasons {
-    /// Returns the reason why an element is undefined; `None` if it is defined.
+    /// Reason why an element is undefined; `None` if defined.
     pub fn of(&self, index: u64) -> Option<&'static str> {
         match self {
             Reasons::All(reason) => *reason,
@@ -89,20 +89,20 @@ pub struct Converted<'a> {
     pub op: &'static str,
     /// Written name of the operand.
     pub operand: String,
-    /// The result's type.
+    /// Type of the result.
     pub tile: &'a TileType,
     /// Elements of the result; `None` if the operand is unknown.
     pub elements: Option<&'a Elements>,
     /// Number of undefined elements by reason.
     pub undefined: BTreeMap<&'static str, u64>,
-    /// Number of elements that have another value in other sources, by the behavior of §7.
+    /// Number of elements with another value in other sources, for each behavior of §7.
     pub notes: BTreeMap<&'static str, u64>,
 }
 
 /// Evaluates an entry.
 ///
-/// `supplied` lists values by name, such as `%x`; they may be results of other operations. `deliver` is called for
-/// every conversion in order, as soon as the conversion is evaluated.
+/// `supplied` lists values by name, such as `%x`; results of other operations are allowed. `deliver` is called for
+/// every conversion in order.
 ///
 /// # Errors
 /// [`Error::Tile`], [`Error::Undefined`], [`Error::Memory`], [`Error::NoValue`], [`Error::Supplied`], and errors of
@@ -120,7 +120,6 @@ pub fn evaluate<E: From<Error>>(
     Ok(())
 }
 
-/// Returns the supplied values by number.
 fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap<usize, Arc<Elements>>, Error> {
     let mut known = HashMap::new();
     for (name, tensor) in supplied {
@@ -137,7 +136,6 @@ fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap
     Ok(known)
 }
 
-/// Collects all statements of a body and its regions, in order.
 fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     for statement in statements {
         match &statement.operation {
@@ -147,14 +145,12 @@ fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     }
 }
 
-/// An entry as a program, with its statements as steps.
+/// An entry as a program, with statements as steps.
 struct Entry<'a, E> {
     function: &'a Function,
     settings: &'a Settings,
     statements: Vec<&'a Statement>,
-    /// Supplied values that are not used yet.
     supplied: HashMap<usize, Arc<Elements>>,
-    /// Bytes of the values that are held.
     bytes: u64,
     deliver: &'a mut dyn FnMut(Converted<'_>) -> Result<(), E>,
 }
@@ -188,7 +184,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
         }
     }
 
-    /// Returns nothing: `apply` delivers each conversion immediately.
+    /// Empty, because `apply` delivers each conversion immediately.
     fn delivered(&self, _step: usize) -> Vec<usize> {
         Vec::new()
     }
@@ -203,7 +199,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
 
     fn apply(&mut self, step: usize, operands: &[Given<Elements>]) -> Result<Vec<Given<Elements>>, E> {
         let statement = self.statements[step];
-        // A supplied value without a declared type may not fit its use; then it counts as unknown.
+        // A supplied value without a declared type may not fit its use. The value then counts as unknown.
         let operand = |from: &TileType| {
             let fits = |e: &&Arc<Elements>| e.tensor.dtype == from.element.storage() && e.tensor.len() == from.len();
             operands[0].as_ref().filter(fits)
@@ -252,7 +248,6 @@ impl<E: From<Error>> Program for Entry<'_, E> {
 }
 
 impl<E: From<Error>> Entry<'_, E> {
-    /// Returns the name of a conversion in messages: its position and its result.
     fn place(&self, statement: &Statement) -> String {
         format!("{}: {}", statement.place, self.function.name_of(statement.results[0]))
     }
@@ -336,8 +331,7 @@ fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTr
     Elements { tensor: tensor.into(), undefined }
 }
 
-/// Reinterprets the bits of the operand. An element of the result is undefined if it takes bits from an undefined
-/// element.
+/// Reinterprets the bits of the operand. A result's element with bits of an undefined element is undefined.
 fn reinterpret(operand: &Elements, to: &TileType) -> Option<Elements> {
     let tensor = pack::evaluate(&operand.tensor, to)?;
     let undefined = match &operand.undefined {

@@ -1,10 +1,9 @@
-//! Reads, checks, prints and evaluates CUDA Tile IR modules of conversions. Reference: `docs/spec/tile-ir.md`; this
-//! folder cites its sections.
+//! Reads, checks, prints and evaluates CUDA Tile IR modules of conversions. A `§` in this folder is of
+//! `docs/spec/tile-ir.md`.
 //!
-//! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`check`](fn@check) finds
-//! errors for a release, and [`evaluate`](mod@evaluate) computes every element of every conversion.
-//! [`truecast_core::spec::tile`] defines single operations. Input is not trusted: the depth of nesting is limited, and
-//! memory is proportional to the size of the input.
+//! [`text`] and [`bytecode`] read a module into the structure of [`module`]. [`check`](fn@check) finds errors for a
+//! release, [`evaluate`](mod@evaluate) computes every conversion. Input is not trusted: nesting is limited, and
+//! memory is proportional to the input.
 //!
 //! # Examples
 //! ```
@@ -38,7 +37,7 @@ pub use module::Module;
 
 use truecast_core::spec::tile::Release;
 
-/// Reads a module. The first bytes decide whether it is bytecode or text; text is read as version `text`.
+/// Reads a module: bytecode or text, by the first bytes. Text is read as version `text`.
 ///
 /// # Errors
 /// The first place that cannot be read (T014 to T020).

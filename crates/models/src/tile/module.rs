@@ -1,5 +1,5 @@
-//! Structure of a module, independent of its form. Operations that are not read individually are opaque (§9.3): their
-//! results have no value, but their regions are read.
+//! Structure of a module, the same for text and bytecode. Other operations are opaque (§9.3): their results have no
+//! value, but their regions are read.
 
 use std::sync::Arc;
 
@@ -12,20 +12,19 @@ use crate::tile::error::{Cause, Diagnostic, EntryError, Place};
 /// A module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
-    /// Version of the file; for text, the version that it was read as.
+    /// Version of the file; for text, the version by which the text was read.
     pub version: Release,
-    /// Entries, and other operations with bodies, in the order of the file.
+    /// Entries and other operations with bodies, in file order.
     pub functions: Vec<Function>,
-    /// Errors after which reading could continue.
+    /// Errors after which reading continued.
     pub findings: Vec<Diagnostic>,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Limit on findings, because a hostile file may cause a finding every few bytes.
+/// Limit on findings, because a hostile file may cause one every few bytes.
 pub(crate) const MAX_FINDINGS: usize = 1000;
 
-/// Limit on the dimensions of a tile or view.
 pub(crate) const MAX_RANK: usize = 64;
 
 impl Module {
@@ -45,7 +44,7 @@ impl Module {
         }
     }
 
-    /// Returns the entry with this name; without a name, the only entry.
+    /// The entry with this name; without a name, the only entry.
     ///
     /// # Errors
     /// [`EntryError`], with the names of the existing entries.
@@ -93,7 +92,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Returns the name of a value as written, with `%`.
+    /// Name of a value as written, with `%`.
     pub fn name_of(&self, id: ValueId) -> String {
         match &self.values[id.0 as usize].name {
             Some(name) => format!("%{}", crate::tile::error::shown(name)),
@@ -101,7 +100,7 @@ impl Function {
         }
     }
 
-    /// Returns the value with this name, as written with `%`.
+    /// Value with this name, which begins with `%`.
     pub fn value_of(&self, name: &str) -> Option<ValueId> {
         (0..self.values.len() as u32).map(ValueId).find(|&id| self.name_of(id) == name)
     }
@@ -119,9 +118,9 @@ pub struct ValueId(pub u32);
 /// Name and type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Name, without `%`; `None` in bytecode, which has numbers instead.
+    /// Name, without `%`; `None` in bytecode, where values have numbers.
     pub name: Option<Arc<str>>,
-    /// Type; `None` if the operation is opaque and does not state it, or if the type is not a tile.
+    /// Type; `None` if an opaque operation does not state the type, or the type is not a tile.
     pub tile: Option<Arc<TileType>>,
 }
 
@@ -130,7 +129,7 @@ pub struct Value {
 pub struct Statement {
     /// Position.
     pub place: Place,
-    /// Text of the statement's `loc(..)`, shortened to one line: the position in the original source.
+    /// Text of the statement's `loc(..)`, shortened to one line.
     pub location: Option<Arc<str>>,
     /// Results.
     pub results: Vec<ValueId>,
@@ -139,7 +138,6 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Creates an error at this statement.
     pub(crate) fn wrong(&self, cause: Cause) -> Diagnostic {
         Diagnostic { location: self.location.clone(), ..Diagnostic::new(self.place, cause) }
     }
@@ -156,7 +154,7 @@ pub enum Operation {
         operand: ValueId,
         /// Stated type of the operand.
         from: Arc<TileType>,
-        /// The result's type.
+        /// Type of the result.
         to: Arc<TileType>,
     },
     /// A constant.
@@ -174,12 +172,12 @@ pub enum Operation {
         operand: ValueId,
         /// Stated type of the operand.
         from: Arc<TileType>,
-        /// The result's type.
+        /// Type of the result.
         to: Arc<TileType>,
     },
     /// The end of an entry.
     Return {
-        /// Returned values; empty for an entry.
+        /// Returned values; none in an entry.
         operands: Vec<ValueId>,
     },
     /// Anything else.
@@ -191,7 +189,7 @@ pub enum Operation {
     },
 }
 
-/// Returns the type of a value as the first conversion that uses it states it, including conversions in regions.
+/// Operand type that the first conversion of `value` states, also in regions.
 pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileType> {
     statements.iter().find_map(|statement| match &statement.operation {
         Operation::Convert { operand, from, .. } | Operation::Pack { operand, from, .. } => {
@@ -203,11 +201,11 @@ pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileTyp
 }
 
 words! {
-    /// Direction of a reinterpretation.
+    /// Direction of the reinterpretation.
     pub enum PackKind {
-        /// To bytes.
+        /// Elements to bytes.
         Pack = "pack",
-        /// From bytes.
+        /// Bytes to elements.
         Unpack = "unpack",
     }
 }

@@ -1,4 +1,4 @@
-//! Names of the dialect's operations (§9.3, §10.8), each with the release that introduced it.
+//! Names of the dialect's operations (§9.3, §10.8), each with its first release.
 
 use truecast_core::spec::tile::{Op, Release};
 use truecast_core::spelling;
@@ -21,28 +21,25 @@ fn all() -> impl Iterator<Item = (&'static str, Release)> {
     conversions.chain(READ).chain(LAYOUTS.iter().map(|layout| (layout.name, layout.since)))
 }
 
-/// Returns the release that introduced an operation; `None` for an unknown name.
 pub(crate) fn since(name: &str) -> Option<Release> {
     all().find(|(known, _)| *known == name).map(|(_, since)| since)
 }
 
-/// Returns the operation that an unknown name probably means.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let most = if name.len() > 3 { 2 } else { 1 };
     spelling::nearest(name, all().map(|(known, _)| known), most)
 }
 
-/// True for the operations of the dialect's test builds (`testing$func`), which no release has.
+/// Whether the operation belongs to test builds of the dialect (`testing$func`). No release has such operations.
 pub(crate) fn is_unreleased(name: &str) -> bool {
     ["experimental$", "internal$", "testing$"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the name of an operation without the dialect's prefix.
 pub(crate) fn operation_name(word: &str) -> &str {
     word.strip_prefix("cuda_tile.").unwrap_or(word)
 }
 
-/// True for an operation of the dialect: a known name, or any name with the dialect's prefix.
+/// Whether a word is an operation: a known name, or any name with the dialect's prefix.
 pub(crate) fn is_operation(word: &str) -> bool {
     let name = operation_name(word);
     name != word || since(name).is_some() || is_unreleased(name)

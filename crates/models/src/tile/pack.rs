@@ -6,7 +6,7 @@ use truecast_core::spec::tile::{ElementType, TileType};
 use crate::tensor::{Data, Tensor};
 use crate::tile::module::PackKind;
 
-/// Checks a pack or unpack. The error is the number and the rule.
+/// Checks a pack or unpack. The error is the rule's number and its text.
 pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<(), (&'static str, String)> {
     for tile in [from, to] {
         tile.check().map_err(|e| ("T014", e.to_string()))?;
@@ -36,7 +36,7 @@ pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<()
     }
 }
 
-/// Returns the bits of an element in memory; tf32 takes a word of 32 bits.
+/// Bits of an element in memory; a tf32 element takes a word of 32 bits.
 fn memory_bits(dtype: DType) -> u64 {
     match dtype {
         DType::Tf32 => 32,
@@ -44,7 +44,7 @@ fn memory_bits(dtype: DType) -> u64 {
     }
 }
 
-/// Reinterprets the bytes of the elements as another type. `None` for i1, whose bit order is not documented.
+/// Reinterprets the bytes of the elements as another type. `None` for i1, because no document states its bit order.
 pub(crate) fn evaluate(operand: &Tensor, to: &TileType) -> Option<Tensor> {
     let dtype = to.element.storage();
     if operand.dtype == DType::I1 || dtype == DType::I1 {

@@ -1,7 +1,7 @@
-//! Rules for an operator that do not depend on its input elements: types, shapes, attributes and constants.
+//! Rules for an operator that do not depend on its input elements: types, shapes, attributes, constants.
 //!
-//! [`check_structure`] applies them to every operator before the first one is evaluated, and `operator` to each
-//! operator when it is evaluated. [`check`] applies them to a whole graph without evaluation.
+//! [`check_structure`] applies the rules to all operators before evaluation, `operator` during evaluation, and
+//! [`check`] to a graph without evaluation.
 
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
@@ -17,7 +17,6 @@ use crate::description::LegalityReport;
 use crate::evaluate::{Reason, UndefinedResult};
 use crate::tensor::{Data, Tensor as Value};
 
-/// Returns the name of an operator in messages: the operator and its first result.
 pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
     let name = op::name(operator.op);
     match operator.outputs.first() {
@@ -26,16 +25,13 @@ pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
     }
 }
 
-/// Rules for one operator.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
-    /// Name of the operator in messages.
     pub place: &'a str,
     pub target: &'a Target,
     pub freedoms: Freedoms,
 }
 
-/// A resolved CAST.
 pub(super) enum Conversion {
     Plain(CastSpec),
     Blocks(BlockCast),
@@ -66,7 +62,6 @@ impl Rules<'_> {
         self.target.check_rank(rank).map_err(|requirement| self.unpredictable(requirement, None))
     }
 
-    /// Resolves a CAST of a tensor with this shape.
     pub fn cast(&self, src: ElementType, dst: ElementType, shape: &[u64]) -> Result<Conversion, GraphError> {
         let (direction, element, plain) = match (src, dst) {
             (ElementType::Plain(src), ElementType::Plain(dst)) => {
@@ -82,7 +77,7 @@ impl Rules<'_> {
         Ok(Conversion::Blocks(cast))
     }
 
-    /// Checks the rules that only the two deprecated operators have. Source: `docs/spec/tosa.md §5.6`.
+    /// Checks the rules of the two deprecated operators (`docs/spec/tosa.md §5.6`).
     pub fn deprecated(&self, operator: &Operator<'_>, plain: ElementType) -> Result<(), GraphError> {
         if operator.block_size != BLOCK as u32 {
             return Err(operands(self.place, format!("block_size is {}, not {BLOCK}", operator.block_size)));
@@ -93,7 +88,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Checks the type and shape of the scales for values of shape `values`.
+    /// Checks type and shape of the scales for values of shape `values`.
     pub fn scales(&self, element: ElementType, shape: &[u64], values: &[u64]) -> Result<(), GraphError> {
         if element == ElementType::Plain(SCALE) && shape == scale_shape(values) {
             Ok(())
@@ -102,7 +97,6 @@ impl Rules<'_> {
         }
     }
 
-    /// Resolves a RESCALE from its attributes and types.
     pub fn rescale(
         &self,
         attribute: Option<RescaleAttribute>,
@@ -125,8 +119,8 @@ impl Rules<'_> {
         })
     }
 
-    /// Checks that operands 1 to 4 of a RESCALE are constants, unless EXT-DYNAMIC is allowed. Source:
-    /// `docs/spec/tosa.md §4.1`.
+    /// Checks that operands 1 to 4 of a RESCALE are constants, unless EXT-DYNAMIC is allowed (`docs/spec/tosa.md
+    /// §4.1`).
     pub fn constants(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
         if self.target.allows(Feature::ExtDynamic) || has_constants(graph, operator) {
             Ok(())
@@ -135,7 +129,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Returns the value of a constant: the bytes that its type and shape need. Further bytes in the file are padding.
+    /// Value of a constant: as many bytes as type and shape need. Further bytes in the file are padding.
     pub fn constant(&self, tensor: &Tensor<'_>, output: &Declared) -> Result<Value, GraphError> {
         let of = |data: &[u8], bytes: u64, what: &str| {
             let part = usize::try_from(bytes).ok().and_then(|bytes| data.get(..bytes));
@@ -159,10 +153,9 @@ impl Rules<'_> {
     }
 }
 
-/// Error of a RESCALE whose operands 1 to 4 are not all constants. Source: `docs/spec/tosa.md §4.1`.
+/// Error of a RESCALE if operands 1 to 4 are not all constants (`docs/spec/tosa.md §4.1`).
 const DYNAMIC_OPERAND: &str = "an operand is not a constant, which needs EXT-DYNAMIC";
 
-/// True if all operands of a RESCALE after the first are constants.
 fn has_constants(graph: &Graph<'_>, operator: &Operator<'_>) -> bool {
     operator.inputs.iter().skip(1).all(|name| is_constant(graph, name))
 }
@@ -171,22 +164,20 @@ fn is_constant(graph: &Graph<'_>, name: &str) -> bool {
     graph.operators.iter().any(|operator| operator.op == op::CONST && operator.outputs.contains(&name))
 }
 
-/// Returns the bytes of a tensor with this type and shape.
 pub(super) fn bytes(dtype: DType, shape: &[u64]) -> u64 {
     dtype.bytes_in(Layout::Packed, shape.iter().product()).expect("TOSA has no text, and lengths are bounded")
 }
 
-/// Returns the constant operands of a RESCALE: multiplier, shift, and the two zero points, with their values read as
-/// signed.
+/// Constant operands of a RESCALE: multiplier, shift, and the two zero points, with values read as signed.
 pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) -> Operands<'a> {
     let operand = |i: usize| Operand { dtype: small[i].dtype, shape: &small[i].shape, values: &values[i] };
     Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }
 }
 
-/// Checks every conversion of a graph against a target, without evaluation.
+/// Checks every conversion of a graph against a target. Nothing is evaluated.
 ///
-/// Conversions that are errors, or unpredictable for all elements, are illegal. Checks that need an unknown shape are
-/// skipped. A conversion that only an experimental extension allows gets a warning.
+/// A conversion is illegal if it is an error, or unpredictable for all elements. Checks that need an unknown shape
+/// are skipped. A conversion that only an experimental extension allows gives a warning.
 pub fn check(graph: &Graph<'_>, target: &Target) -> LegalityReport<GraphError> {
     let mut report = LegalityReport::default();
     for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| op::CONVERSIONS.contains(&o.op)) {
@@ -209,11 +200,10 @@ pub fn check(graph: &Graph<'_>, target: &Target) -> LegalityReport<GraphError> {
     report
 }
 
-/// Rejects the first operator that is an error for all values, by the number, types and shapes of its operands, or by
-/// its attributes. The values of constants are checked when their operator is evaluated.
+/// Rejects the first operator that is an error for all values: by its attributes, or by number, types and shapes of
+/// its operands.
 ///
-/// An error in any operator is therefore reported before unpredictable elements, as in Arm's model, which builds the
-/// graph before it evaluates it (`docs/spec/tosa.md §4.4`).
+/// An error is therefore reported before unpredictable elements, as in Arm's model (`docs/spec/tosa.md §4.4`).
 pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), GraphError> {
     for (index, operator) in graph.operators.iter().enumerate() {
         let place = place(index, operator);
@@ -231,10 +221,8 @@ pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), 
     Ok(())
 }
 
-/// A RESCALE whose constants are not checked yet, and the shape if it is known.
 type Scaled = (Rescale, Option<Vec<u64>>);
 
-/// Declaration of a tensor whose shape may be unknown.
 struct Described {
     element: ElementType,
     shape: Option<Vec<u64>>,
@@ -258,8 +246,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Checks the rules that do not need values. For a RESCALE, returns the description with which its constants are
-    /// checked later.
+    /// Checks the rules that do not need values. Returns a RESCALE, whose constants are checked later.
     fn structure(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<Option<Scaled>, GraphError> {
         let described = |names: &[&str]| -> Result<Vec<Described>, GraphError> {
             names.iter().map(|name| Described::of(graph, name)).collect()
@@ -271,7 +258,7 @@ impl Rules<'_> {
         if let (Some(from), Some(to)) = (&input.shape, &output.shape) {
             self.same_shape(from, to)?;
         }
-        // An unknown shape is replaced by one whole block.
+        // One whole block replaces an unknown shape.
         let shape = input.shape.as_ref().or(output.shape.as_ref());
         let blocks = vec![BLOCK as u64];
         let for_cast = shape.unwrap_or(&blocks);
@@ -329,7 +316,7 @@ impl Rules<'_> {
         let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
         let small = [multiplier, shift, input_zp, output_zp];
         let values = small.map(Value::integers);
-        // If the shape is unknown, the number of channels is taken to be the number of multipliers.
+        // For an unknown shape, the number of channels is the number of multipliers.
         let as_many = vec![values[0].len() as u64];
         let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands_of(small, &values), self.target);
         let spec = spec.map_err(|cause| self.condition(cause))?;

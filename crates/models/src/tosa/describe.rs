@@ -21,8 +21,8 @@ pub fn describe(graphs: &[Graph<'_>]) -> Description {
                     Constant { name: (*name).into(), dtype: type_name(graph, name), shape }
                 })),
                 number if op::CONVERSIONS.contains(&number) => {
-                    // Only the first operand and the first result are values. The others are scales, or the constants
-                    // of a RESCALE.
+                    // Only the first operand and the first result are values. The others are scales, or constants of
+                    // a RESCALE.
                     let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let place = operator.outputs.first().map_or(String::new(), |name| Escaped(name).to_string());
@@ -41,7 +41,7 @@ fn type_name(graph: &Graph<'_>, name: &str) -> String {
     element.map_or("?".into(), |element| element.to_string())
 }
 
-/// Formats attributes with the names of the text form; unset flags are omitted.
+/// Attributes with the names of the text form; unset flags are omitted.
 fn attributes(attribute: RescaleAttribute) -> String {
     let RescaleAttribute { scale32, rounding_mode, per_channel, input_unsigned, output_unsigned } = attribute;
     let rounding = ["SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"].get((rounding_mode as usize).wrapping_sub(1));

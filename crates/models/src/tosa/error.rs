@@ -13,28 +13,23 @@ pub(super) const MOST_OPERANDS: usize = 64;
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum FileError {
-    /// The identifier differs.
     #[error("offset 4: not a .tosa file")]
     Identifier,
     /// An offset or a length points outside the file, or a text is not UTF-8.
     #[error("offset {at}: {what} is damaged")]
     Damaged { at: u64, what: &'static str },
-    /// A version with other type numbers.
     #[error("version {major}.{minor}.{patch} of TOSA is not supported; versions 1.x are")]
     Version { major: i32, minor: i32, patch: i32 },
-    /// The file requires features that are unknown.
     #[error("the file uses unknown format features {unknown:#x}")]
     Features { unknown: u64 },
-    /// Not exactly one region or block; control flow needs several.
+    /// Control flow needs several regions or blocks, and is not supported.
     #[error("{found} {what}, expected one; control flow is not evaluated")]
     NotOne { what: &'static str, found: usize },
-    /// Offsets point to the same parts too often.
+    /// Offsets share parts of the file too often.
     #[error("the file references its parts more often than it has bytes")]
     Repetition,
-    /// An operator with too many operands.
     #[error("an operator with more than {MOST_OPERANDS} operands")]
     Operands,
-    /// Two tensors of one name.
     #[error("two tensors are named {}", Escaped(name))]
     Duplicate { name: String },
 }
@@ -47,25 +42,21 @@ pub enum GraphError {
     /// An ERROR condition of the specification.
     #[error("{place}: {cause}")]
     Condition { place: String, cause: SpecError },
-    /// The specification calls the result unpredictable.
     #[error(transparent)]
     Unpredictable(UndefinedResult),
-    /// An operator other than a conversion.
     #[error("{place}: {name} is not supported; truecast evaluates only CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE")]
     Operator { place: String, name: String },
-    /// Operands do not fit the operator or each other.
     #[error("{place}: {what}")]
     Operands { place: String, what: String },
-    /// A name for which the graph declares no tensor, or that has no value yet when it is used.
+    /// The graph declares no tensor of this name, or the tensor has no value before its use.
     #[error("tensor {}: {what}", Escaped(name))]
     Tensor { name: String, what: String },
-    /// Not enough memory for a result.
     #[error("{place}: no memory for {bytes} bytes")]
     Memory { place: String, bytes: u64 },
 }
 
 impl GraphError {
-    /// Returns the reason without the place.
+    /// Reason without the place.
     pub fn reason(&self) -> String {
         match self {
             GraphError::Condition { cause, .. } => cause.to_string(),
@@ -75,7 +66,7 @@ impl GraphError {
         }
     }
 
-    /// True if the specification calls the result unpredictable, not an error.
+    /// True if the specification calls the result unpredictable, rather than an error.
     pub const fn is_unpredictable(&self) -> bool {
         matches!(self, GraphError::Unpredictable(_))
     }

@@ -1,4 +1,4 @@
-//! Evaluates a graph; all operators are checked before the first element is computed.
+//! Evaluates a graph. All operators are checked before the first element is computed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub type Evaluated<'a> = (Vec<(&'a str, Arc<Tensor>)>, Vec<OpenResults>);
 
 /// Evaluates a graph.
 ///
-/// `provide` returns an input by its name and declaration. `freedoms` are the choices that the specification leaves to
-/// plain CASTs between floats. Memory: each value is held until its last use.
+/// `provide` returns an input by name and declaration. `freedoms` are choices that the specification leaves open for
+/// plain CASTs between floats. Each value is held until its last use.
 ///
 /// # Errors
 /// [`Error::Tosa`], [`Error::Undefined`], and errors of `provide`.
@@ -60,17 +60,14 @@ pub fn evaluate<'a, E: From<Error>>(
     Ok((operators.outputs, operators.open))
 }
 
-/// A graph as a program: names as values, operators as steps.
+/// A graph as a program: names are values, operators are steps.
 struct Operators<'g, 'a> {
     graph: &'g Graph<'a>,
     target: &'g Target,
     freedoms: Freedoms,
     exec: &'g CastOptions,
-    /// The number of each name.
     names: HashMap<&'a str, usize>,
-    /// Inputs that are not used yet.
     given: HashMap<usize, Arc<Tensor>>,
-    /// Names that have a value so far.
     made: HashSet<&'a str>,
     open: Vec<OpenResults>,
     outputs: Vec<(&'a str, Arc<Tensor>)>,
@@ -106,7 +103,7 @@ impl Program for Operators<'_, '_> {
         if step == self.steps() { self.numbers(&self.graph.outputs) } else { Vec::new() }
     }
 
-    /// Returns true: an error in any operator is an error of the graph, even if its results are unused.
+    /// True, because an error in any operator is an error of the graph.
     fn does_every_step(&self) -> bool {
         true
     }

@@ -1,8 +1,7 @@
-//! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE. They are evaluated operator by operator, because a
-//! graph is valid, an error or unpredictable, and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`, §8.
+//! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE, evaluated operator by operator. Source:
+//! `docs/spec/tosa.md §6.1`, §8.
 //!
-//! [`read`] parses a file, `check` applies the rules, `operator` computes values, and `evaluate` runs the operators in
-//! order.
+//! [`read`] parses a file, `check` applies the rules, `operator` computes values, `evaluate` runs the operators.
 
 mod check;
 mod describe;
@@ -21,7 +20,7 @@ pub use evaluate::{Evaluated, evaluate};
 use read::Graph;
 pub use value::ElementType;
 
-/// Returns the target for the version in the file, with every profile and extension, at level 8K.
+/// Target of the file's version, with every profile and extension, at level 8K.
 pub fn target_of(graph: &Graph<'_>) -> Target {
     Target::of(if graph.version.1 >= 1 { Version::V1_1 } else { Version::V1_0 })
 }

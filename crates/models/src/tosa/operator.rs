@@ -14,8 +14,6 @@ use crate::cast::{DeniedCast, cast, zeros};
 use crate::evaluate::OpenResults;
 use crate::tensor::{Data, Tensor};
 
-/// Checks an operator and computes its results. Also returns the count of results that the specification leaves open,
-/// if any.
 pub(super) fn apply(
     graph: &Graph<'_>,
     operator: &Operator<'_>,
@@ -84,7 +82,6 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Allocates a zeroed buffer for the elements; a lack of memory is an error, not an abort.
     fn zeros(&self, dtype: DType, tensor: &Tensor) -> Result<Vec<u8>, GraphError> {
         zeros(dtype, Layout::Packed, tensor.len()).map_err(|cause| self.denied(cause))
     }

@@ -1,4 +1,4 @@
-//! Declared tensors of a graph: plain elements, or blocks of 32 that share a scale.
+//! Declared tensors of a graph: plain elements, or blocks of 32 elements that share a scale.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum ElementType {
 }
 
 impl ElementType {
-    /// Returns the element type of a tensor in memory.
+    /// Element type of a tensor in memory.
     pub fn of(tensor: &crate::Tensor) -> ElementType {
         match tensor.data {
             Data::Blocks { .. } => ElementType::Blocks(tensor.dtype),
@@ -27,7 +27,7 @@ impl ElementType {
         }
     }
 
-    /// Returns the type of the codes.
+    /// Type of the codes.
     pub const fn dtype(self) -> DType {
         match self {
             ElementType::Plain(dtype) | ElementType::Blocks(dtype) => dtype,
@@ -53,7 +53,7 @@ pub struct Declared {
     pub shape: Vec<u64>,
 }
 
-/// Maximum number of elements in a tensor, so that lengths never overflow.
+/// Maximum number of elements in a tensor, which prevents overflow of lengths.
 const MOST_ELEMENTS: u64 = 1 << 48;
 
 impl Declared {
@@ -72,13 +72,13 @@ impl Declared {
         Ok(Declared { element, shape })
     }
 
-    /// Returns the shape of the scales.
+    /// Shape of the scales.
     pub fn scale_shape(&self) -> Vec<u64> {
         scale_shape(&self.shape)
     }
 }
 
-/// Returns the declared type and shape of a tensor.
+/// Declared type and shape of a tensor.
 ///
 /// # Errors
 /// [`GraphError::Tensor`] if the graph does not declare the tensor, or its type or shape is unknown.
@@ -88,7 +88,7 @@ pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
     Declared::of(tensor).map_err(wrong)
 }
 
-/// Returns the shape of the scales for a block-scaled tensor.
+/// Shape of the scales for a block-scaled tensor: the last dimension divided by 32.
 pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
     let mut shape = shape.to_vec();
     if let Some(last) = shape.last_mut() {
@@ -97,7 +97,7 @@ pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
     shape
 }
 
-/// Returns the element type of a tensor in a file.
+/// Element type of a tensor in a file.
 ///
 /// # Errors
 /// A text that names the unknown type.
@@ -112,10 +112,10 @@ pub fn element_type(tensor: &Tensor<'_>) -> Result<ElementType, String> {
 
 const FP8UE8M0: u32 = 16;
 
-/// Returns the type with a number in the schema. Source: `docs/spec/tosa.md §8.3`.
+/// Type with this number in the schema (`docs/spec/tosa.md §8.3`).
 fn dtype_of(number: u32) -> Option<DType> {
     use DType::*;
-    /// Types by number, from 1 on; a shape has elements of type i64.
+    /// Types by number, from 1. A shape has i64 elements.
     const TYPES: [DType; 18] = [
         Bool, I4, I8, I16, I32, I48, F32, F16, Bf16, I64, F8E4M3Fn, F8E5M2, F6E2M3, F6E3M2, F4E2M1, SCALE, I64, MxInt8,
     ];

@@ -1,13 +1,11 @@
-//! Bytecode for tests, from the tables of §10 alone.
+//! Bytecode for tests, written from the tables of §10 alone.
 
 pub use truecast_testkit::proto::varint;
 
-/// Bytes one after the other.
 pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// A file: strings, types and constants of its tables, and the section of functions after their count.
 #[derive(Clone, Default)]
 pub struct File {
     pub minor: u8,
@@ -57,20 +55,19 @@ impl File {
         file
     }
 
-    /// One entry `k` without arguments; type 0 is its signature.
+    /// A file with one entry `k` without arguments. Type 0 is its signature.
     pub fn entry(minor: u8, body: &[u8]) -> File {
         let mut file = File { minor, strings: vec![b"k".to_vec()], types: vec![vec![16, 0, 0]], ..File::default() };
         file.functions.push(function(minor, 0, body));
         file
     }
 
-    /// Adds a type and returns its number.
     pub fn with_type(&mut self, bytes: Vec<u8>) -> u64 {
         self.types.push(bytes);
         self.types.len() as u64 - 1
     }
 
-    /// Adds `tile<4xELEMENT>` of a number's tag.
+    /// Adds the type `tile<SHAPExELEMENT>` for an element's tag.
     pub fn with_tile(&mut self, tag: u64, shape: &[i64]) -> u64 {
         let element = self.with_type(varint(tag));
         let dimensions: Vec<u8> = shape.iter().flat_map(|d| d.to_le_bytes()).collect();
@@ -78,7 +75,6 @@ impl File {
     }
 }
 
-/// A kernel entry named by string 0.
 pub fn function(minor: u8, signature: u64, body: &[u8]) -> Vec<u8> {
     let attributes: &[u8] = if minor >= 5 { &[0x0b, 0, 6, 0] } else { &[] };
     join(&[&[0], &varint(signature), &[2, 0], attributes, &varint(body.len() as u64), body])

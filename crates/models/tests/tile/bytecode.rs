@@ -1,4 +1,4 @@
-//! §10.
+//! Bytecode (§10).
 
 use super::assemble::{File, join, varint};
 use super::{parsed, verified, without_places};
@@ -10,7 +10,7 @@ fn hex(text: &str) -> Vec<u8> {
     text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
-/// §10.10, file version 13.1.
+/// File of §10.10 in version 13.1.
 const GOLDEN_13_1: &str = "
 7f 54 69 6c 65 49 52 00 0d 01 00 00 81 09 04 cb
 01 cb cb cb 00 00 00 00 6b 85 33 04 05 cb cb cb
@@ -22,7 +22,7 @@ const GOLDEN_13_1: &str = "
 01 00 04 02 00 0a 10 01 00 2a 03 00 00 5c 00 00
 00";
 
-/// The same in file version 13.5: byte 9 and the last part.
+/// The file of [`GOLDEN_13_1`] in version 13.5: byte 9 and the last part differ.
 fn golden_13_5() -> Vec<u8> {
     let mut bytes = hex(GOLDEN_13_1);
     bytes[9] = 5;
@@ -51,7 +51,7 @@ fn golden_files() {
     }
 }
 
-/// A file with `tile<4xT>` for every number type; `body` makes the body from their numbers.
+/// A file with `tile<4xT>` for every number type T. `body` makes the body from the types' numbers.
 fn file(minor: u8, body: impl Fn(&dyn Fn(&str) -> u64) -> Vec<u8>) -> Vec<u8> {
     let mut file = File::entry(minor, &[]);
     let mut numbers = Vec::new();
@@ -87,14 +87,13 @@ fn read(bytes: &[u8]) -> Module {
     bytecode::read(bytes).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A body for the given numbers of types.
+/// Makes a body, given a function from a type's name to its number.
 type Body<'a> = &'a dyn Fn(&dyn Fn(&str) -> u64) -> Vec<u8>;
-/// A change to a valid file.
 type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 const RETURN: [u8; 3] = [0x5c, 0, 0];
 
-/// §10.7, with the examples of §10.10: every conversion and its fields, against the same module as text.
+/// §10.7, §10.10: every conversion with its fields equals the same module as text.
 #[test]
 fn every_conversion() {
     for minor in [1u8, 4, 5] {
@@ -136,7 +135,7 @@ fn every_conversion() {
     }
 }
 
-/// Pointers in their form before and after the field of flags (13.4).
+/// Version 13.4 added a field of flags.
 #[test]
 fn pointers() {
     for minor in [1u8, 4] {
@@ -167,7 +166,7 @@ fn pointers() {
     }
 }
 
-/// §10.5.
+/// Source: §10.5.
 #[test]
 fn constants() {
     let codes = |tag: u64, shape: &[i64], bytes: &[u8]| {
@@ -242,8 +241,8 @@ fn version_gates() {
     assert_eq!(code(5, &forward), Some("T017"));
 }
 
-/// §10.8: other operations are skipped, and their successors are still read; numbers used in a block are free after it,
-/// results of the operation come after its regions.
+/// §10.8: other operations are skipped. Numbers used in a block are free after the block; results come after the
+/// regions.
 #[test]
 fn other_operations() {
     let bytes = file(5, |t| {
@@ -305,7 +304,6 @@ fn container_errors() {
     let mut padded = good.clone();
     padded[15] = 0;
     assert_eq!(without_places(&bytecode::read(&padded).unwrap()), without_places(&bytecode::read(&good).unwrap()));
-    // The strings again, and no functions.
     let twice = error(&|b| b.splice(128..128, [0x81, 1, 4, 0xcb, 0]).for_each(drop));
     assert!(twice.contains("a second section of strings"), "{twice}");
     assert!(error(&|b| b[12..].copy_from_slice(&[0; 117])).contains("bytes after the end section"));
@@ -316,7 +314,6 @@ fn container_errors() {
     }
 }
 
-/// A release does not accept files newer than itself.
 #[test]
 fn files_newer_than_the_release() {
     let module = read(&golden_13_5());

@@ -1,4 +1,4 @@
-//! §6.1, §6.11.
+//! Evaluation (§6.1, §6.11).
 
 use super::parsed;
 use truecast_core::DType;
@@ -6,7 +6,7 @@ use truecast_core::spec::tile::{Options, Profile};
 use truecast_models::tile::evaluate::{Settings, evaluate};
 use truecast_models::{Error, Tensor};
 
-/// One line for each conversion: its name, its codes with `?` after the undefined ones, and the behaviors of its notes.
+/// One line per conversion: name, codes (`?` after undefined codes), behaviors of the notes.
 fn run(source: &str, settings: Settings, supplied: Vec<(String, Tensor)>) -> Result<Vec<String>, Error> {
     let module = parsed(source);
     let entry = module.entry(None).unwrap();
@@ -45,7 +45,7 @@ const CHAIN: &str = "entry @k(%a: tile<i32>) {
   return
 }";
 
-/// An undefined element stays undefined for its first reason, and computes from the carried bits.
+/// An undefined element keeps its first reason, and the next conversion computes from its bits.
 #[test]
 fn undefined_elements_are_carried() {
     let unknown = |profile| run(CHAIN, with(profile), vec![]).unwrap();
@@ -72,7 +72,6 @@ fn supplied_values() {
     let missing =
         run(CHAIN, with(Profile::Spec), vec![("%z".into(), Tensor::splat(DType::I32, vec![], 0))]).unwrap_err();
     assert_eq!(missing.to_string(), "entry k has no value %z");
-    // A result of another operation can be supplied.
     let load = "entry @k() { %t = load_view_tko weak : token -> tile<2xf32>, token
                 %h = ftof %t : tile<2xf32> -> tile<2xf16> return }";
     let given = Tensor::of_codes(DType::F32, vec![2], [0x3f800000, 0x7f800001]);
@@ -110,7 +109,7 @@ fn memory_is_bounded() {
     assert!(matches!(run(list, settings, vec![]), Err(Error::Memory { limit: 20, .. })));
 }
 
-/// §6.11: the memory image, low nibble first, tf32 as a word.
+/// §6.11: memory image with the low nibble first, tf32 as a word.
 #[test]
 fn pack_and_unpack() {
     let lines = run(
@@ -128,14 +127,13 @@ fn pack_and_unpack() {
     )
     .unwrap();
     let codes: Vec<_> = lines.iter().map(|l| l.split(" [").next().unwrap()).collect();
-    // pack gives 0x43b2a = 0x87654321 >> 13 as a word with 13 zero bits below.
+    // 0x43b2a = 0x87654321 >> 13: pack gives a word with 13 zero bits below.
     assert_eq!(
         codes,
         ["%0 1 2 3 4 5 6 7 8", "%1 1 2 3 4 5 6 7 8", "%2 43B2A", "%3 0 40 65 87", "%4 4321 8765", "%5 21 43 65 87"]
     );
 }
 
-/// A byte is undefined if any element in it is.
 #[test]
 fn undefined_elements_are_packed() {
     let lines = run(

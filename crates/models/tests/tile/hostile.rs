@@ -11,7 +11,6 @@ use truecast_testkit::memory;
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// Reads, verifies, prints and evaluates, and checks the memory that this took.
 fn exercise(bytes: &[u8]) {
     memory::begin();
     if let Ok(module) = truecast_models::tile::read(bytes, Release::NEWEST) {
@@ -19,7 +18,7 @@ fn exercise(bytes: &[u8]) {
         for error in report.errors.iter().chain(&report.warnings) {
             assert!(!error.to_string().chars().any(char::is_control));
         }
-        // Text repeats a constant at every use, bytecode has it once.
+        // Text repeats a constant at every use; bytecode stores it once.
         if !bytes.starts_with(&truecast_models::tile::bytecode::MAGIC) {
             let _ = truecast_models::tile::text::print(&module);
         }
@@ -64,7 +63,6 @@ fn bytecode() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// All seeds are valid.
 #[test]
 fn seeds_are_good() {
     for bytes in bytecode().iter().map(Vec::as_slice).chain(TEXTS.iter().map(|t| t.as_bytes())) {
@@ -148,7 +146,6 @@ proptest! {
     ) {
         let mut text: Vec<char> = TEXTS[which].chars().collect();
         for (from, to, length) in changes {
-            // A piece is copied over another place.
             let piece: Vec<char> = text.iter().skip(from.index(text.len())).take(length).copied().collect();
             let at = to.index(text.len());
             text.splice(at..(at + length / 2).min(text.len()), piece);

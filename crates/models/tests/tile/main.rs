@@ -1,5 +1,4 @@
-//! Modules of `docs/spec/tile-ir.md`: both forms, every error, evaluation, and hostile input. Section numbers are those
-//! of that page.
+//! Modules of `docs/spec/tile-ir.md`: both forms, every error, evaluation, hostile input. A `§` is of that page.
 
 mod assemble;
 mod bytecode;
@@ -15,7 +14,7 @@ fn parsed(source: &str) -> Module {
     truecast_models::tile::text::parse(source, Release::NEWEST).unwrap_or_else(|e| panic!("{e} in {source}"))
 }
 
-/// Texts of a file, divided by empty lines, each with its final message.
+/// Texts of a file, separated by empty lines, each with its expected message at the end.
 fn cases(file: &str) -> impl Iterator<Item = (&str, &str)> {
     file.trim_end().split("\n\n").map(|case| case.rsplit_once("\n// => ").unwrap_or_else(|| panic!("{case}")))
 }
@@ -24,7 +23,6 @@ fn verified(module: &Module) -> ModuleLegality {
     truecast_models::tile::check(module, Rules::default(), Profile::Spec, &Options::default())
 }
 
-/// Debug text of a module without positions, which two readings must agree on.
 fn without_places(module: &Module) -> String {
     let mut module = module.clone();
     fn clear(statements: &mut [truecast_models::tile::module::Statement]) {

@@ -21,7 +21,7 @@ fn of_line(line: &str) -> String {
     all[0].clone()
 }
 
-/// §8.10 and the rest of the catalogue, word by word.
+/// The whole catalogue, and §8.10, word by word.
 #[test]
 fn catalogue() {
     for (line, expected) in cases(include_str!("messages/verifier.txt")) {
@@ -45,7 +45,7 @@ fn signatures() {
     );
 }
 
-/// Conversions in regions are verified, also those with an unknown operand, by their own types.
+/// Conversions in regions are verified too. For an unknown operand, the stated types count.
 #[test]
 fn regions_and_opaque_operands() {
     let all = messages(

@@ -1,4 +1,4 @@
-//! §9.
+//! Text (§9).
 
 use super::{cases, parsed, verified, without_places};
 use truecast_core::spec::tile::{Conversion, IntegerOverflow, Release, RoundingMode, Signedness};
@@ -14,12 +14,10 @@ fn in_entry(line: &str) -> String {
     format!("entry @k() {{\n{constants}{line}\nreturn }}")
 }
 
-/// Errors found in a line.
 fn found(line: &str, version: Release) -> Vec<String> {
     parse(&in_entry(line), version).unwrap().findings.iter().map(|e| e.to_string()).collect()
 }
 
-/// The last conversion of a module.
 fn conversion(line: &str) -> Conversion {
     let module = parsed(&in_entry(line));
     assert_eq!(module.findings, [], "{line}");
@@ -31,7 +29,6 @@ fn conversion(line: &str) -> Conversion {
     found.unwrap_or_else(|| panic!("{line}: {body:?}"))
 }
 
-/// Both dialects, with and without all optional parts.
 #[test]
 fn forms_of_conversions() {
     use RoundingMode::*;
@@ -86,7 +83,7 @@ fn dialect_b() {
     assert_eq!(report.warnings.iter().map(|w| w.code()).collect::<Vec<_>>(), ["T020"]);
 }
 
-/// §9.3: a location is kept, and used in errors.
+/// §9.3: a location is kept, and appears in errors.
 #[test]
 fn locations() {
     let module = parsed(
@@ -116,7 +113,7 @@ fn conversions(statements: &[Statement]) -> usize {
         .sum()
 }
 
-/// Opaque operations end where the next statement begins; their regions are read.
+/// Opaque operations end where the next statement begins. Their regions are read.
 #[test]
 fn other_operations() {
     let module = parsed(
@@ -154,7 +151,7 @@ fn other_operations() {
     assert!(print(&module).unwrap_err().to_string().contains("get_tile_block_id"));
 }
 
-/// A printed module reads back as the same module; a second printing is identical.
+/// A printed module reads back as the same module; printing again gives the same text.
 #[test]
 fn printing() {
     let source = "entry @k(%a: tile<i32>, %p: tile<ptr<tf32>>) {
@@ -211,7 +208,7 @@ fn version_gates() {
     }
 }
 
-/// §9.3: other text than a module of this dialect.
+/// §9.3: texts that are not modules of this dialect.
 #[test]
 fn what_is_no_module() {
     const EXPECTED: &str = "T015: expected \"entry\", \"module\" or another operation of Tile IR, found";
@@ -231,7 +228,7 @@ fn what_is_no_module() {
     for (source, place, found) in rows {
         assert_eq!(error(source), format!("{place}: {EXPECTED} {found}"));
     }
-    // A module may be empty; running it is an error.
+    // A module may be empty. Running an empty module is an error.
     for empty in ["module {}", "cuda_tile.module @m { global @g <f32: 1.0> : tile<f32> }"] {
         let report = verified(&parsed(empty));
         assert_eq!((report.errors, report.conversions), (vec![], 0), "{empty}");
@@ -240,20 +237,20 @@ fn what_is_no_module() {
     assert_eq!(print(&parsed("module {}")).unwrap(), "module {\n}\n");
 }
 
-/// T018: unknown operations; T013: operations of later releases.
+/// T018: unknown operations. T013: operations of later releases.
 #[test]
 fn unknown_operations() {
     for (line, expected) in cases(include_str!("messages/operations.txt")) {
         assert_eq!(found(line, Release::NEWEST), [expected], "{line}");
     }
-    // The dialect's other operations, from their first release.
+    // Other operations of the dialect, from their first release.
     assert_eq!(found("%r = addf %f, %f rounding<nearest_even> : tile<4xf32>", Release::V13_1), [""; 0]);
     let atan2 = "%r = atan2 %f, %f : tile<4xf32>";
     assert_eq!(found(atan2, Release::V13_2), [""; 0]);
     let newer =
         "4:6: T013: operation atan2 needs file version 13.2, this file is 13.1; save the module as version 13.2";
     assert_eq!(found(atan2, Release::V13_1), [newer]);
-    // Operations of the dialect's test builds: reported, and read for their regions.
+    // Operations of test builds are reported, and their regions are read.
     let module = parsed(
         "cuda_tile.module @m { testing$func @f(%a: tile<f32>) { %r = ftof %a : tile<f32> -> tile<f32> return } }",
     );

@@ -1,4 +1,4 @@
-//! AutoAWQ (§4.9): stored matrices have a row for each input and a column for each output.
+//! AutoAWQ (§4.9): stored matrices have one row per input and one column per output.
 
 use truecast_core::DType::{Bf16, F16, I32};
 use truecast_core::scaled::{Code, Packing, Part, Plane, Planes, Zero};
@@ -19,8 +19,8 @@ pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Awq, CODES, ROWS, |fou
     inputs_by_outputs(found, Plane { code: Code::unsigned(4), packing: Packing::Awq }, Zero::Constant(8))
 })];
 
-/// Describes a stored matrix of inputs by outputs, in which a group of inputs shares a scale for each output. `without`
-/// replaces the zero points if no tensor has them.
+/// Describes a stored matrix `[inputs, outputs]`, in which a group of inputs shares a scale for each output.
+/// `without` replaces missing zero points.
 pub(super) fn inputs_by_outputs(found: &Found<'_>, codes: Plane, without: Zero) -> Result<Described, Error> {
     let per_entry = u64::from(found.codes().dtype.code_bits() / codes.code.bits());
     let stack = Stack::of_codes(found, per_entry)?;

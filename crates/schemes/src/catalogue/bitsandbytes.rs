@@ -1,4 +1,4 @@
-//! bitsandbytes (§4.16): 4-bit codes for a book of 16 values, times the largest magnitude of a block, and 8-bit
+//! bitsandbytes (§4.16): 4-bit codes of a book of 16 values, times the largest magnitude of a block; and 8-bit
 //! integers.
 
 use truecast_core::DType::{Bf16, F16, F32, I8, U8};
@@ -11,7 +11,7 @@ use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
 use crate::table::{Codes, Described, Entry, Need, Row};
 
-/// The codes are bytes; the tensor's type only groups them.
+/// A tensor of any of these types; its bytes hold the codes.
 const FOUR: Codes = &[(Append(""), &[U8, I8, Bf16, F16, F32])];
 const NF4: &[Row] = &[ABSMAX, NESTED, BOOK, values(Book::Nf4)];
 const FP4: &[Row] = &[ABSMAX, NESTED, BOOK, values(Book::Fp4)];
@@ -33,7 +33,6 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::BnbInt8, &[(Append(""), &[I8])], INT8, int8),
 ];
 
-/// Bits of 1 / 127, rounded to the nearest f32.
 const OVER_127: u32 = 0x3c01_0204;
 
 fn int8(found: &Found<'_>) -> Result<Described, Error> {
@@ -45,8 +44,7 @@ fn int8(found: &Found<'_>) -> Result<Described, Error> {
     Ok(described)
 }
 
-/// Describes 4-bit codes. Blocks continue across the tensor's rows, so the layout has other rows, which contain whole
-/// blocks.
+/// Describes 4-bit codes. Blocks continue across the tensor's rows, so the layout has other rows, of whole blocks.
 fn four(found: &Found<'_>, book: Book) -> Result<Described, Error> {
     let state = found.setting.bitsandbytes.as_ref();
     let state = state.ok_or_else(|| found.unknown("the block", "the group has no quant_state"))?;
@@ -57,7 +55,6 @@ fn four(found: &Found<'_>, book: Book) -> Result<Described, Error> {
         _ => [1, elements],
     };
     let codes = Plane { code: Code::Book(book), packing: Packing::HighFirst };
-    // The byte counts of the parts are checked later, against the layout.
     let planes = match state.nested {
         None => Planes::times(codes, Plane::of(F32), [1, state.block]),
         Some((group, offset)) => {
@@ -69,7 +66,7 @@ fn four(found: &Found<'_>, book: Book) -> Result<Described, Error> {
     Ok(Described { shape: state.shape.clone(), layout: Layout::new(1, [rows, cols], Coding::Planes(planes)) })
 }
 
-/// Returns rows of `cols` elements, or one row of all elements if `cols` does not divide them.
+/// Rows of `cols` elements, or one row of all elements if `cols` does not divide their number.
 fn rows_of(elements: u64, cols: u64) -> [u64; 2] {
     match elements.checked_rem(cols) {
         Some(0) => [elements / cols, cols],

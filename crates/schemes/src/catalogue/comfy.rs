@@ -12,7 +12,7 @@ use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
 
-/// Last component of the name of a tensor that marks scaled FP8.
+/// Last name component of a tensor that marks scaled FP8.
 pub(crate) const SCALED_FP8_MARKER: &str = "scaled_fp8";
 
 const SCALE: &[Name] = &[Append("_scale")];
@@ -38,7 +38,6 @@ pub(super) const ENTRIES: &[Entry] = &[
     }),
     Entry::new(Family::ComfyFp8Rows, FP8, FLOAT_SCALES, |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel])),
     Entry::new(Family::ComfyFp8Blocks, FP8, FLOAT_SCALES, |found| squares(found, Plane::of(F8E4M3Fn))),
-    // A marker may declare one scale per row.
     Entry::new(Family::ComfyInt8, INT8_CODES, FLOAT_SCALES, |found| match found.parameters().strategy {
         Some(Strategy::Channel) => shared(found, INT8, &[Share::Channel]),
         _ => shared(found, INT8, &[Share::Tensor, Share::Channel]),
@@ -50,14 +49,14 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 const INT8: Plane = Plane { code: Code::signed(8), packing: Packing::BYTES };
 
-/// Describes codes in square blocks; the marker's group size is the side of a block.
+/// Describes codes in square blocks. The marker's group size is the side of a block.
 fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
     let side = found.parameters().group.ok_or_else(|| found.unknown("the block", "its marker has no group_size"))?;
     shared(found, codes, &[Share::Block([side, side])])
 }
 
-/// Describes scaled FP8: one scale for the tensor, one per row, or, if the scales have three dimensions, one per group
-/// within a row.
+/// Describes scaled FP8: one scale per tensor or per row; if the scales have three dimensions, one per group in a
+/// row.
 fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let codes = Plane::of(found.codes().dtype);
@@ -70,7 +69,7 @@ fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
     }
 }
 
-/// Returns the shape without padding: the shape of the reference tensor, or the stored shape if there is no reference.
+/// Shape without padding: the reference tensor's, else the stored shape.
 fn kept(found: &Found<'_>, stack: &Stack) -> Result<[u64; 2], Error> {
     match found.reference.as_deref() {
         None => Ok([stack.rows, stack.cols]),
@@ -81,7 +80,7 @@ fn kept(found: &Found<'_>, stack: &Stack) -> Result<[u64; 2], Error> {
     }
 }
 
-/// Checks the shape of scales that are stored in tiles of 128 rows and 4 columns (§3.8).
+/// Checks the shape of scales in tiles of 128 rows and 4 columns (§3.8).
 fn check_tiles(found: &Found<'_>, stack: &Stack, scales: &Tensor, group: u64) -> Result<Fit, Error> {
     let (rows, cols) = (stack.rows.div_ceil(128) * 128, stack.cols.div_ceil(group).div_ceil(4) * 4);
     let shapes = [vec![rows, cols], vec![rows * cols]];

@@ -1,4 +1,4 @@
-//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and ModelSlim's schemes
+//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8. ModelSlim's schemes
 //! with the same storage (§4.18).
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32, I8, I32, I64, U8};
@@ -43,11 +43,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::CtMxfp4, BYTES, MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
     Entry::new(Family::CtMxfp6, BYTES, MX_SCALES, |found| mx_packed(found, F6E2M3, 3, 4)),
     Entry::new(Family::CtMxfp8, FP8, MX_SCALES, mx).written(MX_FP8),
-    // ModelSlim's offsets are floats.
     Entry::new(Family::ModelSlim, INT8, &[SCALES, Row::optional(Part::Zeros, &[Append("_offset")], FLOATS)], int),
 ];
 
-/// Matches the scales with the grid that the configuration declares.
 pub(super) fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let parameters = found.parameters();
     match (parameters.strategy, parameters.group, parameters.block) {
@@ -75,7 +73,7 @@ fn int(found: &Found<'_>) -> Result<Described, Error> {
     signed_bytes(found, &stack, fit)
 }
 
-/// Describes packed integers. The logical shape is stored as a tensor, and the shape of the words must match it.
+/// Describes packed integers. A tensor states the logical shape, which the shape of the words must match.
 fn packed(found: &Found<'_>) -> Result<Described, Error> {
     let (words, scales) = (found.codes(), found.scales()?);
     let stated = found.stated.as_deref().unwrap_or_default();
@@ -94,7 +92,7 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
             "{stated:?} elements of {bits} bits take {dense} words per row, or {padded} if no element crosses a word"
         )));
     }
-    // The number of words distinguishes the two packings, unless both need the same number (§4.4.2).
+    // The number of words distinguishes the two packings, unless both need equally many (§4.4.2).
     let is_dense = if dense == padded && stack.cols > 32 / u64::from(bits) && 32 % bits != 0 {
         found.setting.is_dense_packing.ok_or_else(|| {
             found.unknown(
@@ -141,11 +139,11 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let whole = stack.fit(found, global, &[Share::Tensor])?;
     let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), fit.block);
     let global = Global { rule: GlobalRule::Divide, block: whole.block };
-    // A global scale for the whole stack makes the layout one matrix.
+    // With one global scale, the whole stack is one matrix of the layout.
     Ok(stack.described(Fit { is_common: whole.is_common, ..fit }, Planes { global: Some(global), ..planes }))
 }
 
-/// Describes MX codes, of which `bytes` bytes hold `elements` elements.
+/// Describes MX codes: `bytes` bytes hold `elements` elements.
 pub(super) fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     if !stored.cols.is_multiple_of(bytes) {

@@ -1,4 +1,4 @@
-//! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8, and E4M3 codes in blocks. The scales of both are named `.scale`.
+//! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8, and E4M3 codes in blocks. Both have scales named `.scale`.
 
 use truecast_core::DType::{self, F4E2M1, F8E4M3Fn, F8E8M0, F32, I8};
 use truecast_core::scaled::Plane;
@@ -29,7 +29,6 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     shared(found, Plane::of(F8E4M3Fn), &[Share::Block(found.block(advice)?)])
 }
 
-/// Checks that an expert's weight has the configuration's `expert_dtype`.
 fn check_expert(found: &Found<'_>, stored: DType) -> Result<(), Error> {
     let stored = if stored == I8 { F4E2M1 } else { stored };
     match found.setting.expert {

@@ -30,7 +30,6 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 const E4M3: Plane = Plane::of(F8E4M3Fn);
 
-/// Describes codes in blocks of the size that the configuration states.
 fn blocks(found: &Found<'_>) -> Result<Described, Error> {
     let advice = "config.json states it as weight_block_size";
     shared(found, E4M3, &[Share::Block(found.block(advice)?)])
@@ -41,14 +40,13 @@ pub(super) const MX_FP8: Written = Written {
     types: [F8E4M3Fn, U8],
 };
 
-/// Elements per power-of-two scale.
 pub(super) const MX_GROUP: u64 = 32;
 
 pub(super) fn mx(found: &Found<'_>) -> Result<Described, Error> {
     mx_of(found, &Stack::of_codes(found, 1)?, F8E4M3Fn)
 }
 
-/// Describes codes of a type in groups of 32, each with a power-of-two scale.
+/// Describes codes in groups of 32, each group with a power-of-two scale.
 pub(super) fn mx_of(found: &Found<'_>, stack: &Stack, code: DType) -> Result<Described, Error> {
     let fit = stack.fit_groups(found, found.scales()?, MX_GROUP)?;
     Ok(stack.times(fit, Plane::of(code), Plane::of(F8E8M0)))

@@ -17,9 +17,8 @@ const ROWS: &[Row] = &[Row::scales(&[Append("_scales"), Append(".scales")], &[U8
 pub(super) const ENTRIES: &[Entry] =
     &[Entry::new(Family::GptOss, CODES, ROWS, describe).method("mxfp4", &known::METHOD)];
 
-/// Bytes per block of 32 elements.
 const BLOCK_BYTES: u64 = 16;
-/// Names of the weights that the model class in transformers loads with a row for each input.
+/// Names of weights that transformers loads with one row per input.
 const TRANSPOSED: [&str; 2] = ["gate_up_proj", "down_proj"];
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
@@ -31,7 +30,6 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     Ok(if has_input_rows(found.name) { described.transposed() } else { described })
 }
 
-/// True if the dequantized tensor of this name has a row for each input.
 pub(crate) fn has_input_rows(name: &str) -> bool {
     TRANSPOSED.iter().any(|end| name.ends_with(end))
 }

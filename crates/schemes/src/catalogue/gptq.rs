@@ -1,4 +1,4 @@
-//! GPTQ (§4.10), both formats: stored matrices have a row for each input and a column for each output, packed along the
+//! GPTQ (§4.10), both formats: stored matrices have one row per input and one column per output, packed along the
 //! inputs.
 
 use truecast_core::DType::{Bf16, F16, F32, I32};

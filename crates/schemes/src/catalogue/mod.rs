@@ -1,7 +1,5 @@
-//! Every readable scheme, one package per file: the names of its tensors, and their common layout
-//! (`docs/spec/checkpoints.md §4`).
-//!
-//! [`crate::detect`] decides which tensors belong to a scheme; [`crate::declared`] reads configurations.
+//! All readable schemes, one package per file: names of tensors, and their layout (`docs/spec/checkpoints.md §4`).
+//! [`crate::detect`] finds the tensors of a scheme; [`crate::declared`] reads configurations.
 
 mod awq;
 mod bitnet;
@@ -44,12 +42,11 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     TABLES.iter().copied().flatten()
 }
 
-/// Returns the entry of a family; `None` for unquantized tensors and for GGUF's blocks.
 pub(crate) fn entry(family: Family) -> Option<&'static Entry> {
     entries().find(|entry| entry.family == family)
 }
 
-/// Returns the family that a `quant_method` declares, and the keys allowed next to it.
+/// Family that a `quant_method` declares, and the keys allowed next to it.
 pub(crate) fn declared_by(method: &str) -> Option<(Family, &'static Keys)> {
     entries().find_map(|entry| entry.method.filter(|(name, _)| *name == method).map(|(_, keys)| (entry.family, keys)))
 }

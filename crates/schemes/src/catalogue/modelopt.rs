@@ -11,17 +11,15 @@ use crate::scheme::Family;
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
 
-/// Names next to a module's weight, and next to fused experts.
+/// Suffixes after a module's weight, and after fused experts.
 const SCALE: &[Name] = &[Append("_scale"), Append("_weight_scale")];
 const SCALE_2: &[Name] = &[Append("_scale_2"), Append("_weight_scale_2")];
 const FLOATS: &[DType] = &[F32, Bf16, F16];
-/// Factor that multiplies the activation. The stored weight is the model's weight only if all factors are 1.
+/// Factor of the activation. The stored weight is the model's weight only if all factors are 1.
 const FACTOR: Row = Row::factor(&[Sibling("pre_quant_scale")], FLOATS);
 
-/// One tensor of scales for the codes.
 const SCALED: &[Row] = &[Row::scales(SCALE, FLOATS), FACTOR];
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
-/// Tensors of NVFP4, whatever the quantization of activations.
 const NVFP4: &[Row] = &[
     Row::scales(SCALE, &[F8E4M3Fn]),
     Row::required(Part::Global, SCALE_2, &[F32]),
@@ -30,7 +28,7 @@ const NVFP4: &[Row] = &[
     Row::factor(&[Sibling("svdquant_lora_b")], FLOATS),
 ];
 const E4M3: Codes = &[(Append(""), &[F8E4M3Fn])];
-/// Types of E4M3 codes; old exports store the same bits as I8.
+/// E4M3 codes. Old exports store the same bits as I8.
 const E4M3_OR_I8: Codes = &[(Append(""), &[F8E4M3Fn, I8])];
 const BYTES: Codes = &[(Append(""), &[U8])];
 
@@ -58,7 +56,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let stack = Stack::of_codes(found, 2)?;
     let fit = stack.fit_groups(found, found.scales()?, 16)?;
     let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
-    // Fused experts may have one global scale for gate and one for up, each of which is half of the rows.
+    // Fused experts may have two global scales, for gate and for up; each applies to half of the rows.
     let halves = Share::Block([stack.rows.div_ceil(2).max(1), stack.cols.max(1)]);
     let is_halved = !stack.lead.is_empty() && stack.rows.is_multiple_of(2) && global.shape.last() == Some(&2);
     let whole = if is_halved && global.shape.len() == stack.lead.len() + 1 {
@@ -72,7 +70,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     Ok(stack.described(Fit { is_common: whole.is_common, ..fit }, Planes { global: Some(global), ..planes }))
 }
 
-/// Describes AWQ; a byte holds the codes of two rows.
+/// Describes AWQ, where a byte holds the codes of two rows.
 fn awq(found: &Found<'_>) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     let (stack, scales) = (Stack { rows: found.product(stored.rows, 2)?, ..stored }, found.scales()?);

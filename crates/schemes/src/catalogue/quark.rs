@@ -12,15 +12,14 @@ use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
 
-/// The usual name, and the name in memory, under which some releases store the tensor.
+/// Two names: the usual name, and the name in memory, which some releases store.
 const SCALE: &[Name] = &[Append("_scale"), Sibling("weight_quantizer.scale")];
 const ZERO: &[Name] = &[Append("_zero_point"), Sibling("weight_quantizer.zero_point")];
 const FLOATS: &[DType] = &[F32, Bf16, F16];
 const MX_CODES: Codes = &[(Append(""), &[U8])];
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
 const WORDS: Codes = &[(Append(""), &[I32])];
-/// Zero points are required: without them, the order in which 4-bit integers are packed is uncertain, even if it is
-/// declared.
+/// Zero points are required: only with them the order of packed 4-bit integers is certain.
 const OF_WORDS: &[Row] = &[Row::scales(SCALE, FLOATS), Row::required(Part::Zeros, ZERO, &[I32])];
 const OF_BYTES: &[Row] = &[Row::scales(SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8, U8])];
 
@@ -54,8 +53,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 /// Describes integer codes minus zero points, times scales.
 ///
-/// With groups, the stored matrix has a row for each input. `of_rows` is the packing of zero points if there is one per
-/// row.
+/// With groups, the stored matrix has one row per input. `of_rows` is the packing of one zero point per row.
 fn integers(found: &Found<'_>, code: Code, packing: Packing, of_rows: Packing) -> Result<Described, Error> {
     let codes = Plane { code, packing };
     if found.parameters().group.is_some() {

@@ -19,7 +19,7 @@ const ROWS: &[Row] = &[
     Row::scales(&[Hidden("scale")], &[F32, Bf16, F16, F8E8M0, F8E4M3Fn, U8]),
     Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8, F32, Bf16, F16]),
     Row::optional(Part::Global, &[Hidden("per_tensor_scale")], &[F32]),
-    // Factor that multiplies the activation (SmoothQuant).
+    // Factor of the activation (SmoothQuant).
     Row::factor(&[Hidden("act_pre_scale")], &[F32, Bf16, F16]),
 ];
 
@@ -53,14 +53,14 @@ pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {
     .filter(|torchao| torchao.class != "Tensor")
 }
 
-/// Returns the value within `{"_type": .., "_data": ..}`, at any depth.
+/// Innermost value of nested `{"_type": .., "_data": ..}`.
 fn inner(value: &Value) -> &Value {
     value.get("_data").map_or(value, inner)
 }
 
 type Describe = fn(&Found<'_>, &Torchao) -> Result<Described, Error>;
 
-/// Readable classes. Integers of fewer than 8 bits also take a byte each.
+/// Readable classes. Integers of fewer than 8 bits take a byte each.
 const CLASSES: &[(&str, Describe)] = &[
     ("Float8Tensor", floats),
     ("Int8Tensor", integers),
@@ -86,7 +86,6 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     }
 }
 
-/// Matches the scales with the grid that `block_size` implies.
 fn fit(found: &Found<'_>, torchao: &Torchao, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let block = match torchao.block.as_slice() {
         [lead @ .., rows, cols] if *rows != 0 && *cols != 0 && lead.iter().all(|n| *n == 1) => [*rows, *cols],
@@ -120,7 +119,6 @@ fn integers(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     signed_bytes(found, &stack, fit)
 }
 
-/// Matches the scales of groups, which are stored in rows or in tiles (§3.8).
 fn groups(found: &Found<'_>, torchao: &Torchao, stack: &Stack, group: u64) -> Result<(Fit, Packing), Error> {
     let scales = found.scales()?;
     if !torchao.is_swizzled {

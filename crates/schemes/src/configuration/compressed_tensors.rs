@@ -1,4 +1,4 @@
-//! The configuration of compressed-tensors (§4.4), as written by version 0.20 of the package.
+//! The configuration of compressed-tensors (§4.4), as written by package version 0.20.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,9 @@ use super::Outcome;
 use crate::modules::endings;
 use crate::scheme::{Family, Parameters, Strategy};
 
-/// Version of the package that the files name; since 0.18.0, packed integers are one bit stream.
+/// Package version stated in files. Since 0.18.0, packed integers are one bit stream.
 const VERSION: &str = "0.20.0";
 
-/// Returns the value of `quantization_config`; `None` for other families.
 pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     let Outcome { scheme, kept, in_memory, quantized, activations } = *outcome;
     let parameters = scheme.parameters;
@@ -34,7 +33,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
             weights["strategy"] = json!("tensor_group");
-            // The global scale of the inputs is stored; the scales of their groups are computed at run time.
+            // Only the global scale of the inputs is stored. Scales of groups are computed at run time.
             let of_inputs = activations.then(|| {
                 let mut inputs = weights.clone();
                 inputs["dynamic"] = json!("local");
@@ -65,7 +64,6 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     }))
 }
 
-/// Returns the strategy for weights of eight bits.
 pub(crate) fn strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(match (parameters.block, parameters.group) {
         (Some(_), _) => Strategy::Block,
@@ -74,7 +72,6 @@ pub(crate) fn strategy(parameters: &Parameters) -> Strategy {
     })
 }
 
-/// Returns the strategy for packed integers.
 pub(crate) fn packed_strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(Strategy::Group)
 }
@@ -104,7 +101,7 @@ fn groups(bits: u32, group: u64, scale: &str) -> Value {
     })
 }
 
-/// Returns the declaration of activations that are quantized per token at run time.
+/// Declaration of activations that are quantized per token at run time.
 fn dynamic(bits: u32, kind: &str) -> Value {
     json!({"num_bits": bits, "type": kind, "symmetric": true, "group_size": null, "strategy": "token", "dynamic": true})
 }

@@ -1,6 +1,5 @@
-//! Declaration of a result's scheme in JSON files and headers (`docs/spec/checkpoints.md §2.6`).
-//!
-//! Changes are edits, which the caller applies to the text of the files, so that all other bytes stay the same.
+//! Declares a result's scheme in JSON files and headers (`docs/spec/checkpoints.md §2.6`). The caller applies the
+//! changes as edits of text, which keep all other bytes.
 
 mod compressed_tensors;
 
@@ -25,9 +24,9 @@ pub(crate) use compressed_tensors::{packed_strategy, strategy};
 pub struct Outcome<'a> {
     /// Scheme of the quantized tensors; [`Scheme::PLAIN`] if nothing is quantized.
     pub scheme: Scheme,
-    /// Unquantized modules that have a weight, or will have one.
+    /// Unquantized modules with a weight in the result.
     pub kept: &'a [String],
-    /// Unquantized modules that loaders know by names without a tensor.
+    /// Unquantized modules whose names in a loader have no tensor.
     pub in_memory: &'a [String],
     /// Quantized modules.
     pub quantized: &'a [String],
@@ -39,7 +38,7 @@ pub struct Outcome<'a> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// A key is set or removed; setting a key creates a missing file.
+    /// A key is set or removed. Setting a key creates a missing file.
     Edit {
         /// The file's name.
         file: &'static str,
@@ -78,8 +77,8 @@ const MODELOPT: &str = "hf_quant_config.json";
 const PARAMS: &str = "params.json";
 const MODELSLIM: &str = "quant_model_description.json";
 
-/// Places of §2.5 that are removed or replaced in a result, in addition to the declarations in any part of
-/// `config.json`.
+/// Places of §2.5 that are removed or replaced in a result. Declarations in parts of `config.json` are handled
+/// separately.
 const PLACES: [(&str, &[&str]); 5] = [
     (CONFIG, &["quantization"]),
     (CONFIG, &["expert_dtype"]),
@@ -88,9 +87,9 @@ const PLACES: [(&str, &[&str]); 5] = [
     (PARAMS, &["quantization_config"]),
 ];
 
-/// Returns the changes to the files next to the tensors.
+/// Changes to the files next to the tensors.
 ///
-/// Source: `docs/spec/checkpoints.md §2.6`, without its second step, the types in a configuration.
+/// Source: `docs/spec/checkpoints.md §2.6` without step 2 (types in a configuration).
 ///
 /// # Errors
 /// [`Error::NotWritten`] for a read-only scheme.
@@ -145,7 +144,7 @@ fn edit(path: &[&str], value: Option<Value>) -> Edit {
     Edit { path: path.iter().map(|key| (*key).to_owned()).collect(), value }
 }
 
-/// Declarations, each with its file, the path of its key (empty for the whole file), and its value.
+/// Declarations: file, path of the key (empty for the whole file), value.
 type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
 
 const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
@@ -191,7 +190,6 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             let value = json!({"group_size": 32, "bits": bits, "mode": mode});
             vec![(CONFIG, &["quantization"], value.clone()), (CONFIG, QUANTIZATION_CONFIG, value)]
         }
-        // Marker tensors declare the scheme of each layer, not a configuration.
         Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => Vec::new(),
         family => match (compressed_tensors::declared(outcome), catalogue::entry(family).and_then(|of| of.method)) {
             (Some(value), _) => in_config(value),
@@ -203,9 +201,9 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
     })
 }
 
-/// Returns the same declaration for both files of ModelOpt (§4.5).
+/// The same declaration for both files of ModelOpt (§4.5).
 fn modelopt(scheme: Scheme, kept: &[String], in_memory: &[String]) -> Declared {
-    // ModelOpt's lists have no regular expressions.
+    // ModelOpt's lists cannot have regular expressions.
     let names = in_memory.iter().filter(|module| *module != OUTSIDE_BLOCKS);
     let kept: Vec<&String> = kept.iter().chain(names).collect();
     let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
@@ -227,7 +225,7 @@ fn modelopt(scheme: Scheme, kept: &[String], in_memory: &[String]) -> Declared {
     vec![(CONFIG, QUANTIZATION_CONFIG, config), (MODELOPT, &[], json!({"producer": producer, "quantization": file}))]
 }
 
-/// Returns the `__metadata__` of a result: the source's keys, except those about its storage (§1.7).
+/// `__metadata__` of a result: the source's keys, except keys about storage (§1.7).
 ///
 /// # Examples
 /// ```
@@ -239,7 +237,6 @@ pub fn metadata(source: &BTreeMap<String, String>, groups: &[Group]) -> BTreeMap
     let is_torchao = source.contains_key("tensor_names") && groups.iter().any(|g| g.scheme.family == Family::Torchao);
     let describes = |key: &str, value: &str| match key {
         "_quantization_metadata" | "quantization_config" => true,
-        // Keys of GGUF files.
         "general.alignment" | "general.file_type" | "general.quantization_version" => true,
         "tensor_names" => is_torchao,
         _ => is_torchao && value.starts_with('{') && value.contains("\"_type\""),

@@ -1,4 +1,4 @@
-//! AutoRound (§4.17): `packing_format` names the layout, which is another package's or AutoRound's own.
+//! AutoRound (§4.17): `packing_format` names the layout of another package, or AutoRound's own.
 
 use serde_json::{Map, Value};
 
@@ -16,14 +16,12 @@ use crate::scheme::{Family, Parameters, Scheme};
 const RUN: &str = "act_bits act_data_type act_dynamic act_group_size act_sym fmt layer_config static_attention_dtype \
     static_attention_granularity static_kv_dtype static_kv_granularity supported_types weight_block_size";
 
-/// Keys of a module in AutoRound's `extra_config`.
 const MODULE: Keys = Keys {
     used: &["bits group_size data_type sym"],
     silent: &["act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
     ..Keys::NONE
 };
 
-/// Keys of AutoRound (§4.17).
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format sym"],
     silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, RUN],
@@ -32,8 +30,8 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Layouts of weights: packing format, beginning of the data type, bits, and the family with the same layout.
-/// AutoRound's own layout stores zero points unchanged, as gptq_v2 does.
+/// Layouts of weights: packing format, start of the data type, bits, family with this layout. AutoRound's own layout
+/// stores zero points unchanged, as gptq_v2 does.
 const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
     ("auto_round:auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
     ("auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
@@ -48,7 +46,6 @@ const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
     ("auto_round:fp8", "fp", &[8], Family::Fp8Tensor),
 ];
 
-/// Reads a configuration; `None` if it states that the stored weights are unquantized.
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Declaration>, Error> {
     let packing = text(value.get("packing_format"), place, "packing_format")?.unwrap_or_default();
     if packing == "auto_round:fake" {
@@ -57,7 +54,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     let mut declaration = Declaration::for_all(place, [setting(packing, value, value, place)?]);
     for (name, own) in object(value.get("extra_config"), place, "extra_config")?.into_iter().flatten() {
         let own = own.as_object().ok_or_else(|| wrong(place, name, own, "an object"))?;
-        // The tensors themselves show which modules are unquantized.
+        // Tensors show which modules are unquantized.
         if own.get("bits").and_then(Value::as_u64).is_some_and(|bits| bits >= 16) {
             continue;
         }
@@ -72,7 +69,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     Ok(Some(declaration))
 }
 
-/// Returns the setting of all modules (`own` is `all`), or of a module with its own keys.
+/// Setting of a module with the keys `own`; for all modules, `own` is `all`.
 fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, place: &str) -> Result<Setting, Error> {
     let get = |key: &str| own.get(key).filter(|value| !value.is_null()).or_else(|| all.get(key));
     let bits = count(get("bits"), place, "bits")?.unwrap_or_default();
@@ -80,7 +77,7 @@ fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, pl
     let found = LAYOUTS.iter().find(|(of, kind, widths, _)| {
         *of == packing && data.starts_with(kind) && !data.contains("e5m2") && widths.contains(&bits)
     });
-    // With activations of at most 8 bits, AutoRound packs integers in another way.
+    // With activations of at most 8 bits, AutoRound packs integers in another layout.
     let is_other = |family| {
         let is_int = matches!(family, Family::Gptq | Family::GptqV2 | Family::Awq);
         is_int && get("act_bits").and_then(Value::as_u64).is_some_and(|bits| bits <= 8)

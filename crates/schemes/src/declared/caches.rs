@@ -1,20 +1,16 @@
-//! Declared scales for caches of keys and values.
+//! Declared scales of key and value caches.
 
 use serde_json::Value;
 
 use super::{at, places};
 use crate::checkpoint::Documents;
 
-/// Number of scales per cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caches {
-    /// One scale.
     Whole,
-    /// One scale for each head or channel.
     Fine,
 }
 
-/// Returns the declared scales; `None` if caches are not quantized.
 pub(crate) fn caches(documents: &Documents) -> Option<Caches> {
     let config = documents.config.as_ref().and_then(Value::as_object);
     let in_config = config.into_iter().flat_map(|config| places(config).into_iter().map(|path| at(config, &path)));

@@ -12,15 +12,15 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Keys of the arguments for weights or activations in compressed-tensors. `zp_dtype` repeats a tensor's type.
-/// `dynamic` is set only for weights that are not stored quantized.
+/// Keys of arguments for weights or activations. `zp_dtype` repeats a tensor's type. `dynamic` is set only for
+/// weights that are stored unquantized.
 pub(super) const ARGUMENTS: Keys = Keys {
     used: &["num_bits type symmetric group_size strategy block_structure scale_dtype actorder"],
     silent: &["dynamic observer observer_kwargs zp_dtype"],
     ..Keys::NONE
 };
 
-/// Keys of a group of modules. `pre_quant_scale` announces a tensor of that name, which is checked itself.
+/// Keys of a group of modules. `pre_quant_scale` announces a tensor, which is checked by itself.
 pub(super) const GROUP: Keys = Keys {
     used: &["targets weights format"],
     silent: &["pre_quant_scale quant_algo"],
@@ -33,15 +33,15 @@ pub(super) const GROUP: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of `sparsity_config`. In the only accepted format, zeros are stored like other elements and need no decoding.
+/// Keys of `sparsity_config`. The only accepted format stores zeros like other elements.
 const SPARSITY: Keys = Keys {
     silent: &["global_sparsity sparsity_structure ignore targets registry_requires_subclass"],
     only: &[("format", &["\"dense\""])],
     ..Keys::NONE
 };
 
-/// Keys of compressed-tensors (§4.4). `transform_config` lists rotations that the runtime undoes, and
-/// `moe_sparsity_config` lists experts that are not stored; only empty ones are accepted.
+/// Keys of compressed-tensors (§4.4). `transform_config` (rotations at run time) and `moe_sparsity_config` (experts
+/// that are not stored) must be empty.
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method format version config_groups"],
     silent: &[
@@ -54,7 +54,7 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys around the configuration in files of 2024, which nest it once more.
+/// Keys around the configuration in files of 2024, which nest the configuration.
 pub(super) const AROUND: Keys = Keys {
     used: &["quantization_config"],
     silent: &[COMMON, "quant_method"],
@@ -63,7 +63,6 @@ pub(super) const AROUND: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Formats of sparse weights, as `sparsity_config` names them.
 const SPARSE: [&str; 3] = ["sparse-bitmask", "sparse-24-bitmask", "marlin-24"];
 
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
@@ -78,7 +77,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     for (name, group) in groups.into_iter().flatten() {
         let key = format!("config_groups.{name}");
         let (setting, targets) = match group {
-            // A list of modules under the name of a preset has the preset's setting.
+            // A list of modules under a preset's name has the preset's setting.
             Value::Array(_) => {
                 let scheme =
                     preset(name).ok_or_else(|| wrong(place, &key, group, "a group, or a preset that is known"))?;
@@ -95,7 +94,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     Ok(declaration)
 }
 
-/// True if the version packs integers as one bit stream (§4.4.2); `None` for a missing or unreadable version.
+/// True if the version packs integers as one bit stream (§4.4.2). `None` for a missing or unreadable version.
 fn version(text: Option<&str>) -> Option<bool> {
     let mut numbers = text?.split('.').map(|part| part.parse::<u32>().ok());
     Some((numbers.next()??, numbers.next()??) >= (0, 18))
@@ -105,7 +104,7 @@ fn unsupported(place: &str, format: &str) -> Error {
     Error::Unsupported { place: place.to_owned(), scheme: format!("ct:{format}") }
 }
 
-/// Returns the family of a format; `None` if the groups state their own formats, or the weights' arguments imply them.
+/// Family of a format. `None` if groups state their own formats, or arguments imply them.
 fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -117,7 +116,6 @@ fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     }
 }
 
-/// Returns the setting of a group; `None` for unquantized weights.
 fn setting(
     group: &Map<String, Value>,
     common: Option<Family>,
@@ -176,9 +174,9 @@ impl Arguments {
         };
         let group = count(weights.get("group_size"), place, "group_size")?;
         let strategy = match word("strategy")? {
-            // The package's default: groups if there is a group size, otherwise one scale per tensor.
+            // Default of the package: groups if there is a group size, else one scale per tensor.
             None => Some(if group.is_some() { Strategy::Group } else { Strategy::Tensor }),
-            // `tensor_group` means groups with an additional scale per tensor.
+            // `tensor_group`: groups, and one scale per tensor.
             Some("tensor_group") => Some(Strategy::Group),
             Some(name) => Strategy::of_name(name),
         };
@@ -197,7 +195,7 @@ impl Arguments {
         Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales, is_ordered })
     }
 
-    /// Returns the package's default format for these arguments; the rules are in the package's order (§4.4).
+    /// Default format of the package for these arguments, by rules in the package's order (§4.4).
     fn family(&self, has_activations: bool) -> Family {
         match (self.is_float, self.bits, self.parameters.group) {
             (true, 4, Some(32)) => Family::CtMxfp4,
@@ -223,7 +221,7 @@ const fn packed(bits: u32, group: Option<u64>, symmetric: bool) -> Parameters {
     Parameters { bits: Some(bits), group, symmetric: Some(symmetric), ..by(strategy) }
 }
 
-/// The package's presets (§4.4) whose weights are supported.
+/// Presets of the package (§4.4) with supported weights.
 const PRESETS: &[Preset] = &[
     ("NVFP4A16", Family::CtNvfp4, Parameters::NONE),
     ("NVFP4", Family::CtNvfp4, Parameters::NONE),

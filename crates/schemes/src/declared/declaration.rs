@@ -8,28 +8,23 @@ use crate::found::Setting;
 use crate::modules::{Pattern, patterns};
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Statement of one place about the schemes of modules.
+/// Statement of one file about the schemes of modules.
 #[derive(Debug)]
 pub(crate) struct Declaration {
-    /// Place of the declaration, such as `config.json: quantization_config`.
+    /// Such as `config.json: quantization_config`.
     pub(crate) place: String,
-    /// Settings with their modules.
     pub(crate) settings: Vec<(Targets, Setting)>,
-    /// Modules with their own setting, by name.
     pub(crate) modules: HashMap<String, Setting>,
     ignored: Modules,
 }
 
-/// Modules to which a setting applies.
 #[derive(Debug)]
 pub(crate) enum Targets {
-    /// All modules.
     All,
-    /// Listed modules.
     Listed(Vec<Pattern>),
 }
 
-/// List of modules, which may be long: names are looked up by hash.
+/// List of modules. Names are looked up by hash, because the list may be long.
 #[derive(Debug, Default)]
 struct Modules {
     names: HashSet<String>,
@@ -58,7 +53,7 @@ impl Modules {
     }
 }
 
-/// Place of a requested scheme, which replaces the declarations of files.
+/// Place of a requested scheme, which replaces declarations of files.
 pub const REQUEST: &str = "the request";
 
 impl Declaration {
@@ -67,15 +62,14 @@ impl Declaration {
         Declaration { place: place.to_owned(), settings, modules, ignored: Modules::default() }
     }
 
-    /// Returns a declaration for every module.
     pub(super) fn for_all(place: &str, settings: impl IntoIterator<Item = Setting>) -> Declaration {
         let settings = settings.into_iter().map(|setting| (Targets::All, setting)).collect();
         Declaration { settings, ..Declaration::new(place) }
     }
 
-    /// Returns the declaration of a requested scheme, which replaces the declarations of files.
+    /// Declaration of a requested scheme, which replaces declarations of files.
     pub(crate) fn asked(scheme: Scheme, declared: &[Declaration]) -> Declaration {
-        // The details of a file's setting for the same family stay valid.
+        // Details of a file's setting for the same family stay valid.
         let known = declared.iter().flat_map(Declaration::every).find(|s| s.scheme.family == scheme.family);
         let mut setting = known.cloned().unwrap_or(Setting::of(scheme));
         // A request does not state that zero points are midpoints.
@@ -85,7 +79,6 @@ impl Declaration {
         Declaration::for_all(REQUEST, [setting])
     }
 
-    /// Excludes the modules of the list.
     pub(super) fn without(mut self, value: Option<&Value>, key: &str) -> Result<Declaration, Error> {
         self.ignored.add(patterns(value, &self.place, key)?);
         Ok(self)
@@ -95,26 +88,23 @@ impl Declaration {
         self.settings.iter().map(|(_, setting)| setting).chain(self.modules.values())
     }
 
-    /// Returns the scheme to name in an error if no tensor is stored in any of the schemes; `None` without a setting.
+    /// Scheme for the error that no tensor is stored in any of the schemes; `None` without a setting.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         self.every().next().map(|setting| setting.scheme)
     }
 
-    /// Returns the family that can replace the declaration as `--from-scheme`; `None` if it would not cover all
-    /// settings.
+    /// Family that can replace the declaration as `--from-scheme`. `None` if the family would not cover all settings.
     pub(super) fn stand_in(&self) -> Option<Family> {
         let is_for_all = self.modules.is_empty() && self.settings.iter().all(|(t, _)| t.are_all());
         let families = self.families();
         self.scheme().map(|scheme| scheme.family).filter(|_| is_for_all || families.len() == 1)
     }
 
-    /// Returns the scheme of every module; `None` if modules have different schemes.
     pub(crate) fn only(&self) -> Option<Scheme> {
         let first = self.scheme()?;
         self.every().all(|setting| setting.scheme == first).then_some(first)
     }
 
-    /// Returns the names of excluded modules.
     pub(crate) fn exceptions(&self) -> impl Iterator<Item = &str> {
         self.ignored.names.iter().map(String::as_str)
     }
@@ -123,13 +113,11 @@ impl Declaration {
         self.every().map(|setting| setting.scheme.family).collect()
     }
 
-    /// True if the module is listed as unquantized.
     pub(crate) fn ignores(&self, module: &str) -> bool {
         self.ignored.covers(module)
     }
 
-    /// Returns the possible settings of a module, even of an excluded one: the settings that name the module, or else
-    /// the settings for all modules.
+    /// Settings that name the module, or else settings for all modules. Excluded modules have settings too.
     pub(crate) fn settings_of(&self, module: &str) -> Vec<&Setting> {
         let parents = module.match_indices('.').map(|(at, _)| &module[..at]);
         if let Some(own) = [module].into_iter().chain(parents).find_map(|module| self.modules.get(module)) {
@@ -144,7 +132,6 @@ impl Declaration {
 }
 
 impl Targets {
-    /// True for all modules.
     pub(crate) fn are_all(&self) -> bool {
         matches!(self, Targets::All)
     }
@@ -156,7 +143,7 @@ impl Targets {
         }
     }
 
-    /// True for all modules, or for a class of modules: files do not state the members of a class.
+    /// True for all modules, and for a class of modules, because files do not state a class's members.
     fn may_be_all(&self) -> bool {
         match self {
             Targets::All => true,
@@ -165,7 +152,7 @@ impl Targets {
     }
 }
 
-/// Returns the block of a scheme whose name does not state one.
+/// Block of a scheme whose name does not state one.
 fn default_block(family: Family) -> Option<[u64; 2]> {
     match family {
         Family::Fp8Block | Family::DeepSeekV4 | Family::ModelOptFp8Blocks => Some([128, 128]),

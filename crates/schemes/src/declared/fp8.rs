@@ -1,4 +1,4 @@
-//! The methods `fp8` and `mxfp8` (§4.1, §4.2, §4.8), and Mistral's own configuration (§4.13).
+//! Methods `fp8` and `mxfp8` (§4.1, §4.2, §4.8), and Mistral's configuration (§4.13).
 
 use serde_json::{Map, Value};
 use truecast_core::DType;
@@ -11,7 +11,7 @@ use crate::scheme::{Family, Parameters, Scheme};
 
 const MX_BLOCK: [u64; 2] = [1, 32];
 
-/// Reads `fp8`. Each module may have the scales per block or tensor that the block size implies, or DeepSeek V4's
+/// Reads `fp8`. A module's scales are per block or per tensor, depending on the block size, or have DeepSeek V4's
 /// names.
 pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType>) -> Result<Declaration, Error> {
     element(value, place)?;
@@ -29,7 +29,6 @@ pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType
     Ok(Declaration::for_all(place, [first, second]))
 }
 
-/// Checks the type of the codes.
 fn element(value: &Map<String, Value>, place: &str) -> Result<(), Error> {
     match text(value.get("fmt"), place, "fmt")? {
         None | Some("e4m3" | "e4m3fn" | "float8_e4m3fn") => Ok(()),

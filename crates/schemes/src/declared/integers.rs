@@ -1,4 +1,4 @@
-//! The methods `awq`, `gptq` and `bitnet` (§4.9 to §4.11), and `bitsandbytes` (§4.16).
+//! Methods `awq`, `gptq`, `bitnet` (§4.9 to §4.11) and `bitsandbytes` (§4.16).
 
 use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Returns the first of several names that is present, with its text; the texts under all names must agree.
+/// First key of `names` that is present, and its text. The texts of all present keys must agree.
 fn agreed<'a>(
     value: &'a Map<String, Value>,
     names: &[&'static str],
@@ -28,7 +28,7 @@ fn agreed<'a>(
     Ok(found)
 }
 
-/// Returns the number under either name; two numbers must agree.
+/// Number under either key. Two numbers must agree.
 fn either(value: &Map<String, Value>, names: [&'static str; 2], place: &str) -> Result<Option<u64>, Error> {
     let [first, second] = names.map(|name| count(value.get(name), place, name));
     match (first?, second?) {
@@ -39,7 +39,7 @@ fn either(value: &Map<String, Value>, names: [&'static str; 2], place: &str) -> 
     }
 }
 
-/// Returns the statement that the codes are symmetric, if `sym` is true.
+/// Statement that the codes are symmetric, if `sym` is true.
 pub(super) fn symmetric(sym: Option<&Value>, place: &str) -> Result<Option<&'static str>, Error> {
     Ok((flag(sym, place, "sym")? == Some(true)).then_some("sym is true"))
 }
@@ -76,14 +76,14 @@ pub(super) fn gptq(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     };
     let group = count(value.get("group_size"), place, "group_size")?;
     let parameters = Parameters { bits: Some(bits as u32), group, ..Parameters::NONE };
-    // `desc_act` orders columns by activation, so a tensor states the group number of each column.
+    // `desc_act` orders columns by activation, so a tensor states each column's group number.
     let is_ordered = flag(value.get("desc_act"), place, "desc_act")? == Some(true) && group.is_some();
     let setting =
         Setting { symmetric: symmetric(value.get("sym"), place)?, ..Setting::of(Scheme { family, parameters }) };
     Ok(Declaration::for_all(place, [setting.with(is_ordered, Part::Index)]))
 }
 
-/// Reads `bitsandbytes`. The storage of 4-bit weights is described by tensors, not by the configuration.
+/// Reads `bitsandbytes`. Tensors describe the storage of 4-bit weights.
 pub(super) fn bitsandbytes(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
     let is_set = |key| Ok::<bool, Error>(flag(value.get(key), place, key)? == Some(true));
     let four = match text(value.get("bnb_4bit_quant_type"), place, "bnb_4bit_quant_type")? {

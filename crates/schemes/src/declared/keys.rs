@@ -1,7 +1,5 @@
-//! Checks that every key of a declaration is read, or known not to change weights; other keys are errors.
-//!
-//! A [`Keys`] lists the possible contents of an object. It is next to the function that reads the object, or in
-//! [`super::known`].
+//! Checks that every key of a declaration is read, or is known not to change weights. A [`Keys`] lists the keys of an
+//! object, next to the function that reads the object, or in [`super::known`].
 
 use serde_json::{Map, Value};
 
@@ -10,28 +8,25 @@ use crate::error::Error;
 use crate::modules::brief;
 use crate::scheme::Family;
 
-/// The known keys of an object. A key with the value `null` counts as absent, known or not.
+/// Known keys of an object. A key with the value `null` counts as absent.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Keys that are read, because their values affect the weights. Each entry is one or more names, separated by
-    /// spaces.
+    /// Keys that are read. Each entry is one or more keys, separated by spaces.
     pub(super) used: &'static [&'static str],
     /// Keys that are not read, because they do not affect the values of weights.
     pub(super) silent: &'static [&'static str],
-    /// Keys with the only JSON values that are accepted.
+    /// Keys, each with its accepted JSON values.
     pub(super) only: &'static [(&'static str, &'static [&'static str])],
-    /// Keys whose values are objects with known contents.
+    /// Keys whose values are objects with known keys.
     pub(super) objects: &'static [(&'static str, Inner)],
-    /// Contents of the objects under all other keys, such as the names of modules.
+    /// Known keys of an object under any other key, such as a module's name.
     pub(super) others: Option<&'static Keys>,
 }
 
-/// Contents of an object under a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inner {
-    /// These keys.
     One(&'static Keys),
-    /// Arbitrary names. Each has an object with these keys, or another value, which is not checked here.
+    /// Any keys. Each value is an object with these known keys, or another value, which is not checked here.
     Each(&'static Keys),
 }
 
@@ -41,8 +36,7 @@ impl Keys {
     /// Checks the keys of an object, and of the objects inside.
     ///
     /// # Errors
-    /// [`Error::Unexplained`] for the first unknown key or value; the error suggests `scheme` as a way to read the
-    /// weights anyway.
+    /// [`Error::Unexplained`] for the first unknown key or value, with the suggestion to request `scheme`.
     pub(crate) fn check(&self, object: &Map<String, Value>, place: &str, scheme: Option<Family>) -> Result<(), Error> {
         self.walk(object, "").map_err(|unknown| match unknown {
             Unknown::Key { key, found } => {
@@ -102,10 +96,8 @@ mod tests {
     use crate::checkpoint::Documents;
     use serde_json::json;
 
-    /// Paths of objects within a declaration, with their known keys.
     type Tables = Vec<(&'static str, &'static Keys)>;
 
-    /// A declaration of each method.
     fn examples() -> Vec<(&'static str, Value, Tables)> {
         let ct = json!({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"],
             "weights": {"num_bits": 4, "group_size": 32}}}});
@@ -163,7 +155,7 @@ mod tests {
         Documents { config: Some(json!({ "quantization_config": value })), ..Documents::default() }
     }
 
-    /// Every key listed as read is read: nonsense in its place is an error, even without checks of keys.
+    /// A nonsense value of a key in `used` is an error, even without checks of keys.
     #[test]
     fn every_key_that_is_used_is_read() {
         for (method, example, tables) in examples() {
@@ -183,7 +175,6 @@ mod tests {
         }
     }
 
-    /// The page lists every key of every table.
     #[test]
     fn the_page_has_every_key() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/spec/checkpoints.md");

@@ -1,25 +1,21 @@
-//! Keys shared by several methods, and keys of methods that declare little (`docs/spec/checkpoints.md §5.3.1`). Other
-//! keys are next to the functions that read them.
+//! Keys shared by several methods, and keys of methods that declare little (`docs/spec/checkpoints.md §5.3.1`).
 //!
-//! Sources: the configuration classes of transformers 5.23.0, vLLM 0.33.0, compressed-tensors 0.20.0 and ModelOpt
-//! 0.47.0, the writers of GPTQModel, AutoGPTQ, AutoAWQ, AutoRound, torchao, mlx-lm and ComfyUI, and published
-//! configurations.
+//! Sources: transformers 5.23.0, vLLM 0.33.0, compressed-tensors 0.20.0, ModelOpt 0.47.0; the writers GPTQModel,
+//! AutoGPTQ, AutoAWQ, AutoRound, torchao, mlx-lm, ComfyUI; published configurations.
 
 use super::keys::{Inner, Keys};
 
 /// Keys of lists of unquantized modules.
 pub(super) const EXCEPTIONS: &str = "ignore ignored_layers modules_to_not_convert exclude_modules";
 
-/// Keys of any method.
-///
-/// They do not affect stored weights, but caches, and loaders that dequantize weights or fuse modules.
+/// Keys of any method: about caches, and for loaders that dequantize weights or fuse modules.
 pub(super) const COMMON: &str =
     "producer provider kv_cache_scheme kv_cache_quant_algo dequantize packed_modules_mapping run_compressed";
 
 /// Keys about the quantization of activations at run time.
 pub(super) const ACTIVATIONS: &str = "activation_scheme act_per_tensor activation_scale_ub";
 
-/// Keys of `fp8`, used by DeepSeek (§4.1, §4.2) and others. `scale_fmt` repeats what the types of scale tensors imply.
+/// Keys of `fp8`, used by DeepSeek (§4.1, §4.2) and others. The types of scale tensors imply `scale_fmt`.
 pub(super) const FP8: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method fmt weight_block_size expert_dtype"],
     silent: &[COMMON, ACTIVATIONS, "modules_to_convert"],
@@ -27,18 +23,18 @@ pub(super) const FP8: Keys = Keys {
     ..Keys::NONE
 };
 
-/// `mxfp8` (§4.8).
+/// Keys of `mxfp8` (§4.8).
 pub(super) const MXFP8: Keys =
     Keys { used: &[EXCEPTIONS, "quant_method fmt weight_block_size"], only: &[("scale_fmt", &["\"ue8m0\""])], ..FP8 };
 
-/// Methods that declare only their name, such as `mxfp4` of gpt-oss (§4.3).
+/// Keys of methods that declare only their name, such as `mxfp4` of gpt-oss (§4.3).
 pub(crate) const METHOD: Keys = Keys { used: &[EXCEPTIONS, "quant_method"], silent: &[COMMON], ..Keys::NONE };
 
-/// FBGEMM (§4.14).
+/// Keys of FBGEMM (§4.14).
 pub(crate) const FBGEMM: Keys =
     Keys { used: &[EXCEPTIONS, "quant_method"], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
 
-/// Keys of BitNet (§4.11). Quantization at run time (`online`) and a norm within the layer would change the weights.
+/// Keys of BitNet (§4.11). `online` (quantization at run time) and a norm in the layer would change the weights.
 pub(super) const BITNET: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method linear_class"],
     silent: &[COMMON, "rms_norm_eps"],
@@ -46,7 +42,7 @@ pub(super) const BITNET: Keys = Keys {
     ..Keys::NONE
 };
 
-/// bitsandbytes (§4.16).
+/// Keys of bitsandbytes (§4.16).
 pub(super) const BITSANDBYTES: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method load_in_4bit load_in_8bit bnb_4bit_quant_type llm_int8_skip_modules"],
     silent: &[
@@ -57,27 +53,26 @@ pub(super) const BITSANDBYTES: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of torchao (§4.7), where headers, not the configuration, describe each tensor's storage.
+/// Keys of torchao (§4.7). Headers describe each tensor's storage.
 pub(super) const TORCHAO: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method"],
     silent: &[COMMON, "quant_type quant_type_kwargs include_input_output_embeddings untie_embedding_weights"],
     ..Keys::NONE
 };
 
-/// Keys of the attributes of a torchao tensor in a header.
+/// Keys of a torchao tensor's attributes in a header.
 pub(crate) const TORCHAO_TENSOR: Keys = Keys {
     used: &["block_size dtype elem_dtype _elem_dtype orig_dtype _orig_dtype is_swizzled_scales \
             _is_swizzled_scales"],
     silent: &["act_quant_kwargs activation_quantization target_dtype reduce_range kernel_preference mm_config \
             hp_value_lb hp_value_ub use_triton_kernel quantize_to_nvfp4_kernel_choice \
             nvfp4_quantize_kernel_choice gemm_kernel_choice requires_grad shape device"],
-    // Other values pack codes in a kernel's own layout, such as four codes of six bits.
+    // Other values pack codes in a kernel's layout, such as four codes of six bits.
     only: &[("pack_fp6", &["false"]), ("_pack_fp6", &["false"]), ("packing_format", &["\"plain\"", "\"PLAIN\""])],
     ..Keys::NONE
 };
 
-/// Keys about the method and the target kernels of quantization to integers: AutoGPTQ, GPTQModel, optimum, AutoRound,
-/// AutoAWQ.
+/// Keys about quantization to integers (method, target kernels), in AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
 pub(super) const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
     calibration_data_device compute_device_filter damp_auto_increment damp_percent dataset dense_vram_strategy \
     dense_vram_strategy_devices device disable_exllama do_fuse exllama_config failsafe fail_safe fallback foem \
@@ -87,13 +82,13 @@ pub(super) const MAKING: &str = "act_group_aware auto_forward_data_parallel batc
     offload_to_disk offload_to_disk_path pack_impl pad_token_id static_groups tokenizer true_sequential \
     use_cuda_fp16 use_exllama v2 v2_alpha v2_memory_device vram_strategy wait_for_submodule_finalizers";
 
-/// Keys in which AutoRound records its run, in files with the layout of GPTQ or AutoAWQ.
+/// Keys about AutoRound's run, in files with the layout of GPTQ or AutoAWQ.
 pub(super) const AUTOROUND: &str = "amp autoround_version block_list enable_minmax_tuning enable_norm_bias_tuning enable_quanted_input \
     gradient_accumulate_steps iters low_cpu_mem_usage low_gpu_mem_usage lr minmax_lr model_free nsamples \
     provider quant_block_list scale_dtype seqlen to_quant_block_names train_bs";
 
-/// Accepted values of keys in both layouts of integers, GPTQ and AutoAWQ. Other values change the weights: rules for
-/// single modules, words of another type, rotations, adapters, and packings for one kernel.
+/// Accepted values in GPTQ and AutoAWQ. Other values change the weights, by rules for modules, other words,
+/// rotations, adapters, or a kernel's packing.
 const INTEGERS: &[(&str, &[&str])] = &[
     ("dynamic", &["{}", "false"]),
     ("extra_config", &["{}"]),
@@ -123,7 +118,7 @@ const INTEGERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// GPTQ (§4.10).
+/// Keys of GPTQ (§4.10).
 pub(super) const GPTQ: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method bits group_size sym desc_act checkpoint_format format"],
     silent: &[COMMON, MAKING, AUTOROUND],
@@ -131,7 +126,7 @@ pub(super) const GPTQ: Keys = Keys {
     ..Keys::NONE
 };
 
-/// AutoAWQ (§4.9).
+/// Keys of AutoAWQ (§4.9).
 pub(super) const AWQ: Keys = Keys {
     used: &[
         EXCEPTIONS,
@@ -153,7 +148,7 @@ pub(super) const MISTRAL: Keys = Keys {
 /// Keys of ComfyUI's description of layers in a header.
 pub(crate) const COMFY_HEADER: Keys = Keys { used: &["layers"], silent: &["format_version"], ..Keys::NONE };
 
-/// Keys of a ComfyUI marker (§4.6.2); old tools put parameters into `params`.
+/// Keys of a ComfyUI marker (§4.6.2). Old tools put parameters into `params`.
 pub(crate) const COMFY: Keys = Keys {
     used: &["format group_size orig_dtype params per_row"],
     silent: COMFY_SILENT,

@@ -1,4 +1,4 @@
-//! MLX's key `quantization` (§4.12), with settings for single modules under their names.
+//! MLX's key `quantization` (§4.12), with module names as keys for settings of single modules.
 
 use serde_json::{Map, Value};
 
@@ -9,10 +9,9 @@ use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Keys of a module's own settings.
 const MODULE: Keys = Keys { used: &["group_size bits mode"], ..Keys::NONE };
 
-/// Keys of MLX (§4.12). Other keys are names of modules, with the module's settings, or `false` for an unquantized
+/// Keys of MLX (§4.12). Other keys are module names, each with the module's settings, or `false` for an unquantized
 /// module.
 pub(super) const KEYS: Keys =
     Keys { used: &["group_size bits mode quant_method"], others: Some(&MODULE), ..Keys::NONE };
@@ -31,7 +30,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
 
 fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) -> Result<Setting, Error> {
     let family = match value.get("mode") {
-        // Affine is also the default of a single module, even if `common` has another mode.
+        // `affine` is the default of a single module too, even if `common` has another mode.
         None | Some(Value::Null) => Family::MlxAffine,
         Some(mode) => {
             let known = mode.as_str().and_then(|mode| Family::of_name(&format!("mlx:{mode}")));
@@ -57,7 +56,6 @@ fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) ->
     Ok(Setting::of(Scheme { family, parameters }))
 }
 
-/// Returns the bits and the group of a mode that fixes both.
 fn fixed(family: Family) -> Option<(u64, u64)> {
     match family {
         Family::MlxMxfp4 => Some((4, 32)),

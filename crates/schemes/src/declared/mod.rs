@@ -1,7 +1,7 @@
-//! Declarations in a checkpoint's JSON files: which modules have which schemes (`docs/spec/checkpoints.md §2.5`, §5.3).
+//! Declarations in a checkpoint's JSON files: schemes of modules (`docs/spec/checkpoints.md §2.5`, §5.3).
 //!
-//! A declaration only allows a scheme; [`crate::detect`] decides whether a tensor is stored in it. A key that is not
-//! listed in a [`Keys`] is an error, because its effect on weights is unknown.
+//! A declaration only allows a scheme; [`crate::detect`] decides whether a tensor is stored in it. A key outside
+//! [`Keys`] is an error, because its effect on weights is unknown.
 
 mod autoround;
 mod caches;
@@ -35,14 +35,12 @@ pub(crate) use value::{object, wrong};
 /// Keys of `config.json`, at any depth, whose values are declarations.
 const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];
 
-/// The declarations read so far.
 struct Reading {
     all: Vec<Declaration>,
-    /// True if a scheme is requested; then unknown keys are ignored.
+    /// True if a scheme is requested. Unknown keys are then ignored.
     is_asked: bool,
 }
 
-/// Reads all declarations. `is_asked` is true if a scheme is requested; then unknown keys are ignored.
 pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declaration>, Error> {
     let mut reading = Reading { all: Vec::new(), is_asked };
     reading.config(documents)?;
@@ -99,7 +97,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Adds a declaration after a check of its keys, which is skipped for a requested scheme.
+    /// Checks keys, unless a scheme is requested, and adds a declaration.
     fn take(
         &mut self,
         value: &Map<String, Value>,
@@ -114,8 +112,8 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads a declaration as its `quant_method` requires (§5.3). `is_elsewhere` is true if `hf_quant_config.json` may
-    /// declare ModelOpt's algorithm instead.
+    /// Reads a declaration by its `quant_method` (§5.3). `is_elsewhere`: `hf_quant_config.json` may declare
+    /// ModelOpt's algorithm instead.
     fn method(
         &mut self,
         value: &Map<String, Value>,
@@ -156,13 +154,12 @@ impl Reading {
     }
 }
 
-/// Excludes the modules that the declaration lists as exceptions.
 fn except(declaration: Declaration, value: &Map<String, Value>) -> Result<Declaration, Error> {
     let mut keys = known::EXCEPTIONS.split_whitespace();
     keys.try_fold(declaration, |declaration, key| declaration.without(value.get(key), key))
 }
 
-/// Returns the paths of declarations in `config.json`: for the model, or for a part such as `text_config`.
+/// Paths of declarations in `config.json`, of the model or of a part such as `text_config`.
 pub(crate) fn places(config: &Map<String, Value>) -> Vec<Vec<String>> {
     let [first, last] = DECLARING;
     let own = |key: &str| config.contains_key(key).then(|| vec![key.to_owned()]);
@@ -178,7 +175,6 @@ fn at<'a>(config: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> 
     rest.iter().try_fold(config.get(first)?, |value, key| value.get(key))
 }
 
-/// Reads DeepSeek V4's `expert_dtype`.
 fn expert(value: Option<&Value>, place: &str) -> Result<Option<DType>, Error> {
     match text(value, place, "expert_dtype")? {
         None => Ok(None),

@@ -12,7 +12,6 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Keys of a module in ModelOpt's `quantized_layers`.
 const LAYER: Keys = Keys {
     used: &["quant_algo group_size weight_block_size"],
     silent: &["pre_quant_scale kv_cache_quant_algo"],
@@ -20,7 +19,7 @@ const LAYER: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. The groups only repeat
+/// Keys of ModelOpt (§4.5), in `config.json` and in `quantization` of `hf_quant_config.json`. Groups only repeat
 /// `quant_algo`.
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method quant_algo group_size weight_block_size quantized_layers"],
@@ -35,12 +34,11 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of `hf_quant_config.json` as a whole.
 pub(super) const FILE_KEYS: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
 
-/// Reads `quant_algo`; `None` if it names no algorithm, for example because only caches are quantized.
+/// Reads `quant_algo`. `None` without an algorithm, for example if only caches are quantized.
 ///
-/// `is_elsewhere` is true if another file may name the algorithm; then `quant_algo` may be missing.
+/// `quant_algo` may be missing if `is_elsewhere`: another file may name the algorithm.
 pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) -> Result<Option<Declaration>, Error> {
     let algorithm = match value.get("quant_algo") {
         Some(Value::String(algorithm)) => algorithm,
@@ -70,7 +68,6 @@ pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) 
     Ok(Some(declaration))
 }
 
-/// Reads the algorithm of experts in a checkpoint whose other modules have another scheme.
 pub(super) fn experts(value: &Value, place: &str) -> Result<Declaration, Error> {
     let algorithm = value.as_str().ok_or_else(|| wrong(place, "moe_quant_algo", value, "the name of an algorithm"))?;
     let mut declaration = Declaration::new(place);

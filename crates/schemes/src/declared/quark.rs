@@ -1,4 +1,4 @@
-//! AMD Quark (§4.19): settings for all modules, for modules by name, and for modules by class.
+//! AMD Quark (§4.19): settings for all modules, and for modules by name or class.
 
 use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
@@ -12,8 +12,7 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Keys of the storage of a module's weights in Quark. `is_scale_quant` means that the scales are quantized too, which
-/// is not supported.
+/// Keys of a module's weights. `is_scale_quant` (quantized scales) is not supported.
 pub(super) const WEIGHT: Keys = Keys {
     used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
     silent: &[
@@ -24,14 +23,12 @@ pub(super) const WEIGHT: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of a module in Quark's configuration.
 const LAYER: Keys = Keys {
     silent: &["input_tensors output_tensors target_device"],
     objects: &[("weight", Inner::One(&WEIGHT))],
     ..Keys::NONE
 };
 
-/// Keys about Quark's files.
 pub(super) const EXPORT: Keys = Keys {
     used: &["pack_method"],
     silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
@@ -39,7 +36,7 @@ pub(super) const EXPORT: Keys = Keys {
     ..Keys::NONE
 };
 
-/// AMD Quark (§4.19).
+/// Keys of AMD Quark (§4.19).
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method exclude algo_config"],
     silent: &[
@@ -55,7 +52,7 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Pairs of families whose tensors look the same. If classes of modules have both, no tensor shows which applies.
+/// Pairs of families with equal tensors. If classes of modules have both, no tensor shows the family.
 const ALIKE: [[Family; 2]; 3] = [
     [Family::QuarkFp6E2M3, Family::QuarkFp6E3M2],
     [Family::QuarkInt4, Family::QuarkUint4],
@@ -95,7 +92,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
         let classes = value.get("layer_type_quant_config").unwrap_or(&Value::Null);
         return Err(wrong(place, "layer_type_quant_config", classes, "types that the tensors tell apart"));
     }
-    // Excluded modules stay as in the original model, which may be FP8; the shape of the scales shows in which form.
+    // Excluded modules stay as in the original model, which may be FP8. The shape of the scales shows their form.
     if !declaration.families().contains(&Family::QuarkFp8) {
         declaration.settings.push((Targets::All, Setting::of(Scheme::of(Family::QuarkFp8))));
     }
@@ -107,9 +104,8 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
 enum PackMethod {
     /// The order of AWQ.
     Reorder,
-    /// The first integer in the lowest bits.
+    /// First integer in the lowest bits.
     Order,
-    /// The configuration does not state the order.
     Unknown,
 }
 
@@ -123,7 +119,7 @@ fn pack_method(export: Option<&Map<String, Value>>, place: &str) -> Result<PackM
     }
 }
 
-/// Returns the error for weights that are quantized in steps, or whose scales are quantized.
+/// Error for weights quantized in steps, or with quantized scales.
 fn twice(steps: &[Value], place: &str) -> Error {
     let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
     let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
@@ -172,14 +168,14 @@ fn setting(weight: &Map<String, Value>, order: PackMethod, place: &str) -> Resul
     if !dtype.contains("int") {
         return Ok(setting);
     }
-    // Files that were quantized shard by shard lack zero points. Zero points of groups are still required, because the
-    // grid of groups in such files differs.
+    // Files quantized shard by shard may lack zero points. Their groups have another grid, so zero points of groups
+    // are required.
     let may_lack_zeros = is_symmetric && dtype == "int8" && parameters.group.is_none();
     let symmetric = (is_symmetric && dtype.starts_with("int")).then_some("symmetric is true");
     Ok(Setting { symmetric, ..setting }.with(!may_lack_zeros, Part::Zeros))
 }
 
-/// Checks the axis: channels are outputs, and groups consist of inputs.
+/// Checks the axis: a channel is an output, and a group consists of inputs.
 fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Error> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(()) };
     let wrong = |expected| Err(wrong(place, "ch_axis", value, expected));
@@ -191,8 +187,7 @@ fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Er
     }
 }
 
-/// Rejects algorithms that rotated the weights before quantization; their results need a runtime that rotates
-/// activations.
+/// Rejects algorithms that rotate weights before quantization. The runtime would have to rotate activations.
 fn check_algorithms(value: Option<&Value>, place: &str) -> Result<(), Error> {
     let all =
         value.filter(|value| !value.is_null()).map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));

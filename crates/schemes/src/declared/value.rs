@@ -1,4 +1,4 @@
-//! Functions that read and check the values of configurations.
+//! Reads and checks the values of configurations. A missing value and `null` give `None`.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,6 @@ pub(crate) fn wrong(place: &str, key: &str, found: &Value, expected: &str) -> Er
     Error::Value { place: place.to_owned(), key: key.to_owned(), found: brief(found), expected: expected.to_owned() }
 }
 
-/// Converts a value by `read`; a missing value and `null` are `None`.
 fn optional<'a, T>(
     value: Option<&'a Value>,
     place: &str,
@@ -21,7 +20,6 @@ fn optional<'a, T>(
     read(value).map(Some).ok_or_else(|| wrong(place, key, value, expected))
 }
 
-/// Reads an object; `None` if it is missing.
 pub(crate) fn object<'a>(
     value: Option<&'a Value>,
     place: &str,
@@ -30,14 +28,13 @@ pub(crate) fn object<'a>(
     optional(value, place, key, "an object", Value::as_object)
 }
 
-/// Reads a number of at least 1; `None` if it is missing, or -1, which means all.
+/// Reads a number of at least 1. `None` for a missing number, and for -1 (all).
 pub(super) fn count(value: Option<&Value>, place: &str, key: &str) -> Result<Option<u64>, Error> {
     let value = value.filter(|number| number.as_i64() != Some(-1));
     let known = |number: &Value| number.as_u64().filter(|n| (1..=1 << 31).contains(n));
     optional(value, place, key, "a number from 1 to 2^31", known)
 }
 
-/// Reads the rows and columns of a block; `None` if they are missing.
 pub(super) fn block(value: Option<&Value>, place: &str, key: &str) -> Result<Option<[u64; 2]>, Error> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
     let sizes = value.as_array().map(Vec::as_slice);
@@ -51,12 +48,10 @@ pub(super) fn block(value: Option<&Value>, place: &str, key: &str) -> Result<Opt
     }
 }
 
-/// Reads a boolean; `None` if it is missing.
 pub(super) fn flag(value: Option<&Value>, place: &str, key: &str) -> Result<Option<bool>, Error> {
     optional(value, place, key, "true or false", Value::as_bool)
 }
 
-/// Reads a text; `None` if it is missing.
 pub(super) fn text<'a>(value: Option<&'a Value>, place: &str, key: &str) -> Result<Option<&'a str>, Error> {
     optional(value, place, key, "a string", Value::as_str)
 }

@@ -1,23 +1,20 @@
-//! Suggests schemes for a checkpoint that cannot be read as declared. Detection is tried with every candidate, so the
-//! checkpoint can be read with every suggested scheme.
+//! Suggests schemes for a checkpoint that cannot be read as declared. Every suggested scheme was tried with success.
 
 use std::collections::BTreeSet;
 
 use crate::error::Error;
 use crate::scheme::{Family, Scheme};
 
-/// Common sides of blocks and sizes of groups.
+/// Usual sides of blocks and sizes of groups.
 const SIZES: [u64; 7] = [16, 32, 64, 128, 256, 512, 1024];
-/// Families of FP8 without a configuration, likeliest first. A family is suggested only if no earlier family reads the
-/// checkpoint.
+/// Families of FP8 without a configuration, likeliest first. A family is suggested only if no earlier family fits.
 const FP8: [Family; 4] = [Family::Mxfp8, Family::Fp8Channel, Family::Fp8Tensor, Family::Fp8Block];
-/// Limit on the number of tensors examined, over all candidate schemes.
 pub(super) const TENSORS: usize = 1 << 23;
-/// Largest useful number of suggestions; more are not shown.
+/// Maximum number of suggestions. If more schemes fit, none is suggested.
 const MOST: usize = 3;
 
-/// Adds the suggested schemes to the error if they are few. `read` returns a scheme's full name if the checkpoint can
-/// be read with it.
+/// Adds suggested schemes to the error, at most [`MOST`]. `read` returns a scheme's full name if the checkpoint can
+/// be read in the scheme.
 pub(super) fn advised(cause: Error, mut read: impl FnMut(Scheme) -> Option<String>) -> Error {
     for alike in candidates(&cause) {
         let schemes: BTreeSet<String> = alike.into_iter().filter_map(&mut read).collect();
@@ -30,13 +27,12 @@ pub(super) fn advised(cause: Error, mut read: impl FnMut(Scheme) -> Option<Strin
     cause
 }
 
-/// Returns lists of candidate schemes, the likeliest list first.
+/// Lists of candidate schemes, likeliest list first.
 fn candidates(cause: &Error) -> Vec<Vec<Scheme>> {
     match cause {
         Error::Grid { scheme, .. } | Error::Shape { scheme, .. } if !FP8.contains(&scheme.family) => {
             vec![forms(scheme.family)]
         }
-        // The candidates keep the known parameters.
         Error::Unknown { scheme, .. } => {
             let agrees = |other: &Scheme| scheme.parameters.or(other.parameters) == other.parameters;
             vec![forms(scheme.family).into_iter().filter(agrees).collect()]
@@ -55,7 +51,7 @@ fn candidates(cause: &Error) -> Vec<Vec<Scheme>> {
     }
 }
 
-/// Returns a family's schemes with each common value of its parameters.
+/// Schemes of a family with all usual values of its parameters.
 fn forms(family: Family) -> Vec<Scheme> {
     let widths = [2, 3, 4, 5, 6, 8].map(|bits| format!(",bits={bits}"));
     let groups = SIZES.map(|group| format!(",group={group}"));
@@ -68,6 +64,6 @@ fn forms(family: Family) -> Vec<Scheme> {
         .chain(blocks)
         .collect();
     let with = |bits: String| spreads.iter().map(move |spread| format!("{}{bits}{spread}", family.name()));
-    // Parameters that the family lacks are rejected by the parser.
+    // The parser rejects parameters that the family lacks.
     [String::new()].into_iter().chain(widths).flat_map(with).filter_map(|name| name.parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! Assigns tensors to groups, each to at most one.
+//! Assigns each tensor to at most one group.
 
 use truecast_core::exact::decode_float;
 use truecast_core::scaled::{Book, GlobalRule, Layout, Part};
@@ -15,12 +15,10 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::table::{Described, Entry, Name, Need};
 
-/// Limit on the bytes of zero points that are read in total (§5.7).
+/// Limit on the bytes of all zero points that are read (§5.7).
 const UNREAD_BYTES: u64 = 4 << 20;
-/// Limit on dimensions of a stated shape.
 const MAX_DIMENSIONS: usize = 64;
 
-/// State of the detection: the tensors, their roles, the groups and the messages so far.
 pub(super) struct Claims<'a> {
     pub(super) index: Index<'a>,
     pub(super) options: &'a Options<'a>,
@@ -28,17 +26,15 @@ pub(super) struct Claims<'a> {
     pub(super) choices: Vec<String>,
     pub(super) warnings: Vec<String>,
     pub(super) findings: Vec<Finding>,
-    /// Bytes of zero points that may still be read.
     pub(super) unread: u64,
     roles: Vec<Option<Role>>,
     pub(super) read: ReadTensor<'a>,
 }
 
-/// Tensors that can form a group of a scheme. They are not assigned yet, and another group may own some of them.
+/// Tensors that can form a group, before assignment. Another group may already own some.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) group: Group,
-    /// Tensors of the group that are not parts of its layout.
     others: Vec<(Piece, usize)>,
 }
 
@@ -58,7 +54,6 @@ impl<'a> Claims<'a> {
         self.roles[number].is_some()
     }
 
-    /// Reads a whole small tensor.
     pub(super) fn read(&mut self, number: usize) -> Result<Vec<u8>, Error> {
         let tensor = self.index.tensor(number);
         if tensor.bytes() > MAX_READ_BYTES {
@@ -83,16 +78,14 @@ impl<'a> Claims<'a> {
         self.roles[number] = Some(Role::Dropped(reason));
     }
 
-    /// Returns the roles (plain by default), groups, choices and warnings.
     pub(super) fn into_parts(self) -> (Vec<Role>, Vec<Group>, Vec<String>, Vec<String>) {
         let roles = self.roles.into_iter().map(|role| role.unwrap_or(Role::Plain)).collect();
         (roles, self.groups, self.choices, self.warnings)
     }
 
-    /// Returns the name of the group whose codes the tensor may be.
+    /// Name of the group whose codes the tensor may be.
     ///
-    /// Codes with the logical name itself qualify without their required tensors only if the name ends in `weight`:
-    /// other names do not suggest codes.
+    /// A tensor with the logical name itself needs the required tensors next to it, unless the name ends in `weight`.
     pub(super) fn logical(&self, entry: &Entry, tensor: &Tensor) -> Option<String> {
         let known = entry.codes.iter().filter(|(_, dtypes)| dtypes.contains(&tensor.dtype));
         let mut names = known.filter_map(|(name, _)| Some((*name, name.logical(&tensor.name)?)));
@@ -108,10 +101,7 @@ impl<'a> Claims<'a> {
             .map(|(_, logical)| logical)
     }
 
-    /// Describes the group that has this setting and this tensor as its codes.
-    ///
-    /// # Errors
-    /// The reason why the tensors do not form this group.
+    /// Describes the group with this setting and codes. The error says why the tensors do not form the group.
     pub(super) fn attempt(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<Claim, Error> {
         let entry = catalogue::entry(setting.scheme.family).expect("groups have schemes with entries");
         let pieces = self.gather(entry, setting, name, codes)?;
@@ -146,7 +136,7 @@ impl<'a> Claims<'a> {
         Ok(Claim { group, others })
     }
 
-    /// Finds the tensors that belong to the codes, and checks their types.
+    /// Finds the tensors next to the codes, and checks their types.
     fn gather(&self, entry: &Entry, setting: &Setting, name: &str, codes: usize) -> Result<Vec<(Piece, usize)>, Error> {
         let mut pieces = Vec::new();
         for row in entry.rows {
@@ -176,7 +166,7 @@ impl<'a> Claims<'a> {
         Ok(pieces)
     }
 
-    /// Checks the layout against the definition of scaled tensors, and the byte counts of the parts against the layout.
+    /// Checks the layout, and the byte counts of the parts against the layout.
     fn check(&self, name: &str, codes: usize, pieces: &[(Piece, usize)], layout: &Layout) -> Result<(), Error> {
         let refused = |cause: String| Error::Layout { tensor: name.to_owned(), cause };
         layout.check().map_err(|cause| refused(cause.to_string()))?;
@@ -197,7 +187,6 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// Assigns the tensors to a group.
     pub(super) fn commit(&mut self, claim: Claim) -> Result<(), Error> {
         let Claim { group, others } = claim;
         let number = self.groups.len();
@@ -244,7 +233,6 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// Reads a shape that is stored as a tensor.
     fn stated(&mut self, number: usize) -> Result<Vec<u64>, Error> {
         let bytes = self.read(number)?;
         let tensor = self.index.tensor(number);
@@ -265,14 +253,14 @@ impl<'a> Claims<'a> {
         shape.filter(fits).ok_or_else(wrong)
     }
 
-    /// Returns the first nibble of a byte in ComfyUI's NVFP4 (§5.4).
+    /// First nibble of a byte in ComfyUI's NVFP4 (§5.4).
     pub(super) fn nibbles(&self) -> Nibbles {
         let is_modelopt = self.index.checkpoint.metadata.iter().any(|shard| shard.contains_key("quantization_config"));
         let assumed = if is_modelopt { Nibbles::Low } else { Nibbles::High };
         self.options.nibbles.unwrap_or(assumed)
     }
 
-    /// Rejects a global scale whose value suggests the opposite rule: a divisor read as a multiplier, or the reverse
+    /// Rejects a global scale whose value suggests the opposite rule, such as a divisor read as a multiplier
     /// (§4.5.1).
     fn guard(&mut self, group: &Group) -> Result<(), Error> {
         let rule = group.layout.planes().and_then(|planes| planes.global).map(|global| global.rule);
@@ -294,7 +282,6 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Checks that the factors of activations are all 1.
     pub(super) fn check_ones(&mut self, number: usize) -> Result<(), Error> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
@@ -320,7 +307,6 @@ impl<'a> Claims<'a> {
         if is_factor && bytes.chunks_exact(size.max(1)).all(is_one) { Ok(()) } else { Err(refused) }
     }
 
-    /// Checks the values of a small tensor with elements of f32, or with bytes as numbers.
     fn check_numbers(&mut self, number: usize, expected: &[f32]) -> Result<(), Error> {
         let bytes = self.read(number)?;
         let tensor = self.index.tensor(number);
@@ -336,13 +322,11 @@ impl<'a> Claims<'a> {
         Err(Error::Content { tensor: tensor.name.to_string(), found: shown, expected })
     }
 
-    /// Claims the tensor as the codes of a group with this setting, or returns the reason why it is not.
     pub(super) fn claim(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<(), Error> {
         let claim = self.attempt(setting, name, codes)?;
         self.commit(claim)
     }
 
-    /// Sets the original type of the last claimed group.
     pub(super) fn set_original(&mut self, torch: Option<&str>) {
         let known = torch.and_then(|name| DType::parse_in(Ecosystem::Torch, name.trim_start_matches("torch.")).ok());
         if let Some(group) = self.groups.last_mut() {

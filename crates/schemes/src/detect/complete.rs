@@ -1,5 +1,4 @@
-//! Step 7 and §5.5: classifies unclaimed tensors as plain, unless the name or type suggests a part of a quantized
-//! weight.
+//! Step 7 and §5.5: unclaimed tensors are plain, unless name or type suggests a part of a quantized weight.
 
 use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
@@ -13,18 +12,16 @@ use crate::error::Error;
 use crate::finding::Effect;
 use crate::table::Name::Sibling;
 
-/// Last components of names of auxiliary tensors.
 const AUXILIARY: &str = "weight_scale weight_scale_inv weight_scale_2 weight_global_scale scale_weight qscale_weight \
     weight_zero_point weight_g_idx weight_shape qzeros g_idx absmax comfy_quant";
 
-/// Last components in the names of factors for a quantized weight's activations, or of terms added to the weight.
+/// Last components of the names of activation factors, or of terms added to the weight.
 const FACTORS: &str = "pre_quant_scale svdquant_lora_a svdquant_lora_b svd_up svd_down weight_offset smooth_factor smooth_scale \
     theta oweight forward_hadamard_matrix backward_hadamard_matrix";
 
-/// Last components of names of codes.
 const CODES: [&str; 2] = ["weight_packed", "qweight"];
 
-/// True for the name of a tensor that depends on others: a scale, a zero point, a shape of packed codes, or codes.
+/// True for the name of a tensor that needs other tensors: a scale, a zero point, a shape of packed codes, or codes.
 ///
 /// Source: `docs/spec/checkpoints.md §5.5`.
 ///
@@ -104,7 +101,6 @@ fn is_in(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|known| known == name)
 }
 
-/// Checks that names of dequantized tensors are unique.
 fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     let mut names = HashSet::new();
     for group in &claims.groups {
@@ -117,7 +113,7 @@ fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the role that the tensor's name implies: scale, codes or blocks; `None` for an independent tensor.
+/// Role that the tensor's name implies: scale, codes or blocks. `None` for an independent tensor.
 fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> {
     let sibling = |from: &str, to: &str| {
         let front = name.strip_suffix(from)?;
@@ -138,8 +134,7 @@ fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> 
     }
 }
 
-/// Returns the error for an auxiliary tensor without a group. The error states the type and shape of the module's
-/// weight, if any.
+/// Error for an auxiliary tensor without a group. States type and shape of the module's weight, if any.
 fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     let (module, _) = name.rsplit_once('.').unwrap_or(("", name));
     let prefix = if module.is_empty() { String::new() } else { format!("{module}.") };
@@ -156,7 +151,7 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     Error::Orphan { tensor: name.to_owned(), what, why }
 }
 
-/// True for types that quantized checkpoints use only together with scales.
+/// True for types that quantized checkpoints use only with scales.
 fn is_narrow_float(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Float(_)) && dtype.storage_bits().is_some_and(|bits| bits <= 8)
 }

@@ -1,5 +1,5 @@
-//! Checks a configuration against the headers and against the first zero points of each tensor
-//! (`docs/spec/checkpoints.md §5.7`). [`crate::finding`] lists the checks.
+//! Checks a configuration against headers and zero points (`docs/spec/checkpoints.md §5.7`). [`crate::finding`] lists
+//! the checks.
 
 use std::collections::BTreeSet;
 
@@ -17,23 +17,21 @@ use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Limit on the zero points that are examined per tensor.
 const LOOKED_AT: usize = 1 << 14;
-/// Pairs of layers in a block: the second has as many rows as the first has columns.
+/// Pairs of layers in a block: the second layer has as many rows as the first has columns.
 const FEEDS: [[&str; 2]; 4] =
     [["gate_proj", "down_proj"], ["up_proj", "down_proj"], ["down_proj", "gate_proj"], ["down_proj", "up_proj"]];
-/// Widths of codes in the schemes that do not store the logical shape.
+/// Widths of codes in schemes that do not store the logical shape.
 const WIDTHS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 const CORRECT: Advice = Advice::Text("correct the configuration in a copy");
 
-/// Runs all checks after every tensor has its group.
 pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
     let mut found: Vec<Finding> = shapes(&claims.groups).into_iter().collect();
     for declaration in declared {
         let own = absent(&claims.index, declaration.modules.keys().map(String::as_str), None);
         let common = declaration.settings.iter().any(|(targets, _)| targets.are_all());
         found.extend(named(if common { Check::Settings } else { Check::Entries }, declaration, &own));
-        // A head that shares the table of tokens is in no file, and a file does not state the classes of modules.
+        // No file has a head that shares the table of tokens, and no file states classes of modules.
         let is_head = |name: &str| Layer::by_name(&format!("{name}.weight"), 2) == Some(Layer::Head);
         let is_class = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('.');
         let exceptions = declaration.exceptions().filter(|name| !is_head(name) && !is_class(name));
@@ -48,7 +46,6 @@ pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result
     found.into_iter().try_for_each(|finding| claims.report(finding))
 }
 
-/// Returns the finding for a quantized module in a list of exceptions.
 pub(super) fn excluded(declaration: &Declaration, group: &Group) -> Finding {
     let statements = [format!("excludes {}", Escaped(&group.module)), format!("it is stored as {}", group.scheme)];
     Finding::new(Check::Exclusions, &declaration.place, statements, None)
@@ -108,8 +105,7 @@ pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, st
     claims.report(Finding::new(Check::ZeroPoints, &declaration.place, statements, advice))
 }
 
-/// Compares the column counts of packed codes, which follow from the declared width, with the row counts of the layers
-/// that feed them.
+/// Compares column counts, which follow from the declared width, with the row counts of the preceding layers.
 fn shapes(groups: &[Group]) -> Option<Finding> {
     let rows: HashMap<&str, u64> =
         groups.iter().filter_map(|group| Some((&*group.module, *group.shape.first()?))).collect();
@@ -129,7 +125,7 @@ fn shapes(groups: &[Group]) -> Option<Finding> {
     groups.iter().find_map(contradicted)
 }
 
-/// Returns a finding about entries that no tensor's name matches, if there are any.
+/// Finding about entries that match no tensor's name; `None` without entries.
 fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Finding> {
     let (first, others) = names.split_first()?;
     let others =
@@ -138,10 +134,10 @@ fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Find
     Some(Finding::new(check, &declaration.place, statements, CORRECT))
 }
 
-/// Returns the entries that match no tensor's name.
+/// Entries that match no tensor's name.
 ///
-/// An entry matches if it is whole components at the beginning of a name. With `parts`, one of the entry's parts
-/// anywhere in a name is enough.
+/// An entry matches whole components at the beginning of a name. With `parts`, one part of the entry anywhere in a
+/// name is enough.
 fn absent<'a>(
     index: &Index<'_>,
     entries: impl Iterator<Item = &'a str>,
@@ -171,10 +167,10 @@ fn absent<'a>(
     absent.into_iter().collect()
 }
 
-/// Returns the name and its shorter ends, down to the end that begins with the first number, or else to the last
-/// component.
+/// The name and its shorter ends, down to the end that begins with the first number (without numbers: the last
+/// component).
 ///
-/// Loaders may use other names for the enclosing modules than the file.
+/// Loaders may use other names for the enclosing modules.
 fn ends(name: &str) -> Vec<&str> {
     let module = module_of(name);
     let begins: Vec<usize> = [0].into_iter().chain(module.match_indices('.').map(|(at, _)| at + 1)).collect();

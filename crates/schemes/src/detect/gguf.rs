@@ -1,5 +1,4 @@
-//! Step 2: tensors of a GGUF file are rows of blocks, whose kind the tensor's type states (`docs/spec/checkpoints.md
-//! §9`).
+//! Step 2: tensors of a GGUF file are rows of blocks (`docs/spec/checkpoints.md §9`).
 
 use std::sync::Arc;
 
@@ -13,20 +12,19 @@ use crate::detection::{Detection, Dropped, Group, Role};
 use crate::error::{Error, NOT_DECODED};
 use crate::scheme::{Family, Scheme};
 
-/// Last component of a weight's name; the name of its factor ends in another (§9.5).
+/// Last component of a weight's name (§9.5).
 const WEIGHT: &str = ".weight";
 
-/// Returns the common prefix of the names of a weight and its factor.
+/// Common prefix in the names of a weight and its factor.
 pub(crate) fn module_of(name: &str) -> &str {
     name.strip_suffix(WEIGHT).unwrap_or(name)
 }
 
-/// Returns the name of the factor for a module's weight.
 pub(crate) fn factor_of(module: &str) -> String {
     format!("{module}.scale")
 }
 
-/// Detects the meaning of every tensor of a GGUF file. The shape of a tensor in scaled blocks states the row length in
+/// Detects the meaning of every tensor of a GGUF file. In shapes of tensors in scaled blocks, the row length is in
 /// bytes.
 ///
 /// Source: `docs/spec/checkpoints.md §9.2`, §9.5.
@@ -69,7 +67,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
-/// Returns the error for a tensor in blocks that cannot be decoded (§9.8.4).
+/// Error for a tensor in blocks that cannot be decoded (§9.8.4).
 #[must_use]
 pub fn undecoded(tensor: &str, block: Block) -> Error {
     Error::Refused {
@@ -79,7 +77,7 @@ pub fn undecoded(tensor: &str, block: Block) -> Error {
     }
 }
 
-/// Returns the shape in elements, and the layout, which has one matrix per entry of the factor.
+/// Shape in elements, and layout, which has one matrix per entry of the factor.
 fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Result<(Arc<[u64]>, Layout), Error> {
     let scheme = || Box::new(Scheme::of(Family::Gguf(block)));
     let mut shape = tensor.shape.clone();
@@ -149,7 +147,7 @@ mod tests {
         }
         let half = (tensor("a.scale", DType::F16, &[1]), 1);
         assert!(matches!(detect(&[weight(&[5, 72]), half]), Err(Error::Type { .. })));
-        // Only NVFP4 has one.
+        // Only NVFP4 has a factor.
         let plain = detect(&[(tensor("a.weight", DType::U8, &[5, 68]), 8), scale(&[1])]).unwrap();
         assert_eq!((plain.roles[1], &plain.groups[0].shape[..]), (Role::Plain, &[5, 64][..]));
     }

@@ -1,8 +1,7 @@
-//! Recognizes scales and zero points of activations and caches, which a dequantized checkpoint does not need
-//! (`docs/spec/checkpoints.md §5.5`).
+//! Recognizes scales and zero points of activations and caches, which are dropped (`docs/spec/checkpoints.md §5.5`).
 //!
-//! A model's own parameters may have the same names. A tensor is attributed to a quantizer only if it accompanies a
-//! quantized weight or is in an attention module. Its shape must also be one that quantizers write.
+//! A model's own parameters may have the same names. A tensor is dropped only if it accompanies a quantized weight or
+//! is in an attention module, and has a usual shape.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use truecast_io::Tensor;
@@ -11,7 +10,7 @@ use super::claims::Claims;
 use crate::declared;
 use crate::detection::Dropped::{self, ActivationScale, CacheScale};
 
-/// Last components of names, or endings of them after `_`, each list with the reason to drop the tensor.
+/// Last components of names (or their ends after `_`), with the reason to drop the tensor.
 const ENDS: [(&str, Dropped); 2] = [
     (
         "input_scale input_global_scale input_zero_point input_offset output_scale output_global_scale output_zero_point \
@@ -25,32 +24,29 @@ const ENDS: [(&str, Dropped); 2] = [
     ),
 ];
 
-/// Components of names of query, key and value layers.
 const PROJECTIONS: [&str; 14] =
     ["q", "k", "v", "kv", "qkv", "qkvz", "query", "key", "value", "wq", "wk", "wv", "wkv", "wqkv"];
 
-/// Returns each ending with the reason to drop the tensor.
 fn ends() -> impl Iterator<Item = (&'static str, Dropped)> {
     ENDS.into_iter().flat_map(|(all, reason)| all.split_whitespace().map(move |end| (end, reason)))
 }
 
-/// Origin of an unclaimed tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A quantizer: the tensor is not needed.
+    /// A quantizer made the tensor.
     Dropped(Dropped),
-    /// Uncertain: only the name suggests a quantizer.
+    /// Only the name suggests a quantizer.
     Unclear,
-    /// The model, or another origin: the name is not in the lists.
+    /// The name suggests no quantizer.
     Other,
 }
 
 /// Modules to which a quantizer's scales and zero points may belong.
 pub(super) struct Owners {
-    /// Names and modules of the groups, each with its number of matrices.
+    /// Names and modules of the groups, with their numbers of matrices.
     quantized: HashMap<String, u64>,
-    /// Modules around quantized query, key or value layers. If the configuration quantizes caches, also the modules
-    /// around unquantized ones, and the layers themselves.
+    /// Modules around quantized query, key or value layers. If caches are quantized: modules around any such layers,
+    /// and the layers.
     attention: HashSet<String>,
     /// Modules with a tensor whose last component is not in [`ENDS`].
     others: HashSet<String>,
@@ -80,7 +76,7 @@ impl Owners {
         owners
     }
 
-    /// Adds the module around a query, key or value layer as attention; returns true for such a layer.
+    /// Adds the module around a query, key or value layer as attention. Returns true for such a layer.
     fn add_projection(&mut self, module: &str) -> bool {
         let (parent, last) = split(module);
         let last = last.to_ascii_lowercase();
@@ -91,13 +87,12 @@ impl Owners {
         is_projection
     }
 
-    /// True if the module has a quantized weight.
     pub(super) fn is_quantized(&self, module: &str) -> bool {
         self.quantized.contains_key(module)
     }
 
     pub(super) fn verdict(&self, tensor: &Tensor) -> Verdict {
-        // Some files have the names that AMD Quark uses in memory: `q_proj.input_quantizer.scale` (§4.19).
+        // Some files have AMD Quark's names in memory: `q_proj.input_quantizer.scale` (§4.19).
         let name = tensor.name.replace("_quantizer.", "_");
         let (module, last) = split(&name);
         let elements: u64 = tensor.shape.iter().product();
@@ -122,13 +117,12 @@ impl Owners {
         if beside || of_cache { Verdict::Dropped(reason) } else { Verdict::Unclear }
     }
 
-    /// True for an attention module, or for a module directly inside it that has no tensors with other names.
+    /// True for an attention module, and for a module directly inside that has no tensors with other names.
     fn is_attention(&self, module: &str) -> bool {
         self.attention.contains(module) || !self.others.contains(module) && self.attention.contains(split(module).0)
     }
 }
 
-/// Splits a name before its last component.
 fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('.').unwrap_or(("", name))
 }

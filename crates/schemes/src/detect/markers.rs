@@ -1,4 +1,4 @@
-//! Steps 3 and 4: descriptions of individual tensors, by torchao in headers (§4.7) and by ComfyUI in markers (§4.6).
+//! Steps 3 and 4: descriptions of single tensors, by torchao in headers (§4.7) and by ComfyUI in markers (§4.6).
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,8 @@ use crate::found::Setting;
 use crate::modules::brief;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Key of a header's list of torchao's tensors.
 const TENSOR_NAMES: &str = "tensor_names";
-/// Key of a header's description of ComfyUI's layers.
 const QUANTIZATION_METADATA: &str = "_quantization_metadata";
-/// Last component of a marker's name.
 const COMFY_QUANT: &str = "comfy_quant";
 
 pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
@@ -27,7 +24,7 @@ pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
     truecast_io::folder::parse(text).map_err(error)
 }
 
-/// Claims the tensors whose class and attributes a header states (torchao).
+/// Claims tensors whose class and attributes a header states (torchao).
 pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     let headers = claims.index.checkpoint.metadata;
     let headers = headers.iter().filter(|header| header.contains_key(TENSOR_NAMES));
@@ -99,7 +96,6 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
         let codes = modules.weight(&layer).map_err(orphan)?;
         let name = claims.index.tensor(codes).name.clone();
         match claims.groups.iter().find(|group| group.name == name) {
-            // The marker and the header agree.
             Some(group) if group.scheme == setting.scheme => {}
             Some(group) => {
                 return Err(Error::Contradiction {
@@ -129,7 +125,6 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that a requested scheme does not contradict a marker.
 fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(), Error> {
     if asked.family == marked.family {
         Ok(())
@@ -144,10 +139,10 @@ fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(),
     }
 }
 
-/// Returns the setting that a marker states; `None` without a format. `is_asked` is true if a scheme is requested; then
-/// unknown keys are accepted.
+/// Setting that a marker states; `None` without a format. Unknown keys are accepted if `is_asked`: a scheme is
+/// requested.
 fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>, Error> {
-    // In some files the entry is the name of the format, not an object.
+    // In some files the entry is only the name of the format.
     let format = entry.as_str().or_else(|| entry.get("format").and_then(Value::as_str));
     let Some(format) = format else {
         if entry.as_object().is_some_and(|entry| !entry.contains_key("format")) {
@@ -189,10 +184,10 @@ fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>
     Ok(Some(Setting::of(Scheme { family, parameters: Parameters { group, strategy: per_row, ..Parameters::NONE } })))
 }
 
-/// Weights by the name of their layer. A merged file may have a prefix before the name.
+/// Weights by the layer's name. A merged file may have a prefix before the name.
 struct Modules<'a> {
     exact: HashMap<&'a str, usize>,
-    /// Weights by the last components of the layer's name; `None` if several layers share them.
+    /// Weights by the end of the layer's name; `None` if several layers share the end.
     ends: HashMap<&'a str, Option<usize>>,
 }
 
@@ -220,7 +215,6 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Claims the weights of a file that a marker declares to be scaled FP8.
 pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
     let is_marker = |name: &str| name.rsplit('.').next() == Some(SCALED_FP8_MARKER);
     let markers: Vec<usize> = (0..claims.index.len()).filter(|n| is_marker(&claims.index.tensor(*n).name)).collect();
@@ -246,7 +240,7 @@ pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the marker's name without its last component; the dot stays.
+/// A marker's name up to the last dot.
 fn prefix(marker: &str) -> &str {
     marker.strip_suffix(SCALED_FP8_MARKER).unwrap_or_default()
 }

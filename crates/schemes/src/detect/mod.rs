@@ -1,7 +1,5 @@
-//! Detects groups of tensors from headers and JSON files (`docs/spec/checkpoints.md §5`).
-//!
-//! Follows the steps of §5.2: headers (torchao), markers (ComfyUI), configurations, names. Then [`complete`] checks the
-//! tensors that are left.
+//! Detects groups of tensors by the steps of `docs/spec/checkpoints.md §5.2`: headers (torchao), markers (ComfyUI),
+//! configurations, names. Then [`complete`] checks the remaining tensors.
 
 mod advice;
 mod bitsandbytes;
@@ -28,8 +26,8 @@ pub use gguf::{detect_gguf, undecoded};
 
 /// Detects the meaning of every tensor.
 ///
-/// `read` returns the data of a small tensor, such as a marker, a stated shape or a global scale (§5.1). Zero points
-/// may be longer; of these, the first bytes suffice.
+/// `read` returns the data of a small tensor, such as a marker, a stated shape or a global scale (§5.1). For longer
+/// zero points, the first bytes suffice.
 ///
 /// Cost: memory and time proportional to the headers; time also grows with the entries of lists with patterns.
 /// Source: `docs/spec/checkpoints.md §5`.
@@ -123,7 +121,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
     Ok(())
 }
 
-/// Returns the settings under which a tensor may be the codes of a group, each with the group's name.
+/// Settings with which a tensor may be the codes of a group, each with the group's name.
 fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> Vec<(Setting, String)> {
     let tensor = claims.index.tensor(number);
     let mut all = Vec::new();

@@ -11,7 +11,7 @@ use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 use crate::table::Name::{self, Append, Sibling};
 
-/// Rows in the order of §5.2: the name of a tensor next to the codes, and the family that this tensor implies.
+/// Name of a tensor next to the codes, and the family that the tensor implies; in the order of §5.2.
 const ROWS: [(Name, Family); 12] = [
     (Append("_scales"), Family::GptOss),
     (Append(".scales"), Family::GptOss),
@@ -29,7 +29,7 @@ const ROWS: [(Name, Family); 12] = [
 
 pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut taken: BTreeMap<String, u64> = BTreeMap::new();
-    // Rows that no tensor's name fits are left out first; in most checkpoints, none remains.
+    // Rows that fit no tensor's name are left out first. In most checkpoints, no row remains.
     let occurs = |beside: Name| {
         let mut names = (0..claims.index.len()).map(|number| &*claims.index.tensor(number).name);
         names.any(|name| beside.may_be(name))
@@ -52,7 +52,7 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
             }
             let Some(name) = claims.logical(entry, tensor) else { continue };
             let Some(other) = beside.of(&name).and_then(|beside| claims.index.find(&beside)) else { continue };
-            // GPTQ packs along the inputs. AWQ packs along the outputs, so a word of its codes holds eight columns
+            // GPTQ packs along the inputs. AWQ packs along the outputs, so a word of codes holds eight columns
             // (§5.2).
             let columns = |number: usize| claims.index.tensor(number).shape.last().copied().unwrap_or(0);
             let family = match family {

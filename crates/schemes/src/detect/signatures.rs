@@ -1,8 +1,6 @@
-//! Formats that truecast does not read, recognized by names and types of neighboring tensors (`docs/spec/checkpoints.md
-//! §4.15`).
+//! Unsupported formats, recognized by names and types of neighboring tensors (`docs/spec/checkpoints.md §4.15`).
 //!
-//! Unclaimed tensors that match are rejected with the format's name, because integers are copied only if they are
-//! numbers, not codes.
+//! Matching tensors are rejected, because integers are copied only if they are numbers.
 
 use truecast_core::DType::{self, F8E4M3Fn, F8E5M2, I8, I16, I32, U8, U16, U32};
 use truecast_core::Kind;
@@ -12,11 +10,10 @@ use super::claims::Claims;
 use crate::checkpoint::Index;
 use crate::error::Error;
 
-/// Signature of a format: its name; its readers; the last components and types of its codes (empty: any type); the
-/// required neighbors.
+/// Format: name, its readers, last component of the codes, types of the codes (empty: any type), required neighbors.
 type Signature = (&'static str, &'static str, &'static str, &'static [DType], &'static str);
 
-/// Signatures of formats. The first match decides, so a format precedes the formats that need only some of its tensors.
+/// Signatures of formats. The first match decides, so formats with more neighbors come first.
 const TABLE: &[Signature] = &[
     ("EXL2", "ExLlamaV2 reads it", "q_weight", &[I32], "q_scale q_groups"),
     ("EXL3", "ExLlamaV3 reads it", "trellis", &[I16], "suh svh"),
@@ -47,10 +44,9 @@ const TABLE: &[Signature] = &[
     ("DFloat11", "dfloat11 reads it", "encoded_exponent", &[U8], "sign_mantissa"),
 ];
 
-/// Types of packed codes.
 const PACKED: &[DType] = &[I8, U8, I16, U16, I32, U32, F8E4M3Fn, F8E5M2];
 
-/// Last components in the names of floats that scale neighboring integer codes.
+/// Last components of the names of floats that scale neighboring integer codes.
 const SCALES: &str = "scale scales weight_scale weight_scales w_scale wscales q_scale absmax SCB codebook codebooks lut lookup_table scaling_factor";
 
 /// # Errors
@@ -90,7 +86,7 @@ fn fits(signature: &Signature, index: &Index<'_>, tensor: &Tensor) -> bool {
     front.is_some_and(|front| (types.is_empty() || types.contains(&tensor.dtype)) && is_there(front))
 }
 
-/// Returns the name of a neighboring float that seems to scale the tensor, if the tensor is a matrix of integers.
+/// Name of a neighboring float that seems to scale the tensor, if this is a matrix of integers.
 fn scale_beside(index: &Index<'_>, tensor: &Tensor) -> Option<String> {
     let is_matrix = tensor.shape.iter().filter(|len| **len > 1).count() >= 2;
     let is_code = matches!(tensor.dtype, I8 | U8 | I16 | U16 | I32 | U32) && is_matrix;

@@ -1,7 +1,5 @@
-//! Names of schemes for `--from-scheme` and `--scheme` (`docs/spec/checkpoints.md §5.6`).
-//!
-//! A name has a family and parameters, as in `ct:pack-quantized,bits=4,group=32`. [`crate::catalogue`] lists each
-//! scheme's tensors and describes them.
+//! Names of schemes for `--from-scheme` and `--scheme` (`docs/spec/checkpoints.md §5.6`). A name is a family with
+//! parameters: `ct:pack-quantized,bits=4,group=32`. [`crate::catalogue`] describes the tensors of each scheme.
 
 mod parameters;
 
@@ -22,9 +20,9 @@ pub(crate) const COMPRESSED_TENSORS: &str = "compressed-tensors";
 pub enum Writing {
     /// None: the scheme is read-only.
     Never,
-    /// Unquantized tensors, or other schemes by relayout.
+    /// Unquantized tensors, and by relayout other schemes.
     Yes,
-    /// Other schemes by relayout only: equal values in another packing.
+    /// Only other schemes by relayout: equal values in another packing.
     Relayout,
     /// Any tensors, if the destination is a GGUF file.
     Gguf,
@@ -47,7 +45,7 @@ impl Kind {
     /// Every kind, in the order of lists.
     pub const ALL: [Kind; 7] = [Kind::Fp8, Kind::Mx, Kind::Nvfp4, Kind::Int8, Kind::Int4, Kind::Gguf, Kind::Other];
 
-    /// Returns the name in lists.
+    /// Name in lists.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,7 +66,7 @@ struct Row {
     parameters: &'static [Parameter],
     writing: Writing,
     kind: Kind,
-    /// Description of the codes, and of the elements per scale; empty for GGUF files, where the block type implies it.
+    /// Codes, and elements per scale; empty for GGUF, where the block type implies them.
     stored: &'static str,
 }
 
@@ -80,7 +78,7 @@ use Kind::{Fp8, Int4, Int8, Mx, Nvfp4, Other};
 use Parameter::{Bits, Block, Group, Scale, Strategy as By, Symmetric};
 use Writing::{Never, Relayout, Yes};
 
-/// Defines [`Family`] and its table, one row per family: name, parameters, writing, kind, stored form.
+/// Defines [`Family`] and its table. A row has name, parameters, writing, kind, stored form.
 macro_rules! families {
     ($($family:ident = $name:literal $parameters:tt $writing:ident $kind:ident $stored:literal;)*) => {
         /// A family of schemes: one format of a package, with any parameters.
@@ -93,7 +91,6 @@ macro_rules! families {
             Gguf(BlockType),
         }
 
-        /// Table of the families in safetensors files.
         const TENSORS: &[Row] = &[$(Row {
             family: Family::$family,
             name: $name,
@@ -168,7 +165,6 @@ families! {
     QuarkInt8 = "quark:int8" [By, Group] Never Int8 "8 bits, by strategy";
 }
 
-/// Table of the families in GGUF files.
 const BLOCKS: &[Row] = &[
     gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Never),
     gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Never),
@@ -188,12 +184,12 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     TENSORS.iter().chain(BLOCKS)
 }
 
-/// Other spellings of a family: ModelOpt's names for the same tensors (`docs/spec/checkpoints.md §4.5`).
+/// Other names of a family: ModelOpt's names for the same tensors (`docs/spec/checkpoints.md §4.5`).
 const ALIASES: &[(&str, Family)] =
     &[("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4), ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8)];
 
 impl Family {
-    /// Returns every family, in the order of `docs/spec/checkpoints.md §4`; blocks of GGUF files are last.
+    /// Lists every family in the order of `docs/spec/checkpoints.md §4`, then the blocks of GGUF files.
     pub fn all() -> impl Iterator<Item = Family> {
         rows().map(|row| row.family)
     }
@@ -202,38 +198,38 @@ impl Family {
         rows().find(|row| row.family == self).expect("every family has a row")
     }
 
-    /// Returns the name without parameters.
+    /// Name without parameters.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// True for ModelOpt's NVFP4, whatever the quantization of activations.
+    /// True for ModelOpt's NVFP4 with any quantization of activations.
     pub(crate) fn is_modelopt_nvfp4(self) -> bool {
         use Family::{ModelOptNvfp4, ModelOptNvfp4Awq, ModelOptNvfp4Fp8, ModelOptNvfp4Svd, ModelOptNvfp4Weights};
         [ModelOptNvfp4, ModelOptNvfp4Weights, ModelOptNvfp4Awq, ModelOptNvfp4Svd, ModelOptNvfp4Fp8].contains(&self)
     }
 
-    /// True if a description of each tensor declares the scheme, not a configuration.
+    /// True if descriptions of single tensors declare the scheme, instead of a configuration.
     pub(crate) fn is_told_by_tensors(self) -> bool {
         [Family::Torchao, Family::BnbNf4, Family::BnbFp4].contains(&self)
     }
 
-    /// Returns the sources from which truecast writes the family.
+    /// Sources from which truecast writes the family.
     pub fn writing(self) -> Writing {
         self.row().writing
     }
 
-    /// Returns the parameters that may follow the name.
+    /// Parameters that may follow the name.
     pub fn parameters(self) -> &'static [Parameter] {
         self.row().parameters
     }
 
-    /// Returns the kind of the format.
+    /// Kind of the format.
     pub fn kind(self) -> Kind {
         self.row().kind
     }
 
-    /// Describes the codes, and the elements or the part of a tensor that share a scale: `e4m3, block 128x128`.
+    /// Text about codes and elements per scale: `e4m3, block 128x128`.
     ///
     /// # Examples
     /// ```
@@ -251,7 +247,7 @@ impl Family {
         }
     }
 
-    /// Returns the package that writes the family, or the models published in it.
+    /// Package that writes the family, or models published in it.
     pub fn used_by(self) -> &'static str {
         let package = self.name().split(':').next().unwrap_or_default();
         match package {
@@ -276,8 +272,7 @@ impl Family {
         }
     }
 
-    /// Returns the family of a name without parameters. The case of ModelOpt's algorithms and of GGUF's block types
-    /// does not matter.
+    /// Family of a name without parameters. Case does not matter in ModelOpt's algorithms and GGUF's block types.
     pub(crate) fn of_name(name: &str) -> Option<Family> {
         let is_named = |known: &str| {
             let ignores_case = known.starts_with("modelopt:") || known.starts_with("gguf:");
@@ -304,7 +299,7 @@ impl Family {
 pub struct Scheme {
     /// Family of the scheme.
     pub family: Family,
-    /// Parameters of the scheme; `None` for each that is not specified.
+    /// Parameters of the scheme; `None` if not specified.
     pub parameters: Parameters,
 }
 
@@ -319,19 +314,14 @@ impl Default for Scheme {
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum SchemeError {
-    /// Unknown family.
     #[error("unknown scheme {name:?}")]
     Unknown { name: String },
-    /// A name that several schemes share.
     #[error("{name} is not one scheme: {}", alternatives(choices))]
     Ambiguous { name: String, choices: &'static [&'static str] },
-    /// A parameter that the family lacks.
     #[error("scheme {family} has no parameter {name:?}{}", listed(known))]
     NoParameter { family: &'static str, name: String, known: &'static [Parameter] },
-    /// A value that the parameter cannot have.
     #[error("scheme {family}: {name}={value:?}, expected {expected}")]
     Value { family: &'static str, name: &'static str, value: String, expected: &'static str },
-    /// A repeated parameter.
     #[error("scheme {family}: {name} is given twice")]
     Twice { family: &'static str, name: &'static str },
 }
@@ -344,7 +334,7 @@ fn listed(parameters: &[Parameter]) -> String {
 }
 
 impl Scheme {
-    /// Returns the scheme of a family without parameters.
+    /// Makes the scheme of a family without parameters.
     pub const fn of(family: Family) -> Scheme {
         Scheme { family, parameters: Parameters::NONE }
     }
@@ -352,7 +342,6 @@ impl Scheme {
     /// The scheme of unquantized tensors.
     pub const PLAIN: Scheme = Scheme::of(Family::Plain);
 
-    /// Fills unspecified parameters from a stored tensor's layout.
     pub(crate) fn as_stored(self, layout: &Layout) -> Scheme {
         let found = Parameters::of_layout(layout);
         let mut parameters = self.parameters;
@@ -374,7 +363,7 @@ impl Scheme {
         Scheme { parameters, ..self }
     }
 
-    /// Returns the same package's scheme without stored scales of activations; `None` for other families.
+    /// Scheme of the same package without stored scales of activations; `None` for other families.
     pub fn weights_only(self) -> Option<Scheme> {
         match self.family {
             Family::ModelOptFp8 => Some(Scheme::of(Family::ModelOptFp8PerChannel)),
@@ -383,8 +372,8 @@ impl Scheme {
         }
     }
 
-    /// Sets the scales to the type of the weights, if the scheme's own writer does so and no type of scales is
-    /// specified (`docs/spec/checkpoints.md §7.1`).
+    /// Sets the type of scales to the type of the weights, if the scheme's own writer does so
+    /// (`docs/spec/checkpoints.md §7.1`). A specified type stays.
     pub fn with_scales_of(self, weights: DType) -> Scheme {
         let stores_it = matches!(
             self.family,

@@ -1,4 +1,4 @@
-//! Parameters of schemes, such as the block, the width and the group.
+//! Parameters of schemes, such as block, width and group.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Layout, Zero};
@@ -23,7 +23,7 @@ words! {
 }
 
 impl Parameter {
-    /// Returns the accepted values, as text for an error.
+    /// Accepted values, as text for an error.
     pub const fn expected(self) -> &'static str {
         match self {
             Parameter::Block => "two numbers such as 128x128",
@@ -46,7 +46,7 @@ words! {
         Block = "block",
     }
 
-    /// Type in which scales are written.
+    /// Type of written scales.
     #[allow(missing_docs)] // Named after the types.
     pub enum ScaleType {
         F32 = "f32",
@@ -58,12 +58,11 @@ words! {
 }
 
 impl ScaleType {
-    /// Returns the scale type with this element type.
     pub(crate) fn of(dtype: DType) -> Option<ScaleType> {
         ScaleType::ALL.into_iter().find(|scale| scale.dtype() == dtype)
     }
 
-    /// Returns the element type of the scales.
+    /// Element type of the scales.
     pub fn dtype(self) -> DType {
         match self {
             ScaleType::F32 => DType::F32,
@@ -74,32 +73,31 @@ impl ScaleType {
     }
 }
 
-/// Parameters of a scheme; each is `None` if neither a name nor a configuration specifies it.
+/// Parameters of a scheme, `None` where neither a name nor a configuration specifies one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parameters {
-    /// Rows and columns per block, not 0.
+    /// Rows and columns per block; not 0.
     pub block: Option<[u64; 2]>,
     /// Bits per code, 1 to 8.
     pub bits: Option<u32>,
-    /// Elements per group, not 0.
+    /// Elements per group; not 0.
     pub group: Option<u64>,
     /// Elements that share a scale.
     pub strategy: Option<Strategy>,
     /// True if the codes have no zero points.
     pub symmetric: Option<bool>,
-    /// Type in which scales are written.
+    /// Type of written scales.
     pub scale: Option<ScaleType>,
 }
 
-/// Largest accepted group or block side; the product of two fits in u64.
+/// Maximum group, and maximum side of a block. The product of two fits in u64.
 const MOST: u64 = 1 << 31;
 
 impl Parameters {
-    /// Parameters of which all are unspecified.
+    /// No parameter is specified.
     pub const NONE: Parameters =
         Parameters { block: None, bits: None, group: None, strategy: None, symmetric: None, scale: None };
 
-    /// Derives the parameters from the layout of a stored tensor.
     pub(super) fn of_layout(layout: &Layout) -> Parameters {
         let mut found = Parameters::NONE;
         let Some(planes) = layout.planes() else { return found };
@@ -125,7 +123,6 @@ impl Parameters {
         found
     }
 
-    /// Sets a parameter; `None` for an invalid value.
     pub(crate) fn set(&mut self, parameter: Parameter, value: &str) -> Option<()> {
         let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST).contains(n));
         match parameter {
@@ -142,7 +139,6 @@ impl Parameters {
         Some(())
     }
 
-    /// Returns a parameter's value as text; `None` if it is not specified.
     pub(crate) fn shown(&self, parameter: Parameter) -> Option<String> {
         match parameter {
             Parameter::Block => self.block.map(|[rows, columns]| format!("{rows}x{columns}")),
@@ -154,7 +150,6 @@ impl Parameters {
         }
     }
 
-    /// Fills unset parameters from `other`.
     pub(crate) fn or(self, other: Parameters) -> Parameters {
         Parameters {
             block: self.block.or(other.block),

@@ -6,7 +6,7 @@ use truecast_io::Tensor;
 
 use super::{Content, Output, Target};
 
-/// Returns the target of a tensor with at least two dimensions, or the reason why its rows do not consist of blocks.
+/// Target of a tensor with at least two dimensions. The error says why its rows do not consist of blocks.
 pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String> {
     let mut shape = tensor.shape.to_vec();
     let columns = shape.last_mut().expect("a tensor of two dimensions");

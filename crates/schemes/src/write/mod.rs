@@ -1,7 +1,5 @@
-//! Target of a tensor in a writable scheme: the tensors to write, and their common layout (`docs/spec/checkpoints.md
-//! §7`).
-//!
-//! Names come from [`crate::catalogue`], so that reading and writing agree. Other crates compute the codes.
+//! Target of a tensor in a writable scheme: tensors to write, and their layout (`docs/spec/checkpoints.md §7`). Names
+//! come from [`crate::catalogue`]; other crates compute the codes.
 
 mod experts;
 mod forms;
@@ -19,12 +17,12 @@ use crate::table::{Entry, Name};
 pub use experts::target_of_experts;
 use forms::Form;
 
-/// The tensors that represent one tensor in a scheme.
+/// Tensors that represent one tensor in a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Common layout of the tensors.
+    /// Layout of the tensors.
     pub layout: Layout,
-    /// The tensors, the codes first.
+    /// Tensors to write; the codes come first.
     pub tensors: Vec<Output>,
 }
 
@@ -42,11 +40,11 @@ pub struct Output {
 pub enum Content {
     /// A part of the layout.
     Part(Part),
-    /// These bytes, independent of the values.
+    /// Fixed bytes, independent of the values.
     Bytes(Vec<u8>),
 }
 
-/// Returns the target of an unquantized tensor in a scheme.
+/// Makes the target of an unquantized tensor in a scheme.
 ///
 /// Source: `docs/spec/checkpoints.md §5.6`, last paragraph, and §7.
 ///
@@ -72,11 +70,11 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
 }
 
-/// Returns the target of a quantized tensor whose values do not change (relayout), and the scheme with all its
+/// Makes the target of a quantized tensor whose values do not change (relayout). Also returns the scheme with all
 /// parameters.
 ///
-/// Like [`target`], but also for schemes that are written by relayout only. `tensor` is the dequantized tensor.
-/// `source` is its stored layout, from which unspecified parameters of the scheme are taken.
+/// Accepts also schemes that are written only by relayout. `tensor` is the dequantized tensor. `source` is its stored
+/// layout, which gives unspecified parameters.
 ///
 /// Source: `docs/spec/checkpoints.md §8`.
 ///
@@ -105,7 +103,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if let Family::Gguf(block) = scheme.family {
         return gguf::target(tensor, block).map_err(refused);
     }
-    // Only a marker next to a tensor named `P.weight` declares these schemes (§4.6.2).
+    // A ComfyUI marker declares the scheme of a tensor named `P.weight` only (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
         return Err(refused(
             "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
@@ -141,7 +139,7 @@ fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
         return entry.codes.first()?.0.of(name);
     }
     let row = entry.rows.iter().find(|row| row.piece == Piece::Part(part))?;
-    // The scales of fused experts have names such as `gate_up_proj_weight_scale`.
+    // Scales of fused experts have names such as `gate_up_proj_weight_scale`.
     let fused = row.names.iter().find(|rule| matches!(rule, Name::Append(end) if end.starts_with("_weight")));
     let rule = if is_weight { row.names.first() } else { fused.or(row.names.first()) };
     rule?.of(name)

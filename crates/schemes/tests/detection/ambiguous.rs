@@ -1,4 +1,4 @@
-//! §5.4: ambiguities of files, and the decisions.
+//! §5.4: ambiguities of files, and their resolution.
 
 use truecast_core::scaled::Packing;
 use truecast_schemes::{Nibbles, Options};
@@ -17,7 +17,7 @@ fn nibbles_of_comfy() {
     assert_eq!(packing(&case, &Options::default()), Packing::HighFirst);
     let low = Options { nibbles: Some(Nibbles::Low), ..Options::default() };
     assert_eq!(packing(&case, &low), Packing::BYTES);
-    // ModelOpt wrote the file.
+    // Metadata of ModelOpt.
     let case = case.metadata("quantization_config", "{}");
     assert_eq!(packing(&case, &Options::default()), Packing::BYTES);
 }
@@ -34,10 +34,10 @@ fn packed(bits: u32, words: u64, cols: i64, version: &str) -> Case {
 #[test]
 fn dense_and_padded_words() {
     let plain = Options::default();
-    // 96 elements of 3 bits: 9 words, or 10 of which each holds 10 elements.
+    // 96 elements of 3 bits: 9 words, or 10 words of at most 10 elements.
     assert_eq!(packing(&packed(3, 9, 96, ""), &plain), Packing::WORDS);
     assert_eq!(packing(&packed(3, 10, 96, ""), &plain), Packing::Padded);
-    // 12 elements take two words either way: the version decides.
+    // 12 elements take two words either way, so the version decides.
     assert_eq!(packing(&packed(3, 2, 12, r#", "version": "0.18.0""#), &plain), Packing::WORDS);
     assert_eq!(packing(&packed(3, 2, 12, r#", "version": "0.17.1""#), &plain), Packing::Padded);
     assert!(
@@ -45,7 +45,7 @@ fn dense_and_padded_words() {
         "{}",
         packed(3, 2, 12, "").error()
     );
-    // Ten fit in one word, and the two packings are the same bytes.
+    // Ten elements fit in one word, with equal bytes in both packings.
     packed(3, 1, 10, "").detect();
     packed(4, 2, 12, "").detect();
 }
@@ -70,7 +70,7 @@ fn an_exception_that_is_stored_quantized() {
 
 #[test]
 fn swizzled_scales_are_told_by_the_scheme() {
-    // 128 rows of 64: plain and swizzled scales have the same shape.
+    // 128 rows of 64 elements: plain and swizzled scales have the same shape.
     let lines = "a.weight u8 128x32\na.weight_scale f8e4m3fn 128x4\na.weight_scale_2 f32 -";
     let case = tensors(lines).holds("a.weight_scale_2", f32s(&[0.5]));
     let scales = |case: &Case, scheme: &str| {

@@ -1,4 +1,4 @@
-//! Every error of §5.5, §2.5 and §4.15 has a checkpoint that causes it, and names the cause.
+//! A checkpoint for every error of §5.5, §2.5 and §4.15. The error names the cause.
 
 use truecast_core::ErrorKind;
 

@@ -1,4 +1,4 @@
-//! Every scheme and every error by tiny headers (`docs/spec/checkpoints.md §4`, §5).
+//! Every scheme and every error, with small headers (`docs/spec/checkpoints.md §4`, §5).
 
 mod ambiguous;
 mod config;
@@ -13,7 +13,6 @@ use truecast_core::{DType, Layout};
 use truecast_io::Tensor;
 use truecast_schemes::{Checkpoint, Detection, Documents, Error, Options, Role, Stored, detect};
 
-/// A checkpoint in words.
 #[derive(Clone, Default)]
 struct Case {
     tensors: Vec<Stored>,
@@ -22,7 +21,7 @@ struct Case {
     documents: Documents,
 }
 
-/// Tensors, one a line: name, type, dimensions joined by `x` (`-`: none).
+/// A checkpoint with one tensor per line: name, type, dimensions joined by `x` (`-` for a scalar).
 fn tensors(lines: &str) -> Case {
     let stored = |line: &str| {
         let [name, dtype, shape] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -46,7 +45,6 @@ impl Case {
         self
     }
 
-    /// `quantization_config` alone.
     fn quantization(self, text: &str) -> Case {
         self.config(&format!(r#"{{"quantization_config": {text}}}"#))
     }
@@ -66,7 +64,6 @@ impl Case {
         self
     }
 
-    /// Contents of a tensor that detection reads.
     fn holds(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Case {
         self.contents.insert(name.to_owned(), bytes.into());
         self
@@ -90,7 +87,7 @@ impl Case {
         self.detect_with(&Options { from_scheme: Some(name.parse().unwrap()), ..Options::default() })
     }
 
-    /// Detects these groups.
+    /// Checks that detection finds these groups.
     #[track_caller]
     fn detect_groups(&self, expected: &[&str]) -> Detection {
         let found = self.detect();
@@ -98,7 +95,6 @@ impl Case {
         found
     }
 
-    /// The message of the error.
     fn error(&self) -> String {
         self.detect_with(&Options::default()).expect_err("an error").to_string()
     }
@@ -121,17 +117,14 @@ impl Case {
     }
 }
 
-/// The names of the schemes.
 fn names(found: &Detection) -> Vec<String> {
     found.schemes.iter().map(ToString::to_string).collect()
 }
 
-/// Numbers as a tensor holds them.
 fn i64s(numbers: &[i64]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
-/// The same of f32.
 fn f32s(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }

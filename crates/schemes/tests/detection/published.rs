@@ -1,9 +1,9 @@
-//! The configurations of published checkpoints, as in their files (long lists are cut), each with a few tensors of the
-//! shapes and types that it describes: all of them are understood (§5.3.1).
+//! Configurations of published checkpoints (long lists are cut), each with a few matching tensors. Detection gives no
+//! error and no warning (§5.3.1).
 
 use crate::{Case, f32s, i64s, names, tensors};
 
-/// The schemes of the groups, after the case was understood without a warning.
+/// Schemes of the groups; detection must give no warning.
 fn schemes(case: &Case) -> String {
     let found = case.detect();
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
@@ -76,7 +76,7 @@ fn ministral_3_in_both_of_its_files() {
         r#"{"dim": 3072, "yarn": {"factor": 16.0}, "quantization": {"qformat_weight": "fp8_e4m3", "qscheme_act": "TENSOR"}}"#,
     );
     assert_eq!(schemes(&own), "mistral-fp8");
-    // Mistral-Large-3 NVFP4 and others: the configuration of compressed-tensors in params.json.
+    // Mistral-Large-3 NVFP4 and others: a configuration of compressed-tensors in params.json.
     let params = tensors(CHANNELS).params(
         r#"{"dim": 128, "quantization": {"config_groups": {"group_0": {"input_activations": {"dynamic": true, "num_bits": 8,
             "observer": null, "strategy": "token", "symmetric": true, "type": "float"}, "targets": ["Linear"],
@@ -151,7 +151,7 @@ fn kimi_k3() {
     assert_eq!(schemes(&case), "ct:mxfp4-pack-quantized");
 }
 
-/// Llama 3.1 FP8-dynamic of RedHatAI, and GLM-4.5-FP8: the same scheme by two releases of the package.
+/// RedHatAI's Llama 3.1 FP8-dynamic, and GLM-4.5-FP8: one scheme, two releases of the package.
 #[test]
 fn fp8_by_channels_of_llm_compressor() {
     let activations = r#"{"block_structure": null, "dynamic": true, "group_size": null, "num_bits": 8,
@@ -222,7 +222,7 @@ const NVFP4: &str = "model.layers.0.mlp.up_proj.weight u8 64x64
     model.layers.0.mlp.up_proj.weight_scale_2 f32 -
     model.layers.0.mlp.up_proj.input_scale f32 -";
 
-/// nvidia/DeepSeek-R1-FP4 and nvidia/Llama-3.1-8B-Instruct-FP8, by early and later releases.
+/// nvidia/DeepSeek-R1-FP4 and nvidia/Llama-3.1-8B-Instruct-FP8, of early and later releases.
 #[test]
 fn modelopt() {
     let nvfp4 = tensors(NVFP4).holds("model.layers.0.mlp.up_proj.weight_scale_2", f32s(&[0.001]));
@@ -248,7 +248,7 @@ fn modelopt() {
     assert_eq!(schemes(&fp8), "modelopt:FP8");
 }
 
-/// NVIDIA-Nemotron-3: experts in NVFP4, the rest in FP8.
+/// NVIDIA-Nemotron-3: experts in NVFP4, other modules in FP8.
 #[test]
 fn modelopt_of_two_algorithms() {
     let case = tensors(
@@ -304,7 +304,7 @@ fn gptq() {
                 "sym": true}"#,
             "gptq_v2,bits=4,group=128",
         ),
-        // AutoRound into GPTQ's layout.
+        // AutoRound, in GPTQ's layout.
         (
             r#"{"autoround_version": "0.4.7", "bits": 4, "damp_percent": 0.01, "data_type": "int", "desc_act": false,
                 "enable_quanted_input": true, "group_size": 128, "iters": 200, "low_gpu_mem_usage": true, "lr": 0.005,
@@ -313,14 +313,14 @@ fn gptq() {
             "gptq,bits=4,group=128",
         ),
     ] {
-        // The midpoint, as each format stores it.
+        // The midpoint as each format stores it.
         let zero = if scheme.starts_with("gptq_v2") { 0x88 } else { 0x77 };
         let case = tensors(INTEGERS).holds("model.layers.0.mlp.up_proj.qzeros", [zero; 64]);
         assert_eq!(schemes(&case.quantization(config)), scheme, "{config}");
     }
 }
 
-/// Qwen/Qwen2.5-7B-Instruct-AWQ, and files of the time before.
+/// Qwen/Qwen2.5-7B-Instruct-AWQ, and older files.
 #[test]
 fn awq() {
     let lines = "model.layers.0.mlp.up_proj.qweight i32 256x8
@@ -376,7 +376,7 @@ fn mlx() {
     assert_eq!(schemes(&case.config(&config)), "mlx:mxfp4 mlx:affine,bits=8,group=64");
 }
 
-/// Float8 by rows, as torchao 0.15 and transformers save it.
+/// Float8 by rows, as saved by torchao 0.15 and transformers.
 #[test]
 fn torchao() {
     let config = r#"{"include_input_output_embeddings": false, "modules_to_not_convert": null, "quant_method": "torchao",
@@ -414,7 +414,7 @@ fn fbgemm() {
     }
 }
 
-/// Files of 2024, before the key was renamed, and parts of larger models.
+/// Files of 2024 with the key's former name, and parts of larger models.
 #[test]
 fn other_places() {
     let config = r#"{"config_groups": {"group_0": {"input_activations": null, "output_activations": null,

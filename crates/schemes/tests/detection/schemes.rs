@@ -10,7 +10,7 @@ fn planes(found: &Detection) -> truecast_core::scaled::Planes {
     *found.groups[0].layout.planes().unwrap()
 }
 
-/// Every tensor is part of a group, dropped, or one of `plain`.
+/// Checks that every tensor is part of a group, dropped, or listed in `plain`.
 fn settled(case: &Case, found: &Detection, plain: &[&str]) {
     for (stored, role) in case.tensors.iter().zip(&found.roles) {
         assert_eq!(*role == Role::Plain, plain.contains(&&*stored.tensor.name), "{}", stored.tensor.name);
@@ -119,7 +119,7 @@ fn gpt_oss() {
         ]);
     settled(&case, &found, &["model.layers.0.mlp.experts.gate_up_proj_bias"]);
     assert_eq!(found.groups.iter().map(|group| group.layout.transposed).collect::<Vec<_>>(), [true, false]);
-    // The names tell it without a configuration too.
+    // Without a configuration, the names imply the same groups.
     let found = Case { documents: Default::default(), ..case }.detect();
     assert_eq!((found.groups.len(), found.warnings.len()), (2, 1));
 }
@@ -294,7 +294,7 @@ fn modelopt_nvfp4() {
     let found = case.detect();
     settled(&case, &found, &[]);
     assert_eq!(case.role(&found, "a.pre_quant_scale"), Role::Dropped(Dropped::Ones));
-    // Gate and up, half of the rows each.
+    // Gate and up have half of the rows each.
     let global = found.groups[1].layout.planes().unwrap().global.unwrap();
     assert_eq!((global.block, found.groups[1].layout.matrices), ([3, 32], 2));
 }
@@ -328,7 +328,6 @@ fn comfy_scaled_fp8() {
     let found = case.detect();
     settled(&case, &found, &["other.weight"]);
     assert_eq!(case.role(&found, "model.scaled_fp8"), Role::Dropped(Dropped::Marker));
-    // Without a marker, with more shapes.
     let case = tensors(
         "a.weight f8e5m2 6x128
          a.scale_weight bf16 6x2x1
@@ -368,7 +367,7 @@ fn comfy_markers() {
     assert_eq!((planes.codes.packing, planes.scales.plane.packing), (Packing::HighFirst, Packing::Swizzled));
     assert_eq!(found.groups[1].original, Some(DType::Bf16));
     assert_eq!(found.choices.len(), 2);
-    // A reference has the shape without padding.
+    // The reference has the shape without padding.
     let shape = |name: &str| (name == "model.b.weight").then(|| vec![13, 27]);
     let found = case.detect_with(&Options { reference: Some(&shape), ..Options::default() }).unwrap();
     assert_eq!((&*found.groups[1].shape, found.groups[1].layout.kept), (&[13, 27][..], [13, 27]));
@@ -476,7 +475,7 @@ fn bitnet() {
     let case = tensors("a.weight u8 6x32\na.weight_scale bf16 1").quantization(r#"{"quant_method": "bitnet"}"#);
     let found = case.detect();
     assert_eq!((&*found.groups[0].shape, planes(&found).form), (&[24, 32][..], Form::Divide));
-    // The other class of layers multiplies.
+    // With the other class of layers, the scale multiplies.
     let case = case
         .quantization(r#"{"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}"#);
     assert_eq!(planes(&case.detect()).form, Form::Times);
@@ -536,7 +535,7 @@ fn mistral() {
 
 #[test]
 fn plain() {
-    // Parameters that only look like scales, and f8 by value.
+    // Parameters with names like scales, and f8 tensors without scales.
     let case = tensors(
         "norm.scale f32 6
          logit_scale f32 -

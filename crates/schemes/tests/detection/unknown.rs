@@ -1,12 +1,12 @@
-//! Declarations with an unknown key, or a known one with an unknown value (§5.3.1). Each is an error of the input that
-//! names the place, the key and the value.
+//! Declarations with an unknown key, or with an unknown value of a known key (§5.3.1). The error names place, key and
+//! value.
 
 use truecast_core::ErrorKind;
 use truecast_schemes::Error;
 
 use crate::{Case, tensors};
 
-/// The error says all of this.
+/// Checks that the error contains all of `parts`.
 fn refused(case: &Case, parts: &[&str]) {
     let error = case.detect_with(&Default::default()).expect_err(parts[0]);
     let text = error.to_string();
@@ -16,7 +16,7 @@ fn refused(case: &Case, parts: &[&str]) {
     }
 }
 
-/// The schemes that an error names: the case is read under each of them.
+/// Schemes that an error suggests. The case must be readable in each.
 fn proposed(case: &Case) -> Vec<String> {
     match case.detect_with(&Default::default()) {
         Err(Error::Advised { schemes, .. }) => {
@@ -30,7 +30,6 @@ fn proposed(case: &Case) -> Vec<String> {
 
 const PLACE: &str = "config.json: quantization_config: ";
 
-/// `quantization_config` of a method with more keys.
 fn config(method: &str, more: &str) -> Case {
     let rest = match method {
         "gptq" => r#""bits": 4, "group_size": 128, "#,
@@ -43,8 +42,8 @@ fn config(method: &str, more: &str) -> Case {
 
 #[test]
 fn keys_of_methods() {
-    // Method; more keys; the key of the error, and the beginning of its value. They include rotations that the runtime
-    // undoes, a legacy export of Quark, and rules that change the width of single modules.
+    // Method; more keys; key in the error; start of its value. The rows include rotations that the runtime undoes, an
+    // old export of Quark, and rules that change the width of single modules.
     let all = r#"
         compressed-tensors; "config_groups": {}, "transform_config": {"config_groups": {"u": {"type": "hadamard"}}}; transform_config; {"config_groups"
         compressed-tensors; "config_groups": {}, "moe_sparsity_config": {"method": "novice"}; moe_sparsity_config; {
@@ -207,7 +206,7 @@ fn parts_that_are_promised() {
     }
 }
 
-/// `--from-scheme` reads the weights without the unknown key, with everything else that the file declares.
+/// `--from-scheme` ignores the unknown key, and keeps everything else that the file declares.
 #[test]
 fn the_way_around() {
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")

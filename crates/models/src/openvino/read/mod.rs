@@ -1,11 +1,8 @@
-//! Reads OpenVINO IR: a network as XML, with the elements of its constants in a second file. Reference:
+//! Reads OpenVINO IR: a network as XML, and the elements of constants from a second file. Source:
 //! `docs/spec/openvino.md §10.1` to §11.
 //!
-//! This module reads the structure of the file ([`network`](mod@network)), and the position and layout of elements
-//! ([`weights`]), but not the meaning and types of layers.
-//!
-//! Files are not trusted. The XML must not have a document type, nor more than [`MAX_XML_BYTES`] bytes, and the numbers
-//! of elements and attributes are limited. Ranges are checked against the weights file before anything is allocated.
+//! Files are not trusted. The XML must have no document type and at most [`MAX_XML_BYTES`] bytes. Ranges are checked
+//! against the weights file before memory is allocated.
 
 pub mod network;
 pub mod weights;
@@ -30,7 +27,7 @@ pub struct IrFile {
     path: PathBuf,
     network: Network,
     weights: Option<Weights>,
-    /// Packing of u3 and u6, if the caller states it.
+    /// Packing of 3-bit and 6-bit elements, if the caller states one.
     odd_packing: Option<Packing>,
 }
 
@@ -42,7 +39,7 @@ struct Weights {
 }
 
 impl IrFile {
-    /// Opens `NAME.xml`, and `NAME.bin` if there is one.
+    /// Opens `NAME.xml`, and `NAME.bin` if it exists.
     ///
     /// # Errors
     /// [`Error::File`]; [`Error::Ir`] if the XML is not a network.
@@ -71,17 +68,18 @@ impl IrFile {
         Ok(IrFile { path: path.into(), network, weights, odd_packing: None })
     }
 
-    /// Sets the packing of u3 and u6, whatever release wrote the file. Their layout changed after release 2026.4.
+    /// Sets the packing of 3-bit and 6-bit elements, which changed after release 2026.4. By default, the file's
+    /// release decides.
     pub fn with_odd_packing(self, packing: Option<Packing>) -> IrFile {
         IrFile { odd_packing: packing, ..self }
     }
 
-    /// Returns the path with which the IR was opened.
+    /// Path as given to `open`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the layers and edges.
+    /// Layers and edges.
     pub fn network(&self) -> &Network {
         &self.network
     }

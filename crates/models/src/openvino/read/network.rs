@@ -1,4 +1,4 @@
-//! Parses XML into layers and edges; types and attributes stay text. Reference: `docs/spec/openvino.md §11.1`, §11.2,
+//! Parses XML into layers and edges. Types and attributes stay text. Source: `docs/spec/openvino.md §11.1`, §11.2,
 //! §11.6.
 
 use crate::openvino::error::IrError;
@@ -48,13 +48,13 @@ pub struct Port {
     pub id: u64,
     /// The declared element type, as written in the file.
     pub precision: String,
-    /// Number of declared dimensions. 0 may also mean an unknown rank.
+    /// Number of declared dimensions; 0 may also mean an unknown rank.
     pub rank: usize,
     /// Tensor names.
     pub names: Vec<String>,
 }
 
-/// A connection from an output port to an input port, each by layer and port number.
+/// A connection from an output port to an input port. Both are pairs (layer number, port number).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The producer.
@@ -63,12 +63,12 @@ pub struct Edge {
     pub to: (u64, u64),
 }
 
-/// Limit on the numbers of XML elements and of attributes; more would take gigabytes.
+/// Limit on the numbers of XML elements and attributes; more would take gigabytes.
 const MAX_NODES: u32 = 1 << 21;
-/// Limit on the attributes of a tag, which are compared pairwise.
+/// Limit on the attributes of a tag, because the parser compares them pairwise.
 const MAX_ATTRIBUTES: usize = 256;
 
-/// Reads a network. A document type is an error, so that entities are never expanded.
+/// Parses a network. A document type is an error, so entities are never expanded.
 ///
 /// # Errors
 /// [`IrError`].
@@ -100,10 +100,10 @@ pub fn network(text: &str) -> Result<Network, IrError> {
     Ok(network)
 }
 
-/// Rejects input for which a parser would need minutes or gigabytes.
+/// Rejects XML for which the parser would need minutes or gigabytes: too many attributes in a tag, too many in total,
+/// or namespaces, which every element inherits.
 ///
-/// Such input has too many attributes in one tag, which are compared pairwise, too many attributes in total, or
-/// namespaces, which every element inherits. Text outside tags is not counted. The parser detects malformed XML later.
+/// Malformed XML is left to the parser.
 fn check_attributes(text: &str) -> Result<(), IrError> {
     let mut rest = text;
     let mut all = 0;
@@ -156,7 +156,7 @@ fn number_of(node: Node<'_, '_>, element: &'static str, attribute: &'static str)
     decimal(&found).ok_or_else(|| IrError::Number { line: line(node), what: attribute, found })
 }
 
-/// Parses an unsigned decimal number, which must consist of digits only.
+/// Parses an unsigned decimal number without a sign or blanks.
 pub fn decimal(text: &str) -> Option<u64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -199,7 +199,7 @@ fn read_port(port: Node<'_, '_>) -> Result<Port, IrError> {
     })
 }
 
-/// Splits a list of names at its commas; `\,` is a comma within a name.
+/// Splits a list of names at commas; `\,` is a comma in a name.
 fn names(list: Option<&str>) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = list.unwrap_or("").chars().peekable();
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Values, comments and texts contain text that looks like tags.
+    /// Values, comments and texts may look like tags.
     #[test]
     fn counting_attributes_is_not_fooled() {
         let many = "a=''".repeat(300);

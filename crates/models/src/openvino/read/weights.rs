@@ -1,5 +1,5 @@
-//! Reads the elements of constants: checks their range in the weights file, and converts their layout to
-//! [`Layout::Packed`]. Reference: `docs/spec/openvino.md §10`, §11.5, §11.6.
+//! Reads the elements of constants and converts them to [`Layout::Packed`]. Source: `docs/spec/openvino.md §10`,
+//! §11.5, §11.6.
 
 use super::IrFile;
 use super::network::Release;
@@ -17,29 +17,28 @@ pub struct Constant {
     pub dtype: DType,
     /// The dimensions.
     pub shape: Vec<u64>,
-    /// Elements.
     len: u64,
     offset: u64,
-    /// Bytes of the elements in the file.
+    /// Length in the file, in bytes.
     bytes: u64,
     packing: Packing,
-    /// Uncertainty about the layout if the file does not state its release.
+    /// Doubt about the layout, if the file states no release.
     pub uncertain: Option<&'static str>,
 }
 
 /// Packing of elements that are narrower than a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// [`Layout::Packed`]: the first element in the lowest bits.
+    /// [`Layout::Packed`]: first element in the lowest bits.
     LowFirst,
-    /// The first element in the highest bits of a byte.
+    /// First element in the highest bits of a byte.
     HighFirst,
-    /// Groups of three bytes: the low bits of the elements in the first two bytes, the other bits in the third.
+    /// Groups of three bytes: the elements' low bits in bytes 1 and 2, their high bits in byte 3.
     Groups,
 }
 
 impl Packing {
-    /// Returns the packing of a type in files of a release, and a text about its uncertainty, if any.
+    /// Packing of a type in files of a release, and a text about doubts, if any.
     ///
     /// # Errors
     /// The release, if its layout is unknown.
@@ -68,7 +67,6 @@ impl Packing {
         })
     }
 
-    /// Returns the bytes of `len` elements; `None` on overflow.
     fn bytes(self, dtype: DType, len: u64) -> Option<u64> {
         match self {
             Packing::LowFirst | Packing::HighFirst => dtype.bytes_in(Layout::Packed, len),
@@ -78,7 +76,7 @@ impl Packing {
 }
 
 impl IrFile {
-    /// Checks the range of a constant, its offset and size in bytes.
+    /// Checks the range of a constant: offset and size in bytes.
     ///
     /// # Errors
     /// [`Error::Ir`] if the elements do not fit the range, or the range does not fit the file.
@@ -124,7 +122,7 @@ impl IrFile {
         }
     }
 
-    /// Reads the elements of a constant, in [`Layout::Packed`]. Booleans become 0 or 1, and padding bits become 0.
+    /// Reads the elements of a constant in [`Layout::Packed`]. Booleans become 0 or 1, padding bits become 0.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -141,7 +139,6 @@ impl IrFile {
     }
 }
 
-/// Converts any packing to [`Layout::Packed`].
 fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> Vec<u8> {
     let bits = dtype.storage_bits().unwrap_or(8) as usize;
     match (dtype, packing) {
@@ -160,10 +157,10 @@ fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> 
     bytes
 }
 
-/// Converts a group of three bytes, which contains 24 / `bits` elements.
+/// Converts a group of three bytes with 24 / `bits` elements.
 ///
-/// The low `w` bits of each element are in the first two bytes, and the remaining bits are in the third byte. In both
-/// parts, the first element has the highest bits. `w` is 2 for 3-bit elements and 4 for 6-bit elements.
+/// Bytes 1 and 2 hold the low `w` bits of each element, byte 3 the other bits. In both parts the first element has
+/// the highest bits. `w` is 2 for 3-bit and 4 for 6-bit elements.
 fn packed_group(group: &[u8], bits: usize) -> [u8; 3] {
     let n = 24 / bits;
     let w = 16 / n;
@@ -191,7 +188,7 @@ mod tests {
         (0..len).map(|i| (0..bits).fold(0, |code, b| code | bit(i * bits + b) << b)).collect()
     }
 
-    /// The vectors of `docs/spec/openvino.md §10.1`.
+    /// Vectors of `docs/spec/openvino.md §10.1`.
     #[test]
     fn layouts() {
         use DType::*;
@@ -217,7 +214,7 @@ mod tests {
         assert_eq!(elements(F4E2M1, LowFirst, &[0xff], 1), [15]);
     }
 
-    /// `docs/spec/openvino.md §10.2`.
+    /// Source: `docs/spec/openvino.md §10.2`.
     #[test]
     fn gates() {
         let of = |dtype, release: Option<(u32, u32)>| Packing::of(dtype, release.map(|(y, n)| Release(y, n)));

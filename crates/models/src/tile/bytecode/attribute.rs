@@ -4,7 +4,6 @@ use super::cursor::Cursor;
 use super::types::{Type, Types};
 use crate::tile::error::Diagnostic;
 
-/// Limit on the nesting of attributes.
 const MAX_DEPTH: usize = 32;
 
 pub(super) fn skip(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {

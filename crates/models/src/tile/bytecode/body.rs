@@ -15,14 +15,13 @@ use super::types::{Type, Types};
 use crate::tile::error::{Cause, Diagnostic, NO_I4, Place};
 use crate::tile::module::{Function, Operation, PackKind, Statement, Value, ValueId};
 
-/// Limit on the nesting of regions.
 const MAX_DEPTH: usize = 64;
 const CONSTANT: u64 = 0x10;
 const RETURN: u64 = 0x5c;
 const PACK: u64 = 0x6f;
 const UNPACK: u64 = 0x70;
 
-/// Opcodes of the nine conversions. Source: §10.7.
+/// Opcodes of the nine conversions (§10.7).
 const CONVERSIONS: [(u64, Op); 9] = [
     (0x09, Op::Bitcast),
     (0x25, Op::Exti),
@@ -39,9 +38,7 @@ pub(super) struct Body<'r, 'a> {
     version: Release,
     types: &'r Types,
     constants: &'r mut Constants<'a>,
-    /// The function so far.
     pub function: Function,
-    /// Values by their current numbers in the bytecode.
     numbered: Vec<ValueId>,
     depth: usize,
 }
@@ -72,13 +69,12 @@ impl<'r, 'a> Body<'r, 'a> {
         id
     }
 
-    /// Creates a statement whose only result is a tile.
     fn one_result(&mut self, place: Place, tile: &Arc<TileType>, operation: Operation) -> Statement {
         let results = vec![self.new_value(Some(tile.clone()))];
         Statement { place, location: None, results, operation }
     }
 
-    /// Reads an attribute that is an enumeration value; `unknown` returns the violation for an unknown number.
+    /// Reads an enumeration value. `unknown` makes the violation for an unknown number.
     fn attribute<T>(
         &self,
         cursor: &mut Cursor<'_>,
@@ -105,7 +101,7 @@ impl<'r, 'a> Body<'r, 'a> {
         (0..count).map(|_| self.operand(cursor)).collect()
     }
 
-    /// Reads the type of a result; `None` if it is not a tile.
+    /// Reads the type of a result; `None` unless the type is a tile.
     fn result(&self, cursor: &mut Cursor<'_>) -> Result<Option<Arc<TileType>>, Diagnostic> {
         let place = *cursor;
         Ok(match self.types.get(cursor.varint()?, &place)? {
@@ -181,7 +177,7 @@ impl<'r, 'a> Body<'r, 'a> {
         Err(Diagnostic::new(place, Cause::Literal { element: tile.element.to_string(), why: why.into() }))
     }
 
-    /// Returns the type of an operand, which must be a tile.
+    /// Type of an operand, which must be a tile.
     fn type_of(
         &self,
         operand: ValueId,
@@ -302,7 +298,7 @@ impl<'r, 'a> Body<'r, 'a> {
         })
     }
 
-    /// Reads regions. The numbers of values in a block are used again after the block.
+    /// Reads regions. After a block, the numbers of its values are used again.
     fn regions(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         if self.depth == MAX_DEPTH {
             return Err(cursor.wrong(format!("more than {MAX_DEPTH} nested regions")));

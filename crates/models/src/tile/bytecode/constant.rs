@@ -14,7 +14,6 @@ use crate::tile::error::Diagnostic;
 /// Constants of a file, each read once per element type and length.
 pub(super) struct Constants<'a> {
     table: &'a Table<'a>,
-    /// Constants read so far: number, element type and length.
     known: HashMap<(u64, DType, u64), Arc<Tensor>>,
 }
 
@@ -23,7 +22,6 @@ impl<'a> Constants<'a> {
         Self { table, known: HashMap::new() }
     }
 
-    /// Returns the elements of a constant (§10.5).
     pub fn get(&mut self, index: u64, tile: &TileType, from: &Cursor<'_>) -> Result<Arc<Tensor>, Diagnostic> {
         let (dtype, len) = (tile.element.storage(), tile.len());
         if let Some(known) = self.known.get(&(index, dtype, len)) {

@@ -8,7 +8,7 @@ use super::MAGIC;
 use super::cursor::{Cursor, structure};
 use crate::tile::error::Diagnostic;
 
-/// Sections by number. Source: §10.2.
+/// Sections by number (§10.2): name, minimum alignment, first release.
 const NAMES: [(&str, u64, Release); 8] = [
     ("end", 1, Release::V13_1),
     ("strings", 4, Release::V13_1),
@@ -20,7 +20,6 @@ const NAMES: [(&str, u64, Release); 8] = [
     ("producer", 1, Release::V13_3),
 ];
 
-/// Sections of a file, whose contents are not read yet.
 pub(super) struct Sections<'a> {
     pub version: Release,
     pub strings: Table<'a>,
@@ -85,7 +84,6 @@ fn version(file: &mut Cursor<'_>) -> Result<Release, Diagnostic> {
     }
 }
 
-/// Returns the bytes of a section, after its length and alignment.
 fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) -> Result<Cursor<'a>, Diagnostic> {
     let length = file.varint()?;
     if is_aligned {
@@ -102,8 +100,7 @@ fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) 
     file.part(length)
 }
 
-/// Skips the padding that extends `position` to a multiple of `alignment`. Writers fill it with 0xcb; readers ignore it
-/// (§10.1).
+/// Skips the padding up to a multiple of `alignment`. Writers fill it with 0xcb; readers ignore it (§10.1).
 fn pad(cursor: &mut Cursor<'_>, position: u64, alignment: u64) -> Result<(), Diagnostic> {
     let bytes = position.checked_next_multiple_of(alignment).unwrap_or(u64::MAX) - position;
     cursor.take(usize::try_from(bytes).unwrap_or(usize::MAX)).map(drop)
@@ -115,7 +112,6 @@ enum OffsetWidth {
     Eight = 8,
 }
 
-/// Table of items, which are found by number.
 pub(super) struct Table<'a> {
     starts: Vec<u64>,
     data: &'a [u8],
@@ -161,21 +157,19 @@ impl<'a> Table<'a> {
         self.starts.len()
     }
 
-    /// Returns the item of this number, which ends at the start of the next one.
+    /// Item of this number, which ends where the next item starts.
     pub fn item(&self, index: usize) -> Option<Cursor<'a>> {
         let start = *self.starts.get(index)?;
         let end = self.starts.get(index + 1).copied().unwrap_or(self.data.len() as u64);
         Some(Cursor::new(&self.data[start as usize..end as usize], self.at + start))
     }
 
-    /// Returns the item of this number, in a table that errors call `kind`; a number that is too large is an error at
-    /// `from`.
+    /// Item of this number. A number that is too large gives an error at `from`, which calls the table `kind`.
     pub fn get(&self, kind: &str, index: u64, from: &Cursor<'_>) -> Result<Cursor<'a>, Diagnostic> {
         let item = usize::try_from(index).ok().and_then(|i| self.item(i));
         item.ok_or_else(|| from.wrong(format!("{kind} {index} of {}", self.len())))
     }
 
-    /// Reads the string of this number.
     pub fn string(&self, index: u64, from: &Cursor<'_>) -> Result<Arc<str>, Diagnostic> {
         let mut item = self.get("string", index, from)?;
         let place = item;

@@ -1,12 +1,10 @@
-//! Reads primitives (§10.1), and tracks their positions in the file.
+//! Reads primitives (§10.1), and tracks positions in the file.
 
 use crate::tile::error::{Cause, Diagnostic, Place};
 
-/// A position in a part of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
-    /// Offset of `rest` in the file.
     at: u64,
 }
 
@@ -40,7 +38,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// Takes a part of `len` bytes, as another cursor.
+    /// Takes `len` bytes as another cursor.
     pub fn part(&mut self, len: u64) -> Result<Cursor<'a>, Diagnostic> {
         let at = self.at;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
@@ -68,7 +66,7 @@ impl<'a> Cursor<'a> {
         Err(begin.wrong("a number has more than 64 bits"))
     }
 
-    /// Reads a count of items that take at least `bytes` bytes each; a count beyond the remaining bytes is an error.
+    /// Reads a count of items that take at least `bytes` bytes each. Fails if the remaining bytes cannot hold them.
     pub fn count(&mut self, what: &str, bytes: usize) -> Result<usize, Diagnostic> {
         let begin = *self;
         let count = self.varint()?;

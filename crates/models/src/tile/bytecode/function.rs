@@ -1,4 +1,4 @@
-//! Reads functions: their names, signatures and flags (§10.5, §10.6). `body` reads the bodies.
+//! Reads functions: names, signatures, flags (§10.5, §10.6). `body` reads their bodies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use super::types::{Type, Types};
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Function, Module, Operation, Statement, Value, ValueId};
 
-/// Limit on the arguments of all functions in a file.
 const MAX_ARGUMENTS: usize = 1 << 17;
 
 const PRIVATE: u8 = 1;
@@ -24,7 +23,7 @@ const HINTS: u8 = 4;
 pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Diagnostic> {
     let types = Types::read(&sections.types, sections.version)?;
     let mut functions = sections.functions;
-    // A function takes at least 5 bytes: its name, signature, flags, location and length.
+    // A function takes at least 5 bytes: name, signature, flags, location, length.
     let count = functions.count("functions", 5)?;
     let module = Module::new(sections.version);
     let (names, constants) = (HashMap::new(), Constants::new(&sections.constants));
@@ -43,10 +42,8 @@ struct Reader<'a> {
     sections: &'a Sections<'a>,
     types: &'a Types,
     module: Module,
-    /// Names that were read so far, by number.
     names: HashMap<u64, Arc<str>>,
     constants: Constants<'a>,
-    /// Arguments of the functions so far.
     arguments: usize,
 }
 
@@ -66,7 +63,7 @@ impl Reader<'_> {
         if flags & !known != 0 {
             return Err(place.wrong(format!("function flags {flags:#04x} are not known in version {version}")));
         }
-        // Functions may share a signature, so the size of the file does not bound the number of arguments.
+        // Functions may share a signature, so the file's size does not bound the number of arguments.
         self.arguments += parameters.len();
         if self.arguments > MAX_ARGUMENTS {
             return Err(place.wrong(format!("more than {MAX_ARGUMENTS} arguments in all functions")));
@@ -121,7 +118,7 @@ impl Reader<'_> {
                 self.module.find(Diagnostic::new(function.place, cause));
             }
             Ok(()) => {}
-            // Operations do not state their length, so the rest of this function is lost; the other functions are still
+            // Operations do not state their length, so the rest of this function is lost. The other functions are
             // read.
             Err(error) => self.module.find(error),
         }

@@ -1,10 +1,9 @@
 //! Fields of the operations other than conversions, needed to skip them (§10.8).
 //!
-//! A layout is a list of words, one per field: `t` result type; `t*` count and result types; `f` flags; `e` enumeration
-//! value; `n` integer; `s` string; `a` attribute; `a*` count and attributes; `b` byte; `L4` count and i32 elements;
-//! `L1` count and bytes; `o` operand; `o*` count and operands; `R` regions. The fields `o?k`, `e?k` and `h?k` (an
-//! untagged dictionary) exist only if bit k of the flags is set. `13.4:f` exists only in files of version 13.4 and
-//! later.
+//! A layout is a list of words, one per field: `t` result type; `t*` count and result types; `f` flags; `e`
+//! enumeration value; `n` integer; `s` string; `a` attribute; `a*` count and attributes; `b` byte; `L4` count and i32
+//! elements; `L1` count and bytes; `o` operand; `o*` count and operands; `R` regions. `o?k`, `e?k` and `h?k` (an
+//! untagged dictionary) exist only if bit k of the flags is set. `13.4:f` exists only from version 13.4 on.
 
 use truecast_core::spec::tile::Release;
 

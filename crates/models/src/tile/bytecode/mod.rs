@@ -1,9 +1,8 @@
 //! The bytecode form (§10).
 //!
 //! `cursor` reads primitives, `container` sections and tables, `types` the type table, `constant` elements, `body`
-//! operations, and `function` all functions. `layout` lists the fields of every operation: operations do not state
-//! their length, so even an opaque one is read field by field. Every count is checked against the remaining bytes
-//! before anything is allocated for it.
+//! operations, `function` all functions. `layout` lists the fields of every operation, because operations do not
+//! state their length.
 
 mod attribute;
 mod body;
@@ -17,7 +16,7 @@ mod types;
 use crate::tile::error::Diagnostic;
 use crate::tile::module::Module;
 
-/// The first bytes of a file.
+/// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"\x7fTileIR\x00";
 
 /// Reads a module from bytecode.

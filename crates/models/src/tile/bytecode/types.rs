@@ -15,9 +15,9 @@ use crate::tile::module::MAX_RANK;
 pub(super) enum Type {
     /// A tile.
     Tile(Arc<TileType>),
-    /// A number or pointer, which occurs only as the element type of a tile.
+    /// A number or pointer, used only as the element type of a tile.
     Element(ElementType),
-    /// A function: the numbers of its parameters' types, and the number of results.
+    /// A function: numbers of the parameters' types, and number of results.
     Function { parameters: Vec<u64>, results: usize },
     /// A view or a token.
     Other,
@@ -48,14 +48,12 @@ fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Resu
 
 const POINTER: u64 = 12;
 
-/// Reads the element type of a tile, a number or pointer. Tiles are not allowed inside, so a type cannot refer to
-/// itself.
+/// Reads the element type of a tile: a number or pointer. A tile is an error here, so a type cannot contain itself.
 fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Diagnostic> {
     let found = read_element(&mut table.get("type", index, from)?, table, version)?;
     found.ok_or_else(|| from.wrong(format!("type {index} is neither a number nor a pointer")))
 }
 
-/// Reads an element type; `None` if the entry has another kind of type.
 fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Diagnostic> {
     let place = *item;
     Ok(match item.varint()? {
@@ -70,7 +68,6 @@ fn number(tag: u64, version: Release, from: &Cursor<'_>) -> Result<Option<DType>
     Ok(Some(number.dtype))
 }
 
-/// Reads the pointee of a pointer, after the tag.
 fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<DType, Diagnostic> {
     let flags = if version >= Release::V13_4 { item.varint()? } else { 0 };
     let place = *item;
@@ -109,7 +106,7 @@ fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Ty
             let results = indices(&mut item)?.len();
             finished(item, Type::Function { parameters, results })
         }
-        // Conversions do not use these types. Items are found by their offsets, so the fields need not be read.
+        // Conversions do not use these types. The fields need not be read, because items are found by offset.
         14 | 15 | 17 => Ok(Type::Other), // tensor_view, partition_view, token
         tag @ (20 | 21) => {
             let what = if tag == 20 { "gather_scatter_view" } else { "strided_view" };

@@ -23,7 +23,7 @@ impl<'a> Parser<'a> {
             self.expect(':')?;
             Some(word)
         };
-        // The type follows the literal, so the literal is skipped first, and read after the type.
+        // The type follows the literal. The literal is skipped, and parsed after the type.
         self.peek()?;
         let literal = self.lexer_at_peeked();
         self.skip_to_end_of_literal()?;
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         Ok(tensor)
     }
 
-    /// Parses one dimension of a nested list; its length must match the shape.
+    /// Parses one dimension of a nested list, whose length must match `shape`.
     fn list(&mut self, tile: &TileType, shape: &[u64], codes: &mut Vec<u64>) -> Result<(), Diagnostic> {
         let (length, inner) = shape.split_first().expect("the caller has a dimension");
         let at = self.peek()?;

@@ -12,7 +12,6 @@ use super::tokens::Parser;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Operation, PackKind, ValueId};
 
-/// Result names of a statement, each with its number of values and its position.
 pub(super) type Names<'a> = Vec<(&'a str, u64, Place)>;
 
 impl<'a> Parser<'a> {
@@ -37,7 +36,7 @@ impl<'a> Parser<'a> {
         Ok((from, to))
     }
 
-    /// Parses `keyword<word>`, and returns the word; `None` if the keyword is missing.
+    /// Parses `keyword<word>`; `None` if the keyword is missing.
     fn option(&mut self, keyword: &str) -> Result<Option<(&'a str, Place)>, Diagnostic> {
         if !self.accept_word(keyword)? {
             return Ok(None);

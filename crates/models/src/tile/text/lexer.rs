@@ -1,12 +1,11 @@
-//! Splits text into tokens with their positions (§9.2). A lexer is just a position in the text, so a copy of it can
-//! look ahead.
+//! Splits text into tokens with positions (§9.2). A lexer is a position in the text, so a copy can look ahead.
 
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Letters, digits, `_`, `.` and `$`: a name, a keyword, a number, or a shape with its element type.
+    /// Letters, digits, `_`, `.`, `$`: a name, keyword or number, or a shape with its element type.
     Word(&'a str),
     /// `%name`, without the sign.
     Value(&'a str),
@@ -16,14 +15,11 @@ pub(super) enum Token<'a> {
     Text(&'a str),
     /// `->`.
     Arrow,
-    /// Any other single character.
     Sign(char),
-    /// End of the text.
     End,
 }
 
-/// Escapes a name for use in quotes: puts a backslash before quotes and backslashes, and writes control characters as
-/// codes.
+/// Escapes a name for use in quotes: a backslash before quotes and backslashes, codes for control characters.
 pub(super) fn escaped(name: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),
@@ -33,7 +29,7 @@ pub(super) fn escaped(name: &str) -> String {
     name.chars().map(escape).collect()
 }
 
-/// Reverses [`escaped`], and MLIR's other escapes; an invalid escape is kept unchanged.
+/// Reverses [`escaped`] and MLIR's other escapes. An invalid escape stays.
 pub(super) fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return text.into();
@@ -71,12 +67,11 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
-/// A token with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lexeme<'a> {
     pub token: Token<'a>,
     pub place: Place,
-    /// True for the first token of a line.
+    /// Whether the token is the first of its line.
     pub leads_line: bool,
 }
 
@@ -93,7 +88,7 @@ impl<'a> Lexer<'a> {
         Self { rest: text, line: 1, column: 1, leads_line: true }
     }
 
-    /// Returns the text between this position and a later one.
+    /// Text between this position and a later position.
     pub fn text_up_to(&self, later: &Lexer<'a>) -> &'a str {
         &self.rest[..self.rest.len() - later.rest.len()]
     }
@@ -102,7 +97,6 @@ impl<'a> Lexer<'a> {
         Place::Text { line: self.line, column: self.column }
     }
 
-    /// Takes bytes from the front, and updates the line and column.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(bytes);
         match taken.rfind('\n') {
@@ -117,7 +111,6 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    /// Takes the longest run of characters for which `belongs` is true.
     fn run(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         self.take(self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len()))
     }
@@ -133,7 +126,6 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Takes the next token.
     pub fn next(&mut self) -> Result<Lexeme<'a>, Diagnostic> {
         self.skip_blanks();
         let (place, leads_line) = (self.place(), self.leads_line);
@@ -172,7 +164,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Takes a word; if it is a number, its exponent may have a sign.
+    /// Takes a word. If the word is a number, a sign may follow its `e`.
     fn word(&mut self) -> &'a str {
         let whole = self.rest;
         let word = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
@@ -187,7 +179,7 @@ impl<'a> Lexer<'a> {
         &whole[..whole.len() - self.rest.len()]
     }
 
-    /// Takes text in quotes; a quote after a backslash does not end it.
+    /// Takes text in quotes. A quote after a backslash does not end the text.
     fn string(&mut self, place: Place) -> Result<&'a str, Diagnostic> {
         self.take(1);
         let mut escaped = false;

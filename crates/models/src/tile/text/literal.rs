@@ -6,7 +6,7 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, exact::dec
 
 use crate::tile::error::{NO_I4, shown};
 
-/// Returns the code of an element; `atom` is its text without the sign, and `neg` is the sign.
+/// Code of an element with the text `atom` and the sign `neg`.
 ///
 /// # Errors
 /// The reason why the text is not a literal of the type (T016).
@@ -25,7 +25,8 @@ pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses an integer in the union of the signed and the unsigned range; i64 has only the signed range.
+/// Parses an integer. Types below 64 bits accept the signed and the unsigned range; i64 accepts only the signed
+/// range.
 fn integer(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, String> {
     let bits = dtype.code_bits();
     let magnitude = match hex {
@@ -73,10 +74,10 @@ fn float(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, 
     Ok(from_f64(dtype, if neg { -value } else { value }))
 }
 
-/// Rounds an f64, to which the text was rounded first, to the element type.
+/// Rounds the f64 of a literal to the element type: to nearest even, or for e8m0 to the nearest power of two (ties
+/// upward).
 ///
-/// Both roundings are to nearest even, except to e8m0: to the nearest power of two, ties upward. Overflow becomes Inf,
-/// or NaN if the type has no Inf, or the largest value if it has neither.
+/// Overflow becomes Inf if the type has Inf, else NaN if the type has NaN, else the largest value.
 fn from_f64(dtype: DType, value: f64) -> u64 {
     let to_float = if dtype == DType::F8E8M0 { Rounding::NearestUp } else { Rounding::NearestEven };
     let policy = CastPolicy {
@@ -90,8 +91,7 @@ fn from_f64(dtype: DType, value: f64) -> u64 {
     cast_one(&cast, value.to_bits()).code().expect("no policy of literals refuses a value")
 }
 
-/// Formats an element as the shortest decimal, with a point, that is read back as the same element. NaN and Inf are
-/// written as bits.
+/// Shortest decimal with a point that reads back as the same element. NaN and Inf are written as bits.
 pub(super) fn text(element: ElementType, code: u64) -> String {
     let dtype = element.storage();
     match (dtype, dtype.kind()) {
@@ -121,7 +121,6 @@ fn shortest(dtype: DType, magnitude: f64, neg: bool) -> String {
     }
 }
 
-/// Returns the name of a literal's element type in messages.
 pub(super) fn element_name(element: ElementType) -> String {
     match element {
         ElementType::Number(n) => spelling(n).into(),
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
     use DType::*;
 
-    /// §9.4, line by line.
+    /// Rows of §9.4.
     #[test]
     fn what_literals_mean() {
         let rows: [(DType, bool, &str, Option<u64>); 44] = [
@@ -188,14 +187,14 @@ mod tests {
         }
     }
 
-    /// Through f64: 1 + 2^-11 + 2^-60 is a tie of f16 once it is an f64.
+    /// 1 + 2^-11 + 2^-60 becomes a tie of f16 after rounding to f64.
     #[test]
     fn literals_round_twice() {
         let text = "1.00048828125000000086736173798840354720596224069595336914062";
         assert_eq!(code(F16, false, text), Ok(0x3c00));
     }
 
-    /// Every code of the narrow types reads back.
+    /// All codes of the narrow types.
     #[test]
     fn printed_elements_are_read_back() {
         for dtype in [I1, I8, I16, F16, Bf16, Tf32, F8E4M3Fn, F8E5M2, F8E8M0, F4E2M1, F8E5M3Fnu] {

@@ -1,8 +1,7 @@
-//! The textual form (§9). Both dialects are read; dialect A is printed.
+//! The textual form (§9). Both dialects are read; dialect A is printed ([`print`](fn@print)).
 //!
-//! `lexer` splits text into tokens, `tokens` takes them one by one, and `scope` tracks names. `parser` parses modules
-//! and statements, `conversion`, `constant`, `types` and `opaque` parse their parts, and `literal` parses elements.
-//! [`print`](fn@print) writes a module as text.
+//! `lexer` splits text, `tokens` takes tokens, `scope` tracks names. `parser` parses modules and statements,
+//! `conversion`, `constant`, `types` and `opaque` their parts, `literal` elements.
 
 mod constant;
 mod conversion;

@@ -1,8 +1,7 @@
-//! Finds the end of opaque operations, and the regions inside (§9.3, `other`).
+//! Finds the end of opaque operations, and their regions (§9.3, `other`).
 //!
-//! Only this is known about their syntax: brackets are balanced, and a `{` followed by a statement opens a region. The
-//! next statement begins at values followed by `=`, or at a line that begins with the name of an operation. Every
-//! operation of the bytecode has a name.
+//! Brackets are balanced, and `{` with a statement after it opens a region. A statement begins at values with `=`, or
+//! at a line that begins with an operation's name.
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::scope::Scope;
@@ -11,12 +10,12 @@ use crate::tile::error::Diagnostic;
 use crate::tile::module::Statement;
 use crate::tile::names::is_operation;
 
-/// True for an operation of another dialect: only these words have a dot after a name.
+/// Whether a word is an operation of another dialect: only such words have a dot after a name.
 fn is_foreign(word: &str) -> bool {
     word.split_once('.').is_some_and(|(dialect, _)| dialect.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// True at values followed by `=`, the results of a statement. The length of the list is limited.
+/// Whether the results of a statement begin here: up to 32 values with `=` after them.
 fn begins_results(mut lexer: Lexer<'_>) -> bool {
     const MOST: usize = 32;
     for _ in 0..MOST {
@@ -37,7 +36,6 @@ fn begins_results(mut lexer: Lexer<'_>) -> bool {
 }
 
 impl<'a> Parser<'a> {
-    /// True if a statement begins at this token.
     pub(super) fn begins_statement(&self, at: &Lexeme<'a>) -> bool {
         match at.token {
             Token::Value(_) => begins_results(self.lexer_at_peeked()),
@@ -47,7 +45,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the tokens of an operation after its name, and returns its regions.
     pub(super) fn opaque(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         let mut regions = Vec::new();
         let mut closers: Vec<char> = Vec::new();
@@ -77,8 +74,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// True if the next brace opens a region: a block, a statement or the closing brace follows. Otherwise it opens a
-    /// dictionary.
+    /// Whether the next brace opens a region: a block, a statement or `}` follows. Otherwise it opens a dictionary.
     fn opens_region(&mut self) -> Result<bool, Diagnostic> {
         let mut ahead = self.lexer_at_peeked();
         ahead.next()?;
@@ -92,7 +88,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses `{ statements }`, with block labels in between.
     fn region(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Diagnostic> {
         self.expect('{')?;
         scope.enter();

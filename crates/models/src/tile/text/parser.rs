@@ -1,5 +1,5 @@
-//! Parses modules, entries and statements (§9.3). An unknown or too new operation or attribute is a finding; the
-//! operation becomes opaque, and parsing continues.
+//! Parses modules, entries and statements (§9.3). An unknown or newer operation or attribute gives a finding; the
+//! operation becomes opaque.
 
 use truecast_core::spec::tile::{Op, Release};
 
@@ -11,10 +11,10 @@ use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Function, Module, Operation, PackKind, Statement, ValueId};
 use crate::tile::names::{self, is_operation, operation_name};
 
-/// Limit on the nesting of regions; real kernels nest a few.
+/// Limit on nested regions. Real kernels nest a few.
 const MAX_DEPTH: usize = 64;
 
-/// Reads a module from text, as version `version`.
+/// Parses the text of a module as version `version`.
 ///
 /// Cost: memory proportional to the length of the text.
 ///
@@ -70,8 +70,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reports an operation that is too new or unknown as a finding, and an operation of the dialect's test builds as a
-    /// warning.
+    /// Reports an unknown or newer operation as a finding, and an operation of test builds as a warning.
     fn known(&mut self, name: &str, place: Place) {
         match names::since(name) {
             Some(since) => self.gate(format!("operation {name}"), since, place),
@@ -86,7 +85,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses an operation of a module that is not an entry, for the conversions in its regions.
+    /// Parses another operation than an entry, for the conversions in its regions.
     fn outside_entries(&mut self) -> Result<(), Diagnostic> {
         let mut scope = Scope::default();
         let statement = self.statement(&mut scope)?;
@@ -235,7 +234,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns a suggestion for an unknown name, which ends a message.
+/// End of a message about an unknown name: a suggestion, or nothing.
 fn did_you_mean(name: &str) -> String {
     names::nearest(operation_name(name)).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"))
 }

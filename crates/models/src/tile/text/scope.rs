@@ -1,4 +1,4 @@
-//! Names that are visible at a statement, and their values.
+//! Visible names at a statement, and their values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +8,11 @@ use truecast_core::spec::tile::TileType;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Value, ValueId};
 
-/// The names that are visible, and every value of a function.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     pub(super) values: Vec<Value>,
     names: HashMap<&'a str, Binding>,
-    /// Names bound so far, each with the earlier binding that it has again after the region.
+    /// Names bound so far, each with the binding to restore after the region.
     shadowed: Vec<(&'a str, Option<Binding>)>,
     regions: Vec<usize>,
 }
@@ -21,7 +20,7 @@ pub(super) struct Scope<'a> {
 #[derive(Clone, Copy)]
 struct Binding {
     id: ValueId,
-    /// Number of values `%name#0`, `%name#1`, .., which are not distinguished.
+    /// Number of values `%name#0`, `%name#1`, .., which share one `ValueId`.
     count: u64,
     /// Depth of the region that defines the name; `None` if the name was only mentioned.
     defined_in: Option<usize>,
@@ -38,7 +37,7 @@ impl<'a> Scope<'a> {
         self.shadowed.push((name, before));
     }
 
-    /// Registers a name without a definition, unless the name is visible.
+    /// Registers a name without a definition. Does nothing if the name is visible.
     pub fn mention(&mut self, name: &'a str) {
         if !self.names.contains_key(name) {
             let id = self.value(name, None);
@@ -60,17 +59,14 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns the value of a name, if the name has more than `index` values.
     pub(super) fn find(&self, name: &str, index: u64) -> Option<ValueId> {
         self.names.get(name).filter(|binding| index < binding.count).map(|binding| binding.id)
     }
 
-    /// Returns the number of regions that are open, one inside the other.
     pub(super) fn depth(&self) -> usize {
         self.regions.len()
     }
 
-    /// Defines a name with `count` values.
     pub(super) fn define(
         &mut self,
         name: &'a str,

@@ -1,5 +1,4 @@
-//! Basic steps of the parser: takes tokens one by one, skips brackets, reads locations, and reports features that are
-//! too new.
+//! Basic steps of the parser: takes tokens, skips brackets, reads locations, reports newer features.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,14 +10,13 @@ use crate::tile::error::{Cause, Diagnostic, Place, shown_bare};
 use crate::tile::module::Module;
 
 pub(super) struct Parser<'a> {
-    /// Lexer after the peeked token, if there is one.
+    /// Lexer after the peeked token.
     lexer: Lexer<'a>,
-    /// The next token, and the lexer before it.
+    /// Next token, and the lexer before it.
     peeked: Option<(Lexeme<'a>, Lexer<'a>)>,
     pub(super) module: Module,
-    /// Features that are already reported as newer than the file.
+    /// Features already reported as newer than the file.
     too_new: HashSet<String>,
-    /// Location of the current statement, if one was read.
     pub(super) location: Option<Arc<str>>,
 }
 
@@ -37,7 +35,7 @@ impl<'a> Parser<'a> {
         Ok(lexeme)
     }
 
-    /// Returns a lexer whose next token is the peeked token.
+    /// Lexer whose next token is the peeked token.
     pub(super) fn lexer_at_peeked(&self) -> Lexer<'a> {
         self.peeked.map_or(self.lexer, |(_, before)| before)
     }
@@ -93,7 +91,6 @@ impl<'a> Parser<'a> {
         .ok_or_else(|| self.unexpected(expected, &at))
     }
 
-    /// Skips `open .. close` with everything inside.
     pub(super) fn skip_balanced(&mut self, open: char) -> Result<(), Diagnostic> {
         let mut closers = Vec::new();
         self.expect(open)?;
@@ -125,7 +122,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the optional location of the current statement, `loc(..)`.
     pub(super) fn location(&mut self) -> Result<(), Diagnostic> {
         if self.accept_word("loc")? {
             self.peek()?;
@@ -136,7 +132,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reports a feature that the file's version lacks, once.
+    /// Reports, once, a feature that the file's version lacks.
     pub(super) fn gate(&mut self, what: String, since: Release, place: Place) {
         let file = self.module.version;
         if since > file && self.too_new.insert(what.clone()) {

@@ -24,7 +24,6 @@ impl<'a> Parser<'a> {
         Ok(matches!(token, Token::Word("tile" | "cuda_tile.tile")))
     }
 
-    /// Parses a tile type, such as `tile<4x8xf32>`.
     pub(super) fn tile(&mut self) -> Result<Arc<TileType>, Diagnostic> {
         let place = self.peek()?.place;
         let form = |why: String| Diagnostic::new(place, Cause::TypeForm { why });
@@ -64,7 +63,7 @@ impl<'a> Parser<'a> {
         Ok(Arc::new(TileType { shape, element }))
     }
 
-    /// Parses an element type. Its first word, `word`, is already taken; it is empty before a `!`.
+    /// Parses an element type after its first word `word`, which is empty before a `!`.
     fn element(&mut self, word: &'a str, place: Place) -> Result<ElementType, Diagnostic> {
         let word = match word {
             "" => {

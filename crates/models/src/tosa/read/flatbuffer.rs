@@ -1,6 +1,6 @@
-//! Reads FlatBuffers with known slots. Every offset is checked when it is followed, and nothing is copied.
+//! Reads FlatBuffers with known slots, without copying. Every offset is checked.
 //!
-//! This module has no schema; callers identify a field by its vtable offset (`docs/spec/tosa.md §8.2`).
+//! There is no schema; callers name a field by its vtable offset (`docs/spec/tosa.md §8.2`).
 
 use crate::tosa::error::FileError;
 use std::ops::Range;
@@ -25,7 +25,6 @@ impl<'a> Buffer<'a> {
         target.filter(|t| *t < self.0.len()).ok_or(FileError::Damaged { at: at as u64, what })
     }
 
-    /// Returns the root table.
     pub fn root(self) -> Result<Table<'a>, FileError> {
         self.table(self.follow(0, "the root table")?)
     }
@@ -39,7 +38,7 @@ impl<'a> Buffer<'a> {
         Ok(Table { buffer: self, at, vtable, vtable_bytes: vtable_bytes.into() })
     }
 
-    /// Returns the range of a vector's elements, each of `width` bytes.
+    /// Range of a vector's elements, each of `width` bytes.
     fn vector(self, at: usize, width: usize, what: &'static str) -> Result<Range<usize>, FileError> {
         let bytes = (self.u32(at, what)? as usize).checked_mul(width);
         let end = bytes.and_then(|bytes| at.checked_add(4)?.checked_add(bytes)).filter(|end| *end <= self.0.len());
@@ -56,7 +55,6 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Returns the position of a field; `None` if the table omits it.
     fn field(self, slot: usize, what: &'static str) -> Result<Option<usize>, FileError> {
         if slot + 2 > self.vtable_bytes {
             return Ok(None);
@@ -94,7 +92,7 @@ impl<'a> Table<'a> {
         self.buffer.table(self.buffer.follow(at, what)?).map(Some)
     }
 
-    /// Returns a vector of `width`-byte elements; empty if it is absent.
+    /// Vector of `width`-byte elements; empty if absent.
     pub fn elements(self, slot: usize, width: usize, what: &'static str) -> Result<&'a [u8], FileError> {
         Ok(&self.buffer.0[self.range(slot, width, what)?])
     }
@@ -104,7 +102,6 @@ impl<'a> Table<'a> {
         self.buffer.vector(self.buffer.follow(at, what)?, width, what)
     }
 
-    /// Returns the positions to which a vector of offsets points.
     fn targets(
         self,
         slot: usize,
@@ -135,7 +132,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Limit on the length of a name, because a file can refer to the same text very often.
+/// Limit on the length of a name. A file may refer to the same text very often.
 const LONGEST_TEXT: usize = 4096;
 
 impl<'a> Buffer<'a> {

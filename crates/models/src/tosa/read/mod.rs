@@ -1,4 +1,4 @@
-//! Parses `.tosa` files (FlatBuffers) into operators and tensors. Reference: `docs/spec/tosa.md §8`.
+//! Parses `.tosa` files (FlatBuffers) into operators and tensors. Source: `docs/spec/tosa.md §8`.
 
 mod flatbuffer;
 
@@ -7,14 +7,13 @@ use std::collections::HashMap;
 
 use super::error::{FileError, MOST_OPERANDS};
 
-/// Known bits of `features`: bit 1, block-scaled types.
+/// Known bits of `features`. Bit 1: block-scaled types.
 const KNOWN_FEATURES: u64 = 0b10;
 
-/// Numbers and names of operators. Source: `docs/spec/tosa.md §8.3`, and the schema that it names.
+/// Numbers and names of operators (`docs/spec/tosa.md §8.3`, and the schema that it names).
 pub mod op {
     #![allow(missing_docs)] // The constants have the operators' names.
 
-    /// Names of operators by number.
     #[rustfmt::skip]
     const NAMES: [&str; 95] = [
          "UNKNOWN", "ARGMAX", "AVG_POOL2D", "CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "FFT2D", "MATMUL", "MAX_POOL2D",
@@ -31,7 +30,7 @@ pub mod op {
          "DIV_FLOOR_SHAPE", "ASSERT_EQUAL_SHAPE", "CONV2D_BLOCK_SCALED",
     ];
 
-    /// Returns the name of an operator, or a text with its number if the schema does not have it.
+    /// Name of an operator; a text with its number if unknown.
     pub fn name(number: u32) -> String {
         NAMES.get(number as usize).map_or_else(|| format!("operator {number}"), |name| (*name).into())
     }
@@ -44,7 +43,7 @@ pub mod op {
     pub const CAST_FROM_BLOCK_SCALED: u32 = 77;
     pub const CAST_TO_BLOCK_SCALED: u32 = 78;
 
-    /// Operators that are conversions; two of them are deprecated.
+    /// Operators that are conversions. Two of them are deprecated.
     pub const CONVERSIONS: [u32; 4] = [CAST, RESCALE, CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED];
 }
 
@@ -78,7 +77,7 @@ pub struct Operator<'a> {
     pub outputs: Vec<&'a str>,
 }
 
-/// Attributes of RESCALE; omitted ones are false or 0.
+/// Attributes of RESCALE; an omitted attribute is false or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names are those of the attributes.
 pub struct RescaleAttribute {
@@ -92,7 +91,7 @@ pub struct RescaleAttribute {
 /// A tensor as described in the file.
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
-    /// Dimensions; -1 is unknown.
+    /// Dimensions; -1 if unknown.
     pub shape: Vec<i32>,
     /// True if the rank is unknown.
     pub is_unranked: bool,
@@ -100,15 +99,15 @@ pub struct Tensor<'a> {
     pub dtype: u32,
     /// Elements of a constant, with padding.
     pub data: &'a [u8],
-    /// Number of the type of scales; 0 without scales.
+    /// Number of the scales' type; 0 without scales.
     pub scale_type: u32,
     /// Scales of a block-scaled constant.
     pub scale_data: &'a [u8],
-    /// Elements per scale.
+    /// Number of elements per scale.
     pub block_shape: u32,
 }
 
-/// Parses a file of one block, the only kind that can be evaluated.
+/// Parses a file of one block. Files with several blocks cannot be evaluated.
 ///
 /// Cost: memory proportional to the file; elements and names are not copied.
 ///
@@ -122,7 +121,7 @@ pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
     }
 }
 
-/// Parses a file into a graph for each block of each region.
+/// Parses a file into one graph for each block of each region.
 ///
 /// Cost: the same as [`parse`].
 ///
@@ -149,8 +148,8 @@ pub fn parse_blocks(bytes: &[u8]) -> Result<Vec<Graph<'_>>, FileError> {
     if graphs.is_empty() { Err(FileError::NotOne { what: "blocks", found: 0 }) } else { Ok(graphs) }
 }
 
-/// Number of parts that may still be parsed, at most one for each byte of the file. A file whose offsets share parts
-/// therefore takes no more memory than a file without.
+/// Number of parts that may still be parsed, at first the number of bytes in the file. The limit stops files whose
+/// offsets share parts.
 struct Budget(usize);
 
 impl Budget {
@@ -189,7 +188,7 @@ fn graph<'a>(
     Ok(Graph { version, operators, tensors, inputs: names(10, "inputs")?, outputs: names(12, "outputs")? })
 }
 
-/// Reads the version. Files of versions 0.x have other type numbers and are rejected.
+/// Reads the version. Files of version 0.x have other type numbers and are rejected.
 fn version(root: Table<'_>) -> Result<(i32, i32, i32), FileError> {
     let table = root.table(4, "the version")?.ok_or(FileError::Damaged { at: 0, what: "the version" })?;
     let part = |slot| table.i32_or(slot, -1, "the version");
@@ -204,7 +203,7 @@ fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Ve
 
 fn operator(table: Table<'_>) -> Result<Operator<'_>, FileError> {
     let op = table.u32(4, "an operator")?;
-    // The attribute is read only if its tag equals the number of the operator.
+    // The attribute is read only if its tag equals the operator's number.
     let attribute =
         if u32::from(table.byte(6, "an attribute's type")?) == op { table.table(8, "an attribute")? } else { None };
     let rescale = match (op, attribute) {
@@ -246,7 +245,7 @@ fn tensor<'a>(file: &'a [u8], table: Table<'a>) -> Result<Tensor<'a>, FileError>
     })
 }
 
-/// Returns the elements of a tensor, which are inside the FlatBuffer or, in large models, after it.
+/// Elements of a tensor: inside the FlatBuffer, or after it in large models.
 fn elements<'a>(
     file: &'a [u8],
     table: Table<'a>,
