@@ -213,6 +213,7 @@ impl Planner<'_> {
             Kind::Float(f) if f == F32 => self.to_f32(),
             // The identity keeps NaN bits, which encoders do not.
             Kind::Float(f) if src == dst && policy.nan == NanRule::Keep => Some(vec![self.tf32_identity(&f)?]),
+            Kind::Float(f) if !f.has_zero => self.to_e8m0(&f),
             Kind::Float(f) => {
                 let mut ops = self.to_intermediate(&f)?;
                 ops.push(self.encode(&f)?);
@@ -264,11 +265,20 @@ impl Planner<'_> {
         (*dst == DType::Tf32).then_some(Op::F32ToF32(F32ToF32 { nan: NanBits::INTERMEDIATE, mask: !0x1fff, inf }))
     }
 
+    /// Returns the operations to E8M0 by way of bf16, rounded to odd.
+    fn to_e8m0(&self, f: &FloatFormat) -> Option<Ops> {
+        let CastSpec { src, dst, policy, .. } = *self.spec;
+        let encode = Op::E8m0(EncodeE8m0::new(dst, f, &policy)?);
+        if src == DType::Bf16 {
+            return Some(vec![encode]);
+        }
+        let mut ops = self.to_intermediate(f)?;
+        ops.extend([Op::F32ToBf16Odd, encode]);
+        Some(ops)
+    }
+
     fn encode(&self, f: &FloatFormat) -> Option<Op> {
         let CastSpec { dst, policy, .. } = self.spec;
-        if !f.has_zero {
-            return Some(Op::E8m0(EncodeE8m0::new(*dst, f, policy)?));
-        }
         let (encoder, bytes) = (Encoder::new(*dst, f, policy)?, slot_bytes(*dst));
         let nearest = encoder
             .nearest()

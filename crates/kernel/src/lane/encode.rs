@@ -4,7 +4,7 @@
 //! The input is the f32 intermediate: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
 
 use super::{F32Parts, Lane, Reach, f32_parts};
-use crate::numbers::F32_INF;
+use crate::numbers::{BF16_INF, F32_INF};
 use crate::numbers::e8m0::EncodeE8m0;
 use crate::numbers::encode::{Encoder, Nearest, shape};
 use crate::slot::Slot;
@@ -89,23 +89,36 @@ impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
     }
 }
 
-impl Lane for EncodeE8m0 {
-    const STREAMS: bool = false;
+/// f32 rounded to odd, to bf16: the source of [`EncodeE8m0`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F32ToBf16Odd;
+impl Lane for F32ToBf16Odd {
     type Src = u32;
+    type Dst = u16;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u16 {
+        (x >> 16) as u16 | (x as u16).min(1)
+    }
+}
+
+impl Lane for EncodeE8m0 {
+    type Src = u16;
     type Dst = u8;
     #[inline(always)]
-    fn one(&self, x: u32) -> u8 {
-        let (neg, b) = (x >> 31, x & 0x7fff_ffff);
-        // Below 2^-126 the exponent field is 0 and the leading bit is part of the fraction.
-        let v = if b < 0x0080_0000 { (b << 1).wrapping_sub(0x0080_0000) } else { b };
-        let addend = if v & 0x0080_0000 != 0 { self.addends[1] } else { self.addends[0] };
-        let mut r = v.wrapping_add(addend) >> 23;
+    fn one(&self, x: u16) -> u8 {
+        let (neg, b) = (x >> 15, x & 0x7fff);
+        // Below 2^-126 the exponent field is 0 and the leading bit is part of the fraction. All values from 0 to 2^-127
+        // round as 2^-127 does, unless they vanish.
+        let least = b.max(0x0040);
+        let v = least.min((least << 1).wrapping_sub(0x0080));
+        let odd = ((v << 8) as i16 >> 15) as u16;
+        let mut r = v.wrapping_add(self.addend).wrapping_add(odd & self.odd_addend) >> 7;
         r = if b < self.vanish_below { self.vanish } else { r };
         r = if b >= self.over_from { self.over } else { r };
         r = if neg & self.replaces_negative[0] != 0 { self.replaces_negative[1] } else { r };
         r = if b == 0 { self.zero } else { r };
-        r = if b == F32_INF { if neg != 0 { self.inf[1] } else { self.inf[0] } } else { r };
-        r = if b > F32_INF { self.nan } else { r };
+        r = if b == BF16_INF { if neg != 0 { self.inf[1] } else { self.inf[0] } } else { r };
+        r = if b > BF16_INF { self.nan } else { r };
         r as u8
     }
 }

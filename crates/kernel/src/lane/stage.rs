@@ -234,6 +234,7 @@ pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
             2 => stage(EncodeAny::<u16, false>(numbers, Of), level),
             _ => stage(EncodeAny::<u32, false>(numbers, Of), level),
         },
+        Op::F32ToBf16Odd => stage(F32ToBf16Odd, level),
         Op::E8m0(lane) => stage(lane, level),
         Op::F64ToF32Nearest(numbers) => stage(F64ToF32Nearest(numbers), level),
         Op::F64ToF32(lane) => stage(lane, level),

@@ -1,32 +1,34 @@
 //! Numbers of E8M0 as a destination (`docs/kernels.md §4.8`).
 
-use super::{F32_INF, SpecialCodes};
+use super::{BF16_INF, SpecialCodes};
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, RangeTest, Unrepresentable};
 use truecast_core::round::Remainder;
 use truecast_core::{DType, Exact, FloatFormat};
 
-/// Numbers of the encoder to E8M0 for any rounding, §4.8. The definition gives the code of each class of sources.
+/// Numbers of the encoder from bf16, exact or rounded to odd, to E8M0 for any rounding, §4.8. The definition gives the
+/// code of each class of sources.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeE8m0 {
-    /// Addend before the fraction is dropped, for an even and for an odd kept code: E8M0 has no sign,
-    /// so that every rounding is one of these sums.
-    pub addends: [u32; 2],
-    /// Magnitudes from here on overflow (f32 bits).
-    pub over_from: u32,
-    /// Magnitudes below this vanish.
-    pub vanish_below: u32,
-    pub over: u32,
-    pub vanish: u32,
-    pub zero: u32,
-    pub nan: u32,
-    pub inf: [u32; 2],
+    /// Addend before the fraction is dropped. E8M0 has no sign, so every rounding is such a sum.
+    pub addend: u16,
+    /// Further addend if the kept code is odd; the sum wraps.
+    pub odd_addend: u16,
+    /// Smallest magnitude that overflows.
+    pub over_from: u16,
+    /// Smallest magnitude that does not vanish.
+    pub vanish_below: u16,
+    pub over: u16,
+    pub vanish: u16,
+    pub zero: u16,
+    pub nan: u16,
+    pub inf: [u16; 2],
     /// 1 if a negative value gets a code of its own instead of its magnitude's, and that code.
-    pub replaces_negative: [u32; 2],
+    pub replaces_negative: [u16; 2],
 }
 
-const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
-const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
+const MIN: u16 = 0x0040; // 2^-127 as bf16
+const MAX: u16 = 0x7f00; // 2^127 as bf16
 
 impl EncodeE8m0 {
     /// Derives the numbers; `None` if the policy refuses values, and for formats other than E8M0.
@@ -35,34 +37,35 @@ impl EncodeE8m0 {
             return None; // another format without zero: the definition converts it
         }
         let special = SpecialCodes::new(dst, f, policy)?;
-        let code = |value| Some(encode(dst, policy, value).code? as u32);
+        let code = |value| Some(encode(dst, policy, value).code? as u16);
         let finite = |neg, sig, exp| Exact::Finite { neg, sig, exp, sticky: false };
         // The code of a vanishing value: encoded with a rounding that makes it vanish.
         let vanishing = CastPolicy { to_float: truecast_core::Rounding::TowardZero, ..*policy };
         let addends = [false, true].map(|odd| {
             let grows = |rest| policy.to_float.increments(false, odd, rest);
             match (grows(Remainder::BelowHalf), grows(Remainder::Half), grows(Remainder::AboveHalf)) {
-                (true, ..) => 0x007f_ffff,
-                (false, true, _) => 0x0040_0000,
-                (false, false, true) => 0x003f_ffff,
+                (true, ..) => 0x007f,
+                (false, true, _) => 0x0040,
+                (false, false, true) => 0x003f,
                 (false, false, false) => 0,
             }
         });
         // 2^127 has the even code 254, and below 2^-127 there is only "nothing", code -1, which is odd.
-        let mut over_from = E8M0_MAX_BITS + (1 << 23) - addends[0];
-        let mut vanish_below = ((1 << 23) - addends[1]).div_ceil(2);
+        let mut over_from = MAX + (1 << 7) - addends[0];
+        let mut vanish_below = ((1 << 7) - addends[1]).div_ceil(2);
         if policy.range == RangeTest::Source {
-            (over_from, vanish_below) = (E8M0_MAX_BITS + 1, E8M0_MIN_BITS);
+            (over_from, vanish_below) = (MAX + 1, MIN);
         }
         Some(Self {
-            addends,
-            over_from: over_from.min(F32_INF),
+            addend: addends[0],
+            odd_addend: addends[1].wrapping_sub(addends[0]),
+            over_from: over_from.min(BF16_INF),
             vanish_below,
-            over: special.over[0] as u32,
-            vanish: encode(dst, &vanishing, finite(false, 1, -200)).code? as u32,
+            over: special.over[0] as u16,
+            vanish: encode(dst, &vanishing, finite(false, 1, -200)).code? as u16,
             zero: code(finite(false, 0, 0))?,
-            nan: special.nan[0] as u32,
-            inf: special.inf.map(|c| c as u32),
+            nan: special.nan[0] as u16,
+            inf: special.inf.map(|c| c as u16),
             replaces_negative: match policy.negative {
                 Unrepresentable::Magnitude => [0, 0],
                 _ => [1, code(finite(true, 1, 0))?],

@@ -18,6 +18,7 @@ use truecast_core::round::Remainder;
 use truecast_core::{DType, Exact, FloatFormat, Rounding, Specials};
 
 pub(crate) const F32_INF: u32 = 0x7f80_0000;
+pub(crate) const BF16_INF: u16 = 0x7f80;
 pub(crate) const F64_INF: u64 = 0x7ff0_0000_0000_0000;
 
 /// Codes that no arithmetic gives, by sign, derived from the definition.

@@ -33,7 +33,9 @@ pub(crate) enum Op {
     Nearest { numbers: Nearest, bytes: usize },
     /// f32 to a narrower float of `bytes` bytes, any rounding and policy.
     Encode { numbers: Encoder, bytes: usize },
-    /// f32 to E8M0.
+    /// f32 to bf16, rounded to odd.
+    F32ToBf16Odd,
+    /// bf16, exact or rounded to odd, to E8M0.
     E8m0(EncodeE8m0),
     /// f64 to f32, nearest even.
     F64ToF32Nearest(F64ToF32),
