@@ -1,7 +1,6 @@
-//! Just enough unsigned big-integer arithmetic to move between decimal text and binary values exactly.
+//! Unsigned big integers, for exact conversion between decimal text and binary values.
 //!
-//! Limbs are little-endian, without leading zero limbs. This arithmetic is not public and not fast: the text of one
-//! element needs at most about 1,100 digits. Anything beyond the operations below belongs in a library.
+//! Limbs are little-endian, without leading zero limbs. The text of an element has at most about 1,100 digits.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,7 +15,7 @@ impl Big {
         Self(vec![value as u32, (value >> 32) as u32]).trimmed()
     }
 
-    /// Reads the digits of a number in a radix, the most significant digit first.
+    /// The most significant digit comes first.
     pub fn from_digits(radix: u32, digits: impl IntoIterator<Item = u32>) -> Self {
         let mut value = Self::default();
         digits.into_iter().for_each(|digit| value.mul_add(radix, digit));
@@ -38,12 +37,10 @@ impl Big {
         self.0.is_empty()
     }
 
-    /// Returns the number of significant bits.
     pub fn bits(&self) -> u32 {
         self.0.last().map_or(0, |top| 32 * self.0.len() as u32 - top.leading_zeros())
     }
 
-    /// `self * factor + addend`.
     pub fn mul_add(&mut self, factor: u32, addend: u32) {
         let mut carry = addend as u64;
         for limb in &mut self.0 {
@@ -56,20 +53,17 @@ impl Big {
         }
     }
 
-    /// `self * 10^n`.
     pub fn mul_pow10(&mut self, n: u32) {
         self.mul_pow(5, n);
         *self = self.shl(n);
     }
 
-    /// `self * base^n`.
     pub fn mul_pow(&mut self, base: u32, n: u32) {
         for _ in 0..n {
             self.mul_add(base, 0);
         }
     }
 
-    /// `self * factor`.
     pub fn mul_u64(&self, factor: u64) -> Self {
         let mut carry = 0u128;
         let mut out = Vec::with_capacity(self.0.len() + 2);
@@ -95,7 +89,7 @@ impl Big {
         Self(out).trimmed()
     }
 
-    /// Divides in place by a small number and returns the remainder.
+    /// Divides in place and returns the remainder.
     pub fn div_small(&mut self, divisor: u32) -> u32 {
         let mut rest = 0u64;
         for limb in self.0.iter_mut().rev() {
@@ -111,7 +105,6 @@ impl Big {
         self.0.len().cmp(&other.0.len()).then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
     }
 
-    /// `self + other`.
     pub fn add(&mut self, other: &Self) {
         self.0.resize(self.0.len().max(other.0.len()) + 1, 0);
         let mut carry = 0u64;
@@ -123,7 +116,7 @@ impl Big {
         self.trim();
     }
 
-    /// `self - other`, for `other <= self`.
+    /// Requires `other <= self`.
     pub fn sub(&mut self, other: &Self) {
         let mut borrow = 0i64;
         for (i, limb) in self.0.iter_mut().enumerate() {
@@ -134,8 +127,8 @@ impl Big {
         self.trim();
     }
 
-    /// Returns the leading 64 bits of `self / divisor` as `sig * 2^exp`, with bit 63 of `sig` set. The last part of the
-    /// result is whether the quotient has further bits. Neither operand may be zero.
+    /// Leading 64 bits of `self / divisor`, as `(sig, exp, sticky)`: the quotient is `sig * 2^exp`, with bit 63 of
+    /// `sig` set. `sticky` is true if the quotient has further bits. Neither operand may be zero.
     pub fn div_to_64(&self, divisor: &Self) -> (u64, i32, bool) {
         // Scale so that the quotient is in (2^63, 2^65), then divide bit by bit.
         let scale = 64 + divisor.bits() as i32 - self.bits() as i32;
@@ -155,7 +148,6 @@ impl Big {
         ((quotient >> extra as u32) as u64, extra as i32 - scale, lost || !rest.is_zero())
     }
 
-    /// Returns the decimal digits without leading zeros; "0" for zero.
     pub fn to_decimal(&self) -> String {
         let mut rest = self.clone();
         let mut groups = Vec::new();

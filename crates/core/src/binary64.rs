@@ -1,42 +1,39 @@
-//! Binary64 arithmetic for scales given as real numbers, and for bounds that a standard states in binary64. Results of
-//! casts do not use it.
+//! Binary64 arithmetic for real-number scales and for bounds that a standard states in binary64. Casts do not use it.
 //!
-//! Inputs are exact and far from binary64's subnormals: values of at most 32 bits, and their products with a block
-//! scale.
+//! Arguments are far from the subnormal range of binary64.
 
 use crate::exact::Exact;
 
-/// Returns `2^exponent`, for an exponent of a normal number.
 pub(crate) const fn pow2(exponent: i32) -> f64 {
     debug_assert!(-1022 <= exponent && exponent <= 1023);
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Returns the smallest integer not below `value`, whose magnitude is less than 2^62.
+/// Requires `|value| < 2^62`.
 pub(crate) fn ceil(value: f64) -> i64 {
     let cut = value as i64;
     cut + i64::from((cut as f64) < value)
 }
 
-/// Returns the largest integer not above `value`, whose magnitude is less than 2^62.
+/// Requires `|value| < 2^62`.
 pub(crate) fn floor(value: f64) -> i64 {
     let cut = value as i64;
     cut - i64::from(cut as f64 > value)
 }
 
-/// Returns the nearest integer, ties away from zero, clamped to 64 bits.
+/// Ties away from zero; the result is clamped to 64 bits.
 pub(crate) fn round(value: f64) -> i64 {
     let cut = value as i64;
     let rest = value - cut as f64; // exact
     cut.saturating_add(i64::from(rest >= 0.5)).saturating_sub(i64::from(rest <= -0.5))
 }
 
-/// Returns `floor(log2 |value|)` of a normal number.
+/// `floor(log2 |value|)`, for a normal `value`.
 pub(crate) fn exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// Converts a value with at most 53 significant bits to f64.
+/// Requires at most 53 significant bits.
 pub(crate) fn value(exact: Exact) -> f64 {
     let (neg, magnitude) = match exact {
         Exact::Nan { .. } => return f64::NAN,

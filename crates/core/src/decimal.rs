@@ -1,8 +1,7 @@
-//! Decimal text to [`Exact`] and back, with nothing lost.
+//! Decimal text to [`Exact`] and back, without loss.
 //!
-//! Text is rounded once, straight into its destination: [`scan`] keeps the digits, [`parse`] 64 bits and a sticky bit
-//! (`docs/spec/onnx.md §6.5`), and [`to_decimal`] writes every digit. The text of an element, and the reverse, are in
-//! [`crate::text`].
+//! [`scan`] keeps all digits; [`parse`] keeps 64 bits and a sticky bit (`docs/spec/onnx.md §6.5`). Conversions between
+//! text and element codes are in [`crate::text`].
 
 use crate::big::Big;
 use crate::exact::{Exact, Whole};
@@ -11,7 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::RangeInclusive;
 
-/// Why a text is not a number.
+/// Error for a text that is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
 #[allow(missing_docs)] // The messages name them.
@@ -21,20 +20,20 @@ pub struct ParseDecimalError {
     pub at: usize,
 }
 
-/// Decimal exponents of the leading digit between which numbers are computed: beyond them every element type overflows
-/// or underflows. The time for a number grows with its exponent, and files have many.
+/// Computed range of the leading digit's decimal exponent. Outside, every element type overflows or underflows. The
+/// limit bounds the time per number.
 const ELEMENT_TYPES: RangeInclusive<i64> = -1200..=400;
-/// The same for the formats of P3109, whose exponents have up to 15 bits.
+/// Range for the formats of P3109, whose exponents have up to 15 bits.
 const EVERY_FORMAT: RangeInclusive<i64> = -5000..=5000;
-/// Binary exponent for numbers beyond every format.
+/// Binary exponent beyond every format.
 pub(crate) const BEYOND: i32 = 20_000;
 
 /// Reads `[+-]digits[.digits][e[+-]digits]`, `nan`, `inf` or `infinity` (any case, with sign).
 ///
-/// Result: exact, or the leading 64 bits with `sticky`, which is enough for every floating-point destination.
+/// Result: the exact value, or its leading 64 bits with `sticky`. Both round correctly to every floating-point format.
 ///
 /// # Errors
-/// Anything else, with the position of the first byte that cannot belong to a number.
+/// [`ParseDecimalError`], with the position of the first byte that cannot belong to a number.
 ///
 /// # Examples
 /// ```
@@ -47,7 +46,7 @@ pub fn parse(text: &str) -> Result<Exact, ParseDecimalError> {
     Ok(scan(text.as_bytes())?.to_exact())
 }
 
-/// A number as written, with every digit.
+/// Number as written, with every digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number<'a> {
     /// Not a number.
@@ -71,7 +70,6 @@ impl Number<'_> {
         self.within(ELEMENT_TYPES)
     }
 
-    /// Returns the value for every format, not only for element types.
     pub(crate) fn for_every_format(&self) -> Exact {
         self.within(EVERY_FORMAT)
     }
@@ -103,7 +101,7 @@ pub struct Decimal<'a> {
 /// Cost: linear, without allocation.
 ///
 /// # Errors
-/// As [`parse`].
+/// [`ParseDecimalError`], with the position of the first byte that cannot belong to a number.
 ///
 /// # Examples
 /// ```
@@ -174,13 +172,13 @@ impl Decimal<'_> {
         digits.into_exact(self.neg, self.exponent, exponents)
     }
 
-    /// Splits the magnitude at the point, for any number of digits. Integer destinations round the result.
+    /// Splits the magnitude at the decimal point, for rounding to an integer.
     ///
     /// Source: `docs/spec/onnx.md §6.5`.
     pub(crate) fn cut(&self) -> Whole {
         let digits = || self.whole.iter().chain(self.fraction).map(|digit| (digit - b'0') as u64);
         let written = (self.whole.len() + self.fraction.len()) as i64;
-        // Position of the point relative to the written digits; all other digits are zeros.
+        // Position of the decimal point, counted from the first written digit.
         let point = (self.whole.len() as i64).saturating_add(self.exponent);
         let before = point.clamp(0, written) as usize;
         let zeros = (point - before as i64).max(0);
@@ -191,10 +189,10 @@ impl Decimal<'_> {
             low = low.wrapping_mul(10).wrapping_add(digit);
         };
         digits().take(before).for_each(&mut push);
-        // 10^64 is a multiple of 2^64: more than 64 zeros change nothing.
+        // `low` is modulo 2^64, and 2^64 divides 10^64. More than 64 zeros change nothing.
         (0..zeros.min(64)).for_each(|_| push(0));
         let mut rest = digits().skip(before);
-        // If `point` is negative, zeros follow the point before the first written digit.
+        // If `point` is negative, the first digit after the point is 0.
         let first = if point < 0 { 0 } else { rest.next().unwrap_or(0) };
         let more = rest.any(|digit| digit != 0);
         let remainder = match (first, more) {
@@ -207,11 +205,11 @@ impl Decimal<'_> {
     }
 }
 
-/// Digits of a number as an integer, with the position of the point.
+/// Leading digits of a number: `value * 10^exponent`.
 #[derive(Default)]
 struct Digits {
     value: Big,
-    /// Significant digits kept in `value`.
+    /// Number of significant digits in `value`.
     kept: i64,
     /// Decimal exponent of the last kept digit.
     exponent: i64,
@@ -220,8 +218,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// Number of digits to keep. It distinguishes every value from its neighbors: halfway points of f64 have fewer than
-    /// 800 digits.
+    /// Number of digits to keep. Halfway points between f64 values have fewer than 800 digits.
     const KEEP: i64 = 1200;
 
     fn read(&mut self, digits: &[u8], fraction: bool) {
@@ -259,8 +256,8 @@ impl Digits {
     }
 }
 
-/// Writes every digit of a value without `sticky`: `0.1` as f32 is `0.100000001490116119384765625`. NaN and infinities
-/// are written as words.
+/// Writes every decimal digit of a value: f32 `0.1` is `0.100000001490116119384765625`. NaN and infinities are written
+/// as words. The value must not have `sticky`.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,6 @@
-//! The element types: one table row per type, everything about names and storage derived from it.
+//! The element types: one table row per type, with kind, storage and the names in all ecosystems.
 //!
-//! This module has no arithmetic. Canonical names are from `docs/interfaces.md §1`. The names of other ecosystems are
-//! in the same row, so that every name is looked up in one table.
+//! The canonical names are from `docs/interfaces.md §1`.
 
 use crate::error_code::ErrorCode;
 use crate::format::*;
@@ -55,7 +54,7 @@ pub enum DType {
     C64,
 }
 
-/// Kind of number, with its descriptor.
+/// Kind of number, with the descriptor of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Truth value; any nonzero code is true.
@@ -129,7 +128,7 @@ pub enum Ecosystem {
 }
 
 impl Ecosystem {
-    /// Every ecosystem, with the prefix that selects it.
+    /// `(prefix, ecosystem)` for every prefix of a type name.
     pub const PREFIXES: [(&'static str, Ecosystem); 9] = [
         ("onnx", Ecosystem::Onnx),
         ("numpy", Ecosystem::Numpy),
@@ -222,8 +221,8 @@ const TABLE: &[Row] = rows! {
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
 };
 
-/// Short or abbreviated names with their possible meanings. Without a prefix, each is an error even if only one
-/// ecosystem uses it.
+/// Abbreviated names with their possible meanings. Without a prefix, such a name is an error, even if only one
+/// ecosystem has the name.
 const AMBIGUOUS: &[(&str, &[DType])] = {
     use DType::*;
     &[
@@ -250,7 +249,7 @@ const AMBIGUOUS: &[(&str, &[DType])] = {
     ]
 };
 
-/// Reason that a text is not a type name.
+/// Error in a type name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseTypeError {
@@ -330,8 +329,8 @@ impl DType {
         }
     }
 
-    /// Returns the number of bits of a code as [`crate::exact`] takes it. It differs from the storage of bool and i1 (1
-    /// of 8) and tf32 (19 of 32).
+    /// Returns the number of bits of a code, as in [`crate::exact`]. Storage is wider for bool and i1 (code 1 bit,
+    /// storage 8) and tf32 (code 19 bits, storage 32).
     #[must_use]
     pub const fn code_bits(self) -> u32 {
         self.kind().code_bits()
@@ -351,7 +350,7 @@ impl DType {
         }
     }
 
-    /// Returns the storage element that holds a code of [`DType::code_bits`].
+    /// Returns the storage element for a code of [`DType::code_bits`] bits.
     #[must_use]
     pub const fn storage_of_code(self, code: u64) -> u64 {
         match self {
@@ -360,7 +359,8 @@ impl DType {
         }
     }
 
-    /// Returns the smallest number of elements that fill whole bytes. A packed buffer may be split at its multiples.
+    /// Returns the smallest number of elements that fill whole bytes. A packed buffer may be split at multiples of that
+    /// number.
     #[must_use]
     pub const fn granule(self) -> usize {
         match self.row().storage_bits % 8 {
@@ -390,21 +390,20 @@ impl DType {
         if bytes > u64::MAX as u128 { None } else { Some(bytes as u64) }
     }
 
-    /// Returns whether the type is a floating-point type in the wide sense: not an integer, bool, text or complex.
-    /// Fixed point and code books are included.
+    /// Returns whether the type is floating point, fixed point or a code book.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_))
     }
 
-    /// Returns whether the type is a number or truth value, which can be converted to any other such type.
+    /// Returns whether the type is a number or truth value. Any two such types can be converted.
     #[must_use]
     pub const fn is_numeric(self) -> bool {
         !matches!(self.kind(), Kind::Complex(_) | Kind::String)
     }
 
-    /// Returns whether every value of `self`, including NaN and infinities, is a value of `wider`, ignoring the sign of
-    /// zero. The result is false for a fixed-point type and another type, which are not compared.
+    /// Returns whether every value of `self` is a value of `wider`. NaN and infinities count; the sign of zero does
+    /// not. The result is false for a fixed-point type and another type.
     ///
     /// # Examples
     /// ```
@@ -441,7 +440,7 @@ impl DType {
     /// module (`torch.bfloat16`, `jnp.float32`). Case does not matter.
     ///
     /// # Errors
-    /// Unknown names, unknown prefixes, and names of several types.
+    /// [`ParseTypeError`]: unknown name, unknown prefix, or a name of several types.
     ///
     /// # Examples
     /// ```
@@ -482,8 +481,8 @@ impl DType {
         }
     }
 
-    /// Reads a name as one ecosystem uses it. Case does not matter; a canonical name is accepted unless the ecosystem
-    /// uses it for another type.
+    /// Reads a name of one ecosystem. Case does not matter. A canonical name is accepted unless the ecosystem uses the
+    /// name for another type.
     ///
     /// # Errors
     /// [`ParseTypeError::Unknown`].

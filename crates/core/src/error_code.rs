@@ -1,12 +1,11 @@
-//! Stable codes of errors, which scripts and tests compare. Each error type of the workspace returns such a code. The
-//! table in `docs/interfaces.md §5` describes every code.
+//! Stable codes of errors, for scripts and tests. `docs/interfaces.md §5` describes every code.
 
 use crate::error_kind::ErrorKind;
 use core::fmt;
 
 macro_rules! codes {
     ($($kind:ident { $($code:ident $name:literal)* })*) => {
-        /// Cause of an error, as a stable word (`docs/interfaces.md §5`). The cause determines the class, and the class
+        /// Cause of an error, as a stable word (`docs/interfaces.md §5`). The cause determines the class; the class
         /// determines the exit code.
         ///
         /// # Examples

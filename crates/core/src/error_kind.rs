@@ -1,6 +1,6 @@
-//! Classes of errors. Each error code belongs to one class.
+//! Classes of errors.
 
-/// Class of an error: request, input or system. It determines the command's exit code.
+/// Class of an error: request, input or system. The class determines the exit code of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -1,8 +1,8 @@
 //! The meaning of every conversion.
 //!
 //! Formats, policies, the exact definition [`exact::cast_one`], and the public standards as data ([`spec`]).
-//! Nothing here is fast and nothing here is `unsafe`: this crate is read together with the pages of `docs/spec`. The
-//! fast conversions are in `truecast-kernel`, which is tested against this crate bit for bit.
+//! This crate has no `unsafe` code and no fast code. The fast conversions of `truecast-kernel` are tested against this
+//! crate bit for bit.
 //!
 //! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`],
 //! [`rescale`], [`scaled`], [`spec`], [`permitted`], [`promote`], [`spelling`].

@@ -1,8 +1,7 @@
-//! Numbers as people type them: decimals with `_` between digits, hexadecimal floats, fractions, and codes in
+//! Numbers as typed on a command line: decimals with `_` between digits, hexadecimal floats, fractions, and codes in
 //! hexadecimal.
 //!
-//! This grammar is for command lines only. Data files are read by the stricter grammar of [`crate::decimal`], which a
-//! standard fixes. Every number is exact, or its leading 64 bits with `sticky`, as in [`Exact`].
+//! Data files use the stricter grammar of [`crate::decimal`], which a standard fixes.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -12,7 +11,7 @@ use crate::decimal::{BEYOND, Number, scan};
 use crate::exact::Exact;
 pub use crate::ratio::Ratio;
 
-/// A number or code as typed.
+/// Number or code as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Literal {
     /// The code of an element.
@@ -21,7 +20,7 @@ pub enum Literal {
     Number(Exact),
 }
 
-/// Why a text is not a number.
+/// Error for a text that is neither a number nor a code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -46,13 +45,12 @@ pub enum LiteralError {
     Fraction,
 }
 
-/// Maximum number of digits of an integer in a fraction.
 const MOST_DIGITS: usize = 1000;
 
 /// Reads `1.5e3`, `1_000`, `nan`, `-inf`, `1/3`, `0x1.8p-3`, or `0x7f80_0001`, which is a code.
 ///
 /// # Errors
-/// Anything else.
+/// [`LiteralError`] for any other text.
 ///
 /// # Examples
 /// ```
@@ -79,7 +77,7 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
         None => {
             let plain = without_separators(text)?;
             let number = scan(plain.as_bytes()).map_err(|e| {
-                // The error states its position in the text as typed, with the separators.
+                // Position in the text as typed, with the separators.
                 let skipped = text.bytes().scan(0, |digits, b| {
                     *digits += (b != b'_') as usize;
                     Some(*digits)
@@ -92,11 +90,11 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
     }
 }
 
-/// Maximum number of digits, and maximum exponent, of a number that has a [`Ratio`].
+/// Maximum number of digits, and maximum exponent, in [`ratio`].
 const MOST_PLACES: usize = 10_000;
 
-/// Reads the same number as [`read`], without loss. Returns `None` unless the number is finite, with at most 10,000
-/// digits and an exponent of at most ±10,000.
+/// Reads the same number as [`read`], without loss; `None` unless the number is finite. A number with more than 10,000
+/// digits or an exponent beyond ±10,000 gives `None`, too.
 ///
 /// # Examples
 /// ```
@@ -156,7 +154,7 @@ fn code(digits: &str) -> Result<u64, LiteralError> {
     }
 }
 
-/// Reads a hexadecimal number `H.HpD` from byte `start`.
+/// Reads `H.HpD` from byte `start`.
 fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralError> {
     let bytes = text.as_bytes();
     let (mut sig, mut exp, mut sticky) = (0u64, 0i64, false);
@@ -200,14 +198,13 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
         return Ok(Exact::Finite { neg, sig: 0, exp: 0, sticky: false });
     }
     if sticky {
-        // A sticky value must use all 64 bits; the leading digit may have left some of them unused.
+        // A sticky value must use all 64 bits of `sig`.
         let shift = sig.leading_zeros();
         return Ok(Exact::Finite { neg, sig: sig << shift, exp: bounded(exp) - shift as i32, sticky });
     }
     Ok(Exact::Finite { neg, sig, exp: bounded(exp), sticky })
 }
 
-/// Clamps an exponent to a range that is beyond every format, and within the ±100,000 of an [`Exact`].
 fn bounded(exp: i64) -> i32 {
     exp.clamp((-BEYOND).into(), BEYOND.into()) as i32
 }

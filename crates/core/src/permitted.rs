@@ -1,7 +1,6 @@
-//! The set of results that a standard permits, for checks of other implementations.
+//! Set of results that a standard permits, for checks of other implementations.
 //!
-//! A standard lists the cases it leaves open as data ([`crate::policy::Undefined`]). These cases and the definition
-//! give the set of permitted results of one value. No standard is named here; `spec` has the clause for a value.
+//! The open cases come from [`crate::policy::Undefined`]. No standard is named here.
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
@@ -12,33 +11,33 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The results that are permitted for one source code.
+/// Permitted results for one source code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Permitted {
     /// Every code.
     Any,
-    /// These codes, the documented one first; empty if an `error` policy refuses the value.
+    /// The listed codes, the documented code first; empty if an `error` policy refuses the value.
     Codes(Vec<u64>),
-    /// Every text of the grammar that reads back to the source under nearest even. The field is the documented text;
-    /// `None` if an `error` policy refuses the value.
+    /// Every text that reads back to the source under nearest even. The field is the documented text; `None` if an
+    /// `error` policy refuses the value.
     ReadsBack(Option<String>),
 }
 
-/// Comparison of NaN.
+/// Comparison of NaN codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NanComparison {
-    /// If one NaN code is permitted, every NaN code is: no specification fixes sign or payload.
+    /// If one NaN code is permitted, every NaN code is permitted: no specification fixes sign or payload.
     #[default]
     Class,
-    /// Bit for bit, by the one NaN rule (`ARCHITECTURE.md §8`).
+    /// Bit for bit, by the NaN rule (`ARCHITECTURE.md §8`).
     Bits,
 }
 
-/// Whether a result is permitted.
+/// Judgment of a result: right, open or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The result is the only right one.
+    /// The result is the only permitted one.
     Right,
     /// The standard leaves the result open, and this result is accepted.
     Open {
@@ -49,15 +48,15 @@ pub enum Verdict {
     Wrong {
         /// The permitted results.
         permitted: Permitted,
-        /// Clause that decides.
+        /// Clause of the specification.
         clause: &'static str,
     },
 }
 
-/// Returns the results that are permitted for a code, and the clause that leaves the result open, if any.
+/// Returns the permitted results for a code, and the clause that leaves the result open, if any.
 ///
 /// # Panics
-/// As [`cast_one`].
+/// Where [`cast_one`] panics.
 ///
 /// # Examples
 /// ```
@@ -93,7 +92,7 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
 /// Checks whether one result is permitted.
 ///
 /// # Panics
-/// As [`cast_one`].
+/// Where [`cast_one`] panics.
 ///
 /// # Examples
 /// ```
@@ -158,7 +157,7 @@ fn compare(
 pub fn check_parsed(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
     match parse_one(spec, text) {
         Err(_) => Verdict::Open { reason: NOT_A_NUMBER },
-        // A case that the standard leaves open permits every result (U8, U10).
+        // The standard leaves the case open, so every result is permitted (U8, U10).
         Ok(Outcome::Undefined { reason, .. }) => Verdict::Open { reason },
         Ok(outcome) => compare(spec, Permitted::Codes(outcome.code().into_iter().collect()), None, actual, nan),
     }
@@ -166,8 +165,8 @@ pub fn check_parsed(spec: &CastSpec, text: &[u8], actual: u64, nan: NanCompariso
 
 const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 U7";
 
-/// Checks whether a text of an element is permitted: the standard leaves its format open, but the text must read back
-/// as the element.
+/// Checks whether a text of an element is permitted. The standard leaves the text open, but reading the text must give
+/// the element.
 ///
 /// Source: `docs/spec/onnx.md §4.11` U9.
 ///

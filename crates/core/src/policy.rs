@@ -1,20 +1,19 @@
 //! Differences between standards, as data.
 //!
-//! Each field of [`CastPolicy`] is an *observed difference* between standards; none of them names a standard. A
-//! standard fills them in (`spec/`), [`crate::exact`] obeys them, and the kernels are derived from both. Arithmetic
-//! operators (TOSA RESCALE, block scales) are not casts and are in other modules.
+//! Each field of [`CastPolicy`] is a difference between standards. `spec` sets the fields, [`crate::exact`] obeys them.
+//! RESCALE of TOSA and block scales are not casts; see [`crate::rescale`] and [`crate::scaled`].
 
 use crate::dtype::DType;
 use crate::round::Rounding;
 use crate::words::words;
 
 words! {
-    /// Result for a value beyond the largest finite one.
+    /// Result for a value beyond the largest finite value.
     pub enum Overflow {
-        /// Inf if the format has one, else NaN if it has one, else the largest finite value.
+        /// Inf if the format has Inf, else NaN if the format has NaN, else the largest finite value.
         Nonfinite = "nonfinite",
-        /// As [`Overflow::Nonfinite`], also under a rounding that would stop at the largest finite value (IEEE 754-2019
-        /// §7.4). A value overflows if it is beyond the largest finite value after rounding with unlimited exponents.
+        /// [`Overflow::Nonfinite`] also under a rounding that would stop at the largest finite value (IEEE 754-2019
+        /// §7.4). A value overflows if its rounding with unlimited exponents exceeds the largest finite value.
         NonfiniteAlways = "nonfinitealways",
         /// The largest finite value of the same sign.
         Saturate = "saturate",
@@ -22,12 +21,12 @@ words! {
         Error = "error",
     }
 
-    /// Sign and payload of the NaN that results from a NaN.
+    /// Sign and payload of a NaN result for a NaN source.
     pub enum NanRule {
-        /// A quiet NaN with the source's sign. Between IEEE-like formats it keeps the leading payload bits that fit; a
+        /// Quiet NaN with the source's sign. Between IEEE-like formats, the leading payload bits that fit are kept. A
         /// cast to the same type keeps all bits.
         Keep = "keep",
-        /// The canonical quiet NaN with the source's sign.
+        /// Canonical quiet NaN with the source's sign.
         Canonical = "canonical",
         /// The cast is refused.
         Error = "error",
@@ -37,7 +36,7 @@ words! {
 /// Replacement for NaN in a format without NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NanSubstitute {
-    /// Zero with the inverted sign of the NaN (`docs/spec/onnx.md §4.8`).
+    /// Zero with the opposite sign of the NaN (`docs/spec/onnx.md §4.8`).
     ZeroFlipped,
     /// The largest finite value with the sign of the NaN (`docs/spec/openvino.md §6.8`).
     MaxSigned,
@@ -48,16 +47,16 @@ pub enum NanSubstitute {
 }
 
 words! {
-    /// Result for an integer out of the destination's range (infinities included).
+    /// Result for an integer out of the destination's range, and for infinities.
     pub enum IntOverflow {
-        /// The low bits; ±Inf becomes 0.
+        /// The low bits; 0 for ±Inf.
         Wrap = "wrap",
-        /// The nearest bound.
+        /// The nearest bound of the range.
         Saturate = "saturate",
-        /// The same code for every such value: the smallest value of a signed type, all ones in an unsigned type
-        /// (`docs/spec/avx10.md`).
+        /// The smallest value of a signed type, or all ones in an unsigned type (`docs/spec/avx10.md`). The code is the
+        /// same for every such value.
         Indefinite = "indefinite",
-        /// The nearest bound, rounded toward zero to the 24 bits of an f32 (`docs/spec/wgsl.md`).
+        /// The nearest bound of the range, rounded toward zero to the 24 significant bits of f32 (`docs/spec/wgsl.md`).
         SaturateToF32 = "saturate-to-f32",
         /// The cast is refused.
         Error = "error",
@@ -69,7 +68,7 @@ words! {
         Zero = "zero",
         /// The largest value of the type, for NaN of either sign.
         Saturate = "saturate",
-        /// As [`IntOverflow::Indefinite`].
+        /// The code of [`IntOverflow::Indefinite`].
         Indefinite = "indefinite",
         /// Only the top bit set, in signed and unsigned types (`docs/spec/ptx.md`).
         TopBit = "top-bit",
@@ -81,9 +80,9 @@ words! {
     pub enum Subnormals {
         /// Gradual underflow.
         Keep = "keep",
-        /// Subnormal sources are read as, and subnormal results replaced by, a zero of the same sign.
+        /// Subnormal sources and results are replaced by a zero of the same sign.
         Flush = "flush",
-        /// Subnormal sources are read as zero; subnormal results are kept.
+        /// Subnormal sources are replaced by zero; subnormal results are kept.
         FlushSource = "flushsource",
         /// Subnormal results are replaced by zero; subnormal sources are kept.
         FlushResult = "flushresult",
@@ -102,7 +101,7 @@ impl Subnormals {
         }
     }
 
-    /// Returns whether subnormal sources are read as zero.
+    /// Returns whether subnormal sources are replaced by zero.
     #[must_use]
     pub const fn flushes_source(self) -> bool {
         matches!(self, Subnormals::Flush | Subnormals::FlushSource)
@@ -115,7 +114,7 @@ impl Subnormals {
     }
 }
 
-/// Value that the range test of a floating-point destination examines.
+/// Value for the range test of a floating-point destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RangeTest {
     /// The rounded value.
@@ -124,15 +123,14 @@ pub enum RangeTest {
     Source,
 }
 
-/// Result for a value that the format does not have: a negative value in an unsigned format, or zero in a format
-/// without zero.
+/// Result for a negative value in an unsigned format, or for zero in a format without zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unrepresentable {
-    /// Code 0, the smallest value.
+    /// The smallest value, code 0.
     Smallest,
     /// NaN.
     Nan,
-    /// The result for the magnitude of a negative value. In [`CastPolicy::vanishing`], the same as
+    /// The result for the magnitude of a negative value. In [`CastPolicy::vanishing`], equal to
     /// [`Unrepresentable::Smallest`].
     Magnitude,
     /// The cast is refused.
@@ -140,26 +138,26 @@ pub enum Unrepresentable {
 }
 
 words! {
-    /// The notation of floating-point numbers as text. It affects neither the digits nor reading.
+    /// Notation of floating-point numbers as text. Digits and reading do not depend on the notation.
     #[derive(Default)]
     pub enum TextStyle {
-        /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md
-        /// §6.2` rule 2).
+        /// Exponent notation for very small and very large values, as in the reference evaluator of ONNX
+        /// (`docs/spec/onnx.md §6.2` rule 2).
         #[default]
         Reference = "reference",
-        /// As the text of ONNX: plain notation, never an exponent (`docs/spec/onnx.md §6.2` rule 9).
+        /// Plain notation without exponent, as in the text of ONNX (`docs/spec/onnx.md §6.2` rule 9).
         Plain = "plain",
     }
 }
 
-/// How one conversion treats every value. Plain data: equal policies convert identically.
+/// Rules of one conversion, for every value. Equal policies convert identically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CastPolicy {
-    /// Rounding into floating-point (and fixed-point) types.
+    /// Rounding into floating-point and fixed-point types.
     pub to_float: Rounding,
     /// Rounding into integers.
     pub to_int: Rounding,
-    /// Finite value beyond the largest finite one of a floating-point type.
+    /// Finite value beyond the largest finite value of a floating-point type.
     pub overflow: Overflow,
     /// Source Inf into a floating-point type.
     pub inf: Overflow,
@@ -179,21 +177,19 @@ pub struct CastPolicy {
     pub negative: Unrepresentable,
     /// Zero, or a value that underflows, into a type without zero.
     pub vanishing: Unrepresentable,
-    /// Intermediate type: the value is first rounded to it under the same policy, and the result is then rounded to the
-    /// destination.
+    /// Intermediate type. The value is rounded to `via` and then to the destination, both under this policy.
     pub via: Option<DType>,
-    /// NaN becomes the canonical NaN, and a negative value +0 (`docs/spec/ptx.md`).
+    /// If true, NaN becomes the canonical NaN, and a negative value becomes +0 (`docs/spec/ptx.md`).
     pub relu: bool,
-    /// Power of two by which a finite value is multiplied before it is rounded (`docs/spec/arm.md`,
-    /// `docs/spec/amd.md`). Applies to codes of 32 bits or fewer, for which the counts of a measurement are exact; text
-    /// is not scaled.
+    /// Exponent of a power of two that multiplies a finite value before rounding (`docs/spec/arm.md`,
+    /// `docs/spec/amd.md`). Applies only to codes of at most 32 bits, not to text.
     pub scale_exponent: i16,
     /// Notation of floating-point numbers as text.
     pub text: TextStyle,
 }
 
 impl CastPolicy {
-    /// IEEE 754-2019 §5.4: nearest even, Inf on overflow, quiet NaN with payload, no flushing; integers truncate and
+    /// IEEE 754-2019 §5.4: nearest even, Inf on overflow, quiet NaN with payload, no flushing. Integers truncate and
     /// wrap.
     pub const IEEE: CastPolicy = CastPolicy {
         to_float: Rounding::NearestEven,
@@ -229,7 +225,7 @@ impl CastPolicy {
     }
 }
 
-/// A property of one source value that a standard may leave without an answer.
+/// Property of a source value for which a standard may leave the result open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Condition {
@@ -245,12 +241,12 @@ pub enum Condition {
     Zero,
     /// A positive value below the smallest value of a destination without zero.
     Underflow,
-    /// A value beyond the largest finite one, or an integer out of range. [`CastPolicy::range`] decides whether the
-    /// value before or after rounding counts.
+    /// A value beyond the largest finite value, or an integer out of range. [`CastPolicy::range`] selects the value
+    /// before or after rounding.
     Overflow,
-    /// A value that is not an integer, into an integer type.
+    /// A noninteger value, into an integer type.
     Fraction,
-    /// A source magnitude strictly between two bounds: [`Condition::between`]. A table has at most one row with this
+    /// A source magnitude strictly between two bounds ([`Condition::between`]). A table has at most one row with this
     /// condition.
     Between {
         /// The lower bound, as the bits of an f64.
@@ -258,12 +254,12 @@ pub enum Condition {
         /// The upper bound, as the bits of an f64.
         below: u64,
     },
-    /// Any value at all: the standard leaves the whole pair open.
+    /// Every value: the standard leaves the whole pair open.
     Any,
 }
 
 impl Condition {
-    /// A magnitude between 2^-127, the smallest value of e8m0, and 1.5 * 2^-127; the nearest value of e8m0 is 2^-127.
+    /// A magnitude between 2^-127, the smallest value of e8m0, and 1.5 * 2^-127. The nearest value of e8m0 is 2^-127.
     pub const ABOVE_SMALLEST_E8M0: Condition =
         Condition::between(f32::MIN_POSITIVE as f64 / 2.0, f32::MIN_POSITIVE as f64 * 0.75);
 
@@ -273,7 +269,7 @@ impl Condition {
         Condition::Between { above: above.to_bits(), below: below.to_bits() }
     }
 
-    /// Returns the message of the error that refuses a value with this property.
+    /// Returns the error message that refuses a value with this property.
     #[must_use]
     pub const fn refusal(self) -> &'static str {
         match self {
@@ -289,28 +285,28 @@ impl Condition {
     }
 }
 
-/// One case that a standard leaves open.
+/// Case that a standard leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Undefined {
     /// Property of the source values for which the result is open.
     pub condition: Condition,
     /// Clause of the standard, or of our page, that leaves the result open.
     pub reason: &'static str,
-    /// Results that a checker accepts in addition to the documented code.
+    /// Accepted results, in addition to the documented code.
     pub accepted: Accepted,
 }
 
-/// Results that a checker accepts where a standard gives no single answer.
+/// Set of accepted results for an open case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Accepted {
     /// Every code.
     Any,
-    /// The documented code, and the result of the same cast under each of these changes of its policy.
+    /// The documented code, and the results of the same cast under each change of the policy.
     Under(&'static [PolicyChange]),
 }
 
-/// A change of one field of a policy, for another interpretation of a standard.
+/// Change of one field of a policy, for another interpretation of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyChange {
@@ -332,14 +328,14 @@ impl CastPolicy {
 }
 
 impl Undefined {
-    /// Returns a row that accepts every code.
+    /// Returns an open case that accepts every code.
     #[must_use]
     pub const fn any(condition: Condition, reason: &'static str) -> Undefined {
         Undefined { condition, reason, accepted: Accepted::Any }
     }
 }
 
-/// A fully resolved request: no attribute, default or version is left open.
+/// Fully resolved request: no attribute, default or version is left open.
 ///
 /// Source: [`CastSpec::clause`].
 ///
@@ -378,15 +374,14 @@ impl CastSpec {
         ])
     }
 
-    /// Returns a cast to f64 that only scales. Its result is the value before rounding, for sources of 32 bits or
-    /// fewer.
+    /// Returns a cast to f64 that only scales. Its result is the value before rounding, for sources of at most 32 bits.
     #[must_use]
     pub const fn scaled_value(&self) -> CastSpec {
         let policy = CastPolicy { scale_exponent: self.policy.scale_exponent, ..CastPolicy::IEEE };
         CastSpec { dst: DType::F64, policy, ..CastSpec::copy(self.src) }
     }
 
-    /// Returns the identity cast of a type: codes are unchanged, and only the layout of a buffer may change.
+    /// Returns the identity cast of a type: codes are unchanged. Only the layout of a buffer may change.
     #[must_use]
     pub const fn copy(dtype: DType) -> CastSpec {
         CastSpec {

@@ -1,16 +1,12 @@
-//! Exact rational numbers, also those without a binary fraction, such as 0.1 and 1/3, and their difference from an
-//! [`Exact`].
+//! Exact rational numbers, such as 1/3, and the difference from an [`Exact`].
 //!
-//! Conversions do not use this module; they round a number once into their destination (`decimal`). A [`Ratio`]
-//! measures the loss.
+//! A [`Ratio`] measures the loss of a conversion. Conversions do not use this module.
 
 use crate::big::Big;
 use crate::exact::Exact;
 use core::cmp::Ordering;
 
-/// `(-1)^neg * over / under * 2^exp`, with nothing lost.
-///
-/// Read from text by [`crate::literal::ratio`], or made from an [`Exact`].
+/// Rational number `(-1)^neg * over / under * 2^exp`, read by [`crate::literal::ratio`] or made from an [`Exact`].
 #[derive(Clone, Debug)]
 pub struct Ratio {
     pub(crate) neg: bool,
@@ -21,7 +17,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Converts a finite value; of a sticky value, only the 64 bits are kept. Returns `None` for NaN and infinities.
+    /// Converts a finite value; `None` for NaN and infinities. A sticky value is truncated to the 64 bits of `sig`.
     #[must_use]
     pub fn from_exact(value: Exact) -> Option<Ratio> {
         let Exact::Finite { neg, sig, exp, .. } = value else { return None };
@@ -29,7 +25,7 @@ impl Ratio {
         Some(Ratio { neg, over: Big::from_u64(sig), under: Big::from_u64(1), exp })
     }
 
-    /// Returns `self - value`: exact, or its leading 64 bits with `sticky`. `None` if the value is not finite.
+    /// Returns `self - value`: exact, or the leading 64 bits with `sticky`. `None` if `value` is not finite.
     ///
     /// # Examples
     /// ```
@@ -42,7 +38,7 @@ impl Ratio {
     #[must_use]
     pub fn minus(&self, value: Exact) -> Option<Exact> {
         let Exact::Finite { neg, sig, exp, .. } = value else { return None };
-        // Over the denominator d of `self`, the difference is (n 2^e - s d 2^x) / d.
+        // With the denominator d of `self`, the difference is (n 2^e - s d 2^x) / d.
         let common = match (self.over.is_zero(), sig) {
             (true, _) => exp,
             (false, 0) => self.exp,

@@ -1,8 +1,7 @@
-//! The arithmetic of RESCALE in 64-bit integers. A value minus the input zero point is multiplied by
-//! `multiplier * 2^-shift` and rounded. The output zero point is added, and the sum is clamped to the output type.
+//! Arithmetic of RESCALE in 64-bit integers: subtract the input zero point, multiply by `multiplier * 2^-shift` and
+//! round, add the output zero point, clamp to the output type.
 //!
-//! Attributes, operands and the standard's prohibitions are in `spec/tosa`. Letters and names of requirements (R0 to
-//! R5) are from `docs/spec/tosa.md §4.4, §4.5`.
+//! Requirements R0 to R5 are from `docs/spec/tosa.md §4.4, §4.5`. Attributes and operands are in `spec/tosa`.
 
 use crate::binary64::{pow2, round};
 use crate::format::IntFormat;
@@ -10,15 +9,15 @@ use crate::words::words;
 use alloc::vec::Vec;
 
 words! {
-    /// Rounding of a scaled value. The variants are in the order of their numbers in files.
+    /// Rounding of a scaled value. The variants have the order of the numbers in files.
     #[derive(Default)]
     pub enum RoundingMode {
-        /// One rounding, half up.
+        /// One rounding; ties up.
         #[default]
         Single = "single",
-        /// Any integer of an interval; truecast returns the result of [`RoundingMode::Single`].
+        /// Any integer of an interval. truecast returns the result of [`RoundingMode::Single`].
         Inexact = "inexact",
-        /// Rounded to bit 30 first if the shift is above 31.
+        /// Two roundings if the shift is above 31: first to bit 30.
         Double = "double",
     }
 }
@@ -37,10 +36,10 @@ const LEAST_SHIFT: i32 = 2;
 const LARGEST_SHIFT: i32 = 62;
 
 impl Channel {
-    /// Checks the requirements that do not depend on elements.
+    /// Checks the requirements on the scale.
     ///
     /// # Errors
-    /// R1, R2.
+    /// [`Requirement::Multiplier`] (R1), [`Requirement::Shift`] (R2).
     pub fn check(&self) -> Result<(), Requirement> {
         if self.multiplier < 0 {
             return Err(Requirement::Multiplier);
@@ -48,11 +47,11 @@ impl Channel {
         if (LEAST_SHIFT..=LARGEST_SHIFT).contains(&self.shift.into()) { Ok(()) } else { Err(Requirement::Shift) }
     }
 
-    /// Returns the channel nearest to a scale, ties away from zero. Its multiplier has 31 significant bits (15 without
-    /// `scale32`). For a scale below `2^-32` (`2^-48`) the multiplier has fewer bits, since the largest shift is 62;
-    /// for 0 it is 0.
+    /// Returns the channel nearest to a scale, ties away from zero.
+    /// The multiplier has 31 significant bits with `scale32`, else 15. The largest shift is 62: a scale below `2^-32`
+    /// (`2^-48` without `scale32`) has a shorter multiplier, and scale 0 has multiplier 0.
     ///
-    /// Source: `docs/spec/tosa.md §4.7`: the normalization that compilers use, rounded once.
+    /// Source: `docs/spec/tosa.md §4.7`.
     ///
     /// # Errors
     /// [`ScaleError`].
@@ -87,7 +86,7 @@ impl Channel {
     }
 }
 
-/// Why a number is not a scale.
+/// Error for a number that is not a scale.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -99,37 +98,37 @@ pub enum ScaleError {
     #[error("scale {scale} is too large; RESCALE reaches up to {largest}")]
     TooLarge {
         scale: f64,
-        /// The largest power of two that is allowed.
+        /// Largest allowed power of two.
         largest: f64,
     },
 }
 
-/// A condition on values. If it does not hold for one element, the result of the whole graph is unpredictable.
+/// Condition on values. If a condition fails for one element, the result of the whole graph is unpredictable.
 ///
 /// Source: `docs/spec/tosa.md §4.4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Requirement {
-    /// R0.
+    /// R0: ranks of operands.
     #[error("the rank is above the level's MAX_RANK (R0)")]
     Rank,
-    /// R1.
+    /// R1: the multiplier.
     #[error("the multiplier is negative (R1)")]
     Multiplier,
-    /// R2.
+    /// R2: the shift.
     #[error("the shift is not in 2..=62 (R2)")]
     Shift,
-    /// R3.
+    /// R3: the value before scaling.
     #[error("the value does not fit in the number of bits that the shift allows (R3)")]
     Value,
-    /// R4.
+    /// R4: the scaled value.
     #[error("the scaled value does not fit in 32 bits (R4)")]
     Scaled,
-    /// R5.
+    /// R5: the sum with the output zero point.
     #[error("the scaled value with the zero point does not fit in 32 bits (R5)")]
     Offset,
 }
 
-/// A fully resolved RESCALE.
+/// Fully resolved RESCALE.
 ///
 /// # Examples
 /// ```
@@ -149,26 +148,26 @@ pub enum Requirement {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RescaleSpec {
-    /// Input type, with the signedness that applies.
+    /// Input type, signed or unsigned as the attributes say.
     pub input: IntFormat,
-    /// Output type, with the signedness that applies.
+    /// Output type, signed or unsigned as the attributes say.
     pub output: IntFormat,
-    /// True if values must be in the range that the shift allows (R3).
+    /// If true, values must be in the range that the shift allows (R3).
     pub scale32: bool,
     /// Rounding.
     pub rounding: RoundingMode,
-    /// One channel for all elements, or one for each index in the last dimension.
+    /// One channel for all elements, or one channel per index in the last dimension.
     pub channels: Vec<Channel>,
-    /// Input zero point, with the signedness that applies.
+    /// Input zero point.
     pub input_zp: i64,
-    /// Output zero point, with the signedness that applies.
+    /// Output zero point.
     pub output_zp: i64,
 }
 
 /// Result for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rescaled {
-    /// The code: the low bits of the output.
+    /// Low bits of the output.
     pub code: u64,
     /// True if the value did not fit the output type.
     pub saturated: bool,
@@ -179,7 +178,7 @@ fn fits_i32(value: i64) -> bool {
 }
 
 impl RescaleSpec {
-    /// Returns the channel of the element at `index` of the flattened tensor: its index in the last dimension, or 0 if
+    /// Returns the channel of the element at `index` in the flattened tensor: the index in the last dimension, or 0 if
     /// there is one channel.
     #[must_use]
     pub fn channel_of(&self, index: u64) -> usize {
@@ -189,10 +188,10 @@ impl RescaleSpec {
     /// Rescales one code. Source: `docs/spec/tosa.md §4.5`.
     ///
     /// # Errors
-    /// The first of R1 to R5 that does not hold: the result of the whole tensor is unpredictable.
+    /// The first requirement of R1 to R5 that fails: the result of the whole tensor is unpredictable.
     ///
     /// # Panics
-    /// If there is no such channel.
+    /// If `channel` is out of bounds.
     pub fn one(&self, channel: usize, code: u64) -> Result<Rescaled, Requirement> {
         let q = self.scaled(channel, self.input.value(code) as i64 - self.input_zp)?;
         let offset = q + self.output_zp;
@@ -203,7 +202,7 @@ impl RescaleSpec {
         Ok(Rescaled { code: self.output.code(clamped as i128), saturated: clamped != offset })
     }
 
-    /// Performs steps 2 to 5 of `docs/spec/tosa.md §4.5` for `v = input - input_zp`.
+    /// Steps 2 to 5 of `docs/spec/tosa.md §4.5` for `v = input - input_zp`.
     fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
         let Channel { multiplier, shift } = self.channels[channel];
         self.channels[channel].check()?;

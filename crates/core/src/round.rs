@@ -1,9 +1,9 @@
-//! Rounding: the one function that decides "away from zero or not".
+//! Rounding directions, as the decision between two neighbors.
 
 use crate::words::words;
 
 words! {
-    /// Choice between the two neighbors of a value in the destination.
+    /// Rounding direction.
     ///
     /// # Examples
     /// ```
@@ -14,30 +14,30 @@ words! {
     /// assert!(!Rounding::NearestUp.increments(true, false, Remainder::Half)); // -2.5 goes up to -2
     /// ```
     pub enum Rounding {
-        /// To the nearest; ties to the even code.
+        /// To nearest; ties to the even code.
         NearestEven = "nearest-even",
-        /// To the nearest; ties away from zero.
+        /// To nearest; ties away from zero.
         NearestAway = "nearest-away",
-        /// To the nearest; ties toward +Inf (ONNX `nearest` for E8M0).
+        /// To nearest; ties toward +Inf (ONNX `nearest` for E8M0).
         NearestUp = "nearest-up",
-        /// Truncation.
+        /// Toward zero: truncation.
         TowardZero = "toward-zero",
-        /// To the larger magnitude.
+        /// Away from zero.
         AwayFromZero = "away",
         /// Toward +Inf.
         Up = "up",
         /// Toward -Inf.
         Down = "down",
-        /// To the odd code if inexact; never to Inf. A later rounding then gives the same result as a single one
+        /// To the odd code if inexact; never to Inf. A later rounding to fewer bits equals a single rounding
         /// (`docs/kernels.md §3`).
         ToOdd = "odd",
     }
 }
 
-/// Difference between the value and the kept part of its magnitude, as a fraction of one unit in the last place.
+/// Difference between a magnitude and its truncation, as a fraction of one unit in the last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remainder {
-    /// Zero: the kept part is the value.
+    /// Zero: the truncation is exact.
     Zero,
     /// More than zero, less than one half.
     BelowHalf,
@@ -48,8 +48,8 @@ pub enum Remainder {
 }
 
 impl Rounding {
-    /// Returns whether the kept magnitude grows by one unit. `neg` is the sign; `odd` is true if the kept **code** is
-    /// odd.
+    /// Returns whether the truncated magnitude grows by one unit. `neg` is the sign; `odd` is true if the truncated
+    /// **code** is odd.
     #[must_use]
     pub const fn increments(self, neg: bool, odd: bool, remainder: Remainder) -> bool {
         match (self, remainder) {
@@ -67,8 +67,7 @@ impl Rounding {
         }
     }
 
-    /// Returns whether this rounding takes a value beyond the largest finite one to the largest finite one, instead of
-    /// overflowing (IEEE 754-2019 §7.4).
+    /// Returns whether an overflowing value becomes the largest finite value under this rounding (IEEE 754-2019 §7.4).
     #[must_use]
     pub const fn stops_at_max(self, neg: bool) -> bool {
         match self {

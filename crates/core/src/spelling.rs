@@ -1,8 +1,9 @@
-//! Search for the known name that a misspelled name probably means, and lists of names for messages.
+//! Search for the intended name of a misspelled word, and lists of names for messages.
 
-/// Returns the known name nearest to a word, at most `most` edits away, ignoring case; of several equally near names,
-/// the first. An edit adds, removes or replaces a letter, or swaps two neighboring letters. Without the feature `std`,
-/// the result is always `None`.
+/// Returns the known name nearest to a word, at most `most` edits away, ignoring case. Of equally near names, the first
+/// is returned.
+/// An edit adds, removes or replaces a letter, or swaps two neighboring letters. Without the feature `std`, the result
+/// is `None`.
 ///
 /// # Examples
 /// ```
@@ -17,13 +18,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: u
     measured.min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
 }
 
-/// Maximum length of a word in bytes; a longer word has no near name. The work grows with the product of the lengths,
-/// and words come from files.
+/// Maximum length of a word in bytes. The limit bounds the work for words in files.
 #[cfg(feature = "std")]
 const LONGEST: usize = 256;
 
-/// Returns the number of edits between two words, as defined at [`nearest`]; `None` if it exceeds `most`, or if a word
-/// is too long.
+/// Returns the number of edits between two words (see [`nearest`]); `None` beyond `most`, or if a word is too long.
 ///
 /// # Examples
 /// ```
@@ -45,7 +44,7 @@ pub fn nearest<'a>(_: &str, _: impl IntoIterator<Item = &'a str>, _: usize) -> O
     None
 }
 
-/// Lists names as choices in a sentence.
+/// Lists names as alternatives in a sentence.
 ///
 /// # Examples
 /// ```

@@ -1,8 +1,8 @@
-//! Elements as text and text as elements: the definition.
+//! Elements as text and text as elements: the definition. Read with `docs/spec/onnx.md §6`.
 //!
-//! [`parse_one`] reads a text by the grammar of [`crate::decimal`] and rounds it once; [`print_one`] writes the fewest
-//! digits that read back. The fast version is `truecast_kernel::text`, which is tested against this module. Read with
-//! `docs/spec/onnx.md §6`.
+//! [`parse_one`] reads a text by the grammar of [`crate::decimal`] and rounds once. [`print_one`] writes the fewest
+//! digits that read back to the element.
+//! The fast version, `truecast_kernel::text`, is tested against this module.
 
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
 use crate::dtype::{DType, Kind};
@@ -11,15 +11,15 @@ use crate::policy::{CastPolicy, CastSpec, Condition, NanRule, Subnormals, TextSt
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Maximum length of an element as text in the style of the reference, in bytes.
+/// Maximum length in bytes of an element as text, in [`TextStyle::Reference`].
 pub const MAX_LEN: usize = 24;
 
-/// Returns the maximum length of an element of a type as text, in bytes.
+/// Returns the maximum length of an element as text, in bytes.
 ///
-/// In plain notation, an f64 has at most 324 places after the point, and any other type at most 45. Two neighbors are
-/// at least 2^-1074 (2^-149) apart, and half of that distance is more than `0.5 * 10^-324` (`0.5 * 10^-45`). The
-/// multiple of 10^-324 (10^-45) nearest to a value therefore reads back as the value. Fewer places are enough if the
-/// number of digits that always suffices is reached first.
+/// In plain notation, an f64 has at most 324 places after the point; other types have at most 45.
+/// Two neighbors are at least 2^-1074 (2^-149) apart. Half of that distance is more than `0.5 * 10^-324` (`0.5 *
+/// 10^-45`), so 324 (45) places distinguish all values.
+///
 /// # Examples
 /// ```
 /// use truecast_core::{DType, policy::TextStyle, text::max_len};
@@ -34,12 +34,12 @@ pub const fn max_len(src: DType, style: TextStyle) -> usize {
     }
 }
 
-/// Converts one text: reads it, rounds it once, encodes it.
+/// Converts one text: reads, rounds once, encodes.
 ///
 /// Result: the definition. Source: `docs/spec/onnx.md §6.4` to §6.6.
 ///
 /// # Errors
-/// A text that is not a number of the grammar; an infinity or NaN, if the destination is an integer.
+/// [`ParseDecimalError`]: not a number of the grammar; an infinity or NaN for an integer destination.
 ///
 /// # Panics
 /// If the destination is complex or text.
@@ -57,13 +57,13 @@ pub fn parse_one(spec: &CastSpec, text: &[u8]) -> Result<Outcome, ParseDecimalEr
     Ok(encode_number(spec.dst, &spec.policy, &number).outcome(spec.undefined))
 }
 
-/// Reads a text for a destination, which is bool, an integer or a float.
+/// Reads a text for a destination of type bool, integer or float.
 ///
-/// Source: `docs/spec/onnx.md §6.4`, §6.6 (`true` and `false` in any case, to bool only), §6.5 (no Inf or NaN to an
-/// integer).
+/// Source: `docs/spec/onnx.md §6.4`; §6.5 (an integer takes no Inf or NaN); §6.6 (`true` and `false` in any case, for
+/// bool only).
 ///
 /// # Errors
-/// As [`parse_one`].
+/// The errors of [`parse_one`].
 #[inline]
 pub fn read(dst: DType, text: &[u8]) -> Result<Number<'_>, ParseDecimalError> {
     let begin = text.iter().take_while(|b| is_space(**b)).count();
@@ -80,13 +80,13 @@ pub fn read(dst: DType, text: &[u8]) -> Result<Number<'_>, ParseDecimalError> {
     }
 }
 
-/// Returns whether a byte is white space. Includes vertical tabs, unlike `u8::is_ascii_whitespace`.
+/// Includes vertical tabs, unlike `u8::is_ascii_whitespace`.
 #[inline]
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Rounds a number once. Integers use every digit, for any number of digits.
+/// Rounds a number once. Integer destinations use every digit of a text.
 ///
 /// # Panics
 /// If the destination is complex or text.
@@ -103,7 +103,7 @@ pub fn encode_number(dst: DType, policy: &CastPolicy, number: &Number<'_>) -> En
 /// Result: the definition. Source: `docs/spec/onnx.md §6.2`.
 ///
 /// # Errors
-/// The property that an `error` policy refuses.
+/// [`Condition`]: the property of the value that an `error` policy refuses.
 ///
 /// # Panics
 /// If the source is complex or text.
@@ -141,8 +141,8 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
     })
 }
 
-/// Returns a policy that keeps only the fields that [`print_one`] uses; the other fields are as in
-/// [`CastPolicy::IEEE`]. Two policies with equal results of this function print every element in the same way.
+/// Returns a policy with only the fields that [`print_one`] uses; other fields have the values of [`CastPolicy::IEEE`].
+/// Two policies with equal results print every element identically.
 #[must_use]
 pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     CastPolicy {
@@ -153,8 +153,8 @@ pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     }
 }
 
-/// Returns the type in which the digits of an element must read back. In a narrow type, the fewest digits that read
-/// back would be misleading (450 for 448). Narrow types therefore print as the f32 of the same value.
+/// Returns the type to which the digits of an element must read back. Narrow types print as the f32 of the same value.
+/// With the fewest digits for a narrow type, 448 would print as 450.
 ///
 /// Source: `docs/spec/onnx.md §6.2` rules 1 and 6.
 #[must_use]
@@ -175,7 +175,7 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// Returns the notation of a number; `exponent` is the power of ten of the first digit of its **exact** value.
+    /// Returns the notation of a number; `exponent` is the power of ten of the first digit of the **exact** value.
     /// Source: `docs/spec/onnx.md §6.2` rules 2 and 9.
     #[must_use]
     pub const fn of(exponent: i32, style: TextStyle) -> Notation {
@@ -187,7 +187,7 @@ impl Notation {
     }
 }
 
-/// ASCII digits of a positive number without zeros at either end, and the power of ten of the first digit.
+/// ASCII digits of a positive number without zeros at either end; `exponent` is the power of ten of the first digit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Digits {
     digits: Vec<u8>,
@@ -209,8 +209,8 @@ impl Digits {
         self
     }
 
-    /// Returns the fewest digits that round to the same code as all digits. If the candidates on both sides do, the
-    /// nearer one is returned, or on a tie the one with an even last digit.
+    /// Fewest digits that round to the same code as all digits. Of two candidates, the nearer wins; on a tie, the even
+    /// last digit wins.
     fn shortest(&self, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Digits {
         let own = read(&self.decimal());
         let same = |digits: &Digits| read(&digits.decimal()) == own;
@@ -232,7 +232,6 @@ impl Digits {
         candidates.unwrap_or_else(|| self.clone()).trimmed()
     }
 
-    /// Returns the number that is larger by one unit in the last digit.
     fn next(&self) -> Digits {
         let mut next = self.clone();
         for digit in next.digits.iter_mut().rev() {
@@ -253,7 +252,7 @@ impl Digits {
     }
 }
 
-/// Writes digits, without zeros at either end, in the given notation. Source: `docs/spec/onnx.md §6.2` rules 3 to 5.
+/// Writes digits, without zeros at either end, in the notation. Source: `docs/spec/onnx.md §6.2` rules 3 to 5.
 ///
 /// Shapes: `digits` is ASCII; `exponent` is the power of ten of the first digit.
 ///

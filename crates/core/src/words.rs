@@ -1,7 +1,7 @@
 //! Enums with a word for each variant.
 
-/// Defines an enum with a word for each variant, and its `ALL`, `name`, `of_name` and `Display`, which pads the name.
-/// Only for the crates of truecast.
+/// Defines enums with a word per variant, and their `ALL`, `name`, `of_name` and `Display`. Only for the crates of
+/// truecast.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! words {

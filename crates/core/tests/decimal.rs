@@ -1,4 +1,4 @@
-//! Decimal text to values and back, against the standard library's own exact conversions.
+//! Decimal text to values and back, against the exact conversions of the standard library.
 
 use truecast_core::DType::{
     self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E8M0, F16, F32, F64, I8, I32, I64, MxInt8, U8, U64,
@@ -10,9 +10,6 @@ use truecast_core::{CastPolicy, Exact};
 use truecast_testkit::digits::one_less;
 use truecast_testkit::random::Random;
 
-// ---- text to f64 and f32, against `FromStr` ----
-
-/// Boundaries: zero, subnormals, the ends of the range and beyond them, exponents that overflow every counter.
 #[rustfmt::skip]
 const BOUNDARIES: &[&str] = &[
     "0", "-0", "+0", "0.0", "00000", "0e99999999999999999999", "-0e-99999999999999999999", ".0", "0.",
@@ -72,7 +69,6 @@ const TIE_ABOVE_MAX: [&str; 4] = [
     "174497792",
 ];
 
-/// The exact middle between two neighboring doubles, which is a tie, and the texts just below and above it.
 #[test]
 fn halfway_f64() {
     let mut random = Random::new("halfway_f64");
@@ -81,11 +77,11 @@ fn halfway_f64() {
     for bits in edges.into_iter().chain(sample) {
         check_around(&middle(f64::from_bits(bits), f64::from_bits(bits + 1)));
     }
-    // The value 2^1024 - 2^970 is a tie that overflows; anything below it does not.
+    // The value 2^1024 - 2^970 is a tie that overflows; smaller values do not overflow.
     check_around(&format!("{}.0", TIE_ABOVE_MAX.concat()));
 }
 
-/// The middle between two neighboring floats is a double, whose digits the standard library prints exactly.
+/// The middle between neighboring floats is a double, and the standard library prints every digit of a double.
 #[test]
 fn halfway_f32() {
     let mut random = Random::new("halfway_f32");
@@ -107,14 +103,15 @@ fn check_around(text: &str) {
     check(&just_below(text));
 }
 
-/// One unit of the last digit less, and nines after it.
+/// Subtracts one unit in the last digit, and appends nines.
 fn just_below(text: &str) -> String {
     one_less(text) + &"9".repeat(30)
 }
 
-/// The decimal digits of (a + b) / 2 for positive doubles.
+/// Decimal digits of (a + b) / 2, for positive doubles.
 fn middle(a: f64, b: f64) -> String {
-    // Both printed exactly, with the same number of digits after the point; then (a + b) * 5 / 10, digit by digit.
+    // Prints both exactly, with the same number of digits after the point; then computes (a + b) * 5 / 10, digit by
+    // digit.
     let digits = |x: f64| format!("{x:0>1400.1074}").into_bytes().into_iter().filter(|c| *c != b'.');
     let mut carry = 0;
     let mut sum: Vec<u8> = Vec::new();
@@ -131,7 +128,7 @@ fn middle(a: f64, b: f64) -> String {
     format!("0{}", text.trim_start_matches('0')).trim_end_matches('0').to_string() + "0"
 }
 
-/// §6.5 of `docs/spec/onnx.md`: one rounding from text, no intermediate double (row 24 of its §5).
+/// `docs/spec/onnx.md §6.5` and §5 row 24: one rounding from text, no intermediate double.
 #[test]
 fn one_rounding_from_text() {
     let witness = "1.000000059604644776257986737988403547205962240695953369140625"; // 1 + 2^-24 + 2^-60
@@ -170,9 +167,7 @@ fn not_numbers() {
     }
 }
 
-// ---- errors ----
-
-/// `docs/spec/onnx.md §6.4`, with the position of the first byte that does not fit.
+/// `docs/spec/onnx.md §6.4`, with the position of the first wrong byte.
 #[test]
 fn grammar_errors() {
     #[rustfmt::skip]
@@ -197,7 +192,7 @@ fn grammar_errors() {
     }
 }
 
-/// "Time and memory must stay linear in the text length": megabytes of digits of every kind are parsed.
+/// Megabytes of digits are parsed in linear time and memory.
 #[test]
 fn hostile_length() {
     let n = 4 << 20;
@@ -215,8 +210,6 @@ fn hostile_length() {
     assert_eq!(f64_bits(&format!("1.5{zeros}{}1", "0".repeat(10))), 1.5f64.to_bits());
     assert!(parse(&format!("{nines}x")).is_err_and(|e| e.at == n));
 }
-
-// ---- values to text ----
 
 #[test]
 fn every_digit() {
@@ -251,7 +244,6 @@ fn every_digit() {
     }
 }
 
-/// Every value of every type of 16 bits or fewer survives a round trip through text.
 #[test]
 fn text_round_trips() {
     for dtype in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.code_bits() <= 16) {
@@ -265,9 +257,7 @@ fn text_round_trips() {
     }
 }
 
-// ---- helpers ----
-
-/// Both widths against the standard library, which rounds correctly for texts of any length.
+/// The standard library rounds correctly for texts of any length.
 fn check(text: &str) {
     let expected: f64 = text.parse().unwrap_or_else(|_| panic!("{text:?}"));
     if expected.is_nan() {
@@ -284,7 +274,6 @@ fn f64_bits(text: &str) -> u64 {
     encode(F64, &CastPolicy::IEEE, parse(text).unwrap()).code.unwrap()
 }
 
-/// The value of the text under ONNX's rules for the destination.
 fn through_onnx(text: &str, dst: DType, saturate: Option<bool>) -> u64 {
     let spec = onnx::Cast { saturate, ..onnx::Cast::to(dst) }.resolve(F64).unwrap();
     encode(dst, &spec.policy, parse(text).unwrap()).code.unwrap()
@@ -294,8 +283,7 @@ fn trimmed(text: &str) -> &str {
     text.trim_end_matches('0').trim_end_matches('.')
 }
 
-/// Files have many numbers: those beyond every element type are not computed. A number that is typed may be one of a
-/// format of P3109.
+/// Numbers beyond every element type are not computed. A typed number may be for a format of P3109.
 #[test]
 fn far_exponents_are_not_computed_for_elements() {
     use truecast_core::literal::{self, Literal};

@@ -7,8 +7,8 @@ use truecast_core::format::*;
 use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one, spec::ieee};
 use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES, TYPES};
 
-/// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins (p_H - p_D,
-/// q_D - q_H) for each usable intermediate format. `SERVES`: usable, without numbers in the page.
+/// `docs/kernels.md §3.3`: p; q; T = significand * 2^exponent; whether the maximum is odd; margins (p_H - p_D, q_D -
+/// q_H) per usable intermediate. `SERVES`: usable, but without numbers in the page.
 const SERVES: Option<(i32, i32)> = Some((0, 0));
 const NO: Option<(i32, i32)> = None;
 type Margins = Option<(i32, i32)>;
@@ -56,7 +56,7 @@ fn derived_quantities() {
     }
 }
 
-/// `docs/kernels.md §3.1`, conditions 1 to 3 with k = 2, each at its limit, which no named format reaches.
+/// `docs/kernels.md §3.1`, conditions 1 to 3 with k = 2, each at its limit. No named format reaches these limits.
 #[test]
 fn intermediate_conditions() {
     let dst = |exp_bits, man_bits, bias| FloatFormat { exp_bits, man_bits, bias, ..F16 };
@@ -75,8 +75,8 @@ fn intermediate_conditions() {
     }
 }
 
-/// `docs/spec/onnx.md §2.1`, `docs/spec/tile-ir.md §3.1`, `docs/kernels.md §4.6, §4.7`: sign/exp/fraction bits, bias,
-/// max code, largest value, min normal (code, exponent of 2), Inf, canonical NaN, -0.
+/// `docs/spec/onnx.md §2.1`, `docs/spec/tile-ir.md §3.1`, `docs/kernels.md §4.6, §4.7`. Columns: bits of sign, exponent
+/// and fraction; bias; code and value of the maximum; smallest normal (code, exponent of 2); Inf; canonical NaN; -0.
 #[rustfmt::skip]
 const PARAMETERS: [(FloatFormat, [u32; 3], i16, u64, f64, (u64, i32), Option<u64>, Option<u64>, bool); 17] = [
     (F64,           [1, 11, 52], 1023, 0x7fef_ffff_ffff_ffff, f64::MAX, (1 << 52, -1022), Some(0x7ff0 << 48), Some(0x7ff8 << 48), true),
@@ -124,7 +124,7 @@ fn special_codes_of_the_8_bit_floats() {
             assert_eq!(value(decode(dtype, code)), integer as f64 * 2f64.powi(exponent), "{dtype} {code:02x}");
         }
     }
-    // -0, Inf, NaN codes; every other code is finite and not -0.
+    // -0, Inf and NaN; every other code is finite.
     let special = |dtype, code| match decode(dtype, code) {
         Exact::Finite { neg: true, sig: 0, .. } => "-0",
         Exact::Finite { .. } => "",
@@ -188,8 +188,8 @@ fn nf4_code_book() {
     assert_eq!(nf4(f32::INFINITY.to_bits()), Some(0xf));
 }
 
-/// `docs/spec/onnx.md §2.5`: the smallest f64 that overflows and the largest that rounds to zero, both positive, for
-/// nearest even. `None`: clamps instead.
+/// `docs/spec/onnx.md §2.5`, nearest even: the smallest positive f64 that overflows (`None`: clamps), and the largest
+/// that rounds to zero.
 #[rustfmt::skip]
 const THRESHOLDS: [(DType, Option<f64>, f64); 10] = [
     (DType::F32,        Some(f64::from_bits(0x47ef_ffff_f000_0000)), f64::from_bits(0x3690 << 48)), // 2^128 - 2^103, 2^-150
@@ -229,7 +229,7 @@ fn rounding_thresholds() {
     }
 }
 
-/// Integers, `docs/spec/onnx.md §2.6`; widths of the others from their names (`docs/interfaces.md §1`).
+/// Minimum and maximum: `docs/spec/onnx.md §2.6`; widths of other integers from their names (`docs/interfaces.md §1`).
 #[rustfmt::skip]
 const INTEGERS: [(DType, i128, i128); 17] = [
     (DType::I1, -1, 0), (DType::U1, 0, 1), (DType::I2, -2, 1), (DType::U2, 0, 3), (DType::U3, 0, 7),
@@ -252,7 +252,6 @@ fn integer_ranges() {
     }
 }
 
-/// Every code of every type of 16 bits or fewer, and of tf32, is the rounding of its own value.
 #[test]
 fn every_code_round_trips() {
     let mut seen = 0;
@@ -278,8 +277,7 @@ fn every_code_round_trips() {
     assert_eq!(seen, expected + 16 + 2 * 64 + 9 * 256 + 2 * 65536 + (1 << 19) + 256 + 16);
 }
 
-/// Decoding against the formula of `docs/spec/onnx.md §2.2`, evaluated in f64, where every one of these values is
-/// exact.
+/// `docs/spec/onnx.md §2.2`, in f64, which holds these values exactly.
 #[test]
 fn decoding_formula() {
     for dtype in DType::ALL {
@@ -300,8 +298,8 @@ fn decoding_formula() {
     }
 }
 
-/// bool and i1: any nonzero code is true, -1 (`docs/spec/tile-ir.md §3.2`). tf32 storage: pattern << 13, low bits
-/// dropped (`docs/spec/tile-ir.md §3.3`).
+/// bool and i1: any nonzero code is true, which is -1 in i1 (`docs/spec/tile-ir.md §3.2`). tf32: the code is shifted
+/// left by 13 (`docs/spec/tile-ir.md §3.3`).
 #[test]
 fn storage_of_codes() {
     for byte in 0..=0xff {
@@ -323,8 +321,8 @@ fn storage_of_codes() {
     }
 }
 
-/// `docs/interfaces.md §1`: bits in a packed buffer ("tf32 takes 32 bits, bool and i1 take 8, i48 takes 48, every other
-/// type its width"), the width of a code, and the elements in the fewest whole bytes.
+/// `docs/interfaces.md §1`: bits in a packed buffer, bits of a code, and the smallest number of elements in whole
+/// bytes.
 #[rustfmt::skip]
 const STORAGE: [(DType, u32, u32, usize); 38] = [
     (DType::Bool, 8, 1, 1), (DType::I1, 8, 1, 1), (DType::U1, 1, 1, 8), (DType::I2, 2, 2, 4), (DType::U2, 2, 2, 4),
@@ -374,8 +372,8 @@ fn canonical_names() {
     }
 }
 
-/// ONNX `docs/spec/onnx.md §1.7`; OpenVINO, NumPy, PyTorch `docs/spec/openvino.md §1.2`; safetensors
-/// `docs/spec/checkpoints.md §1.3`; Tile `docs/spec/tile-ir.md §3.1`; TOSA `docs/spec/tosa.md §2.1`; MLIR
+/// Sources by ecosystem: ONNX `docs/spec/onnx.md §1.7`; OpenVINO, NumPy, PyTorch `docs/spec/openvino.md §1.2`;
+/// safetensors `docs/spec/checkpoints.md §1.3`; Tile `docs/spec/tile-ir.md §3.1`; TOSA `docs/spec/tosa.md §2.1`; MLIR
 /// `docs/interfaces.md §1`.
 #[rustfmt::skip]
 const NAMES: &[(&str, &str)] = &[
@@ -443,7 +441,6 @@ fn names_of_other_ecosystems() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Every name in a row resolves to that row within its ecosystem: no column has a name twice.
 #[test]
 fn names_lead_back() {
     for (prefix, ecosystem) in Ecosystem::PREFIXES {
@@ -456,7 +453,8 @@ fn names_lead_back() {
     }
 }
 
-/// Names of several types are errors without a prefix (`docs/interfaces.md §1`); each must list at least these.
+/// Names of several types, which are errors without a prefix (`docs/interfaces.md §1`). Each error must list at least
+/// these types.
 #[rustfmt::skip]
 const AMBIGUOUS: &[(&str, &[DType])] = &[
     ("f8e4m3", &[DType::F8E4M3Fn, DType::F8E4M3Ieee]), ("f8E4M3", &[DType::F8E4M3Fn, DType::F8E4M3Ieee]),
@@ -487,7 +485,6 @@ fn ambiguous_names() {
     assert!(message.contains("f8e4m3fn") && message.contains("f8e4m3ieee") && message.contains("ov:"), "{message}");
 }
 
-/// A bare name is accepted only if all ecosystems that have it mean the same type.
 #[test]
 fn no_bare_name_hides_a_second_meaning() {
     for dtype in DType::ALL {
@@ -520,8 +517,6 @@ fn unknown_names() {
     }
     assert_eq!(DType::parse("OV:f8e4m3"), Ok(DType::F8E4M3Fn)); // prefixes ignore case too
 }
-
-// ---- helpers ----
 
 fn value(exact: Exact) -> f64 {
     let Exact::Finite { neg, sig, exp, sticky: false } = exact else {

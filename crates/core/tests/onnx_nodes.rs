@@ -1,5 +1,4 @@
-//! Legality of nodes: `docs/spec/onnx.md §1.3, §1.4, §1.7, §1.8` as literal rows. Section numbers are those of that
-//! page.
+//! Legality of nodes: `docs/spec/onnx.md §1.3, §1.4, §1.7, §1.8` as literal rows. Section numbers refer to the page.
 
 use truecast_core::DType::{self, *};
 use truecast_core::spec::SpecError;
@@ -40,7 +39,6 @@ fn data_types() {
     assert_eq!(DataType::of(I48), None);
 }
 
-/// Kind of error, as far as a caller can distinguish errors.
 fn kind(result: Result<Attributes, SpecError>) -> &'static str {
     match result {
         Ok(_) => "ok",
@@ -66,13 +64,13 @@ fn nodes_that_are_illegal() {
         (28, &[("to", Int(29))], "to"), (28, &[("to", Int(-1))], "to"), (28, &[("to", Int(i64::MAX))], "to"),
         (28, &[("to", text("FLOAT"))], "to"), (6, &[("to", text("FLOAT"))], "to"), (28, &[("to", Other("FLOAT"))], "to"),
         (28, &[float, float], "to"),
-        // Cast-1: upper-case names of its own types only
+        // Cast-1: only upper-case names of Cast-1's own types
         (1, &[("to", text("FLOAT"))], "ok"), (5, &[("to", text("DOUBLE"))], "ok"), (1, &[("to", text("BOOL"))], "ok"),
         (1, &[float], "to"), (5, &[float], "to"), (6, &[float], "ok"),
         (1, &[("to", text("float"))], "to"), (1, &[("to", text("STRING"))], "to"), (1, &[("to", text("BFLOAT16"))], "to"),
         (1, &[("to", text("UNDEFINED"))], "to"), (1, &[("to", text(""))], "to"), (1, &[("to", text("\u{fffd}"))], "to"),
         (1, &[("to", AttributeValue::String(b"\xff"))], "to"),
-        // §1.8 (1): a type of a later opset
+        // §1.8 (1): type of a later opset
         (8, &[("to", Int(8))], "type"), (9, &[("to", Int(8))], "ok"), (12, &[("to", Int(16))], "type"),
         (13, &[("to", Int(16))], "ok"), (18, &[("to", Int(17))], "type"), (19, &[("to", Int(20))], "ok"),
         (20, &[("to", Int(21))], "type"), (21, &[("to", Int(22))], "ok"), (22, &[("to", Int(23))], "type"),
@@ -100,7 +98,7 @@ fn nodes_that_are_illegal() {
 /// Opset, attributes, expected kind.
 type Row<'a> = (u32, &'a [(&'a str, AttributeValue<'a>)], &'a str);
 
-/// §1.4: versions 15 to 25; `to` is not an attribute; there is no CastLike-28.
+/// §1.4: versions 15 to 25, without attribute `to`. CastLike has no version 28.
 #[test]
 fn cast_like() {
     let rows: &[Row] = &[
@@ -127,7 +125,7 @@ fn cast_like() {
         assert!(matches!(cast.resolve(src), Err(SpecError::Type { .. })), "{src} to {target}");
         assert!(Cast::to(target).resolve(src).is_ok());
     }
-    // §1.4: `round_mode` is honored, where engines give the result of `up`: 1.5 is 80 up and 7f down.
+    // §1.4: `round_mode` has an effect; engines give the result of `up`. 1.5 is 80 up and 7f down.
     for (mode, expected) in [("up", 0x80), ("down", 0x7f), ("nearest", 0x80)] {
         let attributes = read(Operator::CastLike, 25, &[("round_mode", text(mode))]).unwrap();
         let spec = attributes.cast(Operator::CastLike, 25, Some(F8E8M0)).unwrap().resolve(F32).unwrap();
@@ -150,7 +148,6 @@ fn attributes_are_read() {
     );
 }
 
-/// A message names the opset, the version, the attribute or type, and what to do.
 #[test]
 fn messages() {
     let message = |result: Result<Attributes, SpecError>| result.unwrap_err().to_string();

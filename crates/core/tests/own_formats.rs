@@ -1,4 +1,4 @@
-//! Custom formats, against an independent reading: values as f64 from the fields, neighbors by search.
+//! Custom formats against an independent implementation: values as f64 from the fields, neighbors by search.
 
 use core::cmp::Ordering;
 use truecast_core::exact::{decode, decode_float, encode_float};
@@ -7,7 +7,7 @@ use truecast_core::policy::{Condition, Overflow, Unrepresentable};
 use truecast_core::{CastPolicy, DType, Exact, FloatFormat, Rounding, Specials};
 use truecast_testkit::random::Random;
 
-/// Finite value of a magnitude; f64 holds it.
+/// Finite value of a magnitude; exact in f64.
 fn value(f: &FloatFormat, magnitude: u64) -> f64 {
     let (field, fraction) = (magnitude >> f.man_bits, magnitude & ((1 << f.man_bits) - 1));
     let fraction = fraction as f64 / (1u64 << f.man_bits) as f64;
@@ -19,7 +19,6 @@ fn value(f: &FloatFormat, magnitude: u64) -> f64 {
     }
 }
 
-/// Number of finite magnitudes.
 fn numbers(f: &FloatFormat) -> u64 {
     let all = 1 << (f.exp_bits + f.man_bits);
     match f.specials {
@@ -50,7 +49,7 @@ fn formats() -> Vec<FloatFormat> {
         FloatFormat { specials: Specials::Fnuz, bias: 8, ..ieee(4, 2) },
         FloatFormat { specials: Specials::Extended, ..ieee(4, 2) },
         FloatFormat { specials: Specials::Extended, signed: false, ..ieee(3, 1) },
-        // Without zero: like E8M0 but with a fraction, with a sign, with infinities.
+        // Without zero: E8M0 with a fraction, with a sign, with infinities.
         FloatFormat { specials: Specials::Fn, signed: false, has_zero: false, ..ieee(4, 3) },
         FloatFormat { specials: Specials::Finite, has_zero: false, ..ieee(3, 2) },
         FloatFormat { has_zero: false, bias: 0, ..ieee(4, 1) },
@@ -61,7 +60,6 @@ fn formats() -> Vec<FloatFormat> {
     all
 }
 
-/// binary16 constructed from its numbers of bits: every code has the same value as in f16.
 #[test]
 fn binary16_by_hand() {
     let hand =
@@ -77,7 +75,6 @@ fn binary16_by_hand() {
     }
 }
 
-/// Every code has the value of its fields, and every number round-trips.
 #[test]
 fn codes_by_their_fields() {
     for f in formats() {
@@ -104,7 +101,8 @@ fn codes_by_their_fields() {
     }
 }
 
-/// Whether a value between two neighbors rounds to the upper one; `odd` is the parity of the lower one's code.
+/// True if a value between two neighbors rounds to the upper neighbor; `odd` is the parity of the lower neighbor's
+/// code.
 fn takes_upper(rounding: Rounding, neg: bool, odd: bool, to_lower: f64, to_upper: f64) -> bool {
     let tie = to_lower == to_upper;
     match rounding {
@@ -119,7 +117,7 @@ fn takes_upper(rounding: Rounding, neg: bool, odd: bool, to_lower: f64, to_upper
     }
 }
 
-/// Code of a nonzero number within the range or one step beyond it; `None` if it vanishes.
+/// Code of a nonzero number, at most one step beyond the range; `None` if the number rounds below the smallest value.
 fn searched(f: &FloatFormat, rounding: Rounding, x: f64) -> Option<u64> {
     let (neg, x) = (x < 0.0, x.abs());
     let lower = (0..numbers(f)).rev().find(|&m| value(f, m) <= x);
@@ -134,7 +132,6 @@ fn searched(f: &FloatFormat, rounding: Rounding, x: f64) -> Option<u64> {
     Some(code | if neg && (code != 0 || !f.has_zero || !has_lone_nan(f)) { f.sign_bit() } else { 0 })
 }
 
-/// Between all neighbors, at their midpoints and next to them, under every rounding.
 #[test]
 fn every_rounding() {
     let mut random = Random::new("own_formats");
@@ -158,7 +155,6 @@ fn every_rounding() {
     }
 }
 
-/// Rounding to nearest leaves the range half a step beyond the largest value.
 #[test]
 fn beyond_the_largest() {
     for f in formats() {
@@ -174,7 +170,6 @@ fn beyond_the_largest() {
     }
 }
 
-/// Zero in a format without zero follows the policy.
 #[test]
 fn no_zero() {
     for f in formats().iter().filter(|f| !f.has_zero) {
@@ -188,7 +183,6 @@ fn no_zero() {
     }
 }
 
-/// Invalid fields give an error with the reason.
 #[test]
 fn unsound() {
     let ieee = |e, m| FloatFormat::ieee(e, m).unwrap();
@@ -222,7 +216,6 @@ fn unsound() {
     assert!(built_in.inspect(|f| assert_eq!(f.check(), Ok(()), "{f:?}")).count() > 15);
 }
 
-/// The widest valid formats: no step of the arithmetic overflows.
 #[test]
 fn the_widest() {
     let wide = FloatFormat { bias: i16::MAX, ..FloatFormat::ieee(15, 48).unwrap() };
@@ -238,7 +231,6 @@ fn the_widest() {
     }
 }
 
-/// One order for all values, checked against f64's and for values that f64 cannot hold.
 #[test]
 fn one_order() {
     let mut random = Random::new("one_order");

@@ -1,5 +1,5 @@
-//! IEEE P3109: formats by `docs/spec/p3109.md`, and projections by the rules of the report's §4.7.4 and §4.7.5 in f64,
-//! which holds every value and significand of these formats.
+//! IEEE P3109: formats by `docs/spec/p3109.md`, and projections by §4.7.4 and §4.7.5 of the report, in f64. f64 holds
+//! every value and significand of these formats.
 
 use std::collections::BTreeSet;
 use truecast_core::exact::{RandomBits, Stochastic, decode, decode_float};
@@ -19,7 +19,7 @@ fn formats(widths: core::ops::RangeInclusive<u8>) -> Vec<Format> {
     widths.flat_map(of_width).collect()
 }
 
-/// K, P, signedness, domain by the name.
+/// K, P, signedness and domain from the name.
 fn parts(format: &Format) -> (u32, u32, bool, bool) {
     let name = format.to_string();
     let (bits, rest) = name.strip_prefix("binary").unwrap().split_once('p').unwrap();
@@ -43,7 +43,7 @@ fn value(format: &Format, code: u64) -> f64 {
     to_f64(decode_float(format.float(), code))
 }
 
-/// `docs/spec/p3109.md §6`, and the report's §3 of the codes.
+/// `docs/spec/p3109.md §6`, and the codes in §3 of the report.
 #[test]
 fn published_facts() {
     let inf = f64::INFINITY;
@@ -72,7 +72,7 @@ fn published_facts() {
     assert_eq!([format("binary8p4sf"), format("binary8p3sf")].map(|f| *f.float()), [F8E4M3FNUZ, F8E5M2FNUZ]);
 }
 
-/// One zero and one NaN, at their codes; values ascend with the codes; names and codes round-trip.
+/// One zero and one NaN, at fixed codes; values ascend with the codes; names and codes round-trip.
 #[test]
 fn every_code() {
     let all = formats(3..=10);
@@ -127,7 +127,6 @@ fn formats_that_do_not_exist() {
     assert_eq!(format("binary64p60se").float().bits(), 64);
 }
 
-/// Rounding of a significand to an integer.
 #[derive(Clone, Copy)]
 enum Mode {
     Fixed(&'static str),
@@ -164,7 +163,7 @@ fn rounded(precision: i32, bias: i32, mode: Mode, x: f64) -> f64 {
     (whole + f64::from(away as u8)) * 2f64.powi(q) * x.signum()
 }
 
-/// Saturate of §4.7.5, for values that are not NaN.
+/// Saturate of §4.7.5, for numbers and infinities.
 fn saturated((lo, hi): (f64, f64), saturation: Saturation, mode: Mode, x: f64, signed: bool, extended: bool) -> f64 {
     let is = |names: &[&str]| matches!(mode, Mode::Fixed(name) if names.contains(&name));
     if lo <= x && x <= hi {
@@ -202,7 +201,7 @@ fn saturated((lo, hi): (f64, f64), saturation: Saturation, mode: Mode, x: f64, s
     }
 }
 
-/// Values of a format, points next to and between them, and beyond.
+/// Values of a format, points next to and between the values, and points out of range.
 fn places(values: &[f64]) -> Vec<f64> {
     let mut magnitudes: Vec<f64> = values.iter().copied().filter(|x| x.is_finite() && *x >= 0.0).collect();
     magnitudes.sort_by(f64::total_cmp);
@@ -218,7 +217,6 @@ fn places(values: &[f64]) -> Vec<f64> {
     all.iter().flat_map(|x| [*x, -x]).collect()
 }
 
-/// Every format of at most 8 bits, every projection.
 #[test]
 fn projections() {
     let random = |(variant, bits)| Mode::Random(variant, 3, bits);

@@ -67,7 +67,6 @@ fn every_row_of_the_page() {
     }
 }
 
-/// "any NaN code where the right answer is NaN"; under bitwise comparison the NaN rule's.
 #[test]
 fn nan_compares_as_a_class_unless_asked() {
     let spec = onnx(F32, Cast::to(F8E5M2));
@@ -75,7 +74,7 @@ fn nan_compares_as_a_class_unless_asked() {
     let nan = f32::NAN.to_bits().into();
     let bits: Vec<u64> = (0..256).filter(|&c| !wrong(check_code(&spec, nan, c, NanComparison::Bits))).collect();
     assert_eq!(bits, [0x7e]);
-    // A NaN instead of a number is wrong in both.
+    // A NaN instead of a number is wrong in both comparisons.
     for comparison in [NanComparison::Class, NanComparison::Bits] {
         let verdict = check_code(&spec, 1f32.to_bits().into(), 0x7e, comparison);
         // 1 is in range, so the pair's clause on overflow does not apply.
@@ -84,7 +83,6 @@ fn nan_compares_as_a_class_unless_asked() {
     }
 }
 
-/// A value that an `error` policy refuses has no permitted result.
 #[test]
 fn refused_values_permit_nothing() {
     let cast = spec::ieee::Cast { overflow: truecast_core::policy::Overflow::Error, ..spec::ieee::Cast::to(F16) };
@@ -93,7 +91,8 @@ fn refused_values_permit_nothing() {
     assert!(wrong(check_code(&cast, 1e30f32.to_bits().into(), 0x7c00, NanComparison::Class)));
 }
 
-/// U7, U8, U10: a text that is not a number, or out of an integer's range, has any result; U9: texts that read back.
+/// U7, U8, U10: any result is permitted for a text that is not a number, and for a number out of an integer's range.
+/// U9: texts that read back are permitted.
 #[test]
 fn text() {
     let from = |dst| onnx(String, Cast::to(dst));
@@ -108,7 +107,7 @@ fn text() {
     assert_eq!(read(F8E5M2, "-nan", 0x7f), Verdict::Right);
 
     let rows: [(DType, u64, &[&str], &[&str]); 6] = [
-        // §6.2, §6.7: NumPy's and others' spellings of the same value
+        // §6.2, §6.7: different spellings of one value
         (F32, 0x4048f5c3, &["3.14", "3.1400001", " 3.1400001049041748 ", "314e-2"], &["3.1", "pi", ""]),
         (F32, 0x80000000, &["-0.0", "-0"], &["0", "0.0"]),
         (F64, 0x7ff0 << 48, &["inf", "INF", "1e999"], &["-inf", "nan"]),

@@ -1,4 +1,4 @@
-//! The promotion tables of `docs/spec/openvino.md`, read from the page, and the rules about them.
+//! Promotion tables of `docs/spec/openvino.md`, parsed from the page, and rules in its text.
 
 use std::collections::BTreeMap;
 use std::string::String; // not the element type
@@ -16,7 +16,7 @@ fn section(heading: &str) -> &'static str {
     from.split("\n##").next().unwrap()
 }
 
-/// The cells of a section's matrix: row, column, content.
+/// Cells of the matrix in a section: row, column, content.
 fn matrix(heading: &str) -> Vec<(DType, DType, &'static str)> {
     let mut lines = section(heading).split("```").nth(1).unwrap().lines().filter(|l| !l.trim().is_empty());
     let dtype = |name: &str| DType::parse_in(Ecosystem::OpenVino, name).unwrap();
@@ -32,7 +32,7 @@ fn matrix(heading: &str) -> Vec<(DType, DType, &'static str)> {
     cells
 }
 
-/// `P3`, or the page's name of the type.
+/// `P3`, or the name of the type on the page.
 fn shown(outcome: Result<Element, PromotionError>) -> String {
     match outcome {
         Ok(element) => truecast_core::promote::openvino::name(element).into(),
@@ -50,7 +50,7 @@ fn of(promote_unsafe: bool, pytorch_scalar_promotion: bool, target: DType) -> Co
 fn openvino_matrices() {
     use Rank::*;
     let outside = [(Dimensioned, Dimensioned), (Scalar, Scalar)];
-    // Section, promote_unsafe, pytorch_scalar_promotion, ranks to which its matrix applies.
+    // Section, promote_unsafe, pytorch_scalar_promotion, ranks of the matrix.
     type Row<'a> = (&'a str, bool, bool, &'a [(Rank, Rank)]);
     let rows: [Row; 6] = [
         ("3.1", false, false, &[(Scalar, Dimensioned), (Dimensioned, Dynamic), outside[0], outside[1]]),
@@ -83,7 +83,7 @@ fn elements() -> Vec<Element> {
     ACCEPTED.into_iter().chain(REJECTED).map(Element::Type).chain([Element::Dynamic]).collect()
 }
 
-/// The grid of §3.5.
+/// Visits every row of the grid in §3.5.
 fn grid(mut visit: impl FnMut(ConvertPromoteTypes, (Element, Rank), (Element, Rank))) {
     for target in [F32, F64, F16, I64, U64, Bool] {
         for (promote_unsafe, torch) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -127,7 +127,7 @@ fn outcome_counts() {
     assert_eq!(counts, expected);
 }
 
-/// §2.6: the pairs on which the modes differ, and only those.
+/// §2.6: the modes differ on exactly these pairs.
 #[test]
 fn strict_pairs() {
     let attributes = |torch| of(false, torch, F32);
@@ -154,7 +154,7 @@ fn strict_pairs() {
     }
 }
 
-/// §2.7: commutative, and associative except for u64 with signed integers.
+/// §2.7: commutative; associative except for u64 with signed integers.
 #[test]
 fn algebra() {
     for (target, expected) in [(F32, 84), (F64, 104)] {
@@ -217,7 +217,7 @@ fn errors_and_attributes() {
     assert_eq!(element("FP32"), None);
 }
 
-/// The texts of §2.5, their placeholders filled in.
+/// Texts of §2.5, with values for the placeholders.
 #[test]
 fn messages() {
     use Rank::*;
@@ -257,7 +257,7 @@ fn messages() {
         ),
     ];
     for ((a, rank), b, message) in rows {
-        // Only scalars are promoted by their rule.
+        // Only scalars are promoted by the scalar rule.
         let attributes = of(false, rank == Scalar, F64);
         let inputs = ((Element::Type(a), rank), (Element::Type(b), Dimensioned));
         let error = attributes.promote(inputs.0, inputs.1, SafeMode::Strict).unwrap_err();
@@ -280,7 +280,7 @@ fn cell_of(outcome: Result<Promoted, PromotionError>) -> String {
     }
 }
 
-/// §12.2, §12.3, §12.5; the table of §12.4 is a test of its module.
+/// §12.2, §12.3, §12.5. The table of §12.4 is tested in module `tensorflow`.
 #[test]
 fn matrices_of_other_systems() {
     for (heading, system, size) in
@@ -291,7 +291,7 @@ fn matrices_of_other_systems() {
         for (a, b, cell) in cells {
             let ours = cell_of(system.promote(a.into(), b.into()));
             let cell = DType::parse_in(Ecosystem::OpenVino, cell).map_or(cell, DType::name);
-            // Stated below the matrix of §12.3.
+            // Stated in the text below the matrix of §12.3.
             let weak = heading == "12.3"
                 && [a, b].contains(&U64)
                 && cell == "f64"
@@ -315,7 +315,7 @@ fn matrices_of_other_systems() {
 /// §12.3, last paragraph; §12.5, the rules next to the matrix.
 #[test]
 fn further_rules() {
-    // Two types and the result; - if the pair is refused.
+    // Two types and the result; `-` if the pair is refused.
     let rows = [
         (
             System::Jax(X64::Off),
@@ -352,7 +352,7 @@ fn scalar(dtype: DType) -> Input {
     Input { rank: Rank::Scalar, ..dtype.into() }
 }
 
-/// The tables of Python numbers of §12.2 to §12.5, and the examples of §12.5.
+/// Tables of Python numbers in §12.2 to §12.5, and the examples in §12.5.
 #[test]
 fn python_numbers_and_zero_dimensional_tensors() {
     use PythonNumber::{Bool as PyBool, Float, Int};
@@ -401,7 +401,7 @@ fn python_numbers_and_zero_dimensional_tensors() {
     assert_eq!(refused.to_string(), "openvino has no element type py:int");
 }
 
-/// §12.6: TensorFlow's modes are OpenVINO's safe and unsafe, except for u64 with a signed integer.
+/// §12.6: TensorFlow's modes equal OpenVINO's safe and unsafe modes, except for u64 with a signed integer.
 #[test]
 fn tensorflow_is_openvino() {
     let types = [Bool, U8, U16, U32, U64, I8, I16, I32, I64, Bf16, F16, F32, F64];
@@ -419,12 +419,11 @@ fn tensorflow_is_openvino() {
     }
 }
 
-/// `DType::embeds_in`, checked by converting every value of the narrow types there and back.
 #[test]
 fn embedding_is_what_conversion_keeps() {
     for a in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.code_bits() <= 16) {
         for b in DType::ALL.into_iter().filter(|t| t.is_numeric() && *t != a) {
-            // Truth values take any number and keep none; code books and fixed point are left out.
+            // Bool takes any number but keeps none. Code books and fixed point are not compared.
             if matches!(b.kind(), Kind::Bool | Kind::Book(_) | Kind::Fixed(_)) || matches!(a.kind(), Kind::Fixed(_)) {
                 continue;
             }
@@ -450,7 +449,7 @@ fn embedding_is_what_conversion_keeps() {
     }
 }
 
-/// The releases are those of the headings of `docs/spec/openvino.md §12`.
+/// Versions in the headings of `docs/spec/openvino.md §12`.
 #[test]
 fn releases() {
     for (system, heading) in [

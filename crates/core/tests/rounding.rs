@@ -1,7 +1,7 @@
 //! Properties of every conversion (`docs/style.md §15.3`).
 //!
-//! Expectations come from the test's own reading of the formats (`docs/spec/onnx.md §2.1, §2.2`), in f64 where all
-//! values and midpoints are exact, and in i128 for integers. They use no table and no function of the crate.
+//! Expected results use no table and no function of the crate. Values are computed from the fields (`docs/spec/onnx.md
+//! §2.1, §2.2`): floats exactly in f64, integers in i128.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Deref;
@@ -12,7 +12,6 @@ use truecast_core::{CastPolicy, CastSpec, FloatFormat, Kind, Outcome, Rounding, 
 use truecast_testkit::formats::{self, NF4_THRESHOLDS, Top, pow2};
 use truecast_testkit::random::Random;
 
-/// A format of the pages with our name.
 #[derive(Clone, Copy, Debug)]
 struct Format {
     dtype: DType,
@@ -29,7 +28,7 @@ impl Deref for Format {
 static FORMATS: LazyLock<[Format; formats::FORMATS.len()]> =
     LazyLock::new(|| formats::FORMATS.map(|page| Format { dtype: DType::parse(page.name).unwrap(), page }));
 
-/// Integers: bits, signed.
+/// Type, bits, signed.
 const INTEGERS: [(DType, u32, bool); 17] = [
     (I1, 1, true),
     (U1, 1, false),
@@ -49,8 +48,6 @@ const INTEGERS: [(DType, u32, bool); 17] = [
     (I64, 64, true),
     (U64, 64, false),
 ];
-
-// ---- rounding: no neighbor is closer, directions are kept, ties and odd go by the code ----
 
 #[test]
 fn f16_rounds_correctly() {
@@ -82,7 +79,7 @@ fn every_rounding(src: DType) {
     }
 }
 
-/// f32 and f64 sources at every value and midpoint of the destination, with both neighbors, and random ones.
+/// f32 and f64 sources: every value and midpoint of the destination, both neighbors, and random values.
 #[test]
 fn wide_sources_round_correctly() {
     let mut random = Random::new("wide_sources_round_correctly");
@@ -115,8 +112,8 @@ fn wide_sources_round_correctly() {
     }
 }
 
-/// `outcome` is the rounding of `x` under the IEEE policy: NaN for a negative value in an unsigned format and a value
-/// that vanishes in a format without zero; on overflow Inf, else NaN, else the largest value.
+/// `outcome` must be the rounding of `x` under the IEEE policy. NaN for a negative value in an unsigned format, and for
+/// zero in a format without zero. Overflow gives Inf, else NaN, else the largest value.
 fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     let what = || format!("{x:e} to {} {rounding}: {outcome:x?}", f.dtype);
     let check = |is_right: bool, why: &str| assert!(is_right, "{}: {why}", what());
@@ -131,7 +128,7 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     if a.is_infinite() {
         return check(code == f.over(neg), "Inf");
     }
-    // Index of the result: the code of its magnitude, max + 1 for overflow, -1 for a value that vanishes.
+    // Index of the result: the code of the magnitude, `max + 1` for overflow, -1 below the smallest value.
     let overflowed = f.top != Top::Finite && code == f.over(neg);
     let index = match overflowed {
         true if f.dtype == F8E8M0 && a < 1.0 => -1,
@@ -145,7 +142,7 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     }
     let (at, above) = (f.magnitude(index), f.magnitude(index + 1));
     let below = if index > -1 && (index > 0 || !f.has_zero()) { Some(f.magnitude(index - 1)) } else { None };
-    // Nothing is above an overflow; and a result that clamps or stops at max has no upper bound.
+    // Overflow has no upper neighbor; a result that is clamped or stops at the maximum has no upper bound.
     let stops = match rounding {
         Rounding::TowardZero | Rounding::ToOdd => true,
         Rounding::Up => neg,
@@ -160,7 +157,7 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
         Direction::Odd if index == f.max() && at < a => true, // stops at max, of either parity
         Direction::Odd => a == at || (odd && below.is_none_or(|below| below < a) && a < above),
         Direction::Nearest { up_on_tie } => {
-            // A tie between k and k + 1 rounds up if the rule says so, or, to even, if k is odd.
+            // A tie between k and k + 1 rounds up if the rounding says so; to even, if k is odd.
             let tie_goes_up = |k: i64| up_on_tie.unwrap_or(k & 1 == 1);
             let low = below.is_none_or(|below| match compare(a, (below + at) / 2.0) {
                 Less => false,
@@ -201,7 +198,6 @@ fn direction(rounding: Rounding, neg: bool) -> Direction {
     }
 }
 
-/// up(x) >= x >= down(x), and they are neighbors unless equal; every other rounding is one of the two.
 #[test]
 fn up_and_down_are_adjacent() {
     for src in [F16, Bf16, I16, F8E5M2, F8E8M0, Nf4] {
@@ -224,9 +220,6 @@ fn up_and_down_are_adjacent() {
     }
 }
 
-// ---- integers ----
-
-/// Float sources to every integer type: the rounded integer in i128, then the policy.
 #[test]
 fn floats_to_integers() {
     for src in narrow_sources() {
@@ -277,7 +270,6 @@ fn to_integers(src: DType, codes: &[u64]) {
     }
 }
 
-/// Integers between themselves: the low bits, the nearest bound, or a refusal.
 #[test]
 fn integers_to_integers() {
     for (src, src_bits, src_signed) in INTEGERS {
@@ -297,7 +289,7 @@ fn integers_to_integers() {
     }
 }
 
-/// 32-, 48- and 64-bit integers to floats, in i128: the two neighbors on the grid of `p` bits, and the rounded result.
+/// 32-, 48- and 64-bit sources. The expected result in i128 is one of two neighbors with `p` significant bits.
 #[test]
 fn wide_integers_to_floats() {
     let mut random = Random::new("wide_integers_to_floats");
@@ -321,7 +313,7 @@ fn wide_integers_to_floats() {
     }
 }
 
-/// Every nonzero integer is a normal number of every format (or too large for it).
+/// Every nonzero integer is a normal number of the format, or too large.
 fn integer_to_float(n: i128, f: &Format, rounding: Rounding) -> u64 {
     let (a, neg) = (n.unsigned_abs(), n < 0);
     if a == 0 {
@@ -333,7 +325,7 @@ fn integer_to_float(n: i128, f: &Format, rounding: Rounding) -> u64 {
     let exponent = 127 - a.leading_zeros() as i32;
     let ulp = 1u128 << (exponent - f.man as i32).max(0);
     let (floor, rest) = (a / ulp * ulp, a % ulp);
-    // The code of `floor`: the exponent field, then the fraction.
+    // Code of `floor`: the exponent field, then the fraction.
     let fraction =
         if exponent >= f.man as i32 { floor / ulp } else { floor << (f.man as i32 - exponent) } - (1 << f.man);
     let mut index = (((exponent + f.bias) as u128) << f.man) + fraction;
@@ -359,8 +351,6 @@ fn integer_to_float(n: i128, f: &Format, rounding: Rounding) -> u64 {
     }
 }
 
-// ---- bool, fixed point, code book ----
-
 #[test]
 fn to_bool_is_not_zero() {
     for src in narrow_sources() {
@@ -372,7 +362,7 @@ fn to_bool_is_not_zero() {
     }
 }
 
-/// mxint8 is an 8-bit integer of 64ths: round, then clamp (`docs/spec/tosa.md §2.1`).
+/// mxint8 is an 8-bit integer of 64ths. Rounds, then clamps (`docs/spec/tosa.md §2.1`).
 #[test]
 fn to_fixed_point() {
     for src in narrow_sources() {
@@ -393,8 +383,8 @@ fn to_fixed_point() {
     }
 }
 
-/// nf4 (`docs/spec/openvino.md §1.3, §6.8`): to nearest by the thresholds, else to the neighbor in the rounding's
-/// direction.
+/// nf4 (`docs/spec/openvino.md §1.3, §6.8`): nearest roundings by the thresholds, other roundings to a neighboring
+/// value.
 #[test]
 fn to_code_book() {
     let values: Vec<f64> = (0..16).map(nf4_value).collect();
@@ -427,9 +417,6 @@ fn to_code_book() {
     }
 }
 
-// ---- monotone, mirrored, identity, clamp ----
-
-/// The policy with every result clamped to the range.
 fn saturating(policy: CastPolicy) -> CastPolicy {
     CastPolicy {
         overflow: Overflow::Saturate,
@@ -468,7 +455,6 @@ fn conversion_is_monotone() {
     }
 }
 
-/// The conversion of -x under the mirrored rounding is the mirrored conversion of x.
 #[test]
 fn conversion_mirrors() {
     let signed = |f: &&Format| f.sign == 1;
@@ -498,7 +484,7 @@ fn conversion_mirrors() {
     }
 }
 
-/// If every value of one format is a value of the other, a round trip changes nothing, under any rounding; `embeds_in`
+/// If every value of one format is a value of the other, a round trip under any rounding changes nothing. `embeds_in`
 /// is true for exactly these pairs.
 #[test]
 fn widening_then_narrowing_is_the_identity() {
@@ -532,7 +518,6 @@ fn widening_then_narrowing_is_the_identity() {
     assert!(embedded > 16, "more than every format in itself");
 }
 
-/// Same type: the identity, under any rounding.
 #[test]
 fn identity() {
     for dtype in narrow_sources() {
@@ -545,7 +530,6 @@ fn identity() {
     }
 }
 
-/// Saturating conversion = clamping to the range, then converting without saturation.
 #[test]
 fn saturate_is_clamp() {
     for src in [F16, Bf16, I16, F8E5M2, F8E8M0, MxInt8] {
@@ -576,10 +560,8 @@ fn saturate_is_clamp() {
     }
 }
 
-// ---- policies ----
-
-/// Inf, and NaN into formats with and without NaN, for each policy value: (format, +Inf kept, +Inf saturated, then +NaN
-/// as canonical; -NaN). `docs/kernels.md §4.6, §4.7`.
+/// Inf and NaN in each format, by policy: (format, Inf kept, Inf saturated, canonical NaN, negative NaN).
+/// `docs/kernels.md §4.6, §4.7`.
 #[rustfmt::skip]
 const SPECIALS: [(DType, u64, u64, u64, u64); 15] = [
     (F64, 0x7ff0 << 48, 0x7fefffffffffffff, 0x7ff8 << 48, 0xfff8 << 48),
@@ -604,7 +586,7 @@ fn infinity_and_nan() {
             assert_eq!(cast(0xffff_ffff_ffff_ffff, policy), Some(negative_nan), "{dst}");
         }
     }
-    // Formats without NaN: (format, zero flipped + and -, signed max + and -, positive max).
+    // Formats without NaN, with the results for +NaN and -NaN under `ZeroFlipped`, then under `MaxSigned`.
     for (dst, [plus, minus, max, negative_max]) in [
         (F4E2M1, [0x8, 0x0, 0x7, 0xf]),
         (F6E2M3, [0x20, 0x00, 0x1f, 0x3f]),
@@ -631,7 +613,6 @@ fn infinity_and_nan() {
     }
 }
 
-/// Values that a format cannot represent, under each policy value.
 #[test]
 fn unrepresentable_values() {
     use Unrepresentable::*;
@@ -665,7 +646,6 @@ fn unrepresentable_values() {
     }
 }
 
-/// Each `Error` refuses exactly its values, and changes no other.
 #[test]
 fn errors_refuse_exactly() {
     let ieee = CastPolicy::IEEE;
@@ -695,7 +675,7 @@ fn errors_refuse_exactly() {
                 unsigned && matches!(x, Some(x) if x < 0.0)
             });
             only(CastPolicy { vanishing: Unrepresentable::Error, ..ieee }, "vanishing", &|x| {
-                // To nearest even, 2^-128 is a tie of 2^-127 (even) and zero.
+                // To nearest even, 2^-128 is a tie between 2^-127 (even) and zero.
                 dst == F8E8M0 && matches!(x, Some(x) if x == 0.0 || (x > 0.0 && x < 2f64.powi(-128)))
             });
             only(CastPolicy { overflow: Overflow::Error, ..ieee }, "overflow", &|x| match (x, float, dst) {
@@ -717,8 +697,8 @@ fn errors_refuse_exactly() {
     }
 }
 
-/// `overflow: Error` under every rounding: the magnitude, rounded with unlimited exponents, exceeds the largest finite
-/// one. With `range: Source` the unrounded value is tested.
+/// Under `overflow: Error`, a value is refused if the magnitude, rounded with unlimited exponents, exceeds the largest
+/// finite value. With `range: Source`, the unrounded magnitude is tested.
 #[test]
 fn overflow_is_decided_before_a_rounding_stops() {
     for f in *FORMATS {
@@ -760,7 +740,7 @@ fn overflow_is_decided_before_a_rounding_stops() {
     }
 }
 
-/// `subnormals: Flush`: subnormal sources and results become a zero of the same sign.
+/// Under `subnormals: Flush`, subnormal sources and results become a zero of the same sign.
 #[test]
 fn flush() {
     for src in narrow_sources() {
@@ -814,7 +794,8 @@ fn half_a_flush() {
     }
 }
 
-/// `NonfiniteAlways` under roundings that stop at the largest value: overflow once the rounded value is beyond it.
+/// Under `NonfiniteAlways`, roundings that stop at the largest value overflow, too, once the rounded value is beyond
+/// the largest.
 #[test]
 fn overflow_under_directed_rounding() {
     let code = |rounding, dst, x: f64| {
@@ -833,18 +814,18 @@ fn overflow_under_directed_rounding() {
     assert_eq!(code(Rounding::NearestEven, F16, 65520.0), 0x7c00);
 }
 
-/// The options of `ieee` and their defaults (`docs/interfaces.md §2`).
+/// Options of `ieee`, and the defaults (`docs/interfaces.md §2`).
 #[test]
 fn ieee_options() {
     use truecast_core::spec::ieee::Cast;
     let cast = |cast: Cast, x: f64| cast_one(&cast.resolve(F64).unwrap(), x.to_bits()).code();
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let (f8, i8, e8, e5) = (Cast::to(F8E4M3Fn), Cast::to(I8), Cast::to(F8E8M0), Cast::to(F8E5M2));
-    // Rounding: nearest even to floats, toward zero to integers; given, it sets both.
+    // Rounding: by default, nearest even to floats and toward zero to integers. The option sets both.
     assert_eq!((cast(f8, 464.0), cast(f8, 17.0), cast(i8, -2.9)), (Some(0x7e), Some(0x58), Some(0xfe)));
     let up = |to| Cast { rounding: Some(Rounding::Up), ..to };
     assert_eq!((cast(up(f8), 16.1), cast(up(i8), 2.1), cast(up(i8), -2.9)), (Some(0x59), Some(3), Some(0xfe)));
-    // Overflow: nonfinite; Inf as overflow unless given.
+    // Overflow: `nonfinite` by default. Inf follows overflow by default.
     assert_eq!(
         (cast(e5, 1e6), cast(e5, inf), cast(f8, 1e6), cast(f8, inf)),
         (Some(0x7c), Some(0x7c), Some(0x7f), Some(0x7f))
@@ -863,7 +844,7 @@ fn ieee_options() {
     assert_eq!((cast(error(e8), -1.0), cast(error(e8), 0.0), cast(error(e8), 1.0)), (None, None, Some(0x7f)));
     // Finite-only types saturate.
     assert_eq!(cast(Cast::to(F4E2M1), -inf), Some(0xf));
-    // Integers: wrap, NaN is 0.
+    // Integers wrap, and NaN becomes 0.
     assert_eq!((cast(i8, 300.0), cast(i8, inf), cast(i8, nan)), (Some(44), Some(0), Some(0)));
     let clamps = Cast { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..i8 };
     assert_eq!((cast(clamps, 300.0), cast(clamps, -inf), cast(clamps, -nan)), (Some(127), Some(0x80), Some(127)));
@@ -872,7 +853,7 @@ fn ieee_options() {
         (cast(strict, 300.0), cast(strict, inf), cast(strict, nan), cast(strict, -128.9)),
         (None, None, None, Some(0x80))
     );
-    // NaN: kept; subnormals: kept.
+    // NaN payloads and subnormals are kept.
     let payload = f64::from_bits(0x7ffc << 48);
     assert_eq!(cast(e5, payload), Some(0x7f));
     assert_eq!(cast(Cast { nan: NanRule::Canonical, ..e5 }, payload), Some(0x7e));
@@ -885,7 +866,7 @@ fn ieee_options() {
     assert!(Cast::to(F32).resolve(String).is_ok() && Cast::to(String).resolve(F32).is_ok());
 }
 
-/// Rounding to odd in an intermediate format and then to the destination is one rounding (`docs/kernels.md §3.1`).
+/// Rounding to odd in an intermediate format, then to the destination, equals one rounding (`docs/kernels.md §3.1`).
 #[test]
 fn odd_intermediates() {
     let mut random = Random::new("odd_intermediates");
@@ -910,9 +891,7 @@ fn odd_intermediates() {
     }
 }
 
-// ---- helpers: the test's own reading of the formats ----
-
-/// Positive values, midpoints and the first values beyond the range: all of them for at most 8 bits, else a sample.
+/// Positive values, midpoints and the first values out of range: all for at most 8 bits, else a sample.
 fn boundaries(f: &Format, random: &mut Random) -> Vec<f64> {
     let lowest = if f.has_zero() { 0 } else { -1 };
     let indices: Vec<i64> = if f.bits() <= 8 {
@@ -934,7 +913,7 @@ fn nf4_value(code: u64) -> f64 {
     f32::from_bits(formats::NF4[code as usize]) as f64
 }
 
-/// Value of a source code by the test's own reading, infinities included; `None` for NaN.
+/// Value of a code from its fields, infinities included; `None` for NaN.
 fn value(dtype: DType, code: u64) -> Option<f64> {
     if let Some(f) = FORMATS.iter().find(|f| f.dtype == dtype) {
         return f.read(code);
@@ -975,7 +954,6 @@ fn low_bits(t: i128, bits: u32) -> u64 {
     t.rem_euclid(1 << bits) as u64
 }
 
-/// Powers of two, halfway patterns, and their neighbors.
 fn integer_edges(bits: u32) -> Vec<u64> {
     let mask = u64::MAX >> (64 - bits);
     let powers =
@@ -985,7 +963,7 @@ fn integer_edges(bits: u32) -> Vec<u64> {
     all.flat_map(|n| [n as u64 & mask, (n as u64).wrapping_neg() & mask]).collect()
 }
 
-/// The rounding of a number to an integer; `None` beyond 2^120.
+/// Rounds a number to an integer; `None` beyond 2^120.
 fn round_to_integer(x: f64, rounding: Rounding) -> Option<i128> {
     let a = x.abs();
     if a >= pow2(120) {
@@ -1012,7 +990,7 @@ fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "a test" }
 }
 
-/// Resulting code; `None` if the conversion refuses.
+/// Resulting code; `None` if the policy refuses the value.
 fn cast(src: DType, dst: DType, policy: CastPolicy, code: u64) -> Option<u64> {
     cast_one(&spec(src, dst, policy), code).code()
 }

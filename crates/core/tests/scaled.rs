@@ -1,5 +1,5 @@
-//! Dequantization by the definition: the vectors of `docs/spec/checkpoints.md`, packings, and the arithmetic compared
-//! with the machine's f32 operations.
+//! Definition of dequantization: vectors of `docs/spec/checkpoints.md`, packings, and arithmetic against the machine's
+//! f32.
 
 use truecast_core::exact::decode;
 use truecast_core::format::{BF16, F16, F32};
@@ -39,7 +39,6 @@ fn forms() {
     }
 }
 
-/// Product, quotient and sum round as the machine's f32 operations do (in its default environment).
 #[test]
 fn arithmetic_is_that_of_f32() {
     let mut random = Random::seeded(7);
@@ -86,7 +85,7 @@ fn arithmetic_is_that_of_f32() {
     }
 }
 
-/// Form A6 rounds to the type of the scales after each step (§3.2): in bf16, 3 * 85 = 255 and 255 + 0.75 = 256.
+/// Form A6 rounds to the type of the scales after each step (§3.2). In bf16, 3 * 85 = 255 and 255 + 0.75 = 256.
 #[test]
 fn affine_rounds_twice_to_the_type_of_the_scales() {
     let of = |f, scale: f32, bias: f32| {
@@ -101,11 +100,11 @@ fn affine_rounds_twice_to_the_type_of_the_scales() {
     assert_eq!(of(&BF16, 85.0, 0.75), 256.0);
     assert_eq!(of(&F16, 85.0, 0.0625), 255.0); // a tie of 255 and 255.125
     assert_eq!(of(&F32, 85.0, 0.0625), 255.0625);
-    // 3 * 85.5 = 256.5 rounds to 256 before 1 is added: 257 is a tie, to 256.
+    // 3 * 85.5 = 256.5 rounds to 256 before 1 is added. 257 is a tie and rounds to 256.
     assert_eq!(of(&BF16, 85.5, 1.0), 256.0);
 }
 
-/// §3.6: NaN is canonical, with the sign of a NaN code. Signs of zeros are kept.
+/// §3.6: NaN is canonical, with the sign of a NaN code. Zeros keep their sign.
 #[test]
 fn nan_and_zeros() {
     let value = |codes: DType, code: u8, scales: DType, scale: u32| {
@@ -162,7 +161,7 @@ fn packings_of_the_page() {
     assert_eq!(fields(Packing::BYTES, 3, [2, 3], &[0b1000_1000, 0, 0b0101_0001, 1]), [0, 1, 2, 1, 2, 5]);
 }
 
-/// §3.8, written out: [r, c] at ((r div 128) nc + c div 4) 512 + (r mod 32) 16 + ((r mod 128) div 32) 4 + c mod 4.
+/// §3.8: the byte of [r, c] is ((r / 128) nc + c / 4) 512 + (r % 32) 16 + ((r % 128) / 32) 4 + c % 4.
 #[test]
 fn swizzled_scales() {
     let shape = [130, 6];
@@ -178,7 +177,6 @@ fn swizzled_scales() {
     }
 }
 
-/// Fields read back as set, no two share a bit, and all are within the bytes.
 #[test]
 fn fields_do_not_overlap() {
     let every = [
@@ -210,8 +208,8 @@ fn fields_do_not_overlap() {
     }
 }
 
-/// A4 with zero points on the grid, GPTQ's first format (§4.10): z - 1 is stored, and 2^b - 1 wraps to 0; transposed,
-/// with an index of the rows' groups.
+/// Form A4 with zero points on the grid, in GPTQ's first format (§4.10). z - 1 is stored, and 2^b - 1 wraps to 0.
+/// Transposed, with an index of row groups.
 #[test]
 fn gptq() {
     let planes = Planes {
@@ -224,7 +222,7 @@ fn gptq() {
         )
     };
     let layout = Layout { transposed: true, ..layout(16, 2, planes) };
-    // Column 0 has codes 0..15, column 1 the same in reverse; group 0 has zero points 8 and 0, group 1 has 1 and 1.
+    // Column 0 has codes 0..15, column 1 the reverse. Group 0 has zero points 8 and 0, group 1 has 1 and 1.
     let codes = words(&[0x7654_3210, 0x89AB_CDEF, 0xFEDC_BA98, 0x0123_4567]);
     let zeros = words(&[0xF7, 0x00]);
     let scales: Vec<u8> = [0x3c00u16, 0x4000, 0x3800, 0xbc00].iter().flat_map(|s| s.to_le_bytes()).collect();
@@ -243,7 +241,7 @@ fn gptq() {
     assert_eq!(wrong, Err(ScaledError::Index { index: 6, group: 2, groups: 2 }));
 }
 
-/// §4.11: (code - 1) / scale; code 3 is invalid.
+/// §4.11: (code - 1) / scale; code 3 is excluded.
 #[test]
 fn bitnet() {
     let codes = Plane { code: Code::unsigned(2), packing: Packing::Planes };
@@ -260,7 +258,7 @@ fn bitnet() {
     assert_eq!(value(3), Err(ScaledError::Code { index: 3, code: 3 }));
 }
 
-/// Edge blocks, matrices of experts, and padding rows and columns.
+/// Incomplete blocks at edges, several matrices, padding rows and columns.
 #[test]
 fn grids_and_matrices() {
     let planes = Planes::times(Plane::of(DType::F8E4M3Fn), Plane::of(DType::F32), [2, 3]);

@@ -1,4 +1,4 @@
-//! Blocks of GGUF files compared with the package `gguf` 0.19.0 (`tests/peers/checkpoints/gguf_blocks.py`).
+//! Blocks of GGUF files against the package `gguf` 0.19.0 (`tests/peers/checkpoints/gguf_blocks.py`).
 
 use truecast_core::scaled::*;
 
@@ -76,7 +76,7 @@ fn blocks_are_those_of_gguf() {
     }
 }
 
-/// The vectors of `docs/spec/checkpoints.md §9.4, §9.5`.
+/// Vectors of `docs/spec/checkpoints.md §9.4, §9.5`.
 #[test]
 fn vectors_of_the_page() {
     let mut mxfp4 = [0; 17];
@@ -98,7 +98,7 @@ fn vectors_of_the_page() {
     nvfp4[..4].copy_from_slice(&[0xff, 0x7f, 0x00, 0x80]);
     let got = [0, 16].map(|i| value(BlockType::Nvfp4, &nvfp4, i).unwrap());
     assert_eq!(got, [240.0, 0.0]); // 480 / 2 * 1, and zero
-    // One factor for each matrix.
+    // One factor per matrix.
     let layout = Layout::new(2, [1, 64], Coding::Blocks { block: BlockType::Nvfp4, factor: true });
     nvfp4[..4].copy_from_slice(&[0x38; 4]);
     let codes = [nvfp4, nvfp4].concat();

@@ -1,4 +1,4 @@
-//! Quantization by the definition, compared with the formulas of `docs/spec/checkpoints.md §7` in the machine's f32.
+//! Definition of quantization against the formulas of `docs/spec/checkpoints.md §7` in the machine's f32.
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32};
 use truecast_core::format::{self, F8E4M3FN};
@@ -8,7 +8,7 @@ use truecast_core::spec::ieee;
 use truecast_core::{CastPolicy, CastSpec, cast_one};
 use truecast_testkit::random::Random;
 
-/// f32 to a type, saturating.
+/// Saturating cast from f32.
 fn code(dst: DType, x: f32) -> u64 {
     let spec = ieee::Cast::to(dst).resolve(F32).unwrap();
     let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..spec.policy };
@@ -67,7 +67,7 @@ fn fp8() {
                 check(&planes, &Quantization::default(), 1.0, &x, scale, 0, &expected);
             }
         }
-        // ue8m0, stored as f32 and as E8M0.
+        // Type ue8m0, stored as f32 and as E8M0.
         let d = (amax_of(&x) / 448.0).to_bits();
         let b = ((d >> 23) + u32::from(d << 9 != 0)).min(246); // 448 times 2^119 is the largest within f32
         let s = value(F8E8M0, b.into());
@@ -79,7 +79,7 @@ fn fp8() {
     }
 }
 
-/// The table of §7.3: the fraction of `a` in [1, 2) from which the exponent is one higher.
+/// Table of §7.3: from this fraction of `a` in [1, 2), the exponent is one higher.
 #[test]
 fn mx_rules() {
     use MxScale::{Auto, Ct, Even, Floor, Rceil};
@@ -132,7 +132,7 @@ fn mx_codes() {
     }
 }
 
-/// §7.4, both columns.
+/// Both columns of §7.4.
 #[test]
 fn nvfp4() {
     let mut random = Random::new("nvfp4");
@@ -222,7 +222,7 @@ fn values_that_are_not_finite() {
     assert_eq!(planes.quantize(&how, 0, &x).unwrap().codes, [0, 15, 8, 15]);
 }
 
-/// The best scale is never worse than the formula's, and sometimes better.
+/// The best scale is never worse than the formula's scale, and sometimes better.
 #[test]
 fn search() {
     let mut random = Random::new("search");
@@ -256,7 +256,7 @@ fn search() {
                 };
                 x.iter().zip(&got.codes).map(|(x, c)| (f64::from(of(c) * s) - f64::from(*x)).powi(2)).sum()
             };
-            // The formula's rule with the most room for improvement.
+            // `Rceil` leaves the most room for improvement.
             let formula = Quantization { mx: MxScale::Rceil, ..Quantization::default() };
             let [formula, best] = [formula, Quantization { search: Search::Mse, ..formula }]
                 .map(|how| error(&planes.quantize(&how, 0.01f32.to_bits(), &bits(&x)).unwrap()));

@@ -1,7 +1,7 @@
-//! The tables of `docs/spec/onnx.md §1, §4, §5` as literal rows.
+//! Tables of `docs/spec/onnx.md §1, §4, §5` as literal rows. Section numbers refer to the page.
 //!
-//! A number in a row is the exact value of the source element, tested with every source type of the row's class that
-//! holds it. Section numbers are those of the page.
+//! A number in a row is the exact value of the source element. Every source type of the row's class that holds the
+//! value is tested.
 #![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use truecast_core::DType::{self, *};
@@ -23,7 +23,7 @@ const INF: f64 = f64::INFINITY;
 
 // ---- §1: versions, types, attributes ----
 
-/// §1.2: first opset, Cast version, types added.
+/// §1.2: first opset, Cast version, added types.
 const GATES: [(u32, u32, &[DType]); 10] = [
     (1, 1, &[Bool, F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64]),
     (6, 6, &[]),
@@ -66,8 +66,8 @@ fn types_per_opset() {
     assert_eq!(Cast::to(F32).opset, 28); // §1.8: when no opset is given
 }
 
-/// §1.3: `saturate` from 19, `round_mode` from 24; given earlier they are errors, for every destination. Where they do
-/// not apply they are accepted and ignored.
+/// §1.3: `saturate` exists from opset 19, `round_mode` from 24. An earlier use is an error for every destination. An
+/// attribute without effect is accepted.
 #[test]
 fn attributes_per_opset() {
     for opset in 1..=28 {
@@ -117,10 +117,10 @@ fn round_mode_strings() {
 
 // ---- §4.3: to F ----
 
-/// Value, then the codes of F64, F32, F16, BF16; `None`: not in the table.
+/// Value, destination, code.
 #[test]
 fn to_f() {
-    // Thresholds of §2.5; +-Inf beyond; signed zero; gradual underflow.
+    // Thresholds of §2.5, ±Inf beyond a threshold, signed zero, gradual underflow.
     let two = |e: i32| 2f64.powi(e);
     let rows: &[(DType, f64, u64)] = &[
         (F16, 65519.99999999999, 0x7bff), // §5 row 11
@@ -204,7 +204,7 @@ fn e8m0_to_f() {
     }
 }
 
-/// "F8 and FN to any F are exact" (§2.2, §4.3); an FNUZ NaN gives the negative quiet NaN.
+/// "F8 and FN to any F are exact" (§2.2, §4.3). An FNUZ NaN becomes the negative quiet NaN.
 #[test]
 fn f8_and_fn_to_f_are_exact() {
     for src in F8.into_iter().chain(FN) {
@@ -267,7 +267,7 @@ fn to_bool() {
 
 // ---- §4.5: to integers ----
 
-/// From I or B: the low N bits.
+/// Integer or bool sources: the low N bits.
 #[test]
 fn integer_to_integer() {
     let rows: &[(DType, i128, DType, i128)] = &[
@@ -337,8 +337,8 @@ fn float_to_integer_in_range() {
 
 const P64: i128 = 1 << 64;
 
-/// The table of §4.5 in full: source, then `wrap` to INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64 and to 4
-/// and 2 bits. Decimal values are typed as the page prints them.
+/// Table of §4.5: source, then `wrap` to INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64. Decimal values are
+/// typed as on the page.
 #[rustfmt::skip]
 const WRAP: [(f64, [i128; 8]); 9] = [
     (3e9,  [0, 0, 24064, 24064, -1294967296, 3000000000, 3000000000, 3000000000]),
@@ -364,7 +364,7 @@ fn float_to_integer_wraps() {
             }
         }
     }
-    // "finite, abs < 2^31", and the examples of the text.
+    // "finite, abs < 2^31", and the examples in the text.
     #[rustfmt::skip]
     let examples: &[(f64, DType, i128)] = &[
         (300.0, I8, 44), (-129.0, I8, 127), (-1.0, U8, 255), (-1.0, U16, 65535), (-1.0, U32, 4294967295),
@@ -382,7 +382,7 @@ fn float_to_integer_wraps() {
     }
 }
 
-/// "From E8M0": codes below 7F give 0, codes above the range wrap (to 0, as powers of two do), FF is NaN.
+/// "From E8M0": codes below 7F give 0; codes out of range wrap to 0, as powers of two; FF is NaN.
 #[test]
 fn e8m0_to_integer() {
     for dst in INTEGERS {
@@ -396,7 +396,7 @@ fn e8m0_to_integer() {
 
 // ---- §4.6: to F8 ----
 
-/// The table of §4.6: x, then sat=1 and sat=0 for E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ.
+/// Table of §4.6: x, then sat=1 and sat=0 for E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ.
 #[rustfmt::skip]
 const TO_F8: [(f64, [u64; 8]); 16] = [
     (0.0,     [0x00, 0x00, 0x00, 0x00,  0x00, 0x00, 0x00, 0x00]),
@@ -412,7 +412,7 @@ const TO_F8: [(f64, [u64; 8]); 16] = [
     (65535.0, [0x7e, 0x7f, 0x7b, 0x7f,  0x7f, 0x80, 0x7c, 0x80]),
     (-61440.0,[0xfe, 0xff, 0xfb, 0xff,  0xff, 0x80, 0xfc, 0x80]),
     (61439.0, [0x7e, 0x7f, 0x7b, 0x7f,  0x7f, 0x80, 0x7b, 0x7f]),
-    // r = 0, x tiny and negative; and positive
+    // r = 0, x tiny: negative, then positive
     (-1e-20,  [0x80, 0x00, 0x80, 0x00,  0x80, 0x00, 0x80, 0x00]),
     (1e-20,   [0x00, 0x00, 0x00, 0x00,  0x00, 0x00, 0x00, 0x00]),
     // otherwise r: values of all four types (§2.3)
@@ -486,8 +486,8 @@ fn f8_limits() {
 const TINY: f64 = f64::from_bits((1023 - 127) << 52); // 2^-127
 const HUGE: f64 = f64::from_bits((1023 + 127) << 52); // 2^127
 
-/// The second table of §4.7, "results for all six attribute combinations": sat=1 up, down, nearest; sat=0 the same.
-/// These values also hold where REF deviates (third table; §5 rows 9, 10, 19, 20).
+/// Second table of §4.7, "results for all six attribute combinations": up, down, nearest with sat=1, then with sat=0.
+/// The reference implementation deviates in some rows (third table; §5 rows 9, 10, 19, 20).
 #[rustfmt::skip]
 const TO_E8M0: &[(f64, [u64; 6])] = &[
     (0.0,          [0x00, 0x00, 0x00, 0xff, 0xff, 0xff]),
@@ -540,7 +540,7 @@ fn to_e8m0() {
         for (src, nan) in [(F16, 0x7e00), (F8E4M3Fn, 0xff), (F8E5M2, 0x7d), (F8E4M3Fnuz, 0x80), (F8E5M2Fnuz, 0x80)] {
             assert_eq!(run(src, nan, cast), 0xff, "{src} NaN, {cast:?}");
         }
-        // §4.2: bool true is 7F, false as +0.
+        // §4.2: true becomes 7F; false converts like +0.
         assert_eq!(run(Bool, 1, cast), 0x7f);
         assert_eq!(run(Bool, 0, cast), if cast.saturate == Some(true) { 0x00 } else { 0xff });
         // §4.10, §5 row 10: E8M0 to E8M0 copies.
@@ -550,7 +550,7 @@ fn to_e8m0() {
     }
 }
 
-/// The first table of §4.7, the rule, on every BFLOAT16 and FLOAT16 code.
+/// First table of §4.7, on every BFLOAT16 and FLOAT16 code.
 #[test]
 fn e8m0_rule() {
     for (src, cast) in [Bf16, F16].into_iter().flat_map(|s| e8m0_casts().map(|c| (s, c))) {
@@ -591,7 +591,7 @@ fn to_fn() {
         (0.25, F4E2M1, 0x0), (0.75, F4E2M1, 0x2), (1.25, F4E2M1, 0x2), (1.75, F4E2M1, 0x4), (2.5, F4E2M1, 0x4),
         (3.5, F4E2M1, 0x6), (5.0, F4E2M1, 0x6), (-0.25, F4E2M1, 0x8),
         (0.25000000000000006, F4E2M1, 0x1), (5.000000000000001, F4E2M1, 0x7), (-5.0, F4E2M1, 0xe),
-        // clamp, Inf included; signed zero; tiny
+        // clamp, also Inf; signed zero; tiny values
         (6.0, F4E2M1, 0x7), (7.0, F4E2M1, 0x7), (1e30, F4E2M1, 0x7), (-1e30, F4E2M1, 0xf), (INF, F4E2M1, 0x7),
         (-INF, F4E2M1, 0xf), (-0.0, F4E2M1, 0x8), (-1e-30, F4E2M1, 0x8), (1e-30, F4E2M1, 0x0),
         (7.5, F6E2M3, 0x1f), (7.75, F6E2M3, 0x1f), (1e30, F6E2M3, 0x1f), (-INF, F6E2M3, 0x3f), (INF, F6E2M3, 0x1f),
@@ -616,7 +616,7 @@ fn to_fn() {
 
 // ---- §4.9: NaN ----
 
-/// The table of §4.9: destination, sign 0, sign 1.
+/// Table of §4.9: destination, NaN with sign 0, NaN with sign 1.
 #[rustfmt::skip]
 const NAN: [(DType, u64, u64); 13] = [
     (F64, 0x7ff8000000000000, 0xfff8000000000000), (F32, 0x7fc00000, 0xffc00000), (F16, 0x7e00, 0xfe00),
@@ -625,7 +625,8 @@ const NAN: [(DType, u64, u64); 13] = [
     (Bool, 1, 1),
 ];
 
-/// NaN codes without payload below the quiet bit, with their sign; FNUZ counts as negative, E8M0 as positive.
+/// NaN codes without payload below the quiet bit: type, code, sign. An FNUZ NaN counts as negative, an E8M0 NaN as
+/// positive.
 #[rustfmt::skip]
 const NAN_SOURCES: [(DType, u64, bool); 15] = [
     (F64, 0x7ff8 << 48, false), (F64, 0xfff8 << 48, true), (F32, 0x7fc00000, false), (F32, 0xffc00000, true),
@@ -639,7 +640,7 @@ fn nan() {
     for (src, code, neg) in NAN_SOURCES {
         for (dst, positive, negative) in NAN {
             for saturate in [true, false] {
-                // §5 rows 4, 5: the sign is kept in both modes
+                // §5 rows 4, 5: both modes keep the sign
                 let expected = if neg { negative } else { positive };
                 let cast = Cast { saturate: Some(saturate), ..Cast::to(dst) };
                 assert_eq!(run(src, code, cast), expected, "{src} {code:x} to {dst}, saturate {saturate}");
@@ -649,7 +650,7 @@ fn nan() {
             assert_eq!(run(src, code, Cast::to(dst)), 0, "{src} {code:x} to {dst}");
         }
     }
-    // The examples, and consequences of "keeps the leading payload bits that fit".
+    // Examples, and consequences of "keeps the leading payload bits that fit".
     #[rustfmt::skip]
     let payloads = [
         (F32, 0x7fc00000, F8E5M2, 0x7e), (F32, 0x7fe00000, F8E5M2, 0x7f), (F32, 0x7f800001, F16, 0x7e00),
@@ -657,7 +658,7 @@ fn nan() {
         (F32, 0xff802000, F16, 0xfe01), (F16, 0x7c01, F32, 0x7fc02000), (F16, 0x7c01, F64, 0x7ff8040000000000),
         (F64, 0x7ff0000000000001, F32, 0x7fc00000), (F64, 0xfff7ffffffffffff, F32, 0xffffffff),
         (F8E5M2, 0x7d, F32, 0x7fe00000), (F8E5M2, 0xff, F16, 0xff00),
-        // From F8 without payloads and into F8 without payloads: canonical.
+        // Canonical, because F8 sources or destinations have no payloads.
         (F32, 0x7fe00001, F8E4M3Fn, 0x7f), (F32, 0xffe00001, F8E4M3Fnuz, 0x80), (F8E4M3Fn, 0xff, F64, 0xfff8 << 48),
     ];
     for (src, code, dst, expected) in payloads {
@@ -665,7 +666,6 @@ fn nan() {
     }
 }
 
-/// Every NaN of every source of 16 bits or fewer stays a quiet NaN of its sign.
 #[test]
 fn nan_stays_nan() {
     for (src, dst) in pairs(&[F16, Bf16, F8E5M2, F8E4M3Fn], &[F64, F32, F16, Bf16, F8E5M2, F8E4M3Fn]) {
@@ -716,8 +716,7 @@ fn same_type_copies() {
 
 // ---- §4.11: undefined results ----
 
-/// All codes of all sources of 16 bits or fewer and edge values of the others, to every destination, with all
-/// attributes.
+/// All codes of sources of at most 16 bits, and edge values of other sources, to every destination with all attributes.
 #[test]
 fn undefined_results() {
     for src in ALL {
@@ -736,7 +735,7 @@ fn undefined_results() {
     }
 }
 
-/// U6: at opset 19 to 23 the text says NaN, and all implementations saturate.
+/// U6: at opsets 19 to 23, the text says NaN, but all implementations saturate.
 #[test]
 fn infinities_to_fnuz_are_undefined_before_opset_24() {
     let codes: Vec<u64> = wide_edges().into_iter().map(|x| code_of(F32, x)).collect();
@@ -792,7 +791,7 @@ fn undefined_id(src: DType, x: Exact, cast: Cast) -> Option<&'static str> {
     }
 }
 
-/// `interpretations` lists equivalent attribute sets once. To the same type only E5M2's differ (§4.10).
+/// `interpretations` lists equivalent sets of attributes once. For a cast to the same type, only E5M2 has two (§4.10).
 #[test]
 fn interpretations_of_a_copy() {
     for dtype in ALL {
@@ -805,8 +804,6 @@ fn interpretations_of_a_copy() {
     assert_eq!(sets(F8E8M0).count(), 6);
     assert_eq!(sets(F8E3M4).count(), 0);
 }
-
-// ---- helpers ----
 
 fn outcome(src: DType, code: u64, cast: Cast) -> Outcome {
     cast_one(&cast.resolve(src).unwrap(), code)
@@ -838,7 +835,7 @@ fn attribute_sets(dst: DType, opset: u32) -> Vec<Cast> {
     sets.map(|(saturate, round_mode)| Cast { saturate, round_mode, opset, ..Cast::to(dst) }).collect()
 }
 
-/// Signed edge values that FLOAT holds: limits of all integers, of E8M0 and of the floats, fractions, Inf, NaN.
+/// Signed edge values that FLOAT holds: limits of integers, E8M0 and floats; fractions; Inf; NaN.
 fn wide_edges() -> Vec<f64> {
     let mut all =
         vec![0.0, f64::NAN, INF, f32::MAX as f64, f32::MIN_POSITIVE as f64, 2f64.powi(-149), 0.5, 2.5, 1e30f32 as f64];
@@ -862,7 +859,7 @@ fn number(exact: Exact) -> f64 {
     if neg { -magnitude } else { magnitude }
 }
 
-/// Code of a value that the type holds exactly, found without the code under test: by hardware or search.
+/// Code of a value that the type holds exactly, found by hardware or search, without the code under test.
 fn find_code(dtype: DType, x: f64) -> Option<u64> {
     let same = |y: f64| y.to_bits() == x.to_bits();
     match dtype {
@@ -876,7 +873,7 @@ fn find_code(dtype: DType, x: f64) -> Option<u64> {
                 (integer && (f.min()..=f.max()).contains(&n)).then(|| low_bits(n, dtype))
             }
             Kind::Bool => (x == 1.0 || same(0.0)).then_some(x as u64),
-            // By search: decoding is checked against the formula in tests/formats.rs.
+            // By search; tests/formats.rs checks decoding against the formula.
             _ => (0..1 << dtype.code_bits()).find(|&c| match decode(dtype, c) {
                 Exact::Nan { .. } => x.is_nan(),
                 exact => same(number(exact)),

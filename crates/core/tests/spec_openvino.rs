@@ -1,4 +1,4 @@
-//! The value rules of `docs/spec/openvino.md §6` as literal rows, and the witnesses of §9.
+//! Value rules of `docs/spec/openvino.md §6` as literal rows, and the witnesses of §9.
 #![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use truecast_core::DType::{self, *};
@@ -7,7 +7,7 @@ use truecast_core::spec::openvino::differences::{DIFFERENCES, Given, Implementat
 use truecast_core::spec::openvino::{Convert, TYPES, version};
 use truecast_core::{Outcome, cast_one, exact};
 
-/// The code, and whether it is flagged.
+/// Code, and whether the result is undefined.
 fn convert(src: DType, dst: DType, code: u64) -> (u64, bool) {
     match cast_one(&Convert::to(dst).resolve(src).unwrap(), code) {
         Outcome::Defined(code) => (code, false),
@@ -23,7 +23,7 @@ fn of_f64(value: f64, dst: DType) -> (u64, bool) {
     convert(F64, dst, value.to_bits())
 }
 
-/// §6.2: every pair of the 24 types, and no other.
+/// §6.2: exactly the pairs of the 24 types.
 #[test]
 fn pairs() {
     for src in DType::ALL {
@@ -40,7 +40,7 @@ fn pairs() {
     assert!(matches!(version(Some("2025.1")), Err(SpecError::Version { .. })));
 }
 
-/// §6.2 step 3: the same type keeps its bits, NaN payloads too.
+/// §6.2 step 3: the same type keeps its bits, also of NaN payloads.
 #[test]
 fn same_type() {
     for dtype in TYPES {
@@ -83,7 +83,7 @@ fn boolean() {
     assert_eq!(convert(Bool, F8E8M0, 0), (0, true)); // zero has no code
 }
 
-/// §6.4: the low bits, never flagged.
+/// §6.4: the low bits, always defined.
 #[test]
 fn integers() {
     for (src, code, dst, expected) in [
@@ -100,7 +100,7 @@ fn integers() {
     }
 }
 
-/// §6.5 and its flags; values beyond 2^64 follow its last sentence.
+/// §6.5, with undefined results. The last sentence of §6.5 covers values beyond 2^64.
 #[test]
 fn floats_to_integers() {
     let two = |e: i32| 2f64.powi(e);
@@ -146,11 +146,11 @@ fn floats_to_integers() {
     }
 }
 
-/// §6.6: thresholds of overflow and underflow; the table of the section.
+/// §6.6: thresholds of overflow and underflow, and the table of the section.
 #[test]
 fn to_ordinary_floats() {
     let two = |e: i32| 2f64.powi(e);
-    // destination, overflow threshold, whether the threshold itself overflows, result, largest finite, vanishing limit
+    // destination, overflow threshold, whether the threshold overflows, result, largest finite, underflow limit
     for (dst, threshold, at_threshold, beyond, largest, vanishes) in [
         (F8E4M3Fn, 464.0, false, 0x7f, 0x7e, two(-10)),
         (F8E5M2, 61440.0, true, 0x7c, 0x7b, two(-17)),
@@ -218,7 +218,7 @@ fn to_e8m0() {
     }
 }
 
-/// §6.8, with steps around each threshold, and the thresholds of nf4 in §1.3.
+/// §6.8, with steps around each threshold; nf4 thresholds from §1.3.
 #[test]
 fn to_f4_and_nf4() {
     for (value, expected) in [
@@ -269,7 +269,7 @@ fn to_f4_and_nf4() {
     }
 }
 
-/// §9: the rules give the exact column, the other columns differ, and each difference is described.
+/// §9: the rules give the exact column, other columns differ, and each difference is described.
 #[test]
 fn witnesses() {
     for w in WITNESSES {

@@ -1,14 +1,13 @@
-//! `rust`: the table against the casts of this compiler.
+//! `rust`: the table against the casts of the compiler.
 
 use truecast_core::spec::table::Cast;
 use truecast_core::{DType, Outcome, cast_one};
 
-/// Type of the language for an element type.
 trait Native: Copy {
     const DTYPE: DType;
     fn of(code: u64) -> Self;
     fn code(self) -> u64;
-    /// Whether this is NaN; all NaN are equal here.
+    /// All NaN are equal here.
     fn is_nan(self) -> bool;
 }
 
@@ -36,7 +35,6 @@ natives! {
     f64 F64 f64::from_bits, f64::to_bits, f64::is_nan;
 }
 
-/// Small numbers, powers of two and their neighbors, and pseudo-random codes.
 fn codes() -> Vec<u64> {
     let mut codes: Vec<u64> = (0..1 << 16).collect();
     let mut near = |code: u64| codes.extend((0..4).flat_map(|off| [code.wrapping_add(off), code.wrapping_sub(off)]));

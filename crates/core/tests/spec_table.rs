@@ -1,4 +1,4 @@
-//! Specifications that are tables: every row is reachable, every choice can be made, every clause is on a page.
+//! Specifications that are tables: every row is reachable, every choice is possible, every clause is on a page.
 
 use std::collections::HashSet;
 use std::fs;
@@ -65,7 +65,6 @@ fn a_row_has_at_most_one_range_of_open_magnitudes() {
     }
 }
 
-/// An explicit choice of the row's default changes nothing, for one value of each choice.
 #[test]
 fn every_choice_can_be_made() {
     for table in TABLES {
@@ -92,7 +91,7 @@ fn every_choice_can_be_made() {
                 let same = |cast: &truecast_core::CastSpec| {
                     let (a, b) = (cast.policy, default.policy);
                     match choice {
-                        // One word sets both roundings; only one matters for the destination.
+                        // One word sets both roundings; only one rounding matters for the destination.
                         Choice::Rounding(_) if matches!(row.to[0].kind(), truecast_core::Kind::Int(_)) => {
                             a.to_int == b.to_int
                         }
@@ -128,7 +127,6 @@ fn clauses_stand_on_pages() {
     }
 }
 
-/// Well-known facts, each as stated by its own source.
 #[test]
 fn known_results() {
     let of = |name, version, src, code, to| cast_one(&cast(name, version, to).resolve(src).unwrap(), code);
@@ -149,24 +147,24 @@ fn known_results() {
     // NaN to a 64-bit integer has only its top bit set in PTX.
     let nan = u64::from(f32::NAN.to_bits());
     assert_eq!(of("ptx", None, DType::F32, nan, DType::I64), Outcome::Defined(1 << 63));
-    // Rounded to f32 first: 1 + 2^-25 above a tie of bf16 is lost.
+    // 1 + 2^-8 + 2^-40 rounds to a tie of bf16 in f32.
     let above_tie = (1.0 + 2f64.powi(-8) + 2f64.powi(-40)).to_bits();
     assert_eq!(of("torch", None, DType::F64, above_tie, DType::Bf16), Outcome::Defined(0x3f80));
     assert_eq!(of("rust", None, DType::F64, 300f64.to_bits(), DType::U8), Outcome::Defined(255));
-    // NaN is 0 in JAX, the largest value in TensorFlow Lite, where it was open before.
+    // NaN is 0 in JAX, and the largest value in TensorFlow Lite. In TensorFlow Lite 2.1, NaN is undefined.
     assert_eq!(of("jax", None, DType::F32, nan, DType::I8), Outcome::Defined(0));
     assert_eq!(of("tflite", Some("2.3"), DType::F32, nan, DType::I8), Outcome::Defined(0x7f));
     assert!(matches!(of("tflite", Some("2.1"), DType::F32, nan, DType::I8), Outcome::Undefined { .. }));
-    // Both clamp.
+    // JAX and TensorFlow Lite clamp.
     for name in ["jax", "tflite"] {
         assert_eq!(of(name, None, DType::F64, (-300f64).to_bits(), DType::I8), Outcome::Defined(0x80), "{name}");
     }
-    // JAX reads subnormals as zero and returns zero for subnormal results, but not on the way to bf16.
+    // JAX reads subnormals as zero and returns zero for subnormal results, except on the way to bf16.
     assert_eq!(of("jax", None, DType::F32, 1, DType::F64), Outcome::Defined(0));
     assert_eq!(of("jax", None, DType::F64, 1e-40f64.to_bits(), DType::F32), Outcome::Defined(0));
     assert_eq!(of("jax", None, DType::F32, 0x0001_8000, DType::Bf16), Outcome::Defined(2));
-    // Its bounds for 6 of f4e2m1 are open, for 4 not; small values to f8e8m0 are open strictly between 2^-127 and 1.5 x
-    // 2^-127.
+    // In JAX, integer bounds for 6 of f4e2m1 are undefined, but not for 4. Values to f8e8m0 are undefined strictly
+    // between 2^-127 and 1.5 * 2^-127.
     assert!(matches!(of("jax", None, DType::F4E2M1, 7, DType::I8), Outcome::Undefined { .. }));
     assert_eq!(of("jax", None, DType::F4E2M1, 6, DType::I8), Outcome::Defined(4));
     for (bits, is_open) in [(0x40_0000, false), (0x40_0001, true), (0x5f_ffff, true), (0x60_0000, false)] {
@@ -182,7 +180,7 @@ fn known_results() {
     }
 }
 
-/// One rounding after scaling, by the texts of `docs/spec/arm.md §2.1`, `amd.md §2.3` and `ptx.md §2.3`.
+/// Scaling, then one rounding, by `docs/spec/arm.md §2.1`, `amd.md §2.3` and `ptx.md §2.3`.
 #[test]
 fn scales() {
     let of = |name, src: DType, dst: DType, scale_exponent, code: u64| {
@@ -191,23 +189,24 @@ fn scales() {
     };
     let f32 = |x: f32| u64::from(x.to_bits());
     let defined = Outcome::Defined;
-    // 465 * 2^-1 is between 224 and 240; unscaled it overflows.
+    // 465 * 2^-1 is between 224 and 240; unscaled, 465 overflows.
     assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, -1, f32(465.0)), defined(0x77)); // 240
     assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, 0, f32(465.0)), defined(0x7f));
     assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, 127, 1), defined(0)); // 2^-149 to 2^-22
     assert_eq!(of("arm", DType::F32, DType::F8E5M2, 127, f32(1.0)), defined(0x7c));
-    // The smallest subnormals of f16 with the largest scale are 2^-9, the smallest of e4m3.
+    // With the largest scale, the smallest subnormal of f16 is 2^-9, the smallest subnormal of e4m3.
     assert_eq!(of("arm", DType::F16, DType::F8E4M3Fn, 15, 1), defined(1));
     for special in [0x0000, 0x8000, 0x7c00, 0x7e00] {
         let plain = of("arm", DType::F16, DType::F8E5M2, 0, special);
         assert_eq!(of("arm", DType::F16, DType::F8E5M2, 9, special), plain, "{special:#x} is not scaled");
     }
-    // Subnormals of f16, units of 2^-24: 1.125 * 2^-15 is 576 of them, 1.125 * 2^-21 is 9, 1.75 * 2^-25 rounds to 1.
+    // In units of 2^-24, the smallest f16 subnormal: 1.125 * 2^-15 is 576, 1.125 * 2^-21 is 9, 1.75 * 2^-25 rounds to
+    // 1.
     assert_eq!(of("arm", DType::F8E4M3Fn, DType::F16, -15, 0x39), defined(0x0240));
     assert_eq!(of("arm", DType::F8E4M3Fn, DType::F16, -15, 0x09), defined(0x0009));
     assert_eq!(of("arm", DType::F8E4M3Fn, DType::F16, -15, 0x01), defined(0x0001)); // 2^-24
     assert_eq!(of("arm", DType::F8E5M2, DType::F16, -15, 0x17), defined(0x0001));
-    // 3 subnormal units of e5m2 are 3 * 2^-16: 1.5 * 2^-30 is below half of f16's smallest.
+    // 3 * 2^-16 scaled is 1.5 * 2^-30, less than half of f16's smallest subnormal.
     assert_eq!(of("arm", DType::F8E5M2, DType::F16, -15, 0x03), defined(0));
     assert_eq!(of("amd", DType::F32, DType::F4E2M1, -10, f32(5.0 * 1024.0)), defined(0b0110)); // a tie, to 4
     assert_eq!(of("amd", DType::F4E2M1, DType::F16, 15, 0b0111), defined(0x7c00)); // 6 * 2^15 is Inf
@@ -216,7 +215,7 @@ fn scales() {
     assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, -127, 0x01), defined(1)); // 2^-6 * 2^-127
     assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, 127, 0x80), defined(0xff80)); // -2 * 2^127
     assert_eq!(of("ptx", DType::F4E2M1, DType::Bf16, 126, 0b0111), defined(0x7f80)); // 6 * 2^126
-    // Beyond the scale's field.
+    // Scale exponents outside the field.
     for (name, src, scale_exponent) in [("arm", DType::F16, 16), ("arm", DType::F32, 128), ("amd", DType::F32, -128)] {
         let cast = Cast { scale_exponent: Some(scale_exponent), ..cast(name, None, DType::F8E4M3Fn) };
         assert!(matches!(cast.resolve(src), Err(SpecError::Attribute { name: "scale-exponent", .. })), "{name} {src}");

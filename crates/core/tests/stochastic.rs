@@ -13,12 +13,11 @@ fn rounded(cast: &CastSpec, code: u64, bits: u64, count: u32) -> Option<u64> {
     cast_one(&cast.with_random_bits(code, RandomBits::new(bits, count).unwrap()), code).code()
 }
 
-/// Codes of finite f16.
 fn halves() -> impl Iterator<Item = u16> {
     (0..=u16::MAX).filter(|code| code & 0x7c00 != 0x7c00)
 }
 
-/// `docs/spec/avx10.md §3.1`: the upper byte of the sum.
+/// `docs/spec/avx10.md §3.1`: the result is the upper byte of the sum.
 #[test]
 fn the_bias_of_avx10_to_e5m2() {
     let cast = avx10(DType::F8E5M2, None);
@@ -53,7 +52,7 @@ fn the_bias_of_avx10_to_e4m3() {
     }
 }
 
-/// `docs/spec/ptx.md §4.1`: 13 bits are added to the 13 truncated ones.
+/// `docs/spec/ptx.md §4.1`: 13 random bits are added to the 13 truncated bits.
 #[test]
 fn rs_of_ptx_to_f16() {
     let cast = ieee::Cast::to(DType::F16).resolve(DType::F32).unwrap();
@@ -70,8 +69,8 @@ fn rs_of_ptx_to_f16() {
     }
 }
 
-/// Over all random numbers a value rounds up in proportion to its truncated part, so that the mean is the value; every
-/// result is a neighbor, and exact values stay.
+/// Over all random numbers, a value rounds up in proportion to its truncated part, so the mean is the value. Every
+/// result is a neighbor; exact values are unchanged.
 #[test]
 fn the_mean_is_the_value() {
     for (to, count) in [(DType::F8E4M3Fn, 10), (DType::F8E5M2, 10), (DType::F4E2M1, 10), (DType::I8, 10)] {
@@ -94,7 +93,7 @@ fn the_mean_is_the_value() {
             if low == high {
                 assert_eq!(ups, 0, "{code:#x} to {to}");
             } else if !is_beyond(&cast, code) {
-                // Fraction of a step, in 2^-count.
+                // Fraction of a step, in units of 2^-count.
                 let f64_of = |code, dtype| match decode(dtype, code) {
                     Exact::Finite { neg, sig, exp, .. } => (if neg { -1.0 } else { 1.0 }) * sig as f64 * 2f64.powi(exp),
                     _ => f64::NAN,

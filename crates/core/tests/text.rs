@@ -1,4 +1,4 @@
-//! `docs/spec/onnx.md §6`: every example of the page, and properties of all elements.
+//! `docs/spec/onnx.md §6`: every example on the page, and properties of all elements.
 #![allow(clippy::approx_constant)] // 3.14 is an example of the page
 
 use truecast_core::DType::{self, *};
@@ -29,11 +29,11 @@ fn examples_of_printing() {
         (Bf16, 0x4974, "1000000.0"), (F8E4M3Fn, 0x7e, "448.0"), (F8E5M2, 0x01, "1.5258789e-05"),
         (F8E8M0, 0xfe, "1.7014118e+38"), (F4E2M1, 0xf, "-6.0"), (Bf16, 0x4780, "65500.0"), (I4, 8, "-8"),
         (Bool, 1, "True"),
-        // §6.2: the rules' own examples and the warning
+        // §6.2: examples in the rules and in the warning
         (F32, 0x48df7194, "457612.62"), (I64, 1 << 63, "-9223372036854775808"), (F8E8M0, 0, "5.877472e-39"),
         (Bool, 0, "False"), (F32, 0, "0.0"), (F64, 0x7ff << 52, "inf"), (F16, 0xfe00, "nan"), (F8E5M2Fnuz, 0x80, "nan"),
         (F8E8M0, 0xff, "nan"),
-        // §6.7, the column of NumPy 1.26.4
+        // §6.7: column of NumPy 1.26.4
         (F32, 0x42c80000, "100.0"), (F32, 0x00000000, "0.0"), (F64, 0x419d6f3454000000, "123456789.0"),
         (F16, 0x4248, "3.14"), (F8E4M3Fn, 0x3b, "1.375"), (F8E8M0, 0x7e, "0.5"), (U2, 3, "3"),
         (U64, u64::MAX, "18446744073709551615"), (I1, 1, "-1"), (U1, 1, "1"), (I48, 0x8000_0000_0000, "-140737488355328"),
@@ -45,7 +45,7 @@ fn examples_of_printing() {
     assert_eq!(print(F32, 0.9767611f32.to_bits() as u64), "0.9767611");
 }
 
-/// §6.2 rule 9: the digits of the other style in plain notation.
+/// §6.2 rule 9: digits of the other style, in plain notation.
 #[test]
 fn examples_of_plain_notation() {
     let zeros = |n: usize| "0".repeat(n);
@@ -71,7 +71,6 @@ fn print_plain(src: DType, code: u64) -> std::string::String {
     print_one(&spec, code).unwrap()
 }
 
-/// Both styles have the same digits, read back alike, and respect the stated maximum length.
 #[test]
 fn styles_differ_in_notation_only() {
     let mut random = Random::new("styles");
@@ -84,7 +83,7 @@ fn styles_differ_in_notation_only() {
         let mask = u64::MAX >> (64 - bits);
         let codes: Vec<u64> = match bits {
             ..=16 => (0..=mask).collect(),
-            // Every power of two, including subnormal ones, with its neighbors; and random codes.
+            // Every power of two with its neighbors, also subnormal, and random codes.
             _ => {
                 let powers = (0..bits).map(|i| 1 << i).chain((0..2048u64).map(|e| e << (bits - 12)));
                 let around = powers.flat_map(|c| [c.wrapping_sub(1), c, c + 1]);
@@ -106,8 +105,8 @@ fn styles_differ_in_notation_only() {
     }
 }
 
-/// "The fewest significant decimal digits that give back the same value", for every code of 16 bits or fewer: the text
-/// reads back to the same bits. E8M0 reads back with `round_mode` nearest (§6.2).
+/// "The fewest significant decimal digits that give back the same value", for all types of at most 16 bits. E8M0 reads
+/// back with `round_mode` nearest (§6.2).
 #[test]
 fn narrow_types_read_back() {
     for src in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.code_bits() <= 16) {
@@ -124,8 +123,6 @@ fn narrow_types_read_back() {
     }
 }
 
-/// Shortest and nearest, against an independent search with exact integers over a common denominator: no shorter
-/// decimal reads back, and no other of the same length is nearer.
 #[test]
 fn no_shorter_and_no_nearer() {
     for (src, codes) in [(F16, 1..0x7c00u64), (Bf16, 0x3000..0x4f00)] {
@@ -139,7 +136,7 @@ fn no_shorter_and_no_nearer() {
                 let to = onnx::Cast::to(src).resolve(String).unwrap();
                 parse_one(&to, text.as_bytes()).unwrap().code() == Some(code)
             };
-            // Rust prints the correctly rounded decimal with a given number of digits: the nearest one.
+            // Rust prints the nearest decimal for a number of digits.
             if digits > 1 {
                 let shorter = format!("{value:.*e}", digits - 2);
                 assert!(!reads(&shorter), "{src} {code:x}: {text}, but {shorter} is shorter");
@@ -152,7 +149,7 @@ fn no_shorter_and_no_nearer() {
     }
 }
 
-/// Rust's own shortest digits differ in ties only (§6.2, the warning): the same number of digits, and they read back.
+/// Rust's shortest digits have the same length and read back, but may differ at ties (§6.2, the warning).
 #[test]
 fn wide_types_print_as_many_digits_as_rust() {
     let mut random = Random::new("wide_types");
@@ -248,7 +245,7 @@ fn values() {
         ("65519.9999999999999999999", onnx::Cast::to(F16), 0x7bff),
         ("1.00390625000000000000001", onnx::Cast::to(Bf16), 0x3f81),
         ("464.0000000000000000001", saturate(F8E4M3Fn, false), 0x7f),
-        // Integers use every digit (§6.5: modulo 2^N)
+        // Integers use every digit (§6.5: modulo 2^N).
         ("18446744073709551617", onnx::Cast::to(U64), 1), ("1e63", onnx::Cast::to(U64), 1 << 63), ("1e64", onnx::Cast::to(U64), 0),
         ("-18446744073709551617", onnx::Cast::to(I64), u64::MAX), ("340282366920938463463374607431768211457", onnx::Cast::to(U32), 1),
         ("3402823669209384634633746074317682114570.00001e-1", onnx::Cast::to(U32), 1),
@@ -300,7 +297,7 @@ fn integers_out_of_range() {
         assert_eq!(with(text, to, IntOverflow::Saturate, None), Some(saturated), "{text}");
         assert_eq!(with(text, to, IntOverflow::Error, None), None, "{text}");
     }
-    // Splitting at the point, for any position among the digits.
+    // The decimal point is at any position among the digits.
     use Rounding::{Down, NearestAway, NearestEven, TowardZero, Up};
     for (text, expected) in [
         ("2.5", [2, 2, 3, 3, 2]),
@@ -321,7 +318,7 @@ fn integers_out_of_range() {
     }
 }
 
-/// Against 128-bit integers: every digit counts, in every position of the point.
+/// Against 128-bit integers: every digit counts, for every position of the decimal point.
 #[test]
 fn long_integers() {
     let mut random = Random::new("long_integers");
@@ -347,8 +344,8 @@ fn long_integers() {
     }
 }
 
-/// Rounded once, against a rational oracle: midpoints of neighbors of every narrow float, and one unit of a long
-/// decimal's last digit below and above them.
+/// Midpoints between neighbors of every narrow float, and one unit in the last digit of a long decimal below and above.
+/// The oracle is rational.
 #[test]
 fn midpoints() {
     for dst in [F16, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F6E2M3, F6E3M2, F4E2M1] {
@@ -356,7 +353,7 @@ fn midpoints() {
         let step = if dst.code_bits() == 16 { 13 } else { 1 };
         let last = (0..1u64 << (dst.code_bits() - 1)).rev().find(|c| is_finite(dst, *c)).unwrap();
         for code in (0..last).step_by(step) {
-            // Exact: both are multiples of 2^-150 below 2^128, and f64 holds their mean.
+            // Exact: both values are multiples of 2^-150 below 2^128, and f64 holds the mean.
             let (below, above) = (number(dst, code), number(dst, code + 1));
             let middle = format!("{:.160}", (below + above) / 2.0);
             let even = code + (code & 1);
@@ -439,12 +436,10 @@ fn text_exists_from_cast_9_on() {
         let cast = onnx::Cast { opset, ..onnx::Cast::to(String) };
         assert!(cast.resolve(F32).is_ok() && cast.resolve(String).is_ok(), "{opset}");
     }
-    // Types added later than text.
+    // Types that were added to ONNX later than text.
     assert!(onnx::Cast { opset: 12, ..onnx::Cast::to(Bf16) }.resolve(String).is_err());
     assert!(onnx::Cast { opset: 13, ..onnx::Cast::to(Bf16) }.resolve(String).is_ok());
 }
-
-// ---- helpers ----
 
 fn print(src: DType, code: u64) -> std::string::String {
     print_one(&ieee::Cast::to(String).resolve(src).unwrap(), code).unwrap()

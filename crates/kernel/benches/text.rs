@@ -12,7 +12,7 @@ fn main() {
 const ELEMENTS: usize = 1 << 18;
 const TYPES: [DType; 5] = [F32, F64, I64, F8E4M3Fn, F16];
 
-/// Standard normal floats, as weights are; integers of every length.
+/// Floats from a standard normal distribution, like weights; integers of every length.
 fn elements(dtype: DType) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(1);
     let mut normal = || (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
@@ -59,7 +59,7 @@ fn print(bencher: Bencher<'_, '_>, dtype: DType) {
     });
 }
 
-/// With a table that is still empty.
+/// Prints with an empty table of texts.
 #[divan::bench(args = [F8E4M3Fn, F16], sample_count = 5)]
 fn print_first(bencher: Bencher<'_, '_>, dtype: DType) {
     let (codes, texts) = (elements(dtype), printed(dtype));

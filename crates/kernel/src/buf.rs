@@ -1,4 +1,4 @@
-//! Borrowed buffers of elements, checked once.
+//! Borrowed buffers of elements; their sizes are checked once.
 
 use crate::error::CastError;
 use truecast_core::{DType, Layout};
@@ -12,7 +12,7 @@ pub struct Buffer<B> {
     bytes: B,
 }
 
-/// Elements to read. Bytes beyond the last element's bits are ignored.
+/// Elements to read. Bits beyond the last element are ignored.
 ///
 /// # Examples
 /// ```
@@ -24,14 +24,14 @@ pub struct Buffer<B> {
 /// ```
 pub type Elements<'a> = Buffer<&'a [u8]>;
 
-/// Room for elements to be written.
+/// Elements to write.
 pub type ElementsMut<'a> = Buffer<&'a mut [u8]>;
 
 impl<B: AsRef<[u8]>> Buffer<B> {
     /// Makes a buffer of `len` packed elements; `bytes.len()` must be `ceil(len * bits / 8)`.
     ///
     /// # Errors
-    /// [`CastError::Length`] otherwise; [`CastError::Text`] for text, which has no such layout.
+    /// [`CastError::Length`] for another number of bytes; [`CastError::Text`] for text, which cannot be packed.
     pub fn new(dtype: DType, len: usize, bytes: B) -> Result<Self, CastError> {
         Buffer::with_layout(dtype, Layout::Packed, len, bytes)
     }
@@ -39,7 +39,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
     /// Makes a buffer of `len` elements in a layout.
     ///
     /// # Errors
-    /// As [`Buffer::new`].
+    /// The errors of [`Buffer::new`].
     pub fn with_layout(dtype: DType, layout: Layout, len: usize, bytes: B) -> Result<Self, CastError> {
         let got = bytes.as_ref().len();
         match dtype.bytes_in(layout, len as u64) {
@@ -66,7 +66,7 @@ impl<B> Buffer<B> {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -78,17 +78,17 @@ impl<B> Buffer<B> {
         self.bytes.as_ref().len()
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn into_bytes(self) -> B {
         self.bytes
     }
 }
 
 impl<B: AsRef<[u8]>> Buffer<B> {
-    /// Returns the code of element `i`, as [`truecast_core::cast_one`] takes it.
+    /// Returns the code of element `i`, as in [`truecast_core::cast_one`].
     ///
     /// # Panics
-    /// If `i` is not below the length, or the buffer holds text.
+    /// If `i` is out of bounds, or the buffer holds text.
     ///
     /// # Examples
     /// ```
@@ -106,17 +106,16 @@ impl<B: AsRef<[u8]>> Buffer<B> {
         self.dtype.code_of_storage(self.storage(i))
     }
 
-    /// Returns the bits of element `i` as stored in the buffer. Types such as bool and tf32 are stored in more bits
-    /// than their code has.
+    /// Returns the stored bits of element `i`. For bool, tf32 and others, the storage is wider than the code.
     ///
     /// # Panics
-    /// As [`Buffer::get`].
+    /// If `i` is out of bounds, or the buffer holds text.
     pub fn storage(&self, i: usize) -> u64 {
         let at = self.place(i);
         (self.word(&at) >> at.shift) & at.mask
     }
 
-    /// Returns the bytes that hold an element, as one little-endian number.
+    /// Bytes with an element, as one little-endian number.
     fn word(&self, at: &Place) -> u64 {
         let mut word = [0; 8];
         let bytes = &self.bytes.as_ref()[at.first..at.end];
@@ -126,10 +125,10 @@ impl<B: AsRef<[u8]>> Buffer<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
-    /// Sets element `i` to `code`; bits beyond the width of the type are ignored. Other elements stay as they are.
+    /// Sets element `i` to `code`; bits beyond the width of the type are ignored. Other elements are unchanged.
     ///
     /// # Panics
-    /// As [`Buffer::get`].
+    /// If `i` is out of bounds, or the buffer holds text.
     pub fn set(&mut self, i: usize, code: u64) {
         let at = self.place(i);
         let bits = self.dtype.storage_of_code(code) & at.mask;
@@ -138,7 +137,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
     }
 }
 
-/// Place of an element: the bits `mask << shift` of the bytes `first..end`, taken as one little-endian number.
+/// Place of an element: bits `mask << shift` of bytes `first..end` as one little-endian number.
 struct Place {
     first: usize,
     end: usize,
@@ -161,7 +160,7 @@ impl<B> Buffer<B> {
 }
 
 impl<B: AsRef<[u8]>> Buffer<B> {
-    /// Returns the byte range of `len` elements from `first` on; `first` must be a multiple of 8.
+    /// Byte range of `len` elements from `first`, which must be a multiple of 8.
     fn range(&self, first: usize, len: usize) -> std::ops::Range<usize> {
         let bits = self.dtype.bits_in(self.layout).expect("only numbers are cut") as usize;
         first * bits / 8..((first + len) * bits).div_ceil(8)
@@ -169,12 +168,12 @@ impl<B: AsRef<[u8]>> Buffer<B> {
 }
 
 impl<'a> Elements<'a> {
-    /// Returns `len` elements from `first` on; `first` must be a multiple of 8.
+    /// `len` elements from `first`, which must be a multiple of 8.
     pub(crate) fn part(&self, first: usize, len: usize) -> Elements<'a> {
         Buffer { len, bytes: &self.bytes[self.range(first, len)], ..*self }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -182,7 +181,7 @@ impl<'a> Elements<'a> {
 }
 
 impl ElementsMut<'_> {
-    /// Returns `len` elements from `first` on; `first` must be a multiple of 8.
+    /// `len` elements from `first`, which must be a multiple of 8.
     pub(crate) fn part_mut(&mut self, first: usize, len: usize) -> ElementsMut<'_> {
         let range = self.range(first, len);
         Buffer { dtype: self.dtype, layout: self.layout, len, bytes: &mut self.bytes[range] }

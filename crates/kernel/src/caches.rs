@@ -12,23 +12,23 @@ pub struct Caches {
     pub l2: u64,
     /// One last-level cache.
     pub llc: u64,
-    /// All last-level caches together; processors of several chiplets have several.
+    /// Sum of all last-level caches; a processor of several chiplets has several.
     pub all_llcs: u64,
 }
 
-/// Sizes of a common server core, for systems that do not state them.
+/// Sizes of a common server core, for systems that report no sizes.
 const FALLBACK: Caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
 
 impl Caches {
-    /// Returns the caches that the system describes, read once. Falls back to 1 MiB of L2 and 32 MiB of last-level
+    /// Returns the caches that the system reports, read once. The fallback is 1 MiB of L2 and 32 MiB of last-level
     /// cache.
     pub fn of_this_machine() -> Caches {
         static CACHES: OnceLock<Caches> = OnceLock::new();
         *CACHES.get_or_init(|| Caches::described_in(Path::new("/sys/devices/system/cpu")))
     }
 
-    /// Returns the bytes of last-level cache that a conversion may count on: all of them, or 8 MiB if there are more
-    /// than 96 MiB. Dozens of cores share such a cache, often with other machines (`docs/kernels.md §8`).
+    /// Returns the bytes of last-level cache that a conversion can expect. Above 96 MiB, dozens of cores share a cache,
+    /// often with other virtual machines, so 8 MiB are expected (`docs/kernels.md §8`).
     pub fn counted_on(&self) -> u64 {
         const OF_FEW_CORES: u64 = 96 << 20;
         if self.llc > OF_FEW_CORES { 8 << 20 } else { self.llc }
@@ -45,11 +45,10 @@ impl Caches {
     }
 }
 
-/// A cache of one core that holds data.
 struct DataCache {
     level: u32,
     bytes: u64,
-    /// Cores that share the cache, as the system lists them.
+    /// Cores that share the cache, in the system's notation.
     shared_by: String,
 }
 
@@ -71,7 +70,7 @@ impl DataCache {
     }
 }
 
-/// Parses a size such as `1024K` or `32M` into bytes.
+/// Size such as `1024K` or `32M`, in bytes.
 fn size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let shift = match &text[digits..] {

@@ -1,4 +1,4 @@
-//! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
+//! [`Caster`]: a planned conversion of buffers.
 
 use crate::buf::{Elements, ElementsMut};
 use crate::environment;
@@ -14,7 +14,7 @@ use crate::stage::{Refusal, slot_bytes};
 use truecast_core::policy::Condition;
 use truecast_core::{CastSpec, DType};
 
-/// A planned conversion: immutable, to be used from any number of threads.
+/// Planned conversion; immutable, for any number of threads.
 ///
 /// # Examples
 /// ```
@@ -48,13 +48,13 @@ impl Caster {
         Ok(Caster { spec: *spec, exec: *exec, route, pipeline, measure })
     }
 
-    /// The cast.
+    /// Returns the cast.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
     }
 
-    /// The route that was chosen.
+    /// Returns the chosen route.
     #[must_use]
     pub fn route(&self) -> &Route {
         &self.route
@@ -62,44 +62,45 @@ impl Caster {
 
     /// Converts `src` into `dst`: formally equivalent to mapping [`truecast_core::cast_one`] over the codes.
     ///
-    /// Shapes: `src.len() == dst.len()`, in elements; any alignment; padding bits of the last byte are written as zero.
-    /// Result: the same bits on every level, layout and number of threads. Cost: memory-bound for the common routes; no
-    /// allocation except for the counts.
+    /// Shapes: `src.len() == dst.len()`, in elements; any alignment; padding bits of the last byte are zero.
+    /// Result: the same bits on every level, layout and number of threads.
+    /// Cost: memory-bound for the common routes; only counts allocate.
     ///
     /// # Errors
-    /// [`CastError::Count`] and [`CastError::Type`] if the buffers do not fit; [`CastError::Value`] under an `error`
-    /// policy only, with the first element that it refuses.
+    /// [`CastError::Count`] and [`CastError::Type`] if the buffers do not fit; [`CastError::Value`] for the first
+    /// element that an `error` policy refuses.
     pub fn cast(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Counts, CastError> {
         let mut total = Counts::default();
         self.cast_next(src, dst, &mut total)?;
         Ok(total)
     }
 
-    /// Converts the next part of an array and adds its counts to `total`. If every part except the last holds a
-    /// multiple of 65,536 elements, the total is the same as if the whole array were converted at once.
+    /// Converts the next part of an array and adds its counts to `total`.
+    /// If every part except the last has a multiple of 65,536 elements, `total` equals the counts of the whole array.
     ///
     /// # Errors
-    /// As [`Caster::cast`]; an element's index counts from the start of the part.
+    /// The errors of [`Caster::cast`]; an element's index counts from the start of the part.
     pub fn cast_next(&self, src: Elements<'_>, dst: ElementsMut<'_>, total: &mut Counts) -> Result<(), CastError> {
         self.cast_parts(src, dst)?.iter().for_each(|counts| total.add(counts));
         Ok(())
     }
 
-    /// Converts, and returns the counts in parts, which the caller adds in order. If values are measured, there is one
-    /// part for each 65,536 elements. So parts of an array may be converted at the same time, and have the same total
-    /// as the whole array.
+    /// Converts, and returns the counts in parts, to be added in order.
+    /// Measured values have one part per 65,536 elements. Parts of an array may be converted at the same time, and have
+    /// the same total as the whole array.
     ///
     /// # Errors
-    /// As [`Caster::cast`].
+    /// The errors of [`Caster::cast`].
     pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Vec<Counts>, CastError> {
         self.cast_some_measured(src, dst, 0, Sample::ALL)
     }
 
-    /// As [`Caster::cast_parts`], with errors measured only in a sample; `src` begins with element `first` of the
-    /// array. Counts of saturated, wrapped, flushed, NaN, infinite and open elements cover all elements.
+    /// Converts with errors measured only in a sample of the array; otherwise as [`Caster::cast_parts`]. `src` begins
+    /// with element `first` of the array.
+    /// Counts of saturated, wrapped, flushed, NaN, infinite and undefined elements cover all elements.
     ///
     /// # Errors
-    /// As [`Caster::cast`].
+    /// The errors of [`Caster::cast`].
     pub fn cast_some_measured(
         &self,
         src: Elements<'_>,
@@ -146,7 +147,7 @@ impl Caster {
         CastError::Value { index, condition, src: self.spec.src, dst: self.spec.dst, code: src.get(index) }
     }
 
-    /// Returns the number of elements in a piece: a multiple of [`BLOCK`], or one [`BLOCK`] if elements are measured.
+    /// Elements per piece: a multiple of [`BLOCK`], or one [`BLOCK`] if values are measured.
     fn piece_len(&self, len: usize) -> usize {
         if self.measure.is_some() {
             return BLOCK;
@@ -175,19 +176,16 @@ impl Caster {
     }
 }
 
-/// A piece of the arrays, which one thread converts.
+/// Part of the arrays for one thread.
 struct Piece<'a> {
     src: Source<'a>,
     dst: Target<'a>,
     len: usize,
-    /// Whether errors are measured as well, not only counts.
     is_measured: bool,
 }
 
-/// Buffers of one thread.
 #[derive(Default)]
 struct Work {
     scratch: Scratch,
-    /// Tiles of values, used only for measuring.
     tiles: Tiles,
 }

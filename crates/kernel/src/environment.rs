@@ -1,6 +1,6 @@
-//! The default floating-point environment: for arithmetic whose result a process with FTZ or DAZ set would change.
+//! The default floating-point environment, for arithmetic that FTZ or DAZ would change.
 
-/// Runs `f` in the default floating-point environment and restores the caller's.
+/// Runs `f` in the default floating-point environment, then restores the environment of the caller.
 #[cfg(target_arch = "x86_64")]
 pub fn default<T>(f: impl FnOnce() -> T) -> T {
     use std::arch::asm;
@@ -16,13 +16,13 @@ pub fn default<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: stores MXCSR into a live u32.
     unsafe { asm!("stmxcsr [{}]", in(reg) &mut old, options(nostack)) }
     let _restore = Restore(old);
-    // SAFETY: loads the environment that Rust code is compiled for, all exceptions masked; the pointer is to a
-    // live u32. `_restore` puts the caller's environment back, also on unwinding.
+    // SAFETY: loads the environment for which Rust code is compiled, with all exceptions masked; the pointer is to a
+    // live u32. `_restore` restores the caller's environment, also on unwinding.
     unsafe { asm!("ldmxcsr [{}]", in(reg) &DEFAULT, options(nostack, readonly)) }
     f()
 }
 
-/// Runs `f` in the default floating-point environment and restores the caller's.
+/// Runs `f` in the default floating-point environment, then restores the environment of the caller.
 #[cfg(target_arch = "aarch64")]
 pub fn default<T>(f: impl FnOnce() -> T) -> T {
     use std::arch::asm;
@@ -37,16 +37,16 @@ pub fn default<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: reads FPCR.
     unsafe { asm!("mrs {}, fpcr", out(reg) old, options(nostack, preserves_flags)) }
     let _restore = (old != 0).then(|| {
-        // SAFETY: 0 is the environment that Rust code is compiled for: nearest even, nothing flushed, no traps.
-        // `_restore` puts the caller's environment back, also on unwinding. A register that is 0 already is not
-        // written, so that nothing waits for it.
+        // SAFETY: 0 is the environment for which Rust code is compiled: nearest even, no flushing, no traps. `_restore`
+        // restores the caller's environment, also on unwinding. A register that is 0 is not written, which avoids a
+        // wait.
         unsafe { asm!("msr fpcr, xzr", options(nostack, preserves_flags)) }
         Restore(old)
     });
     f()
 }
 
-/// Runs `f`: on this architecture the environment is left alone.
+/// Runs `f`; on this architecture, the environment is unchanged.
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 pub fn default<T>(f: impl FnOnce() -> T) -> T {
     f()

@@ -4,36 +4,36 @@ use truecast_core::policy::Condition;
 use truecast_core::text::print_one;
 use truecast_core::{CastSpec, DType};
 
-/// Failure of a conversion. The destination's content is then unspecified.
+/// Failure of a conversion. The content of the destination is then unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum CastError {
-    /// A buffer whose bytes do not fit its type and length.
+    /// The bytes of a buffer do not fit its type and length.
     #[error("{len} elements of {dtype} take {expected} bytes, the buffer has {got}")]
     Length {
         /// Element type of the buffer.
         dtype: DType,
-        /// Elements it should hold.
+        /// Number of elements.
         len: usize,
-        /// Bytes that they take, at most `u64::MAX`.
+        /// Required bytes, at most `u64::MAX`.
         expected: u64,
         got: usize,
     },
-    /// Source and destination hold different numbers of elements.
+    /// Source and destination have different numbers of elements.
     #[error("the source has {src} elements, the destination {dst}")]
     Count {
-        /// Elements of the source.
+        /// Number of source elements.
         src: usize,
-        /// Elements of the destination.
+        /// Number of destination elements.
         dst: usize,
     },
-    /// A buffer's type is not the caster's.
+    /// The type of a buffer is not the type of the caster.
     #[error("this caster takes {expected}, the buffer holds {got}")]
     Type {
-        /// The caster's type.
+        /// Type of the caster.
         expected: DType,
-        /// The buffer's type.
+        /// Type of the buffer.
         got: DType,
     },
     /// Text has no fixed-width elements.
@@ -42,9 +42,9 @@ pub enum CastError {
     /// An `error` policy refused an element.
     #[error("element {index}, {}, to {dst}: {}", shown(*.src, *.code), condition.refusal())]
     Value {
-        /// Index of the first such element.
+        /// Index of the first refused element.
         index: usize,
-        /// The fault.
+        /// Refused property of the value.
         condition: Condition,
         src: DType,
         /// Destination type.
@@ -54,7 +54,7 @@ pub enum CastError {
 }
 
 impl CastError {
-    /// Adds `first`, the number of elements before the converted elements, to the error's index.
+    /// Adds `first`, the number of elements before this part, to the error's index.
     #[must_use]
     pub fn after(self, first: usize) -> CastError {
         match self {
@@ -66,7 +66,7 @@ impl CastError {
     }
 }
 
-/// Formats a value with its type and bits, for messages: `f32 465 (0x43e88000)`.
+/// Value with type and bits, for messages: `f32 465 (0x43e88000)`.
 fn shown(dtype: DType, code: u64) -> String {
     let digits = dtype.code_bits().div_ceil(4) as usize + 2;
     let as_text = CastSpec { dst: DType::String, ..CastSpec::copy(dtype) };

@@ -1,9 +1,8 @@
-//! Types in which values are measured.
+//! Types for measuring values.
 
 use crate::stage::slot_bytes;
 use truecast_core::DType;
 
-/// The type in which values are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intermediate {
     F32,

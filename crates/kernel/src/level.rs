@@ -1,7 +1,6 @@
-//! Instruction-set levels, and the proof tokens that make using one safe. Reference: `docs/kernels.md §9`.
+//! Instruction-set levels, and tokens that prove detection. Reference: `docs/kernels.md §9`.
 //!
-//! The only way to obtain a token is detection, so a function that takes one may run code compiled for it. Nothing here
-//! concerns numbers.
+//! A function with a token argument may run code for the token's features, because only detection makes tokens.
 
 /// Proof that AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT were detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +11,6 @@ pub struct Avx2(());
 pub struct Avx512(());
 
 impl Avx512 {
-    /// The token of AVX2, which AVX-512 includes.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn avx2(self) -> Avx2 {
         Avx2(())
@@ -23,7 +21,7 @@ impl Avx512 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Neon(());
 
-/// CPU features that compiled code may use, weakest first.
+/// CPU features for compiled code, weakest first.
 ///
 /// # Examples
 /// ```
@@ -32,19 +30,19 @@ pub struct Neon(());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The features that the target guarantees.
+    /// Features that the compilation target guarantees.
     Baseline,
     /// Haswell, Zen 1 and later.
     Avx2(Avx2),
     /// Ice Lake, Zen 4 and later.
     Avx512(Avx512),
-    /// Every aarch64 CPU: hand-written kernels, and the baseline's lanes, which use NEON as well, for everything else.
+    /// Every aarch64 CPU: hand-written NEON kernels, and the baseline's lanes.
     Neon(Neon),
 }
 
-/// A piece of work that is compiled once per level.
+/// Piece of work that is compiled once per level.
 ///
-/// `run` must be `#[inline(always)]`, so that its body is compiled inside the function that has the level's features.
+/// `run` must be `#[inline(always)]`: the body is then compiled inside the function with the level's features.
 pub(crate) trait Task {
     type Output;
     fn run(self) -> Self::Output;
@@ -57,7 +55,7 @@ impl Level {
         *Level::available().last().unwrap_or(&Level::Baseline)
     }
 
-    /// Every level that this CPU can run, weakest first.
+    /// Returns every level of this CPU, weakest first.
     #[cfg(target_arch = "x86_64")]
     #[must_use]
     pub fn available() -> Vec<Level> {
@@ -75,7 +73,7 @@ impl Level {
         levels
     }
 
-    /// Every level that this CPU can run, weakest first.
+    /// Returns every level of this CPU, weakest first.
     #[cfg(target_arch = "aarch64")]
     #[must_use]
     pub fn available() -> Vec<Level> {
@@ -83,7 +81,7 @@ impl Level {
         std::iter::once(Level::Baseline).chain(neon).collect()
     }
 
-    /// Every level that this CPU can run, weakest first.
+    /// Returns every level of this CPU, weakest first.
     #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     #[must_use]
     pub fn available() -> Vec<Level> {
@@ -101,7 +99,6 @@ impl Level {
         }
     }
 
-    /// Runs a task with code compiled for this level.
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
         match self {
@@ -119,12 +116,11 @@ impl Level {
 }
 
 impl Level {
-    /// Whether [`Level::run_with_fused_products`] may be called.
     pub(crate) fn has_fused_products(self) -> bool {
         self != Level::Baseline
     }
 
-    /// As [`Level::run`], for a task with [`f32::mul_add`], which is a function call at levels without the instruction.
+    /// [`Level::run`] for a task with [`f32::mul_add`], which is a function call at levels without the instruction.
     #[inline]
     pub(crate) fn run_with_fused_products<T: Task>(self, task: T) -> T::Output {
         match self {
@@ -141,7 +137,7 @@ impl Level {
         }
     }
 
-    /// As [`Level::run`], without code for AVX-512: at that level, the code for AVX2 runs.
+    /// [`Level::run`] with the code for AVX2 at level AVX-512.
     #[inline]
     pub(crate) fn run_at_most_avx2<T: Task>(self, task: T) -> T::Output {
         match self {
@@ -155,7 +151,7 @@ impl Level {
     }
 }
 
-/// As [`Level::run`] at the level that the target guarantees.
+/// [`Level::run`] at the level that the target guarantees.
 pub(crate) fn run_at_baseline<T: Task>(task: T) -> T::Output {
     baseline(task)
 }
@@ -166,7 +162,7 @@ impl std::fmt::Display for Level {
     }
 }
 
-/// Runs a task at baseline. It is a separate function, as at the other levels, so that `verify asm` finds it by name.
+/// Runs a task at baseline. Not inlined, because `verify asm` finds the function by name.
 #[inline(never)]
 fn baseline<T: Task>(task: T) -> T::Output {
     task.run()

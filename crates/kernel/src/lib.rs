@@ -1,10 +1,9 @@
 //! Fast conversions of buffers.
 //!
-//! A [`Caster`] is planned once from a [`truecast_core::CastSpec`] and then runs over bytes with no decisions left
-//! inside the loop. Every result is bit-identical to [`truecast_core::cast_one`], on every CPU level, length, alignment
-//! and thread count. No module here knows a standard; all `unsafe` arithmetic of the project lives here.
+//! A [`Caster`] is planned once from a [`truecast_core::CastSpec`]. Results are bit-identical to
+//! [`truecast_core::cast_one`] on every CPU level, length, alignment and thread count. No module knows a standard.
 //!
-//! Read in this order: [`level`], `lane`, `stage`, `plan`, [`caster`]. The reasons and measurements are in
+//! Read in this order: [`level`], `lane`, `stage`, `plan`, [`caster`]. Reasons and measurements are in
 //! `docs/kernels.md`.
 
 #[cfg(target_arch = "aarch64")]

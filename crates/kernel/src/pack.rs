@@ -1,10 +1,9 @@
-//! Elements that are not a whole number of 1, 2, 4 or 8 bytes: the bit stream of `docs/spec/onnx.md §3.4`, and i48.
+//! Packing of elements that are not 1, 2, 4 or 8 bytes: the bit stream of `docs/spec/onnx.md §3.4`, and i48.
 //!
-//! Unpacked, an element of fewer than 8 bits takes a byte, and an i48 is sign-extended to 8 bytes.
+//! Unpacked, an element of fewer than 8 bits is a byte, and an i48 is sign-extended to 8 bytes.
 
 use crate::level::{Level, Task};
 
-/// Elements of `BITS` bits, `PER_BYTE` of them in each byte.
 struct UnpackBytes<'a, const BITS: usize, const PER_BYTE: usize> {
     src: &'a [u8],
     dst: &'a mut [[u8; PER_BYTE]],
@@ -75,9 +74,9 @@ const fn mask<const BITS: usize>() -> u8 {
     (1 << BITS) - 1
 }
 
-/// Unpacks `len` elements of `BITS` bits into one byte each.
+/// One byte per element.
 fn unpack_bits<const BITS: usize>(src: &[u8], dst: &mut [u8], len: usize) {
-    // Eight elements take BITS whole bytes.
+    // Eight elements have BITS whole bytes.
     let (groups, rest) = dst[..len].as_chunks_mut::<8>();
     let (sources, tail) = src.as_chunks::<BITS>();
     for (group, bytes) in groups.iter_mut().zip(sources) {
@@ -108,10 +107,10 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | *byte as u64)
 }
 
-/// Unpacks `len` elements of `bits` bits (1, 2, 3, 4, 6 or 48).
+/// Unpacks `len` elements of `bits` bits.
 ///
 /// # Panics
-/// On other widths, which [`crate::stage`] does not request.
+/// If `bits` is not 1, 2, 3, 4, 6 or 48.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
     let done = match bits {
         1 => unpack_bytes::<1, 8>(level, src, dst, len),
@@ -136,10 +135,10 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
     }
 }
 
-/// Packs `len` unpacked elements; the unused bits of the last byte become zero.
+/// Packs `len` elements; the unused bits of the last byte become zero.
 ///
 /// # Panics
-/// As [`unpack`].
+/// If `bits` is not 1, 2, 3, 4, 6 or 48.
 pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
     let done = match bits {
         1 => pack_bytes::<1, 8>(level, src, dst, len),

@@ -1,6 +1,6 @@
-//! Work cut into pieces: on the current rayon pool with the feature `parallel`, one after the other without it.
+//! Work in pieces: on the current rayon pool with the feature `parallel`, else sequential.
 //!
-//! Results come in the order of the pieces, so that nothing depends on threads. The caller decides the size of a piece.
+//! Results are in the order of the pieces, so nothing depends on threads.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -8,10 +8,9 @@ use std::ops::Range;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-/// Least number of bytes that are worth a thread (`docs/kernels.md §8`).
+/// Minimum number of bytes per thread (`docs/kernels.md §8`).
 pub const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
-/// A source and a destination in pieces of `src_bytes` and `dst_bytes`, in order.
 pub(crate) struct Pieces<'a> {
     pub src: &'a [u8],
     pub dst: &'a mut [u8],
@@ -20,7 +19,8 @@ pub(crate) struct Pieces<'a> {
 }
 
 /// Maps the pieces. `work` makes the buffers of one thread. Every piece before the first failure is done; with several
-/// threads, later pieces may be done as well. Work on less than [`MIN_BYTES_PER_THREAD`] stays on the caller's thread.
+/// threads, later pieces may be done, too.
+/// Fewer than [`MIN_BYTES_PER_THREAD`] bytes stay on the caller's thread.
 pub(crate) fn map_pieces<W, R: Send, E: Send>(
     threads: NonZeroUsize,
     pieces: Pieces<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn map_pieces<W, R: Send, E: Send>(
     #[cfg(feature = "parallel")]
     if threads.get() > 1 && src.len() > src_bytes && src.len().max(dst.len()) >= MIN_BYTES_PER_THREAD {
         let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
-        // Collects all results before looking for errors, so that the first error is returned.
+        // Collects all results first, so that the first error is returned.
         let all: Vec<_> = pieces.map_init(work, |work, (i, (src, dst))| piece(work, i, src, dst)).collect();
         return all.into_iter().collect();
     }
@@ -57,14 +57,14 @@ pub(crate) fn map_range<W, R: Send>(
     range.map(|i| one(&mut work, i)).collect()
 }
 
-/// Calls `work` with every number below `count`, in any order, on the current rayon pool. This loop is compiled once,
-/// not for each closure, so each call of `work` must be long compared with an indirect call and a lock.
+/// Calls `work` with every number below `count`, in any order, on the current rayon pool. Each call of `work` costs an
+/// indirect call and a lock, because the loop is compiled once for all closures.
 #[cfg(feature = "parallel")]
 pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().with_max_len(1).for_each(work);
 }
 
-/// Maps the numbers below `count`; results come in their order.
+/// Maps the numbers below `count`. Results are in ascending order of numbers.
 #[cfg(feature = "parallel")]
 pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let places: Vec<std::sync::Mutex<Option<T>>> = (0..count).map(|_| std::sync::Mutex::new(None)).collect();
@@ -77,7 +77,7 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     places.into_iter().map(|place| made(place).expect("every number was mapped")).collect()
 }
 
-/// Maps each item once; results come in the order of items.
+/// Maps each item once. Results are in the order of items.
 #[cfg(feature = "parallel")]
 pub fn map_each<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync) -> Vec<T> {
     let items: Vec<std::sync::Mutex<Option<I>>> =

@@ -1,4 +1,4 @@
-//! Stages chained over tiles, with the packing at their ends.
+//! Chains of stages over tiles, with packing and unpacking.
 
 use crate::caches::Caches;
 use crate::level::Level;
@@ -8,62 +8,59 @@ use crate::stage::{Refusal, Stage, Streaming, slot_bytes};
 use crate::stream;
 use truecast_core::{DType, Layout};
 
-/// Elements per tile: two 8-byte tiles and two more for measuring fit L1 (`docs/kernels.md §1`).
+/// Elements per tile: two 8-byte tiles, and two tiles for measuring, fit in L1 (`docs/kernels.md §1`).
 pub(crate) const TILE: usize = 2048;
 
-/// Bytes of the widest tile where nothing is measured.
+/// Maximum size of a tile without measuring.
 const TILE_BYTES: usize = 16 << 10;
 
-/// Bytes of the widest tile for results that go past the caches. Such a tile is so small that the CPU looks ahead to
-/// the next tile while results leave.
+/// Maximum size of a tile whose results are stored past the caches. In a small tile, the CPU begins the next tile while
+/// results are stored.
 const STREAMED_TILE_BYTES: usize = 4 << 10;
 
-/// Callback for every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
+/// Callback for every tile in L1: number of elements, source bytes, destination bytes.
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
 
-/// A chain of stages with the packing at its ends.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     src: DType,
     dst: DType,
-    /// Level of the passes that pack and unpack.
+    /// Level of packing and unpacking.
     level: Level,
     /// Empty for a byte copy.
     stages: Vec<Box<dyn Stage>>,
-    /// Conversion of the bytes of packed elements directly to the bytes of packed results.
+    /// Pipeline from bytes of packed elements to bytes of packed results.
     bytes: Option<Box<Pipeline>>,
 }
 
-/// Elements to be converted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub layout: Layout,
     pub bytes: &'a [u8],
 }
 
-/// Room for results.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub layout: Layout,
     pub bytes: &'a mut [u8],
 }
 
-/// Bytes of an array, and of one of its elements when it is not packed.
+/// Bytes of an array, and of one unpacked element.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArraySize {
     pub element: usize,
     pub total: usize,
 }
 
-/// Two tiles that stages write alternately, and one for results on their way past the caches. They take no memory
-/// before they are used.
+/// Two tiles that stages write alternately, and a tile for results to be stored past the caches. Memory is allocated at
+/// the first use.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     tiles: [Vec<u8>; 2],
     results: Vec<u8>,
 }
 
-/// Returns the first `bytes` bytes of a tile, which grows if necessary.
+/// First `bytes` bytes of a tile, which grows if necessary.
 pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     if tile.len() < bytes {
         tile.resize(bytes, 0);
@@ -71,22 +68,21 @@ pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     &mut tile[..bytes]
 }
 
-/// Destination of results: the caches, or memory past them (`docs/kernels.md §8`).
+/// Destination of results: the caches, or memory past the caches (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stores {
-    /// Whether results go past the caches by the stage's own stores, if there is only one stage and it has such stores.
+    /// Whether the only stage stores results past the caches.
     pub by_stage: bool,
-    /// Whether results go past the caches through a tile that stays in L1, unless the stage stores them past the
-    /// caches.
+    /// Whether results go through a tile in L1 and then past the caches, unless a stage stores past the caches.
     pub by_tile: bool,
 }
 
 impl Stores {
     pub const PLAIN: Stores = Stores { by_stage: false, by_tile: false };
 
-    /// Chooses the stores for arrays of these sizes. Source: `docs/kernels.md §8`.
+    /// Source: `docs/kernels.md §8`.
     pub fn new(exec: &CastOptions, src: ArraySize, dst: ArraySize, streaming: Streaming) -> Stores {
-        /// Bytes that fit any last-level cache, so that its size need not be read.
+        /// Size that fits in any last-level cache, so that the size of the cache need not be read.
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
             Some(limit) => dst.total > limit,
@@ -100,8 +96,8 @@ impl Stores {
     }
 }
 
-/// Whether most results would leave a last-level cache of `llc` bytes before the last result is written. This is so if
-/// results are larger than the cache, or if source and results together are at least four times its size.
+/// Whether most results leave a last-level cache of `llc` bytes before the last result is written. True if the results
+/// are larger than the cache, or source and results are at least four times larger.
 fn leaves_cache(src_bytes: usize, dst_bytes: usize, llc: u64) -> bool {
     dst_bytes as u64 > llc || src_bytes as u64 + dst_bytes as u64 >= 4 * llc
 }
@@ -114,8 +110,7 @@ impl Pipeline {
         Self { src, dst, level, stages, bytes: None }
     }
 
-    /// Adds a conversion, if there is one, from the bytes of eight packed elements to the bytes of their packed
-    /// results.
+    /// Adds a pipeline from the bytes of eight packed elements to the bytes of packed results.
     pub fn with_bytes(self, bytes: Option<Pipeline>) -> Self {
         Self { bytes: bytes.map(Box::new), ..self }
     }
@@ -124,24 +119,22 @@ impl Pipeline {
         self.stages.iter().for_each(|s| s.prepare(len));
     }
 
-    /// As [`Stage::streaming`] of the stage that reads the source.
+    /// [`Stage::streaming`] of the first stage.
     pub fn streaming(&self) -> Streaming {
         self.stages.first().map_or(Streaming::ByWidth, |stage| stage.streaming())
     }
 
-    /// Returns the stage if there is only one.
     pub fn only_stage(&self) -> Option<&dyn Stage> {
         if let [stage] = &*self.stages { Some(&**stage) } else { None }
     }
 
-    /// Converts `len` packed elements to packed results, which go into the caches.
+    /// Converts `len` packed elements to packed results, stored in the caches.
     pub fn run_packed(&self, src: &[u8], dst: &mut [u8], len: usize, scratch: &mut Scratch) -> Result<(), Refusal> {
         let layout = Layout::Packed;
         let (src, dst) = (Source { layout, bytes: src }, Target { layout, bytes: dst });
         self.run(src, dst, len, Stores::PLAIN, scratch, None)
     }
 
-    /// Converts `len` elements from one buffer to another, tile by tile.
     pub fn run(
         &self,
         src: Source<'_>,
@@ -200,7 +193,6 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Bytes of the widest element of any stage.
     fn widest(&self) -> usize {
         let ends = slot_bytes(self.src).max(slot_bytes(self.dst));
         self.stages.iter().map(|s| s.widths().1).fold(ends, usize::max)
@@ -270,19 +262,16 @@ impl Pipeline {
     }
 }
 
-/// Packing of the elements at the two ends of a conversion.
 #[derive(Debug)]
 struct Ends {
     src_bits: usize,
     dst_bits: usize,
-    /// Mask of the bits of a code, for a copy of narrow elements that take a byte each; otherwise all bits.
+    /// Mask of a code for a copy of narrow elements that are a byte each; else all ones.
     code_mask: u8,
-    /// Width of the packed source elements, if they need unpacking.
+    /// Width of packed source elements that need unpacking.
     unpack: Option<u32>,
-    /// Whether the first stage reads packed elements in place.
     first_unpacks: bool,
     pack: Option<u32>,
-    /// Whether the last stage packs its results.
     last_packs: bool,
 }
 
@@ -315,13 +304,11 @@ impl Ends {
         self.unpack.is_none() && self.pack.is_none()
     }
 
-    /// Whether several elements share a byte, at both ends.
     fn are_packed(&self) -> bool {
         self.src_bits < 8 && self.dst_bits < 8
     }
 
-    /// Returns the byte range of `n` source elements. `first` must be a multiple of 8, so that the range starts on a
-    /// byte.
+    /// Byte range of `n` source elements. `first` must be a multiple of 8: the range then starts at a byte.
     fn src_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
         first * self.src_bits / 8..((first + n) * self.src_bits).div_ceil(8)
     }
@@ -335,13 +322,13 @@ impl Ends {
 mod tests {
     use super::leaves_cache;
 
-    /// f32 to 4 bits: the results of 64 Mi elements are as large as a cache of 32 MiB, their sources eight times that.
+    /// f32 to 4 bits: the results of 64 Mi elements have the size of a 32 MiB cache; the source is eight times larger.
     #[test]
     fn few_results_of_many_sources_leave_the_cache() {
         let (llc, mi) = (32 << 20, 1 << 20);
         assert!(leaves_cache(4 * 64 * mi, 64 * mi / 2, llc));
         assert!(!leaves_cache(4 * 16 * mi, 16 * mi / 2, llc));
-        // Results above the cache always do; equal widths below it never.
+        // Results larger than the cache always leave; with equal widths, smaller results never leave.
         assert!(leaves_cache(mi, 33 * mi, llc));
         assert!(!leaves_cache(32 * mi, 32 * mi, llc));
     }

@@ -1,12 +1,10 @@
-//! Plain passes over memory: the limit of any conversion (`docs/kernels.md §13`).
+//! Passes over memory without conversion, for `bench`: the speed limit of any conversion (`docs/kernels.md §13`).
 //!
-//! A pass repeatedly reads `k` blocks of 64 bytes, joins them by OR, and writes the joined block `m` times. It accesses
-//! memory as a conversion from elements of `k` units to elements of `m` units does, and does nothing else. Only `bench`
-//! uses it.
+//! A pass reads `k` blocks of 64 bytes, joins them by OR, and writes the result `m` times. A conversion from elements
+//! of `k` units to elements of `m` units accesses memory in the same way.
 
 use crate::level::{Level, Task};
 
-/// 64 bytes.
 type Block = [u8; 64];
 
 /// Memory accesses of a pass.
@@ -19,7 +17,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// All passes that this CPU has.
+    /// All passes of this CPU.
     pub const ALL: &[Plain] = if cfg!(target_arch = "x86_64") {
         &[
             Plain { looks_ahead: false, streams: false },
@@ -32,8 +30,8 @@ impl Plain {
     };
 }
 
-/// Reads `k` blocks of `src` and writes `m` blocks of `dst` until one of them has fewer left. Bytes of `dst` that do
-/// not fill a line may keep their values.
+/// Reads `k` blocks of `src` and writes `m` blocks of `dst`, repeatedly until a buffer ends. Bytes of `dst` in an
+/// incomplete line may keep their values.
 ///
 /// # Panics
 /// If `k` or `m` is zero.
@@ -62,7 +60,6 @@ pub fn pass(level: Level, how: Plain, (k, m): (usize, usize), src: &[u8], dst: &
     of_shape(level, looks_ahead, (k, m), src, dst.as_chunks_mut::<64>().0);
 }
 
-/// Destination of a block.
 trait Target {
     fn write(&mut self, block: &Block);
 }
@@ -82,7 +79,7 @@ impl Target for crate::x86::stream::Line {
     }
 }
 
-/// Runs a pass. Frequent shapes are constants to the compiler; other shapes are loops.
+/// Frequent shapes are compile-time constants; other shapes are loops.
 fn of_shape<T: Target>(level: Level, looks_ahead: bool, shape: (usize, usize), src: &[Block], dst: &mut [T]) {
     match shape {
         (1, 1) => level.run(Pass::<T, 1, 1> { looks_ahead, shape, src, dst }),
@@ -94,7 +91,7 @@ fn of_shape<T: Target>(level: Level, looks_ahead: bool, shape: (usize, usize), s
     }
 }
 
-/// A pass of `K` blocks to `M`, or of `shape` if both are 0.
+/// Pass from `K` to `M` blocks, or of `shape` if both are 0.
 struct Pass<'a, T, const K: usize, const M: usize> {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 is asked to look ahead"))]
     looks_ahead: bool,
@@ -133,8 +130,6 @@ impl<T: Target, const K: usize, const M: usize> Task for Pass<'_, T, K, M> {
 mod tests {
     use super::*;
 
-    /// Every shape and kind of pass, at every level: each written block is the OR of the blocks read for it, and no
-    /// block is left out.
     #[test]
     fn blocks_are_joined_and_repeated() {
         let src: Vec<u8> = (0..64 * 192).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8 & 0x55).collect();
@@ -142,7 +137,7 @@ mod tests {
             for &how in Plain::ALL {
                 for (k, m) in [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (3, 16), (64, 1), (6, 1)] {
                     let groups = src.len() / 64 / k;
-                    // One line more, since the buffer may begin within a line.
+                    // One extra line, because the buffer may begin inside a line.
                     let mut dst = vec![0xff; 64 * (groups * m + 1)];
                     let skipped = if how.streams { dst.as_ptr().align_offset(64) } else { 0 };
                     pass(level, how, (k, m), &src, &mut dst);

@@ -1,8 +1,7 @@
-//! Choice of a conversion's route. Reference: `docs/kernels.md §2`, and §3 for why an intermediate never rounds twice.
+//! Choice of a conversion's route. Reference: `docs/kernels.md §2`; §3 on intermediates that never round twice.
 //!
-//! Routes are tried in a fixed order. A new format or policy adds data to routes, not a route per pair. A lane's
-//! constructor returns `None` for a policy that the lane does not compute; the plan then tries the next route. The last
-//! route is the definition itself.
+//! Routes are tried in a fixed order. A lane's constructor returns `None` for a policy that the lane does not compute.
+//! The last route is the definition.
 
 use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
@@ -22,19 +21,19 @@ use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;
 use truecast_core::{CastSpec, DType, FloatFormat, IntFormat, Kind, Rounding};
 
-/// Failure to plan a conversion.
+/// Error for a conversion that cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum PlanError {
-    /// Text and complex numbers are not converted by value.
+    /// Text and complex numbers have no conversion by value.
     #[error("{src} cannot be converted to {dst} by value")]
     Unsupported {
         src: DType,
         /// Destination type.
         dst: DType,
     },
-    /// Stochastic rounding applies only to types whose numbers have a last place.
+    /// Stochastic rounding requires types whose numbers have a last place.
     #[error(
         "stochastic rounding does not apply to {src} to {dst}; it rounds numbers to floats, integers and fixed point"
     )]
@@ -83,7 +82,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
-    // The rest are two casts, one after the other; neither refuses an element.
+    // Remaining conversions are two casts, one after the other. Neither cast refuses an element.
     let (legs, between): (_, Stages) = match (spec.legs(), around_scale(spec)) {
         (Some(legs), _) => (legs, Vec::new()),
         (None, Some((legs, factor))) => (legs, vec![Box::new(Multiply(factor))]),
@@ -94,8 +93,8 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(between).chain(after).collect())
 }
 
-/// Splits a cast with a scale into a cast to f64, a cast from f64, and the factor between them. f64 holds sources of 32
-/// bits or fewer and their products exactly.
+/// Splits a cast with a scale into a cast to f64, a factor, and a cast from f64. f64 holds sources of at most 32 bits
+/// and their products exactly.
 fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     let CastSpec { src, dst, policy, .. } = *spec;
     let exponent = i32::from(policy.scale_exponent);
@@ -108,7 +107,6 @@ fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     Some(([widening, rest], 2f64.powi(exponent)))
 }
 
-/// Whether no lane computes a cast with this policy.
 fn is_beyond_lanes(policy: &CastPolicy) -> bool {
     policy.relu
         || policy.via.is_some()
@@ -117,7 +115,7 @@ fn is_beyond_lanes(policy: &CastPolicy) -> bool {
         || matches!(policy.nan_to_int, NanToInt::Indefinite | NanToInt::TopBit)
 }
 
-/// Returns one stage for all operations if a kernel or a lane computes them; otherwise a stage for each.
+/// One stage if a kernel or a lane computes all operations together, else one stage per operation.
 fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     if let Some(kernel) = level.kernels().of(ops) {
         return (Route::of([Method::of_kernel(ops)]), vec![kernel]);
@@ -140,8 +138,7 @@ fn is_instruction(route: &Route) -> bool {
     matches!(route.methods(), [Method::Instruction | Method::Narrow])
 }
 
-/// Replaces stages by one stage that looks their results up, if the level and the types allow it (`docs/kernels.md
-/// §2.4`).
+/// Replaces stages by one lookup stage, if the level and the types have one (`docs/kernels.md §2.4`).
 fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route, Stages) {
     if !level.kernels().has_split() || !Split16::fits(spec.src, spec.dst) {
         return (route, stages);
@@ -150,7 +147,7 @@ fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route,
     (route.split(), vec![Box::new(split)])
 }
 
-/// Whether bytes are copied: decided by the policy, not by equal types (`docs/kernels.md §2.2`).
+/// Whether bytes are copied. The policy decides, not equal types (`docs/kernels.md §2.2`).
 fn is_copy(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
     if is_beyond_lanes(policy) {
@@ -169,12 +166,12 @@ fn is_copy(spec: &CastSpec) -> bool {
     }
 }
 
-/// f64 values below f32's normal range may be reduced for destinations whose smallest value is at least 2 to this power
+/// Exponent of the smallest value of a destination from which f64 values below f32's normal range may be reduced
 /// (`docs/kernels.md §4.12`).
 const REDUCED_FROM: i32 = -125;
 
-/// Whether wide integers may be clamped to ±2^24 first (`docs/kernels.md §4.13`): they overflow the destination before
-/// and after clamping.
+/// Whether wide integers may first be clamped to ±2^24 (`docs/kernels.md §4.13`): a clamped integer overflows if the
+/// integer overflows.
 fn overflows_below_2_24(dst: &FloatFormat) -> bool {
     let (sig, exp) = dst.overflow_threshold();
     exp + 64 - sig.leading_zeros() as i32 <= 24 && dst.has_zero
@@ -182,7 +179,6 @@ fn overflows_below_2_24(dst: &FloatFormat) -> bool {
 
 type Ops = Vec<Op>;
 
-/// Planner of the operations of a conversion, which do not depend on the level.
 struct Planner<'a> {
     spec: &'a CastSpec,
 }
@@ -193,8 +189,8 @@ impl Planner<'_> {
         if policy.subnormals != Subnormals::Keep || policy.nan == NanRule::Error {
             return None;
         }
-        // On the way, values beyond f32 become its largest value, which does not overflow a destination of the same
-        // range.
+        // In the intermediate, values beyond f32 become f32's largest value, which does not overflow a destination with
+        // the same range.
         if policy.overflow == Overflow::NonfiniteAlways && *src == DType::F64 {
             return None;
         }
@@ -211,7 +207,7 @@ impl Planner<'_> {
             },
             Kind::Float(f) if f == F64 => self.to_f64(),
             Kind::Float(f) if f == F32 => self.to_f32(),
-            // The identity keeps NaN bits, which encoders do not.
+            // The identity keeps NaN bits; encoders do not.
             Kind::Float(f) if src == dst && policy.nan == NanRule::Keep => Some(vec![self.tf32_identity(&f)?]),
             Kind::Float(f) if !f.has_zero => self.to_e8m0(&f),
             Kind::Float(f) => {
@@ -223,15 +219,11 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the source as an integer of 8 bytes or fewer.
     fn int(&self, f: IntFormat) -> Int {
         Int { bytes: slot_bytes(self.spec.src), signed: f.signed }
     }
 
-    // ---- the f32 intermediate ----
-
-    /// Returns the operations from the source to f32, exact or rounded to odd; empty if the source is f32.
-    /// `docs/kernels.md §2.6`.
+    /// Operations from the source to f32, exact or rounded to odd; empty for an f32 source. `docs/kernels.md §2.6`.
     fn to_intermediate(&self, dst: &FloatFormat) -> Option<Ops> {
         const { assert!(F32.is_safe_odd_intermediate_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
         match self.spec.src.kind() {
@@ -248,7 +240,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the operation that widens f16, bf16 or tf32 to f32 exactly; `None` for other sources.
+    /// Operation from f16, bf16 or tf32 to f32, which is exact; `None` for other sources.
     fn embed(&self, nan: NanBits) -> Option<Op> {
         match self.spec.src {
             DType::F16 => Some(Op::F16ToF32(nan)),
@@ -258,7 +250,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the operation from tf32 to tf32, which clears the bits of the storage that are not part of a code.
+    /// Operation from tf32 to tf32: clears storage bits outside the code.
     fn tf32_identity(&self, f: &FloatFormat) -> Option<Op> {
         let CastSpec { dst, policy, .. } = self.spec;
         let inf = SpecialCodes::new(*dst, f, policy)?.inf.map(|c| dst.storage_of_code(c) as u32);
@@ -289,8 +281,6 @@ impl Planner<'_> {
         })
     }
 
-    // ---- f32 and f64 as destinations ----
-
     fn to_f32(&self) -> Option<Ops> {
         let CastSpec { src, dst, policy, .. } = self.spec;
         let special = SpecialCodes::new(*dst, &F32, policy)?;
@@ -303,7 +293,7 @@ impl Planner<'_> {
         match src.kind() {
             Kind::Float(f) if f == F64 => Some(vec![from_f64()]),
             Kind::Float(f) if f.embeds_in(&F32) => {
-                // The identity keeps NaN bits even where it changes Inf.
+                // The identity keeps NaN bits, also if Inf changes.
                 let nan = if src == dst && policy.nan == NanRule::Keep { NanBits::INTERMEDIATE } else { nan };
                 let finish = Op::F32ToF32(F32ToF32 { nan, mask: !0, inf: special.inf.map(|c| c as u32) });
                 match (self.embed(nan), policy.inf) {
@@ -313,7 +303,7 @@ impl Planner<'_> {
                 }
             }
             Kind::Int(f) if nearest || f.bits <= 24 => Some(vec![Op::IntToF32(self.int(f))]),
-            // Rounds to odd into f64, which is a safe intermediate for f32, then once into f32.
+            // Rounds to odd into f64, a safe intermediate for f32, then once into f32.
             Kind::Int(f) if F64.is_safe_odd_intermediate_for(&F32) => {
                 Some(vec![Op::IntToF64 { from: self.int(f), odd: true }, from_f64()])
             }
@@ -336,8 +326,6 @@ impl Planner<'_> {
         }
     }
 
-    // ---- integers and bool as destinations ----
-
     fn float_to_int(&self, f: &IntFormat) -> Option<Ops> {
         let CastSpec { src, dst, policy, .. } = self.spec;
         let (numbers, bytes) = (ToInt::new(*dst, f, policy)?, slot_bytes(*dst));
@@ -356,7 +344,7 @@ impl Planner<'_> {
         (overflow != IntOverflow::Error).then_some(op)
     }
 
-    /// Returns the operation to bool (`docs/kernels.md §4.18`): an integer test of the bits that make the value.
+    /// Operation to bool (`docs/kernels.md §4.18`): integer test of the bits of the value.
     fn to_bool(&self) -> Option<Op> {
         let src = self.spec.src;
         let storage_mask = src.storage_of_code(u64::MAX >> (64 - src.code_bits()));
@@ -368,9 +356,8 @@ impl Planner<'_> {
     }
 }
 
-/// Plans the pipeline that reads elements as values of an intermediate type, for measuring. The values are exact,
-/// except that 64-bit integers become the nearest f64; [`residual`] gives the rest. The pipeline may run only in the
-/// default floating-point environment, and does not keep the bits of a NaN.
+/// Pipeline from elements to values of an intermediate type, for measuring in the default floating-point environment.
+/// Values are exact, except that 64-bit integers become the nearest f64 (see [`residual`]). NaN bits are not kept.
 pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pipeline {
     let spec = CastSpec { dst: intermediate.dtype(), ..CastSpec::copy(src) };
     let to_f32 = match src {
@@ -388,7 +375,7 @@ pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pi
     Pipeline::new(src, intermediate.dtype(), level, stages)
 }
 
-/// Plans the pipeline to the rest of each 64-bit integer, which [`values`] leaves out; `None` for other types.
+/// Pipeline from 64-bit integers to their difference from [`values`]; `None` for other types.
 pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
     let signed = match src {
         DType::I64 => true,

@@ -1,11 +1,11 @@
-//! [`Route`]: the loops that the elements of a conversion go through.
+//! [`Route`]: the methods that compute a conversion.
 
 use crate::level::Level;
 use crate::numbers::op::Op;
 use std::fmt;
 
 truecast_core::words! {
-    /// Methods of computing elements.
+    /// Method of computing elements.
     pub enum Method {
         /// Copy of the bytes.
         Copy = "copy",
@@ -13,23 +13,23 @@ truecast_core::words! {
         Table8 = "table8",
         /// Table of 65,536 results, filled by the definition.
         Table16 = "table16",
-        /// A kernel written by hand: from the source through f32 to a narrow float in one loop.
+        /// Hand-written kernel from the source through f32 to a narrow float, in one loop.
         Fused = "fused",
-        /// A kernel written by hand around the CPU's conversion instructions.
+        /// Hand-written kernel with the CPU's conversion instructions.
         Instruction = "instruction",
-        /// A kernel written by hand: integers to narrower ones.
+        /// Hand-written kernel from integers to narrower integers.
         Narrow = "narrow",
-        /// A compiled loop over a function of one element, or over two such functions in turn.
+        /// Compiled loop over a function of one element, or over two such functions in turn.
         Lane = "lane",
         /// The definition, one element at a time.
         Definition = "definition",
-        /// Tables indexed by two bytes of an element, for long arrays; the other methods of the route fill them.
+        /// Tables indexed by each byte of a 16-bit element, for long arrays. The other methods of the route fill the
+        /// tables.
         Split = "split",
     }
 }
 
 impl Method {
-    /// Returns the method of the hand-written kernel for these operations.
     pub(crate) fn of_kernel(ops: &[Op]) -> Method {
         match ops.last() {
             Some(Op::Nearest { .. }) => Method::Fused,
@@ -39,8 +39,8 @@ impl Method {
     }
 }
 
-/// The path of a conversion: the methods that its elements go through, in order. As text, the methods are joined by
-/// `+`; methods that fill split tables are in parentheses.
+/// Path of a conversion: the methods in order. As text, methods are joined by `+`; methods that fill split tables are
+/// in parentheses.
 ///
 /// # Examples
 /// ```
@@ -58,7 +58,7 @@ impl Route {
         Route(methods.into_iter().collect())
     }
 
-    /// Returns the route through split tables, which the methods of this route fill.
+    /// Route through split tables, which the methods of this route fill.
     pub(crate) fn split(self) -> Route {
         Route::of([Method::Split].into_iter().chain(self.0))
     }
@@ -69,7 +69,7 @@ impl Route {
         &self.0
     }
 
-    /// Whether a conversion of 131,072 elements or more goes through a table that shorter ones do not have.
+    /// Returns whether conversions of 131,072 elements or more use a table that shorter conversions do not use.
     #[must_use]
     pub fn fills_a_table(&self) -> bool {
         self.0.iter().any(|method| matches!(method, Method::Split | Method::Table16))

@@ -1,9 +1,8 @@
 //! Elements in memory: unsigned integers of 1, 2, 4 or 8 bytes, little-endian, at any alignment.
 //!
-//! Lanes never see `f32` or `f64` slices (`docs/kernels.md §4.1`). A byte buffer is viewed as arrays of bytes, which
-//! the compiler loads like the integer, so no view needs `unsafe` or an aligned buffer.
+//! A byte buffer is viewed as arrays of bytes, without `unsafe` or an aligned buffer; the compiler loads an array like
+//! an integer. Lanes use no `f32` or `f64` slices (`docs/kernels.md §4.1`).
 
-/// An element as stored in a buffer.
 pub(crate) trait Slot: Copy + Send + Sync + std::fmt::Debug + 'static {
     const BYTES: usize;
     type Bytes: Copy;
@@ -13,11 +12,9 @@ pub(crate) trait Slot: Copy + Send + Sync + std::fmt::Debug + 'static {
     fn load(bytes: Self::Bytes) -> Self;
     fn store(self) -> Self::Bytes;
 
-    /// Returns the element, zero-extended.
     fn wide(self) -> u64;
-    /// Returns the element, sign-extended.
     fn sign_extended(self) -> i64;
-    /// Returns the element in the low bits of `value`.
+    /// Element from the low bits of `value`.
     fn low(value: u64) -> Self;
 }
 

@@ -1,5 +1,5 @@
-//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once tables pay. An f32 is first rounded
-//! to odd to bf16, whose code is then looked up (`docs/kernels.md §2.4`).
+//! Stage that looks up results of 16-bit codes in [`Split`] tables. An f32 is first rounded to odd to bf16
+//! (`docs/kernels.md §2.4`).
 
 use crate::level::Level;
 use crate::numbers::split::Split;
@@ -10,12 +10,11 @@ use std::sync::OnceLock;
 use truecast_core::format::BF16;
 use truecast_core::{DType, Kind, Layout};
 
-/// Conversion of a 16-bit or f32 source to bytes by [`Split`] tables. The first conversion that is long enough fills
-/// the tables with the results of `stages`. The stages convert everything before, and everything afterwards if the
-/// results do not fit the tables.
+/// Conversion of a 16-bit or f32 source to bytes by [`Split`] tables. The first long conversion fills the tables with
+/// the results of `stages`.
+/// `stages` convert before that, and always if the results do not fit the tables.
 #[derive(Debug)]
 pub(crate) struct Split16 {
-    /// Bytes of an element of the source.
     src_bytes: usize,
     stages: Pipeline,
     tables: OnceLock<Option<Box<Split>>>,
@@ -23,14 +22,14 @@ pub(crate) struct Split16 {
 }
 
 impl Split16 {
-    /// Whether tables can convert a pair. A result must take one byte, and depend on 16 bits of the source or on the 16
-    /// bits that are left of an f32 (`docs/kernels.md §3.1`). From f32, E8M0 is left to its lane.
+    /// Whether tables can convert a pair. A result must be one byte, and depend on 16 bits of the source, or on bf16
+    /// rounded to odd (`docs/kernels.md §3.1`). From f32 to E8M0, the lane is used instead.
     pub fn fits(src: DType, dst: DType) -> bool {
         let odd = || matches!(dst.kind(), Kind::Float(f) if f.has_zero && BF16.is_safe_odd_intermediate_for(&f));
         slot_bytes(dst) == 1 && (slot_bytes(src) == 2 || src == DType::F32 && odd())
     }
 
-    /// Makes the stage. `stages` must convert every element of the source, and refuse no element.
+    /// `stages` must convert every element of the source without refusals.
     pub fn new(src: DType, stages: Pipeline, level: Level) -> Self {
         Self { src_bytes: slot_bytes(src), stages, tables: OnceLock::new(), level }
     }
@@ -39,7 +38,7 @@ impl Split16 {
         self.tables.get()?.as_deref()
     }
 
-    /// Returns the only stage, until the tables are filled.
+    /// The only stage, before the tables are filled.
     fn stage(&self) -> Option<&dyn Stage> {
         if self.tables().is_none() { self.stages.only_stage() } else { None }
     }

@@ -1,8 +1,7 @@
-//! Stages: passes over a tile that stays in L1. At most four make a conversion (`docs/kernels.md §2`):
-//! unpack, load into an intermediate, encode, pack.
+//! Stages: passes over a tile in L1. A conversion has at most four stages: unpack, load into an intermediate, encode,
+//! pack (`docs/kernels.md §2`).
 //!
-//! This module has the contract of a stage, and the stage of the definition, which is right for everything; other
-//! stages are in `lane`, `table` and hand-written kernels.
+//! The stage [`Scalar`] is the definition. Other stages are in `lane`, `table` and hand-written kernels.
 
 use std::fmt::Debug;
 use truecast_core::policy::Condition;
@@ -11,47 +10,44 @@ use truecast_core::{CastSpec, DType, Outcome, cast_one};
 /// An `error` policy refused an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// Index of the first such element.
+    /// Index of the first refused element.
     pub index: usize,
-    /// The fault.
     pub condition: Condition,
 }
 
-/// Path of a stage's results past the caches, if they should go past them (`docs/kernels.md §8`).
+/// Path of results past the caches (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Streaming {
     /// Through a tile, if results are wider than their sources or a quarter as wide.
     ByWidth,
-    /// By stores of the stage, whatever the width of results.
+    /// By stores of the stage, for any width.
     Itself,
 }
 
-/// One pass over unpacked elements of 1, 2, 4 or 8 bytes.
+/// Pass over unpacked elements of 1, 2, 4 or 8 bytes.
 pub(crate) trait Stage: Debug + Send + Sync {
-    /// Bytes per element read and written.
+    /// Bytes per source element and per result.
     fn widths(&self) -> (usize, usize);
     /// Converts `src.len() / widths().0` elements.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
-    /// Prepares a conversion of `len` elements: called once before it, so that a table that pays for itself can be
-    /// filled.
+    /// Prepares a conversion of `len` elements; called once before the conversion. A stage may fill a table.
     fn prepare(&self, _len: usize) {}
-    /// Returns the path of results past the caches.
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }
-    /// Whether packed elements of this many bits are read in place, without a pass that unpacks them.
+    /// Whether the stage reads packed elements of this width without unpacking.
     fn reads_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Whether the stage packs results to this many bits, without a pass that packs them.
+    /// Whether the stage packs its results to this width.
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// As [`Stage::run`] for a stage that refuses nothing, on `n` elements in place. Each buffer comes with its bits
-    /// per element: the widths of [`Stage::widths`], or of packed elements that the stage reads or writes.
+    /// Converts `n` elements. The stage must refuse no value. Each buffer has its bits per element first: the widths of
+    /// [`Stage::widths`], or of packed elements.
     ///
-    /// If `streams`, the stage stores past the caches ([`Streaming::Itself`]). It returns false and does nothing if
-    /// such stores are impossible in these buffers.
+    /// With `streams`, results are stored past the caches ([`Streaming::Itself`]). Returns false, without any effect,
+    /// if such stores are impossible in these buffers.
     fn run_in_place(&self, _src: (u32, &[u8]), _dst: (u32, &mut [u8]), _n: usize, _streams: bool) -> bool {
         unreachable!("only for a stage that streams itself, or reads or writes packed elements")
     }
@@ -60,12 +56,12 @@ pub(crate) trait Stage: Debug + Send + Sync {
 /// Bytes of an unpacked element.
 ///
 /// # Panics
-/// For text, which no plan reaches.
+/// For text.
 pub(crate) fn slot_bytes(dtype: DType) -> usize {
     dtype.storage_bits().expect("text is never planned").next_power_of_two().max(8) as usize / 8
 }
 
-/// f64 times a power of two, where every product is normal or zero.
+/// Product of an f64 and a power of two. Every product must be normal or zero.
 #[derive(Debug)]
 pub(crate) struct Multiply(pub f64);
 
@@ -81,7 +77,6 @@ impl Stage for Multiply {
     }
 }
 
-/// The definition, one element at a time: right for every pair and policy.
 #[derive(Debug)]
 pub(crate) struct Scalar(pub CastSpec);
 
@@ -101,7 +96,6 @@ impl Stage for Scalar {
     }
 }
 
-/// Converts a storage element by the definition.
 pub(crate) fn scalar(spec: &CastSpec, storage: u64) -> Result<u64, Condition> {
     match cast_one(spec, spec.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Ok(spec.dst.storage_of_code(code)),

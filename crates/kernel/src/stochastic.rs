@@ -1,9 +1,7 @@
-//! [`StochasticCaster`]: stochastic rounding of arrays. Each element takes 32 random bits that depend only on the seed
-//! and on the element's index.
+//! [`StochasticCaster`]: stochastic rounding of arrays, with 32 random bits per element from seed and index.
 //!
-//! A tile is converted twice: rounded toward zero and rounded away from zero. A loop then chooses for each element: it
-//! adds the random bits to the first bits that rounding cuts off, taken from the element's f64 value. A carry chooses
-//! the result away from zero.
+//! A tile is converted twice: rounded toward zero, and away from zero. A loop then adds the random bits to the first
+//! truncated bits of each element's f64 value. A carry selects the result away from zero.
 
 use crate::buf::{Elements, ElementsMut};
 use crate::caster::Caster;
@@ -18,10 +16,10 @@ use std::num::NonZeroUsize;
 use truecast_core::exact::{LastPlace, RandomBits, last_place, philox4x32};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
-/// Number of elements that are rounded together; their buffers stay in L1.
+/// Elements per tile; the buffers of a tile stay in L1.
 const TILE: usize = 1024;
 
-/// A planned conversion with stochastic rounding: immutable, to be used from any number of threads.
+/// Planned conversion with stochastic rounding; immutable, for any number of threads.
 ///
 /// # Examples
 /// ```
@@ -45,27 +43,25 @@ pub struct StochasticCaster {
     measures: Option<Measures>,
 }
 
-/// Methods of computing results.
 #[derive(Debug)]
 enum How {
-    /// The types are the same.
     Copied(Box<Caster>),
     Tiles(Box<Tiles>),
     ByDefinition,
 }
 
-/// Returns the last place of the results; `None` if random bits cannot choose between two results.
+/// Last place of the results; `None` if random bits cannot choose between two results.
 fn last_place_of(src: DType, dst: DType) -> Option<LastPlace> {
     last_place(dst).filter(|_| src.is_numeric())
 }
 
 impl StochasticCaster {
-    /// Plans a conversion. Sources whose values f64 does not hold (i64, u64) and the destination i48 are converted by
-    /// the definition, which takes about 100 ns an element.
+    /// Plans a conversion. The definition converts sources that are not exact in f64 (i64, u64), and destination i48,
+    /// in about 100 ns per element.
     ///
     /// # Errors
-    /// [`PlanError::NotStochastic`] for text, complex numbers, and destinations that have no last place: truth values
-    /// and code books.
+    /// [`PlanError::NotStochastic`] for text, complex numbers, and destinations without a last place (bool, code
+    /// books).
     pub fn new(spec: &CastSpec, seed: u64, exec: &CastOptions) -> Result<StochasticCaster, PlanError> {
         let CastSpec { src, dst, .. } = *spec;
         let new = |how, measures| Ok(StochasticCaster { spec: *spec, seed, threads: exec.threads, how, measures });
@@ -79,27 +75,27 @@ impl StochasticCaster {
         new(tiles.map_or(How::ByDefinition, |tiles| How::Tiles(Box::new(tiles))), measures)
     }
 
-    /// Whether elements of a type can be rounded stochastically to another.
+    /// Returns whether elements of type `src` can be rounded stochastically to `dst`.
     #[must_use]
     pub fn converts(src: DType, dst: DType) -> bool {
         src == dst || last_place_of(src, dst).is_some()
     }
 
-    /// The cast.
+    /// Returns the cast.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
     }
 
     /// Converts each code by [`CastSpec::with_random_bits`], with [`RandomBits::of_element`] for the element's index.
-    /// The first element has the index `first`, so that parts of an array have the same results as the whole. Counts
-    /// come in parts, as from [`Caster::cast_parts`].
+    /// The first element has index `first`: parts of an array have the same results as the whole. Counts are in parts,
+    /// as in [`Caster::cast_parts`].
     ///
     /// Shapes: `src.len() == dst.len()`, in elements; any alignment. Result: the same bits on every level, layout and
     /// number of threads.
     ///
     /// # Errors
-    /// As [`Caster::cast`].
+    /// The errors of [`Caster::cast`].
     pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>, first: u64) -> Result<Vec<Counts>, CastError> {
         for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
             if expected != got {
@@ -129,8 +125,8 @@ impl StochasticCaster {
         })
     }
 
-    /// Counts a block whose first element has the index `first`. An element is out of range if the rounding chosen for
-    /// it takes it out of range.
+    /// Counts a block whose first element has index `first`. An element is out of range if the chosen result is out of
+    /// range.
     fn counts(&self, measures: &Measures, src: Elements<'_>, dst: Elements<'_>, first: u64) -> Counts {
         let Measures { toward_zero, away, between } = measures;
         let counted = |measure: &Measure, src, dst| measure.compare(src, dst).pop().unwrap_or_default();
@@ -171,8 +167,7 @@ impl StochasticCaster {
             let n = TILE.min(src.len() - at);
             let (src, first) = (src.part(at, n), first + at as u64);
             let mut choose = |tiles: &Tiles| tiles.choose(src, dst.part_mut(at, n), self.seed, first, work);
-            // If one of the two roundings refuses a value, the definition decides whether the rounding by random bits
-            // does.
+            // If one of the two roundings refuses a value, the definition decides about the rounding by random bits.
             let is_chosen = matches!(&self.how, How::Tiles(tiles) if choose(tiles).is_ok());
             if !is_chosen {
                 self.by_definition(src, dst.part_mut(at, n), first).map_err(|error| error.after(at))?;
@@ -196,13 +191,11 @@ impl StochasticCaster {
     }
 }
 
-/// Measures of the two roundings.
 #[derive(Debug)]
 struct Measures {
     toward_zero: Measure,
     away: Measure,
-    /// Ranges of magnitudes that only the rounding away from zero takes out of range, for positive and for negative
-    /// values.
+    /// Ranges of magnitudes that only rounding away from zero takes out of range, for positive and for negative values.
     between: [[f64; 2]; 2],
 }
 
@@ -214,7 +207,7 @@ impl Measures {
     }
 }
 
-/// Returns the elements of a buffer with the indices `some`, in whole bytes.
+/// Elements with the indices `some`, in whole bytes.
 fn chosen(all: Elements<'_>, some: &[usize]) -> Vec<u8> {
     let width = all.dtype().bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8;
     let mut bytes = vec![0; some.len() * width];
@@ -224,24 +217,21 @@ fn chosen(all: Elements<'_>, some: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Rounding of tiles.
 #[derive(Debug)]
 struct Tiles {
     level: Level,
-    /// Caster to f64.
     values: Caster,
     toward_zero: Caster,
     away: Caster,
     /// Caster between layouts of the destination.
     packing: Caster,
     last_place: LastPlace,
-    /// Bytes of a result that is not packed.
+    /// Bytes of an unpacked result.
     width: usize,
 }
 
 impl Tiles {
-    /// Plans the rounding of tiles. `None` if f64 does not hold the source's values, or if results do not take 1, 2, 4
-    /// or 8 bytes.
+    /// `None` if the source is not exact in f64, or if results are not 1, 2, 4 or 8 bytes.
     fn new(spec: &CastSpec, last_place: LastPlace, exec: &CastOptions) -> Option<Result<Tiles, PlanError>> {
         let CastSpec { src, dst, .. } = *spec;
         let width = dst.bits_in(Layout::Bytes)? as usize / 8;
@@ -264,12 +254,11 @@ impl Tiles {
     }
 }
 
-/// Buffers of one thread for a tile.
 struct Work {
     values: Box<[u8; TILE * 8]>,
     /// Results of the two roundings, in whole bytes. The chosen results overwrite the first buffer.
     results: [Box<[u8; TILE * 8]>; 2],
-    /// Random words of whole counters, so that up to three words come before the first element's.
+    /// Random words. A counter gives four words, so up to three words precede the word of the first element.
     random: Box<[u32; TILE + 4]>,
 }
 
@@ -311,7 +300,7 @@ impl Tiles {
     }
 }
 
-/// Random words of successive counters, from `counter` on.
+/// Random words of successive counters from `counter`.
 struct Random<'a> {
     seed: u64,
     counter: u64,
@@ -329,7 +318,7 @@ impl Task for Random<'_> {
     }
 }
 
-/// Choice of results: those rounded away from zero where the random bits carry, else those rounded toward zero.
+/// Choice of results: away from zero if the random bits carry, else toward zero.
 struct Choose<'a, D: Slot> {
     last_place: LastPlace,
     values: &'a [u8],
@@ -365,8 +354,7 @@ impl<D: Slot> Task for Choose<'_, D> {
     }
 }
 
-/// Adds random bits to the 32 bits of an f64 below the result's last place. Returns the carry into the last place, 0 or
-/// 1.
+/// Adds random bits to the 32 bits of an f64 below the result's last place; returns the carry, 0 or 1.
 #[inline(always)]
 fn carry(place: LastPlace, value: u64, random: u32) -> u64 {
     let field = value >> 52 & 0x7ff;

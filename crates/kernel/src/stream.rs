@@ -1,19 +1,18 @@
-//! Stores that go past the caches (`docs/kernels.md §8`), for results that would push everything else out of the
-//! caches. They also spare the read of lines that are then overwritten.
+//! Stores past the caches (`docs/kernels.md §8`), for results larger than the caches. Unlike plain stores, such stores
+//! do not first read the lines.
 
 use crate::level::Level;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use crate::x86::stream::Line;
 
-/// Bytes of a line of the caches.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub(crate) const LINE: usize = 64;
 
-/// Returns the whole lines of memory that begins with a line.
+/// Whole lines of `bytes`.
 ///
 /// # Panics
-/// If `bytes` does not begin with a line.
+/// If `bytes` does not begin at a line.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn lines(bytes: &mut [u8]) -> &mut [Line] {
     // SAFETY: any 64 bytes are a valid `Line`.
@@ -22,8 +21,8 @@ pub(crate) fn lines(bytes: &mut [u8]) -> &mut [Line] {
     lines
 }
 
-/// Copies `src` to `dst` with streaming stores, except for bytes that do not fill a 64-byte line. Other threads see the
-/// result after a [`fence`] of this one.
+/// Copies `src` to `dst` with streaming stores, except for bytes that do not fill a line. Other threads see the result
+/// after a [`fence`] of this thread.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -44,13 +43,13 @@ pub(crate) fn copy(level: Level, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Orders the streaming stores of this thread before everything that follows.
+/// Orders the streaming stores of this thread before all later memory accesses.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]
     crate::x86::stream::fence();
 }
 
-/// A plain copy: this architecture has no streaming stores here.
+/// Copies `src` to `dst`; this architecture has no streaming stores.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn copy(_: Level, src: &[u8], dst: &mut [u8]) {
     dst.copy_from_slice(src);

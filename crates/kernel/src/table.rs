@@ -1,5 +1,4 @@
-//! Routes through tables of results (`docs/kernels.md §2.3, §2.4`). The tables are filled by the definition, so every
-//! policy is covered.
+//! Tables of results, filled by the definition for any policy (`docs/kernels.md §2.3, §2.4`).
 
 use crate::level::{Level, Task};
 use crate::pipeline::Pipeline;
@@ -8,8 +7,7 @@ use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 
-/// Makes the table stage for a source of 8 bits or fewer: one result for each storage byte. `None` if a policy refuses
-/// some code.
+/// Table stage for a source of at most 8 bits, with one result per storage byte. `None` if the policy refuses a code.
 pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     let mut results = [0; 256];
     for (storage, result) in results.iter_mut().enumerate() {
@@ -18,8 +16,8 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits().unwrap_or(8)))
 }
 
-/// Plans the conversion of packed elements, one byte of them at a time, to packed results. `None` if the results of one
-/// byte do not fill an integer type, or a policy refuses some code.
+/// Pipeline from bytes of packed elements to packed results. `None` if the results of one byte do not fill an integer
+/// type, or the policy refuses a code.
 pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
     let (src_bits, dst_bits) = (spec.src.storage_bits()?, spec.dst.storage_bits()?);
     if !matches!(src_bits, 1 | 2 | 4) || dst_bits >= 8 {
@@ -45,7 +43,7 @@ pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
     Some(Pipeline::new(DType::U8, dst, level, vec![table]))
 }
 
-/// Makes the table stage of results of `dst_bytes` bytes, one for each source byte or packed code of `code_bits`.
+/// Table stage for results of `dst_bytes` bytes. The source has bytes, or packed codes of `code_bits` bits.
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Box<dyn Stage> {
     if let Some(stage) = level.kernels().table(results, dst_bytes, code_bits) {
         return stage;
@@ -58,7 +56,6 @@ pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, cod
     }
 }
 
-/// A table in memory.
 struct Table8<D> {
     table: Box<[D; 256]>,
     level: Level,
@@ -102,10 +99,10 @@ impl<D: Slot> Stage for Table8<D> {
     }
 }
 
-/// Number of elements from which a table pays: for fewer, filling it costs more than the definition itself.
+/// Minimum number of elements for a table: below, filling the table costs more than the definition.
 pub(crate) const TABLE16_FROM: usize = 131_072;
 
-/// Table of one result for each code of a 16-bit source, filled by the first conversion that is long enough.
+/// Table of one result per code of a 16-bit source. The first long conversion fills the table.
 pub(crate) struct Table16<D> {
     table: OnceLock<Box<[D]>>,
     spec: CastSpec,
@@ -117,7 +114,7 @@ impl<D: Slot> std::fmt::Debug for Table16<D> {
     }
 }
 
-/// Makes the table stage for a 16-bit source and a destination of at most 16 bits. The policy must refuse no code.
+/// Table stage for a 16-bit source and a destination of at most 16 bits. The policy must not refuse any code.
 pub(crate) fn table16(spec: &CastSpec) -> Box<dyn Stage> {
     match slot_bytes(spec.dst) {
         1 => Box::new(Table16::<u8> { table: OnceLock::new(), spec: *spec }),
@@ -145,7 +142,7 @@ impl<D: Slot> Stage for Table16<D> {
     }
 }
 
-/// Whether the source's storage takes one byte once unpacked.
+/// Whether an unpacked source element is one byte.
 pub(crate) fn fits_table8(src: DType) -> bool {
     slot_bytes(src) == 1
 }

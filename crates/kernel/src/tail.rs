@@ -1,47 +1,45 @@
-//! Driver of hand-written kernels: a kernel's loop converts whole groups of elements in place, and the rest in buffers
-//! of one group.
+//! Driver of hand-written kernels. A kernel's loop converts whole groups of elements in place; the remaining elements
+//! are copied to buffers of one group.
 
 use crate::stage::{Refusal, Stage, Streaming};
 use crate::stream::LINE;
 use std::fmt::Debug;
 
-/// Form of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
-    /// Bits that each result is packed to; `None` if each takes whole bytes.
+    /// Bits of a packed result; `None` for results of whole bytes.
     pub packed: Option<u32>,
     /// Whether results are stored past the caches.
     pub streams: bool,
 }
 
-/// A loop over whole groups of elements, compiled for a level. A value of such a type proves that the level's features
-/// were detected.
+/// Loop over whole groups of elements, compiled for a level. A value of this type proves that the level's features were
+/// detected.
 pub(crate) trait Groups: Debug + Send + Sync {
-    /// Elements of a group whose results take `dst_bits` bits: a multiple of 8, at most 128.
+    /// Number of elements in a group, for results of `dst_bits` bits: a multiple of 8, at most 128.
     fn group(&self, dst_bits: usize) -> usize;
-    /// Bits of an element of the source, and bytes of a result.
+    /// Bits of a source element, and bytes of a result.
     fn widths(&self) -> (usize, usize);
-    /// Converts a whole number of groups, from elements of `src_bits` bits.
+    /// Converts a whole number of groups from elements of `src_bits` bits.
     fn convert(&self, src_bits: u32, src: &[u8], store: Store, dst: &mut [u8]);
-    /// Whether it converts from packed elements of this many bits.
+    /// Whether the loop reads packed elements of this width.
     fn reads_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Whether it packs results to this many bits.
+    /// Whether the loop packs results to this width.
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Returns the alignment that results of this many bits need to go past the caches; `None` if the loop has no such
-    /// stores.
+    /// Alignment of results of this width for stores past the caches; `None` without such stores.
     fn stream_alignment(&self, _dst_bits: u32) -> Option<usize> {
         None
     }
 }
 
-/// A loop over groups that needs no parameters: from bytes of a source to bytes of results.
+/// Loop over groups without parameters, from source bytes to result bytes.
 pub(crate) type Run = unsafe fn(&[u8], &mut [u8]);
 
-/// Loops over groups of a fixed number of elements: one with plain stores, and perhaps one with stores past the caches.
+/// Loops over groups of a fixed number of elements, with plain stores and optionally with stores past the caches.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     group: usize,
@@ -51,10 +49,10 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Makes the loops. `widths` are the bits of a source element and the bytes of a result.
+    /// `widths` are the bits of a source element and the bytes of a result.
     ///
     /// # Safety
-    /// This CPU has the features of both loops, which have no other safety condition.
+    /// This CPU must have the features of both loops. The loops must have no other safety condition.
     pub const unsafe fn new(group: usize, widths: (usize, usize), plain: Run, past_caches: Option<Run>) -> Fixed {
         Fixed { group, widths, plain, past_caches }
     }
@@ -82,8 +80,8 @@ const LARGEST_GROUP: usize = 1024;
 
 /// Converts `n` elements of `src_bits` bits to results of `dst_bits`, with stores past the caches if `streams`.
 ///
-/// Returns false and does nothing if the kernel lacks the requested stores. It also does so if the first aligned byte
-/// of `dst` does not begin an element, or the source of this element does not begin at a byte.
+/// Returns false, without any effect, if the kernel lacks such stores. The first aligned byte of `dst` must begin an
+/// element whose source begins at a byte; otherwise, the result is false, too.
 pub(crate) fn run(
     kernel: &dyn Groups,
     (src_bits, src): (u32, &[u8]),
@@ -129,18 +127,16 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
     kernel.convert(src_bits, &source[..src_group], store, &mut target[..dst_group]);
     let bits = rest * dst_bits;
     if !bits.is_multiple_of(8) {
-        // The elements that fill up the source have results as well; their bits are cleared.
+        // Extra elements at the end of the source have results, too; their bits are cleared.
         target[bits / 8] &= (1 << (bits % 8)) - 1;
     }
     let bytes = bits.div_ceil(8);
     dst_rest[..bytes].copy_from_slice(&target[..bytes]);
 }
 
-/// The stage of a kernel.
 #[derive(Debug)]
 struct ByHand(Box<dyn Groups>);
 
-/// The stage of a kernel.
 pub(crate) fn stage(kernel: impl Groups + 'static) -> Box<dyn Stage> {
     Box::new(ByHand(Box::new(kernel)))
 }

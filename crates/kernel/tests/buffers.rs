@@ -1,9 +1,9 @@
-//! Elements of buffers one by one: every type, layout and position, against shifts of one wide number.
+//! Single elements of buffers: every type, layout and position, against bit-by-bit shifts.
 
 use truecast_core::{DType, Layout};
 use truecast_kernel::{CastError, Elements, ElementsMut};
 
-/// Reads element `i` bit by bit.
+/// `bits` bits from bit `first`.
 fn bits_of(bytes: &[u8], first: usize, bits: usize) -> u64 {
     (0..bits).map(|b| u64::from(bytes[(first + b) / 8] >> ((first + b) % 8) & 1) << b).sum()
 }

@@ -1,6 +1,6 @@
-//! Every pair, policy and level against the definition: all codes of narrow sources, boundaries and random bits of wide
-//! ones, every length and offset, split anywhere. Obligations 1, 2, 4, 9 and 11 of `docs/kernels.md §11`; the long
-//! sweeps are in `verify`.
+//! Every pair, policy and level against the definition. Obligations 1, 2, 4, 9 and 11 of `docs/kernels.md §11`; the
+//! long sweeps are in `verify`.
+//! Sources: all codes of narrow types; boundaries and random bits of wide types; every length, offset and split.
 
 mod shared;
 
@@ -20,7 +20,7 @@ fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "" }
 }
 
-/// Every rounding under the default policy, and every other choice of every field under nearest even and one other.
+/// Every rounding under the default policy, and every choice of every field under nearest even and one other rounding.
 fn policies() -> Vec<CastPolicy> {
     let base = CastPolicy::IEEE;
     let mut all: Vec<_> = Rounding::ALL.iter().map(|&r| CastPolicy { to_float: r, to_int: r, ..base }).collect();
@@ -51,14 +51,14 @@ fn expected(spec: &CastSpec, storage: u64) -> Option<u64> {
     }
 }
 
-/// Converts `elements`, repeated to `len` elements, at some levels.
+/// Converts `elements`, repeated to `len` elements, at the levels.
 fn check(spec: &CastSpec, levels: impl IntoIterator<Item = Level>, elements: &[u64], len: usize) {
     let all: Vec<u64> = elements.iter().copied().cycle().take(len).collect();
     let src = packed(spec.src, &all);
     check_bytes(spec, levels, elements, len, &src);
 }
 
-/// The same with the bytes of all elements. The definition is evaluated once for each of `elements`.
+/// Converts `src`, which has `len` repeated `elements`. The definition is evaluated once per element.
 fn check_bytes(spec: &CastSpec, levels: impl IntoIterator<Item = Level>, elements: &[u64], len: usize, src: &[u8]) {
     let wanted: Vec<u64> = elements.iter().map(|&element| expected(spec, element).unwrap()).collect();
     for level in levels {
@@ -111,7 +111,7 @@ fn all_codes_of_16_bit_sources() {
     }
 }
 
-/// Tables of a 16-bit source are filled only by long conversions: both ways must agree.
+/// Only long conversions fill tables of 16-bit sources; results with and without tables must agree.
 #[test]
 fn tables_of_16_bit_sources_filled() {
     let all: Vec<u64> = (0..=u16::MAX as u64).collect();
@@ -131,7 +131,6 @@ fn tables_of_16_bit_sources_filled() {
     }
 }
 
-/// As of 16-bit sources, of f32, which is rounded to odd first: its own elements, repeated until there are enough.
 #[test]
 fn tables_of_f32_filled() {
     let elements = elements(DType::F32);
@@ -142,7 +141,7 @@ fn tables_of_f32_filled() {
     }
 }
 
-/// A conversion that is long enough to fill the tables of a 16-bit source, or of f32.
+/// Runs a conversion long enough to fill the tables of a 16-bit source or of f32.
 fn fill_tables(caster: &Caster) {
     let (src, dst, len) = (caster.spec().src, caster.spec().dst, 131_072);
     let bytes = |dtype: DType| vec![0; dtype.bytes_in(Layout::Packed, len as u64).unwrap() as usize];
@@ -150,7 +149,7 @@ fn fill_tables(caster: &Caster) {
     caster.cast(Elements::new(src, len, &from).unwrap(), ElementsMut::new(dst, len, &mut to).unwrap()).unwrap();
 }
 
-/// Obligation 1: lengths, offsets, canaries.
+/// Obligation 1: lengths, offsets, and guard bytes around the results.
 #[test]
 fn lengths_and_offsets() {
     let pairs = [
@@ -211,7 +210,6 @@ fn lengths_and_offsets() {
     }
 }
 
-/// Stores past the caches, from and to any offset.
 #[test]
 fn streamed() {
     for (src, dst) in [
@@ -251,7 +249,7 @@ fn streamed() {
         for level in levels() {
             let caster = Caster::new(&spec, &CastOptions { stream_above_bytes: Some(0), ..exec(level) }).unwrap();
             for len in (0..=200).step_by(7).chain([3001]) {
-                // Last with tables, where there are some.
+                // Last, with filled tables.
                 if len == 3001 {
                     fill_tables(&caster);
                 }
@@ -276,7 +274,6 @@ fn streamed() {
     }
 }
 
-/// One element a byte on either side gives the same codes.
 #[test]
 fn layouts() {
     let codes: Vec<u64> = (0..1000).map(|i| i % 16).collect();
@@ -296,7 +293,6 @@ fn layouts() {
     }
 }
 
-/// Bits above a code in a byte of its own are not part of it, not even in a copy.
 #[test]
 fn bits_above_a_code() {
     let src: Vec<u8> = (0..=255).collect();
@@ -307,7 +303,7 @@ fn bits_above_a_code() {
     assert!(dst.iter().zip(&src).all(|(d, s)| *d == s & 15));
 }
 
-/// A 64-bit integer whose result is not finite takes part in no error, not even with its residual.
+/// A 64-bit integer with a nonfinite result contributes to no error.
 #[test]
 fn errors_of_overflowing_integers() {
     let src = i64::MAX.to_le_bytes();
@@ -320,7 +316,7 @@ fn errors_of_overflowing_integers() {
     assert_eq!((counts.to_inf, counts.finite_pairs, counts.max_abs_error, counts.noise), (1, 0, 0.0, 0.0));
 }
 
-/// Sources that are open because of their magnitude are counted, by every route and also where they are rounded twice.
+/// Sources with an undefined magnitude are counted by every route, also if rounded twice.
 #[test]
 fn open_magnitudes_are_counted() {
     const OPEN: &[Undefined] = &[Undefined::any(Condition::between(0.25, 6.0), "")];

@@ -1,5 +1,5 @@
-//! Counts of two arrays, against the definitions of `docs/spec/checkpoints.md §10` read one element at a time.
-//! Conversions are checked so by `verify counts`; here are values that none of them gives.
+//! Counts of two arrays against a literal implementation of `docs/spec/checkpoints.md §10`, for values that no
+//! conversion gives. `verify counts` checks conversions.
 
 mod shared;
 
@@ -11,7 +11,6 @@ use truecast_kernel::measure::{BLOCK, Measure, Sample};
 use truecast_kernel::{CastOptions, Caster, Counting, Counts, Elements, ElementsMut};
 use truecast_testkit::random::Random;
 
-/// The numbers of an array of f32 or f64, and its bytes.
 fn array(dtype: DType, values: &[f64]) -> (Vec<f64>, Vec<u8>) {
     match dtype {
         DType::F32 => {
@@ -26,7 +25,7 @@ fn min_normal(dtype: DType) -> f64 {
     if dtype == DType::F32 { f32::MIN_POSITIVE as f64 } else { f64::MIN_POSITIVE }
 }
 
-/// Lanes are added 0+8, 1+9, ..; then +4, +2, +1.
+/// Adds the lanes 0+8, 1+9, ..; then +4, +2, +1.
 fn tree(lanes: &[f64]) -> f64 {
     match lanes {
         [one] => *one,
@@ -81,7 +80,6 @@ fn naive(xs: &[f64], ys: &[f64], min_normal: f64) -> Counts {
     c
 }
 
-/// Compares at every level and length the arrays that `pair` gives.
 fn check(name: &str, mut pair: impl FnMut(&mut Random) -> (f64, f64)) {
     let mut random = Random::seeded(name.len() as u64);
     for (x_type, y_type) in [DType::F32, DType::F64].into_iter().flat_map(|x| [(x, DType::F32), (x, DType::F64)]) {
@@ -101,7 +99,7 @@ fn check(name: &str, mut pair: impl FnMut(&mut Random) -> (f64, f64)) {
                     Measure::between(x_type, y_type, &exec).compare(codes(x_type, &x_bytes), codes(y_type, &y_bytes));
                 let mut got = Counts::default();
                 parts.iter().for_each(|part| got.add(part));
-                // As text, in which a sum that is NaN equals another.
+                // As text, where two NaN sums are equal.
                 let (got, want) = (format!("{got:?}"), format!("{want:?}"));
                 assert_eq!(got, want, "{name}: {x_type} and {y_type}, {len} elements at {level}");
             }
@@ -122,20 +120,18 @@ fn ordinary_values() {
     check("few values", |s| (s.pick(&[0.5, -0.75, 1.0, 3.0]), s.pick(&[0.5, -0.75, 1.0, 0.0, -0.0])));
 }
 
-/// Squares that overflow or vanish, quotients of subnormals, errors that no f32 holds.
 #[test]
 fn extreme_values() {
     let tiny = [0.0, -0.0, 5e-324, -1e-323, 1.5e-323, 2e-323, 1e-310, 3e-308, 1e-45, -3e-45, 1e-40];
     let huge = [1e300, -1e300, 1.7e308, 3e38, -3.4e38, 1.0, -1e-30];
     check("tiny", |s| (s.pick(&tiny), s.pick(&tiny)));
     check("huge", |s| (s.pick(&huge), s.pick(&huge)));
-    // Values of few units, so that a rounded product hides a larger quotient: 5 / 3 - 1 after 33 / 20 - 1.
+    // Subnormals of few units, where a rounded product hides a larger quotient: 5 / 3 - 1 after 33 / 20 - 1.
     let units = |x: u64, y: u64| (f64::from_bits(x), f64::from_bits(y));
     check("units", |s| if s.next() % 500 == 0 { units(3, 5) } else { units(20, 33) });
     check("tiny and huge", |s| if s.next() % 2 == 0 { (s.pick(&tiny), s.pick(&huge)) } else { (s.pick(&huge), 0.0) });
 }
 
-/// One value in a thousand, or every second one, is not finite.
 #[test]
 fn special_values() {
     let special = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -150,7 +146,6 @@ fn special_values() {
     }
 }
 
-/// An array and itself, NaN and infinities included: no element differs.
 #[test]
 fn the_same_array() {
     let mut random = Random::seeded(1);
@@ -169,8 +164,8 @@ fn the_same_array() {
     }
 }
 
-/// Outside of a sample everything is counted that needs no error, and inside everything: of bits that are often
-/// special, and of ordinary weights.
+/// Outside the sample, all counts without errors are taken; inside, all counts. Sources: bits that are often special,
+/// and ordinary weights.
 #[test]
 fn a_sample_leaves_out_errors_only() {
     use DType::{Bf16, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F16, F32, F64, I8};
@@ -211,7 +206,7 @@ fn a_sample_leaves_out_errors_only() {
                         if sample.takes((block * BLOCK) as u64) {
                             assert_eq!(format!("{:?}", some[block]), format!("{all:?}"), "{said}");
                         }
-                        // All pairs that are kept are known to be exact.
+                        // Kept values are known to be exact.
                         assert!(none[block].measured == 0 || none[block].exact == all.exact, "{said}");
                         skipped += u64::from(none[block].noise == 0.0 && all.noise > 0.0);
                     }

@@ -1,5 +1,5 @@
 //! RESCALE against its definition: every type pair, signedness and mode, per tensor and per channel, at every level,
-//! split over threads; the first failing element; counts.
+//! over threads; the first failing element; counts.
 
 mod shared;
 
@@ -24,7 +24,7 @@ fn packed(f: IntFormat, codes: &[u64]) -> Vec<u8> {
     codes.iter().flat_map(|c| c.to_le_bytes()[..f.bits as usize / 8].to_vec()).collect()
 }
 
-/// Every legal pair with every legal signedness: 17, and the 3 of i48.
+/// Every legal pair with every legal signedness: 17 pairs, and 3 pairs of i48.
 fn pairs() -> Vec<(IntFormat, IntFormat)> {
     let int = |bits, unsigned: bool| IntFormat { bits, signed: !unsigned };
     let mut all = Vec::new();
@@ -49,7 +49,6 @@ fn zero_point(f: IntFormat, random: &mut Random) -> i64 {
     }
 }
 
-/// A RESCALE whose requirements hold for most inputs.
 fn spec(input: IntFormat, output: IntFormat, mode: u32, channels: usize, random: &mut Random) -> RescaleSpec {
     let scale32 = mode < 3 && input.bits < 48;
     let bits = if scale32 { 31 } else { 15 };
@@ -132,7 +131,7 @@ fn every_pair_mode_and_level() {
     }
 }
 
-/// All 8-bit inputs, with every zero point of the input in turn: tables and the counts of what they saturate.
+/// All 8-bit inputs, with every input zero point: tables, and counts of saturated elements.
 #[test]
 fn every_byte() {
     let mut random = Random::seeded(9);
@@ -147,7 +146,6 @@ fn every_byte() {
     }
 }
 
-/// Enough rows that shorter multipliers are looked for: ties, scales that have none, every rounding.
 #[test]
 fn many_rows_of_bytes() {
     let mut random = Random::seeded(77);
@@ -155,7 +153,7 @@ fn many_rows_of_bytes() {
     let ties = vec![channel(1 << 30, 31), channel(3 << 28, 33), channel(1, 10), channel(0, 62), channel(i32::MAX, 40)];
     let coarse =
         vec![channel(i32::MAX, 30), channel(0x5555_5555, 17), channel(1 << 22, 30), channel((1 << 22) + 1, 31)];
-    // One multiplier of 31 bits whose last bits decide: 2^-9 above a tie.
+    // 31-bit multipliers whose products are 2^-9 from a tie.
     let decisive = vec![channel((1 << 30) + 1, 31), channel((1 << 30) - 1, 31), channel(1 << 29, 30)];
     for (input, output) in pairs().into_iter().filter(|(i, _)| i.bits == 8) {
         for channels in [&ties, &coarse, &decisive] {
@@ -195,7 +193,6 @@ fn short_arrays_and_threads() {
     }
 }
 
-/// Each requirement, at a place that only one thread sees, and before another failure.
 #[test]
 fn the_first_failure_is_named() {
     let int = |bits| IntFormat { bits, signed: true };
@@ -273,7 +270,6 @@ fn i48_in_i64() {
     }
 }
 
-/// Parts that begin and end anywhere give together the same bytes, counts and first failure as the whole.
 #[test]
 fn parts_of_a_tensor() {
     let mut random = Random::seeded(5);

@@ -1,4 +1,4 @@
-//! Loops of conversions, as `docs/kernels.md §2.1` lists them.
+//! Routes of conversions in `docs/kernels.md §2.1`.
 
 mod shared;
 
@@ -11,7 +11,7 @@ use truecast_kernel::{CastOptions, Caster, Route};
 #[test]
 fn routes_are_those_of_the_page() {
     use DType::{F8E4M3Fn, F8E5M2, F16, F32, F64, I8, I64, U64};
-    // At the baseline, AVX2, AVX-512 and NEON.
+    // At baseline, AVX2, AVX-512 and NEON.
     let rows = [
         (F32, F32, ["copy", "copy", "copy", "copy"]),
         (F32, F8E4M3Fn, ["lane", "fused", "split(fused)", "lane"]),
@@ -39,7 +39,6 @@ fn routes_are_those_of_the_page() {
     }
 }
 
-/// The methods named for a level are the methods of all pairs, under a few policies.
 #[test]
 fn methods_are_those_of_all_pairs() {
     let policies = [

@@ -1,4 +1,4 @@
-//! Scaled elements: the kernels against `truecast_core::scaled`, bit for bit, at every level.
+//! Scaled elements: kernels against `truecast_core::scaled`, bit for bit, at every level.
 
 use std::ops::Range;
 use truecast_core::scaled::*;
@@ -10,7 +10,6 @@ use truecast_testkit::random::Random;
 
 use DType::{Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, F64};
 
-/// The bytes of each part.
 type Stored = [Vec<u8>; 7];
 
 fn parts(stored: &Stored) -> Parts<'_> {
@@ -22,7 +21,7 @@ fn to(dst: DType) -> CastSpec {
     ieee::Cast::to(dst).resolve(F32).unwrap()
 }
 
-/// Scales that are likely to fail.
+/// Scales with a high risk of errors.
 const SCALES: [f32; 20] = [
     1.0,
     0.5,
@@ -81,7 +80,7 @@ fn stored(layout: &Layout, random: &mut Random) -> Stored {
     stored
 }
 
-/// The bytes of the reads of a window, joined.
+/// Joined bytes of a window's reads.
 fn read(dequantizer: &Dequantizer, window: &truecast_kernel::scaled::Window, stored: &Stored) -> Stored {
     let mut got: Stored = Default::default();
     for read in dequantizer.reads(window) {
@@ -164,7 +163,6 @@ fn planes(matrices: u64, shape: [u64; 2], planes: Planes) -> Layout {
 
 const WIDE: [DType; 3] = [Bf16, F16, F32];
 
-/// Every code of a type with every scale of a list.
 #[test]
 fn all_codes_and_scales() {
     let mut random = Random::new("all_codes_and_scales");
@@ -178,7 +176,7 @@ fn all_codes_and_scales() {
         (Code::Float(F4E2M1), 16),
         (Code::Float(F6E2M3), 64),
     ] {
-        // Blocks of one row, and blocks that make tables pay.
+        // Blocks of one row, and blocks long enough for tables.
         for rows in [1, 4096 / n.min(256)] {
             let layout = planes(
                 1,
@@ -222,7 +220,7 @@ fn edge_blocks() {
         let layout = planes(2, [40, 576], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), block));
         check(layout, &[Bf16, F32], &mut random);
     }
-    // Blocks longer than those that windows begin at.
+    // Blocks so long that windows begin inside blocks.
     let layout = planes(1, [3, 5000], Planes::times(Plane::of(F4E2M1), Plane::of(F16), [1, 2048]));
     check(layout, &[Bf16], &mut random);
     let layout = planes(1, [3, 5000], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [3, 2048]));
@@ -286,7 +284,7 @@ fn integers_in_every_packing() {
             }
         }
     }
-    // INT8 with stored zero points, and INT4 of ModelOpt, two rows in a byte.
+    // INT8 with stored zero points, and INT4 of ModelOpt with two rows per byte.
     let zero = Zero::Grid { plane: Plane { code: Code::signed(8), packing: Packing::BYTES }, plus: 0 };
     let int8 = Plane { code: Code::signed(8), packing: Packing::BYTES };
     for block in [[1, 96], [10, 96], [1, 32]] {
@@ -298,7 +296,6 @@ fn integers_in_every_packing() {
     check(layout, &[Bf16], &mut random);
 }
 
-/// Rows that do not end with a vector, with and without a last block of a few elements.
 #[test]
 fn nibbles_at_the_end_of_rows() {
     let mut random = Random::new("nibbles_at_the_end_of_rows");
@@ -364,7 +361,7 @@ fn affine() {
     }
 }
 
-/// Forms A2 and A5 with every scale of 8 bits would divide by zero, and multiply infinities by zero.
+/// Forms A2 and A5 with every 8-bit scale would divide by zero and multiply infinities by zero.
 #[test]
 fn groups_that_do_not_exist() {
     let codes = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
@@ -411,7 +408,7 @@ fn blocks_of_gguf_files() {
             let mut stored = stored(&layout, &mut random);
             let size = block.bytes() as usize;
             for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
-                // Scales of ordinary size, except for every fourth block.
+                // Scales of ordinary size, except in every fourth block.
                 let halves: &[usize] = match block {
                     BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => &[0],
                     BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q4_K | BlockType::Q5_K => &[0, 2],
@@ -436,8 +433,8 @@ fn blocks_of_gguf_files() {
     }
 }
 
-/// Every f16 as the scale of a block, and pairs of them with multiples of all sizes: finite neighbors are taken
-/// together, and values that are not finite are among them.
+/// Every f16 as the scale of a block, and pairs of f16 with multiples of all sizes. Nonfinite scales are among finite
+/// scales.
 #[test]
 fn nibbles_with_every_factor() {
     let mut random = Random::new("nibbles_with_every_factor");
@@ -450,7 +447,7 @@ fn nibbles_with_every_factor() {
             let factor = (i as u64 * below + random.next() % below) as u16;
             bytes[..2].copy_from_slice(&factor.to_le_bytes());
             if block != BlockType::Q4_0 {
-                // Any, or one near the other, so that sums cancel.
+                // Arbitrary, or near the first factor, so that sums cancel.
                 let other = if i % 3 == 0 { random.next() as u16 } else { factor ^ (random.next() as u16 & 0x87ff) };
                 bytes[2..4].copy_from_slice(&other.to_le_bytes());
             }
@@ -459,7 +456,7 @@ fn nibbles_with_every_factor() {
     }
 }
 
-/// Halfway between two bf16 and next to that, by upper halves that are even and odd, in every binade.
+/// Midpoints between bf16 neighbors and values next to midpoints, with even and odd upper halves, in every binade.
 #[test]
 fn nibbles_that_are_rounded() {
     let mut random = Random::new("nibbles_that_are_rounded");
@@ -467,7 +464,7 @@ fn nibbles_that_are_rounded() {
     let uppers = (0..1u32 << 16).step_by(13).filter(|upper| upper & 0x7f80 != 0x7f80);
     let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
     let mut scales: Vec<u32> = uppers.flat_map(|upper| lowers.map(|lower| upper << 16 | lower)).collect();
-    // Rows of finite scales, of which the last has an odd number of blocks; in some others one is not finite.
+    // Rows of finite scales; the last row has an odd number of blocks. Some rows have a nonfinite scale.
     scales.truncate(scales.len() / 7 * 7);
     for at in [7 * 5, 7 * 11 + 6, 7 * 900 + 3] {
         scales[at] = 0x7f80_0000 | (at as u32 & 1);
@@ -480,7 +477,7 @@ fn nibbles_that_are_rounded() {
     let mut stored = stored(&layout, &mut random);
     stored[1] = scales.iter().flat_map(|s| s.to_le_bytes()).collect();
     check_stored(layout, &stored, &[Bf16], &mut random);
-    // A6, whose intermediate results are rounded too.
+    // Form A6, whose intermediate results are rounded, too.
     for scale in [F32, Bf16] {
         let coded = Planes { form: Form::Affine, ..Planes::times(int4, Plane::of(scale), [1, 32]) };
         let layout = planes(1, [900, 7 * 32], coded);
@@ -488,7 +485,7 @@ fn nibbles_that_are_rounded() {
         for part in [1, 4] {
             for value in stored[part].chunks_mut(scale.storage_bits().unwrap() as usize / 8) {
                 let last = value.len() - 1;
-                // Magnitudes of a few binades; one in 64 is not finite.
+                // Magnitudes of a few binades; one in 64 is nonfinite.
                 let exponent = if random.next().is_multiple_of(64) { 0x7f } else { 0x3c };
                 value[last] = value[last] & 0x80 | exponent;
             }
@@ -497,8 +494,8 @@ fn nibbles_that_are_rounded() {
     }
 }
 
-/// Values before any rounding: within half an ulp of f32 of the definition's result. Codes whose values are listed,
-/// scales whose values are stored, offsets, constants, and zero points that are floats.
+/// Values before any rounding are within half an ulp of f32 of the definition's result. For code books, stored values
+/// of scales, offsets, constants, and floating-point zero points.
 #[test]
 fn listed_values_and_floats_as_zero_points() {
     let mut random = Random::new("listed_values_and_floats_as_zero_points");
@@ -558,10 +555,10 @@ fn exact_values() {
             dequantizer.exact(&window, &parts(&got), &mut exact).unwrap();
             for (index, x) in elements.zip(exact.as_chunks::<8>().0) {
                 let (x, p) = (f64::from_le_bytes(*x), f32::from_bits(layout.value(&parts(&stored), index).unwrap()));
-                // Up to four roundings to f32 come between, and cancellation in sums.
+                // Up to four roundings to f32, and cancellation in sums, cause the difference.
                 let close = (x - f64::from(p)).abs() <= 1e-6 * x.abs() + 1e-38 || coding_adds(&coding);
                 let same = x.is_nan() == p.is_nan() || !p.is_finite();
-                // A product of scales that is infinite in f32 makes 0 a NaN and other values infinite.
+                // If the product of scales is infinite in f32, 0 becomes NaN and other values become infinite.
                 let overflowed = p.is_infinite() || p.is_nan() && x == 0.0;
                 assert!(close || x.is_nan() || overflowed, "{coding:?}, element {index}: {x} {p}");
                 assert!(same, "{coding:?}, element {index}: {x} {p}");

@@ -1,4 +1,4 @@
-//! Quantization: the kernels against `truecast_core::scaled`, block after block, at every level.
+//! Quantization: kernels against `truecast_core::scaled`, block by block, at every level.
 
 #![allow(clippy::single_range_in_vec_init)] // pieces are lists of ranges
 
@@ -11,7 +11,7 @@ use truecast_kernel::scaled::{BlockCounts, Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Counting, Level};
 use truecast_testkit::random::Random;
 
-/// Values of many magnitudes, as codes of a type, with zeros, blocks of zeros, the least and the largest.
+/// Codes of a type: many magnitudes, zeros, blocks of zeros, the smallest and the largest value.
 fn source(src: DType, shape: [u64; 2], random: &mut Random) -> Vec<u8> {
     let size = src.storage_bits().unwrap() as usize / 8;
     let Kind::Float(f) = src.kind() else { unreachable!() };
@@ -44,7 +44,6 @@ fn as_f32(src: DType, bytes: &[u8]) -> Vec<u32> {
 
 type Stored = [Vec<u8>; 3];
 
-/// By the definition.
 fn expected(layout: &Layout, how: &Quantization, global: f32, values: &[u32]) -> Stored {
     let mut stored =
         [Part::Codes, Part::Scales, Part::Zeros].map(|p| vec![0; layout.part_bytes(p).unwrap().unwrap_or(0) as usize]);
@@ -82,7 +81,7 @@ fn expected(layout: &Layout, how: &Quantization, global: f32, values: &[u32]) ->
     stored
 }
 
-/// The counts of §10, one after the other, by the definition of codes and values.
+/// Counts of §10, computed one by one from the definition.
 fn expected_counts(
     layout: &Layout,
     global: f32,
@@ -132,11 +131,10 @@ fn expected_counts(
     counts
 }
 
-/// A block: its elements with their codes, the type of these, the scale as it is stored, the factor of codes, and the
-/// zero point.
+/// A block: elements with their codes, type of the codes, stored scale, factor of codes, zero point.
 type BlockOf = (Vec<(u64, u64)>, Code, (Code, u64), f64, f64);
 
-/// Blocks that hold elements that are kept.
+/// Blocks with elements of the tensor.
 fn blocks_of(layout: &Layout, global: [u8; 4], parts: &Parts<'_>) -> Vec<BlockOf> {
     let [rows, cols] = layout.kept;
     let planes = match layout.coding {
@@ -189,7 +187,6 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte))
 }
 
-/// The value of a code.
 fn number(code: Code, bits: u64) -> f64 {
     match code {
         Code::Int(f) => f.value(bits) as f64,
@@ -207,7 +204,7 @@ fn array_of(counts: BlockCounts) -> [u64; 7] {
     [subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan]
 }
 
-/// Rows at a time, each part written where it belongs.
+/// Quantizes rows in pieces, and stores each part at its position.
 fn quantize(q: &Quantizer, amax: f32, src: &[u8], pieces: &[Range<u64>]) -> Result<Stored, ScaledError> {
     Ok(quantize_and_count(q, amax, src, pieces)?.0)
 }
@@ -294,8 +291,8 @@ fn layout(shape: [u64; 2], planes: Planes) -> Layout {
     Layout::new(1, shape, Coding::Planes(planes))
 }
 
-/// Layouts whose codes of bf16 are looked up as steps, of values without extremes: whole groups of 64 and a rest,
-/// blocks within groups and of many rows, tables for all blocks, for codes of a scale and for each block.
+/// Layouts with threshold tables for bf16, and values without extremes: whole groups of 64 and a rest; blocks inside
+/// groups and blocks of many rows; one table for all blocks, per scale code, and per block.
 #[test]
 fn codes_of_bf16_by_steps() {
     let mut random = Random::new("codes_of_bf16_by_steps");
@@ -390,8 +387,7 @@ fn nvfp4() {
     }
 }
 
-/// Tensors long enough for codes to be looked up: with rows that are taken together, rows that are copied, elements
-/// that fill no group after the last.
+/// Tensors long enough for lookups: with joined rows, with copied rows, and with a rest after the last group.
 #[test]
 fn long_tensors() {
     let mut random = Random::new("long_tensors");
@@ -499,13 +495,12 @@ fn values_that_are_not_finite() {
     }
 }
 
-/// Values that codes represent exactly are the same after quantization and dequantization.
 #[test]
 fn there_and_back() {
     let mut random = Random::new("there_and_back");
     let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [128, 128]);
     let layout = layout([200, 300], planes);
-    // Values that are their own results: scales are 1, for the largest is 448.
+    // Source values are f8e4m3fn values. The largest is 448, so the scales are 1.
     let mut src: Vec<u8> = (0..200 * 300)
         .flat_map(|_| {
             let code = (random.next() % 0x7f) | ((random.next() % 2) << 7);

@@ -1,4 +1,4 @@
-//! Repacked planes equal the definition's, whatever the packings and the rows that are made together.
+//! Repacked planes equal the definition, for all packings and numbers of rows.
 
 use truecast_core::DType::{self, Bf16, F8E4M3Fn, F8E8M0, F16, F32};
 use truecast_core::scaled::{Change, Code, Packing, Part, Plane, Repacking};
@@ -23,7 +23,7 @@ fn bytes(n: u64, seed: u64) -> Vec<u8> {
     (0..n).map(|i| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 37) as u8).collect()
 }
 
-/// The whole of `to`, and the first entry that it cannot hold, by the definition.
+/// `to` by the definition, and the first entry that `to` cannot hold.
 fn defined(how: &Repacking, src: &[u8]) -> (Vec<u8>, Option<[u64; 2]>) {
     let mut made = vec![0; how.to.bytes(how.to_shape).unwrap() as usize];
     let mut wrong = None;
@@ -37,7 +37,7 @@ fn defined(how: &Repacking, src: &[u8]) -> (Vec<u8>, Option<[u64; 2]>) {
     (made, wrong)
 }
 
-/// Makes a result in steps of `steps` granules.
+/// Result, computed in steps of `steps` granules.
 fn made(how: &Repacking, level: Level, src: &[u8], steps: u64) -> (Vec<u8>, Option<[u64; 2]>) {
     let repacker = Repacker::new(how, &CastOptions { level, ..CastOptions::default() }).unwrap();
     let (mut all, mut wrong) = (Vec::new(), None);
@@ -130,7 +130,8 @@ fn integers_of_other_ranges() {
     assert!(lost > 100);
 }
 
-/// All codes of 16 bits, and f32 that the others have: no value is another, and none that another type has is refused.
+/// All 16-bit codes, and f32 codes with the same values. Values do not change; only values that the result lacks are
+/// refused.
 #[test]
 fn floats_of_other_types() {
     let one = |dtype: DType, codes: &[u64]| -> Vec<u8> {
@@ -162,7 +163,7 @@ fn floats_of_other_types() {
         for level in Level::available() {
             let (found, wrong) = made(&how, level, &one(from, &good), 1);
             assert_eq!(wrong, None, "{from} {to}");
-            // NaN may have another payload.
+            // NaN may have a different payload.
             let value = |code: &[u8]| {
                 let code = code.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
                 Code::Float(to).value(code)

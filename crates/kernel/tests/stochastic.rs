@@ -1,5 +1,5 @@
-//! Stochastic rounding of arrays against the definition: every pair and level, every policy, lengths, offsets and
-//! parts; and its purpose: exact values stay, and the mean error is zero.
+//! Stochastic rounding of arrays against the definition: every pair, level and policy; lengths, offsets and parts.
+//! Exact values are unchanged, and the mean error is zero.
 
 mod shared;
 
@@ -47,7 +47,7 @@ fn policies() -> [CastPolicy; 7] {
 #[test]
 fn every_pair_policy_and_level() {
     for src in numeric() {
-        // Three of four elements are left out of wide sources.
+        // Uses a quarter of the elements of wide sources.
         let step = if src.storage_bits() > Some(16) { 4 } else { 1 };
         let elements: Vec<u64> = elements(src).into_iter().step_by(step).collect();
         let bytes = packed(src, &elements);
@@ -70,7 +70,6 @@ fn every_pair_policy_and_level() {
     }
 }
 
-/// All codes of 16 bits, with several random numbers each.
 #[test]
 fn all_codes_of_16_bits() {
     let elements: Vec<u64> = (0..=0xffff).collect();
@@ -120,12 +119,12 @@ fn lengths_offsets_and_layouts() {
     }
 }
 
-/// A value is refused if its own random bits make it overflow; values between may be refused or not.
+/// A value is refused if it overflows with its own random bits. Values between the two ranges may be refused or not.
 #[test]
 fn the_first_refused_element_is_named() {
     let policy = CastPolicy { overflow: Overflow::Error, ..CastPolicy::IEEE };
     let spec = CastSpec { src: DType::F32, dst: DType::F8E4M3Fn, policy, undefined: &[], clause: "" };
-    // 1/16 of the step beyond the largest value.
+    // 450 is 1/16 of a step beyond the largest value.
     let elements = vec![u64::from(450f32.to_bits()); 100_000];
     for seed in 0..4 {
         let refused = elements.iter().enumerate().find(|(i, x)| expected(&spec, seed, *i as u64, **x).is_err());
@@ -135,7 +134,6 @@ fn the_first_refused_element_is_named() {
     }
 }
 
-/// Weights of many binades.
 fn weights(len: usize) -> Vec<u64> {
     let mut random = truecast_testkit::random::Random::seeded(1);
     let mut next = || (random.next() >> 40) as f32 / (1 << 24) as f32 - 0.5;
@@ -160,7 +158,6 @@ fn parts_and_threads_change_nothing() {
     }
 }
 
-/// The mean error is within five standard deviations of 0, for each destination.
 #[test]
 fn the_mean_error_is_zero() {
     let values = weights(300_000);
@@ -197,7 +194,7 @@ fn exact_values_stay() {
     }
 }
 
-/// An element is out of range if its own rounding is: tested next to integers, where floor and ceil round.
+/// An element is out of range if its own rounding is out of range. Tested next to integers, where floor and ceil round.
 #[test]
 fn an_element_counts_by_its_own_rounding() {
     const OPEN: &[Undefined] = &[Undefined::any(Condition::Overflow, "open")];
@@ -237,7 +234,7 @@ fn an_element_counts_by_its_own_rounding() {
     }
 }
 
-/// To a float: 450 is a sixteenth of a step beyond the largest value.
+/// To a float: 450 is 1/16 of a step beyond the largest value.
 #[test]
 fn clamped_floats_are_counted() {
     let policy = CastPolicy { overflow: Overflow::Saturate, ..CastPolicy::IEEE };

@@ -14,12 +14,11 @@ fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())
 }
 
-/// Storage elements as a buffer.
 fn buffer(dtype: DType, layout: Layout, elements: &[u64]) -> Vec<u8> {
     elements::packed(dtype.bits_in(layout).unwrap() as usize, elements)
 }
 
-/// A finite value, by steps of two that no f64 loses.
+/// Finite value, computed by exact powers of two.
 fn extreme(dtype: DType, code: u64) -> Option<Extreme> {
     let Exact::Finite { neg, sig, exp, .. } = decode(dtype, code) else { return None };
     if let Kind::Int(_) = dtype.kind() {
@@ -42,7 +41,7 @@ fn naive(dtype: DType, elements: &[u64]) -> Survey {
             Exact::Inf { .. } => survey.inf += 1,
             Exact::Finite { sig: 0, .. } => survey.zero += 1,
             Exact::Finite { sig, .. } => {
-                // A subnormal has no hidden bit, and E8M0 no subnormals.
+                // A subnormal has no hidden bit. E8M0 has no subnormals.
                 if let Kind::Float(f) = dtype.kind() {
                     survey.subnormal += (f.has_zero && sig < 1 << f.man_bits) as u64;
                 }
@@ -63,14 +62,14 @@ fn check(dtype: DType, layout: Layout, elements: &[u64]) {
         let mut got = Survey::default();
         got.add(Elements::with_layout(dtype, layout, elements.len(), &bytes).unwrap(), level);
         assert_eq!(got, want, "{dtype}, {} elements at {level}", elements.len());
-        // The sign of a zero shows in no comparison.
+        // Comparisons do not show the sign of zero.
         for end in got.range.iter().flat_map(|(low, high)| [low, high]) {
             assert!(end.nearest != 0.0 || end.nearest.is_sign_positive(), "{dtype}: -0");
         }
     }
 }
 
-/// Codes at which something changes, and random ones; all codes of a narrow type.
+/// All codes of a narrow type; else codes at boundaries, and random codes.
 fn elements(dtype: DType) -> Vec<u64> {
     let bits = dtype.storage_bits().unwrap();
     if bits <= 16 {
@@ -100,7 +99,6 @@ fn every_type() {
     }
 }
 
-/// Each element alone: its class and its value.
 #[test]
 fn one_element() {
     for dtype in numeric() {
@@ -114,7 +112,7 @@ fn every_length() {
     for dtype in numeric() {
         let mask = u64::MAX >> (64 - dtype.storage_bits().unwrap());
         for len in (0..200).chain([4095, 4096, 4097, 3 * 4096 + 17]) {
-            // Mostly one value, so that an element that is left out or taken twice shows at either end.
+            // Mostly one value: a missing or repeated element is then visible at either end.
             let elements: Vec<u64> =
                 (0..len)
                     .map(|i| {
@@ -130,7 +128,6 @@ fn every_length() {
     }
 }
 
-/// Parts in any order are the whole.
 #[test]
 fn parts_add_up() {
     for dtype in numeric() {

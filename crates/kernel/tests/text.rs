@@ -28,7 +28,7 @@ fn print(spec: &CastSpec, codes: &[u64]) -> Texts {
     texts
 }
 
-/// In either style.
+/// In both styles.
 fn check_printing(spec: &CastSpec, codes: &[u64]) {
     for style in TextStyle::ALL {
         let mut spec = *spec;
@@ -50,7 +50,7 @@ fn every_narrow_code_is_printed_as_defined() {
     }
 }
 
-/// The specification that has the types.
+/// ONNX if ONNX has the types, else `ieee`.
 fn onnx_or_ieee(src: DType, dst: DType) -> CastSpec {
     onnx::Cast::to(dst).resolve(src).or_else(|_| ieee::Cast::to(dst).resolve(src)).unwrap()
 }
@@ -62,7 +62,7 @@ fn wide_codes_are_printed_as_defined() {
         let bits = src.code_bits();
         let mut codes: Vec<u64> = (0..1500).map(|_| random.u64(..) >> (64 - bits)).collect();
         codes.extend((0..1500).map(|_| short_decimal(src, &mut random)));
-        // Ends, powers of two and of ten with their neighbors: intervals are lopsided there and notations change.
+        // Ends; powers of two, where intervals are asymmetric; powers of ten, where notations change; and neighbors.
         let ends = [0, 1, 2, (1u64 << (bits - 1)) - 1, 1 << (bits - 1), u64::MAX >> (64 - bits)];
         let powers_of_two = (0..bits).map(|i| 1 << i);
         let powers_of_ten = (-324..310).map(|e| code_of(src, &format!("1e{e}")));
@@ -78,7 +78,7 @@ fn wide_codes_are_printed_as_defined() {
     }
 }
 
-/// The element nearest to a decimal of few digits.
+/// Element nearest to a decimal of few digits.
 fn short_decimal(src: DType, random: &mut fastrand::Rng) -> u64 {
     let digits = random.u64(1..100_000);
     code_of(src, &format!("{digits}e{}", random.i32(-25..25)))
@@ -88,7 +88,6 @@ fn code_of(dst: DType, text: &str) -> u64 {
     parse_one(&ieee::Cast::to(dst).resolve(String).unwrap(), text.as_bytes()).unwrap().code().unwrap()
 }
 
-/// Rounded to the source type, the text is the element.
 #[test]
 fn what_is_printed_reads_back() {
     let mut random = random("reads_back");
@@ -110,7 +109,7 @@ fn is_nan(dtype: DType, code: u64) -> bool {
     dtype.is_float() && matches!(decode(dtype, code), Exact::Nan { .. })
 }
 
-/// Texts of every kind: short and long decimals, whole and broken, midpoints of every type and their neighbors.
+/// Texts of every kind: short and long decimals, valid and invalid, midpoints of every type and neighbors.
 fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
     let mut all: Vec<std::string::String> = [
         "0",
@@ -186,7 +185,7 @@ fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
             all.extend([format!("{narrow}"), format!("{narrow:.8e}"), format!("{narrow:.150}")]);
         }
         all.extend([format!("{small}"), format!("{small:.4}"), format!("{small:.30}")]);
-        // Midpoints of types of 11 and fewer bits of precision, exactly, and one unit of a late digit away.
+        // Exact midpoints of types with at most 11 bits of precision, and texts one unit in a late digit away.
         let middle = (random.i32(1..4096) as f64 + 0.5) * 2f64.powi(random.i32(-30..8));
         let exact = format!("{middle:.60}");
         all.extend([format!("{exact}1"), format!("-{exact}0001"), one_less(&exact), exact]);
@@ -248,7 +247,6 @@ fn texts_are_parsed_as_defined() {
     }
 }
 
-/// Whether a value equals the element's, to the last bit.
 fn is_element(value: Exact, dtype: DType, code: u64) -> bool {
     let odd = |exact| match exact {
         Exact::Finite { neg, sig, exp, sticky: false } if sig != 0 => {

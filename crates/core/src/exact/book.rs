@@ -9,7 +9,7 @@ use crate::policy::{CastPolicy, Condition, NanSubstitute, Overflow};
 use crate::round::Rounding;
 use core::cmp::Ordering;
 
-/// Rounds a value to fixed point, then clamps it to the range.
+/// Rounds, then clamps to the range.
 pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { neg, .. } => {
@@ -32,13 +32,13 @@ pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) ->
     }
 }
 
-/// Returns the code at the end of the range, or refuses the value under [`Overflow::Error`].
+/// Code at the end of the range; none under [`Overflow::Error`].
 fn end(rule: Overflow, condition: Condition, code: u64) -> Encoded {
     Encoded::at(condition, if rule == Overflow::Error { None } else { Some(code) })
 }
 
-/// Rounds to a value of the code book. Under a nearest rounding, the code is the number of thresholds that the value
-/// strictly exceeds. The other roundings choose between the neighboring values.
+/// Nearest roundings: the code is the number of thresholds strictly below the value. Other roundings choose between the
+/// neighboring values.
 pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
     let last = book.values.len() as u64 - 1;
     let neg = match value {
@@ -74,6 +74,6 @@ pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) ->
         Rounding::Up => up,
         Rounding::TowardZero => toward_zero,
         Rounding::AwayFromZero => away,
-        Rounding::ToOdd => down | 1, // codes of neighbors differ by one; this is the odd one
+        Rounding::ToOdd => down | 1, // of two neighboring codes, the odd one
     })
 }

@@ -34,7 +34,7 @@ const fn integer(value: i128, exp: i32) -> Exact {
     Exact::Finite { neg: value < 0, sig: value.unsigned_abs() as u64, exp, sticky: false }
 }
 
-/// Returns the exact value of a code in any binary format, not only in those of element types.
+/// Returns the exact value of a code in any [`FloatFormat`].
 ///
 /// A code has a sign bit `s`, an exponent field `e` and a fraction `f` of `t` bits. With `q = emin - t`:
 ///
@@ -46,8 +46,8 @@ const fn integer(value: i128, exp: i32) -> Exact {
 ///
 /// Source: IEEE 754-2019 §3.3 (values), §3.4 (fields), §6.2.1 (the fraction of a NaN).
 ///
-/// Shapes: `code` is right-aligned; bits above the format's width are ignored. The format is one that
-/// [`FloatFormat::check`] accepts.
+/// Shapes: `code` is right-aligned; bits above the format's width are ignored. The format must pass
+/// [`FloatFormat::check`].
 ///
 /// # Examples
 /// ```
@@ -74,13 +74,12 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
         };
     }
     let field = (magnitude >> f.man_bits) as i32;
-    // The exponent field of the lowest binade of normal numbers.
+    // Exponent field of the lowest normal binade.
     let lowest = f.has_zero as i32;
     let (sig, binade) = if field < lowest { (fraction, 0) } else { (fraction | 1 << f.man_bits, field - lowest) };
     Exact::Finite { neg, sig, exp: f.quantum() + binade, sticky: false }
 }
 
-/// Replaces a subnormal source value by zero if the policy flushes sources.
 #[inline(always)]
 pub(crate) fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
     match (value, src.kind(), policy.subnormals.flushes_source()) {

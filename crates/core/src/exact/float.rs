@@ -1,8 +1,7 @@
 //! Conversion of a value to a floating-point code: one rounding (IEEE 754-2019 §4.3, §5.4), with gradual underflow
 //! (§7.5). Specials are in `special`; differences between standards are fields of [`CastPolicy`].
 //!
-//! Magnitudes are codes without their sign bit. They ascend with the values: the next code is the next value, even
-//! across binades:
+//! Magnitudes are codes without their sign bit. The next code is the next value, also across binades:
 //!
 //! ```text
 //!   with zero       code    0      1     ..     2^t          2^t + 1     ..  max_code
@@ -18,9 +17,9 @@ use crate::format::FloatFormat;
 use crate::policy::{CastPolicy, Condition, NanRule, Overflow, RangeTest};
 use crate::round::Remainder;
 
-/// Rounds a value once into any binary format, not only into those of element types.
+/// Rounds a value once into any [`FloatFormat`].
 ///
-/// Shapes: the code is right-aligned. The format is one that [`FloatFormat::check`] accepts.
+/// Shapes: the code is right-aligned. The format must pass [`FloatFormat::check`].
 /// Source: IEEE 754-2019 §5.4.1, §5.4.2 (conversions), §6.1 (infinities), §6.3 (the sign).
 ///
 /// # Examples
@@ -64,7 +63,7 @@ pub fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encod
     }
 }
 
-/// Rounds a nonzero finite value, once. Source: IEEE 754-2019 §4.3.
+/// `(sig, exp, sticky)` is not zero. Source: IEEE 754-2019 §4.3.
 #[inline(always)]
 fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp: i32, sticky: bool) -> Encoded {
     let (floor, remainder) = truncate(f, sig, exp, sticky);
@@ -86,12 +85,12 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
     Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), condition }
 }
 
-/// Returns the largest code whose value is not above the magnitude, and the remainder as a fraction of the step to the
-/// next code. Exponents are unbounded above. Below the smallest value of a format without zero, the code is -1.
+/// Truncates a magnitude to a code. The remainder is a fraction of the step to the next code.
+/// Exponents are unbounded above. Below the smallest value of a format without zero, the code is -1.
 ///
-/// Let the truncated magnitude be `n` units of `2^(emin + b - t)`, in binade `b` above the lowest:
-/// `2^t <= n < 2^(t + 1)`. In a format with zero, where subnormals come first, the code is `n + b 2^t`. In a format
-/// without zero, it is `n - 2^t + b 2^t`.
+/// The truncated magnitude is `n` units of `2^(emin + b - t)`, in binade `b` above the lowest: `2^t <= n < 2^(t + 1)`.
+/// With zero, the subnormals come first, and the code is `n + b 2^t`.
+/// Without zero, the code is `n - 2^t + b 2^t`.
 #[inline(always)]
 fn truncate(f: &FloatFormat, sig: u64, exp: i32, sticky: bool) -> (i128, Remainder) {
     let (t, first) = (f.man_bits as i32, leading(sig, exp));
@@ -104,8 +103,7 @@ fn truncate(f: &FloatFormat, sig: u64, exp: i32, sticky: bool) -> (i128, Remaind
     (n as i128 - smallest + ((unit - f.quantum()) as i128) * (1 << t), remainder)
 }
 
-/// Returns the result of [`RangeTest::Source`] for a source outside the range before rounding. IEEE 754 has no such
-/// test.
+/// Result for a source outside the range before rounding, under [`RangeTest::Source`]. IEEE 754 has no such test.
 #[inline(always)]
 fn outside_before_rounding(
     f: &FloatFormat,

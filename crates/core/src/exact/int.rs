@@ -32,7 +32,6 @@ pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Enc
     }
 }
 
-/// Rounds a finite value of any size into an integer.
 pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: Whole) -> Encoded {
     let Integral { low, magnitude, exact } = whole.round(neg, policy.to_int);
     let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
@@ -56,12 +55,11 @@ const fn indefinite(f: IntFormat) -> u64 {
     f.code(if f.signed { f.min() } else { f.max() })
 }
 
-/// Returns the code of the smallest value if `neg`, else of the largest value.
 pub(super) const fn int_bound(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { f.min() } else { f.max() })
 }
 
-/// Returns [`int_bound`], rounded toward zero to the precision of f32.
+/// [`int_bound`], rounded toward zero to the precision of f32.
 const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
     let bound = if neg { f.min() } else { f.max() };
     let magnitude = bound.unsigned_abs();
@@ -70,9 +68,9 @@ const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { -kept } else { kept })
 }
 
-/// A magnitude split at the point. It is made from a value here, and from all digits of a text in [`crate::decimal`].
+/// Magnitude split at the point.
 pub(crate) struct Whole {
-    /// The part before the point, modulo 2^64.
+    /// Part before the point, modulo 2^64.
     pub low: u64,
     /// True if the part before the point is below 2^64.
     pub fits: bool,
@@ -91,7 +89,7 @@ impl Whole {
         Whole { low, fits: true, remainder }
     }
 
-    /// Rounds to an integral value. Source: IEEE 754-2019 §4.3, §5.8.
+    /// Source: IEEE 754-2019 §4.3, §5.8.
     pub(super) fn round(self, neg: bool, rounding: Rounding) -> Integral {
         let Whole { low, fits, remainder } = self;
         let more = rounding.increments(neg, low & 1 == 1, remainder) as u64;
@@ -104,9 +102,9 @@ impl Whole {
 }
 
 pub(super) struct Integral {
-    /// The magnitude modulo 2^64.
+    /// Magnitude modulo 2^64.
     low: u64,
-    /// The magnitude, if it is at most 2^64.
+    /// Magnitude; `None` above 2^64.
     pub(super) magnitude: Option<u128>,
     exact: bool,
 }

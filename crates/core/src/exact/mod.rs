@@ -1,20 +1,7 @@
-//! The definition: decode, round once, encode.
+//! The definition of every conversion, [`cast_one`]: decode, round once, encode.
 //!
-//! [`cast_one`] defines every conversion. Every fast path is tested against it, bit for bit. It uses integer arithmetic
-//! only, and is not fast. Except for stochastic rounding, it cites IEEE 754-2019 only.
-//!
-//! | file | contents | read with |
-//! |---|---|---|
-//! | `value` | a number with nothing lost; splitting it | IEEE 754-2019 §3.3 |
-//! | `decode` | code to value | §3.4 |
-//! | `float` | value to floating-point code: the one rounding | §4.3, §5.4, §7.5 |
-//! | `special` | overflow, infinities, NaN, signs | §6, §7.4 |
-//! | `int` | value to integer | §5.8, §7.2 |
-//! | `book` | value to fixed point and to code books | |
-//! | `outcome` | the result of a conversion | |
-//! | `stochastic`, `philox` | rounding by random bits; the random bits of an array | P3109 §4.7.4 |
-//!
-//! The letters `p t q emin` are those of [`mod@crate::format`].
+//! Every fast path is tested against [`cast_one`], bit for bit. This module uses integer arithmetic only.
+//! The letters `p t q emin` are defined in [`mod@crate::format`].
 
 mod book;
 mod decode;
@@ -42,11 +29,11 @@ use crate::policy::{CastPolicy, CastSpec, Condition, NanRule};
 
 /// Converts one code: decode, round once, encode.
 ///
-/// Shapes: `code` is right-aligned, [`DType::code_bits`] wide (higher bits are ignored; bool and i1: nonzero is true).
+/// Shapes: `code` is right-aligned, [`DType::code_bits`] wide; higher bits are ignored. For bool and i1, nonzero is
+/// true.
 /// Result: the definition. Source: [`CastSpec::clause`].
 ///
-/// # Panics
-/// If source and destination differ and one is complex, or if one is text, which [`crate::text`] converts.
+/// # Panics If the types differ and one is complex, or if one is text, which [`crate::text`] converts.
 ///
 /// # Examples
 /// ```
@@ -70,7 +57,7 @@ pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     }
 }
 
-/// Converts as [`cast_one`], without the open cases that depend only on the source ([`Condition::Between`]).
+/// Cast without [`Condition::Between`], which depends only on the source.
 #[inline]
 fn convert(spec: &CastSpec, code: u64) -> Outcome {
     let CastSpec { src, dst, policy, undefined, .. } = spec;
@@ -119,7 +106,7 @@ pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
     }
 }
 
-/// Applies [`CastPolicy::relu`]: a negative value becomes +0, and NaN the canonical NaN.
+/// [`CastPolicy::relu`]: a negative value becomes +0, and NaN becomes the canonical NaN.
 fn relu(value: Exact) -> Exact {
     match value {
         Exact::Nan { .. } => Exact::Nan { neg: false, payload: None },

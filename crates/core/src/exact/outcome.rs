@@ -11,14 +11,14 @@ use core::cmp::Ordering;
 pub enum Outcome {
     /// The one right code.
     Defined(u64),
-    /// The specification gives no single answer; `code` is the documented one.
+    /// The specification leaves the result open; `code` is the documented choice.
     Undefined {
         /// The documented code.
         code: u64,
         /// The clause that leaves the result open.
         reason: &'static str,
     },
-    /// An `error` policy applies to this value.
+    /// An `error` policy refuses the value.
     Refused {
         /// Property of the value that the policy refuses.
         condition: Condition,
@@ -36,13 +36,12 @@ impl Outcome {
     }
 }
 
-/// Result of encoding a value: a code, or the refusal of an `error` policy, and the property that a standard may leave
-/// open.
+/// Result of encoding a value: code or refusal, and the condition that a standard may leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
     /// The code; `None` if an `error` policy refuses the value. A refused value always has a condition.
     pub code: Option<u64>,
-    /// The property of the value that matters for this destination, if any.
+    /// Special property of the value for this destination, such as overflow.
     pub condition: Option<Condition>,
 }
 
@@ -55,7 +54,7 @@ impl Encoded {
         Self { code, condition: Some(condition) }
     }
 
-    /// Returns the outcome under a standard that leaves these conditions open.
+    /// Returns the outcome under a standard that leaves the conditions in `undefined` open.
     #[inline]
     #[must_use]
     pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
@@ -69,7 +68,7 @@ impl Encoded {
     }
 }
 
-/// Returns the reason of the [`Condition::Between`] whose interval contains the source's magnitude, if any.
+/// Reason of the [`Condition::Between`] whose interval contains the source's magnitude.
 #[inline]
 pub(super) fn open_between(undefined: &[Undefined], source: impl Fn() -> Exact) -> Option<&'static str> {
     undefined.iter().find_map(|open| match open.condition {

@@ -28,7 +28,7 @@ const fn rounds(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 mod tests {
     use super::rounds;
 
-    /// Compares with the known answers that were published with the generator.
+    /// Published with the generator.
     #[test]
     fn known_answers() {
         for (counter, key, words) in [

@@ -5,8 +5,8 @@ use super::outcome::Encoded;
 use crate::format::{FloatFormat, Specials};
 use crate::policy::{CastPolicy, Condition, NanRule, NanSubstitute, Overflow, Unrepresentable};
 
-/// Returns the code of a value that is beyond the largest finite one after rounding. Under [`Overflow::Nonfinite`], a
-/// rounding toward zero for this sign stops at the largest finite value. Source: IEEE 754-2019 §7.4.
+/// Code of a value beyond the largest finite value after rounding. Under [`Overflow::Nonfinite`], a rounding toward
+/// zero for this sign stops at the largest finite value. Source: IEEE 754-2019 §7.4.
 #[inline]
 pub(super) fn overflow(f: &FloatFormat, policy: &CastPolicy, neg: bool) -> Encoded {
     match policy.overflow {
@@ -27,8 +27,8 @@ pub(super) fn beyond_max(f: &FloatFormat, rule: Overflow, condition: Condition, 
     Encoded::at(condition, Some(signed(f, code, neg)))
 }
 
-/// Returns the code of zero, or of a magnitude that rounds to zero, in a format without zero.
-/// [`Unrepresentable::Magnitude`] gives the smallest value.
+/// Code of zero, or of a magnitude that rounds to zero, in a format without zero. [`Unrepresentable::Magnitude`] gives
+/// the smallest value.
 pub(super) fn vanish(f: &FloatFormat, policy: &CastPolicy, condition: Condition) -> Encoded {
     unrepresentable(f, policy.vanishing, condition, || Encoded::at(condition, Some(0)))
 }
@@ -47,15 +47,14 @@ pub(super) fn unrepresentable(
     }
 }
 
-/// Returns the code of a magnitude with a sign. Formats without -0 lose the sign of zero.
+/// Formats without -0 lose the sign of zero.
 #[inline]
 pub(super) fn signed(f: &FloatFormat, magnitude: u64, neg: bool) -> u64 {
     let is_zero = f.has_zero && magnitude == 0;
     if neg && (!is_zero || f.has_negative_zero()) { magnitude | f.sign_bit() } else { magnitude }
 }
 
-/// Applies the one NaN rule (`ARCHITECTURE.md` §8). Source: IEEE 754-2019 §6.2, and §6.2.3, which recommends keeping
-/// the payload.
+/// The NaN rule (`ARCHITECTURE.md` §8). Source: IEEE 754-2019 §6.2; §6.2.3 recommends keeping the payload.
 pub(super) fn nan(f: &FloatFormat, policy: &CastPolicy, neg: bool, payload: Option<u64>) -> u64 {
     let Some(canonical) = f.nan_code() else {
         return match policy.nan_substitute {

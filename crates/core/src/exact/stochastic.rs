@@ -1,11 +1,8 @@
 //! Stochastic rounding of one value, with the random bits as an argument.
 //!
-//! The magnitude is truncated. The first `count` bits of the truncated part, as an integer, are added to the random
-//! bits. If the sum reaches `2^count`, the magnitude grows by one unit in the last place.
-//!
-//! StochasticA of P3109, `.rs` of PTX, the bias of AVX10.2 and the SR conversions of AMD round in this way. They differ
-//! in the number of bits (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`). P3109 has two other
-//! variants ([`Stochastic`]).
+//! The first `count` bits of the truncated part are added to the random bits. If the sum reaches `2^count`, the
+//! magnitude grows by one unit in the last place.
+//! Sources: `docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`.
 
 use super::philox::philox4x32;
 use super::value::{Exact, leading, split};
@@ -21,9 +18,9 @@ words! {
     pub enum Stochastic {
         /// The magnitude grows if `floor(v 2^N) + R >= 2^N`.
         A = "StochasticA",
-        /// As A with one more random bit at the end, which is always set.
+        /// `A` with one more random bit at the low end, which is always 1.
         B = "StochasticB",
-        /// As A, with `v 2^N` rounded to the nearest integer, ties to even.
+        /// `A` with `v 2^N` rounded to the nearest integer, ties to even.
         C = "StochasticC",
     }
 }
@@ -39,7 +36,8 @@ impl RandomBits {
     /// Largest number of random bits.
     pub const MOST: u32 = 32;
 
-    /// Returns `count` random bits, 1 to 32, given as an integer below `2^count`; `None` outside these ranges.
+    /// Returns `count` random bits, 1 to 32, given as an integer below `2^count`; `None` if `count` or `bits` is out of
+    /// range.
     ///
     /// # Examples
     /// ```
@@ -51,8 +49,8 @@ impl RandomBits {
         if count == 0 || count > Self::MOST || bits >> count != 0 { None } else { Some(RandomBits { bits, count }) }
     }
 
-    /// Returns the 32 random bits of an array element. They depend only on seed and index, so that threads, parts of
-    /// arrays and CPUs do not change results.
+    /// Returns the 32 random bits of an array element. The bits depend only on seed and index, not on threads, parts of
+    /// arrays or CPUs.
     ///
     /// Philox4x32-10: the key is the seed, the counter is the index divided by 4, and the index modulo 4 chooses one of
     /// four words.
@@ -81,9 +79,9 @@ impl RandomBits {
 }
 
 impl CastSpec {
-    /// Returns the cast of this code with the rounding that the random bits choose: toward zero or away from zero. A
-    /// result beyond the largest finite value overflows under either. The value is rounded only once:
-    /// [`CastPolicy::via`] is ignored. A cast of a type to itself is returned unchanged.
+    /// Returns the cast for one code, with the rounding that the random bits choose: toward zero or away from zero.
+    /// A result beyond the largest finite value overflows under both roundings.
+    /// The value is rounded only once: [`CastPolicy::via`] is ignored. A cast of a type to itself is unchanged.
     ///
     /// # Panics
     /// If a type is complex or text.
@@ -122,12 +120,12 @@ impl CastSpec {
     }
 }
 
-/// Position of the last place in the values of a type.
+/// Position of the unit in the last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastPlace {
     /// Number of bits after the leading bit.
     pub fraction: i32,
-    /// The least exponent of the unit in the last place.
+    /// Least exponent of the unit in the last place.
     pub least: i32,
 }
 
@@ -145,24 +143,23 @@ pub fn last_place(dst: DType) -> Option<LastPlace> {
 }
 
 impl FloatFormat {
-    /// Returns the last place of a format, as [`last_place`] does of a type.
     pub(crate) fn last_place(&self) -> LastPlace {
         LastPlace { fraction: i32::from(self.man_bits), least: self.quantum() }
     }
 }
 
-/// Returns the exponent of the last bit that a finite value keeps in rounding.
+/// Exponent of the last bit that a finite value keeps in rounding.
 pub(crate) fn unit(place: LastPlace, value: Exact) -> i32 {
     let Exact::Finite { sig, exp, .. } = value else { return 0 };
     (leading(sig, exp) - place.fraction).max(place.least)
 }
 
 impl RandomBits {
-    /// Returns the rounding of a magnitude truncated at `2^unit`: away from zero if the sum of the truncated part and
-    /// the random bits carries.
+    /// Rounding of a magnitude truncated at `2^unit`: away from zero if the truncated part plus the random bits
+    /// carries.
     pub(crate) fn rounding(self, variant: Stochastic, unit: i32, value: Exact) -> Rounding {
         let Exact::Finite { sig: sig @ 1.., exp, sticky, .. } = value else { return Rounding::TowardZero };
-        // B is A with one more bit, which is set.
+        // `B` is `A` with one more bit, which is 1.
         let (bits, count) = match variant {
             Stochastic::B => (2 * self.bits + 1, self.count + 1),
             Stochastic::A | Stochastic::C => (self.bits, self.count),

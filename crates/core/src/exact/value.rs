@@ -1,17 +1,16 @@
-//! A number without loss (IEEE 754-2019 §3.3), the comparison of two such numbers, and the split of one at a bit.
+//! Exact numbers (IEEE 754-2019 §3.3): comparison, and split at a bit.
 
 use crate::round::Remainder;
 use core::cmp::Ordering;
 
-/// A number without loss.
+/// Number without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
-    /// Not a number. `payload` holds the fraction bits, the quiet bit on top (bit 63); `None` if the format it came
-    /// from has no payload.
+    /// Not a number.
     Nan {
         /// Sign.
         neg: bool,
-        /// Fraction bits from bit 63 down.
+        /// Fraction bits from bit 63 down; bit 63 is the quiet bit. `None` if the source format has no payload.
         payload: Option<u64>,
     },
     /// Infinity.
@@ -19,10 +18,8 @@ pub enum Exact {
         /// Sign.
         neg: bool,
     },
-    /// `(-1)^neg * sig * 2^exp`. With `sticky`, the magnitude is strictly between `sig * 2^exp` and
-    /// `(sig + 1) * 2^exp`. `sig == 0` is a signed zero. A sticky value has a 64-bit `sig`, so that no floating-point
-    /// destination keeps its last bit; integers take the digits of a text instead ([`crate::text`]). Exponents are
-    /// within ±100,000.
+    /// Finite number `(-1)^neg * sig * 2^exp`; `sig == 0` is a signed zero. Exponents are within ±100,000.
+    /// A sticky value has a 64-bit `sig`, finer than any floating-point destination.
     Finite {
         /// Sign.
         neg: bool,
@@ -30,7 +27,7 @@ pub enum Exact {
         sig: u64,
         /// Exponent of the last bit of `sig`.
         exp: i32,
-        /// True if the magnitude is strictly between `sig` and `sig + 1`, times `2^exp`.
+        /// True if the magnitude is strictly between `sig * 2^exp` and `(sig + 1) * 2^exp`.
         sticky: bool,
     },
 }
@@ -79,7 +76,7 @@ impl Exact {
         })
     }
 
-    /// Returns the rank of the class: -2 to 3 for -Inf, negative, zero, positive, Inf and NaN.
+    /// Rank for comparison: -2 to 3 for -Inf, negative, zero, positive, Inf and NaN.
     #[inline]
     fn class(self) -> i32 {
         match self {
@@ -103,9 +100,9 @@ impl Exact {
     }
 }
 
-/// Compares two nonzero magnitudes `(sig, exp, sticky)`. If their leading bits have the same exponent, their `exp`
-/// differ by at most 63. On the scale of the smaller `exp`, with one bit below it for `sticky`, each then fits in 128
-/// bits.
+/// Compares two nonzero magnitudes `(sig, exp, sticky)`.
+/// If the leading bits have equal exponents, the `exp` differ by at most 63. In units of the smaller `exp`, with one
+/// bit below for `sticky`, both magnitudes fit in 128 bits.
 #[inline]
 fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
     leading(a.0, a.1).cmp(&leading(b.0, b.1)).then_with(|| {
@@ -116,7 +113,7 @@ fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
     })
 }
 
-/// Returns the exponent of the leading bit of `sig * 2^exp`, which is not 0.
+/// Exponent of the leading bit; `sig` is not 0.
 pub(super) const fn leading(sig: u64, exp: i32) -> i32 {
     exp + 63 - sig.leading_zeros() as i32
 }
@@ -130,7 +127,7 @@ pub(super) fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder
     if shift <= 0 {
         return (sig << -shift, Remainder::Zero);
     }
-    // One bit below `sig` holds the sticky bit, so that one half stays exactly one half.
+    // One bit below `sig` holds the sticky bit. One half stays exactly one half.
     let wide = (sig as u128) << 1 | sticky as u128;
     let s = (shift as u32 + 1).min(127);
     let (rest, half) = (wide & ((1 << s) - 1), 1 << (s - 1));

@@ -2,7 +2,7 @@
 
 use super::{FloatFormat, Specials};
 
-/// Reason that the fields of a [`FloatFormat`] describe no format.
+/// Contradiction in the fields of a [`FloatFormat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -35,7 +35,7 @@ impl FloatFormat {
     /// Source: IEEE 754-2019 §3.4, §3.6.
     ///
     /// # Errors
-    /// As [`FloatFormat::check`].
+    /// [`FormatError`], from [`FloatFormat::check`].
     ///
     /// # Examples
     /// ```
@@ -80,7 +80,7 @@ impl FloatFormat {
     }
 }
 
-/// Maximum width of an exponent field. It keeps exponents within ±100,000, so that [`crate::Exact`] holds every value.
+/// Maximum width of an exponent field. Exponents stay within ±100,000, the range of [`crate::Exact`].
 pub(crate) const MAX_EXPONENT: u8 = 15;
 /// Maximum width of a fraction. A sticky value of 64 bits is finer than any format.
 const MAX_FRACTION: u8 = 60;

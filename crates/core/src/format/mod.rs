@@ -1,11 +1,8 @@
-//! Number formats as `const` descriptors: six fields for a float, everything else derived.
+//! Number formats as `const` descriptors: six fields per floating-point format; all other quantities are derived.
 //!
-//! This module has quantities only, no algorithms. `tests/formats.rs` checks the quantities against the tables of
-//! `docs/kernels.md §3.3, §4.7` and `docs/spec/onnx.md §2.1`. Validity of custom formats is in `design`.
-//!
-//! Terminology, also used by [`crate::exact`] and the kernels: `p` is the precision with the hidden bit, and
-//! `t = p - 1` the number of stored fraction bits. `emin` is the exponent of the smallest normal. `q = emin - t` is the
-//! exponent of one unit in the last place at the bottom of the range. A *magnitude* is a code without its sign bit.
+//! `p` is the precision with the hidden bit, and `t = p - 1` the number of stored fraction bits. `emin` is the exponent
+//! of the smallest normal. `q = emin - t` is the exponent of the smallest unit in the last place. A *magnitude* is a
+//! code without its sign bit.
 
 mod design;
 
@@ -72,7 +69,7 @@ impl FloatFormat {
         self.man_bits as u32 + 1
     }
 
-    /// Returns the mask of all magnitude bits, which is also the largest code without the sign bit.
+    /// Returns the mask of all magnitude bits.
     #[must_use]
     pub const fn magnitude_mask(&self) -> u64 {
         (1 << (self.exp_bits as u32 + self.man_bits as u32)) - 1
@@ -98,7 +95,7 @@ impl FloatFormat {
         self.has_zero as i32 - self.bias as i32
     }
 
-    /// Returns `q`, the exponent of one unit in the last place at the bottom of the range.
+    /// Returns `q`, the exponent of the smallest unit in the last place.
     #[must_use]
     pub const fn quantum(&self) -> i32 {
         self.emin() - self.man_bits as i32
@@ -139,8 +136,8 @@ impl FloatFormat {
         }
     }
 
-    /// Returns the code of the canonical quiet NaN with positive sign, which is the only NaN in FNUZ and extended
-    /// formats. `None` if the format has no NaN.
+    /// Returns the code of the canonical quiet NaN with positive sign; `None` if the format has no NaN. FNUZ and
+    /// extended formats have only this NaN.
     #[must_use]
     pub const fn nan_code(&self) -> Option<u64> {
         match self.specials {
@@ -157,16 +154,14 @@ impl FloatFormat {
         self.signed && self.has_zero && !matches!(self.specials, Specials::Fnuz | Specials::Extended)
     }
 
-    /// Returns the magnitude of the smallest normal; codes below it (and above 0) are subnormal. 0 if there are no
-    /// subnormals.
+    /// Returns the magnitude of the smallest normal; 0 if there are no subnormals.
     #[must_use]
     pub const fn min_normal_code(&self) -> u64 {
         if self.has_zero { 1 << self.man_bits } else { 0 }
     }
 
-    /// Returns `T = max + ulp(max)/2` as `(significand, exponent)`. With unlimited exponents, nearest rounding takes
-    /// every magnitude above `T` beyond the largest finite value. `T` itself is a tie; to even, it stays at the largest
-    /// finite value if that value is even.
+    /// Returns the overflow threshold of nearest rounding, `max + ulp(max)/2`, as `(significand, exponent)`. Greater
+    /// magnitudes overflow. The threshold itself is a tie.
     #[must_use]
     pub const fn overflow_threshold(&self) -> (u64, i32) {
         let fraction = self.max_code() & ((1 << self.man_bits) - 1);
@@ -174,8 +169,8 @@ impl FloatFormat {
         (2 * significand + 1, self.emax() - self.man_bits as i32 - 1)
     }
 
-    /// Returns whether every value of `self` is a value of `wider`, ignoring infinities, NaN and -0. The largest values
-    /// are compared by exponent only, which is exact for the formats of this module.
+    /// Returns whether every value of `self` is a value of `wider`, ignoring infinities, NaN and -0. Maximum values are
+    /// compared by exponent only, which is exact for the formats of this module.
     #[must_use]
     pub const fn embeds_in(&self, wider: &FloatFormat) -> bool {
         wider.precision() >= self.precision()
@@ -194,14 +189,13 @@ impl FloatFormat {
         if !self.has_zero || (integer.signed && !self.signed) || (self.precision() as i32) < v || self.quantum() > 0 {
             return false;
         }
-        // If 2^v - 1 is in the last binade, it is compared with the largest significand.
+        // If 2^v - 1 is in the last binade, its significand must not exceed the largest significand.
         let t = self.man_bits as i32;
         let largest = self.max_code() & ((1 << t) - 1) | 1 << t;
         self.emax() >= v || (!integer.signed && self.emax() == v - 1 && largest >= ((1 << v) - 1) << (t - (v - 1)))
     }
 
-    /// Returns whether rounding to odd in `self`, and then to `dst` in any deterministic mode, equals a single
-    /// rounding.
+    /// Returns whether two roundings, to odd in `self` and then to `dst` in any deterministic mode, equal one rounding.
     ///
     /// Source: `docs/kernels.md §3.1`, conditions 1 to 4 with two guard bits.
     ///
@@ -216,8 +210,8 @@ impl FloatFormat {
         const GUARD: i32 = 2;
         let (sig, exp) = dst.overflow_threshold();
         let threshold_exponent = exp + 63 - sig.leading_zeros() as i32;
-        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can put it out of range.
-        // At equal exponents, the largest value of `self` has a significand of all ones and is not below the threshold.
+        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can be out of range. At
+        // equal exponents, the largest significand of `self`, all ones, is not below the threshold.
         let covers = self.emax() >= threshold_exponent;
         matches!(self.specials, Specials::Ieee)
             && self.signed
@@ -227,7 +221,7 @@ impl FloatFormat {
     }
 }
 
-/// A two's-complement or plain binary integer of at most 64 bits.
+/// Two's-complement or plain binary integer of at most 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IntFormat {
     /// Width in bits, 1 to 64.
@@ -269,21 +263,21 @@ impl IntFormat {
     }
 }
 
-/// Two's complement integers divided by a power of two.
+/// Two's-complement integer divided by a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FixedFormat {
-    /// The integer that is stored.
+    /// Format of the stored integer.
     pub int: IntFormat,
     /// The value is the integer times `2^-frac_bits`.
     pub frac_bits: u8,
 }
 
-/// Sixteen values without structure, and the thresholds between them.
+/// Code book of 16 arbitrary values and 15 thresholds.
 ///
 /// Source: `docs/spec/openvino.md §1.3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeBook {
-    /// Value of each code as f32 bits, ascending.
+    /// Value of each code, ascending, as f32 bits.
     pub values: [u32; 16],
     /// Largest value that rounds to each code except the last, as f32 bits.
     pub thresholds: [u32; 15],
@@ -331,7 +325,7 @@ pub const F4E2M1: FloatFormat = FloatFormat::new(2, 1, 1, Finite);
 /// OCP MX INT8: two's complement 64ths. Source: `docs/spec/tosa.md §2.1`.
 pub const MXINT8: FixedFormat = FixedFormat { int: IntFormat { bits: 8, signed: true }, frac_bits: 6 };
 
-/// The 4-bit normal-float code book. Source: `docs/spec/openvino.md §1.3`.
+/// The 4-bit normal-float code book, NF4. Source: `docs/spec/openvino.md §1.3`.
 pub static NF4: CodeBook = CodeBook {
     values: [
         0xbf800000, 0xbf3239b1, 0xbf066b30, 0xbeca32a0, 0xbe91a24d, 0xbe3d353f, 0xbdba7871, 0x00000000, 0x3da2faff,

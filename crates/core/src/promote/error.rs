@@ -1,4 +1,4 @@
-//! Reasons that two operands have no common type. Codes and texts: `docs/spec/openvino.md §2.5`.
+//! Errors for operands without a common type. Codes and texts: `docs/spec/openvino.md §2.5`.
 
 use super::openvino::{self, U64Target};
 use super::{Element, Operand};
@@ -8,12 +8,12 @@ use crate::error_kind::ErrorKind;
 use alloc::format;
 use alloc::string::String;
 
-/// Reason that two operands have no common type.
+/// Error for two operands without a common type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum PromotionError {
-    /// P1: the operator does not take the type, whatever the type of the other input.
+    /// P1: the operator does not take the type, for any type of the other input.
     #[error(
         "ConvertPromoteTypes does not take element type {} (input {input}); it takes {}, and {}",
         ov(*.element), openvino::names(&openvino::ACCEPTED), openvino::DYNAMIC
@@ -87,7 +87,7 @@ pub enum PromotionError {
         /// The type that a legacy name means.
         meant: Option<DType>,
     },
-    /// P7: the strict mode keeps every value, and the common type would lose some.
+    /// P7: the strict mode requires every value to be kept, and the common type loses some values.
     #[error(
         "strict promotion refused: {} -> {} does not keep every value of {0}; safe mode openvino would give {1}",
         ov(*.element), ov(*.result)

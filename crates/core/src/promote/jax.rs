@@ -9,13 +9,13 @@ pub const VERSION: &str = "0.10.2";
 /// Types of JAX.
 pub const TYPES: [DType; 30] = super::numpy::TYPES;
 
-/// The setting `jax_enable_x64`: whether 64-bit types exist.
+/// Setting `jax_enable_x64`: whether 64-bit types exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum X64 {
     /// 64-bit types exist.
     #[default]
     On,
-    /// 64-bit types are replaced by 32-bit ones.
+    /// 32-bit types replace 64-bit types.
     Off,
 }
 
@@ -42,7 +42,7 @@ fn narrowed(dtype: DType, x64: X64) -> DType {
     }
 }
 
-/// Returns the type of a Python number. Python's bool is an ordinary boolean; int and float are weak.
+/// Python's bool is an ordinary boolean; int and float are weak.
 const fn of_python(number: PythonNumber) -> Promoted {
     match number {
         PythonNumber::Bool => Promoted::strong(DType::Bool),
@@ -66,15 +66,15 @@ fn common(a: DType, b: DType, x64: X64) -> Option<Promoted> {
         _ if a == b => Some(Promoted::strong(a)),
         (Class::Bool, _) => Some(Promoted::strong(b)),
         (_, Class::Bool) => Some(Promoted::strong(a)),
-        // Integers below a byte promote only with themselves.
+        // Integers narrower than a byte promote only with the same type.
         (Class::Integer { bits: ..8, .. }, _) | (_, Class::Integer { bits: ..8, .. }) => None,
         (Class::Integer { bits, signed }, Class::Integer { bits: b_bits, signed: b_signed }) => {
             let widest = if x64 == X64::On { 64 } else { 32 };
             let common = common_integer((bits, signed), (b_bits, b_signed));
             Some(match common.filter(|t| t.code_bits() <= widest) {
                 Some(common) => Promoted::strong(common),
-                // No integer holds both types. The result is a weak f64, or without 64-bit types the widest signed
-                // integer.
+                // No integer holds both types. The result is a weak f64, or the widest signed integer if 64-bit types
+                // do not exist.
                 None if x64 == X64::On => Promoted::weak(DType::F64),
                 None => Promoted::strong(DType::I32),
             })

@@ -1,8 +1,6 @@
-//! The common element type of two operands, as five systems choose it.
+//! The common element type of two operands, by the rules of five systems.
 //!
-//! This module has operands, the outcome, errors, and facts about types that every system's rule uses. Each system has
-//! its own module with its types and its rule. Values are converted by [`crate::exact`] after the type is known. Read
-//! with `docs/spec/openvino.md §2` and §12.
+//! Each system has its own module. Read with `docs/spec/openvino.md §2` and §12.
 
 mod error;
 pub mod jax;
@@ -21,16 +19,16 @@ use crate::words::words;
 pub enum Element {
     /// A type.
     Type(DType),
-    /// Not known yet (OpenVINO only). The result is decided again when the type is known.
+    /// Unknown type (OpenVINO only). The result is decided again when the type is known.
     Dynamic,
 }
 
 impl Element {
-    /// Reads an element name: first in the vocabulary `words`, if given, then any name of `docs/interfaces.md §1`. Case
-    /// does not matter.
+    /// Reads an element name: first in the vocabulary `words`, if given, then as any name of `docs/interfaces.md §1`.
+    /// Case does not matter.
     ///
     /// # Errors
-    /// Unknown names and names of several types.
+    /// [`ParseTypeError`] for unknown names and names of several types.
     ///
     /// # Examples
     /// ```
@@ -59,7 +57,7 @@ words! {
     }
 }
 
-/// One side of a promotion.
+/// One operand of a promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A tensor.
@@ -85,29 +83,29 @@ impl Rank {
     pub const ALL: [Rank; 3] = [Rank::Scalar, Rank::Dimensioned, Rank::Dynamic];
 }
 
-/// An operand with its rank; a Python number has no rank.
+/// Operand with rank; a Python number has no rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Input {
     /// Tensor or Python number.
     pub operand: Operand,
-    /// Its rank.
+    /// Rank of the operand.
     pub rank: Rank,
 }
 
 impl From<DType> for Input {
-    /// Makes the input a tensor of known rank above 0.
+    /// Returns a tensor of known rank above 0.
     fn from(dtype: DType) -> Input {
         Input { operand: Operand::Tensor(Element::Type(dtype)), rank: Rank::Dimensioned }
     }
 }
 
-/// The common type.
+/// Common type of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Promoted {
-    /// The type.
+    /// The common type.
     pub element: Element,
-    /// True if the type gives way to any stronger type in the next promotion (JAX and TensorFlow).
+    /// True if any stronger type wins over this type in the next promotion (JAX and TensorFlow).
     pub is_weak: bool,
 }
 
@@ -138,7 +136,7 @@ pub enum System {
 }
 
 impl System {
-    /// Returns the name in requests and reports.
+    /// Returns the system's name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -181,7 +179,7 @@ impl System {
         }
     }
 
-    /// Returns every element that the system knows, including those that it refuses.
+    /// Returns every element that the system knows, including refused elements.
     pub fn elements(self) -> impl Iterator<Item = Element> {
         let dynamic = matches!(self, System::OpenVino(..)).then_some(Element::Dynamic);
         DType::ALL.into_iter().filter(move |&t| self.knows(t)).map(Element::Type).chain(dynamic)
@@ -200,7 +198,7 @@ impl System {
     /// Returns the common type of two operands. Source: `docs/spec/openvino.md §2`, §12.
     ///
     /// # Errors
-    /// Operands that the system refuses or does not know.
+    /// [`PromotionError`]: the system refuses or does not know an operand.
     ///
     /// # Examples
     /// ```
@@ -232,7 +230,7 @@ impl System {
         }
     }
 
-    /// Refuses an operand that the system does not know. Source: `docs/spec/openvino.md §12.1`.
+    /// Source: `docs/spec/openvino.md §12.1`.
     fn admits(self, operand: Operand) -> Result<(), PromotionError> {
         let known = match operand {
             Operand::Tensor(Element::Type(dtype)) => self.knows(dtype),
@@ -244,7 +242,6 @@ impl System {
 }
 
 impl core::fmt::Display for Element {
-    /// Writes the canonical name.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Element::Type(dtype) => dtype.fmt(f),
@@ -262,9 +259,7 @@ impl core::fmt::Display for Operand {
     }
 }
 
-// ---- facts about types ----
-
-/// Class of a type, with its width in bits. Code books and fixed point have no class, nor do complex numbers and text.
+/// Class of a type, with width in bits. Code books, fixed point, complex numbers and text have no class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Bool,
@@ -285,8 +280,7 @@ fn integer(bits: u32, signed: bool) -> Option<DType> {
     DType::ALL.into_iter().find(|&t| class(t) == Some(Class::Integer { bits, signed }))
 }
 
-/// Returns the narrowest integer type that holds two integer types, each given as `(bits, signed)`; `None` for u64 with
-/// a signed integer.
+/// Narrowest integer type that holds two integer types `(bits, signed)`; `None` for u64 with a signed integer.
 fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     if a.1 == b.1 {
         return integer(a.0.max(b.0), a.1);
@@ -295,7 +289,7 @@ fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     integer(signed.0.max(2 * unsigned.0), true)
 }
 
-/// Returns the common type of two different floats of at least 16 bits: the wider one, or f32 for bf16 with f16.
+/// Common type of two different floats of at least 16 bits: the wider type, or f32 for bf16 with f16.
 fn common_float(a: DType, b: DType) -> DType {
     match a.code_bits().cmp(&b.code_bits()) {
         core::cmp::Ordering::Greater => a,

@@ -1,8 +1,7 @@
 //! NumPy with ml_dtypes: `numpy.promote_types`, and `numpy.result_type` for Python numbers.
 //! Reference: `docs/spec/openvino.md §12.2`.
 //!
-//! NumPy's own types are widened until the integers fit. The types of ml_dtypes follow irregular tables of safe casts;
-//! the groups below are equivalent to those tables.
+//! NumPy's own types are widened until the integers fit. The types of ml_dtypes follow irregular tables of safe casts.
 
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
@@ -47,7 +46,7 @@ pub const TYPES: [DType; 30] = {
     ]
 };
 
-/// Narrow floats. Two of them promote to the later one in this list.
+/// Narrow floats. Two types of this list promote to the later type.
 const CHAIN: [DType; 9] = {
     use DType::*;
     [F4E2M1, F6E3M2, F6E2M3, F8E5M2Fnuz, F8E4M3Fnuz, F8E4M3Fn, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4]
@@ -72,8 +71,7 @@ const fn default_of(number: PythonNumber) -> DType {
     }
 }
 
-/// Returns the common type with a Python number. Pairs with a type of ml_dtypes are refused, since NumPy's answers for
-/// them contradict each other.
+/// Refuses a type of ml_dtypes with a Python number: NumPy gives contradictory results.
 fn with_python(array: DType, number: PythonNumber) -> Option<DType> {
     match (class(array)?, number) {
         _ if !is_builtin(array) => None,
@@ -105,9 +103,8 @@ fn common(a: DType, b: DType) -> Option<DType> {
     }
 }
 
-/// Returns the common type of two integers, each given as `(bits, signed)`. A signed integer below a byte does not
-/// promote with an unsigned one. An unsigned integer below a byte and a signed integer of whole bytes promote to the
-/// signed one.
+/// Common type of two integers `(bits, signed)`. A signed integer narrower than a byte does not promote with an
+/// unsigned integer. An unsigned integer narrower than a byte promotes with a wider signed integer to the signed type.
 fn integers(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     let (unsigned, signed) = match (a.1, b.1) {
         (true, false) => (b, a),

@@ -1,6 +1,6 @@
-//! OpenVINO ConvertPromoteTypes-14: the type rule. Reference: `docs/spec/openvino.md §2` to §5.
+//! Type rule of OpenVINO ConvertPromoteTypes-14. Reference: `docs/spec/openvino.md §2` to §5.
 //!
-//! Values are converted by [`crate::spec::openvino`].
+//! [`crate::spec::openvino`] converts the values.
 
 use super::{Class, Element, PromotionError, Rank, class, common_integer};
 use crate::dtype::{DType, Ecosystem};
@@ -16,7 +16,7 @@ pub const ACCEPTED: [DType; 18] = {
     [Bool, U1, U4, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64]
 };
 
-/// Types that OpenVINO has, but the operator refuses.
+/// Types of OpenVINO that the operator refuses.
 pub const REJECTED: [DType; 7] = {
     use DType::*;
     [U2, U3, U6, Nf4, F8E8M0, F4E2M1, String]
@@ -29,7 +29,7 @@ pub(super) fn knows(dtype: DType) -> bool {
     ACCEPTED.contains(&dtype) || REJECTED.contains(&dtype)
 }
 
-/// Returns the name of an element in attributes.
+/// Returns the name of an element, as in attributes.
 #[must_use]
 pub fn name(element: Element) -> &'static str {
     match element {
@@ -38,7 +38,7 @@ pub fn name(element: Element) -> &'static str {
     }
 }
 
-/// Returns whether a text names the unknown type, which has two spellings. Source: `docs/spec/openvino.md §1.1`.
+/// The unknown type has two spellings. Source: `docs/spec/openvino.md §1.1`.
 pub(super) fn is_dynamic(text: &str) -> bool {
     [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text))
 }
@@ -47,7 +47,7 @@ pub(super) fn names(types: &[DType]) -> String {
     types.iter().map(|&t| name(Element::Type(t))).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads an element type in the spelling of attributes: case does not matter, legacy names (`FP32`) are not accepted.
+/// Reads an element type, as in attributes. Case does not matter; legacy names (`FP32`) are not accepted.
 ///
 /// Source: `docs/spec/openvino.md §1.1`, §11.3.
 pub fn element(text: &str) -> Option<Element> {
@@ -58,7 +58,7 @@ pub fn element(text: &str) -> Option<Element> {
     known.into_iter().find(|&e| name(e).eq_ignore_ascii_case(text))
 }
 
-/// `u64_integer_promotion_target`: a type that Convert can produce from u64 and from every signed integer.
+/// Attribute `u64_integer_promotion_target`: a type that Convert can produce from u64 and from every signed integer.
 ///
 /// Source: `docs/spec/openvino.md §2.4`.
 ///
@@ -78,7 +78,7 @@ impl U64Target {
         [Bool, U1, U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64]
     };
 
-    /// Returns the target of this type.
+    /// Returns `dtype` as a target.
     ///
     /// # Errors
     /// [`PromotionError::U64Target`] for a type outside [`U64Target::ALL`].
@@ -114,7 +114,7 @@ impl core::str::FromStr for U64Target {
 /// Guarantee of safe promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SafeMode {
-    /// Behavior of release 2026.4, including its gaps.
+    /// Behavior of release 2026.4, which can lose values.
     #[default]
     OpenVino,
     /// Every value of both inputs is a value of the result.
@@ -133,8 +133,9 @@ pub struct ConvertPromoteTypes {
 }
 
 impl ConvertPromoteTypes {
-    /// Returns the type of both outputs. Source: `docs/spec/openvino.md §2.2`, whose steps the comments number, and
-    /// §2.6.
+    /// Returns the type of both outputs.
+    ///
+    /// Source: `docs/spec/openvino.md §2.2` and §2.6. The numbers of steps in comments are from §2.2.
     ///
     /// # Errors
     /// P1 to P5, and P7 in the strict mode.
@@ -163,8 +164,8 @@ impl ConvertPromoteTypes {
         }
     }
 
-    /// Returns the error of the strict mode if a safe promotion, which mode `openvino` accepts, loses values of an
-    /// input.
+    /// Returns the error of the strict mode if a safe promotion loses values of an input. Mode `openvino` accepts such
+    /// a promotion.
     #[must_use]
     pub fn loss(&self, lhs: Element, rhs: Element, result: Element) -> Option<PromotionError> {
         let Element::Type(result) = result else { return None };
@@ -215,8 +216,8 @@ impl ConvertPromoteTypes {
         Err(PromotionError::IntegerWithFloat { integer, float, float_bits, needed_bits })
     }
 
-    /// Step 6b: the tensor's type wins. For an unsigned scalar, the test doubles the width of the tensor's type instead
-    /// of the scalar's. Values can therefore be lost (`docs/spec/openvino.md §4` D3, D4).
+    /// Step 6b: the tensor's type wins. For an unsigned scalar, the test doubles the width of the tensor's type, not of
+    /// the scalar's. Values can therefore be lost (`docs/spec/openvino.md §4` D3, D4).
     fn scalar(&self, scalar: DType, dimensioned: DType) -> Result<DType, PromotionError> {
         let fits = match (is_signed(scalar), is_signed(dimensioned)) {
             (s, d) if s == d => width(dimensioned) >= width(scalar),
@@ -268,7 +269,7 @@ const fn width(dtype: DType) -> u32 {
     dtype.code_bits()
 }
 
-/// Returns whether a type is signed. Floats count as signed.
+/// Floats count as signed.
 const fn is_signed(dtype: DType) -> bool {
     !matches!(class(dtype), Some(Class::Integer { signed: false, .. }))
 }

@@ -12,19 +12,19 @@ const PROMOTED: [DType; 13] = {
     [Bool, U8, U16, U32, U64, I8, I16, I32, I64, Bf16, F16, F32, F64]
 };
 
-/// Types that TensorFlow has, but refuses to promote, even with themselves.
+/// Types of TensorFlow that do not promote, even with the same type.
 const REFUSED: [DType; 10] = {
     use DType::*;
     [I2, U2, I4, U4, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E5M2, F8E5M2Fnuz]
 };
 
-/// `dtype_conversion_mode`.
+/// Attribute `dtype_conversion_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Every promotion of the table.
     #[default]
     All,
-    /// Only promotions that TensorFlow considers safe: they neither widen both types nor lose values.
+    /// Only promotions that TensorFlow considers safe: no lost values, and at most one type is widened.
     Safe,
 }
 
@@ -37,8 +37,8 @@ pub(super) fn promote(lhs: Operand, rhs: Operand, mode: Mode) -> Option<Promoted
     (mode == Mode::All || is_safe).then_some(result)
 }
 
-/// Returns the row of an operand in the table: a strong type, or a weak type for Python's int and float. `None` if
-/// TensorFlow does not promote the type.
+/// Row of an operand in the table: strong, or weak for Python's int and float. `None` if TensorFlow does not promote
+/// the type.
 fn entry(operand: Operand) -> Option<Entry> {
     match operand {
         Operand::Tensor(Element::Type(dtype)) => PROMOTED.contains(&dtype).then_some(Entry { dtype, is_weak: false }),
@@ -55,7 +55,7 @@ struct Entry {
     is_weak: bool,
 }
 
-/// Returns the result, and whether mode `safe` allows it.
+/// Result, and whether mode `safe` allows the result.
 fn common(a: Entry, b: Entry) -> (Promoted, bool) {
     let classes = |e: Entry| class(e.dtype).expect("numbers of the table have a class");
     let keep = |e: Entry| Promoted { element: Element::Type(e.dtype), is_weak: e.is_weak };
@@ -70,8 +70,7 @@ fn common(a: Entry, b: Entry) -> (Promoted, bool) {
     }
 }
 
-/// Returns the common type of two weak types: the wider of two integers or two floats, or the float of an integer and a
-/// float.
+/// Common type of two weak types: the wider type within a class, or the float of an integer and a float.
 fn both_weak(a: DType, b: DType) -> Promoted {
     Promoted::weak(match (class(a), class(b)) {
         (Some(Class::Float { .. }), Some(Class::Float { .. })) => common_float(a, b),
@@ -82,8 +81,8 @@ fn both_weak(a: DType, b: DType) -> Promoted {
     })
 }
 
-/// Returns the strong type, and whether mode `safe` allows it. Exception: a weak float with an integer gives a weak
-/// f64, which is safe only if the float is f64 and the integer is narrower.
+/// Result, and whether mode `safe` allows the result. The strong type wins, except for a weak float with an integer:
+/// the result is then a weak f64, safe only if the float is f64 and the integer is narrower.
 fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, bool) {
     match (class(weak), class(strong)) {
         (Some(Class::Float { bits }), Some(Class::Integer { bits: integer_bits, .. })) => {
@@ -117,8 +116,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Compares with the table of `docs/spec/openvino.md §12.4`, including its weak rows and columns, which no operand
-    /// can name.
+    /// Includes the weak rows and columns, which no operand can name.
     #[test]
     fn the_whole_table() {
         let page = include_str!("../../../../docs/spec/openvino.md");

@@ -16,7 +16,7 @@ pub const TYPES: [DType; 27] = {
     ]
 };
 
-/// Precedence of an operand: within a category (boolean, integer, float), the type of a later level wins.
+/// Precedence of an operand. Within a category (boolean, integer, float), the type of a later level wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Number,
@@ -46,8 +46,8 @@ fn leveled(input: Input) -> Option<(Level, DType)> {
     }
 }
 
-/// Returns the common type of operands at different levels. The type of the higher level gives way only to a higher
-/// category: boolean, integer, float.
+/// Common type of operands at different levels. The type at the higher level loses only to a higher category: boolean,
+/// integer, float.
 fn prevail(high: DType, low: DType) -> Option<DType> {
     match (class(high)?, class(low)?) {
         (Class::Float { .. }, _) => Some(high),
@@ -56,7 +56,7 @@ fn prevail(high: DType, low: DType) -> Option<DType> {
     }
 }
 
-/// Returns whether an integer promotes only with itself and, if it is unsigned, with the four common floats.
+/// True if an integer promotes only with the same type. Exception: an unsigned integer promotes with four floats.
 fn is_bare(integer: DType) -> bool {
     !matches!(integer, DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }

@@ -1,7 +1,7 @@
-//! Product, quotient and sum of numbers with at most 48 significant bits, and their rounding to a format.
+//! Product, quotient and sum of numbers with at most 48 significant bits, and rounding to a format.
 //!
-//! Results are exact, or sticky such that one rounding to at most 53 bits is correct. NaN has no sign and no payload
-//! here; the caller adds them (§3.6).
+//! Results are exact, or sticky such that one rounding to at most 53 bits is correct. NaN has no sign and no payload;
+//! the caller adds the sign (§3.6).
 
 use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::FloatFormat;
@@ -48,7 +48,7 @@ pub(super) fn quotient(a: Exact, b: Exact) -> Exact {
 }
 
 pub(super) fn sum(a: Exact, b: Exact) -> Exact {
-    /// Beyond this distance of the last bits the smaller number only decides a direction.
+    /// Beyond this distance between the last bits, only the sign of the smaller number matters.
     const FAR: i32 = 70;
     match (a, b) {
         (Exact::Nan { .. }, _) | (_, Exact::Nan { .. }) => NAN,
@@ -100,7 +100,7 @@ pub(super) const fn is_neg(a: Exact) -> bool {
     }
 }
 
-/// A 128-bit significand in the 64 bits of [`Exact`]; dropped bits are sticky.
+/// Truncates a 128-bit significand to 64 bits; dropped bits are sticky.
 fn wide(neg: bool, sig: u128, exp: i32, more: bool) -> Exact {
     let beyond = 64u32.saturating_sub(sig.leading_zeros());
     let lost = sig & ((1 << beyond) - 1) != 0;

@@ -1,17 +1,17 @@
 //! Blocks of GGUF files: the integer and the f32 factors of an element (§9.2 to §9.5).
 //!
-//! Every value is `RN32(d1 * q)`, or `RN32(RN32(d1 * q) + m1)`, with an integer `q`. Letters: `d`, `m` the f16 factors
-//! of a block, `d1`, `m1` the factors of a group of elements, `i` the index of an element in its block.
+//! Every value is `RN32(d1 * q)`, or `RN32(RN32(d1 * q) + m1)`, with an integer `q`. Letters: `d`, `m` f16 factors of a
+//! block; `d1`, `m1` factors of a group; `i` index of an element in the block.
 
 use super::arithmetic::{integer, negated, product, rounded};
 use super::gguf;
 use crate::exact::{Exact, decode_float};
 use crate::format::{F16, F32};
 
-/// A block type of a GGUF file (§9.2).
+/// Block type of a GGUF file (§9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The variants are the names of the table below, as the files have them.
+#[allow(missing_docs)] // Names as in the files.
 #[allow(non_camel_case_types)]
 pub enum BlockType {
     Q4_0,
@@ -28,7 +28,7 @@ pub enum BlockType {
     Nvfp4,
 }
 
-/// Name, number in a file, elements and bytes of a block, elements that share `d1`.
+/// Name, number in a file, elements per block, bytes per block, elements that share `d1`.
 const TABLE: [(BlockType, &str, u32, u64, u64, u64); 12] = [
     (BlockType::Q4_0, "Q4_0", 2, 32, 18, 32),
     (BlockType::Q4_1, "Q4_1", 3, 32, 20, 32),
@@ -47,14 +47,14 @@ const TABLE: [(BlockType, &str, u32, u64, u64, u64); 12] = [
 /// Twice the values of E2M1; code 8 is +0 (§9.4).
 pub const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// Terms of the value of an element.
+/// Terms of an element's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockTerms {
-    /// `q`.
+    /// Integer `q`.
     pub code: i64,
-    /// `d1`.
+    /// Factor `d1`.
     pub scale: Exact,
-    /// `m1`, if the type has one.
+    /// Summand `m1`, if the type has one.
     pub bias: Option<Exact>,
 }
 
@@ -83,61 +83,61 @@ impl BlockType {
         TABLE[self as usize].2
     }
 
-    /// Elements of a block.
+    /// Number of elements in a block.
     #[must_use]
     pub const fn elements(self) -> u64 {
         TABLE[self as usize].3
     }
 
-    /// Bytes of a block.
+    /// Number of bytes in a block.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         TABLE[self as usize].4
     }
 
-    /// Consecutive elements that share a scale and a bias.
+    /// Number of consecutive elements that share a scale and a bias.
     #[must_use]
     pub const fn group(self) -> u64 {
         TABLE[self as usize].5
     }
 
-    /// The type with a number in a file.
+    /// Returns the type with a number in files.
     #[must_use]
     pub fn of_id(id: u32) -> Option<BlockType> {
         BlockType::ALL.into_iter().find(|block| block.id() == id)
     }
 
-    /// Bytes of a matrix; `None` if its columns are not a whole number of blocks.
+    /// Size of a matrix in bytes; `None` if `cols` is not a whole number of blocks.
     #[must_use]
     pub fn bytes_of(self, [rows, cols]: [u64; 2]) -> Option<u64> {
         let blocks = cols.is_multiple_of(self.elements()).then(|| (cols / self.elements()).checked_mul(rows))??;
         blocks.checked_mul(self.bytes()).filter(|bytes| *bytes <= 1 << 60)
     }
 
-    /// Terms of element `i` of a block. `None` if the scale of the block is not a value (§9.4).
+    /// Returns the terms of element `i` in a block; `None` if the scale is excluded (§9.4).
     ///
     /// # Panics
-    /// If the block has too few bytes, or there is no such element.
+    /// If `block` is shorter than [`BlockType::bytes`], or `i` is out of bounds.
     #[must_use]
     pub fn terms(self, block: &[u8], i: usize) -> Option<BlockTerms> {
         let (scale, bias) = self.factors(block, i)?;
         Some(BlockTerms { code: self.code(block, i), scale, bias })
     }
 
-    /// `q` of element `i` of a block.
+    /// Returns integer `q` of element `i` in a block.
     ///
     /// # Panics
-    /// As [`BlockType::terms`].
+    /// If `block` is shorter than [`BlockType::bytes`], or `i` is out of bounds.
     #[must_use]
     #[inline]
     pub fn code(self, block: &[u8], i: usize) -> i64 {
         let field = |byte: u8, at: usize, bits: u32| u32::from(byte) >> at & ((1 << bits) - 1);
-        // The first half of 32 elements is in low nibbles, the second in high ones.
+        // Among 32 elements, the first half is in low nibbles, the second half in high nibbles.
         let nibble = |qs: &[u8]| field(qs[i % 16], i / 16 * 4, 4);
         let fifth = |qh: &[u8]| field(qh[i / 8], i % 8, 1) << 4;
-        // Two-bit fields: 128 elements in 32 bytes.
+        // Fields of 2 bits: 128 elements in 32 bytes.
         let two_bits = |qs: &[u8]| field(qs[i / 128 * 32 + i % 32], i % 128 / 32 * 2, 2);
-        // 64 elements in 32 bytes, as nibbles.
+        // Nibbles: 64 elements in 32 bytes.
         let of_64 = |qs: &[u8]| field(qs[i / 64 * 32 + i % 32], i / 32 % 2 * 4, 4);
         match self {
             BlockType::Q4_0 => i64::from(nibble(gguf::Q4_0::of(block).qs)) - 8,
@@ -166,7 +166,7 @@ impl BlockType {
                 i64::from(field(ql[i / 128 * 64 + i % 64], i % 128 / 64 * 4, 4) | two_bits(qh) << 4) - 32
             }
             BlockType::Mxfp4 => DOUBLED_E2M1[nibble(gguf::Mxfp4::of(block).qs) as usize].into(),
-            // 16 elements in 8 bytes, the first half in low nibbles.
+            // Nibbles: 16 elements in 8 bytes, the first half in low nibbles.
             BlockType::Nvfp4 => {
                 let byte = gguf::Nvfp4::of(block).qs[i / 16 * 8 + i % 8];
                 DOUBLED_E2M1[field(byte, i % 16 / 8 * 4, 4) as usize].into()
@@ -174,10 +174,10 @@ impl BlockType {
         }
     }
 
-    /// `d1` and `m1` of the group that contains element `i`. `None` if the scale is not a value (§9.4).
+    /// Returns factors `d1` and `m1` for element `i`; `None` if the scale is excluded (§9.4).
     ///
     /// # Panics
-    /// As [`BlockType::terms`].
+    /// If `block` is shorter than [`BlockType::bytes`], or `i` is out of bounds.
     #[must_use]
     pub fn factors(self, block: &[u8], i: usize) -> Option<(Exact, Option<Exact>)> {
         let half = |d: &[u8; 2]| decode_float(&F16, u64::from(u16::from_le_bytes(*d)));
@@ -231,7 +231,7 @@ impl BlockType {
     }
 }
 
-/// Scale and minimum of group `g`, six bits each, in the twelve bytes of Q4_K and Q5_K:
+/// Scale and minimum of group `g`, 6 bits each, in the 12 bytes of Q4_K and Q5_K:
 ///
 /// ```text
 ///   bytes 0 .. 3    scale 0..3 in bits 0..5    bits 4..5 of scale 4..7 in bits 6..7
@@ -246,7 +246,7 @@ fn six_bits(bytes: &[u8; 12], g: usize) -> (u32, u32) {
     }
 }
 
-/// Half of an unsigned E4M3 with bias 7: 00 and 7F are 0, the sign bit is ignored (§9.5), so that FF is 480.
+/// Half of an unsigned E4M3 with bias 7 (§9.5). The sign bit is ignored, so FF is 480; 00 and 7F are 0.
 fn half_of_ue4m3(byte: u8) -> Exact {
     let (field, fraction) = (i32::from(byte >> 3 & 15), u64::from(byte & 7));
     let (sig, exp) = match (byte, field) {

@@ -2,25 +2,25 @@
 
 use crate::format::NF4;
 
-/// A list of values.
+/// Code book: list of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Book {
     /// The 16 values of NF4.
     Nf4,
-    /// The 16 values of bitsandbytes' FP4: a sign, and three bits in a special order.
+    /// The 16 values of bitsandbytes' FP4: sign, and three bits in a special order.
     Fp4,
-    /// 256 values of f32 that are stored with the tensor ([`Part::Book`](super::Part::Book)).
+    /// 256 f32 values, stored with the tensor ([`Part::Book`](super::Part::Book)).
     Stored,
 }
 
-/// Twelfths, rounded: 0, 1/16, 8, 12, 4, 6, 2, 3.
+/// 0, 1/192, 2/3, 1, 1/3, 1/2, 1/6, 1/4 as f32 bits.
 const FP4: [u32; 8] = [0, 0x3baa_aaab, 0x3f2a_aaab, 0x3f80_0000, 0x3eaa_aaab, 0x3f00_0000, 0x3e2a_aaab, 0x3e80_0000];
 
 impl Book {
-    /// Entries of [`Book::Stored`].
+    /// Number of values in [`Book::Stored`].
     pub const STORED: u64 = 256;
 
-    /// Bits of a code.
+    /// Number of bits in a code.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -29,7 +29,7 @@ impl Book {
         }
     }
 
-    /// The values of 16 codes as f32 bits; `None` for a stored list.
+    /// Returns the values of the 16 codes as f32 bits; `None` for [`Book::Stored`].
     ///
     /// # Examples
     /// ```

@@ -1,4 +1,4 @@
-//! The value of an element: its code and scales, combined with the roundings of §3.2.
+//! Definition of dequantization: code and scales, combined with the roundings of §3.2.
 //!
 //! Letters: `c` code, `s` scale, `g` global scale, `b` bias, `t` effective scale, `p` the f32 result.
 
@@ -14,22 +14,22 @@ use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::{F32, FloatFormat};
 use crate::policy::CastPolicy;
 
-/// Terms of the value of an element.
+/// Terms of an element's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The decoded code, for integers less the zero point.
+    /// Decoded code; for integers, minus the zero point.
     pub code: Exact,
     /// The scale.
     pub scale: Exact,
-    /// The global scale with its rule.
+    /// Global scale and its rule.
     pub global: Option<(GlobalRule, Exact)>,
-    /// The bias, of [`Form::Affine`].
+    /// Bias of [`Form::Affine`].
     pub bias: Option<Exact>,
 }
 
-/// The f32 value `p` of an element, as bits. `scale_format` is `t` of form A6.
+/// Returns the f32 value `p` of an element, as bits. `scale_format` is the format that [`Form::Affine`] rounds to.
 ///
-/// NaN is canonical, with the sign of a code that is NaN, else positive (§3.6).
+/// A NaN result is canonical. The sign is the sign of a NaN code, else positive (§3.6).
 ///
 /// # Examples
 /// ```
@@ -62,7 +62,7 @@ pub fn value_of(form: Form, scale_format: &FloatFormat, terms: &Terms) -> u32 {
     f32_bits(if matches!(p, Exact::Nan { .. }) { Exact::Nan { neg, payload: None } } else { p })
 }
 
-/// `t`: both scales as one f32.
+/// Effective scale `t`: both scales as one f32.
 pub(super) fn effective_scale(rule: GlobalRule, scale: Exact, global: Exact) -> Exact {
     match rule {
         GlobalRule::Times => rounded(&F32, product(scale, global)),
@@ -74,14 +74,14 @@ pub(super) fn effective_scale(rule: GlobalRule, scale: Exact, global: Exact) -> 
     }
 }
 
-/// Bits of a value that f32 holds exactly.
+/// `value` must be exact in f32.
 pub(super) fn f32_bits(value: Exact) -> u32 {
     let code = encode_float(&F32, &CastPolicy::IEEE, value).code;
     code.map_or(0x7fc0_0000, |code| code as u32)
 }
 
 impl Code {
-    /// The value of a code; NaN if its values are stored elsewhere.
+    /// Returns the value of a code; NaN for [`Book::Stored`].
     #[must_use]
     pub fn value(self, code: u64) -> Exact {
         match (self, self.format()) {
@@ -97,10 +97,10 @@ impl Code {
 }
 
 impl Plane {
-    /// The code of an entry of a matrix.
+    /// Returns the code at row and column `at` of a `shape` matrix.
     ///
     /// # Panics
-    /// If the bytes end before it.
+    /// If `bytes` is too short.
     #[must_use]
     pub fn get(&self, shape: [u64; 2], at: [u64; 2], bytes: &[u8]) -> u64 {
         self.packing.get(self.code.bits(), shape, at, bytes)
@@ -108,16 +108,16 @@ impl Plane {
 }
 
 impl Layout {
-    /// The f32 value of an element as bits: the definition of dequantization. A cast of it to the requested type is the
-    /// second and last step (§3.2).
+    /// Returns the f32 value of an element, as bits. A cast from f32 to the requested type is the second and last step
+    /// (§3.2).
     ///
     /// `index` counts the elements of the tensor as read, in row-major order.
     ///
     /// # Errors
-    /// An invalid code, scale or group.
+    /// [`ScaledError`]: an invalid code, scale or group.
     ///
     /// # Panics
-    /// If the parts do not pass [`Layout::check_parts`], or there is no such element.
+    /// If the parts do not pass [`Layout::check_parts`], or `index` is out of bounds.
     ///
     /// # Examples
     /// ```
@@ -230,7 +230,7 @@ impl Layout {
     }
 }
 
-/// Zero point of an entry; the sum wraps at the entry's width (§4.10).
+/// Zero point of an entry. `code + plus` wraps at the width of the code (§4.10).
 pub(super) fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
     match plane.code {
         Code::Int(f) => f.value(code.wrapping_add(plus.into()) & f.mask()) as i64,

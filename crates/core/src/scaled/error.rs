@@ -1,8 +1,8 @@
-//! Errors of layouts and of the bytes of a tensor.
+//! Errors in layouts and stored bytes.
 
 use super::part::Part;
 
-/// Why a scaled tensor cannot be read or written.
+/// Error in a layout or in the parts of a scaled tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -17,56 +17,56 @@ pub enum ScaledError {
         /// Rows and columns of the stored matrix.
         shape: [u64; 2],
     },
-    /// A part has another size than its layout says.
+    /// The size of a part contradicts the layout.
     #[error("{}: expected {expected} bytes, got {got}", part.name())]
     Size {
         part: Part,
-        /// Bytes that it should have.
+        /// Required bytes.
         expected: u64,
-        /// Bytes that it has.
+        /// Given bytes.
         got: u64,
     },
-    /// A tensor is given as another number of arrays than its form requires.
+    /// The number of arrays contradicts the form.
     #[error("the tensor needs {expected} arrays, got {got}")]
     Arrays {
-        /// Arrays of the form.
+        /// Required arrays.
         expected: usize,
-        /// Arrays given.
+        /// Given arrays.
         got: usize,
     },
-    /// The results need another number of bytes.
+    /// The output buffer has the wrong size.
     #[error("the results need {expected} bytes, the buffer has {got}")]
     Results {
-        /// Bytes needed.
+        /// Required bytes.
         expected: u64,
-        /// Bytes given.
+        /// Given bytes.
         got: u64,
     },
-    /// An element has a code that its scheme excludes (§4.11).
+    /// An element has an excluded code (§4.11).
     #[error("element {index} has the code {code}, which has no value")]
     Code {
         /// Index of the element in the tensor.
         index: u64,
         code: u64,
     },
-    /// A block has a scale that its scheme excludes (§9.4).
+    /// A block has an excluded scale (§9.4).
     #[error("the block of element {index} has the scale {scale:#04x}, which has no value")]
     Scale {
-        /// Index of an element of the block.
+        /// Index of an element in the block.
         index: u64,
-        /// The code of the scale.
+        /// Code of the scale.
         scale: u64,
     },
-    /// Elements of this type are not quantized.
+    /// The source type cannot be quantized.
     #[error("only f32, f16, bf16 and f64 are quantized, not {dtype}")]
     Source { dtype: crate::DType },
-    /// No scaled format carries NaN or infinities (§3.6).
+    /// NaN or infinity in the input, which scaled formats do not carry (§3.6).
     #[error("element {index} is NaN or infinite, or beyond f32; no scaled format can hold it")]
     NotFinite {
-        /// Index of the first such element in the input.
+        /// Index of the first NaN or infinity.
         index: u64,
     },
-    /// A row or column is in a group that does not exist.
+    /// A row or column has a group out of bounds.
     #[error("row or column {index} is in group {group}, but the layout has {groups} groups")]
     Index {
         index: u64,

@@ -1,6 +1,6 @@
 //! Fields of the blocks of GGUF files, with the names of ggml (§9.2).
 //!
-//! `d`, `m` and `dmin` are f16, `qs` and `ql` codes or their low bits, `qh` and `hmask` high bits.
+//! `d`, `m` and `dmin` are f16. `qs` and `ql` hold codes or low bits of codes; `qh` and `hmask` hold high bits.
 
 use super::blocks::BlockType;
 
@@ -16,10 +16,10 @@ macro_rules! blocks {
         const _: () = assert!(BlockType::$name.bytes() == $bytes && $bytes == 0 $(+ $len)*);
 
         impl<'a> $name<'a> {
-            /// The fields of the block at the start of some bytes.
+            /// Splits the first bytes into the fields of a block.
             ///
             /// # Panics
-            /// If there are fewer bytes.
+            /// If `bytes` is shorter than a block.
             #[must_use]
             #[inline(always)]
             pub fn of(bytes: &'a [u8]) -> $name<'a> {

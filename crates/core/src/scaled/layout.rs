@@ -1,4 +1,4 @@
-//! The description of a logical tensor: shape, packing of the codes, scales and their grid, arithmetic.
+//! Description of a logical tensor: shape, packing of codes, grid of scales, arithmetic.
 
 use super::blocks::BlockType;
 use super::book::Book;
@@ -8,10 +8,10 @@ use super::part::{Part, Parts};
 use crate::dtype::{DType, Kind};
 use crate::format::{FloatFormat, IntFormat};
 
-/// A logical tensor as stored: `matrices` matrices `[rows, cols]`, one after the other in each part.
+/// Logical tensor as stored: `matrices` matrices `[rows, cols]`, one after the other in each part.
 ///
-/// A tensor `[.., M, K]` has one matrix for each index of its leading dimensions. If scale blocks do not restart at
-/// each matrix, all rows may be those of a single one.
+/// A tensor `[.., M, K]` has one matrix per index of the leading dimensions. If scale blocks do not restart at each
+/// matrix, one matrix may hold all rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Number of matrices.
@@ -20,9 +20,9 @@ pub struct Layout {
     pub rows: u64,
     /// Columns of a stored matrix, in elements.
     pub cols: u64,
-    /// Rows and columns that belong to the tensor; the others are padding (§4.6.2).
+    /// Rows and columns of the tensor in a stored matrix; the rest is padding (§4.6.2).
     pub kept: [u64; 2],
-    /// Rows of the tensor are the columns of a stored matrix (§4.3, §4.9, §4.10).
+    /// True if rows of the tensor are columns of a stored matrix (§4.3, §4.9, §4.10).
     pub transposed: bool,
     /// Coding of the elements.
     pub coding: Coding,
@@ -32,38 +32,38 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coding {
-    /// Codes, scales, zero points and biases in tensors of their own.
+    /// Codes, scales, zero points and biases in separate tensors.
     Planes(Planes),
-    /// Blocks of a GGUF file along the columns, each with its codes and scales (§9).
+    /// Blocks of a GGUF file along the columns; each block has codes and scales (§9).
     Blocks {
         /// Type of the blocks.
         block: BlockType,
-        /// Values are multiplied by an f32 ([`Part::Global`], one for each matrix; §9.5).
+        /// If true, values are multiplied by the f32 in [`Part::Global`], one per matrix (§9.5).
         factor: bool,
     },
 }
 
-/// Type of one entry of a plane.
+/// Type of the entries in a [`Plane`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// A floating-point code, by value. `DType` is one of floating-point [`Kind::Float`].
+    /// Floating-point number; [`Kind::Float`] only.
     Float(DType),
-    /// An integer.
+    /// Integer.
     Int(IntFormat),
-    /// The number of a value in a list.
+    /// Index of a value in a code book.
     Book(Book),
 }
 
-/// A matrix of codes.
+/// Stored matrix of codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plane {
-    /// An entry.
+    /// Type of the entries.
     pub code: Code,
     /// Positions of the entries.
     pub packing: Packing,
 }
 
-/// Codes with scales: the stored parts of a tensor, and how they are combined.
+/// Codes and scales: the stored parts of a tensor, and their combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Planes {
     /// One entry for each element.
@@ -72,20 +72,20 @@ pub struct Planes {
     pub zero: Zero,
     /// Scales on a grid.
     pub scales: Scales,
-    /// A second, f32 scale.
+    /// Second, f32 scale.
     pub global: Option<Global>,
     /// Combination of code and scale.
     pub form: Form,
-    /// Whether [`Part::Index`] maps rows or columns to the grid (§4.4.1, §4.10).
+    /// Mapping from rows or columns to the grid by [`Part::Index`] (§4.4.1, §4.10).
     pub group: Group,
-    /// A code that no element may have (§4.11).
+    /// Excluded code of an element (§4.11).
     pub refused: Option<u64>,
 }
 
-/// Scales on a grid: element `[i, j]` uses entry `[i div block[0], j div block[1]]` (§3.1).
+/// Scales on a grid: element `[i, j]` uses entry `[i / block[0], j / block[1]]` (§3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scales {
-    /// An entry: f32, f16, bf16, f8e4m3fn or f8e8m0.
+    /// Entries of type f32, f16, bf16, f8e4m3fn or f8e8m0.
     pub plane: Plane,
     /// Rows and columns of the stored matrix that share a scale.
     pub block: [u64; 2],
@@ -94,20 +94,20 @@ pub struct Scales {
 /// Zero point, subtracted from an integer code before scaling (§3.2, form A4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zero {
-    /// Nothing.
+    /// No zero point.
     None,
-    /// A number: `2^(b-1)` for codes that are stored without a sign.
+    /// Constant zero point: `2^(b-1)` for signed codes that are stored unsigned.
     Constant(i32),
-    /// An entry on the grid of the scales.
+    /// One zero point per entry on the grid of the scales.
     Grid {
-        /// Integers; or f32, f16 or bf16, and the difference is rounded to f32 (§4.18).
+        /// Integers; or f32, f16 or bf16, with the difference rounded to f32 (§4.18).
         plane: Plane,
-        /// Added to an entry, wrapping at its width: 1 for GPTQ's first format (§4.10).
+        /// Number to add to an entry, wrapping at its width: 1 for GPTQ's first format (§4.10).
         plus: u8,
     },
 }
 
-/// A second, f32 scale on a grid of its own.
+/// Second, f32 scale with its own grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Global {
     /// Combination with the first scale.
@@ -116,7 +116,7 @@ pub struct Global {
     pub block: [u64; 2],
 }
 
-/// Combination of a global scale `g` with the first, `s`.
+/// Combination of first scale `s` and global scale `g`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GlobalRule {
     /// `RN32(s * g)`: form A2.
@@ -125,48 +125,49 @@ pub enum GlobalRule {
     Divide,
     /// `RN32(s * RN32(g / 2688))`: §4.12.
     Amax,
-    /// `RN32(RN32(s * g) + o)`, `o` the f32 of these bits: §4.16.
+    /// `RN32(RN32(s * g) + o)`, with `o` as f32 bits: §4.16.
     TimesPlus(u32),
 }
 
 /// Combination of code and scale (§3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// `RN32(c * s)`: A1 to A4, and P2, which is the same.
+    /// `RN32(c * s)`: A1 to A4, and the identical P2.
     Times,
     /// `RN32(c / s)`: A5.
     Divide,
-    /// `RNt(RNt(q * s) + b)`, `t` the type of the scales: A6. Biases ([`Part::Biases`]) are arranged like the scales.
+    /// `RNt(RNt(q * s) + b)`: A6. `t` is the type of the scales; the biases `b` ([`Part::Biases`]) have the grid of the
+    /// scales.
     Affine,
-    /// `RN32(RN32(c * s) * k)`, `k` the f32 of these bits: A7.
+    /// `RN32(RN32(c * s) * k)`, with `k` as f32 bits: A7.
     TimesConstant(u32),
 }
 
-/// Mapping of rows and columns to the grid.
+/// Mapping from rows and columns to the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// By division.
+    /// Division by the block size.
     Grid,
-    /// Row `i` is in the grid's row `index[i]`.
+    /// Row `i` uses grid row `index[i]`.
     OfRow,
-    /// Column `j` is in the grid's column `index[j]`.
+    /// Column `j` uses grid column `index[j]`.
     OfColumn,
 }
 
 impl Code {
-    /// Signed integers.
+    /// Returns the signed integer code of `bits` bits.
     #[must_use]
     pub const fn signed(bits: u8) -> Code {
         Code::Int(IntFormat { bits, signed: true })
     }
 
-    /// Unsigned integers.
+    /// Returns the unsigned integer code of `bits` bits.
     #[must_use]
     pub const fn unsigned(bits: u8) -> Code {
         Code::Int(IntFormat { bits, signed: false })
     }
 
-    /// Bits of an entry.
+    /// Number of bits in an entry.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -176,7 +177,7 @@ impl Code {
         }
     }
 
-    /// Its format, if it is a float.
+    /// Floating-point format; `None` for integers and code books.
     #[must_use]
     pub const fn format(self) -> Option<FloatFormat> {
         match self {
@@ -190,19 +191,19 @@ impl Code {
 }
 
 impl Plane {
-    /// Entries of a type, row after row without gaps.
+    /// Returns a plane of floating-point entries, row after row without gaps.
     #[must_use]
     pub const fn of(dtype: DType) -> Plane {
         Plane { code: Code::Float(dtype), packing: Packing::BYTES }
     }
 
-    /// The same plane with another packing.
+    /// Returns the same plane with another packing.
     #[must_use]
     pub const fn packed(self, packing: Packing) -> Plane {
         Plane { packing, ..self }
     }
 
-    /// Bytes of a matrix of entries; `None` if this packing cannot hold it.
+    /// Returns the size of a `shape` matrix in bytes; `None` if the packing cannot hold the matrix.
     #[must_use]
     pub fn bytes(&self, shape: [u64; 2]) -> Option<u64> {
         self.packing.bytes(self.code.bits(), shape)
@@ -210,7 +211,7 @@ impl Plane {
 }
 
 impl Planes {
-    /// Codes times one scale for each block: no zero point, no global scale.
+    /// Returns codes times one scale per block, without zero point and global scale.
     #[must_use]
     pub const fn times(codes: Plane, scales: Plane, block: [u64; 2]) -> Planes {
         Planes {
@@ -224,7 +225,7 @@ impl Planes {
         }
     }
 
-    /// The values of its scales are in [`Part::Book`].
+    /// Returns whether the values of the scales are in [`Part::Book`].
     #[must_use]
     pub fn has_book(&self) -> bool {
         self.scales.plane.code == Code::Book(Book::Stored)
@@ -232,20 +233,20 @@ impl Planes {
 }
 
 impl Layout {
-    /// Matrices whose rows and columns all belong to the tensor, not transposed.
+    /// Returns a layout without padding, not transposed.
     #[must_use]
     pub const fn new(matrices: u64, [rows, cols]: [u64; 2], coding: Coding) -> Layout {
         Layout { matrices, rows, cols, kept: [rows, cols], transposed: false, coding }
     }
 
-    /// Rows and columns of a matrix of the tensor, as read.
+    /// Returns rows and columns of a matrix as read.
     #[must_use]
     pub const fn out(&self) -> [u64; 2] {
         let [rows, cols] = self.kept;
         if self.transposed { [cols, rows] } else { [rows, cols] }
     }
 
-    /// The type of the codes, or the narrowest type of whole bytes that holds them.
+    /// Returns the type of the codes, or the narrowest type of whole bytes that holds the codes.
     #[must_use]
     pub fn code_type(&self) -> DType {
         match self.coding {
@@ -261,19 +262,19 @@ impl Layout {
         }
     }
 
-    /// Elements of the tensor.
+    /// Number of elements in the tensor.
     #[must_use]
     pub const fn elements(&self) -> u64 {
         self.matrices * self.kept[0] * self.kept[1]
     }
 
-    /// Rows and columns of the grid of a block.
+    /// Returns rows and columns of the grid for a block size.
     #[must_use]
     pub const fn grid(&self, block: [u64; 2]) -> [u64; 2] {
         [self.rows.div_ceil(block[0]), self.cols.div_ceil(block[1])]
     }
 
-    /// The planes, if this is [`Coding::Planes`].
+    /// Returns the planes of [`Coding::Planes`].
     #[must_use]
     pub const fn planes(&self) -> Option<&Planes> {
         match &self.coding {
@@ -282,8 +283,7 @@ impl Layout {
         }
     }
 
-    /// Rows and columns of the grid of scales. With [`Group::OfRow`] and [`Group::OfColumn`] it has the same number of
-    /// groups as by division.
+    /// Returns rows and columns of the grid of scales. [`Group::OfRow`] and [`Group::OfColumn`] do not change the size.
     #[must_use]
     pub const fn scale_grid(&self) -> Option<[u64; 2]> {
         match self.planes() {
@@ -292,8 +292,7 @@ impl Layout {
         }
     }
 
-    /// Plane of a part, and the rows and columns that share an entry; `None` if the layout does not have the part or
-    /// the part is not a plane.
+    /// Returns the plane of a part, and the rows and columns that share an entry; `None` for other parts.
     #[must_use]
     pub fn plane(&self, part: Part) -> Option<(Plane, [u64; 2])> {
         let planes = self.planes()?;
@@ -307,7 +306,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of a part of one matrix: `Ok(None)` if there is no such part.
+    /// `Ok(None)` if the layout does not have the part.
     fn matrix_bytes(&self, part: Part) -> Result<Option<u64>, ScaledError> {
         let (bytes, shape) = match (part, &self.coding) {
             (Part::Codes, Coding::Blocks { block, .. }) => {
@@ -326,10 +325,10 @@ impl Layout {
         bytes.map(Some).ok_or(ScaledError::Shape { part, shape })
     }
 
-    /// Bytes of a part; `None` if the layout does not have it.
+    /// Returns the size of a part in bytes; `None` if the layout does not have the part.
     ///
     /// # Errors
-    /// [`ScaledError::Shape`] if a matrix of this shape cannot be packed so.
+    /// [`ScaledError::Shape`] if the packing cannot hold a matrix of this shape.
     pub fn part_bytes(&self, part: Part) -> Result<Option<u64>, ScaledError> {
         let Some(bytes) = self.matrix_bytes(part)? else { return Ok(None) };
         let shape = [self.rows, self.cols];
@@ -339,7 +338,7 @@ impl Layout {
     /// Checks that the fields describe a tensor.
     ///
     /// # Errors
-    /// The fault of the layout.
+    /// [`ScaledError`]: the first contradiction.
     pub fn check(&self) -> Result<(), ScaledError> {
         let invalid = |why| Err(ScaledError::Layout { why });
         if self.kept[0] > self.rows || self.kept[1] > self.cols {

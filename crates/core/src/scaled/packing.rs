@@ -1,52 +1,51 @@
-//! Positions of the fields of a matrix in its stored bytes: one rule for codes, scales and zero points.
+//! Positions of fields in the stored bytes of a matrix.
 //!
-//! A field is `bits` wide (1 to 32). The matrix is the stored one, `[rows, cols]`, for either orientation of the
-//! result. Bits of a byte are counted from the least significant one, bytes from the first; words are little-endian:
-//! bit `n` of word `w` is bit `32 w + n` of the bytes.
+//! A field has 1 to 32 bits. The stored matrix is `[rows, cols]`. Bit 0 of a byte is the least significant bit.
+//! Words are little-endian: bit `n` of word `w` is bit `32 w + n` of the bytes.
 
-/// Order of the fields in stored bytes.
+/// Order of fields in stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Packing {
-    /// Row after row. The fields of a row are one little-endian bit stream, and a row begins at a multiple of `align`
-    /// bytes: 1 for bytes, nibbles with the low one first and six-bit streams, 4 for streams of 32-bit words.
+    /// Row after row. A row is one little-endian bit stream and begins at a multiple of `align` bytes.
+    /// `align` is 4 for streams of 32-bit words, else 1; the low nibble comes first.
     /// Source: `docs/spec/checkpoints.md §3.7, §3.9`.
     Rows {
-        /// 1 or 4.
+        /// Alignment of a row in bytes, 1 or 4.
         align: u8,
     },
-    /// Nibbles, row after row, the high one first. Source: §3.7.
+    /// Nibbles, row after row, the high nibble first. Source: §3.7.
     HighFirst,
-    /// As `Rows { align: 4 }` with `32 div bits` fields in each word; its upper bits are zero. Source: §4.4.2.
+    /// Rows of 32-bit words with `32 / bits` fields per word; the upper bits of a word are zero. Source: §4.4.2.
     Padded,
-    /// The fields of a column are one bit stream, cut into words; word `i` of all columns is row `i` of the stored
-    /// words. Words of 32 bits: GPTQ (§4.10), zero points of pack-quantized (§4.4.1); of 8: INT4 of ModelOpt (§4.5).
+    /// A column is one bit stream, cut into words. Row `i` of the stored words has word `i` of every column.
+    /// 32-bit words: GPTQ (§4.10), zero points of pack-quantized (§4.4.1). 8-bit words: INT4 of ModelOpt (§4.5).
     Columns {
-        /// 8 or 32.
+        /// Bits per word, 8 or 32.
         word: u8,
     },
-    /// As `Columns { word: 32 }` with `32 div bits` fields in each word. Source: §4.4.2.
+    /// Columns of 32-bit words with `32 / bits` fields per word. Source: §4.4.2.
     PaddedColumns,
-    /// Eight nibbles of a row in a word, column `8 j + r` in nibble `(0,4,1,5,2,6,3,7)[r]`. Source: §4.9.
+    /// Eight nibbles of a row per word: column `8 j + r` in nibble `[0, 4, 1, 5, 2, 6, 3, 7][r]`. Source: §4.9.
     Awq,
-    /// As `Columns { word: 32 }` of nibbles in the order of `Awq`. Source: §4.19.
+    /// `Columns { word: 32 }` of nibbles in the order of `Awq`. Source: §4.19.
     AwqColumns,
     /// Two-bit field `i` of byte row `r` is row `i * rows/4 + r`. Source: §4.11.
     Planes,
-    /// Bytes in tiles of 128 rows and 4 columns; the matrix is padded with zeros. Source: §3.8.
+    /// Bytes in tiles of 128 rows and 4 columns, padded with zeros. Source: §3.8.
     Swizzled,
 }
 
-/// Nibble of column `r` modulo 8 (§4.9).
+/// Nibble of column `r % 8` (§4.9).
 const AWQ_NIBBLE: [u64; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
 impl Packing {
-    /// Rows of bytes without gaps: the packing of every type with whole bytes.
+    /// Rows of bytes without gaps. Every type with whole bytes has this packing.
     pub const BYTES: Packing = Packing::Rows { align: 1 };
     /// Rows of 32-bit words.
     pub const WORDS: Packing = Packing::Rows { align: 4 };
 
-    /// Bytes of a matrix; `None` beyond 2^60, or if these fields cannot have this packing.
+    /// Returns the size of a matrix in bytes; `None` beyond 2^60, or if fields of `bits` bits cannot have this packing.
     #[must_use]
     pub fn bytes(self, bits: u32, [rows, cols]: [u64; 2]) -> Option<u64> {
         let (rows, cols, wide) = (u128::from(rows), u128::from(cols), u128::from(bits));
@@ -70,8 +69,8 @@ impl Packing {
         u64::try_from(bytes).ok().filter(|bytes| *bytes <= 1 << 60)
     }
 
-    /// Position of bit `n` of a field, counted from the first bit of the matrix. The matrix is one that
-    /// [`Packing::bytes`] accepts and contains the field.
+    /// Returns the position of bit `n` of field `[row, col]`, in bits from the start of the matrix.
+    /// The matrix must pass [`Packing::bytes`].
     #[must_use]
     pub fn bit(self, bits: u32, [rows, cols]: [u64; 2], [row, col]: [u64; 2], n: u32) -> u64 {
         let (wide, n) = (u64::from(bits), u64::from(n));
@@ -95,10 +94,10 @@ impl Packing {
         }
     }
 
-    /// Reads a field.
+    /// Reads field `at`.
     ///
     /// # Panics
-    /// If the bytes end before it.
+    /// If `bytes` is too short.
     #[must_use]
     pub fn get(self, bits: u32, shape: [u64; 2], at: [u64; 2], bytes: &[u8]) -> u64 {
         (0..bits).fold(0, |field, n| {
@@ -107,10 +106,10 @@ impl Packing {
         })
     }
 
-    /// Writes a field; the others stay as they are.
+    /// Writes field `at`; other fields are unchanged.
     ///
     /// # Panics
-    /// As [`Packing::get`].
+    /// If `bytes` is too short.
     pub fn set(self, bits: u32, shape: [u64; 2], at: [u64; 2], bytes: &mut [u8], field: u64) {
         for n in 0..bits {
             let bit = self.bit(bits, shape, at, n);
@@ -120,7 +119,7 @@ impl Packing {
     }
 }
 
-/// Bits of a row, padded to whole bytes or words.
+/// Bits per row, padded to whole bytes or words.
 fn row_bits(bits: u32, cols: u64, align: u64) -> Option<u64> {
     cols.checked_mul(bits.into())?.checked_next_multiple_of(8 * align)
 }

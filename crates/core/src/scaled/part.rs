@@ -1,28 +1,28 @@
-//! The stored parts of a tensor.
+//! Stored parts of a tensor.
 
 use crate::words::words;
 
 words! {
-    /// A stored part of a tensor.
+    /// Stored part of a tensor.
     pub enum Part {
         /// Codes, or the blocks of a GGUF file.
         Codes = "codes",
         /// Scales.
         Scales = "scales",
-        /// The global scale, f32.
+        /// Global scale, f32.
         Global = "global scale",
         /// Zero points.
         Zeros = "zero points",
         /// Biases, of the type of the scales.
         Biases = "biases",
-        /// The group of each row or column, i32.
+        /// Group of each row or column, i32.
         Index = "group index",
-        /// The values of the scales' codes, f32.
+        /// Value of each scale code, f32.
         Book = "code book",
     }
 }
 
-/// The bytes of each part; empty for parts that a layout does not have.
+/// Bytes of each part; empty for parts that a layout does not have.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)] // Named as in [`Part`].
 pub struct Parts<'a> {
@@ -49,7 +49,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The bytes of a part.
+    /// Returns the bytes of a part.
     #[must_use]
     pub fn get(&self, part: Part) -> &'a [u8] {
         match part {

@@ -1,8 +1,8 @@
-//! The scale and the codes of a block (§7), and of the blocks of GGUF files that are written (§9.3, §9.4).
+//! Scale and codes of a block (§7, §9.3, §9.4).
 //!
-//! A block is a list of f32 values, as bits. Every operation of the page is rounded once (§7.1); codes are computed
-//! with the stored scale. Letters: `a` the largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z`
-//! zero point.
+//! A block is a list of f32 values, as bits. Every operation of the page is rounded once (§7.1). Codes are computed
+//! with the stored scale.
+//! Letters: `a` largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z` zero point.
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
 use super::blocks::{BlockType, DOUBLED_E2M1};
@@ -22,22 +22,22 @@ use core::cmp::Ordering;
 /// Choice of scales and treatment of NaN and infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Quantization {
-    /// The rule of E8M0 scales.
+    /// Rule of E8M0 scales.
     pub mx: MxScale,
     /// Treatment of NaN and infinities.
     pub nonfinite: NonFinite,
-    /// Whether scales near the formula's are tried.
+    /// Candidate scales.
     pub search: Search,
-    /// f32 scales are powers of two, by [`Quantization::mx`] (§4.1).
+    /// If true, f32 scales are powers of two, by [`Quantization::mx`] (§4.1).
     pub power_of_two: bool,
 }
 
-/// The rule of an E8M0 scale (§7.3).
+/// Rule of an E8M0 scale (§7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[allow(missing_docs)] // The other variants are the names of the page's table.
 pub enum MxScale {
     /// The rule with the smallest error for normally distributed values: `even` for elements of 4 and 6 bits, `rceil`
-    /// for 8.
+    /// for elements of 8 bits.
     #[default]
     Auto,
     Floor,
@@ -49,20 +49,20 @@ pub enum MxScale {
 /// Treatment of NaN and infinities (§3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NonFinite {
-    /// They are errors.
+    /// NaN and infinities are errors.
     #[default]
     Error,
-    /// An infinity becomes the largest element, NaN zero; scales are computed from the finite elements.
+    /// An infinity becomes the largest element; NaN becomes zero. Only finite elements determine the scale.
     Saturate,
 }
 
 /// Candidate scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Search {
-    /// The scale of the formula.
+    /// The scale of the formula only.
     #[default]
     Formula,
-    /// Its neighbors too: the smallest sum of squared errors wins, on a tie the formula.
+    /// The scale of the formula and its neighbors. The smallest sum of squared errors wins; on a tie, the formula wins.
     Mse,
 }
 
@@ -76,7 +76,7 @@ impl MxScale {
         ("ct", MxScale::Ct),
     ];
 
-    /// The rule for elements of a format, with [`MxScale::Auto`] resolved.
+    /// Returns the rule for elements of a format, with [`MxScale::Auto`] resolved.
     #[must_use]
     pub const fn for_elements(self, element: &FloatFormat) -> MxScale {
         match self {
@@ -86,8 +86,8 @@ impl MxScale {
         }
     }
 
-    /// The byte for elements of a format, given the largest magnitude as f32 bits. `None` if the rule is not defined
-    /// for the format.
+    /// Returns the E8M0 code of the scale; `None` if the rule is not defined for the format. `amax` is the largest
+    /// magnitude as f32 bits.
     ///
     /// # Examples
     /// ```
@@ -115,15 +115,15 @@ impl MxScale {
                 _ => return None,
             },
         };
-        // Above it the largest element exceeds f32.
+        // With a larger scale, the largest element would exceed f32.
         Some(byte.clamp(0, 254 - element.emax()) as u8)
     }
 }
 
-/// A quantized block.
+/// Quantized block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantized {
-    /// The code of the scale.
+    /// Code of the scale.
     pub scale: u64,
     /// Code of the zero point, if the layout has zero points.
     pub zero: u64,
@@ -132,7 +132,7 @@ pub struct Quantized {
 }
 
 impl GlobalRule {
-    /// Global scale of a tensor with this largest magnitude (§7.4), both as f32 bits.
+    /// Returns the global scale of a tensor with largest magnitude `amax` (§7.4); both are f32 bits.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a rule that is supported for reading only.
@@ -151,10 +151,10 @@ impl GlobalRule {
 
 const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
 
-/// The largest magnitude of the finite values, as bits.
+/// Returns the largest magnitude of the finite values, as f32 bits.
 ///
 /// # Errors
-/// [`ScaledError::NotFinite`] with the first NaN or infinity, under [`NonFinite::Error`].
+/// [`ScaledError::NotFinite`] at the first NaN or infinity, under [`NonFinite::Error`].
 pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
     let mut amax = 0;
     for (index, value) in values.iter().enumerate() {
@@ -169,7 +169,7 @@ pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
 }
 
 impl Planes {
-    /// Quantizes a block: the definition. `values` are f32 bits; `global` is the global scale of layouts that have one.
+    /// Quantizes a block; this is the definition. `values` and `global`, the global scale, are f32 bits.
     ///
     /// Source: `docs/spec/checkpoints.md §7`.
     ///
@@ -198,7 +198,6 @@ impl Block<'_> {
         self.planes.scales.plane.code.format().unwrap_or(F32)
     }
 
-    /// Code of a scale as stored.
     fn stored(&self, scale: Exact) -> u64 {
         encode_float(&self.scale_format(), &SATURATE, scale).code.unwrap_or(0)
     }
@@ -277,7 +276,7 @@ impl Block<'_> {
         let s = if asymmetric {
             rounded(&F32, quotient(rounded(&F32, sum(high, negated(low))), steps))
         } else {
-            // Twice the range over the steps: dividing by a half-integer is the same.
+            // Dividing twice the range by the steps equals dividing the range by half the steps, a half-integer.
             rounded(&F32, quotient(product(f32_value(amax), integer(2)), steps))
         };
         let epsilon = Exact::Finite { neg: false, sig: 1, exp: -i32::from(scales.man_bits), sticky: false };
@@ -314,7 +313,7 @@ impl Block<'_> {
         Ok(self.best(formula, codes))
     }
 
-    /// The formula's scale, or the best of its neighbors.
+    /// The quantized block with the formula's scale, or with the best neighbor of that scale.
     fn best(&self, formula: u64, codes: impl Fn(u64) -> (u64, Vec<u64>)) -> Quantized {
         let quantized = |scale: u64| {
             let (zero, codes) = codes(scale);
@@ -335,7 +334,7 @@ impl Block<'_> {
         best
     }
 
-    /// Sum of squared errors over the finite values, in order.
+    /// Sum of squared errors over the finite values, in element order.
     fn error(&self, block: &Quantized) -> f64 {
         let scale = decode_float(&self.scale_format(), block.scale);
         let zero = match (self.planes.zero, self.planes.codes.code) {
@@ -359,7 +358,7 @@ impl Block<'_> {
 }
 
 impl Planes {
-    /// Codes of the candidate scales near the formula's, in order. Source: §7.7.
+    /// Returns the codes of candidate scales near the formula's scale, in order. Source: §7.7.
     pub fn near(&self, how: &Quantization, formula: u64) -> Vec<u64> {
         match self.scales.plane.code {
             Code::Float(DType::F8E8M0) => around(formula, &[-1, 1], 0..=254),
@@ -384,13 +383,13 @@ fn around(code: u64, steps: &[i64], range: core::ops::RangeInclusive<i64>) -> Ve
 }
 
 impl BlockType {
-    /// Quantizes the values of a block, f32 bits, into its bytes (§9.3, §9.4).
+    /// Quantizes a block of f32 bits into its bytes (§9.3, §9.4).
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is supported for reading only.
     ///
     /// # Panics
-    /// If the number of values or bytes differs from that in a block.
+    /// If the number of values or bytes is not the number in a block.
     pub fn quantize(self, nonfinite: NonFinite, values: &[u32], block: &mut [u8]) -> Result<(), ScaledError> {
         assert_eq!((values.len() as u64, block.len() as u64), (self.elements(), self.bytes()), "one block");
         let amax = amax(nonfinite, values)?;
@@ -420,7 +419,7 @@ impl BlockType {
             }
             BlockType::Mxfp4 => {
                 let exponent = (amax >> 23) as i32;
-                // floor(log2(amax)); for a subnormal the place of its first bit.
+                // floor(log2(amax)); for a subnormal, the exponent of the leading bit.
                 let log2 = if exponent == 0 { -118 - amax.leading_zeros() as i32 } else { exponent - 127 };
                 block[0] = if amax == 0 { 0 } else { (log2 + 125).clamp(0, 254) as u8 };
                 let scale = Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false };
@@ -455,13 +454,12 @@ fn nearest_doubled(x: Exact, scale: Exact) -> u8 {
     (1..16).fold(0, |best, code| if error(code).cmp_value(error(best)).is_lt() { code } else { best }) as u8
 }
 
-/// 1 and 1/8 as E4M3FN.
+/// Values 1 and 1/8 as f8e4m3fn codes.
 const ONE: u64 = 0x38;
 const ONE_EIGHTH: u64 = 0x20;
 
 const SATURATE: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
 
-/// f32 to i8, ties away from zero.
 const TO_I8_AWAY: CastSpec = to_int(DType::I8, Rounding::NearestAway);
 
 const fn to_int(dst: DType, rounding: Rounding) -> CastSpec {
@@ -474,7 +472,7 @@ const fn to_int(dst: DType, rounding: Rounding) -> CastSpec {
     CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7.5" }
 }
 
-/// `RNI(clamp(v))`: the nearest integer of a format.
+/// `RNI(clamp(v))`: nearest integer of a format.
 fn nearest(value: Exact, format: &IntFormat) -> i64 {
     const TO_I32: CastSpec = to_int(DType::I32, Rounding::NearestEven);
     let code = cast_one(&TO_I32, f32_bits(value).into()).code().unwrap_or(0);
@@ -489,7 +487,7 @@ fn finite(bits: u32) -> Option<Exact> {
     (bits & 0x7fff_ffff < 0x7f80_0000).then(|| f32_value(bits))
 }
 
-/// Replacement for a value that is not finite: an infinity, or +0 for NaN.
+/// Replacement for a nonfinite value: the infinity itself, or +0 for NaN.
 fn beyond(bits: u32) -> Exact {
     match f32_value(bits) {
         Exact::Inf { neg } => Exact::Inf { neg },

@@ -1,4 +1,4 @@
-//! A plane of entries as another plane with the same values (`docs/spec/checkpoints.md §8`).
+//! Conversion of a plane to another plane with the same values (`docs/spec/checkpoints.md §8`).
 
 use super::dequantize::zero_point;
 use super::layout::{Code, Plane};
@@ -6,7 +6,7 @@ use crate::exact::encode_float;
 use crate::policy::CastPolicy;
 use core::cmp::Ordering;
 
-/// A plane that holds the entries of another. Rows and columns are those of stored matrices.
+/// Conversion of plane `from` to plane `to`. Rows and columns refer to stored matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Repacking {
     /// Source plane.
@@ -17,9 +17,9 @@ pub struct Repacking {
     pub to: Plane,
     /// Rows and columns of `to`.
     pub to_shape: [u64; 2],
-    /// Rows and columns of `to` that come from `from`; all other bits are 0.
+    /// Rows and columns of `to` with entries of `from`; all other bits are 0.
     pub kept: [u64; 2],
-    /// Rows of `to` are columns of `from`.
+    /// If true, rows of `to` are columns of `from`.
     pub transposed: bool,
     /// Change of each entry.
     pub change: Change,
@@ -28,13 +28,13 @@ pub struct Repacking {
 /// Change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// Bits are kept.
+    /// Bits are unchanged.
     None,
-    /// Integer with `add` added to its value.
+    /// Integer, plus `add`.
     Integer {
-        /// The difference.
+        /// Number to add to the value.
         add: i32,
-        /// Offset of stored entries in `from` and `to`, as in [`super::Zero::Grid`].
+        /// Offsets of stored entries in `from` and `to`, as in [`super::Zero::Grid`].
         plus: [u8; 2],
     },
     /// Floating-point number, converted to another type.
@@ -42,7 +42,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Code in `to` for a code of `from`; `None` if no code has its value.
+    /// Returns the code in `to` for a code of `from`; `None` if no code has that value.
     #[must_use]
     pub fn code(self, [from, to]: [Plane; 2], code: u64) -> Option<u64> {
         match (self, to.code) {
@@ -64,7 +64,7 @@ impl Change {
 }
 
 impl Repacking {
-    /// Code in `to` for a code of `from`; `None` if no code has its value.
+    /// Returns the code in `to` for a code of `from`; `None` if no code has that value.
     ///
     /// # Examples
     /// ```
@@ -87,7 +87,7 @@ impl Repacking {
         self.change.code([self.from, self.to], code)
     }
 
-    /// Entry of `from` that an entry of `to` comes from; `None` beyond `kept`.
+    /// Returns the position in `from` of an entry in `to`; `None` beyond `kept`.
     #[must_use]
     pub fn source(&self, [row, col]: [u64; 2]) -> Option<[u64; 2]> {
         let is_kept = row < self.kept[0] && col < self.kept[1];

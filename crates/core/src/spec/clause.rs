@@ -1,12 +1,11 @@
-//! The clause that decides one value, if several clauses decide the values of a pair of types.
+//! Clause for one value, where several clauses apply to a pair of types.
 //!
-//! A [`CastSpec`] cites the clause that decides most values of its pair. Other clauses may define rounding, range,
-//! infinities or NaN; the table here has them.
+//! A [`CastSpec`] cites the clause for most values of the pair. The table has the other clauses: rounding, range,
+//! infinities, NaN.
 
 use crate::exact::{Exact, decode, encode};
 use crate::policy::{CastSpec, Condition};
 
-/// Subject of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Matter {
     Nan,
@@ -15,7 +14,7 @@ enum Matter {
     Rounded,
 }
 
-/// Rows: the clause that a [`CastSpec`] cites, a subject, and the clause that decides this subject.
+/// Columns: clause in a [`CastSpec`], subject, clause for that subject.
 const TABLE: &[(&str, Matter, &str)] = &[
     (SATURATE, Matter::Rounded, "ONNX Cast, to nearest even; docs/spec/onnx.md §4.6"),
     (SATURATE, Matter::Nan, "ONNX Cast, NaN; docs/spec/onnx.md §4.6, §4.9"),
@@ -34,7 +33,7 @@ pub(super) const ONNX_FLOAT: &str = "ONNX Cast; docs/spec/onnx.md §4.3";
 pub(super) const E8M0: &str = "ONNX Cast, float8e8m0 table; docs/spec/onnx.md §4.7";
 pub(super) const IEEE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
 
-/// Returns the clause of the specification that decides this value.
+/// Returns the clause of the specification for one value.
 ///
 /// # Panics
 /// If a type is complex or text.

@@ -1,4 +1,4 @@
-//! The specification `ieee`: its attributes are the policies of the engine, for every pair of numbers and text.
+//! Specification `ieee`: its attributes are the policy fields, for every pair of numbers and text.
 //!
 //! Defaults: IEEE 754-2019 §5.4 (nearest even, overflow to Inf or NaN), `docs/interfaces.md §2`.
 
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 const TEXT_CLAUSE: &str = "IEEE 754-2019 §5.12; docs/interfaces.md §2";
 
-/// A request whose policies can be set freely. Options that are `None` take the default of `docs/interfaces.md §2`.
+/// Request with free choice of policies. `None` means the default of `docs/interfaces.md §2`.
 ///
 /// # Examples
 /// ```
@@ -30,19 +30,19 @@ pub struct Cast {
     pub rounding: Option<Rounding>,
     /// Result for finite values beyond the range of a floating-point destination.
     pub overflow: Overflow,
-    /// Result for a source Inf. Default: as `overflow`.
+    /// Result for a source Inf. Default: the value of `overflow`.
     pub inf: Option<Overflow>,
     /// Result for integers out of range.
     pub int_overflow: IntOverflow,
-    /// Result for NaN to an integer.
+    /// Result for NaN as an integer.
     pub nan_to_int: NanToInt,
-    /// Result for NaN to a type with NaN.
+    /// Result for NaN in a type with NaN.
     pub nan: NanRule,
-    /// Subnormals.
+    /// Treatment of subnormals.
     pub subnormals: Subnormals,
 }
 
-/// Values that the destination cannot represent, and for which IEEE 754 defines no result.
+/// Values that the destination cannot represent and for which IEEE 754 defines no result.
 const UNDEFINED: &[Undefined] = &[
     Undefined::any(Condition::Nan, "the destination has no NaN; docs/interfaces.md §2"),
     Undefined::any(Condition::Negative, "the destination has no sign; docs/interfaces.md §2"),
@@ -92,14 +92,14 @@ impl Cast {
             vanishing: no_room,
             ..CastPolicy::IEEE
         };
-        // For integer results out of range, IEEE 754 §5.8 signals the invalid-operation flag. Here a policy decides, so
+        // IEEE 754 §5.8 signals the invalid-operation flag for integer results out of range. Here a policy decides, so
         // no case is open.
         let undefined = if matches!(self.to.kind(), Kind::Int(_)) { &[] } else { UNDEFINED };
         Ok(CastSpec { src, dst: self.to, policy, undefined, clause: clause(src, self.to) })
     }
 }
 
-/// Returns the clause of a pair. IEEE 754 covers floats; the clauses of other types are pages that define them.
+/// IEEE 754 is cited for floats only; other types have pages of their own.
 fn clause(src: DType, dst: DType) -> &'static str {
     match (src.kind(), dst.kind()) {
         (Kind::String, _) | (_, Kind::String) => TEXT_CLAUSE,
@@ -112,13 +112,13 @@ fn clause(src: DType, dst: DType) -> &'static str {
     }
 }
 
-/// Returns the cast with the defaults, and the saturating cast where saturation makes a difference. Empty for pairs
-/// that are not converted.
+/// Returns the default cast, and the saturating cast if saturation matters for the pair. Empty for pairs without
+/// conversion.
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);
     let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };
-    // Text can represent every value, so nothing saturates.
+    // Text represents every value, so nothing saturates.
     let saturated = match dst.kind() {
         Kind::Int(_) => "int-overflow=saturate",
         _ => "overflow=saturate",

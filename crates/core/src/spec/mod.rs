@@ -1,7 +1,7 @@
 //! The standards, as data.
 //!
-//! Each module has one standard: its attributes with their defaults, its versions, the pairs it allows, its errors and
-//! the clauses that its results cite. It resolves a request to a [`CastSpec`], which is data.
+//! Each module has one standard: attributes with defaults, versions, allowed pairs, errors and clauses. The module
+//! resolves a request to a [`CastSpec`].
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -25,12 +25,12 @@ use crate::error_code::ErrorCode;
 use crate::error_kind::ErrorKind;
 use crate::policy::CastSpec;
 
-/// Reason that a standard does not allow a request.
+/// Error for a request that a standard does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum SpecError {
-    /// The type is not part of the standard at this version.
+    /// The standard does not have the type at this version.
     #[error("{spec} does not have type {dtype} ({clause}){}", later(*.dtype, .since))]
     Type {
         /// The standard and its version.
@@ -38,11 +38,11 @@ pub enum SpecError {
         dtype: DType,
         /// Clause of the standard.
         clause: &'static str,
-        /// Name of the first version of the standard that has the type (`tosa@1.1`, `opset 19`); `None` if no later
-        /// version has it.
+        /// First version of the standard that has the type (`tosa@1.1`, `opset 19`); `None` if no later version has the
+        /// type.
         since: Option<String>,
     },
-    /// The type is in no version of the standard, and truecast does not have it.
+    /// The type is in no version of the standard, and truecast does not have the type.
     #[error("{spec} does not have type {name}, nor does any other version ({clause})")]
     ForeignType {
         /// The standard and its version.
@@ -52,7 +52,7 @@ pub enum SpecError {
         /// Clause of the standard.
         clause: &'static str,
     },
-    /// An attribute is not part of the standard at this version, or has a value that it does not allow.
+    /// The standard does not have the attribute at this version, or does not allow the value.
     #[error("{spec}: attribute {name}: {why} ({clause})")]
     Attribute {
         /// The standard and its version.
@@ -62,14 +62,14 @@ pub enum SpecError {
         /// Clause of the standard.
         clause: &'static str,
     },
-    /// An attribute that the operator does not have in any version.
+    /// The operator has no such attribute in any version.
     #[error("{spec}: unknown attribute {name:?}; known attributes are {known} ({clause})")]
     UnknownAttribute {
         /// The standard and its version.
         spec: String,
         /// Name of the attribute in the node.
         name: String,
-        /// Attributes of that version.
+        /// Attributes of the operator in this version.
         known: String,
         /// Clause of the standard.
         clause: &'static str,
@@ -80,42 +80,42 @@ pub enum SpecError {
         spec: &'static str,
         /// Requested version.
         version: String,
-        /// The versions that exist.
+        /// Existing versions.
         known: Cow<'static, str>,
     },
-    /// Tile IR's verifier refuses the operation.
+    /// The verifier of Tile IR refuses the operation.
     #[error("{}: {}", .violation.code(), .violation)]
     Tile {
         /// The broken rule.
         violation: Box<tile::Violation>,
     },
-    /// The standard's values are not the results of a single cast; only the evaluation of a model computes them.
+    /// No single cast gives the results; the model must be evaluated.
     #[error("{spec}: {src} to {dst} is not a single cast; evaluate a model, or choose other attributes")]
     NoSingleCast {
-        /// The standard, its version and other choices.
+        /// Standard, version and other choices.
         spec: String,
         src: DType,
         /// Destination type.
         dst: DType,
     },
-    /// A profile or extension that is not enabled.
+    /// A required profile or extension is not enabled.
     #[error("{spec}: {what} needs {needs} ({clause})")]
     Missing {
         /// The standard and its version.
         spec: String,
         /// Requested feature.
         what: String,
-        /// Profile or extension that it needs.
+        /// Required profile or extension.
         needs: String,
         /// Clause of the standard.
         clause: &'static str,
     },
-    /// An error condition that the standard names.
+    /// An error condition of the standard.
     #[error("{spec}: {why} ({id}; {clause})")]
     Condition {
         /// The standard and its version.
         spec: String,
-        /// The condition's name on our page.
+        /// Name of the condition on our page.
         id: &'static str,
         why: String,
         /// Clause of the standard.
@@ -129,19 +129,19 @@ pub enum SpecError {
         src: DType,
         /// Destination type.
         dst: DType,
-        /// The source types that this version converts to the destination.
+        /// Source types that this version converts to the destination.
         sources: Vec<DType>,
-        /// Name of the first version that has the pair (`amd@cdna3`); `None` if no version has it.
+        /// First version that has the pair (`amd@cdna3`); `None` if no version has the pair.
         since: Option<String>,
     },
-    /// The pair is not converted: a type is complex, or the standard does not have the pair.
+    /// The pair has no conversion: a type is complex, or the standard does not have the pair.
     #[error("{src} cannot be converted to {dst}: {why}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} has it")))]
     Pair {
         src: DType,
         /// Destination type.
         dst: DType,
         why: &'static str,
-        /// Name of the first version of the standard that has the pair (`tosa@1.1`); `None` if no later version has it.
+        /// First version of the standard that has the pair (`tosa@1.1`); `None` if no later version has the pair.
         since: Option<String>,
     },
 }
@@ -167,7 +167,6 @@ impl SpecError {
         }
     }
 
-    /// Returns the error for an attribute with an unknown value.
     fn not_one_of(spec: &str, name: &'static str, value: &str, known: &[&str], clause: &'static str) -> SpecError {
         let why = format!("{value:?} is not one of {}", known.join(", "));
         SpecError::Attribute { spec: spec.into(), name, why, clause }
@@ -176,7 +175,7 @@ impl SpecError {
 
 const ONLY_COPIED: &str = "complex numbers can only be copied";
 
-/// Returns the remark on a missing type: the version that has the type.
+/// Suffix of an error on a missing type: the version that has the type.
 fn later(dtype: DType, since: &Option<String>) -> String {
     match since {
         Some(version) => format!("; {version} has it"),
@@ -185,7 +184,7 @@ fn later(dtype: DType, since: &Option<String>) -> String {
     }
 }
 
-/// Returns the remark on a missing version: the page that describes the differences between the versions of a table.
+/// Suffix of an error on a missing version: the page with the differences between versions.
 fn changes(spec: &str) -> String {
     match table::Table::of_name(spec) {
         Some(table) if table.versions.len() > 1 => format!("; docs/spec/{spec}.md says how they differ"),
@@ -193,7 +192,7 @@ fn changes(spec: &str) -> String {
     }
 }
 
-/// Returns a message such as `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
+/// Message such as `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
 fn lacking(spec: &str, src: DType, dst: DType, sources: &[DType]) -> String {
     let names = |some: &[DType]| some.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
     match sources {
@@ -212,14 +211,13 @@ impl From<tile::Violation> for SpecError {
 /// One interpretation of a request by one standard: a row of `truecast explain`.
 #[derive(Clone, Debug)]
 pub struct Interpretation {
-    /// The standard, as requests name it.
+    /// Name of the standard in requests.
     pub spec: &'static str,
-    /// Its version.
+    /// Version of the standard.
     pub version: String,
-    /// The attributes, in the standard's words; empty if none matter for the pair.
+    /// Attributes in the standard's words; empty if no attribute matters for the pair.
     pub attributes: String,
-    /// The resolved request. If the values are not the results of a single cast (Tile IR), only its types and its
-    /// clause apply.
+    /// Resolved request. Without a single cast (Tile IR), only the types and the clause apply.
     pub cast: CastSpec,
 }
 
@@ -231,8 +229,8 @@ impl Interpretation {
     }
 }
 
-/// Returns the interpretations of every standard that allows the pair. A standard has one for each set of attributes
-/// that matter for the destination, at its newest version, and at older versions where they differ.
+/// Returns the interpretations of every standard that allows the pair. Each set of attributes that matter for the
+/// destination has one interpretation, at the newest version. Older versions follow if they differ.
 ///
 /// # Examples
 /// ```
@@ -252,7 +250,7 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 
-/// Checks that a pair can be converted: neither type is complex, or both types are equal, which is a copy.
+/// Checks that a pair can be converted: neither type is complex, or both types are equal.
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
     let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
     if src != dst && (is_complex(src) || is_complex(dst)) {

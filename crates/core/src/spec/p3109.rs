@@ -1,7 +1,7 @@
-//! IEEE P3109 (interim report 4.0): its formats by name, and the projection of a number into a format.
+//! IEEE P3109 (interim report 4.0): formats by name, and projection of a number into a format. Read with
+//! `docs/spec/p3109.md`.
 //!
-//! These formats are not element types, so a projection returns a code, not a [`crate::CastSpec`]. [`encode_float`]
-//! rounds; this module decides results beyond the range. Read `docs/spec/p3109.md` first.
+//! The formats are not element types, so a projection returns a code, not a [`crate::CastSpec`].
 
 use crate::exact::{Exact, RandomBits, Stochastic, encode_float, unit};
 use crate::format::{FloatFormat, FormatError, MAX_EXPONENT, Specials};
@@ -18,7 +18,7 @@ pub const VERSION: &str = "4.0";
 /// Clause with the rules of projections.
 pub const CLAUSE: &str = "P3109 interim report 4.0 §4.7; docs/spec/p3109.md §3";
 
-/// Rounding modes without random bits (§4.7.4), and their names in truecast.
+/// Rounding modes without random bits (§4.7.4).
 pub const ROUNDINGS: [(&str, Rounding); 6] = [
     ("NearestTiesToEven", Rounding::NearestEven),
     ("NearestTiesToAway", Rounding::NearestAway),
@@ -29,36 +29,37 @@ pub const ROUNDINGS: [(&str, Rounding); 6] = [
 ];
 
 words! {
-    /// Signedness of a format, with its letter in the format's name.
+    /// Signedness, with the letter in the name of a format.
     pub enum Signedness {
         /// With a sign bit.
         Signed = "s",
-        /// Without.
+        /// Without a sign bit.
         Unsigned = "u",
     }
 
-    /// Domain of a format, with or without infinities. It is the last letter of the format's name.
+    /// Domain, with or without infinities; the last letter in the name of a format.
     pub enum Domain {
         /// With infinities.
         Extended = "e",
-        /// Without.
+        /// Without infinities.
         Finite = "f",
     }
 
     /// Result for a rounded value beyond the finite range (§4.7.5).
     pub enum Saturation {
-        /// The largest finite value; infinities become it too.
+        /// The largest finite value, also for infinities.
         Finite = "SatFinite",
         /// The largest finite value; infinities are kept.
         Propagate = "SatPropagate",
-        /// In an extended format, an infinity, unless the rounding stops at the largest finite value. In a finite
-        /// format, the largest finite value. In an unsigned format, NaN for -Inf, and for a finite value that rounds to
-        /// a negative one. Under a rounding toward zero or up, the finite value gives 0.
+        /// Extended format: Inf, unless the rounding stops at the largest finite value. Finite format: the largest
+        /// finite value.
+        /// Unsigned format: NaN for -Inf and for a finite value that rounds to a negative value. A rounding toward zero
+        /// or up gives 0 for that finite value.
         None = "SatNone",
     }
 }
 
-/// Reason that a format does not exist or is not supported.
+/// Error for a format that does not exist or is not supported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -71,25 +72,25 @@ pub enum InvalidFormat {
     /// Fewer than 3 bits.
     #[error("a format of P3109 has at least 3 bits, not {bits}")]
     Bits {
-        /// Requested bits.
+        /// Requested number of bits.
         bits: u8,
     },
-    /// The precision leaves no bit for an exponent, or is 0.
+    /// The precision is 0 or leaves no bit for an exponent.
     #[error("precision {precision}: with {bits} bits, a format of P3109 of this signedness has 1 to {most}")]
     Precision {
-        /// Bits of the format.
+        /// Number of bits in the format.
         bits: u8,
         /// Requested precision.
         precision: u8,
-        /// The highest precision.
+        /// Highest precision.
         most: u8,
     },
-    /// P3109 has the format; truecast does not support it.
+    /// P3109 has the format, but truecast does not support it.
     #[error("too wide for truecast: {0}")]
     Width(#[from] FormatError),
 }
 
-/// A format `Binary{K, P, signedness, domain}`.
+/// Format `Binary{K, P, signedness, domain}`.
 ///
 /// # Examples
 /// ```
@@ -105,7 +106,7 @@ pub enum InvalidFormat {
 pub struct Format(FloatFormat);
 
 impl Format {
-    /// Returns the format of `bits` (K) with `precision` (P), which includes the hidden bit.
+    /// Returns the format with `bits` bits (K) and precision `precision` (P), including the hidden bit.
     ///
     /// Source: `docs/spec/p3109.md §1`.
     ///
@@ -126,7 +127,7 @@ impl Format {
             (Domain::Finite, Signedness::Signed) => Specials::Fnuz,
             (Domain::Finite, Signedness::Unsigned) => Specials::Fn,
         };
-        // The bias does not matter if the exponent is too wide.
+        // If the exponent is too wide, `check` fails for any bias.
         let bias = if exp_bits > MAX_EXPONENT { 0 } else { 1 << (exp_bits - 1) };
         let format = FloatFormat { signed, exp_bits, man_bits, bias, specials, has_zero: true };
         match format.check() {
@@ -141,8 +142,8 @@ impl Format {
         &self.0
     }
 
-    /// Returns the code of a value, rounded once with exponents unbounded above, then saturated. Roundings that P3109
-    /// does not have are accepted too.
+    /// Returns the code of a value, rounded once with exponents unbounded above, then saturated. Roundings outside
+    /// P3109 are accepted, too.
     ///
     /// Source: `docs/spec/p3109.md §3`.
     #[must_use]
@@ -158,7 +159,7 @@ impl Format {
         self.saturated(CastPolicy { to_float: rounding, overflow, negative, ..CastPolicy::IEEE }, saturation, value)
     }
 
-    /// Projects as [`Format::project`], with the rounding chosen by random bits.
+    /// Projects a value with stochastic rounding, and otherwise like [`Format::project`].
     ///
     /// Source: `docs/spec/p3109.md §4`.
     #[must_use]
@@ -174,8 +175,8 @@ impl Format {
         self.saturated(policy, saturation, value)
     }
 
-    /// Encodes a value under a saturation. `none` is the policy of SatNone: for all numbers in an extended format, and
-    /// for negative numbers in any unsigned format.
+    /// `none` is the policy of SatNone, for all numbers in an extended format, and for negative numbers in any unsigned
+    /// format.
     fn saturated(&self, none: CastPolicy, saturation: Saturation, value: Exact) -> u64 {
         let f = &self.0;
         let policy = match (saturation, f.specials) {

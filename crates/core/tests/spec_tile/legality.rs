@@ -37,7 +37,7 @@ fn number_types() {
     }
 }
 
-/// §3.8: the numbers of the enumerations.
+/// §3.8: numbers of the enumerations.
 #[test]
 fn attribute_numbers() {
     let names = |n: usize, name: &dyn Fn(u64) -> Option<&'static str>| {
@@ -100,7 +100,7 @@ const MATRIX: [[&str; 10]; 10] = [
     ["EZNPA", "EZNPA", "EZNPA", "EZNPA", "EZNPA", "E", "E", "E", "ZP", "-"],
 ];
 
-/// Cells of the matrix of §4.4 by release, §4.6.
+/// Cell of the matrix in §4.4, adapted to a release by §4.6.
 fn accepted(release: Release, row: usize, column: usize) -> &'static str {
     match (release, FLOATS[column]) {
         _ if row == column => "",
@@ -111,7 +111,7 @@ fn accepted(release: Release, row: usize, column: usize) -> &'static str {
     }
 }
 
-/// Every release, pair and mode: ftof accepts exactly the modes of the tables.
+/// For every release, pair and mode, ftof accepts exactly the modes of the tables.
 #[test]
 fn rounding_matrix() {
     for release in Release::ALL {
@@ -147,8 +147,8 @@ fn rounding_matrix() {
     }
 }
 
-/// §4.10: `seed` accepts every mode that the text of 13.1 lists and defines, for its types; other profiles, and newer
-/// types, follow the release.
+/// §4.10: profile `seed` accepts every mode that the text of 13.1 lists and defines, for the types of 13.1. Other
+/// profiles and newer types follow the release.
 #[test]
 fn rounding_modes_of_the_text() {
     let old = ["f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2"];
@@ -319,7 +319,7 @@ fn one_defect_each() {
     assert_eq!(error.code(), "T002");
 }
 
-/// §4.1: of two errors, the error of the earlier step is reported.
+/// §4.1: of two errors, the earlier step is reported.
 #[test]
 fn order_of_errors() {
     let tile = |shape: &[u64], name| TileType { shape: shape.to_vec(), element: element(name) };
@@ -333,7 +333,7 @@ fn order_of_errors() {
     assert_eq!(code(ftof('E'), tile(&[3], "i32"), tile(&[3], "f16")).code(), "T014");
 }
 
-/// The other messages of §5 are in the tests of modules.
+/// Other messages of §5 are tested with the module readers.
 #[test]
 fn message_of_shapes() {
     let shapes = Violation::Shape { op: Op::Ftof, operand: vec![4], result: vec![2, 2] };

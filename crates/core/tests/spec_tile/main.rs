@@ -1,4 +1,4 @@
-//! The tables of `docs/spec/tile-ir.md` as literal rows. Section numbers are those of that page.
+//! Tables of `docs/spec/tile-ir.md` as literal rows. Section numbers refer to the page.
 
 mod legality;
 mod oracle;
@@ -8,7 +8,7 @@ mod values;
 use truecast_core::DType;
 use truecast_core::spec::tile::*;
 
-/// Element type of a short name of §1.3.
+/// Element type of a short name in §1.3.
 fn number(name: &str) -> DType {
     match name {
         "e4m3" => DType::F8E4M3Fn,

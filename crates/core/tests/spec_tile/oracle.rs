@@ -1,19 +1,18 @@
-//! A second opinion that shares no code with the engine: tables of all values of a format as f64, a search, and a
-//! comparison with the midpoint. f64 holds every f32 and every value and midpoint of a format of at most 19 bits.
+//! Independent oracle: all values of a format as f64, a search, and a comparison with the midpoint. f64 holds every
+//! f32, and every value and midpoint of a format of at most 19 bits.
 
 use super::*;
 use truecast_core::Outcome;
 
-/// A format by the columns of §3.1.
+/// Columns of §3.1.
 struct Format {
     name: &'static str,
     exponent_bits: u32,
     fraction_bits: u32,
     bias: i32,
     signed: bool,
-    /// Magnitude of the largest finite value.
     max: u64,
-    /// IEEE-like: Inf above `max`, NaN above Inf. Otherwise only NaN, if anything, is above `max`.
+    /// True for an IEEE-like format: Inf is above `max`, NaN above Inf. Otherwise, only NaN can be above `max`.
     inf: bool,
 }
 
@@ -38,7 +37,7 @@ impl Format {
         self.exponent_bits + self.fraction_bits + self.signed as u32
     }
 
-    /// Value of a magnitude; above `max` exponents continue.
+    /// Value of a magnitude; above `max`, exponents continue.
     fn magnitude(&self, code: u64) -> f64 {
         let field = (code >> self.fraction_bits) as i32;
         let fraction = (code & ((1 << self.fraction_bits) - 1)) as f64 / (1u64 << self.fraction_bits) as f64;
@@ -60,9 +59,9 @@ impl Format {
         Some(if code & self.sign() != 0 { -value } else { value })
     }
 
-    /// §6.3 for a magnitude: the code of the rounded magnitude, `max + 1` on overflow.
+    /// §6.3 for a magnitude: the rounded code, `max + 1` on overflow.
     fn round(&self, x: f64, letter: char, negative: bool) -> u64 {
-        // The largest code at or below x, by bisection.
+        // The largest code whose value is at most x, by bisection.
         let (mut floor, mut above) = (0, self.max + 1);
         if x < self.magnitude(0) {
             return 0; // below the smallest value of e8m0
@@ -87,7 +86,7 @@ impl Format {
         floor + up as u64
     }
 
-    /// §6.7 in profile spec for numbers and Inf; the flag: undefined by U5.
+    /// Code by §6.7 in profile `spec`, for numbers and Inf; and whether the result is undefined (U5).
     fn convert(&self, x: f64, letter: char) -> (u64, bool) {
         let negative = x.is_sign_negative();
         let sign = if negative { self.sign() } else { 0 };
@@ -154,7 +153,7 @@ fn ftof_against_tables() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// The flag has the semantics of Rust's `as`: clamp, NaN is 0.
+/// `saturating` equals Rust's `as`: clamped, and NaN is 0.
 #[test]
 fn saturating_ftoi_against_rust() {
     let check = |src: &str, code: u64, x: f64| {
@@ -170,7 +169,8 @@ fn saturating_ftoi_against_rust() {
                     let flagged = ftoi(signedness, true).meaning(element(src), element(dst), profile, &OFF).unwrap();
                     assert_eq!(flagged.element(code).outcome, Outcome::Defined(expected), "{src} {code:X} to {dst}");
                 }
-                // Without the flag, in profile spec: the same code, defined if and only if the truncated value fits.
+                // Without `saturating`, in profile `spec`: the same code, defined if and only if the truncated value
+                // fits.
                 let plain = ftoi(signedness, false).meaning(element(src), element(dst), Profile::Spec, &OFF).unwrap();
                 let outcome = plain.element(code).outcome;
                 let width = number(dst).code_bits() as i32;
@@ -198,7 +198,7 @@ fn saturating_ftoi_against_rust() {
     }
 }
 
-/// Every 16-bit integer, in profile hw (saturating) by the same tables.
+/// Every 16-bit integer, in profile `hw`, which saturates.
 #[test]
 fn itof_against_tables() {
     for dst in FORMATS.iter().filter(|f| f.name != "e8m0") {
@@ -216,12 +216,12 @@ fn itof_against_tables() {
     }
 }
 
-/// Formats of the text of 13.1.
+/// Formats in the text of 13.1.
 fn old_formats() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|f| ["f16", "bf16", "tf32", "e4m3", "e5m2"].contains(&f.name))
 }
 
-/// §4.10: profile seed rounds as in the text, even where no release accepts it.
+/// §4.10: profile `seed` rounds as in the text, also where no release accepts the mode.
 #[test]
 fn ftof_of_the_text() {
     for dst in old_formats() {
@@ -240,7 +240,7 @@ fn ftof_of_the_text() {
     }
 }
 
-/// §4.10, §6.9: an integer beyond the range becomes Inf or NaN, unless its mode rounds toward the finite side.
+/// §4.10, §6.9: an integer out of range becomes Inf or NaN, unless the mode rounds toward the largest finite value.
 #[test]
 fn itof_of_the_text() {
     for dst in old_formats() {
@@ -265,7 +265,7 @@ fn itof_of_the_text() {
     }
 }
 
-/// §4.10, §6.8: floor, ceiling, nearest even and truncation; then values out of range in `seed`.
+/// §4.10, §6.8: floor, ceiling, nearest even and truncation; then values out of range in profile `seed`.
 #[test]
 fn ftoi_of_the_text() {
     type Rounded = fn(f64) -> f64;

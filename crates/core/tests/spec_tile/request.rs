@@ -1,4 +1,4 @@
-//! One conversion between two of truecast's types, `docs/interfaces.md §2`.
+//! One conversion between two types of truecast, `docs/interfaces.md §2`.
 
 use super::*;
 use truecast_core::spec::SpecError;
@@ -8,7 +8,6 @@ fn conversion(src: DType, to: DType) -> Conversion {
     Cast::to(to).conversion(src).unwrap_or_else(|e| panic!("{src} to {to}: {e}")).0
 }
 
-/// The types choose the operation and its signedness.
 #[test]
 fn operations_by_type() {
     use DType::*;
@@ -27,7 +26,6 @@ fn operations_by_type() {
     assert_eq!(conversion(F32, F32), Conversion::Bitcast);
 }
 
-/// A request that is a single cast agrees with the operation, for every code of narrow sources.
 #[test]
 fn casts_agree_with_their_meaning() {
     let mut casts = 0;

@@ -18,7 +18,7 @@ fn of(conversion: Conversion, src: &str, dst: &str, profile: Profile, code: u64)
     meaning(conversion, src, dst, profile, &OFF).element(code)
 }
 
-/// A code that is defined in every profile.
+/// The result is defined in every profile.
 fn everywhere(conversion: Conversion, src: &str, dst: &str, code: u64, expected: u64) {
     for profile in Profile::ALL {
         let outcome = of(conversion, src, dst, profile, code).outcome;
@@ -38,7 +38,7 @@ fn power(exponent: i32) -> f32 {
 }
 
 /// §8.1. Columns: e4m3 sat, nonsat; e5m2 sat, nonsat; f16; bf16; tf32 E/A/Z; e2m1; e8m0 Z/P; ue5m3. The `nonsat`
-/// columns are itof's, in [`itof_values`].
+/// columns are for itof, in [`itof_values`].
 #[test]
 fn f32_to_small_floats() {
     let rows: [(f32, [&str; 8]); 20] = [
@@ -84,7 +84,7 @@ fn f32_to_small_floats() {
     }
 }
 
-/// §8.1, the lines below the table.
+/// Lines below the table of §8.1.
 #[test]
 fn more_e8m0_and_e2m1() {
     let f32_power = |e: i32, m: f64| u64::from(((m * 2f64.powi(e)) as f32).to_bits());
@@ -150,7 +150,7 @@ fn directed_rounding() {
     everywhere(ftof('Z'), "f32", "bf16", below, 0x477F);
 }
 
-/// §8.3: the correct value, then the result of two roundings where a released tool rounds twice.
+/// §8.3: correct result, then the result of a released tool that rounds twice.
 #[test]
 fn single_rounding() {
     let legacy = Options { legacy_double_rounding: true, ..OFF };
@@ -184,7 +184,7 @@ fn single_rounding() {
     for (src, n, dst, correct, double) in integers {
         check(itof(Signedness::Signed), src, dst, n, correct, double);
     }
-    // 108 positive integers are wrong for e5m2 through f16.
+    // Through f16, 108 positive integers give a wrong e5m2.
     let once = meaning(itof(Signedness::Signed), "i32", "e5m2", Profile::Hw, &OFF);
     let twice = meaning(itof(Signedness::Signed), "i32", "e5m2", Profile::Hw, &legacy);
     assert_eq!((0..70_000).filter(|&n| once.element(n) != twice.element(n)).count(), 108);
@@ -246,7 +246,7 @@ fn nan_and_signed_zero() {
     }
 }
 
-/// U3, U5, U6 and the options that change them.
+/// U3, U5, U6, and the options for them.
 #[test]
 fn options_of_ftof() {
     let nan = 0xFFC12345;
@@ -297,7 +297,8 @@ fn types_without_sign() {
     assert_eq!(of(ftof('P'), "f64", "e8m0", Profile::Spec, witness).outcome, undefined(0x80));
 }
 
-/// A cell `U7F / D2C / D7F`: spec, hw and seed, or one value for all.
+/// `text` has the results in spec, hw and seed, such as `U7F / D2C / D7F`, or one result for all. U is undefined, D is
+/// defined.
 fn cell(text: &str, conversion: Conversion, src: &str, dst: &str, code: u64, reason: &'static str) {
     let width = number(dst).code_bits();
     let parts: Vec<_> = text.split('/').collect();
@@ -319,7 +320,7 @@ fn cell(text: &str, conversion: Conversion, src: &str, dst: &str, code: u64, rea
     }
 }
 
-/// §8.6. A digit string with prefix `i` is decimal.
+/// §8.6. Digits with prefix `i` are decimal.
 #[test]
 fn ftoi_values() {
     use Signedness::{Signed, Unsigned};
@@ -399,7 +400,7 @@ fn ftoi_values() {
             }
         }
     }
-    // Source f64 differs only for NaN.
+    // An f64 source differs only for NaN.
     let nan = f64::NAN.to_bits();
     for signedness in [Signed, Unsigned] {
         cell("U00/D00/D00", ftoi(signedness, false), "f64", "i8", nan, NOT_A_NUMBER);
@@ -407,7 +408,7 @@ fn ftoi_values() {
         cell("U0/D80000000/D0", ftoi(signedness, false), "f64", "i32", nan, NOT_A_NUMBER);
         cell("U0/D8000000000000000/D0", ftoi(signedness, false), "f64", "i64", nan, NOT_A_NUMBER);
     }
-    // i64 unsigned.
+    // Unsigned i64.
     let all = "FFFFFFFFFFFFFFFF";
     let u64_of = |text: String, x: f32, reason| {
         cell(&text, ftoi(Unsigned, false), "f32", "i64", x.to_bits().into(), reason);
@@ -475,7 +476,7 @@ fn ftoi_to_i1() {
             let minus_zero = 1 << (number(narrow).code_bits() - 1);
             assert_eq!(to_i1(narrow, Profile::Hw, minus_zero).outcome, Outcome::Defined(1), "{narrow}");
         }
-        // The flag: every element is defined, and has a note if the clamp changes its value.
+        // With `saturating`, every element is defined, and has a note if the clamp changes its value.
         let flagged = |profile, x: f32| of(ftoi(signedness, true), "f32", "i1", profile, x.to_bits().into());
         for x in [0.5, f32::NAN] {
             let element = flagged(Profile::Spec, x);
@@ -500,7 +501,7 @@ fn ftoi_to_i1() {
     assert_eq!(of(f32::NAN), Outcome::Undefined { code: 0, reason: NOT_A_NUMBER });
 }
 
-/// §8.8. `spec/hw` where they differ; a leading U of ue5m3 is undefined in spec.
+/// §8.8. `spec/hw` where the results differ. A leading U of ue5m3 is undefined in spec.
 #[test]
 fn itof_values() {
     let columns = ["e4m3", "e5m2", "e2m1", "ue5m3", "f16", "bf16", "tf32", "f32"];
@@ -567,7 +568,7 @@ fn integer_width() {
         everywhere(Conversion::Exti { signedness: Signedness::Signed }, src, dst, code, signed);
         everywhere(Conversion::Exti { signedness: Signedness::Unsigned }, src, dst, code, unsigned);
     }
-    // Result, and whether no_signed_wrap and no_unsigned_wrap are kept; no_wrap is kept if both are.
+    // Result; whether the promises no_signed_wrap and no_unsigned_wrap hold. no_wrap holds if both hold.
     let rows: [(&str, i64, &str, u64, bool, bool); 7] = [
         ("i32", 300, "i8", 0x2C, false, false),
         ("i32", 200, "i8", 0xC8, false, true),
@@ -599,7 +600,7 @@ fn integer_width() {
     }
 }
 
-/// §6.6 by its own words: every dropped bit equals the top bit of the result, or zero, or both.
+/// §6.6, literally: every dropped bit equals the top bit of the result, or is zero, or both.
 #[test]
 fn promises_bit_by_bit() {
     for (dst, width) in [("i1", 1), ("i4", 4), ("i8", 8)] {
@@ -620,7 +621,7 @@ fn promises_bit_by_bit() {
     }
 }
 
-/// §6.4, §6.10: bits are copied, NaN included.
+/// §6.4, §6.10: bits are copied, also of NaN.
 #[test]
 fn copied_bits() {
     for (src, dst, code) in [
@@ -645,7 +646,7 @@ fn copied_bits() {
     assert_eq!(with("f32", "i32", 0x1FFF), Outcome::Defined(0x1FFF));
 }
 
-/// U24: release 13.2 accepts these, but no source defines their value.
+/// U24: release 13.2 accepts the operation, but no source defines the result.
 #[test]
 fn no_value_for_nearest_even_to_e8m0() {
     let value = |conversion: Conversion, src, dst| {
@@ -656,7 +657,7 @@ fn no_value_for_nearest_even_to_e8m0() {
     };
     let (code, message) = value(ftof('E'), "f32", "e8m0");
     assert_eq!(code, "T008");
-    // The message names only the requested release.
+    // The message has only the requested release.
     let expected = "nearest_even from f32 to f8E8M0FNU passes the verifiers before 13.3 but has no value; use zero";
     assert!(message.contains(expected), "{message}");
     assert_eq!(value(itof(Signedness::Signed), "i32", "e8m0").0, "T012");

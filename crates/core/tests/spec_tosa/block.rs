@@ -48,7 +48,7 @@ fn value(dtype: DType, code: u64) -> f64 {
     number(decode(dtype, code))
 }
 
-/// Every value of an element type, ascending.
+/// Every finite value of an element type, ascending.
 fn values(element: DType) -> Vec<f64> {
     let mut all: Vec<f64> =
         (0..1 << element.code_bits()).map(|c| value(element, c)).filter(|v| v.is_finite()).collect();
@@ -56,8 +56,8 @@ fn values(element: DType) -> Vec<f64> {
     all
 }
 
-/// The scale is the smallest at which every element has a nearest value (for one beyond the largest: less than half a
-/// step beyond it), and each element is nearest to its quotient. By search in a list of values.
+/// The scale is the smallest at which no element overflows, and each element is the nearest to its quotient. Found by
+/// search in a list of values.
 #[test]
 fn against_search() {
     let mut state = 7u64;
@@ -107,7 +107,7 @@ fn xs_max(limit: f64, exponent: i32) -> f32 {
     (limit * 2f64.powi(exponent)) as f32
 }
 
-/// §5.2: the scale cannot grow beyond 2^127: only 8-bit fixed point then saturates.
+/// §5.2: the largest scale is 2^127. With that scale, only 8-bit fixed point saturates.
 #[test]
 fn largest_scale() {
     for (element, _) in ELEMENTS {
@@ -125,7 +125,7 @@ fn largest_scale() {
     assert_eq!(negative_zero, (ZERO_SCALE, [0x80; BLOCK]));
 }
 
-/// §5.3: products by binary64, which holds them exactly.
+/// §5.3: products in binary64, which are exact.
 #[test]
 fn from_blocks() {
     for (element, _) in ELEMENTS {
@@ -157,7 +157,7 @@ fn from_blocks() {
     }
 }
 
-/// §3.3, §3.4: 60 pairs, each with its extensions; C1 to C3; none in 1.0.
+/// §3.3, §3.4: 60 pairs, each with its extensions; C1 to C3; no pair in 1.0.
 #[test]
 fn legality() {
     let all = Target::of(Version::V1_1);

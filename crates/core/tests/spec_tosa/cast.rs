@@ -18,7 +18,7 @@ fn at(version: Version, dst: DType) -> Cast {
     Cast { target: Target::of(version), ..Cast::to(dst) }
 }
 
-/// §3.2: the table of the page, cell by cell, with exactly the extensions that it names, all of them needed.
+/// §3.2: each pair requires exactly the extensions in its cell of the table.
 #[test]
 fn legality_of_1_0() {
     let rows = table("### 3.2", "| in");
@@ -60,7 +60,7 @@ fn check_needs(version: Version, src: DType, dst: DType, needed: &[Feature]) {
     }
 }
 
-/// §3.3: 52 plain pairs in the draft; six of them do not exist in 1.0.
+/// §3.3: the draft has 52 plain pairs, 1.0 has 46.
 #[test]
 fn additions_of_the_draft() {
     let added = [
@@ -88,7 +88,8 @@ fn types_that_tosa_lacks() {
     assert!(matches!(at(Version::V1_0, I32).resolve(I64), Err(SpecError::Type { .. })));
 }
 
-/// A missing pair of a later version names that version; for others another specification is suggested.
+/// The error for a pair of a later version names that version. For other pairs, the error suggests another
+/// specification.
 #[test]
 fn where_a_missing_pair_is() {
     let message = |version, src, dst| at(version, dst).resolve(src).unwrap_err().to_string();
@@ -135,7 +136,7 @@ fn unsigned_inputs() {
     assert_eq!(one(I32, F32, 0xffff_ffff), Outcome::Defined(0x4f80_0000));
 }
 
-/// Any NaN for an expected NaN, else equal codes.
+/// Expects any NaN if the expected result is NaN, else the equal code.
 fn assert_golden(src: DType, dst: DType, input: u64, expected: Option<u64>) {
     let outcome = cast_one(&Cast::to(dst).resolve(src).unwrap(), input);
     match expected {
@@ -221,7 +222,7 @@ fn golden_integers_to_floats() {
     }
 }
 
-/// §3.5: any to bool, bool to any.
+/// §3.5: casts to and from bool.
 #[test]
 fn truth_values() {
     let spec = at(Version::V1_1, Bool).resolve(F32).unwrap();

@@ -1,4 +1,4 @@
-//! The checker: `docs/spec/tosa.md §6`, with its sets built again literally.
+//! Conformance checker of `docs/spec/tosa.md §6`, against a literal implementation of its sets.
 
 use crate::number::number as of;
 use truecast_core::DType::{self, *};
@@ -23,7 +23,7 @@ fn max_of(f: &FloatFormat) -> f64 {
     of(decode_float(f, f.max_code()))
 }
 
-/// `floor(log2 |r|)`; logarithms of these values are far from an integer, except at powers of two.
+/// `floor(log2 |r|)`. Logarithms of the tested values are far from an integer, except at powers of two.
 fn exponent(r: f64) -> i32 {
     let near = r.abs().log2().round() as i32;
     if r.abs() < 2f64.powi(near) { near - 1 } else { near }
@@ -33,13 +33,13 @@ fn ulp(f: &FloatFormat, r: f64) -> f64 {
     2f64.powi(exponent(r).max(f.emin()) - f.man_bits as i32)
 }
 
-/// `x` to a multiple of `unit`, to nearest even or toward zero. Both are powers of two apart from a short quotient.
+/// Rounds `x` to a multiple of `unit`, to nearest even or toward zero. The quotient is exact.
 fn multiple(x: f64, unit: f64, truncate: bool) -> f64 {
     let n = x / unit;
     (if truncate { n.trunc() } else { n.round_ties_even() }) * unit
 }
 
-/// §6.5, sentence by sentence, for finite nonzero x; `None` is the overflow value.
+/// §6.5, sentence by sentence, for finite nonzero x. `None` is the overflow value.
 fn in_text_set(src: &FloatFormat, x: f64, dst: &FloatFormat, out: Option<f64>) -> bool {
     let wide = |f: &FloatFormat| f.bits() >= 16;
     let zero = 0f64.copysign(x);
@@ -138,7 +138,7 @@ fn assert_verdicts(src: DType, inputs: impl IntoIterator<Item = u64>, dst: DType
     }
 }
 
-/// Codes near the exact one, the ends and the specials, of both signs.
+/// Codes near the exact code, the ends of the range and the specials, of both signs.
 fn neighborhood(dst: DType) -> impl Fn(u64) -> Vec<u64> {
     let f = format(dst);
     move |exact| {
@@ -161,7 +161,7 @@ fn fp16_and_fp8_verdicts() {
     }
 }
 
-/// Inputs around every threshold of the destination, where binary64 holds the sums exactly.
+/// Inputs around every threshold of the destination. The sums are exact in binary64.
 #[test]
 fn fp32_and_bf16_verdicts_at_thresholds() {
     for dst in [F16, F8E4M3Fn, F8E5M2] {
@@ -190,7 +190,6 @@ fn f32_to(dst: DType, x: f32, actual: u64) -> Verdict {
     cast::check(&Cast::to(dst).resolve(F32).unwrap(), x.to_bits().into(), actual, Class)
 }
 
-/// Results that Arm's verifier accepts and the text does not permit.
 #[test]
 fn wrong_outputs() {
     assert_eq!(f32_to(F8E4M3Fn, 448.0, 0x7f), Verdict::AllowedByVerifierOnly);
@@ -198,7 +197,7 @@ fn wrong_outputs() {
     assert_eq!(f32_to(F16, 2f32.powi(-14), 0x0000), Verdict::AllowedByVerifierOnly);
     assert_eq!(f32_to(F8E5M2, -0.0, 0x00), Verdict::AllowedByVerifierOnly);
     assert_eq!(f32_to(F16, -1e-9, 0x0000), Verdict::AllowedByVerifierOnly);
-    // i32 to bf16, truncated: 0x102ffff is above the tie of its neighbors.
+    // i32 to bf16, truncated. 0x102ffff is above the tie between its neighbors.
     let bf16 = Cast::to(Bf16).resolve(I32).unwrap();
     assert_eq!(cast::check(&bf16, 0x101_c000, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
     assert_eq!(cast::check(&bf16, 0x102_ffff, 0x4b82, Class), Verdict::Violation);
@@ -211,7 +210,7 @@ fn wrong_outputs() {
     assert!(Profile::ALL.iter().all(|p| p.passes(Verdict::Exact) && !p.passes(Verdict::Violation)));
 }
 
-/// Exact, truncated and uniformly flushed results of a whole tensor pass the text; mixed flushing does not.
+/// A whole tensor passes the text if results are exact, truncated or uniformly flushed. Mixed flushing fails.
 #[test]
 fn whole_tensors() {
     let spec = Cast::to(F16).resolve(F32).unwrap();
@@ -248,7 +247,6 @@ fn whole_tensors() {
     assert!(signless.lint(Lint::ZeroSign) > 0 && signless.passes());
 }
 
-/// Inputs flushed and outputs not, and the reverse: each is uniform.
 #[test]
 fn flushing_of_inputs_and_outputs_is_told_apart() {
     let spec = Cast::to(Bf16).resolve(F32).unwrap();
@@ -295,7 +293,7 @@ fn rescale_verdict(mode: RoundingMode, profile: Profile, input: i32, actual: i32
     check.findings.passes()
 }
 
-/// §4.6's example: at 2^24 the older text permits a distance of 3, the releases of 4.
+/// Example in §4.6: at 2^24, the older text permits a distance of 3; releases permit 4.
 #[test]
 fn rescale_bounds() {
     let x = 1 << 24;
@@ -313,7 +311,7 @@ fn rescale_bounds() {
     assert!(!rescale_verdict(RoundingMode::Single, Profile::ArmVerifier2026_8, x, x + 1));
 }
 
-/// §5.5: a scale far too small, with its elements at their limits, passes the verifier but not the draft.
+/// §5.5: a scale far too small, with saturated elements, passes the verifier but not the draft.
 #[test]
 fn block_scales() {
     for (element, top) in [(F4E2M1, 0x7u64), (F6E3M2, 0x1f), (F6E2M3, 0x1f), (MxInt8, 0x7f)] {
@@ -333,7 +331,7 @@ fn block_scales() {
         assert!(passes(Profile::ArmVerifier2026_8, scale - 20, [top; BLOCK]).0, "{element}");
         assert!(!passes(Profile::ArmVerifier2026_8, scale + 2, codes).0, "{element}");
         assert!(!passes(Profile::Spec1_1Draft, scale, [0; BLOCK]).0, "{element}");
-        // Half the scale, elements saturated: the result of OCP's recipe for some blocks.
+        // Half the scale, with saturated elements: the result of OCP's recipe for some blocks.
         assert!(passes(Profile::Spec1_1Draft, scale - 1, [top; BLOCK]).0, "{element}");
         assert!(!passes(Profile::Strict, scale - 1, [top; BLOCK]).0, "{element}");
     }

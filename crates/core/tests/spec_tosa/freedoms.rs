@@ -1,4 +1,4 @@
-//! Choices of an implementation (`docs/spec/tosa.md §3.9`): `check` permits every result under the text.
+//! Implementation choices (`docs/spec/tosa.md §3.9`): the checker permits every result under the text.
 
 use truecast_core::DType::{self, *};
 use truecast_core::spec::tosa::check::Profile;
@@ -6,7 +6,6 @@ use truecast_core::spec::tosa::check::tensor::CastCheck;
 use truecast_core::spec::tosa::{Cast, Freedoms, Target, Version};
 use truecast_core::{CastSpec, cast_one};
 
-/// Every combination of the four choices.
 fn all() -> Vec<Freedoms> {
     let words = ["flush-f16", "flush-bf16", "flush-f32", "toward-zero"];
     let named = |set: usize| (0..4).filter(|i| set >> i & 1 == 1).map(|i| words[i]).collect::<Vec<_>>().join("+");
@@ -17,7 +16,7 @@ fn with(freedoms: Freedoms, src: DType, dst: DType) -> CastSpec {
     Cast { freedoms, ..Cast::to(dst) }.resolve(src).unwrap()
 }
 
-/// Every code of 16 bits or fewer; for f32 both sides of all boundaries of narrower types and of f32 itself.
+/// All codes of at most 16 bits. For f32, both sides of all boundaries of the narrower types and of f32.
 fn inputs(src: DType) -> Vec<u64> {
     if src != F32 {
         return (0..1 << src.code_bits()).collect();
@@ -81,11 +80,11 @@ fn what_each_choice_gives() {
         ("flush-f16", F32, F16, bits(-2f32.powi(-15)), 0x8000),
         ("flush-f32", F32, F16, bits(2f32.powi(-15)), 0x0200),
         ("flush-bf16", F32, F16, bits(2f32.powi(-15)), 0x0200),
-        // Just below the smallest normal: nearest even gives the normal, truncation a subnormal.
+        // Just below the smallest normal: nearest even gives the normal, truncation gives a subnormal.
         ("flush", F32, F16, 0x387f_ffff, 0x0400),
         ("toward-zero", F32, F16, 0x387f_ffff, 0x03ff),
         ("flush+toward-zero", F32, F16, 0x387f_ffff, 0x0000),
-        // fp8 keeps its subnormals; subnormals of the fp16 source may be flushed.
+        // fp8 keeps its subnormals. Subnormals of an fp16 source may be flushed.
         ("flush", F32, F8E5M2, bits(2f32.powi(-16)), 0x0001),
         ("flush", F16, F8E5M2, 0x0200, 0x0000),
         ("strict", F16, F8E5M2, 0x0200, 0x0002),
@@ -94,7 +93,7 @@ fn what_each_choice_gives() {
         ("flush-f16", F16, F32, 0x8001, 0x8000_0000),
         ("flush-f32", F32, Bf16, 0x007f_ffff, 0x0000),
         ("flush-bf16", F32, Bf16, 0x007f_ffff, 0x0080),
-        // Overflow starts where truncation exceeds the largest finite value.
+        // Overflow starts where the truncated value exceeds the largest finite value.
         ("toward-zero", F32, F16, bits(65535.996), 0x7bff),
         ("toward-zero", F32, F16, bits(65536.0), 0x7c00),
         ("toward-zero", F32, F16, bits(-1e30), 0xfc00),
@@ -109,7 +108,6 @@ fn what_each_choice_gives() {
     }
 }
 
-/// Only float to float is left open; integers, truth values and NaN are not.
 #[test]
 fn other_pairs_have_no_choice() {
     let types = [Bool, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, F16, Bf16, F32];
@@ -136,7 +134,7 @@ fn names() {
         let message = text.parse::<Freedoms>().unwrap_err().to_string();
         assert!(message.contains("flush-bf16") && message.contains("§3.9"), "{text}: {message}");
     }
-    // A name shared with `check`'s profiles means the same or nothing.
+    // `strict`, the only name shared with the profiles of `check`, has the same meaning.
     let common: Vec<&str> =
         Profile::ALL.map(Profile::name).into_iter().filter(|n| n.parse::<Freedoms>().is_ok()).collect();
     assert_eq!(common, ["strict"]);

@@ -1,4 +1,4 @@
-//! TOSA against the tables of `docs/spec/tosa.md`, which the tests read, and against independent oracles.
+//! TOSA against the parsed tables of `docs/spec/tosa.md`, and against independent oracles.
 
 mod block;
 mod cast;

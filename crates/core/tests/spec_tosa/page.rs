@@ -1,8 +1,9 @@
-//! The tables of `docs/spec/tosa.md`.
+//! Tables of `docs/spec/tosa.md`.
 
 const PAGE: &str = include_str!("../../../../docs/spec/tosa.md");
 
-/// Rows of the first table after `after` in the section that begins with `heading`, header first.
+/// Rows of the first table after the text `after`, in the section that begins with `heading`; the header is the first
+/// row.
 pub fn table(heading: &str, after: &str) -> Vec<Vec<String>> {
     let section = &PAGE[PAGE.find(&format!("\n{heading}")).unwrap_or_else(|| panic!("no section {heading}"))..];
     let text = &section[section.find(after).unwrap_or_else(|| panic!("no {after:?} in {heading}"))..];
@@ -14,13 +15,13 @@ pub fn table(heading: &str, after: &str) -> Vec<Vec<String>> {
     lines.map(cells).filter(|row| !row[0].starts_with("---")).collect()
 }
 
-/// `0x..`
+/// Format `0x..`.
 pub fn hex(text: &str) -> u64 {
     let digits = text.strip_prefix("0x").unwrap_or_else(|| panic!("{text} is not hexadecimal"));
     u64::from_str_radix(digits, 16).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
-/// `3`, `-3`, `2^31-1`, `-2^31`, `10^9`.
+/// Formats `3`, `-3`, `2^31-1`, `-2^31`, `10^9`.
 pub fn integer(text: &str) -> i64 {
     let text = text.trim().trim_end_matches('*').replace(' ', "");
     let (neg, magnitude) = match text.strip_prefix('-') {

@@ -1,4 +1,4 @@
-//! The printed permitted set equals the set of codes that pass: `docs/spec/tosa.md §6`, for every code.
+//! The printed permitted set equals the set of codes that pass the checker (`docs/spec/tosa.md §6`), for every code.
 
 use std::ops::RangeInclusive;
 use truecast_core::DType::{self, *};
@@ -100,7 +100,7 @@ fn some_sets() {
     assert_eq!(codes, [0..=0, 0x337f_fffe..=0x3380_0000]); // flushed, or one ulp of 2^-24 below it
 }
 
-/// For 32 bits only near codes, all NaN, and the ends are checked.
+/// For 32 bits, only the ends, NaN codes, and codes near the exact result are checked.
 #[test]
 fn to_32_bits() {
     let spec = Cast::to(F32).resolve(F8E4M3Fn).unwrap();

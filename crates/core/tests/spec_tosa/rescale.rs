@@ -7,7 +7,7 @@ use truecast_core::spec::tosa::rescale::*;
 use truecast_core::spec::tosa::{Feature, Features, Rescale, Target, Version};
 use truecast_testkit::random::Random;
 
-/// A graph of one RESCALE, in which a test breaks one thing.
+/// Legal graph of one RESCALE; tests break one part.
 #[derive(Clone)]
 struct Graph {
     op: Rescale,
@@ -76,13 +76,13 @@ fn numbers(text: &str) -> Vec<i64> {
     text.split_whitespace().map(|n| n.parse().unwrap()).collect()
 }
 
-/// `2^30`, `2^31 - 1`.
+/// Formats `2^30`, `2^31 - 1`.
 fn multiplier(text: &str) -> i64 {
     let (power, less) = text.split_once(" - ").unwrap_or((text, "0"));
     (1 << power.strip_prefix("2^").unwrap().parse::<i64>().unwrap()) - less.parse::<i64>().unwrap()
 }
 
-/// §4.8, first table.
+/// First table of §4.8.
 #[test]
 fn golden_small_values() {
     let inputs: Vec<i64> = (-6..=6).collect();
@@ -108,7 +108,7 @@ fn golden_small_values() {
     }
 }
 
-/// §4.8, second table.
+/// Second table of §4.8.
 #[test]
 fn golden_cases() {
     let scale16 =
@@ -228,7 +228,7 @@ fn without(feature: Feature) -> Target {
     Target { enabled: Features::of(Feature::ALL).without(Features::of(&[feature])), ..Target::default() }
 }
 
-/// §4.2: 182 legal variants, counted over everything that can be written.
+/// §4.2: 182 legal variants of all combinations.
 #[test]
 fn legal_variants() {
     let flags = [false, true];
@@ -250,7 +250,7 @@ fn legal_variants() {
     assert_eq!(names, [Ok(()), Ok(())]);
 }
 
-/// §6.1: a broken requirement wins over an error; the first element is named.
+/// §6.1: a broken requirement takes precedence over an error. The result has the index of the first element.
 #[test]
 fn results_of_graphs() {
     let result = |g: &Graph, input: &[i64]| {
@@ -276,7 +276,7 @@ fn floor(n: i128, d: i128) -> i128 {
     n.div_euclid(d)
 }
 
-/// The result as a fraction: `v m / 2^s + 1/2`, for DOUBLE_ROUND after the rounding of bit 30; then the limits.
+/// Result as a fraction: `v m / 2^s + 1/2`, then the limits. DOUBLE_ROUND first rounds at bit 30.
 fn oracle(spec: &RescaleSpec, channel: Channel, x: i64) -> Option<i64> {
     let (m, s) = (i128::from(channel.multiplier), i128::from(channel.shift));
     let v = i128::from(x - spec.input_zp);
@@ -330,7 +330,7 @@ fn against_fractions() {
             defined += 1;
             let single = RescaleSpec { rounding: RoundingMode::Single, ..spec.clone() };
             let single = single.output.value(single.one(0, code).unwrap().code) as i64;
-            // §4.6: SINGLE_ROUND is inside both intervals, and the older interval inside the newer.
+            // §4.6: the older interval is inside the newer interval, and SINGLE_ROUND is inside both.
             let (lo, hi) = inexact_interval(&spec, 0, code, Bound::Released).unwrap();
             let (seed_lo, seed_hi) = inexact_interval(&spec, 0, code, Bound::Seed).unwrap();
             assert!(lo <= seed_lo && seed_lo <= single && single <= seed_hi && seed_hi <= hi, "{spec:?}, {x}");
@@ -342,8 +342,9 @@ fn against_fractions() {
     assert!(defined > 20_000 && refused > 1_000, "{defined} {refused}");
 }
 
-/// §4.7: DOUBLE_ROUND of normalized multipliers is the two-stage rounding of quantized networks: a doubling high
-/// multiply rounded to nearest, then a division by a power of two rounded to nearest, ties away from zero.
+/// §4.7: with a normalized multiplier, DOUBLE_ROUND equals the two-stage rounding of quantized networks. First stage:
+/// doubling high multiply, rounded to nearest. Second stage: division by a power of two, rounded to nearest, ties away
+/// from zero.
 #[test]
 fn double_rounding_in_two_stages() {
     let mut random = Random::seeded(11);

@@ -1,9 +1,9 @@
-//! Multiplier and shift of a scale: `docs/spec/tosa.md §4.7`.
+//! Multiplier and shift for a scale: `docs/spec/tosa.md §4.7`.
 
 use truecast_core::rescale::{Channel, ScaleError};
 use truecast_testkit::random::Random;
 
-/// The nearest of all multipliers at the shift, and a shift at which the multiplier has its full number of bits.
+/// The multiplier is the nearest at the shift. With the shift, the multiplier has all its significant bits.
 #[test]
 fn nearest_and_normal() {
     let mut random = Random::seeded(1);
@@ -22,7 +22,7 @@ fn nearest_and_normal() {
     }
 }
 
-/// §4.7: scale 1.0, powers of two; the ends.
+/// §4.7: scale 1.0, powers of two, and the largest and smallest scales.
 #[test]
 fn by_hand() {
     let of = |scale, scale32| Channel::of_scale(scale, scale32).map(|c| (c.multiplier, c.shift));

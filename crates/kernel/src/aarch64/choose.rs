@@ -1,4 +1,4 @@
-//! Choice of the hand-written kernel for an operation; kernels are named only here.
+//! Choice of the hand-written kernel for an operation.
 
 use super::f16::{f16_to_f32, f32_to_f16};
 use super::rows::Rows;
@@ -14,8 +14,8 @@ impl Kernels for Neon {
     fn of(&self, ops: &[Op]) -> Kernel {
         Some(match *ops {
             [Op::F16ToF32(nan)] => match nan.keeps_payload() {
-                // The instruction makes NaN quiet. An intermediate NaN may be quiet or signaling, because the encoder
-                // sets the quiet bit.
+                // The instruction makes NaN quiet. The encoder sets the quiet bit, so an intermediate NaN may be quiet
+                // or signaling.
                 true => stage(f16_to_f32::<true>(*self)),
                 false => stage(f16_to_f32::<false>(*self)),
             },

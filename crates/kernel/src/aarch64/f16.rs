@@ -1,5 +1,5 @@
 //! Conversions between f16 and f32 by instructions. The control register can make the instructions flush subnormals,
-//! drop payloads or have no Inf; each conversion sets the register to its default first (`docs/kernels.md §5`).
+//! drop payloads or have no Inf, so each conversion first sets the default (`docs/kernels.md §5`).
 
 use super::{load, store};
 use crate::environment;
@@ -8,14 +8,13 @@ use crate::tail::Fixed;
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-/// Converts f16 to f32. NaN keeps its payload with `PAYLOAD`, else it becomes the canonical NaN of its sign; either way
-/// it is quiet.
+/// f16 to f32. NaN becomes quiet. With `PAYLOAD`, NaN keeps its payload; without, NaN is canonical with the same sign.
 pub(crate) fn f16_to_f32<const PAYLOAD: bool>(_: Neon) -> Fixed {
     // SAFETY: the token proves that the feature was detected.
     unsafe { Fixed::new(8, (16, 4), widen::<PAYLOAD>, None) }
 }
 
-/// Converts f32 to f16: nearest even, overflow and Inf to Inf, NaN as in [`f16_to_f32`].
+/// f32 to f16: nearest even, overflow to Inf, NaN as in [`f16_to_f32`].
 pub(crate) fn f32_to_f16<const PAYLOAD: bool>(_: Neon) -> Fixed {
     // SAFETY: the token proves that the feature was detected.
     unsafe { Fixed::new(8, (32, 2), narrow::<PAYLOAD>, None) }
@@ -28,8 +27,8 @@ fn widen<const PAYLOAD: bool>(src: &[u8], dst: &mut [u8]) {
         for ([first, second], source) in targets.iter_mut().zip(src.as_chunks().0) {
             let halves = load(source);
             let (low, high): (float32x4_t, float32x4_t);
-            // Assembly, because some compilers that this crate supports lack the intrinsics. SAFETY: NEON, which this
-            // architecture has; only registers are touched.
+            // Assembly, because some supported compilers lack the intrinsics. SAFETY: every CPU of this architecture
+            // has NEON; only registers are touched.
             unsafe {
                 asm!("fcvtl {0:v}.4s, {1:v}.4h", out(vreg) low, in(vreg) halves, options(pure, nomem, nostack, preserves_flags));
                 asm!("fcvtl2 {0:v}.4s, {1:v}.8h", out(vreg) high, in(vreg) halves, options(pure, nomem, nostack, preserves_flags));
@@ -47,7 +46,7 @@ fn narrow<const PAYLOAD: bool>(src: &[u8], dst: &mut [u8]) {
         for (target, [first, second]) in dst.as_chunks_mut().0.iter_mut().zip(sources) {
             let (low, high) = (load(first), load(second));
             let mut halves: uint16x8_t;
-            // SAFETY: as in the other direction.
+            // SAFETY: every CPU of this architecture has NEON; only registers are touched.
             unsafe {
                 asm!("fcvtn {0:v}.4h, {1:v}.4s", out(vreg) halves, in(vreg) low, options(pure, nomem, nostack, preserves_flags));
                 asm!("fcvtn2 {0:v}.8h, {1:v}.4s", inlateout(vreg) halves, in(vreg) high, options(pure, nomem, nostack, preserves_flags));

@@ -1,8 +1,6 @@
-//! Kernels written with NEON intrinsics: tables and f16, where one instruction does the work of dozens in a compiled
-//! lane (`docs/kernels.md §7.2`).
+//! Kernels with NEON intrinsics, for tables and f16 (`docs/kernels.md §7.2`).
 //!
-//! Every kernel computes exactly the results of a lane or a table. Memory is touched through references to whole
-//! arrays; intrinsics on values are safe inside functions that have the feature.
+//! Results equal the results of lanes and tables. Memory is accessed through references to whole arrays.
 
 mod choose;
 mod f16;

@@ -1,5 +1,6 @@
-//! Tables of results, by lookups in 16 bytes, or in 64 where [`Tables`] finds no other way. For an index beyond the
-//! table, `tbl` gives 0 and `tbx` keeps the earlier byte. The bytes are then interleaved into elements.
+//! Tables of results, looked up byte by byte in rows of 16 or 64 entries.
+//! For an index beyond the row, `tbl` gives 0 and `tbx` keeps the earlier byte. The bytes are then interleaved into
+//! elements.
 
 use super::{load, store};
 use crate::interleave::interleave;
@@ -8,7 +9,6 @@ use crate::numbers::rows::{Need, Nibbles, Tables};
 use crate::tail::{Groups, Store};
 use std::arch::aarch64::*;
 
-/// Results of `N` bytes, looked up.
 #[derive(Debug)]
 pub(crate) struct Rows<const N: usize> {
     tables: Box<Tables>,
@@ -16,15 +16,14 @@ pub(crate) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    /// Makes the tables for the low `N` bytes of each result. `code_bits` are the bits of a code in packed sources.
+    /// Makes tables for the low `N` bytes of each result. A code has `code_bits` bits in packed sources.
     pub fn new(results: &[u64; 256], code_bits: u32, _: Neon) -> Self {
         Self { tables: Box::new(Tables::new(results, N)), code_bits }
     }
 }
 
 impl<const N: usize> Rows<N> {
-    /// Whether lookups take fewer cycles than loads of whole results: not if all four bytes are looked up in several
-    /// rows.
+    /// Whether lookups are faster than loads of whole results. Lookups of all four bytes in several rows are slower.
     pub fn pays(&self) -> bool {
         N < 4 || self.tables.need == Need::One || self.tables.upper_half
     }
@@ -38,12 +37,12 @@ impl<const N: usize> Groups for Rows<N> {
         (8, N)
     }
     fn convert(&self, src_bits: u32, src: &[u8], _: Store, dst: &mut [u8]) {
-        // SAFETY: the token, with which this was made, proves that the feature was detected.
+        // SAFETY: the token in `new` proves that the feature was detected.
         unsafe {
             match (src_bits, self.tables.need) {
                 (4, _) => self.run::<ONE, 32>(src, dst),
                 (_, Need::One) => self.run::<ONE, 64>(src, dst),
-                // Results of one byte take as many lookups by sums as by all 256 results.
+                // Results of one byte need as many lookups by sums as by all 256 results.
                 (_, Need::Sums | Need::SumsAndExceptions) if const { N > 1 } => self.run::<SUMS, 64>(src, dst),
                 _ => self.run::<ALL, 64>(src, dst),
             }
@@ -54,7 +53,7 @@ impl<const N: usize> Groups for Rows<N> {
     }
 }
 
-// Method for a byte of a result, as const parameters.
+// Method for a result byte, as a const parameter.
 const ONE: u8 = 0;
 const SUMS: u8 = 1;
 const ALL: u8 = 2;
@@ -71,7 +70,7 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-/// Looks up 64 codes at a time, which take `SRC` bytes of the source: 64, or 32 if codes are nibbles.
+/// Looks up 64 codes at a time from `SRC` source bytes: 64, or 32 for nibbles.
 #[target_feature(enable = "neon")]
 fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     tables: &Tables,
@@ -93,7 +92,6 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     }
 }
 
-/// The codes of 64 elements.
 #[inline]
 #[target_feature(enable = "neon")]
 fn codes<const SRC: usize>(source: &[u8; SRC]) -> [uint8x16_t; 4] {
@@ -110,14 +108,14 @@ fn codes<const SRC: usize>(source: &[u8; SRC]) -> [uint8x16_t; 4] {
     }
 }
 
-/// Returns the 16 entries, which the table holds twice.
+/// First copy of the 16 entries; the table has two copies.
 #[inline]
 #[target_feature(enable = "neon")]
 fn first(table: &Nibbles) -> uint8x16_t {
     load(table.first_chunk().expect("32 entries"))
 }
 
-/// Looks up 64 results: for every 16 of them, one vector for each byte.
+/// Looks up 64 results: for 16 results, one vector per byte.
 #[inline]
 #[target_feature(enable = "neon")]
 fn look_up<const N: usize, const NEED: u8, const UPPER: bool>(
@@ -138,7 +136,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool>(
                     let mut sum = vaddq_u8(lower, find(&sums.upper[byte], vshrq_n_u8::<4>(codes)));
                     let magnitude = vandq_u8(codes, vdupq_n_u8(0x7f));
                     for (row, correction) in sums.corrected.iter().zip(&sums.corrections) {
-                        // Codes of other rows become indices beyond the table.
+                        // Codes of other rows become indices beyond the row.
                         let in_row = veorq_u8(magnitude, vdupq_n_u8(row << 4));
                         sum = vaddq_u8(sum, find(&correction[byte], in_row));
                     }

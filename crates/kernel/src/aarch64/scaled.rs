@@ -1,11 +1,11 @@
-//! Lookups with a table for each block (`scaled::lookup`), 16 elements at a time.
+//! Lookups with a table per block (`scaled::lookup`), 16 elements at a time.
 
 use super::{load, store};
 use crate::level::Neon;
 use crate::scaled::lookup::{Codes, Tables};
 use std::arch::aarch64::*;
 
-/// Looks up whole vectors of 16 elements; returns the number of elements.
+/// Looks up whole vectors of 16 elements; returns the number of elements done.
 pub(crate) fn lookup16(_: Neon, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
     // SAFETY: the token proves that the feature was detected.
     unsafe {

@@ -1,8 +1,6 @@
-//! Lanes into f32: the intermediate that encoders start from, and f32 as a destination. Source: `docs/kernels.md §2.6`,
-//! §4.10 to §4.13.
+//! Lanes to f32, as an intermediate for encoders or as the destination. Source: `docs/kernels.md §2.6`, §4.10 to §4.13.
 //!
-//! As an intermediate, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be
-//! signaling. As a destination, NaN is quieted here.
+//! As an intermediate, an f32 is exact or rounded to odd, and NaN may be signaling. As a destination, NaN is quiet.
 
 use super::{Lane, Reach, f64_parts};
 use crate::numbers::wide::{F32ToF32, NanBits};
@@ -10,7 +8,7 @@ use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// f16 by arithmetic (§4.10); levels with F16C have a kernel for it.
+/// f16 by arithmetic (§4.10). Levels with F16C have a kernel instead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F16ToF32(pub NanBits);
 impl Lane for F16ToF32 {
@@ -29,7 +27,7 @@ impl Lane for F16ToF32 {
     }
 }
 
-/// bf16: the upper half of an f32.
+/// bf16 is the upper half of an f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bf16ToF32(pub NanBits);
 impl Lane for Bf16ToF32 {
@@ -53,7 +51,7 @@ impl Lane for F32ToF32 {
     }
 }
 
-/// f64 rounded to odd (§4.11), or with everything below 2^-126 reduced to the smallest f32 (§4.12).
+/// f64 rounded to odd (§4.11). With `REDUCED`, magnitudes below 2^-126 become the smallest f32 (§4.12).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToF32Odd<const REDUCED: bool>;
 impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
@@ -75,7 +73,7 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
         };
         let mut r = if e < 897 { sub } else { normal };
         r = if e > 1150 { 0x7f7f_ffff } else { r }; // rounding to odd never makes an infinity
-        // A NaN keeps its leading payload bits; the quiet bit above them keeps it a NaN if they are all zero.
+        // NaN keeps its leading payload bits. The quiet bit distinguishes NaN from Inf if the payload bits are zero.
         let payload = (abs >> 29) & 0x003f_ffff;
         let quiet = 0x0040_0000;
         r = if abs == F64_INF { F32_INF as u64 } else { r };
@@ -84,7 +82,8 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
     }
 }
 
-/// Integers, exact up to 24 significant bits. Wider integers are rounded to nearest even, for f32 as the destination.
+/// Integers of up to 24 significant bits, exact. Wider integers are rounded to nearest even, for f32 as the
+/// destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToF32<S, const SIGNED: bool>(pub PhantomData<S>);
 impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
@@ -104,7 +103,7 @@ impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
     }
 }
 
-/// Wide integers clamped to ±2^24 (§4.13), for destinations that overflow below it.
+/// Wide integers clamped to ±2^24 (§4.13), for destinations that overflow below 2^24.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClampToF32<S, const SIGNED: bool>(pub PhantomData<S>);
 impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
@@ -119,8 +118,8 @@ impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
     }
 }
 
-/// Integers of 32 bits, rounded to odd if they do not fit f32's 24 bits (§4.13). They keep at least 17 bits: enough for
-/// a destination with a precision of at most 15.
+/// 32-bit integers, rounded to odd beyond 24 bits (§4.13). At least 17 bits are kept: enough for a destination of
+/// precision 15 or less.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Int32ToF32Odd<const SIGNED: bool>;
 impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
@@ -131,15 +130,15 @@ impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
     fn one(&self, v: u32) -> u32 {
         let fits = if SIGNED { v.wrapping_add(1 << 24) >> 25 == 0 } else { v >> 24 == 0 };
         let dropped = if fits { 0 } else { 0xff };
-        // If any dropped bit is set, the sum carries into the last kept bit. Two's complement has the same parities as
-        // the magnitude.
+        // If any dropped bit is 1, the sum carries into the last kept bit. Two's complement and magnitude have the same
+        // parities.
         let odd = (v | (v & dropped).wrapping_add(dropped)) & !dropped;
         let exact = if SIGNED { odd as i32 as f32 } else { odd as f32 };
         exact.to_bits()
     }
 }
 
-/// Integers of 64 bits rounded to odd (§4.13): first to 53 bits, which f64 holds exactly, then as the normal values of
+/// 64-bit integers rounded to odd (§4.13): first to 53 bits, which f64 holds exactly, then like the normal values in
 /// §4.11.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Int64ToF32Odd<const SIGNED: bool>;
@@ -158,7 +157,7 @@ impl<const SIGNED: bool> Lane for Int64ToF32Odd<SIGNED> {
     }
 }
 
-/// Returns the f64 bits of the magnitude, rounded to odd at 53 bits.
+/// f64 bits of the magnitude, rounded to odd at 53 bits.
 #[inline(always)]
 pub(super) fn jam_to_f64<S: Slot, const SIGNED: bool>(v: S) -> u64 {
     let m = if SIGNED { v.sign_extended().unsigned_abs() } else { v.wide() };

@@ -1,7 +1,6 @@
-//! f32 bits to any narrower float: nearest even by one lane, every rounding by another, E8M0 by a third.
-//! Source: `docs/kernels.md §4.2` to §4.8.
+//! Lanes from f32 to narrower floats: nearest even, any rounding, and E8M0. Source: `docs/kernels.md §4.2` to §4.8.
 //!
-//! The input is the f32 intermediate: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
+//! The f32 source is exact or rounded to odd (§3).
 
 use super::{F32Parts, Lane, Reach, f32_parts};
 use crate::numbers::{BF16_INF, F32_INF};
@@ -36,8 +35,8 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
         let abs = x & 0x7fff_ffff;
         let capped = abs.min(p.cap);
         let mut r = if has(shape::SUBNORMALS) {
-            // The magic number is in the binade whose ulp is the result's, so the addition rounds to a multiple of this
-            // ulp, ties to even. Bits above the code remain in the sum; the store drops them.
+            // The ulp of the magic number is the ulp of the result. The addition therefore rounds to the result, ties
+            // to even. The sum keeps bits above the code, which the store drops.
             let binade = (capped & F32_INF).max(p.lowest_binade);
             let sum = f32::from_bits(capped) + f32::from_bits(binade.wrapping_add(p.magic));
             sum.to_bits().wrapping_add(binade >> p.shift)
@@ -58,7 +57,7 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
     }
 }
 
-/// Any rounding and any policy that has an [`Encoder`], §4.5. `NEGATIVE`: [`Encoder::replaces_negative`].
+/// Any rounding and any policy of an [`Encoder`], §4.5. `NEGATIVE`: [`Encoder::replaces_negative`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeAny<D, const NEGATIVE: bool>(pub Encoder, pub PhantomData<D>);
 
@@ -73,7 +72,7 @@ impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
         let by_sign = |codes: [u32; 2]| if neg != 0 { codes[1] } else { codes[0] };
         let s = (p.shift + p.base.saturating_sub(exp)).min(31);
         let up = exp.saturating_sub(p.base) << p.man_bits;
-        // `n` holds the hidden bit and `up` the biased exponent minus one, so a carry needs no special case.
+        // `n` has the hidden bit, and `up` is the biased exponent minus one, so a carry needs no special case.
         let (n, rest) = (sig >> s, sig & ((1u32 << s) - 1));
         let floor = n.wrapping_add(up);
         let code = floor.wrapping_add(p.increments.of_u32(neg & p.signed, floor & 1, rest, 1 << (s - 1)));

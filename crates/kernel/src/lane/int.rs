@@ -5,10 +5,10 @@ use crate::numbers::int::IntRange;
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// Integer to integer: clamped to the destination (saturating) or not at all (wrapping), then cut to the low bits.
+/// Integer to integer: clamped to the destination if saturating, then truncated to the low bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToInt<S, D, const SIGNED: bool> {
-    /// Bounds, in the source's signedness.
+    /// Bounds in the signedness of the source.
     lo: u64,
     hi: u64,
     mask: u64,
@@ -41,8 +41,8 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
     }
 }
 
-/// Anything to bool: 1 unless all bits of the value are zero. The test is on integers, never `x != 0.0`
-/// (`docs/kernels.md §5.3`).
+/// Any type to bool: 1 unless all bits of the value are zero. The test is on integers, not `x != 0.0` (`docs/kernels.md
+/// §5.3`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonZero<S> {
     /// All bits except the sign of a zero.

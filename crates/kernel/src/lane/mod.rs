@@ -1,8 +1,7 @@
 //! Lanes: branch-free functions of one element, compiled once per level by the loop in `stage`.
 //!
-//! Rules (`docs/kernels.md §4.1`): elements are unsigned integers; compare and select, wrapping arithmetic, shift
-//! counts below the width; NaN bits chosen by integer selects; a float exists only around an operation that §5.2
-//! allows. A lane never names a standard: it gets numbers, which come from the definition.
+//! Rules (`docs/kernels.md §4.1`): elements are unsigned integers; selects, wrapping arithmetic, shifts below the
+//! width; NaN bits by integer selects; floats only around an operation that §5.2 allows. Lanes name no standard.
 
 pub(crate) mod decode;
 pub(crate) mod encode;
@@ -14,39 +13,34 @@ pub(crate) mod wide;
 use crate::slot::Slot;
 use std::fmt::Debug;
 
-/// A conversion of one element.
 pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     type Src: Slot;
     type Dst: Slot;
-    /// Converts one element. An implementation must be `#[inline(always)]`, so that it is compiled for the level of the
-    /// loop around it.
+    /// Converts one element. Implementations must be `#[inline(always)]`, so that the level of the enclosing loop
+    /// applies.
     fn one(&self, s: Self::Src) -> Self::Dst;
-    /// The strongest level that the lane is compiled for.
+    /// Strongest level for which the lane is compiled.
     const UP_TO: Reach = Reach::All;
-    /// Whether the lane's loop may store past the caches. False if another stage follows the lane, or if the lane is
-    /// slower than memory.
+    /// Whether the loop may store past the caches. False before another stage, and for a lane slower than memory.
     const STREAMS: bool = true;
 }
 
-/// Levels that a lane is compiled for. At higher levels a hand-written kernel comes first; a lane that still runs at
-/// such a level uses the code of a lower level.
+/// Levels for which a lane is compiled. A higher level tries a hand-written kernel first, then runs the lane's code for
+/// a lower level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// `Level::Baseline`.
     Baseline,
-    /// `Level::Baseline` and `Level::Avx2`.
     Avx2,
-    /// Every level.
     All,
 }
 
-/// An f32 taken apart: `(-1)^neg * sig * 2^(exp - 150)` if it is finite.
+/// Parts of an f32. A finite value is `(-1)^neg * sig * 2^(exp - 150)`.
 #[derive(Clone, Copy)]
 struct F32Parts {
     neg: u32,
     abs: u32,
     sig: u32,
-    /// Biased; 1 for subnormals.
+    /// Biased exponent; 1 for subnormals.
     exp: u32,
 }
 
@@ -58,13 +52,13 @@ fn f32_parts(x: u32) -> F32Parts {
     F32Parts { neg: x >> 31, abs, sig: (abs & 0x007f_ffff) | hidden, exp: field.max(1) }
 }
 
-/// An f64 taken apart: `(-1)^neg * sig * 2^(exp - 1075)` if it is finite.
+/// Parts of an f64. A finite value is `(-1)^neg * sig * 2^(exp - 1075)`.
 #[derive(Clone, Copy)]
 struct F64Parts {
     neg: u64,
     abs: u64,
     sig: u64,
-    /// Biased; 1 for subnormals.
+    /// Biased exponent; 1 for subnormals.
     exp: u64,
 }
 

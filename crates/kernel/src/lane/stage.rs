@@ -1,4 +1,4 @@
-//! The stage of an operation, by the lane that computes it: one loop over elements, compiled for each level.
+//! Stages of operations: one loop over a lane, compiled for each level.
 
 use super::decode::*;
 use super::encode::*;
@@ -14,7 +14,6 @@ use crate::slot::Slot;
 use crate::stage::{Refusal, Stage, Streaming};
 use std::marker::PhantomData as Of;
 
-/// A lane at a level.
 #[derive(Debug)]
 struct LaneStage<L> {
     lane: L,
@@ -29,10 +28,10 @@ struct Loop<'a, L: Lane> {
 
 impl<L: Lane> Task for Loop<'_, L> {
     type Output = ();
-    /// Runs the loop with plain stores. `zip` makes bounds checks unnecessary.
+    /// Runs the loop with plain stores. `zip` avoids bounds checks.
     #[inline(always)]
     fn run(self) {
-        // Copies the lane, so that no store through `dst` can change it; otherwise the loop would not be vectorized.
+        // A local copy of the lane cannot change through `dst`, which allows vectorization.
         let lane = *self.lane;
         for (d, s) in self.dst.iter_mut().zip(self.src) {
             *d = lane.one(L::Src::load(*s)).store();
@@ -42,7 +41,7 @@ impl<L: Lane> Task for Loop<'_, L> {
 
 impl<L: Lane> LaneStage<L> {
     fn task(&self, task: impl Task<Output = ()>) {
-        // `if const` compiles nothing for the levels that it leaves out.
+        // `if const` compiles nothing for the excluded levels.
         if const { matches!(L::UP_TO, Reach::Baseline) } {
             run_at_baseline(task);
         } else if const { matches!(L::UP_TO, Reach::Avx2) } {
@@ -70,7 +69,7 @@ impl<L: Lane> Stage for LaneStage<L> {
     }
 }
 
-/// The loop with stores past the caches, a line at a time: the compiler vectorizes no other loop with such stores.
+/// Loop with stores past the caches, one line at a time. The compiler vectorizes no other loop with such stores.
 #[cfg(target_arch = "x86_64")]
 mod streaming {
     use super::*;
@@ -120,7 +119,6 @@ mod streaming {
     }
 }
 
-/// One lane after another in the same loop.
 #[derive(Clone, Copy, Debug)]
 struct Then<A, B>(A, B);
 
@@ -133,7 +131,7 @@ impl<A: Lane, B: Lane<Src = A::Dst>> Lane for Then<A, B> {
     }
 }
 
-/// Makes the stage of the nearest-even encoder to `$bytes` bytes, for each shape that results of this width have.
+/// Makes the stage of the nearest-even encoder to `$bytes` bytes, for each shape of results with this width.
 macro_rules! nearest {
     ($numbers:expr, $bytes:expr, $level:expr; $($of:literal $slot:ty: $($shape:ident)*;)*) => {
         match ($bytes, $numbers.shape) {
@@ -145,7 +143,6 @@ macro_rules! nearest {
 
 macro_rules! shapes {
     ($($of:literal $slot:ty: $($shape:ident)*;)*) => {
-        /// Whether there is a nearest-even encoder of a shape to `bytes` bytes.
         pub(crate) fn has_nearest(shape: u8, bytes: usize) -> bool {
             match bytes {
                 $($of => matches!(shape, $(shape::$shape)|*),)*
@@ -169,7 +166,7 @@ fn stage<L: Lane>(lane: L, level: Level) -> Box<dyn Stage> {
     Box::new(LaneStage { lane, level })
 }
 
-/// Makes the stage of a lane for an integer source of a slot and a signedness.
+/// Makes the stage of a lane for an integer source, by slot and signedness.
 macro_rules! of_int {
     ($from:expr, $level:expr, |$s:ident, $signed:ident| $lane:expr; $($bytes:literal $slot:ty),*) => {
         match ($from.bytes, $from.signed) {
@@ -190,7 +187,7 @@ macro_rules! of_int {
     };
 }
 
-/// Returns one loop for two operations, from wide integers to narrow floats; `None` for other operations.
+/// One loop for two operations, from wide integers to narrow floats; `None` for other operations.
 pub(crate) fn of_two(load: &Op, encode: &Op, level: Level) -> Option<Box<dyn Stage>> {
     let &Op::Nearest { numbers, bytes } = encode else { return None };
     Some(match (load, bytes) {
@@ -213,7 +210,6 @@ fn clamped<D: Slot>(from: Int, encode: EncodeNearest<D, { shape::SUBNORMAL }>, l
     of_int!(from, level, |S, SIGNED| Then(ClampToF32::<S, SIGNED>(Of), encode); 4 u32, 8 u64)
 }
 
-/// Returns the stage of the lane of an operation.
 pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
     match *op {
         Op::F16ToF32(nan) => stage(F16ToF32(nan), level),

@@ -1,6 +1,6 @@
-//! Float to integer, every rounding, wrapping or saturating. Source: `docs/kernels.md §4.15` to §4.17.
+//! Lanes from f32 and f64 to integers. Source: `docs/kernels.md §4.15` to §4.17.
 //!
-//! Integer arithmetic only, so that no environment flag matters. The source is f32 (or reached f32 exactly) or f64.
+//! Integer arithmetic only: the floating-point environment does not matter.
 
 use super::{F32Parts, F64Parts, Lane, f32_parts, f64_parts};
 use crate::numbers::int::ToInt;
@@ -8,7 +8,7 @@ use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// f32 bits to an integer, truncated and wrapped (§4.16). Inf and huge values shift all their bits out.
+/// f32 bits to an integer, truncated and wrapped (§4.16). All bits of Inf and huge values are shifted out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 
@@ -20,7 +20,7 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
         let p = &self.0;
         let abs = x & 0x7fff_ffff;
         let e = abs >> 23;
-        // This gives a subnormal a hidden bit that it does not have; the bit is shifted out anyway.
+        // A subnormal gets a wrong hidden bit, which is shifted out.
         let sig = (abs & 0x007f_ffff) | 1 << 23;
         let (left, right) = (e.wrapping_sub(150), 150u32.wrapping_sub(e));
         let neg = (x as i32) >> 31;
@@ -39,7 +39,7 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
     }
 }
 
-/// f64 bits to an integer, truncated and wrapped, as [`F32ToIntTrunc`].
+/// f64 bits to an integer, truncated and wrapped (§4.16).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 
@@ -61,7 +61,7 @@ impl<D: Slot> Lane for F64ToIntTrunc<D> {
     }
 }
 
-/// f32 bits to an integer of at most 32 bits; magnitudes stay in 32-bit lanes.
+/// f32 bits to an integer of at most 32 bits, with magnitudes in 32-bit lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToInt32<D>(pub ToInt, pub PhantomData<D>);
 
@@ -73,8 +73,8 @@ impl<D: Slot> Lane for F32ToInt32<D> {
         let p = &self.0;
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u64; 2]| if neg != 0 { codes[1] as u32 } else { codes[0] as u32 };
-        // Number of fraction bits to drop, or of zero bits to append. At 31, the most, no bit is kept and less than a
-        // half is lost.
+        // Number of fraction bits to drop, or of zero bits to append. At 31, the maximum, no bit is kept, and the
+        // fraction is below one half.
         let right = 150u32.saturating_sub(exp).min(31);
         let left = exp.saturating_sub(150);
         let (n, rest) = (sig >> (right & 31), sig & ((1u32 << (right & 31)) - 1));
@@ -91,7 +91,6 @@ impl<D: Slot> Lane for F32ToInt32<D> {
     }
 }
 
-/// f32 bits to a 64-bit integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToInt64(pub ToInt);
 
@@ -105,7 +104,6 @@ impl Lane for F32ToInt64 {
     }
 }
 
-/// f64 bits to any integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToInt<D>(pub ToInt, pub PhantomData<D>);
 
@@ -119,8 +117,8 @@ impl<D: Slot> Lane for F64ToInt<D> {
     }
 }
 
-/// Converts a float in parts to an integer of at most 64 bits. `UNIT` is the biased exponent at which the significand
-/// is an integer; `ROOM` the left shift that still fits 64 bits.
+/// Converts a float in parts to an integer of at most 64 bits. At biased exponent `UNIT`, the significand is an
+/// integer. A left shift up to `ROOM` fits in 64 bits.
 #[inline(always)]
 fn to_int64<const UNIT: u64, const ROOM: u64>(
     p: &ToInt,

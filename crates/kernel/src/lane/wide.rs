@@ -1,5 +1,4 @@
-//! Lanes between f32 and f64, and from integers to f64; only [`F32Value`] uses an instruction that flushes. Source:
-//! `docs/kernels.md §4.14`.
+//! Lanes between f32 and f64, and from integers to f64. Source: `docs/kernels.md §4.14`.
 
 use super::decode::jam_to_f64;
 use super::{F64Parts, Lane, Reach, f64_parts};
@@ -8,8 +7,8 @@ use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// f32 to f64 by the conversion instruction, which flushes subnormals in some environments (§5.3) and chooses NaN bits.
-/// It serves only for measuring values, in the default environment.
+/// f32 to f64 by the conversion instruction, for measuring values in the default environment. In other environments,
+/// the instruction may flush subnormals (§5.3).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32Value;
 
@@ -30,8 +29,8 @@ impl Lane for F32ToF64 {
     fn one(&self, x: u32) -> u64 {
         let abs = x & 0x7fff_ffff;
         let sign = ((x >> 31) as u64) << 63;
-        // An f32 subnormal must not be an operand of a conversion instruction (§5.3); its bits as an integer, scaled,
-        // are exact.
+        // An f32 subnormal must not be the operand of a conversion instruction (§5.3). The scaled integer of its bits
+        // is exact.
         let sub = (abs as i32 as f64 * f64::from_bits(0x36a0_0000_0000_0000)).to_bits();
         let normal = ((abs as u64) << 29) + (896 << 52);
         let mut r = if abs < 0x0080_0000 { sub } else { normal } | sign;
@@ -41,7 +40,6 @@ impl Lane for F32ToF64 {
     }
 }
 
-/// f64 to f32, nearest even.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToF32Nearest(pub F64ToF32);
 
@@ -84,7 +82,7 @@ impl Lane for F64ToF32 {
     }
 }
 
-/// Integers to f64: exact up to 53 bits, beyond that to nearest even, or to odd on the way to f32.
+/// Integers to f64: exact up to 53 bits, else rounded to nearest even, or to odd (`ODD`) on the way to f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToF64<S, const SIGNED: bool, const ODD: bool>(pub PhantomData<S>);
 
@@ -110,7 +108,7 @@ impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, 
     }
 }
 
-/// Difference between a 64-bit integer and its nearest f64, as an f64: at most 2^10 in magnitude, exact.
+/// Difference between a 64-bit integer and the nearest f64, as an f64: exact, at most 2^10 in magnitude.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntResidual<const SIGNED: bool>;
 
@@ -120,13 +118,13 @@ impl<const SIGNED: bool> Lane for IntResidual<SIGNED> {
     type Dst = u64;
     #[inline(always)]
     fn one(&self, v: u64) -> u64 {
-        // The nearest f64 may be 2^63 or 2^64, which the integer type does not hold; arithmetic modulo 2^64 still gives
-        // the difference.
+        // The nearest f64 may be 2^63 or 2^64, outside the integer type. Arithmetic modulo 2^64 still gives the
+        // difference.
         let nearest = if SIGNED { (v as i64) as f64 } else { v as f64 };
         let bits = nearest.to_bits();
         let e = (bits >> 52) & 0x7ff;
         let sig = (bits & 0x000f_ffff_ffff_ffff) | 1 << 52;
-        // At 2^53 and above the significand is an integer shifted left; below, the f64 is exact.
+        // From 2^53 on, the significand is an integer shifted left; below, the f64 is exact.
         let left = e.saturating_sub(1075).min(63);
         let magnitude = sig << left;
         let back = if bits >> 63 != 0 { magnitude.wrapping_neg() } else { magnitude };

@@ -1,5 +1,5 @@
-//! Counts derived from the codes of floats alone: zeros and subnormals, as long as no source value is NaN, infinite or
-//! beyond the destination's range.
+//! Counts of zeros and subnormals by the codes of floats. Every source value must be finite and within the
+//! destination's range.
 
 use super::counts::Counts;
 use super::limits::{Limits, as_f64};
@@ -8,19 +8,18 @@ use crate::slot::Slot;
 use std::ops::{Add, BitAnd};
 use truecast_core::{DType, Kind};
 
-/// Codes of a source and a destination type that consist of a sign and a magnitude.
+/// Source and destination type whose codes consist of a sign and a magnitude.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FloatCodes {
     bytes: [usize; 2],
-    /// The bits of a code without its sign.
+    /// Mask of a code without its sign.
     magnitude: [u64; 2],
-    /// The smallest source magnitude that is not finite or overflows.
+    /// Smallest source magnitude that is nonfinite or overflows.
     unusual: u64,
-    /// The smallest normal result.
+    /// Magnitude code of the smallest normal result.
     min_normal: u64,
 }
 
-/// Results of a pass over the codes of a tile.
 struct Seen {
     largest: u64,
     zeros_in: u64,
@@ -28,8 +27,7 @@ struct Seen {
     subnormal: u64,
 }
 
-/// Returns the bytes of a code and the mask of its magnitude, if codes take whole bytes and have a sign and zeros of
-/// both signs.
+/// Bytes of a code, and mask of the magnitude. `None` unless codes take whole bytes and have zeros of both signs.
 fn sign_and_magnitude(dtype: DType) -> Option<(usize, u64)> {
     let Kind::Float(f) = dtype.kind() else { return None };
     let bits = dtype.storage_bits().filter(|bits| *bits == dtype.code_bits() && bits.is_multiple_of(8))?;
@@ -37,7 +35,7 @@ fn sign_and_magnitude(dtype: DType) -> Option<(usize, u64)> {
 }
 
 impl FloatCodes {
-    /// Prepares the counts by codes; `None` if the counts need values.
+    /// Prepares counts by codes; `None` if the counts need values.
     pub fn between(src: DType, dst: DType, limits: &Limits) -> Option<FloatCodes> {
         let (x, y) = (sign_and_magnitude(src)?, sign_and_magnitude(dst)?);
         let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return None };
@@ -48,7 +46,7 @@ impl FloatCodes {
         // `over` is NaN if no magnitude overflows.
         let over = if positive.is_nan() { f64::INFINITY } else { positive.min(negative) };
         let is_usual = |code: u64| as_f64(src, code) < over;
-        // Magnitudes are ordered as their codes are.
+        // Magnitudes and their codes have the same order.
         let (mut usual, mut unusual) = (0, from.max_code() + 1);
         while unusual - usual > 1 {
             let middle = usual + (unusual - usual) / 2;
@@ -58,7 +56,7 @@ impl FloatCodes {
         Some(FloatCodes { bytes, magnitude, unusual, min_normal: to.min_normal_code() })
     }
 
-    /// Adds the counts of a tile of `n` elements. Returns false and adds nothing if a source value is unusual.
+    /// Adds the counts of a tile with `n` elements. Returns false, without any effect, if a source value is unusual.
     pub fn add(&self, level: Level, n: usize, [x, y]: [&[u8]; 2], has_subnormals: bool, counts: &mut Counts) -> bool {
         let seen = match self.bytes {
             [1, of] => self.seen_of::<u8>(level, of, x, y),
@@ -87,12 +85,11 @@ impl FloatCodes {
     }
 }
 
-/// A code as an integer.
 trait Code: Slot + Ord + BitAnd<Output = Self> + Add<Output = Self> {}
 impl<T: Slot + Ord + BitAnd<Output = T> + Add<Output = T>> Code for T {}
 
 const LANES: usize = 32;
-/// Number of elements of a run: few enough that a byte counts the elements of one lane.
+/// Number of elements in a run: few enough that a byte holds the count of one lane.
 const RUN: usize = LANES * 128;
 
 struct Look<'a, X: Code, Y: Code> {

@@ -1,25 +1,27 @@
-//! [`Counts`]: sums over elements, their addition, and the errors that follow from them.
+//! [`Counts`]: sums over elements, their addition, and the derived errors.
 
-/// Counts and errors of one conversion or comparison; `x` is a source value and `y` the value that represents it.
+/// Counts and errors of one conversion or comparison; `x` is a source value, `y` the converted value.
 ///
 /// Source: `docs/spec/checkpoints.md §10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Elements seen.
+    /// Number of elements.
     pub elements: u64,
-    /// Elements with measured errors. `exact`, `inexact`, `sign_of_zero_lost`, pairs, errors and sums cover these.
+    /// Number of elements with measured errors. `exact`, `inexact`, `sign_of_zero_lost`, pairs, errors and sums cover
+    /// only measured elements.
     pub measured: u64,
-    /// `y = x` as numbers, or both NaN; +0 and -0 are equal.
+    /// Elements with `y = x` as numbers, or both NaN; +0 and -0 are equal.
     pub exact: u64,
     /// Measured elements that are not exact.
     pub inexact: u64,
-    /// `y` is the largest finite value (or the end of an integer's range) because `x` is beyond it.
+    /// Elements with the largest finite `y`, or the end of an integer's range, because `x` is out of range.
     pub saturated: u64,
-    /// An integer result kept only the low bits of `x`, or is 0 for an infinity, under a wrapping policy.
+    /// Elements with an integer `y` that kept only the low bits of `x`, or is 0 for an infinity, under a wrapping
+    /// policy.
     pub wrapped: u64,
-    /// `x` finite, `y` infinite.
+    /// Elements with finite `x` and infinite `y`.
     pub to_inf: u64,
-    /// `x` not NaN, `y` NaN.
+    /// Elements with NaN `y`, while `x` is not NaN.
     pub to_nan: u64,
     /// NaN sources.
     pub nan_in: u64,
@@ -31,21 +33,21 @@ pub struct Counts {
     pub nan_out: u64,
     /// Infinite results.
     pub inf_out: u64,
-    /// `x` not zero, `y` zero.
+    /// Elements with nonzero `x` and zero `y`.
     pub flushed_to_zero: u64,
-    /// `y` is a subnormal of its type.
+    /// Elements with subnormal `y`.
     pub subnormal: u64,
-    /// `x` and `y` are zeros of different sign, or a nonzero `x` became a zero of the other sign.
+    /// Elements with zero `y` and the opposite sign of `x`.
     pub sign_of_zero_lost: u64,
-    /// Results that the specification leaves open.
+    /// Results that the specification leaves undefined.
     pub undefined: u64,
-    /// Largest `|y - x|` over pairs with both finite.
+    /// Largest `|y - x|` over finite pairs.
     pub max_abs_error: f64,
-    /// First element with that error.
+    /// Index of the first element with error `max_abs_error`.
     pub index_max_abs: u64,
-    /// Largest `|y - x| / |x|` over pairs with both finite and `x` not zero.
+    /// Largest `|y - x| / |x|` over finite pairs with nonzero `x`.
     pub max_rel_error: f64,
-    /// Pairs with both finite.
+    /// Number of pairs with finite `x` and `y`.
     pub finite_pairs: u64,
     /// Sum of `(y - x)^2` over the finite pairs.
     pub noise: f64,
@@ -58,13 +60,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the counts of `elements` elements that were copied bit for bit, without a look at their values.
+    /// Returns the counts of `elements` elements that were copied bit for bit.
     #[must_use]
     pub fn copied(elements: u64) -> Counts {
         Counts { elements, measured: elements, exact: elements, ..Counts::default() }
     }
 
-    /// Adds the counts of the elements that follow: counts and sums are added in this order, the larger errors kept.
+    /// Adds the counts of the following elements. Counts and sums are added in order; maximum errors are kept.
     pub fn add(&mut self, next: &Counts) {
         if next.max_abs_error > self.max_abs_error {
             self.max_abs_error = next.max_abs_error;
@@ -108,14 +110,14 @@ impl Counts {
         copy.integers().map(|count| *count)
     }
 
-    /// Adds finite elements whose values are kept, without their squares.
+    /// Adds finite elements with unchanged values, without their squares.
     pub(crate) fn add_exact(&mut self, elements: u64) {
         self.measured += elements;
         self.exact += elements;
         self.finite_pairs += elements;
     }
 
-    /// Returns the counts without the counts and errors that only measured elements have.
+    /// Returns only the counts that cover all elements.
     #[must_use]
     pub fn unmeasured(self) -> Counts {
         let Counts { elements, saturated, wrapped, to_inf, to_nan, nan_in, inf_in, zero_in, .. } = self;
@@ -125,13 +127,13 @@ impl Counts {
         Counts { nan_out, inf_out, flushed_to_zero, subnormal, undefined, ..known }
     }
 
-    /// Whether only some elements had their errors measured.
+    /// Returns whether errors were measured for only some elements.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.measured < self.elements
     }
 
-    /// Extrapolates sums and pairs from the measured elements to all elements, so that the counts of tensors can be
+    /// Extrapolates sums and pairs from the measured elements to all elements. Extrapolated counts of tensors can be
     /// added.
     #[must_use]
     pub fn extrapolated(self) -> Counts {
@@ -145,20 +147,20 @@ impl Counts {
         Counts { finite_pairs, noise, signal, image, product, ..self }
     }
 
-    /// Sources that are not zero.
+    /// Returns the number of nonzero sources.
     #[must_use]
     pub fn nonzero_in(&self) -> u64 {
         self.elements.saturating_sub(self.zero_in)
     }
 
-    /// Returns the root of the mean squared error over the finite pairs; 0 without finite pairs.
+    /// Returns the root mean square error over the finite pairs; 0 without finite pairs.
     #[must_use]
     pub fn rmse(&self) -> f64 {
         if self.finite_pairs == 0 { 0.0 } else { (self.noise / self.finite_pairs as f64).sqrt() }
     }
 
-    /// Returns the signal to quantization noise ratio in decibels: infinite without noise, minus infinite with noise
-    /// but no signal.
+    /// Returns the signal to quantization noise ratio in decibels: infinity without noise, minus infinity with noise
+    /// but without signal.
     #[must_use]
     pub fn sqnr_db(&self) -> f64 {
         match (self.noise == 0.0, self.signal == 0.0) {
@@ -174,7 +176,8 @@ impl Counts {
         if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }
     }
 
-    /// Whether every value is kept, signs of zeros included (NaN payloads aside); false if not all were measured.
+    /// Returns whether every value is kept, including signs of zeros but not NaN payloads. False if not all elements
+    /// were measured.
     #[must_use]
     pub fn lossless(&self) -> bool {
         self.exact == self.elements && self.sign_of_zero_lost == 0

@@ -1,7 +1,7 @@
-//! Further passes over a tile, for counts that are mostly zero. Each is made only if the first pass saw something that
-//! it counts.
+//! Passes over a tile for counts that are mostly zero. A pass runs only if the first pass over the tile found such
+//! values.
 //!
-//! No short circuits: every count is a sum of comparisons, which the compiler turns into masks.
+//! Every count is a sum of comparisons without short circuits, which compiles to masks.
 
 use super::found::{Small, Special};
 use super::limits::{Limits, Open, Range};
@@ -9,7 +9,7 @@ use super::sums::Pairs;
 use super::value::{Value, finite};
 use crate::level::{Level, Task};
 
-/// Counts results that are zero or below the smallest normal. If not `masked`, all values are finite.
+/// Counts results that are zero or below the smallest normal. All values are finite unless `masked`.
 pub(super) fn small_results<X: Value, Y: Value>(
     level: Level,
     masked: bool,
@@ -21,7 +21,6 @@ pub(super) fn small_results<X: Value, Y: Value>(
     by_hand.unwrap_or_else(|| level.run_at_most_avx2(SmallResults { pairs, min_normal }))
 }
 
-/// Counts values that are not finite or are beyond the range.
 pub(super) fn specials<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, range: &Range) -> Special {
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
     level.kernels().specials(x, y, range).unwrap_or_else(|| level.run_at_most_avx2(Specials { pairs, range }))
@@ -93,7 +92,6 @@ impl<X: Value, Y: Value> Task for Specials<'_, X, Y> {
     }
 }
 
-/// Count of zeros.
 pub(super) struct Zeros<'a, V: Value> {
     pub values: &'a [V::Bytes],
 }
@@ -115,7 +113,6 @@ fn bit(flag: bool) -> u32 {
     flag as u32
 }
 
-/// Count of the source values that the specification leaves open.
 pub(super) struct Undefined<'a, V: Value> {
     pub x: &'a [V::Bytes],
     pub limits: &'a Limits,

@@ -1,10 +1,10 @@
-//! Results of passes over tiles, as plain data, for compiled passes and those written by hand.
+//! Results of passes over tiles, for compiled and hand-written passes.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some of it only kernels written by hand ask for"))]
 
 use truecast_core::{DType, Kind};
 
-/// Sums of a block, in one of 16 lanes for each element index modulo 16, and the largest relative error.
+/// Sums of a block in 16 lanes (element index modulo 16), and the largest relative error.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     pub noise: [f64; 16],
@@ -14,21 +14,20 @@ pub(crate) struct Sums {
     pub max_rel: f64,
 }
 
-/// Returns a factor: a relative error above `max` has an `abs(e)` above the factor times `abs(x)`, even after
-/// roundings. Only such errors are divided. A power of two multiplies without rounding and needs no margin. So the
-/// relative error of results that were flushed to zero, which is 1, is divided once and not every time.
+/// Factor for a test before a division: a relative error above `max` has `abs(e)` above the factor times `abs(x)`, even
+/// after roundings. Only errors that pass the test are divided. If `max` is a power of two, no margin is needed.
+/// Results flushed to zero, with relative error 1, are then divided only once.
 #[inline(always)]
 pub(crate) fn suspect_above(max: f64) -> f64 {
     const SURELY_LESS: f64 = 1.0 - 1e-14;
     if max.to_bits() << 12 == 0 { max } else { max * SURELY_LESS }
 }
 
-/// Result of a kernel that adds a tile. Nothing is added unless it is [`Added::Tile`].
+/// Result of a kernel that adds a tile. Only [`Added::Tile`] changes the sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Added {
-    /// The level has no kernel.
     NoKernel,
-    /// A pass without masks finds that some value may not be finite.
+    /// A pass without masks found a value that may be nonfinite.
     NotFinite,
     Tile(Seen),
 }
@@ -39,18 +38,16 @@ impl From<Option<Seen>> for Added {
     }
 }
 
-/// Extremes of a tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Pairs that take part and differ.
+    /// Number of unequal pairs.
     pub inexact: u64,
-    /// Largest `abs(e)`.
     pub max_abs: f64,
     /// Smallest `abs(y)`.
     pub smallest: f64,
     /// Largest `abs(x)`.
     pub largest: f64,
-    /// Zeros among values that are kept (`y` is `x`).
+    /// Number of zeros, if values are kept (`y` is `x`).
     pub zeros: u64,
 }
 
@@ -68,7 +65,7 @@ impl Seen {
     }
 }
 
-/// Memory that the next tile needs, prefetched while this one is measured: arithmetic and memory are both kept busy.
+/// Memory of the next tile, to be prefetched during this tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     at: *const u8,
@@ -76,12 +73,12 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    /// Returns the memory after a tile of `n` elements.
+    /// Memory after a tile of `n` elements.
     pub fn after(bytes: &[u8], n: usize) -> Next {
         Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
 
-    /// Returns the address of the next row; the following call returns the address of the row after it.
+    /// Address of the next row; each call advances by one row.
     #[inline(always)]
     pub fn row(&mut self) -> *const u8 {
         let at = self.at;
@@ -90,14 +87,13 @@ impl Next {
     }
 }
 
-/// Results that are zero or subnormal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Small {
     /// Zero results of nonzero sources.
     pub flushed: u64,
-    /// Zeros whose sign differs from their source's.
+    /// Zeros with the opposite sign of the source.
     pub signs: u64,
-    /// Below the smallest normal, but not zero.
+    /// Nonzero results below the smallest normal.
     pub subnormal: u64,
     /// Zero results of zero sources.
     pub zeros: u64,
@@ -114,17 +110,17 @@ impl Small {
     }
 }
 
-/// Types whose finite one-byte results are counted by their codes: floats with a negative zero, from f32, f16 or bf16.
+/// Types for counts of finite one-byte results by their codes: floats with a negative zero, from f32, f16 or bf16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteCodes {
-    /// Bytes of a source element.
+    /// Bytes per source element.
     pub src_bytes: usize,
-    /// The code of the smallest normal result.
+    /// Code of the smallest normal result.
     pub min_normal: u8,
 }
 
 impl ByteCodes {
-    /// Returns the numbers for counts between these types; `None` for other types.
+    /// `None` for types without counts by codes.
     pub fn between(src: DType, dst: DType) -> Option<ByteCodes> {
         let src_bytes = match src {
             DType::F32 => 4,
@@ -140,7 +136,6 @@ impl ByteCodes {
     }
 }
 
-/// NaN, infinities, and values beyond the destination's range.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Special {
     pub nan_in: u64,
@@ -149,13 +144,13 @@ pub(crate) struct Special {
     pub inf_out: u64,
     pub to_nan: u64,
     pub to_inf: u64,
-    /// Source values beyond the range.
+    /// Source values out of range.
     pub beyond: u64,
-    /// Source values beyond the range whose result is an end of it.
+    /// Source values out of range whose result is an end of the range.
     pub at_an_end: u64,
-    /// Pairs that took no part in a masked pass.
+    /// Pairs excluded from a masked pass.
     pub not_finite: u64,
-    /// Pairs left out of a masked pass that are neither equal nor both NaN.
+    /// Excluded pairs that are neither equal nor both NaN.
     pub not_finite_inexact: u64,
 }
 

@@ -1,5 +1,4 @@
-//! Numbers that decide the counts, worked out once per conversion from the types, the policy and the inputs that the
-//! standard leaves open.
+//! Limits for the counts, derived once per conversion from the types, the policy, and the undefined conditions.
 
 use crate::numbers::overflow_from;
 use truecast_core::exact::{decode, encode};
@@ -11,29 +10,25 @@ pub(super) struct Limits {
     pub range: Range,
     /// Results below this magnitude are zero or subnormal.
     pub min_normal: f64,
-    /// Whether the destination has subnormals.
     pub has_subnormals: bool,
-    /// Integer to integer without a scale: every inexact result is out of range.
+    /// Integer to integer without a scale, where every inexact result is out of range.
     pub between_integers: bool,
     /// Integer destination under a wrapping policy.
     pub wraps: bool,
     pub saturates: bool,
-    /// Whether a zero may become something else.
+    /// Whether a zero may become another value.
     pub changes_zeros: bool,
     pub open: Open,
 }
 
-/// Where the destination's range ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
-    /// Scaled source magnitudes from which the policy overflows, for positive and for negative values; NaN if no
+    /// Scaled source magnitudes from which the policy overflows, for positive and for negative values. NaN if no
     /// magnitude overflows.
     pub over: [f64; 2],
-    /// The values at the ends.
     pub ends: [f64; 2],
 }
 
-/// Properties of a source value that the specification leaves open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Open {
     pub nan: bool,
@@ -41,23 +36,21 @@ pub(super) struct Open {
     pub negative: bool,
     pub negative_zero: bool,
     pub zero: bool,
-    /// Positive values below this.
+    /// Bound below which positive values are undefined.
     pub below: f64,
     pub overflow: bool,
     pub fraction: bool,
-    /// Magnitudes between these, both exclusive.
+    /// Open interval of undefined magnitudes.
     pub between: [f64; 2],
-    /// Whether some property of finite values within the destination's range is open.
+    /// Whether a condition on finite values in the destination's range exists.
     pub ordinary: bool,
-    /// Whether any property is open.
     pub any: bool,
 }
 
 pub(crate) fn as_f64(dtype: DType, code: u64) -> f64 {
     match decode(dtype, code) {
         Exact::Finite { neg, sig, exp, .. } => {
-            // Exact: every type but the widest integers has at most 53 significant bits, and the widest integers come
-            // here only as bounds.
+            // Exact: other types have at most 53 significant bits, and the widest integers occur only as bounds.
             let magnitude = sig as f64 * 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
             if neg { -magnitude } else { magnitude }
         }
@@ -89,7 +82,7 @@ impl Limits {
                 let last = book.values.len() as u64 - 1;
                 ([as_f64(dst, last), as_f64(dst, 0)], f64::MIN_POSITIVE, false)
             }
-            // Nothing is beyond a truth value.
+            // Nothing is out of range of bool.
             _ => ([f64::INFINITY, f64::NEG_INFINITY], f64::MIN_POSITIVE, false),
         };
         Limits {
@@ -149,8 +142,8 @@ fn between(condition: Condition) -> Option<[f64; 2]> {
     }
 }
 
-/// Returns the scaled source magnitude from which the policy overflows, or NaN. The definition finds it for a policy
-/// that rounds twice.
+/// Magnitudes of scaled sources overflow from this number on; NaN if no magnitude overflows. A policy that rounds twice
+/// is evaluated by the definition.
 fn over(spec: &CastSpec, neg: bool) -> f64 {
     let CastSpec { dst, policy, .. } = spec;
     if policy.relu && neg {
@@ -184,8 +177,8 @@ fn over(spec: &CastSpec, neg: bool) -> f64 {
     f64::from_bits(over)
 }
 
-/// Whether each source value is a value of the destination and is kept. This includes a NaN as a NaN, an infinity as
-/// the same infinity, a zero as the same zero. `false` if this is not known.
+/// Whether the conversion keeps each source value: NaN as NaN, each infinity and zero with its sign. `false` if not
+/// known.
 pub(super) fn keeps_values(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
     if policy.relu || policy.via.is_some() || policy.scale_exponent != 0 {
@@ -224,7 +217,6 @@ fn is_zeroless(dtype: DType) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether [`keeps_values`] holds for a code.
     fn keeps(spec: &CastSpec, code: u64) -> bool {
         let Outcome::Defined(result) = cast_one(spec, code) else { return false };
         match (decode(spec.src, code), decode(spec.dst, result)) {

@@ -1,11 +1,9 @@
-//! Counts and errors of a conversion, taken tile by tile while source and result are in L1.
+//! Counts and errors of a conversion, tile by tile while source and result are in L1. Definitions:
+//! `docs/spec/checkpoints.md §10`.
 //!
-//! Definitions: `docs/spec/checkpoints.md §10`. Sums are taken over blocks of 65,536 elements in 16 lanes, so that they
-//! depend neither on threads nor on the level. Tiles hold values in f32 if f32 holds all values of the type, else in
-//! f64 (64-bit integers as a nearest f64 and a residual); differences and sums are f64.
-//!
-//! One pass over a tile (`sums`) computes errors and sums, and shows whether further passes (`details`) are needed.
-//! Values that are known to be kept need half of the first pass, because `x` and `y` are then the same tile.
+//! One pass over a tile (`sums`) computes errors and sums, and decides about further passes (`details`). Sums over
+//! blocks of 65,536 elements in 16 lanes depend neither on threads nor on the level. Values are f32 if f32 holds all
+//! values of the type, else f64. A 64-bit integer is the nearest f64 and a residual.
 
 mod codes;
 mod counts;
@@ -41,8 +39,8 @@ use truecast_core::{CastSpec, DType, Layout};
 use value::Value;
 use values::{Tile, Values};
 
-/// Elements per unit of measuring: sums are taken over blocks, and blocks are added in order, so that the result does
-/// not depend on threads (`docs/spec/checkpoints.md §10`).
+/// Number of elements in a block. Sums are taken over blocks, and blocks are added in order, so results do not depend
+/// on threads (`docs/spec/checkpoints.md §10`).
 pub const BLOCK: usize = 65_536;
 
 /// Counts and errors between a source and a destination type.
@@ -52,21 +50,17 @@ pub struct Measure {
     y: Values,
     limits: Limits,
     level: Level,
-    /// Whether every `y` is known to equal its `x`.
+    /// Whether every `y` is known to equal `x`.
     keeps: bool,
-    /// Counts of small results by their codes.
     codes: Option<ByteCodes>,
     residuals: bool,
-    /// Counts by codes, for tiles whose errors are not measured.
+    /// For counts by codes in tiles without measured errors.
     by_codes: Option<FloatCodes>,
     threads: NonZeroUsize,
-    /// Types of both sides; tiles are cut by their bits per element.
     types: (DType, DType),
 }
 
 impl Measure {
-    /// Plans the counts and errors of a conversion.
-    ///
     /// # Panics
     /// If a type is not numeric.
     pub(crate) fn of_cast(spec: &CastSpec, exec: &CastOptions) -> Measure {
@@ -78,8 +72,7 @@ impl Measure {
         }
     }
 
-    /// Plans the differences of `y` from `x`, whatever their cause: no element counts as saturated, wrapped or
-    /// undefined.
+    /// Plans the differences between `x` and `y`. No element counts as saturated, wrapped or undefined.
     ///
     /// # Panics
     /// If a type is not numeric.
@@ -88,7 +81,6 @@ impl Measure {
         Measure::new((x, y), Limits::of_type(y), exec)
     }
 
-    /// Returns the scaled source magnitudes from which the policy overflows, for positive and negative values.
     pub(crate) fn overflows_from(&self) -> [f64; 2] {
         self.limits.range.over
     }
@@ -98,7 +90,7 @@ impl Measure {
         let (mut x, mut y) = (Values::in_narrowest(types.0, level), Values::in_narrowest(types.1, level));
         let residuals = x.has_residuals() || y.has_residuals();
         if residuals {
-            // Residuals are rare: their sums are compiled for f64 only.
+            // Residuals are rare, so their sums are compiled for f64 only.
             (x, y) = (Values::new(types.0, Intermediate::F64, level), Values::new(types.1, Intermediate::F64, level));
         }
         let codes = ByteCodes::between(types.0, types.1);
@@ -106,19 +98,18 @@ impl Measure {
         Measure { x, y, limits, level, keeps: false, codes, residuals, by_codes, threads, types }
     }
 
-    /// Compares two buffers; the counts come in parts to be added in order, one for each 65,536 elements. An array cut
-    /// at multiples of 65,536 elements gives the same parts as the whole.
+    /// Compares two buffers. Counts are returned in parts, one per 65,536 elements, to be added in order. An array cut
+    /// at multiples of 65,536 elements gives the same parts as the whole array.
     ///
-    /// # Panics
-    /// If the buffers are of other types or differ in length.
+    /// # Panics If the buffers have other types than this `Measure`, or different lengths.
     pub fn compare(&self, x: Elements<'_>, y: Elements<'_>) -> Vec<Counts> {
         self.compare_some(x, y, 0, Sample::ALL)
     }
 
-    /// As [`Measure::compare`], but measures only a sample if `y` is `x`; `x` begins with element `first` of its array.
+    /// Compares two buffers; if `y` is `x`, only a sample is measured. `x` begins with element `first` of the array.
     ///
     /// # Panics
-    /// As [`Measure::compare`].
+    /// In the cases of [`Measure::compare`].
     pub fn compare_some(&self, x: Elements<'_>, y: Elements<'_>, first: u64, sample: Sample) -> Vec<Counts> {
         assert_eq!((x.dtype(), y.dtype(), x.len()), (self.types.0, self.types.1, y.len()), "buffers of this measure");
         let same_bytes = std::ptr::eq(x.bytes(), y.bytes()) && x.layout() == y.layout();
@@ -138,8 +129,7 @@ impl Measure {
         map_range(self.threads, blocks, Tiles::default, measured)
     }
 
-    /// Begins a block of at most [`BLOCK`] elements. The block must be measured in the default floating-point
-    /// environment.
+    /// Begins a block of at most [`BLOCK`] elements, in the default floating-point environment.
     pub(crate) fn block<'a>(
         &'a self,
         x_layout: Layout,
@@ -157,7 +147,7 @@ impl Measure {
     }
 }
 
-/// Returns the tiles of at most `len` elements from `first` on: the number of elements and the bytes of each tile.
+/// Tiles of at most `len` elements from `first`: number of elements, and bytes.
 fn tiles<'a>(codes: &Elements<'a>, first: usize, len: usize) -> impl Iterator<Item = (usize, &'a [u8])> {
     let bits = codes.dtype().bits_in(codes.layout()).expect("only numbers are measured") as usize;
     let (bytes, end) = (codes.bytes(), codes.len().min(first + len));
@@ -167,7 +157,6 @@ fn tiles<'a>(codes: &Elements<'a>, first: usize, len: usize) -> impl Iterator<It
     })
 }
 
-/// Buffers of a thread for tiles of values, used for one block after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Tiles {
     x: Tile,
@@ -175,10 +164,9 @@ pub(crate) struct Tiles {
     scratch: Scratch,
 }
 
-/// A block being measured.
 pub(crate) struct Block<'a> {
     measure: &'a Measure,
-    /// Set if errors are not measured and codes suffice for the counts.
+    /// Counts by codes; `None` if errors are measured or codes do not suffice.
     by_codes: Option<&'a FloatCodes>,
     layouts: (Layout, Layout),
     tiles: &'a mut Tiles,
@@ -186,7 +174,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Measures the next `n` elements; `n` must be a multiple of 16 in all tiles except the last.
+    /// Measures the next `n` elements. `n` must be a multiple of 16 in all tiles except the last.
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Some(codes) = self.by_codes else { return self.measure_tile(n, x_bytes, y_bytes) };
         let Measure { level, limits, .. } = self.measure;
@@ -247,11 +235,10 @@ impl Block<'_> {
     }
 }
 
-/// Counts of a block so far.
 struct Measured {
-    /// Whether every `y` equals its `x`, so that one sum is enough.
+    /// Whether every `y` equals `x`, so that one sum is enough.
     same: bool,
-    /// Whether some tile was not ordinary; later tiles are then not tried without masks.
+    /// Whether an earlier tile had nonfinite values; later tiles are then passed with masks.
     masked: bool,
     sums: Sums,
     counts: Counts,
@@ -262,7 +249,6 @@ impl Measured {
         Measured { same, masked: false, sums: Sums::default(), counts: Counts::default() }
     }
 
-    /// Makes all passes over a tile.
     fn tile<X: Value, Y: Value>(
         &mut self,
         measure: &Measure,

@@ -1,12 +1,11 @@
-//! [`Sample`]: the blocks of an array whose errors are measured.
+//! [`Sample`]: selection of blocks for measured errors.
 
 use super::BLOCK;
 
-/// Minimum number of elements of a large array whose errors are measured.
+/// Minimum number of measured elements in a large array.
 const MEASURED: u64 = 1 << 20;
 
-/// The blocks of [`BLOCK`] elements whose errors are measured: one in `one_in`, chosen by the index alone
-/// (`docs/spec/checkpoints.md §10`).
+/// Selection of blocks with measured errors: one block in `one_in`, chosen by index (`docs/spec/checkpoints.md §10`).
 ///
 /// # Examples
 /// ```
@@ -26,19 +25,19 @@ impl Sample {
     /// No block.
     pub const NONE: Sample = Sample { one_in: 0 };
 
-    /// Returns the sample of an array: one to two Mi of its elements, or all elements of a smaller array.
+    /// Returns the sample for an array: between 1 Mi and 2 Mi elements, or all elements of a smaller array.
     #[must_use]
     pub fn of(elements: u64) -> Sample {
         Sample { one_in: (elements / MEASURED).max(1) }
     }
 
-    /// Returns the number of blocks of which one is measured; 0 if no block is measured.
+    /// Returns the number of blocks per measured block; 0 if no block is measured.
     #[must_use]
     pub fn one_in(self) -> u64 {
         self.one_in
     }
 
-    /// Whether the block of this element is measured: one of each `one_in` blocks, at changing places.
+    /// Returns whether the block of element `element` is measured: one of every `one_in` blocks, at varying positions.
     #[must_use]
     pub fn takes(self, element: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

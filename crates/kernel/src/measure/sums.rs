@@ -1,26 +1,23 @@
-//! The first pass over a tile: errors, sums, and extremes, which show whether further passes (`details`) are needed.
+//! First pass over a tile: errors, sums and extremes.
 //!
-//! Terminology: `x` source value, `y` the value that represents it, `e = y - x` the error. A row is 16 elements, one
-//! for each lane.
-//!
-//! An *ordinary* tile has finite values only: every pair takes part and no lane needs a mask. Tiles are first tried as
-//! ordinary; their sums tell afterwards whether a value was NaN or infinite, and if so they are taken again with masks.
+//! `x` is a source value, `y` the converted value, `e = y - x` the error. A row is 16 elements, one per lane.
+//! A tile with only finite values needs no masks. Each tile is first passed without masks; if the sums show a NaN or
+//! infinity, the tile is passed again with masks.
 
 use super::found::{Added, Next, Seen, Sums, suspect_above};
 use super::value::{Value, finite};
 use crate::level::{Level, Task};
 
-/// A tile of source values and results.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'a, X: Value, Y: Value> {
     pub x: &'a [X::Bytes],
     pub y: &'a [Y::Bytes],
-    /// Residuals of both, if there are any.
+    /// Residuals of `x` and `y`, for 64-bit integers.
     pub residuals: Option<[&'a [[u8; 8]]; 2]>,
 }
 
 impl<X: Value, Y: Value> Pairs<'_, X, Y> {
-    /// Returns `e`, or 0 if a value is not finite.
+    /// `e`, or 0 for a nonfinite pair.
     #[inline(always)]
     fn error(&self, i: usize) -> f64 {
         let (x, y) = (X::value(self.x[i]), Y::value(self.y[i]));
@@ -29,7 +26,6 @@ impl<X: Value, Y: Value> Pairs<'_, X, Y> {
     }
 }
 
-/// Finds the first element with an error of this magnitude.
 pub(super) struct Find<'a, X: Value, Y: Value> {
     pub pairs: Pairs<'a, X, Y>,
     pub magnitude: f64,
@@ -40,7 +36,7 @@ impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
     #[inline(always)]
     fn run(self) -> Option<usize> {
         let Find { pairs, magnitude } = self;
-        // Searches a row at a time without a branch, then the element in the row.
+        // Finds the row without a branch, then the element in the row.
         let mut row = 0;
         if pairs.residuals.is_none() {
             let (xs, ys) = (pairs.x.as_chunks::<16>().0, pairs.y.as_chunks::<16>().0);
@@ -55,8 +51,7 @@ impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
                 row += 1;
             }
         }
-        // A pair that is not finite has no such difference, so the element is in the row that was found, or after the
-        // whole rows.
+        // A nonfinite pair never matches: the element is in the found row, or after the whole rows.
         (row * 16..pairs.x.len()).find(|&i| pairs.error(i).abs() == magnitude)
     }
 }
@@ -71,16 +66,15 @@ pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
     lanes[0]
 }
 
-/// Settings of a pass over a tile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
     pub level: Level,
-    /// Whether only pairs of two finite values take part; otherwise all pairs do.
+    /// Whether nonfinite pairs are excluded.
     pub masked: bool,
     pub next: [Next; 2],
 }
 
-/// Adds a tile. Returns `None` and adds nothing if a pass without masks finds that some value may not be finite.
+/// Adds a tile. Returns `None`, without any effect, if a pass without masks finds a value that may be nonfinite.
 pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<'_, X, Y>) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
@@ -92,7 +86,7 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
         }
     }
     if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
-        // Only tiles with residuals have code that is compiled for AVX-512; for other tiles it has kernels.
+        // AVX-512 has kernels for tiles without residuals, so only tiles with residuals are compiled for AVX-512.
         return if masked {
             level.run(Add::<X, Y, true, true> { pairs, sums })
         } else {
@@ -106,8 +100,7 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
     }
 }
 
-/// As [`add`], for values that are kept (`y` is `x`): only `signal` is added, and `smallest` leaves out zeros, which
-/// are counted.
+/// Adds a tile of kept values (`y` is `x`): only `signal` is added. `smallest` excludes zeros, which are counted.
 pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
     match level.kernels().add_values(masked, (V::BYTES, V::bytes(values)), next, sums) {
@@ -122,8 +115,8 @@ pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Byt
     }
 }
 
-/// Whether the sums of squares show that all values were finite. Squares of finite f64 values may overflow too: a
-/// masked pass then finds that nothing was wrong.
+/// Whether sums of squares prove all values finite. Squares of finite f64 values may overflow, too; a masked pass then
+/// finds only finite values.
 #[inline(always)]
 fn are_finite(sums: &[f64; 16]) -> bool {
     let mut all = true;
@@ -217,12 +210,11 @@ impl<X: Value, Y: Value, const MASKED: bool, const RESIDUALS: bool> Task for Add
     }
 }
 
-/// The accumulators of a tile. A plain struct rather than closures: only functions can be forced to be compiled for the
-/// level around them.
+/// Accumulators of a tile. Unlike closures, functions of a struct can be compiled for the level of the caller.
 struct Rows<X: Value, Y: Value> {
     sums: Sums,
     inexact: [u32; 16],
-    /// Bits of the largest errors, in the order of magnitudes.
+    /// Bits of the largest error per lane, ordered like magnitudes.
     max_abs: [i64; 16],
     smallest: [Y::Order; 16],
     largest: [X::Order; 16],
@@ -235,10 +227,10 @@ impl<X: Value, Y: Value> Rows<X, Y> {
         Rows { sums, inexact: [0; 16], max_abs: [0; 16], smallest, largest }
     }
 
-    /// Adds at most 16 elements, one to each lane.
     #[inline(always)]
     fn add<const MASKED: bool>(&mut self, x: &[X::Bytes], y: &[Y::Bytes], residuals: Option<[&[[u8; 8]]; 2]>) {
-        /// Products below this may be subnormal, whose rounding no margin covers. f32 values do not come near.
+        /// Products below this bound may be subnormal, beyond any margin for rounding. Products of f32 values are
+        /// larger.
         const TINY: f64 = 1e-280;
         let sums = &mut self.sums;
         let limit = suspect_above(sums.max_rel);
@@ -283,7 +275,7 @@ impl<X: Value, Y: Value> Rows<X, Y> {
     }
 }
 
-/// Returns the largest relative error, given the largest of the earlier rows.
+/// Maximum of `max` and the relative errors of a row.
 #[cold]
 #[inline(never)]
 fn raised<X: Value, Y: Value>(max: f64, row: &Pairs<'_, X, Y>) -> f64 {

@@ -1,18 +1,15 @@
-//! A value as passes see it: the bits of an f32 or of an f64.
+//! Value types for passes: the bits of an f32 or of an f64.
 
 use crate::slot::Slot;
 
-/// A value as stored in a tile: the bits of an f32 or of an f64.
+/// Value in a tile: the bits of an f32 or of an f64.
 pub(crate) trait Value: Slot {
-    /// Type of the bits.
     type Float: Copy + PartialOrd + Into<f64>;
-    /// Magnitudes as integers, in the same order; NaN is larger than infinity. The compiler turns a minimum or maximum
-    /// of integers into one instruction. A minimum or maximum of floats in memory becomes a masked store, which is
-    /// slow.
+    /// Magnitudes as integers in the same order; NaN is larger than infinity. A minimum or maximum of integers compiles
+    /// to one instruction. For floats in memory, the compiler emits slow masked stores.
     type Order: Copy + Ord;
     const ZERO: Self::Float;
     const INFINITY: Self::Float;
-    /// Zero and infinity in this order.
     const ENDS: [Self::Order; 2];
 
     fn float(bytes: Self::Bytes) -> Self::Float;
@@ -20,10 +17,9 @@ pub(crate) trait Value: Slot {
     fn order(bytes: Self::Bytes) -> Self::Order;
     fn of_order(order: Self::Order) -> f64;
     fn is_negative(bytes: Self::Bytes) -> bool;
-    /// Returns the least value of this type that is not below `number`. A value of this type is below the result
-    /// exactly if it is below `number`.
+    /// Least value of this type that is not below `number`. Values below the result are exactly the values below
+    /// `number`.
     fn at_least(number: f64) -> Self::Float;
-    /// Returns the bytes of several values.
     fn bytes(values: &[Self::Bytes]) -> &[u8];
 
     #[inline(always)]
@@ -79,7 +75,7 @@ value! {
     u64, f64, i64;
 }
 
-/// Whether a value is neither infinite nor NaN. This is an integer test, which the compiler does not rewrite.
+/// Neither infinite nor NaN. The compiler does not rewrite this integer test.
 #[inline(always)]
 pub(super) fn finite(v: f64) -> bool {
     v.to_bits() & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000

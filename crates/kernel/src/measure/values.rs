@@ -1,5 +1,5 @@
-//! Values of a tile, in the narrower of f32 and f64 that holds their type exactly. 64-bit integers come as the nearest
-//! f64 and a residual.
+//! Values of a tile, in the narrower of f32 and f64 that holds the type exactly. 64-bit integers are the nearest f64
+//! and a residual.
 
 use crate::intermediate::Intermediate;
 use crate::level::Level;
@@ -7,7 +7,6 @@ use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target, room};
 use crate::plan::{plan, residual, values};
 use truecast_core::{CastSpec, DType, Kind, Layout};
 
-/// Whether every value of the type is an f32.
 fn fits_f32(dtype: DType) -> bool {
     match dtype.kind() {
         Kind::Bool | Kind::Book(_) | Kind::Fixed(_) => true,
@@ -17,19 +16,16 @@ fn fits_f32(dtype: DType) -> bool {
     }
 }
 
-/// Reads elements of one type as values, a tile at a time.
 #[derive(Debug)]
 pub(super) struct Values {
     pub intermediate: Intermediate,
-    /// `None` if the elements are the values.
+    /// `None` if elements are stored as values.
     decode: Option<Pipeline>,
     /// Pipeline to the residuals of 64-bit integers; `None` for other types.
     residual: Option<Pipeline>,
 }
 
-/// Buffers of [`Values`].
-///
-/// Buffers grow to what the longest tile needs: the tensors of a checkpoint may be very small.
+/// Buffers of [`Values`], which grow to the longest tile: tensors of a checkpoint may be very small.
 #[derive(Debug, Default)]
 pub(super) struct Tile {
     values: Vec<u8>,
@@ -37,10 +33,10 @@ pub(super) struct Tile {
     residuals: Vec<u8>,
 }
 
-/// Bytes of a cache line; a load of as many bytes should not straddle two lines.
+/// Size of a cache line. A load of this size should not cross two lines.
 const LINE: usize = 64;
 
-/// Returns the first `len` bytes of a buffer that begin with a line.
+/// First `len` bytes of a buffer from a line boundary.
 fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     let buffer = room(buffer, len + LINE);
     let start = buffer.as_ptr().align_offset(LINE) % LINE;
@@ -48,7 +44,6 @@ fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 impl Values {
-    /// Plans reading in the narrowest intermediate.
     pub fn in_narrowest(dtype: DType, level: Level) -> Self {
         Values::new(dtype, if fits_f32(dtype) { Intermediate::F32 } else { Intermediate::F64 }, level)
     }
@@ -62,8 +57,7 @@ impl Values {
         }
     }
 
-    /// Plans reading the scaled source values of a conversion as f64, which holds them for sources of 32 bits and
-    /// fewer.
+    /// Plans reading the scaled source values of a conversion as f64, exact for sources of at most 32 bits.
     pub fn scaled(spec: &CastSpec, level: Level) -> Self {
         let decode = plan(&spec.scaled_value(), level).expect("numbers become f64").1;
         Self { intermediate: Intermediate::F64, decode: Some(decode), residual: None }
@@ -73,7 +67,7 @@ impl Values {
         self.residual.is_some()
     }
 
-    /// Reads the values of `n` elements and their residuals. Must run in the default floating-point environment.
+    /// Reads values and residuals of `n` elements, in the default floating-point environment.
     pub fn read<'a>(
         &self,
         src: Source<'a>,

@@ -1,11 +1,11 @@
-//! Numbers of an encoder of f32 as a narrower float (`docs/kernels.md §4.2` to §4.6).
+//! Parameters for encoding f32 as a narrower float (`docs/kernels.md §4.2` to §4.6).
 
 use super::{F32_INF, Increments, SpecialCodes};
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, Unrepresentable};
 use truecast_core::{DType, Exact, FloatFormat};
 
-/// Numbers of an encoder, `docs/kernels.md §4.2`.
+/// Parameters of the lane `EncodeAny`, `docs/kernels.md §4.2`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoder {
     pub shift: u32,
@@ -18,23 +18,23 @@ pub(crate) struct Encoder {
     pub nan: [u32; 2],
     pub payload_mask: u32,
     pub sign_pos: u32,
-    /// 0 in a format without sign, whose magnitudes are rounded as positive values.
+    /// 0 for a format without sign, where magnitudes are rounded as positive values.
     pub signed: u32,
-    /// 0 where a zero result loses its sign.
+    /// 0 if a zero result loses its sign.
     pub zero_sign: u32,
     pub man_bits: u32,
-    /// f32's biased exponent of the destination's smallest normal, `128 - bias` for a destination with subnormals.
+    /// Biased exponent in f32 of the destination's smallest normal: `128 - bias`.
     pub base: u32,
     pub max_code: u32,
-    /// Code of a negative value in an unsigned format whose policy does not convert its magnitude.
+    /// Code of a negative value in an unsigned format; `None` if the policy converts the magnitude.
     pub negative: Option<u32>,
     pub increments: Increments,
-    /// Position of the code in its storage (13 for tf32).
+    /// Position of the code in the storage element: 13 for tf32, else 0.
     pub place: u32,
 }
 
-/// Returns the addend that turns the bits of a binade 2^e into 2^(e + shift), whose ulp is the result's ulp in that
-/// binade. The lowest bits of the addend cancel the code that the exponent of the lowest binade would add.
+/// Addend from the bits of 2^e to the bits of 2^(e + shift). The ulp of 2^(e + shift) is the ulp of a result in binade
+/// 2^e. The low bits cancel the code of the lowest binade's exponent.
 const fn magic(lowest_binade: u32, shift: u32) -> u32 {
     (shift << 23) + (lowest_binade >> shift).wrapping_neg() % (1 << 16)
 }
@@ -44,8 +44,7 @@ const fn pow2_bits(e: i32) -> u32 {
 }
 
 impl Encoder {
-    /// Derives the numbers; `None` if the policy refuses values. The policy must not flush subnormals or test the range
-    /// of the source.
+    /// `None` if the policy refuses values. The policy must not flush subnormals or test the range of the source.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         let t = f.man_bits as u32;
         assert!(
@@ -69,7 +68,7 @@ impl Encoder {
             half: (1 << (shift - 1)) - 1,
             rebias,
             min_normal: if same_range { 0 } else { pow2_bits(f.emin()) },
-            // §4.4: the threshold itself stays at an even maximum.
+            // §4.4: the threshold itself rounds to an even maximum.
             over_from: (max << shift) + rebias + (1 << (shift - 1)) + (max & 1 == 0) as u32,
             over: narrow(special.over),
             inf: narrow(special.inf),
@@ -87,12 +86,12 @@ impl Encoder {
         })
     }
 
-    /// Returns the numbers of [`EncodeNearest`], if this lane can produce the codes of overflow, Inf and NaN.
+    /// Parameters of the lane [`EncodeNearest`]; `None` if the lane cannot produce the codes of overflow, Inf and NaN.
     pub fn nearest(&self) -> Option<Nearest> {
         let sign = 1 << self.sign_pos;
         let mirrored = |codes: [u32; 2]| codes[1] == codes[0] | sign;
-        // Magnitudes are cut to the largest magnitude that rounds to the maximum. If overflow gives the code above the
-        // maximum (Inf, or the only NaN), they are cut to the smallest magnitude that rounds to this code.
+        // Magnitudes are capped at the largest magnitude that rounds to the maximum. If overflow gives the next code
+        // (Inf, or the only NaN), the cap is the smallest magnitude that rounds to this next code.
         let next = self.over == [self.max_code + 1, (self.max_code + 1) | sign];
         let cap = self.over_from - !next as u32;
         let by_cap = |codes: [u32; 2]| codes == self.over && mirrored(codes) && (next || codes[0] == self.max_code);
@@ -130,12 +129,12 @@ impl Encoder {
         })
     }
 
-    /// Whether a negative value has a code of its own: in an unsigned format whose policy does not convert magnitudes.
+    /// Whether a negative value has its own code: unsigned format, and a policy that does not convert magnitudes.
     pub fn replaces_negative(&self) -> bool {
         self.negative.is_some()
     }
 
-    /// Whether overflow and Inf become f16's Inf, and NaN the quiet NaN, as by the conversion instruction.
+    /// Whether the codes equal the conversion instruction to f16: overflow and Inf give Inf, NaN becomes quiet.
     fn is_ieee_f16(&self) -> bool {
         const INF: [u32; 2] = [0x7c00, 0xfc00];
         self.man_bits == 10
@@ -146,20 +145,20 @@ impl Encoder {
     }
 }
 
-/// Steps of the nearest-even encoder, as bits of a const parameter, so that the loop contains no other steps.
+/// Steps of the nearest-even encoder, as bits of a const parameter. Each loop is compiled with only its own steps.
 pub(crate) mod shape {
-    /// Some of the destination's values are subnormal where f32's are normal.
+    /// Some values of the destination are subnormal, while normal in f32.
     pub const SUBNORMALS: u8 = 1;
     /// A zero keeps its sign.
     pub const NEGATIVE_ZERO: u8 = 2;
-    /// Some magnitudes (NaN, mostly) have a code of their own.
+    /// Some magnitudes, mostly NaN, have a special code.
     pub const SPECIAL: u8 = 4;
     /// The special code takes the leading payload bits.
     pub const PAYLOAD: u8 = 8;
-    /// The code is the upper bits of the f32, rounded, with sign and overflow; a NaN takes the bits of `payload_mask`.
+    /// The code is the rounded upper bits of the f32, with sign and overflow. NaN takes the bits of `payload_mask`.
     pub const UPPER_BITS: u8 = 16;
 
-    // The shapes that types and policies have.
+    // Shapes of types and policies.
     pub const SUBNORMAL: u8 = SUBNORMALS | NEGATIVE_ZERO;
     pub const SUBNORMAL_SPECIAL: u8 = SUBNORMAL | SPECIAL;
     pub const SUBNORMAL_PAYLOAD: u8 = SUBNORMAL_SPECIAL | PAYLOAD;
@@ -171,38 +170,37 @@ pub(crate) mod shape {
     pub const UPPER_PAYLOAD: u8 = SAME_RANGE_PAYLOAD | UPPER_BITS;
 }
 
-/// Numbers of [`EncodeNearest`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nearest {
     /// Bits of [`shape`].
     pub shape: u8,
-    /// Whether overflow and Inf become f16's Inf, and NaN the quiet NaN, as by the instruction that converts to f16.
+    /// Whether the codes equal the conversion instruction to f16: overflow and Inf give Inf, NaN becomes quiet.
     pub is_ieee_f16: bool,
-    /// Largest magnitude that is encoded; larger ones get its code.
+    /// Largest encoded magnitude; larger magnitudes get the same code.
     pub cap: u32,
     pub shift: u32,
-    /// One half of a unit minus one, minus the change of bias.
+    /// Addend for rounding: half a unit minus one, minus the change of bias.
     pub half: u32,
-    /// The exponent bits of the smallest normal.
+    /// Exponent bits of the smallest normal.
     pub lowest_binade: u32,
-    /// Addend that turns the bits of a binade into the magic number.
+    /// Addend from the bits of a binade to the magic number.
     pub magic: u32,
     pub sign_shift: u32,
     pub sign: u32,
-    /// Magnitudes from here on get `special`.
+    /// Smallest magnitude with code `special`.
     pub special_from: u32,
     pub special: u32,
-    /// The sign bit if the sign of a value flips this bit of `special`, else 0.
+    /// Sign bit if a value's sign flips this bit of `special`, else 0.
     pub special_sign: u32,
-    /// Fraction bits that `special` takes.
+    /// Mask of the fraction bits that `special` takes.
     pub payload_mask: u32,
-    /// Position of the code in its storage (13 for tf32).
+    /// Position of the code in the storage element: 13 for tf32, else 0.
     pub place: u32,
 }
 
 impl Nearest {
-    /// Returns the numbers for integers of magnitudes up to 2^24, in the simplest shape: no integer is NaN, and only 0
-    /// gives a zero. `None` if this shape does not suffice.
+    /// Parameters for integers of magnitude up to 2^24, in the simplest shape; `None` if that shape does not suffice.
+    /// No integer is NaN, and only 0 becomes zero.
     pub fn of_integers(self) -> Option<Nearest> {
         const LARGEST: u32 = (127 + 24) << 23;
         let rounds_one_to_zero = self.lowest_binade > 127 << 23;

@@ -1,19 +1,18 @@
-//! Numbers of integers as destinations (`docs/kernels.md §4.15` to §4.18).
+//! Parameters for integers as destinations (`docs/kernels.md §4.15` to §4.18).
 
 use super::Increments;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, IntOverflow};
 use truecast_core::{DType, Exact, IntFormat, Rounding};
 
-/// Numbers of a conversion to an integer, derived from the definition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToInt {
     pub increments: Increments,
-    /// Largest magnitude in range, by sign; all ones under a wrapping policy, which has no range.
+    /// Largest magnitude in range, by sign; all ones under a wrapping policy.
     pub limit: [u64; 2],
-    /// Codes of larger magnitudes.
+    /// Codes of larger magnitudes, by sign.
     pub over: [u64; 2],
-    /// All ones if magnitudes of more than 64 bits become `over`, 0 if they wrap.
+    /// All ones if magnitudes of more than 64 bits get code `over`; 0 if such magnitudes wrap.
     pub huge_is_over: u64,
     pub inf: [u64; 2],
     pub nan: u64,
@@ -21,7 +20,7 @@ pub(crate) struct ToInt {
 }
 
 impl ToInt {
-    /// Derives the numbers; `None` if the policy refuses values.
+    /// `None` if the policy refuses values.
     pub fn new(dst: DType, f: &IntFormat, policy: &CastPolicy) -> Option<Self> {
         let code = |value| encode(dst, policy, value).code;
         let both = |value: fn(bool) -> Exact| -> Option<[u64; 2]> { Some([code(value(false))?, code(value(true))?]) };
@@ -37,29 +36,26 @@ impl ToInt {
         })
     }
 
-    /// Whether the conversion truncates and wraps, as [`F32ToIntTrunc`] does.
+    /// Whether [`F32ToIntTrunc`] computes the conversion.
     pub fn truncates_and_wraps(&self) -> bool {
         self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
     }
 
-    /// Returns the code of a NaN, and the mask of a code.
     pub fn nan_and_mask(&self) -> (u64, u64) {
         (self.nan, self.mask)
     }
 }
 
-/// Returns the range of an integer type, cut to the 64-bit integers of a signedness, in that signedness.
+/// Range of `dst`, clamped to the range of i64 (`signed`) or u64.
 fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
     let (min, max) = if signed { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
     (dst.min().max(min) as u64, dst.max().min(max) as u64)
 }
 
-/// Numbers of an integer destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntRange {
-    /// Bounds, in the source's signedness; `None` if a policy wraps.
+    /// Bounds in the signedness of the source; `None` under a wrapping policy.
     pub bounds: Option<(u64, u64)>,
-    /// Bits of a code.
     pub mask: u64,
 }
 

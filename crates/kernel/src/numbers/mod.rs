@@ -1,6 +1,7 @@
-//! A conversion as plain data for kernels: operations, and the numbers in them. Every number is derived from the
-//! definition (special codes by encoding them, thresholds by bisection, roundings as truth tables), so that each is
-//! written down once; none depends on an instruction set. Conversions on another machine start here.
+//! A conversion as data for kernels: operations and their parameters.
+//!
+//! Parameters are derived from the definition: special codes by encoding, thresholds by bisection, roundings as truth
+//! tables. No parameter depends on an instruction set.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some numbers only kernels written by hand read"))]
 
@@ -21,21 +22,18 @@ pub(crate) const F32_INF: u32 = 0x7f80_0000;
 pub(crate) const BF16_INF: u16 = 0x7f80;
 pub(crate) const F64_INF: u64 = 0x7ff0_0000_0000_0000;
 
-/// Codes that no arithmetic gives, by sign, derived from the definition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpecialCodes {
-    /// Finite overflow.
     pub over: [u64; 2],
-    /// Source Inf.
     pub inf: [u64; 2],
     /// NaN without payload.
     pub nan: [u64; 2],
-    /// Bits of a payload that may be set in a NaN.
+    /// Payload bits that a NaN can have.
     pub payload_mask: u64,
 }
 
 impl SpecialCodes {
-    /// Encodes the special values; `None` if the policy refuses one of them.
+    /// `None` if the policy refuses a special value.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         let both = |value: fn(bool) -> Exact| -> Option<[u64; 2]> {
             let code = |neg| encode(dst, policy, value(neg)).code;
@@ -51,7 +49,7 @@ impl SpecialCodes {
     }
 }
 
-/// [`Rounding::increments`] as a truth table: bit `4 * remainder + 2 * neg + odd`, so that one lane serves every
+/// [`Rounding::increments`] as a truth table. The index is `4 * remainder + 2 * neg + odd`. One lane serves every
 /// rounding without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Increments(u32);
@@ -69,8 +67,7 @@ impl Increments {
         Self(table)
     }
 
-    /// Returns 1 if the magnitude grows, else 0. `rest` are the dropped bits, `half` one half of a unit, both in the
-    /// same grid.
+    /// 1 if the magnitude grows, else 0. `rest` has the dropped bits, `half` is one half of a unit, in the same scale.
     #[inline(always)]
     pub fn of_u32(self, neg: u32, odd: u32, rest: u32, half: u32) -> u32 {
         let class = (rest != 0) as u32 + (rest >= half) as u32 + (rest > half) as u32;
@@ -84,9 +81,8 @@ impl Increments {
     }
 }
 
-/// Returns the magnitude of the smallest f64 of a sign that a policy takes out of the destination's range
-/// (`Condition::Overflow`); Inf if no finite value overflows. Found by bisection over the bits of f64, in the order of
-/// magnitudes.
+/// Magnitude of the smallest f64 of sign `neg` that overflows (`Condition::Overflow`); Inf if no finite value
+/// overflows. Found by bisection over the bits of f64.
 pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
     let overflows = |bits: u64| {
         let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };

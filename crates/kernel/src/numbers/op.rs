@@ -1,18 +1,16 @@
-//! Operations of a conversion, each a function of one element, in the order of their application.
+//! Operations of a conversion, in the order of application. Each operation is a function of one element.
 
 use super::e8m0::EncodeE8m0;
 use super::encode::{Encoder, Nearest};
 use super::int::{IntRange, ToInt};
 use super::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 
-/// An integer of a number of whole bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Int {
     pub bytes: usize,
     pub signed: bool,
 }
 
-/// A function of one element.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// f16 to f32.
@@ -23,11 +21,11 @@ pub(crate) enum Op {
     F32ToF32(F32ToF32),
     /// f64 to f32, rounded to odd; values below f32's normal range may be reduced to the smallest f32.
     F64ToF32Odd { reduced: bool },
-    /// To f32, nearest even.
+    /// Integer to f32, nearest even.
     IntToF32(Int),
-    /// To f32, clamped to ±2^24.
+    /// Integer to f32, clamped to ±2^24.
     IntToF32Clamped(Int),
-    /// To f32, rounded to odd.
+    /// Integer to f32, rounded to odd.
     IntToF32Odd(Int),
     /// f32 to a narrower float of `bytes` bytes, nearest even.
     Nearest { numbers: Nearest, bytes: usize },
@@ -45,7 +43,7 @@ pub(crate) enum Op {
     F32ToF64(F32ToF64),
     /// f32 to f64, only for measuring values.
     F32Value,
-    /// To f64, nearest even, or rounded to odd.
+    /// Integer to f64, nearest even, or rounded to odd.
     IntToF64 { from: Int, odd: bool },
     /// Difference between a 64-bit integer and its nearest f64, as an f64.
     IntResidual { signed: bool },
@@ -55,6 +53,6 @@ pub(crate) enum Op {
     F64ToInt { numbers: ToInt, bytes: usize },
     /// Integer to an integer of `bytes` bytes.
     IntToInt { from: Int, range: IntRange, bytes: usize },
-    /// To 1 if an element of `bytes` bytes has one of the bits of `mask`, else 0.
+    /// 1 if an element of `bytes` bytes has any bit of `mask`, else 0.
     NonZero { bytes: usize, mask: u64 },
 }

@@ -1,38 +1,36 @@
-//! 256 results as tables of 16 rows of 16 entries, for instructions that look up 16 bytes: each byte of a result is a
-//! table of its own. The lower nibble of a code finds an entry in every row, the upper one chooses among the rows.
+//! 256 results as tables of 16 rows of 16 entries, for instructions that look up 16 bytes. Each byte of a result has
+//! its own table. The upper nibble of a code selects the row, the lower nibble the entry.
 //!
-//! Fewer rows are looked up where the table allows it: one for codes of four bits; eight where the upper half of the
-//! table is the lower one with some bits flipped (mostly signs), except for a few codes; and a sum of one entry for
-//! each nibble, if sums are right in all rows except two. For 8-bit floats, these two rows have the subnormals and
-//! special values.
+//! Some tables need fewer lookups ([`Need`]): one row, eight rows, or sums of one entry per nibble. Sums may be wrong
+//! in two rows, which hold the subnormals and special values of 8-bit floats.
 
-/// Codes that may break the rule by which the upper half of a table follows from the lower one.
+/// Maximum number of codes that break a rule.
 pub(crate) const EXCEPTIONS: usize = 2;
 
-/// Rows that a table needs.
+/// Lookups that a table needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Results follow from the lower four bits.
+    /// One row: results depend on the lower nibble only.
     One,
-    /// The upper half is the lower one, flipped.
+    /// Eight rows: the upper half of the table is the lower half with flipped bits.
     Eight,
-    /// As [`Need::Eight`], except for [`EXCEPTIONS`].
+    /// Eight rows, except for [`EXCEPTIONS`] codes.
     EightAndExceptions,
-    /// [`Sums`].
+    /// Sums ([`Sums`]).
     Sums,
-    /// As [`Need::Sums`], except for [`EXCEPTIONS`].
+    /// Sums, except for [`EXCEPTIONS`] codes.
     SumsAndExceptions,
     All,
 }
 
-/// A result, of which the low bytes are used.
+/// Result; only the low bytes are used.
 pub(crate) type Bytes = [u8; 8];
 
-/// The entries of a table of one byte by a nibble, twice: for the two lanes of vectors of 256 bits.
+/// Entries by nibble, twice: for the two lanes of 256-bit vectors.
 pub(crate) type Nibbles = [u8; 32];
 
-/// A table whose bytes are sums, modulo 256, of the entries for the nibbles of a code; in two rows of each half of the
-/// table, plus a correction. Index: byte of the result. For two and four bytes, the upper nibble changes only the last.
+/// Table as sums modulo 256 of the entries for both nibbles of a code, with a correction in two rows of each half.
+/// Index: byte of the result. In results of two and four bytes, the upper nibble changes only the last byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
     pub lower: [Nibbles; 8],
@@ -42,10 +40,9 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Makes sums from an ordinary row and an ordinary entry, and corrections for the first two rows in which the sums
-    /// are wrong.
+    /// Derives sums from an ordinary row and an ordinary entry, and corrections for the first two rows with wrong sums.
     fn new(bytes: &[Bytes; 256]) -> Self {
-        /// An ordinary row, and an ordinary entry of every row.
+        /// Row and entry without special values.
         const ORDINARY: [usize; 2] = [3, 4];
         let [row, entry] = ORDINARY;
         let lower = nibbles(|byte, i| bytes[16 * row + i][byte]);
@@ -54,7 +51,7 @@ impl Sums {
         let is_right = |row: &usize| (0..16).all(|i| sum.of(16 * row + i) == bytes[16 * row + i]);
         let (right, wrong): (Vec<usize>, Vec<usize>) = (0..8).partition(is_right);
         let rows: Vec<usize> = wrong.into_iter().chain(right).take(2).collect();
-        // An upper table that only changes the two corrected rows is left to the corrections.
+        // An upper table that changes only the corrected rows is replaced by the corrections.
         for table in &mut sum.upper {
             if (0..16).all(|row| table[row] == 0 || rows.contains(&(row % 8))) {
                 *table = [0; 32];
@@ -82,7 +79,6 @@ impl Sums {
     }
 }
 
-/// Returns entries by byte and nibble.
 fn nibbles(entry: impl Fn(usize, usize) -> u8) -> [Nibbles; 8] {
     let mut all = [[0; 32]; 8];
     for (byte, table) in all.iter_mut().enumerate() {
@@ -93,10 +89,9 @@ fn nibbles(entry: impl Fn(usize, usize) -> u8) -> [Nibbles; 8] {
     all
 }
 
-/// Codes that break a rule, and the bits to flip in the rule's result.
+/// Codes that break a rule, with the bits to flip in the rule's result.
 pub(crate) type Exceptions = [(u8, Bytes); EXCEPTIONS];
 
-/// Finds the codes that break a rule; `None` if there are too many.
 fn exceptions(bytes: &[Bytes; 256], rule: impl Fn(usize) -> Bytes) -> Option<Exceptions> {
     let (mut found, mut n) = ([(0, [0; 8]); EXCEPTIONS], 0);
     for (code, &result) in bytes.iter().enumerate() {
@@ -113,7 +108,6 @@ fn xor(a: Bytes, b: Bytes) -> Bytes {
     (u64::from_le_bytes(a) ^ u64::from_le_bytes(b)).to_le_bytes()
 }
 
-/// Results as tables of one byte.
 #[derive(Debug)]
 pub(crate) struct Tables {
     /// By byte of the result and upper nibble of the code.
@@ -123,7 +117,7 @@ pub(crate) struct Tables {
     pub flips: Bytes,
     pub sums: Sums,
     pub exceptions: Exceptions,
-    /// Whether every result has zeros in its lower half, whose bytes are then not looked up.
+    /// Whether the lower half of every result is zero, and not looked up.
     pub upper_half: bool,
 }
 
@@ -172,14 +166,13 @@ mod tests {
         Tables::new(&std::array::from_fn(result), N).need
     }
 
-    /// 8-bit floats are sums, whatever their specials, and codes of four bits find everything in one row.
     #[test]
     fn no_more_rows_than_a_table_needs() {
         for src in [DType::F8E4M3Fn, DType::F8E5M2] {
             assert_eq!(need::<4>(src, DType::F32), Need::Sums, "{src}");
             assert_eq!(need::<2>(src, DType::Bf16), Need::Sums, "{src}");
         }
-        // One code in a row is a NaN, or has a subnormal result.
+        // One code in a row is NaN, or has a subnormal result.
         for src in [DType::F8E4M3Fnuz, DType::F8E5M2Fnuz, DType::F8E8M0] {
             assert_eq!(need::<4>(src, DType::F32), Need::SumsAndExceptions, "{src}");
         }

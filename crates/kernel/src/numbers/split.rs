@@ -1,25 +1,24 @@
-//! Results of 16-bit codes taken apart into tables of the two bytes of a code (`docs/kernels.md §2.4`).
+//! Results of 16-bit codes, split into tables for the two bytes of a code (`docs/kernels.md §2.4`).
 //!
-//! A conversion to few bits hardly changes among the 256 codes that share an upper byte: its result is a base, and
-//! steps above it that depend on the lower byte in one of a few ways (the profile of the upper byte).
+//! In a conversion to few bits, most codes with equal upper byte have similar results: a base, plus a step that depends
+//! on the lower byte. The steps of an upper byte are its profile; many upper bytes have the same profile.
 
-/// Tables of bytes whose sum, modulo 256, is the result of a code:
-/// `base[upper] + step[profile[upper] + class[lower]]`.
+/// Tables whose bytes add up to the result of a code, modulo 256: `base[upper] + step[profile[upper] + class[lower]]`.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// The result of an upper byte with a lower byte of 0.
+    /// Result of each upper byte with lower byte 0.
     pub base: [u8; 256],
-    /// Place of an upper byte's profile among the steps.
+    /// Position of the upper byte's profile in `step`.
     pub profile: [u8; 256],
-    /// Class of a lower byte; lower bytes that no profile distinguishes share one.
+    /// Class of each lower byte. Lower bytes that no profile distinguishes have the same class.
     pub class: [u8; 256],
     pub step: [u8; 256],
-    /// Whether only the first 128 steps are in use.
+    /// Whether only the first 128 steps are used.
     pub short: bool,
 }
 
 impl Split {
-    /// Takes the results of all codes apart, by upper and lower byte. `None` if `step` has no room for their steps.
+    /// Splits the results of all codes, by upper and lower byte; `None` if `step` is too small.
     pub fn of(results: &[[u8; 256]]) -> Option<Split> {
         let profiles: Vec<[u8; 256]> =
             results.iter().map(|row| row.map(|result| result.wrapping_sub(row[0]))).collect();
@@ -46,7 +45,6 @@ impl Split {
     }
 }
 
-/// Returns the distinct values, and the index of each value among them.
 fn distinct<T: PartialEq + Clone>(values: &[T]) -> (Vec<T>, Vec<usize>) {
     let mut found: Vec<T> = Vec::new();
     let index_of = |value: &T| {
@@ -63,7 +61,6 @@ fn distinct<T: PartialEq + Clone>(values: &[T]) -> (Vec<T>, Vec<usize>) {
 mod tests {
     use super::Split;
 
-    /// A rounding to seven bits, ties up, with a NaN.
     fn rounded() -> Vec<[u8; 256]> {
         let result = |code: usize| if code > 0xfff0 { 0xff } else { ((code + 0x80) >> 9) as u8 };
         (0..256).map(|upper| std::array::from_fn(|lower| result(upper << 8 | lower))).collect()

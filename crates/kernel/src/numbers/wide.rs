@@ -1,26 +1,24 @@
-//! Numbers of f32 and f64 as destinations (`docs/kernels.md §4.14`), and of NaN on its way into f32.
+//! Parameters for f32 and f64 as destinations (`docs/kernels.md §4.14`), and for NaN in f32.
 
 use super::{F32_INF, F64_INF, Increments, SpecialCodes};
 use truecast_core::Rounding;
 
-/// NaN in f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NanBits {
-    /// Set in every NaN: the quiet bit of a destination, nothing for the intermediate.
+    /// Bits to set in every NaN: the quiet bit for a destination, 0 for the intermediate.
     quiet: u32,
-    /// Fraction bits that stay.
+    /// Mask of the fraction bits to keep.
     keep: u32,
 }
 
 impl NanBits {
-    /// The intermediate: bits as they are.
+    /// For the intermediate: bits are unchanged.
     pub const INTERMEDIATE: NanBits = NanBits { quiet: 0, keep: 0x007f_ffff };
-    /// A destination that keeps payloads.
+    /// For a destination that keeps payloads.
     pub const QUIET: NanBits = NanBits { quiet: 0x0040_0000, keep: 0x007f_ffff };
-    /// A destination that drops payloads.
+    /// For a destination that drops payloads.
     pub const CANONICAL: NanBits = NanBits { quiet: 0x0040_0000, keep: 0 };
 
-    /// Whether the bits below the quiet one stay.
     pub const fn keeps_payload(self) -> bool {
         self.keep != 0
     }
@@ -32,16 +30,15 @@ impl NanBits {
     }
 }
 
-/// tf32 and f32 to f32: the bits of f32, of which tf32 lacks the low 13.
+/// tf32 and f32 to f32. In storage, tf32 has the bits of f32 without the low 13.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToF32 {
     pub nan: NanBits,
-    /// Bits that the source type has.
+    /// Mask of the source type's bits.
     pub mask: u32,
-    /// +Inf of the destination's policy and -Inf.
+    /// Results for +Inf and -Inf.
     pub inf: [u32; 2],
 }
-/// f32 to f64: exact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToF64 {
     pub inf: [u64; 2],
@@ -53,18 +50,16 @@ impl F32ToF64 {
         Self { inf: special.inf, payload_mask: special.payload_mask }
     }
 
-    /// Whether a NaN keeps its payload.
     pub fn keeps_payload(&self) -> bool {
         self.payload_mask != 0
     }
 
-    /// Whether Inf becomes Inf.
     pub fn keeps_inf(&self) -> bool {
         self.inf == [F64_INF, F64_INF | 1 << 63]
     }
 }
 
-/// f64 to f32, any rounding: the scheme of §4.5 on 64-bit integers.
+/// f64 to f32, any rounding: §4.5 with 64-bit integers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToF32 {
     pub over: [u32; 2],
@@ -84,18 +79,16 @@ impl F64ToF32 {
         }
     }
 
-    /// Whether a NaN keeps its payload.
     pub fn keeps_payload(&self) -> bool {
         self.payload_mask != 0
     }
 
-    /// Whether Inf and overflows become Inf.
     pub fn overflows_to_inf(&self) -> bool {
         const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
         (self.over, self.inf) == (INF, INF)
     }
 
-    /// Replaces the result if the source is Inf or NaN, which no rounding touches.
+    /// Replaces the result of an Inf or NaN source.
     #[inline(always)]
     pub fn finish(&self, b: u64, finite: u32) -> u32 {
         let abs = b & 0x7fff_ffff_ffff_ffff;

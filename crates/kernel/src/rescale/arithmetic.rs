@@ -6,22 +6,20 @@ use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::rescale::{Channel, RescaleSpec};
 
-/// Methods of scaling values.
 pub(super) mod mode {
     /// One rounding.
     pub const SINGLE: u8 = 0;
-    /// 32-bit multipliers, rounded to bit 30 first if the shift is above 31.
+    /// 32-bit multipliers. If the shift is above 31, the product is first rounded at bit 30.
     pub const DOUBLE: u8 = 1;
-    /// As [`SINGLE`], with 16-bit multipliers, and tests of R4 and R5.
+    /// One rounding, 16-bit multipliers, tests of R4 and R5.
     pub const SHORT: u8 = 2;
-    /// Values of 9 bits with multipliers so short that the products fit in 32 bits.
+    /// 9-bit values with multipliers short enough for 32-bit products.
     pub const IN_32_BITS: u8 = 3;
 }
 
-/// Parameters that all elements share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
-    /// Mask that turns a sign-extended input into a zero-extended one.
+    /// Mask from a sign-extended input to a zero-extended input.
     mask: i32,
     input_zp: i32,
     output_zp: i32,
@@ -29,12 +27,11 @@ pub(super) struct Params {
     max: i32,
 }
 
-/// The result of one element.
 struct One<D> {
     result: D,
-    /// Not zero if a requirement does not hold.
+    /// Nonzero if a requirement fails.
     failed: u32,
-    /// 1 if the value did not fit.
+    /// 1 if the value does not fit.
     saturated: u32,
 }
 
@@ -49,21 +46,19 @@ impl Params {
         }
     }
 
-    /// Returns an element of at most 32 bits minus its zero point. The difference fits in 32 bits, because only 8-bit
-    /// and 16-bit inputs have zero points.
+    /// Element minus zero point. The difference fits in 32 bits, because only 8-bit and 16-bit inputs have zero points.
     #[inline(always)]
     pub fn narrow<S: Slot>(&self, x: S) -> i32 {
         (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp)
     }
 
-    /// Rescales one element. Source: `docs/spec/tosa.md §4.5`. The shift must be in 1..=62, and the multiplier not
-    /// negative.
+    /// Source: `docs/spec/tosa.md §4.5`. The shift must be in 1..=62, and the multiplier must not be negative.
     #[inline(always)]
     fn one<S: Slot, D: Slot, const MODE: u8>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
         let half = 1i64.wrapping_shl(shift.wrapping_sub(1));
         let narrow = self.narrow(x);
         let product = match (S::BYTES, MODE) {
-            // A multiplier is not negative, so its upper half is 0.
+            // A multiplier is not negative, so the upper half is 0.
             (8, _) => x.sign_extended().wrapping_mul(i64::from(multiplier as u32)),
             (_, mode::IN_32_BITS) => i64::from(narrow.wrapping_mul(multiplier)),
             _ => i64::from(narrow) * i64::from(multiplier),
@@ -95,7 +90,6 @@ impl Params {
     }
 }
 
-/// The loops of one type pair and mode.
 #[derive(Debug)]
 pub(super) struct Arithmetic<S, D, const MODE: u8> {
     level: Level,
@@ -107,14 +101,14 @@ pub(super) struct Arithmetic<S, D, const MODE: u8> {
 #[derive(Debug)]
 pub(super) enum Scales {
     One(i32, u32),
-    /// Scales of a row, repeated for as many rows as make a loop over them worth its start.
+    /// Scales of a row, repeated until a loop is long enough.
     Rows {
         multipliers: Vec<i32>,
         shifts: Vec<u32>,
     },
 }
 
-/// Minimum number of repeated scales in memory, and so of elements in a loop over them.
+/// Minimum number of scales in memory, and of elements in a loop over the scales.
 const LONG_ENOUGH: usize = 512;
 
 impl Scales {
@@ -199,7 +193,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
     }
 }
 
-/// Rescales each element with its scale; `zip` makes bounds checks unnecessary.
+/// `zip` avoids bounds checks.
 #[inline(always)]
 fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     params: &Params,
@@ -207,8 +201,7 @@ fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     dst: &mut [D::Bytes],
     scales: impl Iterator<Item = (&'a i32, &'a u32)>,
 ) -> Tally {
-    // Copies the parameters, so that no store through `dst` can change them; otherwise the loop would not be
-    // vectorized.
+    // A local copy of the parameters cannot change through `dst`, which allows vectorization.
     let params = *params;
     let (mut saturated, mut failed) = (0u32, 0u32);
     for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {

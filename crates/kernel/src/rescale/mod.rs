@@ -1,10 +1,8 @@
 //! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
 //!
-//! 8-bit inputs with one scale use a table of 256 results, as casts do. Everything else is one loop over `v * m + half
-//! >> s`, compiled for each level. Multiplier and shift are in registers, or in arrays that repeat the scales of a row.
-//! The loop collects failed requirements as bits, unless no input can fail one; the definition then finds the first
-//! failure. 8-bit inputs with many scales are computed in 32 bits if shorter multipliers give the same results.
-//! Reference: `docs/kernels.md §4.19`.
+//! 8-bit inputs with one scale use a table of 256 results. Other inputs use a loop over `v * m + half >> s`, compiled
+//! for each level. Reference: `docs/kernels.md §4.19`.
+//! The loop collects failed requirements as bits; the definition then finds the first failure.
 
 mod arithmetic;
 mod pass;
@@ -33,13 +31,13 @@ use truecast_core::{DType, IntFormat};
 /// Counts of a RESCALE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RescaleCounts {
-    /// Elements.
+    /// Number of elements.
     pub elements: u64,
-    /// Elements whose value did not fit the output type.
+    /// Number of elements whose value did not fit the output type.
     pub saturated: u64,
 }
 
-/// Failure of a RESCALE. The destination's content is then unspecified.
+/// Failure of a RESCALE. The content of the destination is then unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -47,26 +45,26 @@ pub enum RescaleError {
     /// The buffers do not fit.
     #[error(transparent)]
     Buffer(#[from] CastError),
-    /// A tensor with a scale per channel ends within a row.
+    /// A tensor with a scale per channel ends inside a row.
     #[error("{len} elements are not a whole number of rows of {channels} channels")]
     Rows { len: usize, channels: usize },
-    /// The i64 does not fit in i48.
+    /// An i64 does not fit in i48.
     #[error("element {index} does not fit in 48 bits")]
     Wide {
-        /// Index in the tensor of the first such element.
+        /// Index of the first such element in the tensor.
         index: u64,
     },
     /// The result of the whole tensor is unpredictable.
     #[error("unpredictable from element {index} on: {requirement}")]
     Unpredictable {
-        /// Index in the tensor of the first such element.
+        /// Index of the first such element in the tensor.
         index: u64,
-        /// The requirement that does not hold for it.
+        /// Requirement that fails.
         requirement: Requirement,
     },
 }
 
-/// A planned RESCALE: immutable, to be used from any number of threads.
+/// Planned RESCALE; immutable, for any number of threads.
 ///
 /// # Examples
 /// ```
@@ -90,13 +88,13 @@ pub struct Rescaler {
     exec: CastOptions,
     input: DType,
     output: DType,
-    /// `None` if the result is unpredictable for all elements of some channel.
+    /// `None` if some channel has no predictable result.
     pass: Option<Box<dyn Pass>>,
-    /// Pass with shorter multipliers, if there is one; planned by the first call with many rows.
+    /// Pass with shorter multipliers; `None` inside if impossible. Planned by the first call with many rows.
     in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
 }
 
-/// Number of rows from which the search for shorter multipliers pays.
+/// Minimum number of rows for the search of shorter multipliers.
 const MANY_ROWS: usize = 512;
 
 impl Rescaler {
@@ -108,7 +106,6 @@ impl Rescaler {
         Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
     }
 
-    /// Returns the fastest pass for `len` elements.
     fn pass(&self, len: usize) -> Option<&dyn Pass> {
         let pass = self.pass.as_deref()?;
         if self.input != DType::I8 || len / self.spec.channels.len() < MANY_ROWS {
@@ -119,12 +116,13 @@ impl Rescaler {
 
     /// Rescales `src` into `dst`.
     ///
-    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48),
-    /// and i48 may also be stored as i64. Result: the same bits on every level and number of threads.
+    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows. Types are signless (i8, i16, i32, i48);
+    /// i48 may also be stored as i64.
+    /// Result: the same bits on every level and number of threads.
     ///
     /// # Errors
-    /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
-    /// which a requirement does not hold; [`RescaleError::Wide`].
+    /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] at the first element for
+    /// which a requirement fails; [`RescaleError::Wide`].
     pub fn rescale(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<RescaleCounts, RescaleError> {
         let (len, channels) = (src.len(), self.spec.channels.len());
         if !len.is_multiple_of(channels) {
@@ -133,10 +131,10 @@ impl Rescaler {
         self.rescale_part(0, src, dst)
     }
 
-    /// Rescales the elements of a tensor from `first` on: a part may begin and end within a row.
+    /// Rescales a part of a tensor from element `first`. A part may begin and end inside a row.
     ///
     /// # Errors
-    /// As [`Rescaler::rescale`]; an index counts from the beginning of the tensor.
+    /// The errors of [`Rescaler::rescale`]; an index counts from the beginning of the tensor.
     pub fn rescale_part(
         &self,
         first: u64,
@@ -179,14 +177,13 @@ impl Rescaler {
         Ok(RescaleCounts { elements: len as u64, saturated: saturated?.iter().sum() })
     }
 
-    /// Returns the number of elements in a piece, which one thread rescales.
     fn piece_len(&self, len: usize) -> usize {
         let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.input).max(slot_bytes(self.output));
         len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
     }
 
-    /// Rescales a piece that begins at index `row_at` of a row. Returns the number of saturated elements, or the place
-    /// and length of a tile in which a requirement does not hold.
+    /// Rescales a piece that begins at index `row_at` of a row. Returns the number of saturated elements, or place and
+    /// length of a tile with a failed requirement.
     fn rescale_piece(
         &self,
         pass: &dyn Pass,
@@ -228,8 +225,8 @@ impl Rescaler {
         Ok(saturated)
     }
 
-    /// Finds the first element of a tile that fails a requirement, by the definition. `first` is the index in the
-    /// tensor at which the part `src` begins; `at` is the index in the part at which the tile begins.
+    /// First element of a tile that fails a requirement, by the definition. `first` is the index of the part in the
+    /// tensor, `at` the index of the tile in the part.
     fn first_failure(&self, first: u64, src: Elements<'_>, at: usize, n: usize) -> RescaleError {
         let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
         tile.find_map(Result::err).expect("a tile that failed has an element that does")
@@ -248,8 +245,7 @@ impl Rescaler {
         one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
     }
 
-    /// Rescales a part by the definition, because some channel has no results; stops at the first element without a
-    /// result.
+    /// Rescales a part by the definition, for a channel without results. Stops at the first element without a result.
     fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
         let mut counts = RescaleCounts::default();
         for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
@@ -265,13 +261,11 @@ impl Rescaler {
 /// Buffers of one thread, each for a tile.
 #[derive(Default)]
 struct Room {
-    /// i48 elements in 8 bytes each.
+    /// i48 elements, extended to 8 bytes.
     wide: Option<Box<[u8; 8 * TILE]>>,
-    /// Results that are then stored past the caches.
     results: Option<Box<[u8; 4 * TILE]>>,
 }
 
-/// Whether an i64 does not fit in i48.
 #[inline(always)]
 fn is_wide(code: u64) -> bool {
     code.wrapping_add(1 << 47) >> 48 != 0
@@ -288,12 +282,11 @@ impl Task for AnyWide<'_> {
     }
 }
 
-/// Returns the bytes that an integer takes in a buffer.
 fn bytes_of(dtype: DType) -> usize {
     dtype.storage_bits().expect("integers have a width") as usize / 8
 }
 
-/// Returns the type that buffers have for a format, which says nothing about signedness.
+/// Buffers have the same type for signed and unsigned formats.
 fn signless(f: IntFormat) -> DType {
     match f.bits {
         8 => DType::I8,

@@ -1,4 +1,4 @@
-//! Choice of the pass for a RESCALE. All passes are named here.
+//! Choice of the pass for a RESCALE.
 
 use super::arithmetic::{Arithmetic, mode};
 use super::pass::Pass;
@@ -8,8 +8,7 @@ use crate::level::Level;
 use crate::slot::Slot;
 use truecast_core::rescale::{RescaleSpec, RoundingMode};
 
-/// Chooses the pass. `None` if no element of some channel has a result (R1, R2); the definition then rescales every
-/// element.
+/// `None` if a channel has no results (R1, R2). The definition then rescales every element.
 pub(super) fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     if spec.channels.iter().any(|channel| channel.check().is_err()) {
         return None;
@@ -21,7 +20,7 @@ pub(super) fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
         (8, _) => to_output::<u8>(spec, level),
         (16, _) => to_output::<u16>(spec, level),
         (32, _) => to_output::<u32>(spec, level),
-        // i48 has 16-bit multipliers only.
+        // i48 has only 16-bit multipliers.
         (_, 8) => short::<u64, u8>(spec, level),
         (_, 16) => short::<u64, u16>(spec, level),
         _ => short::<u64, u32>(spec, level),
@@ -48,7 +47,6 @@ fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> 
     if !spec.scale32 || is_safe(spec) { pass } else { Box::new(WithR3::<S>::new(pass, spec, level)) }
 }
 
-/// Chooses the pass for 16-bit multipliers.
 fn short<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
     if is_safe(spec) {
         Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level))

@@ -1,4 +1,4 @@
-//! Requirements that some elements may fail: whether any element can, and a test of R3 for passes without one.
+//! Requirements on elements: whether any input can fail, and a test of R3.
 
 use super::arithmetic::{Params, Scales};
 use super::pass::{Pass, Tally};
@@ -7,13 +7,13 @@ use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::rescale::RescaleSpec;
 
-/// Whether no input fails a requirement. RESCALE is monotone, so the two ends decide.
+/// Whether no input fails a requirement. RESCALE is monotone, so the two ends of the input range decide.
 pub(super) fn is_safe(spec: &RescaleSpec) -> bool {
     let ends = [spec.input.min(), spec.input.max()].map(|end| spec.input.code(end));
     (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.one(channel, end).is_ok()))
 }
 
-/// A pass followed by a test of R3: all bits of a value from bit s - 1 up must equal its sign.
+/// Pass followed by a test of R3: all bits of a value from bit s - 1 up must equal the sign.
 #[derive(Debug)]
 pub(super) struct WithR3<S> {
     pass: Box<dyn Pass>,

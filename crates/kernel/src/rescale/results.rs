@@ -1,4 +1,4 @@
-//! All 256 results as a table: 8-bit inputs with one scale.
+//! Table of all 256 results, for 8-bit inputs with one scale.
 
 use super::pass::{Pass, Tally};
 use crate::level::{Level, Task};
@@ -6,7 +6,6 @@ use crate::stage::Stage;
 use crate::table::table_of;
 use truecast_core::rescale::RescaleSpec;
 
-/// 256 results by the definition, for 8-bit inputs with one scale.
 #[derive(Debug)]
 pub(super) struct OfTable {
     table: Box<dyn Stage>,
@@ -15,19 +14,18 @@ pub(super) struct OfTable {
     within: Option<Within>,
 }
 
-/// A range of inputs, ordered by value. RESCALE is monotone, so the inputs whose results fit the output form such a
-/// range.
+/// Range of inputs, ordered by value. RESCALE is monotone, so the inputs whose results fit are a range.
 #[derive(Clone, Copy, Debug)]
 struct Within {
-    /// Turns signed bytes into unsigned ones of the same order.
+    /// Bits to flip so that unsigned bytes have the order of the values.
     flip: u8,
     low: u8,
-    /// `None` if no input fits.
+    /// `None` if the range is empty.
     span: Option<u8>,
 }
 
 impl OfTable {
-    /// Makes the table. `None` unless inputs have 8 bits and one scale, and if some value fails a requirement.
+    /// `None` unless inputs have 8 bits and one scale, or if some input fails a requirement.
     pub fn new(spec: &RescaleSpec, level: Level) -> Option<Self> {
         if spec.input.bits != 8 || spec.channels.len() != 1 {
             return None;
@@ -78,7 +76,7 @@ impl Task for CountOutside<'_> {
     type Output = u64;
     #[inline(always)]
     fn run(self) -> u64 {
-        /// Number of blocks after which the byte counters could overflow.
+        /// Maximum number of blocks before the byte counters could overflow.
         const FULL: usize = 255;
         let outside = |byte: u8| ((byte ^ self.flip).wrapping_sub(self.low) > self.span) as u8;
         let (blocks, rest) = self.bytes.as_chunks::<64>();

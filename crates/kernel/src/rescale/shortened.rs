@@ -1,4 +1,4 @@
-//! 8-bit inputs with many scales in 32 bits, with shorter multipliers that give the same results.
+//! 8-bit inputs with many scales in 32 bits: shorter multipliers with the same results.
 
 use super::arithmetic::{Arithmetic, mode};
 use super::pass::Pass;
@@ -6,8 +6,7 @@ use super::requirement::is_safe;
 use crate::level::{Level, Task};
 use truecast_core::rescale::{Channel, RescaleSpec, RoundingMode};
 
-/// Makes the pass in 32 bits for 8-bit inputs with many scales. `None` if some scale needs more bits, or some input
-/// fails a requirement.
+/// Pass in 32 bits. `None` if some scale needs more bits, or some input fails a requirement.
 pub(super) fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     if spec.channels.len() == 1 || !is_safe(spec) {
         return None;
@@ -30,8 +29,8 @@ pub(super) fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pas
     })
 }
 
-/// Rounds a scale to a multiplier of at most 22 bits and a shift of at most 30. With values of 9 bits, product and half
-/// together stay below 2^31. `None` if the shift would be less than 1.
+/// Rounds a scale to a multiplier of at most 22 bits and a shift of at most 30; `None` if the shift would be 0. With
+/// 9-bit values, the sum of product and half is below 2^31.
 fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
     let bits = 32 - multiplier.leading_zeros() as i32;
     let dropped = (bits - 22).max(i32::from(shift) - 30).max(0);

@@ -1,15 +1,15 @@
-//! Prefetches of loops over scaled elements.
+//! Prefetches in loops over scaled elements.
 //!
-//! A loop over blocks of 16 or 32 elements that prefetches is compiled as written, each block in vectors of its
-//! elements, not as one that takes an element of each of several blocks in a vector, and scatters them.
+//! A prefetch in a loop over blocks of 16 or 32 elements also guides the compiler to vectorize each block on its own,
+//! without gathering elements of several blocks.
 
-/// Distance in bytes of elements that are only read.
+/// Distance in bytes for elements.
 pub(super) const AHEAD: usize = 8192;
 
-/// Distance in bytes of the operands of short blocks.
+/// Distance in bytes for the operands of short blocks.
 pub(super) const OPERANDS_AHEAD: usize = 256;
 
-/// Prefetches the lines `ahead` bytes after some elements, on x86-64.
+/// Prefetches the lines `ahead` bytes after the elements, on x86-64.
 #[inline(always)]
 pub(super) fn look_ahead<T>(x: &[T], ahead: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
+//! Rows of GGUF blocks, unpacked to codes, scales and biases.
 
 use super::ahead::{AHEAD, look_ahead};
 use super::cut::{Cut, Stored};
@@ -6,7 +6,7 @@ use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1, gguf};
 
-/// Integers of a block type: their code, and the zero point; `None` for [`DOUBLED_E2M1`].
+/// Integer code and zero point of a block type; `None` for block types with [`DOUBLED_E2M1`] codes.
 pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
     Some(match block {
         BlockType::Q4_0 => (Code::unsigned(4), 8),
@@ -21,28 +21,26 @@ pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
     })
 }
 
-/// Values of the type without a [`code`], as f32.
+/// Values of the block type without a [`code`], as f32.
 pub(super) fn doubled() -> [f32; 16] {
     DOUBLED_E2M1.map(f32::from)
 }
 
-/// Whether values have a bias.
 pub(super) fn has_bias(block: BlockType) -> bool {
     matches!(block, BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q2_K | BlockType::Q4_K | BlockType::Q5_K)
 }
 
-/// A row of blocks, unpacked.
 pub(super) struct BlockRow<'a> {
     level: Level,
     block: BlockType,
     cut: &'a Cut,
     bytes: &'a [u8],
-    /// Columns that are read, from the beginning of a block to the end of one.
+    /// Columns to read, from the start of a block to the end of a block.
     cols: Range<u64>,
     at: Option<u64>,
-    /// One code in each byte.
+    /// One code per byte.
     pub codes: Vec<u8>,
-    /// f32 of each group, as bytes.
+    /// f32 scale of each group, as bytes.
     pub scales: Vec<u8>,
     pub biases: Option<Vec<u8>>,
 }
@@ -64,7 +62,7 @@ impl<'a> BlockRow<'a> {
         }
     }
 
-    /// Unpacks a row. If the scale of a block is not a value, returns the block's first column and that scale.
+    /// Unpacks a row. Error: first column of a block with an excluded scale, and that scale.
     pub fn go_to(&mut self, row: u64) -> Result<(), (u64, u64)> {
         if self.at == Some(row) {
             return Ok(());
@@ -87,7 +85,7 @@ impl<'a> BlockRow<'a> {
         Ok(())
     }
 
-    /// The bytes of a row. If the scale of a block is not a value, the block's first column and that scale.
+    /// Bytes of a row. Error: first column of a block with an excluded scale, and that scale.
     fn bytes(&self, row: u64) -> Result<&'a [u8], (u64, u64)> {
         let block = self.block;
         let (elements, size) = (block.elements() as usize, block.bytes() as usize);
@@ -115,10 +113,8 @@ macro_rules! constants {
 constants!(Q4_0 Q4_0 Q4_1 Q4_1 Q5_0 Q5_0 Q5_1 Q5_1 Q8_0 Q8_0 Q2_K Q2_K Q3_K Q3_K Q4_K Q4_K Q5_K Q5_K Q6_K Q6_K);
 constants!(MXFP4 Mxfp4);
 
-/// No block has more bytes.
 const MOST_BYTES: usize = 256;
 
-/// Elements, bytes and groups of a block.
 const fn sizes(block: u8) -> (usize, usize, usize) {
     let block = BlockType::ALL[block as usize];
     (block.elements() as usize, block.bytes() as usize, (block.elements() / block.group()) as usize)
@@ -134,7 +130,7 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
         for (b, (codes, scales)) in src.chunks_exact(bytes).zip(targets) {
             let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
             look_ahead(b, AHEAD);
-            // In a place of its own: the compiler knows that stores do not change it.
+            // A local copy cannot change through `codes`, which helps the compiler.
             let mut block = [0; MOST_BYTES];
             block[..bytes].copy_from_slice(b);
             one::<BLOCK>(&block, codes, scales, bias);
@@ -239,7 +235,7 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
     }
 }
 
-/// 64 elements in the nibbles of 32 bytes, again and again.
+/// Nibbles of 32 bytes as 64 elements, repeatedly.
 #[inline(always)]
 fn nibbles_of_64(qs: &[u8; 128], codes: &mut [u8]) {
     for (codes, nibbles) in codes.chunks_exact_mut(64).zip(qs.chunks_exact(32)) {
@@ -247,7 +243,7 @@ fn nibbles_of_64(qs: &[u8; 128], codes: &mut [u8]) {
     }
 }
 
-/// The first half of the elements in low nibbles, the other in high ones.
+/// First half of the elements from low nibbles, second half from high nibbles.
 #[inline(always)]
 fn split(nibbles: &[u8], codes: &mut [u8]) {
     let (low, high) = codes.split_at_mut(nibbles.len());
@@ -255,7 +251,7 @@ fn split(nibbles: &[u8], codes: &mut [u8]) {
     fields(nibbles, 4, 15, high);
 }
 
-/// Fields of bytes, from a bit on.
+/// Fields of bytes from bit `from`.
 #[inline(always)]
 fn fields(src: &[u8], from: usize, mask: u8, codes: &mut [u8]) {
     for (codes, bytes) in codes.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<8>().0) {
@@ -263,7 +259,7 @@ fn fields(src: &[u8], from: usize, mask: u8, codes: &mut [u8]) {
     }
 }
 
-/// Fields of bytes, from a bit on, as the bits of codes from `to` on.
+/// Fields of bytes from bit `from`, as bits of codes from bit `to`.
 #[inline(always)]
 fn join_fields(src: &[u8], from: usize, mask: u8, to: usize, codes: &mut [u8]) {
     for (codes, bytes) in codes.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<8>().0) {
@@ -272,18 +268,18 @@ fn join_fields(src: &[u8], from: usize, mask: u8, to: usize, codes: &mut [u8]) {
     }
 }
 
-/// A bit of each element, one after the other, as bit 4 of its code.
+/// One bit per element, as bit 4 of the code.
 #[inline(always)]
 fn fifth_bits(bits: &[u8], codes: &mut [u8]) {
     for (codes, bits) in codes.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
-        // Bit `i` alone in byte `i`, then a carry into its highest bit.
+        // Isolates bit `i` in byte `i`; a carry then sets the highest bit of the byte.
         let alone = splat(*bits) & 0x8040_2010_0804_0201;
         let highest = (((alone & splat(0x7f)) + splat(0x7f)) | alone) & splat(0x80);
         *codes = (u64::from_le_bytes(*codes) | highest >> 3).to_le_bytes();
     }
 }
 
-/// Fields of two bits: 128 elements in 32 bytes, twice.
+/// 2-bit fields: 128 elements in 32 bytes, twice.
 #[inline(always)]
 fn two_bits(src: &[u8], codes: &mut [u8]) {
     for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
@@ -291,11 +287,10 @@ fn two_bits(src: &[u8], codes: &mut [u8]) {
     }
 }
 
-/// Scales and biases of the eight groups of a Q4_K or Q5_K block, from its factors and their integer multipliers: six
-/// bits, placed as in the drawing next to the definition, four at a time.
+/// Scales and biases of the eight groups in a Q4_K or Q5_K block, from the factors and the 6-bit multipliers. The
+/// definition, `six_bits` in `truecast_core`, has the places of the bits. Four groups are computed at a time.
 #[inline(always)]
 fn of_sixes(d: f32, m: f32, sixes: &[u8; 12], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
-    /// The lower four bytes of a word.
     const LOWER: u64 = 0xffff_ffff;
     let word = |at: usize| u64::from(u32::from_le_bytes([sixes[at], sixes[at + 1], sixes[at + 2], sixes[at + 3]]));
     let (first, second, low) = (word(0), word(4), word(8));
@@ -307,20 +302,20 @@ fn of_sixes(d: f32, m: f32, sixes: &[u8; 12], scales: &mut [[u8; 4]], biases: &m
     }
 }
 
-/// The scale of an MXFP4 block, whose codes have doubled values: 2^(e - 128) as f32, the first two of which are
-/// subnormal. (255 is not a value.)
+/// Scale of an MXFP4 block as f32 bits: 2^(e - 128), since codes have doubled values. The first two scales are
+/// subnormal; 255 is excluded.
 #[inline(always)]
 fn scale_of_mxfp4(e: u8) -> u32 {
     let e = u32::from(e);
     if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }
 }
 
-/// A byte, eight times: fields of eight bytes are taken at once.
+/// Byte repeated eight times, to take fields of eight bytes at once.
 const fn splat(byte: u8) -> u64 {
     byte as u64 * 0x0101_0101_0101_0101
 }
 
-/// An f16 as f32: the exponent is moved by a product, which is exact.
+/// f16 as f32: a product, which is exact, moves the exponent.
 #[inline(always)]
 fn half(bytes: &[u8; 2]) -> f32 {
     let bits = u32::from(u16::from_le_bytes(*bytes));

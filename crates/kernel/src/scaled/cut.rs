@@ -1,86 +1,83 @@
-//! Bytes of a stored plane that a box of its entries needs, and their places once they are read.
+//! Byte ranges of a stored plane for a box of entries.
 
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Part, Plane};
 
-/// A box of a stored matrix, which gives consecutive elements of the tensor.
+/// Box of a stored matrix with consecutive elements of the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Index of the matrix.
     pub(super) matrix: u64,
-    /// Rows of the stored matrix.
     pub(super) rows: Range<u64>,
-    /// Columns of the stored matrix.
     pub(super) cols: Range<u64>,
-    /// Elements of the tensor, as it is read.
+    /// Elements of the tensor as read.
     pub(super) elements: Range<u64>,
 }
 
 impl Window {
-    /// The elements of the tensor that it gives, as it is read.
+    /// Returns the elements of the tensor as read.
     #[must_use]
     pub fn elements(&self) -> Range<u64> {
         self.elements.clone()
     }
 }
 
-/// Bytes of a stored tensor: `count` pieces of `len` bytes, the first at `first`, each `stride` after the one before.
-/// Read and joined without gaps they are the part that [`super::Dequantizer::run`] takes.
+/// Bytes to read: `count` pieces of `len` bytes, the first at `first`, `stride` bytes from start to start. The pieces
+/// joined without gaps are a part for [`super::Dequantizer::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The part.
+    /// Part of the tensor.
     pub part: Part,
-    /// Offset of the first piece.
+    /// Offset of the first piece in bytes.
     pub first: u64,
-    /// Bytes of a piece.
+    /// Number of bytes in a piece.
     pub len: u64,
-    /// Bytes from the start of a piece to the next.
+    /// Number of bytes from the start of a piece to the start of the next piece.
     pub stride: u64,
     /// Number of pieces.
     pub count: u64,
 }
 
 impl Read {
-    /// Bytes in all.
+    /// Number of bytes in all pieces.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.len * self.count
     }
 }
 
-/// The bytes of a plane of one matrix that hold a box of its entries.
+/// Bytes of one matrix's plane with a box of entries.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub plane: Plane,
     /// Rows and columns of the whole plane.
     pub shape: [u64; 2],
-    /// Columns that were read: those requested and more, so that the first begins a word.
+    /// Columns to read: the requested columns, extended to begin at a word.
     pub cols: Range<u64>,
-    /// Counted from the first byte of the matrix.
+    /// Offset from the first byte of the matrix.
     first: u64,
     len: u64,
     stride: u64,
     count: u64,
 }
 
-/// A plane's bytes that were read.
+/// Bytes of a [`Cut`] after reading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored<'a> {
     pub cut: &'a Cut,
     pub bytes: &'a [u8],
 }
 
-/// Columns from which a row of fields may be read.
+/// Reads of packed rows begin at multiples of this many columns.
 pub(super) fn column_granule(packing: Packing) -> u64 {
     match packing {
-        // A multiple of the fields of a word, whatever their width.
+        // A multiple of the fields per word, for any width.
         Packing::Padded => 960,
         _ => 64,
     }
 }
 
 impl Cut {
-    /// The bytes of a box that has entries.
+    /// The box must have entries.
     pub fn new(plane: Plane, shape: [u64; 2], rows: Range<u64>, cols: Range<u64>) -> Cut {
         let [n_rows, n_cols] = shape;
         let (packing, bits) = (plane.packing, plane.code.bits());
@@ -88,7 +85,8 @@ impl Cut {
         let cols = cols.start / granule * granule..cols.end.next_multiple_of(granule).min(n_cols);
         let byte = |row, col| packing.bit(bits, shape, [row, col], 0) / 8;
         let all_cols = cols == (0..n_cols);
-        // Rows of stored bytes, words or tiles; bytes of each; the rows that hold the columns.
+        // `units`: range of stored rows, in bytes, words or tiles. `unit_bytes`: bytes of such a row. `within`: byte
+        // range of the columns in the row.
         let (units, unit_bytes, within) = match packing {
             Packing::Columns { word } => {
                 let (word, wide) = (u64::from(word), u64::from(bits));
@@ -124,29 +122,26 @@ impl Cut {
         Cut { plane, shape, cols, first, len, stride: unit_bytes, count }
     }
 
-    /// Place of these bytes in the stored tensor.
     pub fn read(&self, part: Part, matrix: u64) -> Read {
         let matrix_bytes = self.plane.bytes(self.shape).unwrap_or(0);
         Read { part, first: matrix * matrix_bytes + self.first, len: self.len, stride: self.stride, count: self.count }
     }
 
-    /// Bytes that were read.
     pub fn bytes(&self) -> u64 {
         self.len * self.count
     }
 
-    /// Index of a byte of the matrix among those that were read.
+    /// Index of a byte of the matrix among the read bytes.
     pub fn local(&self, byte: u64) -> usize {
         let at = byte - self.first;
         (at / self.stride.max(1) * self.len + at % self.stride.max(1)) as usize
     }
 
-    /// Index of an entry's first byte among those that were read.
+    /// Index of an entry's first byte among the read bytes.
     pub fn byte_of(&self, at: [u64; 2]) -> usize {
         self.local(self.plane.packing.bit(self.plane.code.bits(), self.shape, at, 0) / 8)
     }
 
-    /// The code of an entry.
     pub fn get(&self, at: [u64; 2], bytes: &[u8]) -> u64 {
         let (packing, bits) = (self.plane.packing, self.plane.code.bits());
         (0..bits).fold(0, |field, n| {
@@ -155,7 +150,6 @@ impl Cut {
         })
     }
 
-    /// Makes `field` the code of an entry.
     pub fn set(&self, at: [u64; 2], bytes: &mut [u8], field: u64) {
         let (packing, bits) = (self.plane.packing, self.plane.code.bits());
         for n in 0..bits {

@@ -1,4 +1,4 @@
-//! Scales, zero points and biases of one row of the grid, in f32.
+//! Scales, zero points and biases of one grid row, in f32.
 
 use super::cut::{Cut, Stored};
 use super::unpack;
@@ -11,30 +11,28 @@ use truecast_core::scaled::{
     Book, Code, Form, Global, GlobalRule, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
 };
 
-/// Lookup and combination of a tensor's scales.
 #[derive(Debug)]
 pub(super) struct Grid {
     layout: Layout,
     planes: Planes,
     level: Level,
-    /// `None` for scales whose values are stored.
+    /// `None` for scales in a stored code book.
     decode: Option<Pipeline>,
-    /// For zero points that are floats.
+    /// Conversion of floating-point zero points.
     zeros: Option<Pipeline>,
 }
 
-/// The results that are made of codes and operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
-    /// Results: both scales are combined in f32.
+    /// Final results: both scales are combined in f32.
     Results,
-    /// The value before any rounding: scales are not combined.
+    /// Value before any rounding: scales are not combined.
     Exact,
-    /// Codes of scales only: their results are in a table.
+    /// Only codes of scales; a table has their results.
     Codes,
 }
 
-/// A part of a window and the place of its bytes.
+/// Part of a window, and its byte range.
 pub(super) type PartCut = Option<(Part, Cut)>;
 
 impl Grid {
@@ -59,7 +57,7 @@ impl Grid {
         Ok(Grid { layout: *layout, planes: *planes, level, decode, zeros })
     }
 
-    /// The type of the scales, of a layout that was checked.
+    /// Type of the scales; the layout was checked.
     pub fn scale_type(planes: &Planes) -> DType {
         match planes.scales.plane.code {
             Code::Float(dtype) => dtype,
@@ -81,7 +79,7 @@ impl Grid {
         }
     }
 
-    /// Places of scales, global scales, zero points, biases, the index and the book for a box of the matrix.
+    /// Byte ranges of scales, global scales, zero points, biases, index and code book, for a box of the matrix.
     pub fn cuts(&self, rows: Range<u64>, cols: Range<u64>) -> [PartCut; 6] {
         let Planes { scales, zero, global, form, group, .. } = self.planes;
         let of_block = |range: &Range<u64>, block: u64| range.start / block..range.end.div_ceil(block);
@@ -116,7 +114,7 @@ impl Grid {
         ]
     }
 
-    /// Begins a window with the operands of the columns `cols` of the grid.
+    /// Starts reading the grid columns `cols` of a window.
     pub fn row<'a>(
         &'a self,
         cuts: &'a [PartCut; 7],
@@ -163,27 +161,25 @@ impl Grid {
     }
 }
 
-/// Operands of a row of the grid: f32 as bytes, one for each column of the grid (of a matrix whose columns have an
-/// index, one for each of its columns).
+/// Operands of a grid row as f32 bytes, one per column of the grid. With an index of columns, one per column of the
+/// matrix.
 pub(super) struct GridRow<'a> {
     grid: &'a Grid,
     scale_plane: Stored<'a>,
     global_plane: Option<Stored<'a>>,
     zero_plane: Option<Stored<'a>>,
     bias_plane: Option<Stored<'a>>,
-    /// Values of the codes of scales, if they are stored.
     book: &'a [u8],
-    /// Group of each row or column, if there is an index.
+    /// Group of each row or column; empty without index.
     groups: Vec<u64>,
     cols: Range<u64>,
-    /// The rows of both grids.
+    /// Row in the grid of the scales, and row in the grid of the global scales.
     at: Option<(u64, u64)>,
-    /// Another number for each row of the grid.
+    /// Changes with each row of the grid.
     version: u64,
     want: Want,
-    /// The global scale of each, for [`Want::Exact`].
+    /// Global scale of each entry, for [`Want::Exact`].
     globals: Vec<u8>,
-    /// Scales as they are stored.
     codes: Vec<u8>,
     scales: Vec<u8>,
     zeros: Option<Vec<u8>>,
@@ -196,22 +192,20 @@ impl GridRow<'_> {
         self.version
     }
 
-    /// Scales as they are stored, of one byte.
+    /// Codes of one-byte scales.
     pub fn codes(&self) -> &[u8] {
         &self.codes
     }
 
-    /// The global scale of each, of a layout that has one, for [`Want::Exact`].
     pub fn globals(&self) -> &[u8] {
         &self.globals
     }
 
-    /// Scales, zero points and biases.
     pub fn operands(&self) -> (&[u8], Option<&[u8]>, Option<&[u8]>) {
         (&self.scales, self.zeros.as_deref(), self.biases.as_deref())
     }
 
-    /// The bits of the global scale of this row; without one, the bits of 1.
+    /// Bits of this row's global scale; the bits of 1 without global scale.
     pub fn global_bits(&self) -> u32 {
         self.global(self.at.map_or(0, |at| at.1), 0).to_bits()
     }
@@ -236,7 +230,7 @@ impl GridRow<'_> {
         }
     }
 
-    /// Combines scales with the global scale of each (`docs/spec/checkpoints.md §3.2`, §4.12).
+    /// Combines each scale with its global scale (`docs/spec/checkpoints.md §3.2`, §4.12).
     fn combine(&self, scales: &mut [u8], global: impl Fn(usize) -> f32) {
         let Some(Global { rule, .. }) = self.grid.planes.global else { return };
         for (i, scale) in scales.as_chunks_mut::<4>().0.iter_mut().enumerate() {
@@ -251,7 +245,7 @@ impl GridRow<'_> {
         }
     }
 
-    /// Goes to the grid's row for a row of the matrix.
+    /// Goes to the grid row for a row of the matrix.
     pub fn go_to(&mut self, row: u64) -> Result<(), ScaledError> {
         let planes = &self.grid.planes;
         let grid_row = match planes.group {
@@ -264,7 +258,7 @@ impl GridRow<'_> {
         }
         self.at = Some((grid_row, global_row));
         self.version += 1;
-        // The columns of the grid that are read, and the parts of each operand.
+        // Grid columns to read, and the parts of each operand.
         let of_columns = planes.group == Group::OfColumn;
         let stored = if of_columns { 0..self.scale_plane.cut.shape[1] } else { self.cols.clone() };
         let mut scales = std::mem::take(&mut self.scales);
@@ -307,7 +301,7 @@ impl GridRow<'_> {
         Ok(())
     }
 
-    /// Entries of a row in a plane of scales, as they are stored and in f32.
+    /// Entries of a row in a plane of scales: codes, and f32 values.
     fn read(&mut self, plane: Stored<'_>, row: u64, cols: &Range<u64>, codes: &mut Vec<u8>, values: &mut Vec<u8>) {
         let Stored { cut, bytes } = plane;
         let n = (cols.end - cols.start) as usize;
@@ -315,7 +309,7 @@ impl GridRow<'_> {
         codes.clear();
         match cut.plane.packing {
             Packing::Rows { .. } => codes.extend_from_slice(&bytes[cut.byte_of([row, cols.start])..][..n * size]),
-            // Four columns of a tile follow each other, and tiles of a row do (§3.8).
+            // Four columns of a tile are adjacent; tiles of a row are adjacent (§3.8).
             Packing::Swizzled => {
                 let first = cols.start / 4 * 4;
                 let tiles = bytes[cut.byte_of([row, first])..].chunks(512).flat_map(|tile| &tile[..4]);
@@ -334,7 +328,6 @@ impl GridRow<'_> {
         self.decode(codes, values);
     }
 
-    /// Codes of scales to f32.
     fn decode(&mut self, codes: &[u8], values: &mut [u8]) {
         let n = values.len() / 4;
         match &self.grid.decode {
@@ -361,7 +354,7 @@ impl GridRow<'_> {
             let _ = decode.run_packed(&codes, &mut values, n, &mut Scratch::default());
             return values;
         };
-        // At most 32 bits, which i64 holds.
+        // At most 32 bits, which fit in i64.
         let value = |code: u64| format.value(code.wrapping_add(plus.into()) & format.mask()) as i64 as f32;
         if format.bits > 8 {
             return cols.clone().flat_map(|col| value(cut.get([row, col], bytes)).to_le_bytes()).collect();

@@ -1,35 +1,31 @@
-//! Elements by tables of their results: of 16 codes or of 256, two bytes each, one table for each block of a row.
+//! Lookup of two-byte results in tables of 16 or 256 codes, one table per block of a row.
 //!
-//! The plain loop; a kernel written by hand is tried first, and this loop makes the rest.
+//! A hand-written kernel is tried first; the loops here do the remaining elements.
 
 use crate::level::Level;
 
-/// Results of 16 codes.
+/// Two-byte results of 16 codes.
 pub(crate) type Table16 = [u8; 32];
 
-/// Results of 256 codes: their low bytes, then their high ones.
+/// Two-byte results of 256 codes: low bytes, then high bytes.
 pub(crate) type Table256 = [[u8; 256]; 2];
 
-/// Codes of a row of blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Codes<'a> {
-    /// Two in each byte, the low nibble first.
+    /// Two codes per byte, the low nibble first.
     Nibbles(&'a [u8]),
-    /// One in each byte, below 16.
+    /// One code per byte, below 16.
     Bytes(&'a [u8]),
 }
 
-/// The table of each block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tables<'a> {
-    /// One after the other.
     InOrder(&'a [Table16]),
-    /// The table for the code of its scale.
     ByScale { tables: &'a [Table16; 256], scales: &'a [u8] },
 }
 
 impl<'a> Tables<'a> {
-    /// Tables of the blocks from `block` on.
+    /// Tables of the blocks from `block`.
     pub fn from(self, block: usize) -> Tables<'a> {
         match self {
             Tables::InOrder(tables) => Tables::InOrder(&tables[block..]),
@@ -55,13 +51,13 @@ impl Codes<'_> {
     }
 }
 
-/// Whether rows in blocks of `block` elements are looked up with 16 codes.
+/// Block sizes of [`lookup16`].
 pub(crate) fn fits_lookup16(block: u64) -> bool {
     block == 16 || block.is_multiple_of(32)
 }
 
-/// Looks up as many codes as there is room for results, in blocks that [`fits_lookup16`] accepts. With `streams`,
-/// results go past the caches where they can; a fence is then the caller's.
+/// Looks up codes for all of `dst`, in blocks that [`fits_lookup16`] accepts. With `streams`, results may be stored
+/// past the caches; the caller must then fence.
 pub(crate) fn lookup16(
     level: Level,
     codes: Codes<'_>,
@@ -77,7 +73,7 @@ pub(crate) fn lookup16(
     }
 }
 
-/// As [`lookup16`], for codes of up to 8 bits in rows with the same tables: codes and room for results of each.
+/// Looks up codes of up to 8 bits in rows with the same tables: codes and results of each row.
 pub(crate) fn lookup256(
     level: Level,
     rows: &mut [(&[u8], &mut [u8])],

@@ -1,13 +1,8 @@
-//! Scaled and packed elements, fast. Formally equal to [`truecast_core::scaled::Layout::value`] followed by a cast.
+//! Scaled and packed elements. Formally equivalent to [`truecast_core::scaled::Layout::value`], then a cast. Reference:
+//! `docs/kernels.md §15`.
 //!
-//! A [`Dequantizer`] is planned once and then runs over [`Window`]s: boxes of a stored matrix whose bytes the caller
-//! has read. All values are made in one way, by `values`: decoded codes, an operation with their scales in f32, and the
-//! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way
-//! makes a table of their results, and elements are looked up (`lookup`).
-//!
-//! Read in this order: `rows`, `cut`, `unpack`, `blocks`, `values`, `ahead`, `products`, `grid`, `lookup`,
-//! `dequantize`, `quantize`, `repack`.
-//! Reference: `docs/kernels.md §15`.
+//! A [`Dequantizer`] is planned once and runs over [`Window`]s: boxes of a stored matrix whose bytes the caller has
+//! read. `values` computes results; for few codes per scale, the results become a table (`lookup`).
 
 mod ahead;
 mod blocks;

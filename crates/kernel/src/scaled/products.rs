@@ -1,7 +1,6 @@
-//! Decoded codes with their operands, to results of two bytes, in one loop instead of the several of [`super::values`].
+//! Decoded codes and operands to two-byte results in one loop, to bf16 and f16, nearest even.
 //!
-//! There is a loop for the usual conversions, to bf16 and f16 to nearest even. Its arithmetic in f32 is the same as in
-//! [`super::values`].
+//! The arithmetic in f32 equals [`super::values`], which needs several loops.
 
 use super::ahead::{OPERANDS_AHEAD, look_ahead};
 use super::lookup::{Table16, Table256};
@@ -15,12 +14,12 @@ use std::marker::PhantomData;
 use truecast_core::policy::{RangeTest, Subnormals};
 use truecast_core::{CastSpec, Kind, Rounding};
 
-/// Combination of a code `c` with operands `s` and `u` of its block, in f32: as a number, the const parameter of loops.
+/// Combination of code `c` with the block's operands `s` and `u`, in f32. The number is a const parameter of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combination {
     /// `c * s`.
     Times,
-    /// The same for codes of which some are NaN.
+    /// `c * s`, for codes that can be NaN.
     TimesOfNan,
     /// `c / s`.
     Divide,
@@ -28,15 +27,14 @@ pub(super) enum Combination {
     MinusTimes,
     /// `c * s + u`, with two roundings.
     TimesPlus,
-    /// The same with both roundings to bf16.
+    /// `c * s + u` with both roundings to bf16.
     TimesPlusBf16,
 }
 
-/// The conversion of f32 to results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Narrow {
     encode: Encode,
-    /// The results of the two canonical NaN.
+    /// Results of canonical NaN, positive and negative.
     nan: [u16; 2],
 }
 
@@ -46,7 +44,7 @@ enum Encode {
     Half(Half),
 }
 
-/// The upper half of the f32, rounded.
+/// Encoder to bf16: rounded upper half of the f32.
 #[derive(Clone, Copy, Debug)]
 struct Upper {
     half: u32,
@@ -55,7 +53,7 @@ struct Upper {
 #[derive(Clone, Copy, Debug)]
 struct Half(EncodeNearest<u16, { shape::SUBNORMAL }>);
 
-/// Encoder of an f32 that is not NaN.
+/// Encoder of an f32 other than NaN.
 trait Encodes: Copy {
     fn one(self, x: u32) -> u16;
 }
@@ -74,25 +72,24 @@ impl Encodes for Half {
     }
 }
 
-/// Operands of the blocks in a run of codes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Blocks<'a> {
     pub s: &'a [F32],
-    /// As many, or none where there is no such operand.
+    /// Empty, or as long as `s`.
     pub u: &'a [F32],
-    /// Codes that share operands; the first of them begins a block.
+    /// Codes per block; the first code begins a block.
     pub block: usize,
 }
 
 impl<'a> Blocks<'a> {
-    /// As many as there are blocks, whether they matter or not.
+    /// Second operand of each block; `s` without second operand.
     fn others(&self) -> &'a [F32] {
         if self.u.is_empty() { self.s } else { self.u }
     }
 }
 
 impl Narrow {
-    /// `None` for a conversion without such a loop. `nan` are the results of NaN, positive and negative.
+    /// `None` for a conversion without such a loop. `nan` has the results of positive and negative NaN.
     pub fn new(spec: &CastSpec, nan: [u16; 2]) -> Option<Narrow> {
         let Kind::Float(f) = spec.dst.kind() else { return None };
         let CastSpec { dst, policy, .. } = spec;
@@ -112,18 +109,17 @@ impl Narrow {
         Some(Narrow { encode, nan })
     }
 
-    /// Results of decoded codes.
     pub fn products(&self, level: Level, how: Combination, values: &[F32], of: Blocks<'_>, results: &mut [u8]) {
         self.run(level, how, Output::Products(values, of, results.as_chunks_mut().0));
     }
 
-    /// The results of 16 codes, with the operands of each block.
+    /// Results of 16 codes for the operands of each block.
     pub fn tables16(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table16]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, Output::Table16(codes, of, tables));
     }
 
-    /// The results of 256 codes, with the operands of each block.
+    /// Results of 256 codes for the operands of each block.
     pub fn tables256(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table256]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, Output::Table256(codes, of, tables));
@@ -172,7 +168,6 @@ impl Output<'_> {
     }
 }
 
-/// The results of f32.
 #[derive(Clone, Copy)]
 struct To<E> {
     encode: E,
@@ -180,7 +175,7 @@ struct To<E> {
 }
 
 impl<E: Encodes> To<E> {
-    /// The result of a code with its operands; NaN as `docs/spec/checkpoints.md §3.6` has it.
+    /// Result of a code with its operands; NaN by `docs/spec/checkpoints.md §3.6`.
     #[inline(always)]
     fn one<const FORM: u8>(&self, c: f32, s: f32, u: f32) -> [u8; 2] {
         let is = |how: Combination| FORM == how as u8;
@@ -202,7 +197,7 @@ impl<E: Encodes> To<E> {
     }
 }
 
-/// To nearest even, of a NaN too, whose lower half is zero.
+/// Nearest even. A NaN must have a zero lower half.
 #[inline(always)]
 fn to_bf16(x: f32) -> f32 {
     let bits = x.to_bits();

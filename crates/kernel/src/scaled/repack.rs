@@ -1,4 +1,4 @@
-//! [`Repacker`]: the entries of a plane in another packing or type, fast. Formally equivalent to
+//! [`Repacker`]: conversion of a plane to another packing or type. Formally equivalent to
 //! [`truecast_core::scaled::Repacking`].
 
 use super::cut::{Cut, Read};
@@ -14,7 +14,7 @@ use std::ops::Range;
 use truecast_core::scaled::{Change, Code, Packing, Part, Plane, Repacking, ScaledError};
 use truecast_core::{CastPolicy, CastSpec};
 
-/// A planned repacking: immutable, to be used from any number of threads, each for rows of its own.
+/// Planned repacking; immutable, for any number of threads with separate rows.
 ///
 /// # Examples
 /// ```
@@ -39,27 +39,25 @@ pub struct Repacker {
     map: Map,
 }
 
-/// Operation on entries, one in each slot.
 #[derive(Debug)]
 enum Map {
     Nothing,
-    /// Results of all codes of at most 8 bits, or [`NONE`].
+    /// Results of all codes of at most 8 bits; [`NONE`] without result.
     Table(Box<[u16; 256]>),
-    /// Wider ones: there and back is the same where there is such a value.
+    /// Casts of wider entries, to the result type and back. An entry without an exact result changes.
     Cast(Box<[Caster; 2]>),
 }
 
-/// No code has the value.
+/// Mark for a code without result.
 const NONE: u16 = 0x100;
 
 #[derive(Default)]
 struct Buffers {
-    /// Rows as they were read.
     rows: Vec<u8>,
-    /// Rows of results that were columns.
+    /// Transposed columns of the source.
     turned: Vec<u8>,
     room: Room,
-    /// A row in the slots of the result, and back.
+    /// A row in the slots of the result, and cast back.
     row: Vec<u8>,
     back: Vec<u8>,
 }
@@ -68,7 +66,6 @@ thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
-/// Bytes of the slot of an entry.
 fn slot(plane: &Plane) -> usize {
     (plane.code.bits() as usize).div_ceil(8)
 }
@@ -77,7 +74,7 @@ impl Repacker {
     /// Plans a repacking.
     ///
     /// # Errors
-    /// [`ScaledError::Layout`] for planes that do not fit each other, or cannot have such a shape.
+    /// [`ScaledError::Layout`] for planes that do not fit each other, or an impossible shape.
     pub fn new(how: &Repacking, exec: &CastOptions) -> Result<Repacker, ScaledError> {
         let invalid = |why| Err(ScaledError::Layout { why });
         let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = *how;
@@ -117,7 +114,7 @@ impl Repacker {
         Ok(Repacker { how: *how, level: exec.level, map })
     }
 
-    /// Rows are made in multiples of this number, except the last rows.
+    /// Returns the number of rows whose multiples can be computed separately. The last rows may be fewer.
     #[must_use]
     pub fn granule(&self) -> u64 {
         let bits = u64::from(self.how.to.code.bits());
@@ -130,7 +127,6 @@ impl Repacker {
         }
     }
 
-    /// The rows and columns of the source that rows of the result are made of, as a cut.
     fn cut(&self, rows: &Range<u64>) -> Option<Cut> {
         let Repacking { from, from_shape, kept, transposed, .. } = self.how;
         let (rows, cols) = (rows.start..rows.end.min(kept[0]), 0..kept[1]);
@@ -141,22 +137,23 @@ impl Repacker {
         Some(Cut::new(from, from_shape, rows, cols))
     }
 
-    /// The bytes of the source that rows of a matrix are made of; `None` without such bytes.
+    /// Returns the byte range of the source for rows of a matrix; `None` if no bytes are needed.
     #[must_use]
     pub fn read(&self, part: Part, matrix: u64, rows: Range<u64>) -> Option<Read> {
         self.cut(&rows).map(|cut| cut.read(part, matrix))
     }
 
-    /// Bytes of `rows` rows of the result, the first at a multiple of the [`granule`](Repacker::granule).
+    /// Returns the size in bytes of `rows` rows of the result, from a multiple of [`granule`](Repacker::granule).
     #[must_use]
     pub fn bytes(&self, rows: u64) -> u64 {
         self.how.to.bytes([rows, self.how.to_shape[1]]).unwrap_or(0)
     }
 
-    /// Makes rows of the result from the bytes that [`read`](Repacker::read) names. `dst` is written whole. Returns the
-    /// row and column of the first entry whose value the result cannot hold; the entry written for it means nothing.
+    /// Computes rows of the result from the bytes of [`read`](Repacker::read). `dst` is overwritten completely.
+    /// Returns row and column of the first entry whose value the result cannot hold; the result of that entry is
+    /// unspecified.
     ///
-    /// Cost: memory for the entries of the rows, one in a slot of whole bytes; one thread.
+    /// Cost: memory for the entries of the rows, each in a slot of whole bytes; one thread.
     ///
     /// # Errors
     /// [`ScaledError::Size`] if a buffer does not fit.
@@ -214,7 +211,7 @@ impl Repacker {
         wrong
     }
 
-    /// A row of the source, an entry in each slot.
+    /// A row of the source, one entry per slot.
     fn unpacked(&self, cut: &Cut, src: &[u8], row: u64, entries: &mut [u8]) {
         let Repacking { from, .. } = self.how;
         let first = cut.cols.start;
@@ -265,7 +262,7 @@ impl Repacker {
         }
     }
 
-    /// Converts entries to entries of the result. Returns the index of the first that has no code.
+    /// Converts entries. Returns the index of the first entry without a result.
     fn mapped(&self, entries: &[u8], made: &mut [u8], back: &mut Vec<u8>) -> Option<u64> {
         match &self.map {
             Map::Nothing => {
@@ -292,7 +289,7 @@ impl Repacker {
                 if *back == entries {
                     return None;
                 }
-                // NaN may be another.
+                // NaN may differ.
                 let wrong = entries.chunks_exact(size).position(|entry| {
                     let code = entry.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
                     self.how.code(code).is_none()
@@ -310,7 +307,7 @@ fn cast(caster: &Caster, n: usize, src: &[u8], dst: &mut [u8]) {
     caster.cast(src, dst).expect("no value is refused");
 }
 
-/// Packs the entries of a row, one in each slot; the other bits of `dst` are 0.
+/// Packs the entries of a row, one per slot; other bits of `dst` are 0.
 fn pack_row(level: Level, to: &Plane, entries: &[u8], dst: &mut [u8]) {
     let bits = to.code.bits();
     match to.packing {
@@ -326,7 +323,7 @@ fn pack_row(level: Level, to: &Plane, entries: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Puts the entries of a row at their places in a matrix of entries of at most 8 bits.
+/// Stores the entries of a row, of at most 8 bits, in a matrix.
 fn scatter(to: &Plane, shape: [u64; 2], row: u64, entries: &[u8], dst: &mut [u8]) {
     let (packing, bits) = (to.packing, to.code.bits());
     for (col, entry) in (0..).zip(entries) {

@@ -1,14 +1,12 @@
-//! Codes of bf16 elements without a quotient: the code of a magnitude is a step function of its bits, and a table has
-//! the steps of a divisor (`docs/kernels.md §15`).
-//!
-//! Tables are made here and looked up by a kernel written by hand.
+//! Codes of bf16 elements without division. The code of a magnitude is a step function of its bits; a table has the
+//! steps for a divisor (`docs/kernels.md §15`). Hand-written kernels look up the tables.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
 
 use super::rows::{NextRows, Rows};
 use truecast_core::{DType, FloatFormat, Kind};
 
-/// An element type whose codes are a sign and a magnitude `k`.
+/// Element type whose codes are a sign and a magnitude `k`.
 ///
 /// ```text
 ///   bits of |x| as bf16 - first          eeeee mmmmmmm    first: 2^(e of t + e of the lowest middle)
@@ -19,18 +17,17 @@ use truecast_core::{DType, FloatFormat, Kind};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Midpoints of `k` and `k + 1`, as far as `k = 7`. A quotient that rounds to one is nearer to the even of the two.
+    /// Midpoints between `k` and `k + 1`, up to `k = 7`. A quotient that rounds to a midpoint is a tie, to even.
     middles: [f32; 8],
-    /// The exponent of the first.
     exponent: i32,
-    /// Whether these are all steps there are.
+    /// Whether the type has no steps beyond `middles`.
     pub is_short: bool,
-    /// The largest `k`.
+    /// Largest `k`.
     pub most: u8,
 }
 
 impl Shape {
-    /// Shape of a type which has one: eight subnormal codes and eight in each binade, or eight codes in all.
+    /// `None` unless the type has eight subnormal codes and eight codes per binade, or only eight codes.
     pub fn new(dtype: DType) -> Option<Shape> {
         let (DType::F4E2M1 | DType::F8E4M3Fn, Kind::Float(f)) = (dtype, dtype.kind()) else { return None };
         let most = f.max_code() as u8;
@@ -39,27 +36,27 @@ impl Shape {
         Some(Shape { middles, exponent: exponent(middles[0]) as i32 - 127, is_short: most < 8, most })
     }
 
-    /// Whether there is a table for the divisor: everything that is computed for it is a normal f32.
+    /// Whether the divisor can have a table: every computed number must be a normal f32.
     pub fn takes(&self, t: f32) -> bool {
         const SMALL: f32 = f32::from_bits((127 - 60) << 23);
         const LARGE: f32 = f32::from_bits((127 + 40) << 23);
         (SMALL..=LARGE).contains(&t)
     }
 
-    /// The first bits that the table of a divisor is for.
+    /// First bits of the table for a divisor.
     pub fn first(&self, t: f32) -> u16 {
         ((exponent(t) as i32 + self.exponent) << 7) as u16
     }
 
-    /// The largest distance of bits from the first.
+    /// Largest difference of bits from `first`.
     pub fn last(&self) -> u16 {
         if self.is_short { 0x3ff } else { 0xfff }
     }
 
-    /// The table of a divisor.
+    /// Table for a divisor.
     ///
-    /// `x / t` is compared with a middle `m` as the definition does it, rounded to f32, at bits around those of `m t`:
-    /// with `x` the bf16 below `RN32(m t)`, no smaller one rounds to `m`, and the one above `x` is above `m`.
+    /// The definition compares the quotient `x / t`, rounded to f32, with a midpoint `m`. Only bf16 values near `m t`
+    /// matter. Let `x` be the bf16 below `RN32(m t)`: no smaller bf16 rounds to `m`, and the next bf16 is above `m`.
     #[inline(always)]
     pub fn steps(&self, t: f32) -> Steps {
         let first = self.first(t);
@@ -83,21 +80,22 @@ impl Shape {
             let t = f32::from_bits(t.to_bits() & 0x007f_ffff | 0x3f80_0000);
             for m in 0..128u32 {
                 let q = (f32::from_bits(0x3f80_0000 | m << 16) / t).to_bits();
-                // To three bits of the fraction, of ties the even one; 8 a binade, none at 1.
+                // Rounds to three fraction bits, ties to even: eight steps per binade, none at 1.
                 let k = (q + 0x7_ffff + (q >> 20 & 1)) >> 20;
-                // Four binades of subnormal codes, of which three are missing eight.
+                // Subnormal codes take four binades; three of the four lack eight steps.
                 steps.far[m as usize] = ((m >> 4) + 24 + 8 * 127 - k) as u8;
             }
         }
         steps
     }
 
-    /// The same with its cells.
+    /// Table for a divisor, with `cells`.
     #[inline(always)]
     pub fn steps_with_cells(&self, t: f32) -> Steps {
         let mut steps = self.steps(t);
         if !self.is_short {
-            // A cell of eight fractions has at most one step: steps are a sixteenth of the fraction's range apart.
+            // A cell of eight fractions has at most one step, because steps are a sixteenth of the fraction's range
+            // apart.
             for (m, far) in steps.far.iter().enumerate() {
                 steps.cells[m / 8] += steps.far[0] + (m / 16) as u8 - far;
             }
@@ -106,35 +104,33 @@ impl Shape {
     }
 }
 
-/// The steps of a divisor, by cells and by fractions of bf16.
+/// Steps for a divisor, by cells and by fractions of bf16.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Steps {
     pub near: [u8; 64],
     pub far: [u8; 128],
-    /// As `far`, by cells of eight fractions; empty unless made by [`Shape::steps_with_cells`].
+    /// `far` by cells of eight fractions; only from [`Shape::steps_with_cells`].
     pub cells: [u8; 16],
 }
 
-/// Rows of bf16 with the tables of their blocks.
+/// Rows of bf16, with a table for each block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stepped<'a> {
     pub rows: Rows<'a>,
     pub shape: &'a Shape,
-    /// First bits of the table of each block, and of three more.
+    /// First bf16 bits of each block's table; three extra entries follow.
     pub firsts: &'a [u16],
-    /// The table of each block, and of three more; none: all have the first one.
+    /// Index of each block's table; three extra entries follow. Empty if all blocks have the first table.
     pub which: &'a [u8],
     pub tables: &'a [Steps],
     pub next: NextRows<'a>,
 }
 
-/// The exponent field of a positive f32.
 fn exponent(x: f32) -> u32 {
     x.to_bits() >> 23
 }
 
-/// The value of a code of eight bits or fewer, which is an f32.
 fn value(f: &FloatFormat, code: u8) -> f32 {
     let (field, fraction) = (code >> f.man_bits, code & ((1 << f.man_bits) - 1));
     let significand = f32::from(if field == 0 { fraction } else { fraction | 1 << f.man_bits });
@@ -148,7 +144,7 @@ mod tests {
     use truecast_core::policy::Overflow;
     use truecast_core::{CastPolicy, CastSpec, cast_one};
 
-    /// The code of bf16 bits, as the kernel looks it up.
+    /// Lookup of bf16 bits, as in a kernel.
     fn looked_up(shape: &Shape, steps: &Steps, first: u16, x: u16) -> u8 {
         let d = (x & 0x7fff).saturating_sub(first).min(shape.last());
         let (h, l) = ((d >> 4) as u8, d as u8);
@@ -160,7 +156,7 @@ mod tests {
         if shape.is_short { near } else { near.max(far).min(shape.most) }
     }
 
-    /// Every finite bf16 by divisors of all kinds, many of which make ties, against a division and the defined cast.
+    /// Every finite bf16, with divisors of all kinds, many with ties, against division and the defined cast.
     #[test]
     fn steps_are_those_of_a_division() {
         let of_amax = |amax: u32, by: f32| f32::from_bits((amax + 0x3d80) << 16) / by;
@@ -174,7 +170,7 @@ mod tests {
             let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
             let spec = CastSpec { src: DType::F32, dst: dtype, policy, undefined: &[], clause: "" };
             let code = |q: f32| cast_one(&spec, q.to_bits().into()).code().unwrap() as u8;
-            // Where each code begins, as f32 bits.
+            // Smallest f32 bits of each code.
             let begins: Vec<u32> = (1..=shape.most)
                 .map(|k| {
                     let (mut low, mut high) = (0u32, 0x7f80_0000);

@@ -1,12 +1,12 @@
-//! Codes of a row of a plane, one in each byte, whatever their packing.
+//! Codes of a row of a plane, unpacked to one per byte.
 
 use super::cut::Cut;
 use crate::level::{Level, Task};
 use crate::pack;
 use truecast_core::scaled::Packing;
 
-/// Unpacks the entries `[row, first ..]` of at most 8 bits into one byte each, as many as there is room for. `first` is
-/// a multiple of [`super::cut::column_granule`].
+/// Unpacks entries `[row, first ..]` of at most 8 bits into `codes`, one per byte. `first` must be a multiple of
+/// [`super::cut::column_granule`].
 pub(super) fn row(level: Level, cut: &Cut, bytes: &[u8], row: u64, first: u64, codes: &mut [u8]) {
     let bits = cut.plane.code.bits();
     let from = &bytes[cut.byte_of([row, first])..];
@@ -35,11 +35,11 @@ pub(super) fn row(level: Level, cut: &Cut, bytes: &[u8], row: u64, first: u64, c
             }
         }
         Packing::Columns { word } => {
-            // In columns of words a field's first byte may differ from the first byte of its word.
+            // In columns of words, the first byte of a field and of its word may differ.
             let word_of = |row| &bytes[cut.byte_of([row, first]) / usize::from(word / 8) * usize::from(word / 8)..];
             let (wide, at) = (u32::from(word), (row * u64::from(bits) % u64::from(word)) as u32);
             let low = word_of(row);
-            // The rest of a field that continues in the next word of its column.
+            // Rest of a field that continues in the next word of its column.
             let high = if at + bits > wide { word_of(row + 1) } else { low };
             match word {
                 8 => level.run(Shifted { src: &low[..codes.len()], shift: at, mask: mask(bits), codes }),
@@ -67,7 +67,7 @@ fn mask(bits: u32) -> u8 {
     (0xffu32 >> (8 - bits)) as u8
 }
 
-/// Widths that no element type has.
+/// For widths without an element type.
 fn unpack_words<const BITS: usize>(src: &[u8], codes: &mut [u8]) {
     for (codes, bytes) in codes.chunks_mut(8).zip(src.chunks(BITS)) {
         let word = bytes.iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
@@ -77,7 +77,8 @@ fn unpack_words<const BITS: usize>(src: &[u8], codes: &mut [u8]) {
     }
 }
 
-/// The high nibble of a byte comes first. The last of an odd number was unpacked from the wrong one.
+/// Swaps nibbles for packings with the high nibble first. The last code of an odd number was unpacked from the wrong
+/// nibble.
 fn swap_pairs(level: Level, packed: &[u8], codes: &mut [u8]) {
     if let (true, Some(byte), Some(code)) = (codes.len() % 2 == 1, packed.last(), codes.last_mut()) {
         *code = byte >> 4;
@@ -85,7 +86,7 @@ fn swap_pairs(level: Level, packed: &[u8], codes: &mut [u8]) {
     level.run(SwapPairs { codes });
 }
 
-/// Nibbles of which the high one came first, with the low one first.
+/// Swaps the nibbles of each byte.
 pub(super) fn low_first(level: Level, packed: &[u8], nibbles: &mut [u8]) {
     level.run(LowFirst { packed, nibbles });
 }
@@ -133,7 +134,7 @@ impl Task for Awq<'_> {
     }
 }
 
-/// The same bits of each byte.
+/// Extracts the same bits of each byte.
 struct Shifted<'a> {
     src: &'a [u8],
     shift: u32,
@@ -152,7 +153,7 @@ impl Task for Shifted<'_> {
     }
 }
 
-/// The same bits of each word, of two words where they go over its end.
+/// Extracts the same bits of each word; a field may continue in the next word.
 struct OfWords<'a> {
     low: &'a [u8],
     high: &'a [u8],

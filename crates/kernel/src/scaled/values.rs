@@ -1,7 +1,7 @@
-//! The one way in which values are made: decoded codes and their scales, in f32, to results.
+//! Decoded codes and their scales, combined in f32, to results. All other methods give equal results.
 //!
-//! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run
-//! in the default floating-point environment.
+//! Tiles are bytes; a tile of f32 has four bytes per element. All functions require the default floating-point
+//! environment.
 
 use super::blocks;
 use super::products::{Combination, Narrow};
@@ -13,10 +13,8 @@ use crate::stage::slot_bytes;
 use truecast_core::scaled::{Code, Form, GlobalRule, ScaledError};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout};
 
-/// Elements of a tile.
 pub(super) const TILE: usize = 2048;
 
-/// Codes, one in each byte, to f32.
 #[derive(Debug)]
 pub(super) struct Decoder {
     of: Of,
@@ -25,11 +23,10 @@ pub(super) struct Decoder {
 #[derive(Debug)]
 enum Of {
     Float(DType, Pipeline),
-    /// [`blocks::doubled`].
     Doubled,
-    /// The values of 16 codes.
+    /// Values of 16 codes, as f32 bits.
     Book([u32; 16]),
-    /// Bits above the code, and whether the highest of it is a sign.
+    /// Number of bits above the code, and whether the code has a sign.
     Int {
         unused: u32,
         signed: bool,
@@ -38,19 +35,18 @@ enum Of {
     },
 }
 
-/// From f32 exactly, to f32: the conversion of one element type to another in the policy of IEEE 754.
+/// Conversion of an element type from or to f32, by the IEEE 754 policy.
 pub(super) fn pipeline(src: DType, dst: DType, level: Level) -> Result<Pipeline, ScaledError> {
     let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, undefined: &[], clause: "exact" };
     plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| ScaledError::Layout { why: "its codes have no value" })
 }
 
 impl Decoder {
-    /// Whether a code may be NaN.
     pub fn has_nan(&self) -> bool {
         matches!(self.of, Of::Float(dtype, _) if dtype.code_bits() > 6)
     }
 
-    /// `minus` is taken from integers.
+    /// `minus` is subtracted from integers.
     pub fn new(code: Code, minus: i32, level: Level) -> Result<Decoder, ScaledError> {
         let of = match code {
             Code::Float(dtype) => Of::Float(dtype, pipeline(dtype, DType::F32, level)?),
@@ -62,18 +58,17 @@ impl Decoder {
         Ok(Decoder { of })
     }
 
-    /// Twice the values of E2M1, of codes below 16.
+    /// Doubled values of E2M1, for codes below 16.
     pub fn doubled() -> Decoder {
         Decoder { of: Of::Doubled }
     }
 
-    /// Decodes as many codes as there are.
     pub fn run(&self, codes: &[u8], values: &mut [u8], scratch: &mut Scratch) {
         match &self.of {
             Of::Float(dtype, pipeline) => {
                 let layout = if dtype.code_bits() < 8 { Layout::Bytes } else { Layout::Packed };
                 let (from, to) = (Source { layout, bytes: codes }, Target { layout: Layout::Packed, bytes: values });
-                // No policy of this conversion refuses anything.
+                // The policy refuses no value.
                 let _ = pipeline.run(from, to, codes.len(), Stores::PLAIN, scratch, None);
             }
             Of::Doubled => {
@@ -120,30 +115,28 @@ impl Task for OfInt<'_> {
     }
 }
 
-/// Decoded codes with the scale of each, to results.
 #[derive(Debug)]
 pub(super) struct Values {
     form: Form,
     level: Level,
     encode: Pipeline,
     pub dst_bytes: usize,
-    /// Form A6: to the type of the scales and back, if that is not f32.
+    /// Form A6: conversions to the type of the scales and back; `None` if that type is f32.
     narrow: Option<(DType, Pipeline, Pipeline)>,
-    /// One loop for all of it.
+    /// One loop for the whole conversion; `None` without such a loop.
     pub loops: Option<Narrow>,
 }
 
-/// Operands of decoded codes, element by element; `None` where the layout has no such operand.
+/// Operands per element; `None` if the layout has no such operand.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Operands<'a> {
     pub scales: &'a [u8],
     pub zeros: Option<&'a [u8]>,
     pub biases: Option<&'a [u8]>,
-    /// Multiplies results before they are converted (§9.5).
+    /// Factor of the results before their conversion (§9.5).
     pub factor: Option<f32>,
 }
 
-/// Tiles of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     pub scratch: Scratch,
@@ -182,7 +175,7 @@ impl Values {
         let _ = self.encode.run_packed(values, results, values.len() / 4, &mut Scratch::default());
     }
 
-    /// Combination of codes with operands, if there is a loop for it.
+    /// Combination of codes with operands; `None` without a loop.
     pub fn combination(&self, has_zeros: bool, has_nan: bool) -> Option<(&Narrow, Combination)> {
         let scale_type = self.narrow.as_ref().map(|(dtype, ..)| *dtype);
         let how = match (self.form, has_zeros, has_nan, scale_type) {
@@ -197,12 +190,11 @@ impl Values {
         self.loops.as_ref().map(|narrow| (narrow, how))
     }
 
-    /// Combination of code and scale.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Makes results of decoded codes, at most [`TILE`], which it overwrites.
+    /// Computes results of at most [`TILE`] decoded codes; overwrites `values`.
     pub fn run(&self, values: &mut [u8], operands: Operands<'_>, results: &mut [u8], room: &mut Room) {
         let Operands { scales, zeros, biases, factor } = operands;
         let len = values.len() / 4;
@@ -229,11 +221,11 @@ impl Values {
         for factor in [constant, factor].into_iter().flatten() {
             self.level.run(Factor { values: codes.as_chunks_mut().0, factor });
         }
-        // The plan refuses policies that refuse elements.
+        // The plan excludes policies that refuse values.
         let _ = self.encode.run_packed(codes, results, len, &mut room.scratch);
     }
 
-    /// To the type of the scales and back.
+    /// Rounds to the type of the scales, and converts back.
     fn round(&self, values: &mut [u8], room: &mut Room) {
         let Some((dtype, there, back)) = &self.narrow else { return };
         let len = values.len() / 4;
@@ -248,7 +240,7 @@ const TIMES: u8 = 0;
 const DIVIDE: u8 = 1;
 const PLUS: u8 = 2;
 
-/// `c * s`, `c / s` or `c + s`, NaN as `docs/spec/checkpoints.md §3.6` has it.
+/// `c * s`, `c / s` or `c + s`; NaN by `docs/spec/checkpoints.md §3.6`.
 struct Combine<'a, const HOW: u8> {
     codes: &'a mut [F32],
     scales: &'a [F32],
@@ -267,7 +259,7 @@ impl<const HOW: u8> Task for Combine<'_, HOW> {
                 DIVIDE => c / s,
                 _ => c + s,
             };
-            // A NaN has the sign of a code that is one.
+            // A NaN result has the sign of a NaN code.
             let sign = if c.is_nan() { c.to_bits() & SIGN } else { 0 };
             let bits = if p.is_nan() { NAN | sign } else { p.to_bits() };
             *code = bits.to_le_bytes();
@@ -275,7 +267,7 @@ impl<const HOW: u8> Task for Combine<'_, HOW> {
     }
 }
 
-/// The value before any rounding, in f64.
+/// Value before any rounding, in f64.
 pub(super) struct Exact<'a> {
     pub form: Form,
     pub codes: &'a [u8],
@@ -295,7 +287,7 @@ impl Task for Exact<'_> {
         for (i, x) in exact.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             let c = of(codes, i) - operands.zeros.map_or(0.0, |zeros| of(zeros, i));
             let s = of(operands.scales, i);
-            // A bias is added after the scales: the global scale cannot come last.
+            // A bias is added after both scales, so the global scale cannot be applied last.
             let s = match global {
                 Some((GlobalRule::TimesPlus(offset), g)) => s * of(g, i) + f64::from(f32::from_bits(offset)),
                 _ => s,
@@ -327,7 +319,7 @@ impl Task for Minus<'_> {
     #[inline(always)]
     fn run(self) {
         for (value, zero) in self.values.iter_mut().zip(self.zeros) {
-            // Exact of integers.
+            // Exact for integers.
             let difference = f32::from_le_bytes(*value) - f32::from_le_bytes(*zero);
             *value = (if difference.is_nan() { 0x7fc0_0000 } else { difference.to_bits() }).to_le_bytes();
         }
@@ -350,7 +342,7 @@ impl Task for Factor<'_> {
     }
 }
 
-/// Copies each f32 `times` times, from element `skip` of the first on, until `dst` is full.
+/// Copies each f32 `times` times, beginning with copy `skip` of the first f32, until `dst` is full.
 pub(super) fn spread(src: &[u8], times: usize, skip: usize, dst: &mut [u8]) {
     let (src, mut dst) = (src.as_chunks::<4>().0, dst.as_chunks_mut::<4>().0);
     if times == 1 {

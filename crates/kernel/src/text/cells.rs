@@ -1,26 +1,26 @@
-//! Text in the buffers of tensors: cells of fixed width on one side, elements in either layout on the other.
+//! Conversion between cells of text and elements in buffers of tensors.
 
 use super::{Parsed, TextCaster, TextError};
 use crate::{CastOptions, Caster, Elements, ElementsMut, PlanError};
 use std::borrow::Cow;
 use truecast_core::{CastSpec, DType, Layout};
 
-/// Whether one side of the conversion is text, and the other is not.
+/// Returns whether exactly one side of the conversion is text.
 #[must_use]
 pub fn is_text(spec: &CastSpec) -> bool {
     (spec.src == DType::String) != (spec.dst == DType::String)
 }
 
-/// A planned conversion between cells and elements.
+/// Planned conversion between cells of text and elements.
 #[derive(Debug)]
 pub struct CellCaster {
     pub(super) caster: TextCaster,
-    /// Copy of narrow elements between the packed layout and one element per byte.
+    /// Copy of narrow elements between [`Layout::Packed`] and [`Layout::Bytes`].
     pub(super) relayout: Option<Caster>,
 }
 
 impl CellCaster {
-    /// Plans a conversion of which exactly one side is text.
+    /// Plans a conversion; exactly one side must be text.
     ///
     /// # Errors
     /// [`PlanError::Unsupported`] for other pairs.
@@ -37,7 +37,7 @@ impl CellCaster {
     /// Converts without counting.
     ///
     /// # Errors
-    /// [`TextError`] if a text is not a number, or does not fit, or neither side has cells.
+    /// [`TextError`] if a text is not a number, a text does not fit its cell, or neither side has cells.
     pub fn cast(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<(), TextError> {
         match (src.layout(), dst.layout()) {
             (Layout::Utf32 { width }, _) => self.parse(src.bytes(), width, dst, |_| ()),
@@ -64,7 +64,7 @@ impl CellCaster {
         Ok(())
     }
 
-    /// Returns the elements in [`Layout::Bytes`].
+    /// Elements in [`Layout::Bytes`].
     pub(super) fn loose<'a>(&self, src: Elements<'a>) -> Cow<'a, [u8]> {
         let Some(relayout) = self.relayout.as_ref().filter(|_| src.layout() == Layout::Packed) else {
             return Cow::Borrowed(src.bytes());

@@ -8,10 +8,10 @@ use truecast_core::policy::{Condition, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout, Outcome};
 
 impl CellCaster {
-    /// Converts, and returns the counts in parts of `block` elements, which the caller adds in order.
+    /// Converts, and returns the counts in parts of `block` elements, to be added in order.
     ///
     /// # Errors
-    /// As [`CellCaster::cast`].
+    /// The errors of [`CellCaster::cast`].
     pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>, block: usize) -> Result<Vec<Counts>, TextError> {
         match src.layout() {
             Layout::Utf32 { width } => {
@@ -34,8 +34,7 @@ impl CellCaster {
         self.caster.longest(&self.loose(src))
     }
 
-    /// Counts printed elements. A text reads back as its element, so only bits of NaN are lost (`docs/interfaces.md
-    /// §6`).
+    /// Counts printed elements. A text reads back as its element, so only NaN bits are lost (`docs/interfaces.md §6`).
     fn printed(&self, src: Elements<'_>, block: usize) -> Vec<Counts> {
         let spec = self.caster.spec();
         let measure = Measure::between(spec.src, spec.src, &CastOptions::default());
@@ -51,7 +50,7 @@ impl CellCaster {
     }
 }
 
-/// Counts of texts: `x` is the value of a text, `y` the value of its element (`docs/interfaces.md §6`).
+/// Counts for parsed texts: `x` is the value of a text, `y` the value of its element (`docs/interfaces.md §6`).
 struct Tally<'a> {
     spec: &'a CastSpec,
     block: u64,
@@ -142,7 +141,7 @@ fn is_subnormal(dtype: DType, code: u64) -> bool {
     }
 }
 
-/// Whether `x` and `y` are equal numbers or both NaN. `y` must not be sticky.
+/// Equal numbers, or both NaN. `y` must not be sticky.
 fn is_same(x: Exact, y: Exact) -> bool {
     let parts = |value| match value {
         Exact::Finite { sig, exp, .. } => (sig >> sig.trailing_zeros(), exp + sig.trailing_zeros() as i32),
@@ -158,7 +157,7 @@ fn is_same(x: Exact, y: Exact) -> bool {
     }
 }
 
-/// Returns the f64 nearest to a value; `None` if the value or the f64 is not finite.
+/// Nearest f64; `None` if the value or the f64 is nonfinite.
 fn nearest(value: Exact) -> Option<f64> {
     let policy = truecast_core::CastPolicy::IEEE;
     let bits = truecast_core::exact::encode(DType::F64, &policy, value).code?;

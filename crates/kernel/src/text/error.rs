@@ -1,4 +1,4 @@
-//! Errors of texts, with their places.
+//! Errors in texts, with positions.
 
 use truecast_core::DType;
 use truecast_core::decimal::ParseDecimalError;
@@ -9,21 +9,21 @@ use truecast_core::policy::Condition;
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum TextError {
-    /// A pair that is not from or to text.
+    /// Neither source nor destination is text, or both are text.
     #[error("{src} to {dst} is not a conversion between text and numbers")]
     Unsupported {
         src: DType,
         /// Destination type.
         dst: DType,
     },
-    /// A text is not a number, or is a number that the destination does not take (`docs/spec/onnx.md §6.4`).
+    /// A text is not a number, or not a number that the destination takes (`docs/spec/onnx.md §6.4`).
     #[error("element {index} is {text}: {why}")]
     Malformed {
         /// Index of the first such element.
         index: usize,
         /// The text, quoted, escaped and shortened.
         text: String,
-        /// The fault and its byte.
+        /// Fault, with the byte position.
         why: ParseDecimalError,
     },
     /// An `error` policy refuses the number in a text.
@@ -33,7 +33,7 @@ pub enum TextError {
         index: usize,
         /// The text, quoted, escaped and shortened.
         text: String,
-        /// The fault.
+        /// Refused property of the value.
         condition: Condition,
     },
     /// An `error` policy refuses to print an element.
@@ -41,21 +41,21 @@ pub enum TextError {
     Unprintable {
         /// Index of the first such element.
         index: usize,
-        /// The fault.
+        /// Refused property of the value.
         condition: Condition,
     },
-    /// A text does not fit its cell.
+    /// A text does not fit in a cell.
     #[error("element {index} is longer than the {width} characters of its cell")]
     TooLong {
         /// Index of the first such element.
         index: usize,
-        /// Characters of a cell.
+        /// Number of characters in a cell.
         width: u32,
     },
     /// The numbers of texts and elements differ.
     #[error("the buffer has room for {elements} whole elements, but the number of strings differs")]
     Length {
-        /// Elements of the buffer.
+        /// Number of elements in the buffer.
         elements: usize,
     },
 }
@@ -69,7 +69,7 @@ impl TextError {
         TextError::Refused { index, text: shown(text), condition }
     }
 
-    /// Adds `first`, the number of preceding elements, to the error's index.
+    /// Adds `first`, the number of elements before this part, to the error's index.
     #[must_use]
     pub fn after(mut self, first: u64) -> TextError {
         match &mut self {
@@ -83,14 +83,13 @@ impl TextError {
     }
 }
 
-/// Bytes of a text that are shown.
 const SHOWN: usize = 40;
 
-/// Returns a text in quotes, escaped and cut after [`SHOWN`] bytes.
+/// Text in quotes, escaped and cut after [`SHOWN`] bytes.
 fn shown(text: &[u8]) -> String {
     let is_cut = text.len() > SHOWN;
     let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
-    // The cut may divide a character; U+FFFD in its place would look like an error in the text.
+    // A cut may divide a character. U+FFFD in its place would look like an error in the text.
     let head = if is_cut { head.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &head };
     if is_cut {
         format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN)

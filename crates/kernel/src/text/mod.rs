@@ -1,9 +1,8 @@
 //! Elements as text and back.
 //!
-//! `truecast_core::text` defines the meaning of a text and the notation of an element. This module adds no rule, and is
-//! tested against that definition, bit for bit and byte for byte. The definition also reads decimals. `print` takes the
-//! shortest digits of f32 and f64 from a library, and the text of other types from the definition. [`texts`] holds many
-//! texts; [`utf32`] reads and writes the cells of NumPy's fixed-width text.
+//! This module is tested against the definition, `truecast_core::text`, bit for bit and byte for byte. The shortest
+//! digits of f32 and f64 come from a library. [`texts`] holds many texts; [`utf32`] has the cells of NumPy's
+//! fixed-width text.
 //!
 //! # Examples
 //! ```
@@ -38,7 +37,7 @@ use truecast_core::exact::{Encoded, encode};
 use truecast_core::text::{encode_number, read};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout};
 
-/// A planned conversion from or to text: immutable, to be used from any number of threads.
+/// Planned conversion from or to text; immutable, for any number of threads.
 #[derive(Debug)]
 pub struct TextCaster {
     spec: CastSpec,
@@ -47,20 +46,21 @@ pub struct TextCaster {
     printer: Option<Printer>,
 }
 
-/// Result of reading one text.
+/// Result of reading a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
     /// Value of the text.
     pub value: Exact,
-    /// Code in the destination type, and the condition that the value caused.
+    /// Code in the destination type, and the condition of the value.
     pub encoded: Encoded,
 }
 
 impl TextCaster {
-    /// Plans a conversion of which exactly one side is text.
+    /// Plans a conversion; exactly one side must be text.
     ///
     /// # Errors
-    /// [`TextError::Unsupported`] for other pairs: `Caster` converts numbers, and text to text is a copy.
+    /// [`TextError::Unsupported`] for other pairs: [`Caster`](crate::Caster) converts numbers, and text to text is a
+    /// copy.
     pub fn new(spec: &CastSpec) -> Result<TextCaster, TextError> {
         let CastSpec { src, dst, .. } = *spec;
         let other = match (src, dst) {
@@ -72,19 +72,19 @@ impl TextCaster {
         Ok(TextCaster { spec: *spec, width, printer })
     }
 
-    /// Returns the requested conversion.
+    /// Returns the cast.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
     }
 
-    /// Converts texts into elements of [`Layout::Bytes`], little-endian.
+    /// Converts texts to elements of [`Layout::Bytes`], little-endian.
     ///
-    /// Shapes: `dst` has room for as many elements as there are texts. Result: formally equivalent to mapping
-    /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text.
+    /// Shapes: `dst` has as many elements as there are texts. Result: formally equivalent to mapping
+    /// [`truecast_core::text::parse_one`] over the texts. Cost: linear in the bytes of text.
     ///
     /// # Errors
-    /// [`TextError`] of the first text that is not a number or that an `error` policy refuses; [`TextError::Length`].
+    /// [`TextError`] at the first text that is not a number or that an `error` policy refuses; [`TextError::Length`].
     /// The content of `dst` is then unspecified.
     ///
     /// # Panics
@@ -93,13 +93,13 @@ impl TextCaster {
         self.parse_seen(texts, dst, |_| ())
     }
 
-    /// As [`parse`](TextCaster::parse), and calls `see` for each element in turn.
+    /// [`parse`](TextCaster::parse) with a call of `see` for each element in order.
     ///
     /// # Errors
-    /// As [`parse`](TextCaster::parse).
+    /// The errors of [`parse`](TextCaster::parse).
     ///
     /// # Panics
-    /// As [`parse`](TextCaster::parse).
+    /// If the destination of this caster is text.
     pub fn parse_seen<T: AsRef<[u8]>>(
         &self,
         texts: impl IntoIterator<Item = T>,
@@ -110,7 +110,7 @@ impl TextCaster {
         let (mut texts, mut index) = (texts.into_iter(), 0);
         let mut rooms = dst.chunks_exact_mut(self.width);
         let room = rooms.len();
-        // The room comes first in `zip`, so that no text is taken from the iterator without room for its element.
+        // `zip` takes the buffer first, so a text is only taken if its element has space.
         for (element, text) in (&mut rooms).zip(&mut texts) {
             let parsed = self.read(index, text.as_ref())?;
             let code = parsed.encoded.code.unwrap_or(0);
@@ -141,12 +141,12 @@ impl TextCaster {
         }
     }
 
-    /// Appends the texts of elements of [`Layout::Bytes`], little-endian.
+    /// Appends the texts of elements in [`Layout::Bytes`], little-endian.
     ///
-    /// Result: formally equivalent to mapping [`truecast_core::text::print_one`] over them.
+    /// Result: formally equivalent to mapping [`truecast_core::text::print_one`] over the elements.
     ///
     /// # Errors
-    /// [`TextError::Unprintable`] for an element that an `error` policy refuses; [`TextError::Length`] unless `src` is
+    /// [`TextError::Unprintable`] for an element that an `error` policy refuses; [`TextError::Length`] if `src` is not
     /// a whole number of elements.
     ///
     /// # Panics

@@ -1,15 +1,13 @@
-//! Printing of one element: f32 and f64 take their shortest digits from a library, other types from the definition.
+//! Printing of one element. The shortest digits of f32 and f64 come from a library, other texts from the definition.
 
 use truecast_core::policy::{Condition, NanRule, Subnormals, TextStyle};
 use truecast_core::text::{MAX_LEN, Notation, lay_out, print_one};
 use truecast_core::{CastSpec, DType, IntFormat, Kind};
 
-/// Printer for the elements of a type.
 #[derive(Debug)]
 pub(crate) enum Printer {
-    /// Plain decimal.
     Int(IntFormat),
-    /// f32, and tf32, which is stored like f32.
+    /// f32; also tf32, whose storage is an f32.
     F32,
     F64,
     /// Narrow types, and rare policies.
@@ -27,7 +25,6 @@ impl Printer {
         }
     }
 
-    /// Appends the text of a storage element.
     #[inline]
     pub(crate) fn print(&self, spec: &CastSpec, storage: u64, text: &mut Vec<u8>) -> Result<(), Condition> {
         let code = spec.src.code_of_storage(storage);
@@ -50,14 +47,14 @@ impl Printer {
     }
 }
 
-/// Appends `printed`, the library's text of `value`, in this project's notation.
+/// Appends `printed`, the library's text of `value`, in the notation of truecast.
 #[inline]
 fn print_float(text: &mut Vec<u8>, value: f64, printed: &str, style: TextStyle) {
     if value.is_nan() {
         return text.extend_from_slice(b"nan");
     }
     let magnitude = value.abs();
-    // 1e-4 as f64 is the least double above one ten-thousandth (`docs/spec/onnx.md §6.2` rule 2).
+    // 1e-4 as f64 is the least double above 10^-4 (`docs/spec/onnx.md §6.2` rule 2).
     let is_fixed = magnitude == 0.0 || (1e-4..1e16).contains(&magnitude) || style == TextStyle::Plain;
     let mark = printed.bytes().position(|b| b == b'e');
     if (is_fixed && mark.is_none()) || value.is_infinite() {

@@ -1,6 +1,6 @@
 //! Many texts in one buffer.
 
-/// Texts of any length and content, one after the other.
+/// Texts of any length and content in one buffer.
 ///
 /// # Examples
 /// ```
@@ -12,7 +12,6 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: Vec<u8>,
-    /// End of each text.
     ends: Vec<usize>,
 }
 
@@ -23,13 +22,13 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Whether there are no texts.
+    /// Returns whether there are no texts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Returns the bytes of a text.
+    /// Returns a text; `None` if `index` is out of bounds.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
@@ -49,7 +48,7 @@ impl Texts {
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends the bytes that `write` appends as one text, or nothing if `write` fails.
+    /// Appends the bytes from `write` as one text, or nothing if `write` fails.
     #[inline]
     pub(crate) fn push_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         let begin = self.bytes.len();
@@ -63,19 +62,19 @@ impl Texts {
         Ok(())
     }
 
-    /// Removes all texts and keeps the memory.
+    /// Removes all texts, but keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// Bytes of all texts.
+    /// Returns the number of bytes in all texts.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of the longest text; 0 without texts.
+    /// Returns the number of bytes in the longest text; 0 without texts.
     pub fn longest(&self) -> usize {
         self.iter().map(<[u8]>::len).max().unwrap_or(0)
     }

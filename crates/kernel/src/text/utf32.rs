@@ -1,13 +1,12 @@
-//! Cells of fixed-width text in the format of NumPy's `<U`: little-endian code points, padded at the end with zeros.
+//! Cells of NumPy's fixed-width text (`<U`): little-endian code points, padded at the end with zeros.
 //!
-//! A cell is `4 * width` bytes ([`truecast_core::Layout::Utf32`]). Cells are converted in batches through [`Texts`].
+//! A cell has `4 * width` bytes ([`truecast_core::Layout::Utf32`]). Cells are converted in batches through [`Texts`].
 
 use super::{Parsed, TextCaster, TextError, Texts};
 
-/// Bytes of a code point.
 const UNIT: usize = 4;
 
-/// Largest batch in bytes of cells; [`BATCH`] is the largest in elements.
+/// Maximum size of a batch in bytes of cells; [`BATCH`] is the maximum in elements.
 const BATCH_BYTES: usize = 1 << 16;
 const BATCH: usize = 256;
 
@@ -16,13 +15,13 @@ fn batch(cell: usize) -> usize {
 }
 
 impl TextCaster {
-    /// Converts cells of `width` code points into elements, as [`parse_seen`](TextCaster::parse_seen) does texts.
+    /// Converts cells of `width` code points to elements; otherwise as [`parse_seen`](TextCaster::parse_seen).
     ///
     /// # Errors
-    /// As [`parse`](TextCaster::parse).
+    /// The errors of [`parse`](TextCaster::parse).
     ///
     /// # Panics
-    /// As [`parse`](TextCaster::parse).
+    /// If the destination of this caster is text.
     pub fn parse_cells(
         &self,
         cells: &[u8],
@@ -50,13 +49,13 @@ impl TextCaster {
         Ok(())
     }
 
-    /// Writes elements into cells of `width` code points, as [`print`](TextCaster::print) does into texts.
+    /// Prints elements to cells of `width` code points; otherwise as [`print`](TextCaster::print).
     ///
     /// # Errors
-    /// As [`print`](TextCaster::print); [`TextError::TooLong`].
+    /// The errors of [`print`](TextCaster::print); [`TextError::TooLong`].
     ///
     /// # Panics
-    /// As [`print`](TextCaster::print).
+    /// If the source of this caster is text.
     pub fn print_cells(&self, src: &[u8], cells: &mut [u8], width: u32) -> Result<(), TextError> {
         let cell = UNIT * width as usize;
         let elements = src.len() / self.width;
@@ -75,13 +74,13 @@ impl TextCaster {
         })
     }
 
-    /// Returns the number of characters in the longest text that [`print`](TextCaster::print) gives.
+    /// Returns the number of characters in the longest text from [`print`](TextCaster::print).
     ///
     /// # Errors
-    /// As [`print`](TextCaster::print).
+    /// The errors of [`print`](TextCaster::print).
     ///
     /// # Panics
-    /// As [`print`](TextCaster::print).
+    /// If the source of this caster is text.
     pub fn longest(&self, src: &[u8]) -> Result<usize, TextError> {
         let mut longest = 0;
         self.print_batches(src, |_, texts| {
@@ -91,7 +90,7 @@ impl TextCaster {
         Ok(longest)
     }
 
-    /// Prints a batch at a time, and passes the index of its first element and its texts to `each`.
+    /// Prints batch by batch; calls `each` with the index of the first element and the texts of a batch.
     fn print_batches(
         &self,
         src: &[u8],
@@ -107,8 +106,8 @@ impl TextCaster {
     }
 }
 
-/// Appends the text of a cell as UTF-8. Trailing zeros are padding; zeros before other characters belong to the text.
-/// An invalid character becomes U+FFFD, which no number contains.
+/// Appends the text of a cell as UTF-8. Trailing zeros are padding; other zeros belong to the text. An invalid
+/// character becomes U+FFFD, which no number contains.
 ///
 /// # Examples
 /// ```
@@ -132,7 +131,7 @@ pub fn read(cell: &[u8], text: &mut Vec<u8>) {
     }
 }
 
-/// Fills a cell with an ASCII text that fits it.
+/// Writes an ASCII text to a cell.
 ///
 /// # Panics
 /// If the text has more characters than the cell.
@@ -172,7 +171,6 @@ mod tests {
         }
     }
 
-    /// Batches of every size, and errors in the middle of them.
     #[test]
     fn cells_are_converted_in_order() {
         use truecast_core::DType::{F64, String};

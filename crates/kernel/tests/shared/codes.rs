@@ -1,25 +1,23 @@
-//! Codes of every type for tests, and buffers of them.
+//! Codes of every type for tests, and buffers of codes.
 
 use truecast_core::DType;
 use truecast_testkit::random::Random;
 
-/// The types of numbers.
 pub fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())
 }
 
-/// Storage elements as a packed buffer.
 pub fn packed(dtype: DType, elements: &[u64]) -> Vec<u8> {
     truecast_testkit::elements::packed(dtype.storage_bits().unwrap() as usize, elements)
 }
 
-/// A storage element of a packed buffer.
+/// Storage element `i` of a packed buffer.
 pub fn unpacked(dtype: DType, bytes: &[u8], i: usize) -> u64 {
     let bits = dtype.storage_bits().unwrap() as usize;
     (0..bits).fold(0, |v, bit| v | ((bytes[(i * bits + bit) / 8] >> ((i * bits + bit) % 8) & 1) as u64) << bit)
 }
 
-/// All codes of a narrow source; powers of two, their neighbors, few-bit patterns and random bits of a wide one.
+/// All codes of a narrow type. Of a wide type: powers of two, their neighbors, few-bit patterns, random bits.
 pub fn elements(src: DType) -> Vec<u64> {
     let bits = src.storage_bits().unwrap();
     if bits <= 8 {
@@ -34,11 +32,11 @@ pub fn elements(src: DType) -> Vec<u64> {
         }
     }
     let mut random = Random::seeded(bits as u64);
-    // Just above the largest f32 and around its overflow threshold, as f64.
+    // Just above the largest f32, and around the overflow threshold of f32, as f64.
     if bits == 64 {
         all.extend([0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000].iter().flat_map(|b: &u64| [b - 1, *b, b + 1]));
     }
-    // Exponents spread over the whole field and, for the common part, around one.
+    // Exponents in the whole field, and more often near one.
     for i in 0..3000u64 {
         let r = random.next();
         all.push(r);
@@ -48,7 +46,7 @@ pub fn elements(src: DType) -> Vec<u64> {
             _ => r ^ i,
         });
     }
-    // Boundaries of narrow destinations seen from f32 and f64: short significands with one bit far below.
+    // Near boundaries of narrow destinations: short significands plus one bit far below.
     for exponent in -160i32..140 {
         for top in 0..32u64 {
             let value = (1.0 + top as f64 / 32.0) * 2f64.powi(exponent);

@@ -1,15 +1,15 @@
-//! The levels that tests run at, and the codes that they convert.
+//! Levels and codes for tests.
 
 #[allow(dead_code, reason = "not every test needs it")]
 pub mod codes;
 
 use truecast_kernel::Level;
 
-/// Every level of this CPU, weakest first, as it is printed. `TRUECAST_REQUIRE_LEVELS` demands some, by their names
-/// with commas between: a runner without them fails instead of passing unrun.
+/// Every level of this CPU, weakest first; prints the list. `TRUECAST_REQUIRE_LEVELS` has required levels, separated by
+/// commas: a CPU without a required level fails the test.
 ///
 /// # Panics
-/// If the CPU lacks a demanded level.
+/// If the CPU lacks a required level.
 pub fn levels() -> Vec<Level> {
     let levels = Level::available();
     let names: Vec<&str> = levels.iter().map(|level| level.name()).collect();
@@ -26,7 +26,7 @@ pub fn strongest() -> Level {
     *levels().last().expect("there is a baseline")
 }
 
-/// The first of the demanded levels that is not in `names`.
+/// First required level that is not in `names`.
 fn missing<'a>(demanded: &'a str, names: &[&str]) -> Option<&'a str> {
     demanded.split(',').map(str::trim).find(|level| !level.is_empty() && !names.contains(level))
 }

@@ -1,16 +1,15 @@
-//! `TensorProto.DataType`: the numbers of types in attributes, tensors and value infos. Source: `docs/spec/onnx.md
-//! §1.7`. The rules of operators are in other modules.
+//! `TensorProto.DataType`: numbers of types in attributes, tensors and value infos. Source: `docs/spec/onnx.md §1.7`.
 
 use crate::dtype::DType;
 
-/// A row of the enumeration.
+/// Row of the enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataType {
-    /// The number in files.
+    /// Number in files.
     pub code: i32,
-    /// The name.
+    /// Name in the standard.
     pub name: &'static str,
-    /// The element type; `None` for UNDEFINED, and for COMPLEX128, which is not read.
+    /// Element type; `None` for UNDEFINED and for the unsupported COMPLEX128.
     pub dtype: Option<DType>,
 }
 
@@ -20,7 +19,7 @@ macro_rules! rows {
     };
 }
 
-/// Every row; a row's index is its code.
+/// Every row; the index of a row is its code.
 #[rustfmt::skip]
 pub const DATA_TYPES: &[DataType] = {
     use DType::*;
@@ -58,7 +57,7 @@ pub const DATA_TYPES: &[DataType] = {
 };
 
 impl DataType {
-    /// Returns the row of a number.
+    /// Returns the row for a number in files.
     ///
     /// # Examples
     /// ```

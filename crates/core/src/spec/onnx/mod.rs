@@ -1,4 +1,4 @@
-//! ONNX Cast and CastLike: versions, types, attributes ([`Operator`]), nodes ([`Attributes`]) and the rules per pair.
+//! ONNX Cast and CastLike: versions, types, attributes ([`Operator`]), nodes ([`Attributes`]), and the rules per pair.
 //! Reference: `docs/spec/onnx.md`.
 
 use alloc::format;
@@ -22,11 +22,11 @@ use crate::policy::*;
 use crate::round::Rounding;
 use crate::words::words;
 
-/// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
+/// Newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
 
-/// First opset whose table saturates Inf in FNUZ types, as implementations always did. Source: `docs/spec/onnx.md §5
-/// row 1`.
+/// First opset whose text saturates Inf in FNUZ types. Implementations saturate at every opset. Source:
+/// `docs/spec/onnx.md §5 row 1`.
 const INF_TO_FNUZ_SINCE: u32 = 24;
 
 words! {
@@ -38,13 +38,13 @@ words! {
         Up = "up",
         /// Toward zero.
         Down = "down",
-        /// To the nearest, ties up.
+        /// To nearest, ties up.
         Nearest = "nearest",
     }
 }
 
 impl RoundMode {
-    /// Returns the mode with this name. The three names are case-sensitive (`docs/spec/onnx.md §1.3`).
+    /// Case-sensitive (`docs/spec/onnx.md §1.3`).
     fn named(text: &[u8]) -> Option<RoundMode> {
         RoundMode::ALL.into_iter().find(|m| m.name().as_bytes() == text)
     }
@@ -66,7 +66,7 @@ impl core::str::FromStr for RoundMode {
     }
 }
 
-/// A Cast or CastLike node. Attributes that are `None` were not given.
+/// Cast or CastLike node. `None` means that the node does not have the attribute.
 ///
 /// # Examples
 /// ```
@@ -77,13 +77,13 @@ impl core::str::FromStr for RoundMode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
-    /// Cast or CastLike, which decides the types and attributes that are allowed.
+    /// Cast or CastLike; determines the allowed types and attributes.
     pub operator: Operator,
     /// Destination type.
     pub to: DType,
-    /// `saturate`, default true.
+    /// Attribute `saturate`, default true.
     pub saturate: Option<bool>,
-    /// `round_mode`, default up.
+    /// Attribute `round_mode`, default up.
     pub round_mode: Option<RoundMode>,
     /// Opset of the default domain.
     pub opset: u32,
@@ -99,7 +99,7 @@ impl Cast {
     /// Resolves every option. Source: `docs/spec/onnx.md §1`, §4.
     ///
     /// # Errors
-    /// A type or attribute that the operator's version at the opset does not have.
+    /// [`SpecError`]: a type or attribute that the operator does not have at the opset.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let version = self.operator.version_at(self.opset)?;
         for dtype in [src, self.to] {
@@ -116,13 +116,13 @@ impl Cast {
     }
 }
 
-/// Returns the rules of a pair. Source: `docs/spec/onnx.md §4.2` and the sections to which it refers.
+/// Source: `docs/spec/onnx.md §4.2` to §4.10.
 fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: RoundMode) -> CastSpec {
     let on_overflow = if saturate { Overflow::Saturate } else { Overflow::Nonfinite };
     let ieee = CastPolicy::IEEE;
     let (policy, undefined, clause): (_, &'static [Undefined], _) = match dst.kind() {
         Kind::Float(_) if src == dst && dst == DType::F8E5M2 && saturate => {
-            // The only cast to the same type that is not a copy: it uses the table of §4.6.
+            // The only cast to the same type that is not a copy; §4.6 has the table.
             let policy = CastPolicy { inf: Overflow::Saturate, nan: NanRule::Canonical, ..ieee };
             (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
@@ -187,7 +187,7 @@ const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
 const FNUZ_INF: &[Undefined] = &[Undefined {
     condition: Condition::Infinite,
     reason: U6,
-    // Accepts the documented result, the largest finite value, and the result of the text, NaN.
+    // Accepted: the largest finite value, which is documented; and NaN, the result in the text.
     accepted: Accepted::Under(&[PolicyChange::Inf(Overflow::Nonfinite)]),
 }];
 const OUT_OF_RANGE: &[Undefined] = &[
@@ -220,10 +220,10 @@ const TO_TEXT: &[Undefined] = &[Undefined::any(Condition::Any, U9)];
 const TEXT_TO_BOOL: &[Undefined] = &[Undefined::any(Condition::Any, U10)];
 const FINITE_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, U4)];
 
-/// Returns one interpretation for each set of attributes that matter for the destination, at one opset.
+/// Returns one interpretation per set of attributes that matter for the destination, at one opset.
 ///
 /// # Errors
-/// A type that the operator's version at the opset does not have.
+/// [`SpecError::Type`] for a type that the operator does not have at the opset.
 ///
 /// # Examples
 /// ```
@@ -262,8 +262,8 @@ pub fn interpretations_at(opset: u32, src: DType, dst: DType) -> Result<Vec<Inte
     all.into_iter().map(resolved).collect()
 }
 
-/// Returns the interpretations at the newest opset. Each is followed by the interpretations of older opsets that
-/// differ, named by the last opset that has them.
+/// Interpretations at the newest opset, each followed by differing interpretations of older opsets. An older
+/// interpretation is named by its last opset.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let mut all = interpretations_at(NEWEST_OPSET, src, dst).unwrap_or_default();
     let changes = Operator::Cast.versions().iter().map(|(version, _)| version - 1).rev();

@@ -1,4 +1,4 @@
-//! Raw attributes of a node in a model, and the request that they make. Source: `docs/spec/onnx.md §1.3`, §1.8.
+//! Raw attributes of a node in a model, and the resulting request. Source: `docs/spec/onnx.md §1.3`, §1.8.
 
 use super::operator::Operator;
 use super::{Cast, DataType, RoundMode, SpecError};
@@ -7,16 +7,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Value of a node's attribute, as far as conversions use it.
+/// Value of a node's attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeValue<'a> {
     /// Attribute type INT.
     Int(i64),
     /// Attribute type STRING.
     String(&'a [u8]),
-    /// Another attribute type, by its name.
+    /// Name of another attribute type.
     Other(&'a str),
-    /// Reference to an attribute of the enclosing function: its value is only known at the call.
+    /// Reference to an attribute of the enclosing function. The value is only known at the call.
     OfCall,
 }
 
@@ -31,24 +31,24 @@ impl AttributeValue<'_> {
     }
 }
 
-/// Attributes of a node. An attribute is `None` if it was not given, or is a [reference](AttributeValue::OfCall).
+/// Attributes of a node. `None` means a missing attribute or a [reference](AttributeValue::OfCall).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Attributes {
-    /// `to`; always `None` for CastLike.
+    /// Attribute `to`; always `None` for CastLike.
     pub to: Option<DType>,
-    /// `saturate`.
+    /// Attribute `saturate`.
     pub saturate: Option<bool>,
-    /// `round_mode`.
+    /// Attribute `round_mode`.
     pub round_mode: Option<RoundMode>,
 }
 
 impl Attributes {
-    /// Reads the attributes of a node of the operator at an opset of the default domain.
+    /// Reads the attributes of a node at an opset of the default domain.
     ///
     /// # Errors
-    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for an attribute of a later version, of another kind,
-    /// with an invalid value, given twice, or missing; [`SpecError::Type`] for a `to` that is not in the version at the
-    /// opset; [`SpecError::Version`].
+    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for an attribute of a later version, of the wrong
+    /// kind, with an invalid value, given twice, or missing; [`SpecError::Type`] for a `to` that the operator does not
+    /// have at the opset; [`SpecError::Version`].
     pub fn read<'a>(
         operator: Operator,
         opset: u32,
@@ -91,8 +91,8 @@ impl Attributes {
         Ok(read)
     }
 
-    /// Returns the request; `None` if its destination is unknown. `target` is the element type of a CastLike's second
-    /// input, `None` for a Cast.
+    /// Returns the request; `None` if the destination is unknown. `target` is the element type of the second input of
+    /// CastLike; `None` for Cast.
     #[must_use]
     pub fn cast(&self, operator: Operator, opset: u32, target: Option<DType>) -> Option<Cast> {
         let Attributes { to, saturate, round_mode } = *self;

@@ -1,5 +1,5 @@
-//! Cast and CastLike: one table per operator with the types and attributes of each version. Source: `docs/spec/onnx.md
-//! §1.1`, §1.2, §1.4. The results of conversions are in other modules.
+//! Cast and CastLike: one table per operator with the types and attributes of each version.
+//! Source: `docs/spec/onnx.md §1.1`, §1.2, §1.4.
 
 use super::{DataType, NEWEST_OPSET, SpecError};
 use crate::dtype::DType;
@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 words! {
-    /// A conversion operator.
+    /// Conversion operator.
     #[derive(Default)]
     pub enum Operator {
         /// `Cast`: the destination is the attribute `to`.
@@ -19,7 +19,7 @@ words! {
     }
 }
 
-/// Version of an operator: its number, which is the opset that introduced the version, and the types that it added.
+/// Version of an operator: number, and added types. The number is the opset that introduced the version.
 type Version = (u32, &'static [DType]);
 
 const CAST: &[Version] = {
@@ -38,7 +38,7 @@ const CAST: &[Version] = {
     ]
 };
 
-/// Versions of CastLike. There is no CastLike-28, so float6 is not a destination.
+/// Versions of CastLike. CastLike has no version 28, so float6 is not a destination.
 const CAST_LIKE: &[Version] = {
     use DType::*;
     &[
@@ -51,11 +51,9 @@ const CAST_LIKE: &[Version] = {
     ]
 };
 
-/// An attribute of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attribute {
     pub(super) name: &'static str,
-    /// First version that has the attribute.
     pub(super) since: u32,
 }
 
@@ -64,7 +62,7 @@ const SATURATE: Attribute = Attribute { name: "saturate", since: 19 };
 const ROUND_MODE: Attribute = Attribute { name: "round_mode", since: 24 };
 
 impl Operator {
-    /// Returns the number of inputs, which are all required; each node has one output.
+    /// Returns the number of inputs, all of which are required.
     #[must_use]
     pub const fn n_inputs(self) -> usize {
         match self {
@@ -87,7 +85,7 @@ impl Operator {
         }
     }
 
-    /// Returns the section that lists the types of each version.
+    /// Section with the types of each version.
     const fn clause(self) -> &'static str {
         match self {
             Operator::Cast => "docs/spec/onnx.md §1.2",
@@ -95,10 +93,10 @@ impl Operator {
         }
     }
 
-    /// Returns the version that applies at an opset of the default domain.
+    /// Returns the operator's version at an opset of the default domain.
     ///
     /// # Errors
-    /// [`SpecError::Version`] for an opset before the operator's first one or after [`NEWEST_OPSET`].
+    /// [`SpecError::Version`] for an opset before the operator's first opset or after [`NEWEST_OPSET`].
     ///
     /// # Examples
     /// ```
@@ -117,21 +115,20 @@ impl Operator {
         })
     }
 
-    /// Returns the types of a version, which are the same for input and output.
+    /// Returns the types of a version; input and output have the same types.
     pub fn types_at(self, version: u32) -> impl Iterator<Item = DType> {
         let upto = self.versions().iter().filter(move |(v, _)| *v <= version);
         upto.flat_map(|(_, types)| types.iter().copied())
     }
 
-    /// Returns the version that added a type.
     fn since(self, dtype: DType) -> Option<u32> {
         self.versions().iter().find(|(_, types)| types.contains(&dtype)).map(|(version, _)| *version)
     }
 
-    /// Checks that the version that applies at an opset has a type.
+    /// Checks that the operator has a type at an opset.
     ///
     /// # Errors
-    /// [`SpecError::Type`] if the version does not have the type; [`SpecError::Version`].
+    /// [`SpecError::Type`] if the operator does not have the type; [`SpecError::Version`].
     pub fn check_type(self, opset: u32, dtype: DType) -> Result<(), SpecError> {
         let version = self.version_at(opset)?;
         match self.since(dtype) {
@@ -143,12 +140,11 @@ impl Operator {
         }
     }
 
-    /// Checks as [`check_type`](Operator::check_type) a type that is given by its row of [`DataType`], and returns the
-    /// element type.
+    /// Checks that the operator has the type of a [`DataType`] row at an opset, and returns the element type.
     ///
     /// # Errors
-    /// As [`check_type`](Operator::check_type); [`SpecError::ForeignType`] for UNDEFINED and COMPLEX128, which no
-    /// version has.
+    /// Errors of [`check_type`](Operator::check_type); [`SpecError::ForeignType`] for UNDEFINED and COMPLEX128, which
+    /// no version has.
     ///
     /// # Examples
     /// ```
@@ -165,7 +161,6 @@ impl Operator {
         self.check_type(opset, dtype).map(|()| dtype)
     }
 
-    /// Checks that the version that applies at an opset has an attribute.
     pub(super) fn check_attribute(self, opset: u32, name: &'static str) -> Result<(), SpecError> {
         let version = self.version_at(opset)?;
         match self.attributes().iter().find(|a| a.name == name) {
@@ -181,7 +176,6 @@ impl Operator {
         SpecError::Attribute { spec: self.at(opset, version), name, why, clause: "docs/spec/onnx.md §1.3" }
     }
 
-    /// Returns the name of an operator at an opset, for errors.
     pub(super) fn at(self, opset: u32, version: u32) -> String {
         format!("onnx opset {opset} ({self}-{version})")
     }

@@ -1,12 +1,10 @@
-//! Operator sets: their IR versions, and whether the meaning of a node changes with the opset.
-//!
-//! Source: `docs/spec/onnx.md §1.6`, §3.11.
+//! Operator sets: IR versions, and changes in the meaning of a node. Source: `docs/spec/onnx.md §1.6`, §3.11.
 
-/// The first opset of each IR version. Source: `docs/spec/onnx.md §1.6`.
+/// `(first opset, IR version)`. Source: `docs/spec/onnx.md §1.6`.
 const IR_VERSIONS: [(i64, i64); 12] =
     [(1, 3), (9, 4), (10, 5), (11, 6), (12, 7), (15, 8), (19, 9), (21, 10), (23, 11), (24, 12), (25, 13), (28, 14)];
 
-/// Returns the IR version of the release that introduced an opset.
+/// Returns the IR version of the ONNX release that introduced an opset.
 ///
 /// # Examples
 /// ```
@@ -18,21 +16,21 @@ pub fn ir_version_of(opset: i64) -> i64 {
     IR_VERSIONS.iter().rev().find(|(first, _)| *first <= opset).map_or(3, |(_, ir)| *ir)
 }
 
-/// Rows: an operator, and the versions that change its meaning.
+/// Each line has an operator, and the versions that change its meaning.
 const CHANGES: &str = include_str!("changes.txt");
 
-/// Effect on a node of raising the opset of its model.
+/// Effect of a higher opset on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raised {
-    /// The meaning stays the same.
+    /// The meaning is the same.
     Same,
     /// The meaning changes at this version.
     ChangedAt(i64),
-    /// The operator is not known.
+    /// The operator is unknown.
     Unknown,
 }
 
-/// Returns the effect of raising the opset from `from` to `to` on a node of the default domain.
+/// Returns the effect on a node of the default domain if the model's opset rises from `from` to `to`.
 ///
 /// Source: `docs/spec/onnx.md §3.11`.
 ///

@@ -1,29 +1,28 @@
-//! Differences between released OpenVINO and [`Convert`](super::Convert), with witnesses.
-//!
-//! This module is data only: observations of one release on x86-64. Source: `docs/spec/openvino.md §7` to §9.
+//! Observed differences between released OpenVINO on x86-64 and [`Convert`](super::Convert), with witnesses.
+//! Source: `docs/spec/openvino.md §7` to §9.
 
 use crate::dtype::DType::{self, *};
 use crate::words::words;
 
-/// Observed release (package `openvino`, x86-64 with AVX-512, with and without AVX512-FP16).
+/// Observed release: package `openvino`, x86-64 with AVX-512, with and without AVX512-FP16.
 pub const OBSERVED: &str = "2026.4.1";
 
 words! {
-    /// Implementation of Convert whose results differ.
+    /// Implementation of Convert with different results.
     #[non_exhaustive]
     pub enum Implementation {
-        /// OpenVINO's operator evaluator: `Model.evaluate` and constant folding.
+        /// Operator evaluator of OpenVINO: `Model.evaluate` and constant folding.
         Reference = "reference evaluator",
-        /// A model compiled for the device `CPU`, whose input is a parameter.
+        /// Model compiled for the device `CPU`, with a parameter as input.
         CpuPlugin = "CPU plugin",
     }
 }
 
-/// A difference of an implementation, for every pair from `src` to `dst`.
+/// Difference of an implementation, for every pair from `src` to `dst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// Implementation that differs.
+    /// Implementation with the difference.
     pub implementation: Implementation,
     /// Source types.
     pub src: &'static [DType],
@@ -31,18 +30,19 @@ pub struct Difference {
     pub dst: &'static [DType],
     /// Affected values and their results.
     pub what: &'static str,
-    /// Section that describes the difference.
+    /// Section on the difference.
     pub clause: &'static str,
 }
 
-/// Result of one implementation for a witness.
+/// Observed result of one implementation for a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// The exact result.
     Exact,
     /// Another code.
     Code(u64),
-    /// One code in complete groups of four elements from the start of the tensor, another in the remaining elements.
+    /// One code in complete groups of four elements from the start of the tensor, and another code in the remaining
+    /// elements.
     ByPosition {
         /// Code in a complete group.
         group: u64,
@@ -51,7 +51,7 @@ pub enum Given {
     },
 }
 
-/// A value for which an implementation differs.
+/// Value for which an implementation gives a different result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Witness {
@@ -59,9 +59,9 @@ pub struct Witness {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// The source element as stored: a boolean may be any byte.
+    /// Source element as stored. A boolean may be any byte.
     pub input: u64,
-    /// The exact result.
+    /// Exact result.
     pub exact: u64,
     /// Result of the reference evaluator.
     pub reference: Given,
@@ -115,13 +115,13 @@ const fn cpu(src: &'static [DType], dst: &'static [DType], what: &'static str) -
     Difference { implementation: Implementation::CpuPlugin, src, dst, what, clause: "docs/spec/openvino.md §8.2" }
 }
 
-/// Every observed difference of an implementation.
+/// Every observed difference.
 #[rustfmt::skip]
 pub const DIFFERENCES: &[Difference] = &[
     reference(&[Bool], &[U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64], "docs/spec/openvino.md §7.2 R3",
         "a byte other than 0 and 1 is read as a signed number: 2 gives 2, 255 gives -1"),
-    // Values beyond i32 are multiples of 256 in f32, and of 2^24 in bf16. Only in wider destinations are their low bits
-    // nonzero.
+    // Values beyond i32 are multiples of 256 in f32, and of 2^24 in bf16. Only wider destinations have low bits that
+    // are not zero.
     reference(&[F64], UP_TO_16, "docs/spec/openvino.md §7.2 R4", "values beyond i32 give 0 instead of the low bits"),
     reference(&[F32], &[U16, I16], "docs/spec/openvino.md §7.2 R4", "values beyond i32 give 0 instead of the low bits"),
     reference(FLOATS, &[I32], "docs/spec/openvino.md §7.2 R4", "NaN, infinities and values out of range give -2^31"),
@@ -161,7 +161,7 @@ pub const DIFFERENCES: &[Difference] = &[
         "a byte other than 0 and 1 is read as a number: 255 gives 255"),
     cpu(&[F64, F32], &[F8E4M3Fn], "rounded twice, through f16, as the reference evaluator does"),
     cpu(&[F64, F32, U16, I16, U32, I32, U64, I64], &[F8E5M2], "rounded twice, through f16, as the reference evaluator does"),
-    // With the instructions of AVX512-FP16 the NaN stays NaN.
+    // On CPUs with AVX512-FP16, the result is NaN.
     cpu(&[Bf16], &[F8E5M2], "on CPUs without AVX512-FP16, NaN with a payload in the low bits becomes Inf"),
     cpu(&[F32, F16, Bf16], &[F8E8M0], "NaN with its sign set gives the smallest value"),
 ];
@@ -172,7 +172,7 @@ const fn row(src: DType, dst: DType, input: u64, exact: u64, reference: Given, c
 
 use Given::{ByPosition, Code, Exact};
 
-/// Values that distinguish an implementation from the exact result. Source: `docs/spec/openvino.md §9`.
+/// Values with results that differ from the exact results. Source: `docs/spec/openvino.md §9`.
 #[rustfmt::skip]
 pub const WITNESSES: &[Witness] = &[
     row(I64, I64, 0x80000000, 0x80000000, Exact, Code(0xffffffff80000000)),

@@ -1,8 +1,8 @@
 //! OpenVINO Convert-1, by the profile `exact`: one rounding, wrap-around into integers, and saturation only in f8e8m0,
-//! f4e2m1 and nf4. Known differences of released implementations are in [`differences`]. Reference:
-//! `docs/spec/openvino.md §6` to §9.
+//! f4e2m1 and nf4. Reference: `docs/spec/openvino.md §6` to §9.
 //!
-//! The type rule of ConvertPromoteTypes is [`crate::promote::openvino`]; its values are converted as by Convert.
+//! Differences of released implementations are in [`differences`]. The type rule of ConvertPromoteTypes is in
+//! [`crate::promote::openvino`].
 
 use alloc::format;
 use alloc::string::String;
@@ -18,7 +18,7 @@ use crate::policy::*;
 /// Release whose rules this module implements.
 pub const VERSION: &str = "2026.4";
 
-/// Checks the name of a version.
+/// Checks the version in a request.
 ///
 /// # Errors
 /// [`SpecError::Version`] for any version other than [`VERSION`].
@@ -38,7 +38,7 @@ pub const TYPES: [DType; 24] = {
     ]
 };
 
-/// A Convert node.
+/// Convert node.
 ///
 /// # Examples
 /// ```
@@ -51,12 +51,12 @@ pub const TYPES: [DType; 24] = {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Convert {
-    /// `destination_type`.
+    /// Attribute `destination_type`.
     pub to: DType,
 }
 
 impl Convert {
-    /// Returns the node, which has no other attributes.
+    /// Returns a Convert node.
     #[must_use]
     pub const fn to(to: DType) -> Self {
         Self { to }
@@ -65,7 +65,7 @@ impl Convert {
     /// Returns the value rule for a source type. Source: `docs/spec/openvino.md §6`.
     ///
     /// # Errors
-    /// A type that Convert does not have, such as text.
+    /// [`SpecError::Type`] for a type that Convert does not have, such as text.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         for dtype in [src, self.to] {
             if !TYPES.contains(&dtype) {
@@ -96,7 +96,6 @@ const E8M0: &[Undefined] = &[
 ];
 const NO_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, UNSPECIFIED)];
 
-/// Returns the rules of a pair.
 fn rules(src: DType, dst: DType) -> CastSpec {
     let ieee = CastPolicy::IEEE;
     let saturating = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..ieee };
@@ -123,7 +122,7 @@ fn rules(src: DType, dst: DType) -> CastSpec {
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-/// Returns the interpretation of a pair by Convert: at most one.
+/// Returns the interpretation of a pair by Convert; at most one.
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let resolved = Convert::to(dst).resolve(src).ok();

@@ -29,11 +29,11 @@ const SATURATE: CastPolicy = CastPolicy {
 const OVFL: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
 /// MODE.FP_ROUND.
 const ROUND: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero]);
-/// MODE.FP_DENORM of the source.
+/// MODE.FP_DENORM for the source.
 const DENORM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 
-/// The scale of V_CVT_SCALEF32_*. Conversions to a small type divide by the scale, conversions from a small type
-/// multiply by it.
+/// Scale of V_CVT_SCALEF32_*. Conversions to a small type divide by the scale; conversions from a small type multiply
+/// by the scale.
 const SCALE: Choice = Choice::ScaleExponent(-127, 127);
 
 const BASE: &str = "CDNA3, CDNA4, RDNA4 ISA, V_CVT_*; docs/spec/amd.md §2.1";

@@ -31,7 +31,7 @@ const LSCALE: Choice = Choice::ScaleExponent(-63, 0);
 const LSCALE_F16: Choice = Choice::ScaleExponent(-15, 0);
 /// FPCR.FZ for pairs in which only the source can be subnormal, or only the source is flushed.
 const FZ: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
-/// FJCVTZS, which wraps. The other instructions saturate.
+/// FJCVTZS wraps; the other instructions saturate.
 const JS: Choice = Choice::IntOverflow(&[(IntOverflow::Saturate, NanToInt::Zero), (IntOverflow::Wrap, NanToInt::Zero)]);
 
 const NARROW: &str = "Arm ARM A1.5.5, FPConvertFP8(); docs/spec/arm.md §2.1";

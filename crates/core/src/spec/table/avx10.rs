@@ -13,18 +13,18 @@ const FP8: &[DType] = &[F8E4M3Fn, F8E5M2];
 
 /// NaN keeps its payload; integer results saturate.
 const X86: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
-/// Forms that do not saturate.
+/// Instruction forms without saturation.
 const LEGACY: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
-/// As if MXCSR.DAZ and MXCSR.FTZ were set.
+/// Behavior with MXCSR.DAZ and MXCSR.FTZ set.
 const FLUSHED: CastPolicy = CastPolicy { subnormals: Subnormals::Flush, ..X86 };
 
-/// MXCSR.RC, or the rounding in the instruction; truncating forms are `toward-zero`.
+/// MXCSR.RC, or the rounding in the instruction. Truncating forms are `toward-zero`.
 const RC: Choice = Choice::Rounding(&[NearestEven, Down, Up, TowardZero]);
 const NEAREST_OR_TRUNCATE: Choice = Choice::Rounding(&[NearestEven, TowardZero]);
 /// MXCSR.DAZ.
 const DAZ: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
-/// Forms with names that end in S.
+/// Instruction forms whose names end in S.
 const SATURATING: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
 
 const TO_FP8: &str = "Bochs bf8.h, hf8.h; docs/spec/avx10.md §2.1";
@@ -35,12 +35,12 @@ const BYTE: &str = "Bochs, VCVTPS2IBS and others; docs/spec/avx10.md §2.3";
 const INT: &str = "Intel SDM, VCVTTPS2DQ and others; Bochs; docs/spec/avx10.md §2.3";
 const FROM_INT: &str = "Bochs, VCVTDQ2PS and others; docs/spec/avx10.md §2.3";
 
-/// Forms that convert to integers: the forms from before AVX10.2, which do not saturate, and forms with names that end
-/// in S.
+/// Instruction forms that convert to integers: older than AVX10.2, without saturation; and saturating, with names that
+/// end in S.
 const TO_INT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Indefinite, NanToInt::Indefinite), (IntOverflow::Saturate, NanToInt::Zero)]);
 
-/// Sources disagree about Inf in the saturating forms.
+/// Inf in the saturating forms: the sources disagree.
 const INF: &[Undefined] = &[Undefined {
     condition: Condition::Infinite,
     reason: "Bochs saturates Inf in the S forms, GCC's tests keep it; docs/spec/avx10.md §2.1",

@@ -11,13 +11,11 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64];
 
-/// One rounding in the current mode. Beyond the largest value the result is infinity, or the largest value if the mode
-/// stops at it.
+/// One rounding in the current mode. Overflow gives infinity, or the largest value if the mode stops there.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
-/// Truncation; for values out of range, the results of AArch64.
+/// Truncation. Values out of range give the results of AArch64.
 const TO_INT: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Zero, ..CastPolicy::IEEE };
-/// Modulo 2^N.
 const INT_TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, ..CastPolicy::IEEE };
 
 /// Modes of `fesetround` and `FENV_ROUND`.

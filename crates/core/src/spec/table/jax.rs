@@ -10,7 +10,7 @@ use crate::round::Rounding;
 
 const INTS: &[DType] = &[I2, U2, I4, U4, I8, U8, I16, U16, I32, U32, I64, U64];
 const INTS_AND_BOOL: &[DType] = &[Bool, I2, U2, I4, U4, I8, U8, I16, U16, I32, U32, I64, U64];
-/// Integer types with values that f32 does not hold.
+/// Integer types with values outside f32.
 const WIDE_INTS: &[DType] = &[I32, U32, I64, U64];
 const F8: &[DType] = &[F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E3M4, F8E4M3Ieee, F8E4M3B11Fnuz];
 const FLOATS: &[DType] =
@@ -26,15 +26,14 @@ const FLUSH_SOURCE: CastPolicy = CastPolicy { subnormals: Subnormals::FlushSourc
 const FLUSH_RESULT: CastPolicy = CastPolicy { subnormals: Subnormals::FlushResult, ..RN };
 const TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
 const FLUSH_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..FLUSH_RESULT };
-/// Rounded up from 1.5 times a power of two; NaN for zero, negative values, Inf, and values that round to 2^128.
+/// Rounded up from 1.5 times a power of two. NaN for zero, negative values, Inf, and values that round to 2^128.
 const E8M0: CastPolicy = CastPolicy { to_float: Rounding::NearestAway, ..RN };
 const E8M0_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..E8M0 };
 const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, ..RN };
 const CLAMP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Zero, ..RN };
 
-/// 2^-126, the smallest normal f32.
 const NORMAL: f64 = f32::MIN_POSITIVE as f64;
-/// Magnitude from 2^-126 - 2^-150, inclusive, to 2^-126 - 2^-151, exclusive.
+/// Magnitudes in the half-open interval from 2^-126 - 2^-150 to 2^-126 - 2^-151.
 const NEARLY_NORMAL: Condition = Condition::Between {
     above: (NORMAL - NORMAL / (1 << 24) as f64).to_bits() - 1,
     below: (NORMAL - NORMAL / (1 << 25) as f64).to_bits(),

@@ -8,10 +8,10 @@ use crate::dtype::DType::{
 use crate::policy::*;
 use crate::round::Rounding;
 
-/// NumPy's own types. Pairs of two such types are in `numpy`.
+/// NumPy's own types; pairs of two such types are in `numpy`.
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const FLOATS: &[DType] = &[F16, F32, F64];
-/// `FIT`: types whose values f32 holds. `WIDE`: types with values that f32 does not hold.
+/// `FIT`: types with all values in f32. `WIDE`: types with values outside f32.
 const FIT: &[DType] = &[Bool, I8, U8, I16, U16, F16, F32];
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 const OWN: &[DType] =
@@ -27,11 +27,11 @@ const TINY: &[DType] = &[I1, U1, I2, U2];
 const NIBBLES: &[DType] = &[I4, U4];
 const SMALL_INTS: &[DType] = &[I1, U1, I2, U2, I4, U4];
 
-/// Nearest even. Values beyond the largest one become Inf; NaN in a format without Inf; the largest value in a format
-/// without Inf and NaN. NaN to a format without NaN becomes a zero with the opposite sign.
+/// Nearest even. Overflow gives Inf; NaN in a format without Inf; the largest value in a format without Inf and NaN.
+/// NaN in a format without NaN becomes a zero with the opposite sign.
 const RN: CastPolicy = CastPolicy::IEEE;
 const RN_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
-/// Rounded up from 1.5 times a power of two; NaN for zero, negative values, Inf, and values that round to 2^128.
+/// Rounded up from 1.5 times a power of two. NaN for zero, negative values, Inf, and values that round to 2^128.
 const E8M0: CastPolicy = CastPolicy { to_float: Rounding::NearestAway, ..RN };
 const E8M0_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..E8M0 };
 const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_int: NanToInt::Zero, ..RN };

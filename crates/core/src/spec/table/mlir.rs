@@ -6,7 +6,7 @@ use crate::policy::*;
 use crate::round::Rounding;
 
 const INTS: &[DType] = &[I1, U1, I2, U2, U3, I4, U4, U6, I8, U8, I16, U16, I32, U32, I48, I64, U64];
-/// Signed floats of more than 4 bits. Floats have 64, 32, 19, 16, 8, 6 or 4 bits.
+/// Signed floats of 6, 8, 16, 19, 32 and 64 bits.
 #[rustfmt::skip]
 const ABOVE_4: &[DType] = &[
     F64, F32, Tf32, F16, Bf16, F8E5M2, F8E5M2Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4, F6E2M3,
@@ -26,18 +26,18 @@ const FLOATS: &[DType] = &[
     F6E3M2, F4E2M1,
 ];
 
-/// Nearest even; on overflow Inf, else NaN, else the largest value.
+/// Nearest even. Overflow gives Inf, else NaN, else the largest value.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
-/// The exponent field of the value as f32, which truncates the magnitude to a power of two.
+/// Exponent field of the value as f32: the magnitude is truncated to a power of two.
 const EXPONENT: CastPolicy = CastPolicy {
     to_float: Rounding::TowardZero,
     negative: Unrepresentable::Magnitude,
     vanishing: Unrepresentable::Smallest,
     ..CastPolicy::IEEE
 };
-/// Toward zero; for values out of range, the results of LLVM's software floats.
+/// Toward zero. Values out of range give the results of LLVM's software floats.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
-/// The low bits, or an extension according to the signedness of the source.
+/// Low bits of a wider source; sign or zero extension of a narrower source.
 const INT_TO_INT: CastPolicy = CastPolicy::IEEE;
 
 const MODES: &[Choice] = &[Choice::Rounding(&[
@@ -47,7 +47,7 @@ const MODES: &[Choice] = &[Choice::Rounding(&[
     Rounding::TowardZero,
     Rounding::NearestAway,
 ])];
-/// The rounding of `--arith-expand`, which takes the exponent field, or the rounding of constants.
+/// Rounding of `--arith-expand`, which takes the exponent field; and the rounding of constants.
 const EXPONENT_MODES: &[Choice] = &[Choice::Rounding(&[Rounding::TowardZero, Rounding::NearestEven])];
 
 const POISON: &str = "LLVM's fptosi and fptoui give poison; software floats saturate, NaN is 0; docs/spec/mlir.md §3";

@@ -1,7 +1,7 @@
 //! Specifications that are tables: libraries, languages and chips.
 //!
-//! Each file has one specification: its versions, and a row with the rule for each group of pairs. The first row that
-//! has the version, source and destination decides. A pair without a row is not converted.
+//! A table has versions, and rows with the rule for a group of pairs. The first row with the version, source and
+//! destination decides. A pair without a row has no conversion.
 
 mod amd;
 mod arm;
@@ -54,13 +54,13 @@ pub static TABLES: [&Table; 17] = [
 words! {
     /// Kind of specification.
     pub enum Group {
-        /// A published standard of tensors.
+        /// Published standard of tensors.
         Standard = "standards",
-        /// A programming language or an intermediate representation.
+        /// Programming language or intermediate representation.
         Language = "languages",
         /// Instructions of a chip.
         Chip = "chips",
-        /// A library, with the observed behavior of a release.
+        /// Library, with the observed behavior of a release.
         Library = "libraries",
     }
 }
@@ -74,13 +74,13 @@ pub struct Table {
     pub about: &'static str,
     /// Kind of specification.
     pub group: Group,
-    /// Versions, oldest first; may be empty.
+    /// Versions, oldest first; empty for a table without versions.
     pub versions: &'static [&'static str],
-    /// Rules; the first row that fits decides.
+    /// Rules; the first matching row decides.
     pub rows: &'static [Row],
 }
 
-/// The rule for a group of pairs.
+/// Rule for a group of pairs.
 #[derive(Debug)]
 pub struct Row {
     /// Versions with this rule; empty for all.
@@ -89,17 +89,16 @@ pub struct Row {
     pub from: &'static [DType],
     /// Destination types.
     pub to: &'static [DType],
-    /// Treatment of values, without choices.
+    /// Treatment of values without any choice.
     pub policy: CastPolicy,
-    /// Choices that a request has.
+    /// Choices in a request.
     pub choices: &'static [Choice],
-    /// Cases that are left open.
+    /// Open cases.
     pub undefined: &'static [Undefined],
     /// Clause of the rule.
     pub clause: &'static str,
 }
 
-/// Returns a row that applies to every version.
 const fn row(
     from: &'static [DType],
     to: &'static [DType],
@@ -111,13 +110,13 @@ const fn row(
     Row { versions: &[], from, to, policy, choices, undefined, clause }
 }
 
-/// Rule of the x86 instructions that convert to an integer: the same result for every value out of range, and for NaN.
+/// Rule of the x86 instructions that convert to an integer: one result for NaN and all values out of range.
 const X86: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
-/// Destinations of the instructions of [`X86`].
+/// Destinations of the instructions with rule [`X86`].
 const X86_SIGNED: &[DType] = &[DType::I32, DType::I64];
 
-/// Returns the cases that C and C++ leave undefined in conversions to integers, with a reason for each case.
+/// Cases that C and C++ leave undefined in conversions to integers, with a reason per case.
 const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: &'static str) -> [Undefined; 3] {
     [
         Undefined::any(Condition::Overflow, overflow),
@@ -127,22 +126,21 @@ const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: 
 }
 
 impl Row {
-    /// Restricts the row to these versions.
     const fn at(self, versions: &'static [&'static str]) -> Row {
         Row { versions, ..self }
     }
 }
 
-/// A field of the policy that a request may set, with its allowed values.
+/// Policy field that a request may set, with its allowed values.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice {
     /// Rounding to floats and integers.
     Rounding(&'static [Rounding]),
-    /// Result for values out of range of a float, infinities included.
+    /// Result for a float out of range, including infinities.
     Overflow(&'static [Overflow]),
-    /// Result for values out of range of an integer, with the matching result for NaN.
+    /// Result for an integer out of range, with the matching result for NaN.
     IntOverflow(&'static [(IntOverflow, NanToInt)]),
-    /// Subnormals.
+    /// Treatment of subnormals.
     Subnormals(&'static [Subnormals]),
     /// [`CastPolicy::relu`].
     Relu,
@@ -153,7 +151,7 @@ pub enum Choice {
 /// Placeholder for any integer in the values of a setting.
 pub const INTEGER: &str = "N";
 
-/// A request to one table.
+/// Request to one table.
 ///
 /// # Examples
 /// ```
@@ -171,17 +169,17 @@ pub struct Cast {
     pub version: Option<&'static str>,
     /// Destination type.
     pub to: DType,
-    /// Rounding to floats and integers. Default: as in the row.
+    /// Rounding to floats and integers. Default: the rounding of the row.
     pub rounding: Option<Rounding>,
-    /// Result for values out of range of a float. Default: as in the row.
+    /// Result for a float out of range. Default: the result of the row.
     pub overflow: Option<Overflow>,
-    /// Result for values out of range of an integer. Default: as in the row.
+    /// Result for an integer out of range. Default: the result of the row.
     pub int_overflow: Option<IntOverflow>,
-    /// Treatment of subnormals. Default: as in the row.
+    /// Treatment of subnormals. Default: the treatment of the row.
     pub subnormals: Option<Subnormals>,
-    /// [`CastPolicy::relu`]: replaces negative values and NaN.
+    /// [`CastPolicy::relu`].
     pub relu: bool,
-    /// Exponent of the power of two by which values are multiplied. Default: 0.
+    /// [`CastPolicy::scale_exponent`]. Default: 0.
     pub scale_exponent: Option<i16>,
 }
 
@@ -204,14 +202,13 @@ impl Table {
         TABLES.into_iter().find(|table| table.name == name)
     }
 
-    /// Returns the row for a pair at a version.
     fn row(&self, version: Option<&str>, src: DType, dst: DType) -> Option<&'static Row> {
         let is_of =
             |row: &&Row| row.versions.is_empty() || version.is_some_and(|version| row.versions.contains(&version));
         self.rows.iter().filter(is_of).find(|row| row.from.contains(&src) && row.to.contains(&dst))
     }
 
-    /// Returns the types that are converted to a destination at a version, except the destination itself.
+    /// Types with a conversion to `dst`, except `dst`.
     fn sources(&self, version: Option<&str>, dst: DType) -> Vec<DType> {
         DType::ALL.into_iter().filter(|src| *src != dst && self.row(version, *src, dst).is_some()).collect()
     }
@@ -230,7 +227,7 @@ impl Table {
 }
 
 impl Choice {
-    /// Returns the allowed values of a setting as words; empty if this choice concerns another setting.
+    /// Allowed values of a setting as words; empty if this choice is for another setting.
     fn words(&self, setting: &str) -> Vec<&'static str> {
         match (self, setting) {
             (Choice::Rounding(all), "rounding") => all.iter().map(|one| one.name()).collect(),
@@ -243,9 +240,9 @@ impl Choice {
         }
     }
 
-    /// Applies the request's choice for this field to a policy. Returns `None` if the choice is not allowed.
+    /// Sets the requested choice in a policy; `None` if the choice is not allowed.
     fn apply(&self, cast: &Cast, policy: CastPolicy) -> Option<CastPolicy> {
-        /// Returns the requested choice, `None` without a request, or an error if the choice is not allowed.
+        /// Requested choice; `None` without a request, an error if the choice is not allowed.
         fn pick<T: Copy, U>(asked: Option<T>, all: &[U], is: impl Fn(&U, T) -> bool) -> Result<Option<&U>, ()> {
             asked.map(|asked| all.iter().find(|one| is(one, asked)).ok_or(())).transpose()
         }
@@ -282,8 +279,8 @@ impl Choice {
 }
 
 impl Cast {
-    /// Returns a request without choices to the table with this name, at a version (default: the newest); `None` if
-    /// there is no such table. The caller sets the destination.
+    /// Returns a request to the table `name` without choices; `None` if the table does not exist. The default version
+    /// is the newest. The caller sets the destination.
     ///
     /// # Errors
     /// [`SpecError::Version`] for an unknown version.
@@ -299,7 +296,6 @@ impl Cast {
         Ok(Some(Cast::of_table(table, version)))
     }
 
-    /// Returns a request without choices.
     const fn of_table(table: &'static Table, version: Option<&'static str>) -> Cast {
         Cast {
             table,
@@ -314,13 +310,13 @@ impl Cast {
         }
     }
 
-    /// Returns the specification and its version, such as `torch@2.15`.
+    /// Specification and version, such as `torch@2.15`.
     #[must_use]
     fn named(&self) -> String {
         self.version.map_or_else(|| self.table.name.into(), |version| format!("{}@{version}", self.table.name))
     }
 
-    /// Returns every setting with its chosen value, if any.
+    /// Returns every setting, with the chosen value if any.
     #[must_use]
     pub fn choices(&self) -> [(&'static str, Option<String>); 6] {
         let word = |value: Option<&str>| value.map(String::from);
@@ -337,8 +333,8 @@ impl Cast {
     /// Resolves every option.
     ///
     /// # Errors
-    /// [`SpecError::NoConversion`] for a pair that is not converted, [`SpecError::Attribute`] for a choice that the
-    /// pair does not have.
+    /// [`SpecError::NoConversion`] for a pair without a row; [`SpecError::Attribute`] for a choice that the pair does
+    /// not have.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let (dst, Table { name, versions, .. }) = (self.to, self.table);
         let row = self.table.row(self.version, src, dst).ok_or_else(|| {
@@ -371,8 +367,7 @@ impl Cast {
         Ok(CastSpec { src, dst, policy, undefined: row.undefined, clause: row.clause })
     }
 
-    /// Returns the table's interpretations of a pair: the default, and one for each other choice of the results out of
-    /// range.
+    /// Returns the table's interpretations of a pair: the default, and one per alternative result out of range.
     #[must_use]
     pub fn every_interpretation(&self, src: DType) -> Vec<Interpretation> {
         let plain = Cast { to: self.to, ..Cast::of_table(self.table, self.version) };
@@ -399,7 +394,7 @@ impl Cast {
     }
 }
 
-/// Returns every table's interpretations of a pair, the newest version of each table first.
+/// Every table's interpretations of a pair; within a table, the newest version comes first.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let at = |table: &'static Table, version| Cast::of(table.name, version).ok().flatten();
     let versions = |table: &'static Table| {

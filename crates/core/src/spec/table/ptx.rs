@@ -12,7 +12,7 @@ const HALVES: &[DType] = &[F16, Bf16];
 const FLOATS: &[DType] = &[F16, Bf16, F32, F64];
 const NARROW: &[DType] = &[F8E4M3Fn, F8E5M2, F6E2M3, F6E3M2, F4E2M1];
 
-/// Without `.satfinite`: to a float, nearest even; to an integer, toward zero with clamping.
+/// Rule without `.satfinite`. To a float: nearest even; to an integer: toward zero with clamping.
 const RN: CastPolicy = CastPolicy {
     nan: NanRule::Canonical,
     nan_substitute: NanSubstitute::MaxPositive,
@@ -35,10 +35,10 @@ const ROUND_E8M0: Choice = Choice::Rounding(&[TowardZero, Up]);
 const SAT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Wrap, NanToInt::Zero), (IntOverflow::Saturate, NanToInt::Zero)]);
 const FINITE: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
-/// `.scaled::n2::ue8m0`: a scale from 2^-127 to 2^127. Conversions to s2f6 divide by the scale, conversions to bf16
-/// multiply by it.
+/// Scale of `.scaled::n2::ue8m0`, from 2^-127 to 2^127. Conversions to s2f6 divide by the scale; conversions to bf16
+/// multiply by the scale.
 const SCALE: Choice = Choice::ScaleExponent(-127, 127);
-/// `.ftz` flushes f32 only. `FTZ_FROM` is for f32 sources, `FTZ_TO` for f32 results.
+/// `.ftz` flushes f32 only: `FTZ_FROM` is for f32 sources, `FTZ_TO` for f32 results.
 const FTZ_FROM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 const FTZ_TO: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushResult]);
 

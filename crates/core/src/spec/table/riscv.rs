@@ -13,7 +13,7 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const WIDE_INTS: &[DType] = &[I16, U16, I32, U32, I64, U64];
 const FP8: &[DType] = &[F8E4M3Fn, F8E5M2];
 
-/// Results in floats have the canonical NaN. Results in integers are clamped, and NaN becomes the largest value.
+/// Floats have the canonical NaN. Integers are clamped, and NaN becomes the largest integer.
 const RISCV: CastPolicy = CastPolicy {
     nan: NanRule::Canonical,
     int_overflow: IntOverflow::Saturate,
@@ -27,7 +27,7 @@ const FRM: Choice = Choice::Rounding(&[NearestEven, TowardZero, Down, Up, Neares
 const FRM_OR_ODD: Choice = Choice::Rounding(&[NearestEven, TowardZero, Down, Up, NearestAway, ToOdd]);
 /// vfncvt.sat.
 const SAT: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
-/// fcvtmod.w.d, which wraps. The other instructions saturate.
+/// fcvtmod.w.d wraps; the other instructions saturate.
 const MOD: Choice =
     Choice::IntOverflow(&[(IntOverflow::Saturate, NanToInt::Saturate), (IntOverflow::Wrap, NanToInt::Zero)]);
 

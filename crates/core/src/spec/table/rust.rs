@@ -13,7 +13,6 @@ const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 /// Toward zero, clamped; NaN becomes 0.
 const TO_INT: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Zero, ..CastPolicy::IEEE };
-/// The low bits.
 const INT_TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, ..CastPolicy::IEEE };
 
 #[rustfmt::skip]

@@ -11,17 +11,17 @@ use crate::round::Rounding;
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const FLOATS: &[DType] = &[F8E4M3Fn, F8E5M2, F16, Bf16, F32, F64];
 const NUMBERS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64, F8E4M3Fn, F8E5M2, F16, Bf16, F32, F64];
-/// Sources with values that f32 does not hold. They are converted to bf16 through f32.
+/// Sources with values outside f32; their conversion to bf16 goes through f32.
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 
-/// Rounded once; on overflow Inf, else NaN.
+/// Rounded once. Overflow gives Inf, else NaN.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 /// Two roundings: first to f32, then to bf16.
 const VIA_F32: CastPolicy = CastPolicy { via: Some(F32), ..CastPolicy::IEEE };
-/// Toward zero; for values out of range, the results of `SaturatedConversion`, which kernels have.
+/// Toward zero. Values out of range give the results of `SaturatedConversion`.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
 
-/// `FPRoundingMode` and the execution modes of rounding; denormals by `DenormPreserve` and `DenormFlushToZero`.
+/// `FPRoundingMode` and the execution modes of rounding; subnormals by `DenormPreserve` and `DenormFlushToZero`.
 const MODES: &[Choice] = &[
     Choice::Rounding(&[Rounding::NearestEven, Rounding::TowardZero, Rounding::Up, Rounding::Down]),
     Choice::Subnormals(&[Subnormals::Keep, Subnormals::Flush]),

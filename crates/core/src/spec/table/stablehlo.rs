@@ -18,11 +18,10 @@ const ALL: &[DType] = &[
 const WITH_INF: &[DType] = &[F8E3M4, F8E4M3Ieee, F8E5M2, Bf16, F16, F32, F64];
 const NAN_ALONE: &[DType] = &[F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E5M2Fnuz];
 
-/// Reference interpreter: nearest even; on overflow Inf, else NaN, else the largest value.
+/// Reference interpreter: nearest even. Overflow gives Inf, else NaN, else the largest value.
 const TO_FLOAT: CastPolicy = CastPolicy { vanishing: Unrepresentable::Smallest, ..CastPolicy::IEEE };
 /// Reference interpreter: toward zero, clamped; NaN becomes 0.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
-/// Reference interpreter: the low bits.
 const INT_TO_INT: CastPolicy = CastPolicy::IEEE;
 
 const TBD: &str =

@@ -1,4 +1,4 @@
-//! `tflite`: the operator CAST of TensorFlow Lite, which is LiteRT, on an x86 CPU. `docs/spec/tflite.md`.
+//! `tflite`: the operator CAST of TensorFlow Lite (LiteRT) on an x86 CPU. `docs/spec/tflite.md`.
 
 use super::{Group, Table, X86, X86_SIGNED, out_of_range_open, row};
 use crate::dtype::DType::{self, Bf16, Bool, F16, F32, F64, I2, I4, I8, I16, I32, I64, U4, U8, U16, U32};
@@ -9,7 +9,7 @@ const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64];
 const FLOATS: &[DType] = &[F16, Bf16, F32, F64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, F16, Bf16, F32, F64];
 const PACKED: &[DType] = &[I2, I4, U4];
-/// Types with values that f32 does not hold.
+/// Types with values outside f32.
 const WIDE: &[DType] = &[I32, U32, I64, F64];
 
 const RN: CastPolicy = CastPolicy::IEEE;

@@ -14,17 +14,17 @@ const FLOATS: &[DType] = &[F16, Bf16, F32, F64, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8
 const ALL: &[DType] = &[
     Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0,
 ];
-/// Types with values that f32 does not hold.
+/// Types with values outside f32.
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 const NARROW: &[DType] = &[F16, Bf16, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz];
 const NAN_TO_0: &[DType] = &[F8E4M3Fnuz, F8E5M2Fnuz, F8E8M0];
 
 const RN: CastPolicy = CastPolicy::IEEE;
 const RN_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
-/// Saturation, which PyTorch has since 2.13, and for e4m3fn only.
+/// Saturation of PyTorch 2.13 and later, for e4m3fn only.
 const SAT: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..RN };
 const SAT_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..SAT };
-/// The exponent of the magnitude, rounded up from 1.5 times a power of two. NaN for Inf and values that round to 2^128;
+/// Exponent of the magnitude, rounded up from 1.5 times a power of two. NaN for Inf and for values that round to 2^128;
 /// code 0 for zero.
 const E8M0: CastPolicy = CastPolicy {
     to_float: Rounding::NearestAway,

@@ -7,11 +7,11 @@ use crate::round::Rounding;
 
 const ALL: &[DType] = &[Bool, I32, U32, F16, F32];
 
-/// WGSL permits either neighbor, and any value beyond the range. This is the documented choice: nearest even, and Inf
-/// beyond the range.
+/// Nearest even, and Inf beyond the range: the documented choice. WGSL permits either neighbor, and any value beyond
+/// the range.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 
-/// Toward zero, clamped to the nearest bound that f32 represents.
+/// Toward zero, clamped to the nearest bound that f32 can represent.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..CastPolicy::IEEE };
 
 /// An implementation may round up or down.

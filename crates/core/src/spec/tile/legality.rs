@@ -1,7 +1,7 @@
-//! Legality in a release: the rules for one operation on two types, as data, and the errors T001 to T012 (§4, §5).
+//! Legality of an operation on two types in a release: the rules as data, and the errors T001 to T012 (§4, §5).
 //!
-//! Rules are checked in the order of §4.1, so that the first error has the cause that other verifiers report. Rules for
-//! whole modules (file versions, syntax, structure: T013 to T020) are with the module readers.
+//! Rules are checked in the order of §4.1, which determines the first error. Rules for whole modules (T013 to T020) are
+//! with the module readers.
 
 use super::op::{Conversion, Op, RoundingMode};
 use super::types::{ElementType, Malformed, Number, TileType, shape_text};
@@ -12,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Set of element types for an operand or result.
+/// Set of element types of an operand or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// Every number type except i4.
@@ -42,7 +42,7 @@ impl Set {
         }
     }
 
-    /// Returns the noun for the members of the set in messages.
+    /// Noun for the members of the set, in messages.
     const fn noun(self) -> &'static str {
         match self {
             Set::Numbers => "a number type of at least one byte or i1",
@@ -54,7 +54,7 @@ impl Set {
         }
     }
 
-    /// Returns the list of allowed types in messages.
+    /// Allowed types, in messages.
     const fn members(self) -> &'static str {
         match self {
             Set::Numbers => "every integer but i4, and every float",
@@ -70,32 +70,32 @@ impl Set {
 /// Relation between the two element types of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// No condition.
+    /// No relation is required.
     Any,
     /// Equal width (§4.3).
     SameWidth,
-    /// The result is strictly wider.
+    /// Result wider than the operand.
     Wider,
-    /// The result is strictly narrower.
+    /// Result narrower than the operand.
     Narrower,
     /// Different types.
     Different,
 }
 
-/// The rule of one operation. Source: §4.2.
+/// Types that one operation allows. Source: §4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Legality {
-    /// Operation.
+    /// The operation.
     pub op: Op,
-    /// Allowed operands.
+    /// Allowed operand types.
     pub operand: Set,
-    /// Allowed results.
+    /// Allowed result types.
     pub result: Set,
     /// Relation between the element types of operand and result.
     pub relation: Relation,
 }
 
-/// The rules of all operations. Rounding modes are in [`rounding_modes`].
+/// Rules of all operations. Rounding modes are in [`rounding_modes`].
 pub const RULES: [Legality; 9] = {
     const fn row(op: Op, operand: Set, result: Set, relation: Relation) -> Legality {
         Legality { op, operand, result, relation }
@@ -131,37 +131,36 @@ impl core::fmt::Display for Side {
     }
 }
 
-/// Reason that an operation is not legal. The message has the operation, the types, the rule and the fix. The code that
-/// reads a module adds the name and position of the value. Source: §5.
+/// Reason that an operation is not legal. The reader of a module adds the name and position of the value. Source: §5.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are what the messages say.
 pub enum Violation {
-    /// T001.
+    /// T001: element type.
     #[error("{op}: {side} element {found} is not {}; allowed: {}", .set.noun(), .set.members())]
     Element { op: Op, side: Side, found: ElementType, set: Set },
-    /// T002.
+    /// T002: shapes.
     #[error(
         "{op}: operand shape {} and result shape {} differ; conversions work element by element, so give the result the operand's shape",
         shape_text(.operand), shape_text(.result)
     )]
     Shape { op: Op, operand: Vec<u64>, result: Vec<u64> },
-    /// T003.
+    /// T003: widths.
     #[error("bitcast: {operand} has {} bits, {result} has {} bits; {}", .operand.bits(), .result.bits(), width_repair(*.operand, *.result))]
     Width { operand: ElementType, result: ElementType },
-    /// T004.
+    /// T004: pointers.
     #[error("bitcast: {operand} to {result}: pointers cannot be bitcast; use ptr_to_int, int_to_ptr or ptr_to_ptr")]
     Pointer { operand: ElementType, result: ElementType },
-    /// T005.
+    /// T005: the result is not wider.
     #[error("exti: {operand} ({} bits) to {result} ({} bits) does not widen; {}", .operand.bits(), .result.bits(), integer_repair(*.operand, *.result))]
     NotWider { operand: ElementType, result: ElementType },
-    /// T006.
+    /// T006: the result is not narrower.
     #[error("trunci: {operand} ({} bits) to {result} ({} bits) does not narrow; {}", .operand.bits(), .result.bits(), integer_repair(*.operand, *.result))]
     NotNarrower { operand: ElementType, result: ElementType },
-    /// T007.
+    /// T007: equal types.
     #[error("ftof: operand and result are both {0}; remove the operation")]
     SameType(ElementType),
-    /// T008.
+    /// T008: rounding mode.
     #[error("{op}: {rounding} is not allowed for {operand} to {result} in release {release}; allowed: {}", names(.allowed))]
     Rounding {
         op: Op,
@@ -171,33 +170,33 @@ pub enum Violation {
         release: Release,
         allowed: Vec<RoundingMode>,
     },
-    /// T008: releases before 13.3 accept the operation, but no release defines its value (U24).
+    /// T008: releases before 13.3 accept the operation, but no release defines its result (U24).
     #[error(
         "{op}: {rounding} from {operand} to {result} passes the verifiers before 13.3 but has no value; use {}",
         names(TO_E8M0)
     )]
     NoValue { op: Op, rounding: RoundingMode, operand: ElementType, result: ElementType },
-    /// T009.
+    /// T009: signedness.
     #[error("{op}: {}write signed or unsigned after the operand", .found.as_ref().map_or(String::new(), |f| format!("unknown signedness {f}; ")))]
     Signedness { op: Op, found: Option<String> },
-    /// T010.
+    /// T010: overflow attribute.
     #[error("trunci: unknown overflow attribute {found}; use none, no_signed_wrap, no_unsigned_wrap or no_wrap")]
     Overflow { found: String },
-    /// T011.
+    /// T011: name of a rounding mode.
     #[error("{op}: unknown rounding mode {found}; use {}", names(if matches!(.op, Op::Ftoi) { INT_TO_ZERO } else { ANY }))]
     RoundingName { op: Op, found: String },
-    /// T012.
+    /// T012: integer to f8E8M0FNU.
     #[error(
         "itof: integers cannot be converted to f8E8M0FNU; convert {operand} to f32, then ftof with zero or positive_inf"
     )]
     IntegerToE8M0 { operand: ElementType },
-    /// T014.
+    /// T014: malformed type.
     #[error("{op}: {side} type {why}")]
     Malformed { op: Op, side: Side, why: Malformed },
 }
 
 impl Violation {
-    /// Returns the error number in the catalogue of §5.
+    /// Returns the error number of §5.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -253,8 +252,8 @@ const TEXT: &[RoundingMode] = F64_TO_F32;
 const TEXT_TO_INTEGER: &[RoundingMode] = &[NearestIntToZero, NearestEven, Zero, NegativeInf, PositiveInf];
 const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];
 
-/// Returns the rounding modes that an operation allows for a pair in a release; empty if the operation takes no
-/// rounding mode.
+/// Returns the rounding modes of an operation for a pair in a release; empty if the operation has no rounding mode.
+///
 ///
 /// Source: §4.4 to §4.6.
 ///
@@ -278,9 +277,8 @@ pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -
     }
 }
 
-/// Returns the rounding modes that the text of release 13.1 lists and defines for an operation on two types. The result
-/// is empty if there are no such modes, or if a type is newer than 13.1. Profile `seed` allows these modes in addition
-/// to the modes of the release.
+/// Returns the rounding modes that the text of release 13.1 lists and defines, for an operation on two types. The
+/// result is empty without such modes, and for types newer than 13.1. Profile `seed` allows the modes, too.
 ///
 /// Source: §4.10.
 ///
@@ -302,7 +300,7 @@ pub fn text_rounding_modes(op: Op, operand: DType, result: DType) -> &'static [R
     }
 }
 
-/// Returns the rounding modes of ftof. The tests are in the order of §4.5.
+/// The tests are in the order of §4.5.
 fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Release) -> &'static [RoundingMode] {
     let to_e8m0 = dst.0 == DType::F8E8M0;
     match release {
@@ -320,7 +318,6 @@ fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Re
     }
 }
 
-/// Returns the modes that an operation allows for a pair, in a release and under a profile.
 pub(super) fn accepted_modes(
     op: Op,
     operand: DType,
@@ -336,26 +333,26 @@ pub(super) fn accepted_modes(
     modes
 }
 
-/// Returns whether one format contains another by exponent range and precision. The values are not compared: f32 does
-/// not contain E8M0, whose minimum exponent is -127.
+/// True if `wide` has the exponent range and precision of `narrow`. Values are not compared: f32 does not contain E8M0,
+/// whose minimum exponent is -127.
 fn contains(wide: &FloatFormat, narrow: &FloatFormat) -> bool {
     narrow.precision() <= wide.precision() && narrow.emin() >= wide.emin() && narrow.emax() <= wide.emax()
 }
 
 impl Conversion {
-    /// Returns the rule of the operation.
+    /// Returns the types that the operation allows.
     #[must_use]
     pub fn rule(self) -> &'static Legality {
         RULES.iter().find(|r| r.op == self.op()).expect("every operation has a rule")
     }
 
-    /// Checks that a release accepts the operation for these types. Profile `seed` also allows the rounding modes of
-    /// the text of release 13.1.
+    /// Checks that a release accepts the operation for these types. Profile `seed` allows the rounding modes of release
+    /// 13.1, too.
     ///
-    /// Source: §4.1 to §4.6, §4.10; malformed types are reported first (§3.7).
+    /// Source: §4.1 to §4.6, §4.10. Malformed types are reported first (§3.7).
     ///
     /// # Errors
-    /// The first broken rule.
+    /// [`Violation`]: the first broken rule.
     ///
     /// # Examples
     /// ```
@@ -387,10 +384,10 @@ impl Conversion {
         self.check_relation(operand.element, result.element, release, profile, options)
     }
 
-    /// Checks as [`Conversion::check`], for element types only.
+    /// Checks element types only; otherwise as [`Conversion::check`].
     ///
     /// # Errors
-    /// The first broken rule.
+    /// [`Violation`]: the first broken rule.
     pub fn check_pair(
         self,
         operand: ElementType,
@@ -403,7 +400,7 @@ impl Conversion {
         self.check_relation(operand, result, release, profile, options)
     }
 
-    /// Checks the element type of the operand, then of the result.
+    /// Checks the operand first.
     fn check_elements(self, operand: ElementType, result: ElementType, release: Release) -> Result<(), Violation> {
         let rule = self.rule();
         let pointer = |e| matches!(e, ElementType::Pointer(_));
@@ -447,7 +444,8 @@ impl Conversion {
         }
     }
 
-    /// Rejects operations that the verifier of release 13.2 accepts, but whose values no source defines (U24).
+    /// Checks that a source defines the result of the operation (U24). The verifier of release 13.2 accepts some
+    /// operations without a defined result.
     ///
     /// # Errors
     /// T008 and T012, as in later releases.
@@ -465,7 +463,7 @@ impl Conversion {
     }
 }
 
-/// Returns whether a release accepts itof to f8E8M0FNU. Only 13.2 does, which also added the type. Source: §4.6.
+/// Only release 13.2, which added f8E8M0FNU. Source: §4.6.
 const fn itof_reaches_e8m0(release: Release) -> bool {
     matches!(release, Release::V13_2)
 }

@@ -1,10 +1,8 @@
 //! Results of an operation on two types under a profile, resolved once (§6).
 //!
-//! An operation that is a cast becomes a [`CastSpec`] for the definition in [`crate::exact`]. The few other operations
-//! are handled here: copied bits, two conversions in a row, a test of the encoding. The *judges* of an operation decide
-//! which elements are undefined. They are casts, whose `undefined` lists come from the standard.
-//!
-//! Reasons and notes begin with the number of the behavior in §7.
+//! Most operations become a [`CastSpec`]. The *judges* of an operation are casts whose `undefined` lists decide which
+//! elements are undefined.
+//! Reasons and notes begin with the number of a behavior in §7.
 
 use super::legality::accepted_modes;
 use super::op::{Conversion, IntegerOverflow, RoundingMode, Signedness};
@@ -15,30 +13,30 @@ use crate::exact::{Exact, Outcome, cast_one, decode, encode};
 use crate::policy::*;
 use crate::round::Rounding;
 
-/// U3.
+/// U3: NaN to f8E4M3FN.
 pub const NAN_TO_E4M3: &str = "U3: NaN to f8E4M3FN, which spec 13.2 sends to 448; docs/spec/tile-ir.md §7";
-/// U5.
+/// U5: negative value to an unsigned type.
 pub const NO_SIGN: &str = "U5: negative value to a type without sign; docs/spec/tile-ir.md §7";
-/// U5, for zero.
+/// U5: zero to a type without zero.
 pub const NO_ZERO: &str = "U5: zero to f8E8M0FNU, which has no zero; docs/spec/tile-ir.md §7";
-/// U7.
+/// U7: integer out of range of a float.
 pub const INTEGER_OVERFLOW: &str =
     "U7: integer beyond a small float, which machine code saturates; docs/spec/tile-ir.md §7";
-/// U8.
+/// U8: finite value out of range of an integer.
 pub const OUT_OF_RANGE: &str = "U8: ftoi of a finite value out of range; docs/spec/tile-ir.md §7";
-/// U9.
+/// U9: Inf to an integer.
 pub const INFINITE: &str = "U9: ftoi of Inf; docs/spec/tile-ir.md §7";
-/// U10.
+/// U10: NaN to an integer.
 pub const NOT_A_NUMBER: &str = "U10: ftoi of NaN; docs/spec/tile-ir.md §7";
-/// U11.
+/// U11: test for zero.
 pub const NOT_ZERO: &str = "U11: ftoi to i1 tests for zero, the text truncates; docs/spec/tile-ir.md §7";
-/// U12.
+/// U12: test of the encoding.
 pub const RAW_ENCODING: &str = "U12: ftoi to i1 by encoding, not by value; docs/spec/tile-ir.md §7";
-/// U13.
+/// U13: broken promise of trunci.
 pub const PROMISE_BROKEN: &str =
     "U13: trunci drops bits that its overflow attribute promises to be redundant; docs/spec/tile-ir.md §7";
 
-/// Every reason for which an element can be undefined.
+/// Every reason for an undefined element.
 pub const REASONS: [&str; 5] = [NO_SIGN, OUT_OF_RANGE, INFINITE, NOT_A_NUMBER, PROMISE_BROKEN];
 
 const NEGATIVE: &[Undefined] = &[Undefined::any(Condition::Negative, NO_SIGN)];
@@ -50,44 +48,40 @@ const NO_INTEGER: &[Undefined] =
     &[Undefined::any(Condition::Overflow, OUT_OF_RANGE), INFINITIES[0], Undefined::any(Condition::Nan, NOT_A_NUMBER)];
 const PROMISE: &[Undefined] = &[Undefined::any(Condition::Overflow, PROMISE_BROKEN)];
 
-/// One element of a result.
+/// One element of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// The bits, and whether the sources define them. Never [`Outcome::Refused`].
+    /// Code, and whether the sources define the code. Never [`Outcome::Refused`].
     pub outcome: Outcome,
-    /// Behavior of §7 by which another source gives another value. It never changes the outcome.
+    /// Behavior of §7 for which another source has a different value. The note never changes the outcome.
     pub note: Option<&'static str>,
 }
 
-/// Computation of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compute {
-    /// One conversion.
     Cast(CastSpec),
-    /// Two conversions in a row.
     Twice(CastSpec, CastSpec),
-    /// Bits shifted left (right if negative).
+    /// Left shift of the bits; right shift if negative.
     Bits(i8),
-    /// Test for any set bit.
     AnyBit,
-    /// Rounding from f32 to tf32, ties away, by an addition to the bit pattern; NaN and Inf only lose their low bits
+    /// Rounding from f32 to tf32, ties away, by an addition to the bit pattern. NaN and Inf only lose the low bits
     /// (§6.7.3).
     TiesAwayOnPattern,
 }
 
-/// Remark about a defined element, and when it applies.
+/// Note on a defined element, with the condition of the note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
     None,
-    /// The reason of the row whose condition the first conversion meets.
+    /// Reason of the first row whose condition the operand meets.
     Edges(&'static [Undefined]),
-    /// This note if the operand is NaN.
+    /// Note for a NaN operand.
     Nan(&'static str),
-    /// This note if this cast gives another code.
+    /// Note if the cast gives a different code.
     Differs(CastSpec, &'static str),
 }
 
-/// One operation on two element types, fully resolved.
+/// Operation on two element types, fully resolved.
 ///
 /// # Examples
 /// ```
@@ -103,13 +97,12 @@ enum Remark {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// Type of the operand's code; `dst` is the type of the result's code.
     src: DType,
     dst: DType,
     compute: Compute,
-    /// Result code for a NaN operand; `None` if the computation decides it.
+    /// Result code for a NaN operand; `None` if the computation decides the result.
     nan: Option<u64>,
-    /// True if a NaN result is replaced by the canonical NaN.
+    /// True if the canonical NaN replaces a NaN result.
     canonical_nan: bool,
     /// Casts that decide which elements are undefined.
     judges: [Option<CastSpec>; 2],
@@ -121,12 +114,12 @@ impl Meaning {
         Self { src, dst, compute, nan: None, canonical_nan: false, judges: [None; 2], remark: Remark::None }
     }
 
-    /// Returns the meaning of a single conversion, which is its own judge.
+    /// Meaning of a single conversion, with the conversion as judge.
     fn cast(cast: CastSpec) -> Self {
         Self { judges: [Some(cast), None], ..Meaning::new(cast.src, cast.dst, Compute::Cast(cast)) }
     }
 
-    /// Returns the single cast that decides both the codes and the undefined elements, if there is one.
+    /// Returns the single cast that decides both the codes and the undefined elements; `None` without such a cast.
     #[must_use]
     pub fn as_cast(&self) -> Option<CastSpec> {
         let judges_itself = |cast| self.judges.iter().flatten().all(|j| *j == cast || j.undefined.is_empty());
@@ -137,7 +130,7 @@ impl Meaning {
         }
     }
 
-    /// Returns the section of the page that defines the computation.
+    /// Returns the section of the page on the computation.
     #[must_use]
     pub fn clause(&self) -> &'static str {
         match self.compute {
@@ -198,12 +191,12 @@ impl Meaning {
     }
 }
 
-/// Returns the result of a cast that has no `error` policy.
+/// `cast` must not have an `error` policy.
 fn converted(cast: &CastSpec, code: u64) -> u64 {
     cast_one(cast, code).code().expect("no policy of Tile IR refuses a value")
 }
 
-/// Adds half a unit to the bit pattern of a finite f32 and drops the low 13 bits; a carry reaches the exponent.
+/// Adds half a unit to the bit pattern of a finite f32, and drops the low 13 bits. A carry reaches the exponent.
 fn ties_away_on_pattern(pattern: u32) -> u32 {
     const INF: u32 = 0x7f80_0000;
     let finite = (pattern & i32::MAX as u32) < INF;
@@ -219,7 +212,7 @@ const FTOI: &str = "Tile IR ftoi; docs/spec/tile-ir.md §6.8";
 const ITOF: &str = "Tile IR itof; docs/spec/tile-ir.md §6.9";
 
 impl Conversion {
-    /// Returns the results of an operation under a profile. Legality is checked separately ([`Conversion::check`]).
+    /// Returns the results of an operation under a profile. [`Conversion::check`] checks legality.
     ///
     /// # Errors
     /// Conversions to f8E8M0FNU that release 13.2 accepts but no source defines (U24), and rounding modes of other
@@ -276,7 +269,7 @@ fn spec(src: DType, dst: DType, policy: CastPolicy, undefined: &'static [Undefin
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-/// Returns the left shift of a bitcast from or to tf32, whose code has 13 zero bits below it in a memory word.
+/// Left shift of a bitcast. In memory, a tf32 code has 13 zero bits below.
 const fn tf32_shift(src: DType, dst: DType) -> i8 {
     match (src, dst) {
         (DType::Tf32, DType::Tf32) => 0,
@@ -286,8 +279,8 @@ const fn tf32_shift(src: DType, dst: DType) -> i8 {
     }
 }
 
-/// Returns the meaning of trunci (§6.6). A signed value loses nothing if every dropped bit equals the top bit of the
-/// result. An unsigned value loses nothing if every dropped bit is zero.
+/// Trunci (§6.6). A signed value keeps its value if every dropped bit equals the top bit of the result; an unsigned
+/// value, if every dropped bit is zero.
 fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -> Meaning {
     use IntegerOverflow::*;
     let undefined = if profile == Profile::Hw { &[] } else { PROMISE };
@@ -304,8 +297,7 @@ fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -
     }
 }
 
-/// Returns the policy of a conversion to a float. 8-bit and 4-bit types saturate, infinities included; the others
-/// follow IEEE 754.
+/// 8-bit and 4-bit types saturate, also for infinities; other types follow IEEE 754.
 ///
 /// Source: §6.7.2 to §6.7.5.
 fn to_float(dst: DType, rounding: Rounding, options: &Options) -> CastPolicy {
@@ -324,7 +316,7 @@ fn to_float(dst: DType, rounding: Rounding, options: &Options) -> CastPolicy {
     }
 }
 
-/// Returns the meaning of ftof (§6.7).
+/// Source: §6.7.
 fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
     let undefined: &'static [Undefined] = if profile == Profile::Hw { &[] } else { NEGATIVE };
     let direct = spec(src, dst, to_float(dst, rounding, options), undefined, FTOF);
@@ -357,11 +349,11 @@ fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &
     }
 }
 
-/// The attribute `saturating` of ftoi.
+/// Attribute `saturating` of ftoi.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Saturating(bool);
 
-/// Returns the meaning of ftoi (§6.8). `dst` decides the signedness of the integer.
+/// Source: §6.8. `dst` has the signedness of the integer.
 fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: Profile, options: &Options) -> Meaning {
     let clamp = CastPolicy { to_int: rounding, int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
     let undefined: &'static [Undefined] = match profile {
@@ -380,15 +372,14 @@ fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: P
     }
 }
 
-/// Returns the meaning of ftoi to i1 as a test of the value (§6.8.5). Values that the text leaves open stay open.
+/// Ftoi to i1 as a test of the value (§6.8.5). Undefined elements of `text` stay undefined.
 fn not_zero(src: DType, text: Meaning) -> Meaning {
     let truncated = text.judges[0].expect("ftoi is a cast");
     let test = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
     Meaning { compute: Compute::Cast(test), remark: Remark::Differs(truncated, NOT_ZERO), ..text }
 }
 
-/// Returns the meaning of ftoi to i1 in machine code (§6.8.5): a test of the value for wide types, of the encoding for
-/// the others.
+/// Ftoi to i1 in machine code (§6.8.5): a test of the value for wide types, of the encoding for other types.
 fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
     let by_value = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
     let wide = matches!(src, DType::F64 | DType::F32 | DType::F16 | DType::Bf16);
@@ -396,8 +387,8 @@ fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
     Meaning { compute, judges: [None; 2], remark: Remark::Differs(by_value, RAW_ENCODING), ..text }
 }
 
-/// Returns the meaning of ftoi in machine code (§6.8.3). An i8 is the low byte of a conversion to 16 bits. Otherwise,
-/// from f64 or to i64, NaN becomes the code with only the top bit set.
+/// Ftoi in machine code (§6.8.3). An i8 is the low byte of a conversion to 16 bits. Otherwise, from f64 or to i64, NaN
+/// becomes the code with only the top bit set.
 fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
     let bits = text.dst.code_bits();
     if bits == 8 {
@@ -410,7 +401,7 @@ fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
     Meaning { nan: top_bit.then_some(1 << (bits - 1)), ..text }
 }
 
-/// Returns the meaning of itof (§6.9). `src` decides the signedness of the integer.
+/// Source: §6.9. `src` has the signedness of the integer.
 fn itof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
     let small = dst.code_bits() <= 8;
     let saturating = to_float(dst, rounding, options);

@@ -1,9 +1,7 @@
-//! CUDA Tile IR: the nine conversion operations, their types, releases, legality and values. Reference:
-//! `docs/spec/tile-ir.md`; section numbers in this folder refer to this page.
+//! CUDA Tile IR: the nine conversion operations, with types, releases, legality and results.
+//! Reference: `docs/spec/tile-ir.md`; section numbers in this folder refer to the page.
 //!
-//! [`types`] has the element and tile types, and [`op`] the operations with their attributes. [`legality`] has the
-//! rules of a release for one operation on two types, and [`meaning`] the result of every element. [`request`] is one
-//! conversion between two of truecast's types. Modules, their text and their bytecode are in crate `truecast-models`.
+//! Start with [`request`]: one conversion between two types. Crate `truecast-models` reads modules.
 
 pub mod legality;
 pub mod meaning;
@@ -21,8 +19,8 @@ use super::SpecError;
 use crate::words::words;
 
 words! {
-    /// A release of Tile IR, which is also the version of a file. The oldest is first. Source: §2.1.
-    #[allow(missing_docs)] // The variants are the numbers.
+    /// Release of Tile IR, oldest first. A release is also the version of a file. Source: §2.1.
+    #[allow(missing_docs)] // The variants are the version numbers.
     pub enum Release {
         V13_1 = "13.1",
         V13_2 = "13.2",
@@ -36,7 +34,7 @@ impl Release {
     /// Release that `latest` means.
     pub const NEWEST: Release = Release::V13_5;
 
-    /// Returns the release with these numbers, as in the header of a bytecode file.
+    /// Returns the release of a version in the header of a bytecode file.
     #[must_use]
     pub fn of_numbers(major: u8, minor: u8) -> Option<Release> {
         let index = usize::from(minor).checked_sub(1).filter(|_| major == 13)?;
@@ -44,7 +42,7 @@ impl Release {
     }
 }
 
-/// The release whose rules apply to a file. Source: §2.2.
+/// Release whose rules apply to a file. Source: §2.2.
 ///
 /// # Examples
 /// ```
@@ -55,9 +53,9 @@ impl Release {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
-    /// One release, for files of any version.
+    /// This release, for files of any version.
     Of(Release),
-    /// The release with the number of the file's version.
+    /// The release of the file's version.
     OfFile,
 }
 
@@ -68,7 +66,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Returns the release whose rules apply to a file of this version.
+    /// Returns the release whose rules apply to a file of version `file`.
     #[must_use]
     pub const fn release(self, file: Release) -> Release {
         match self {
@@ -93,13 +91,13 @@ impl core::str::FromStr for Rules {
 }
 
 words! {
-    /// Source that defines the values, since the sources contradict each other. Source: §6.2.
+    /// Source of the results, because the sources contradict each other. Source: §6.2.
     #[derive(Default)]
     pub enum Profile {
-        /// The newest published text, with the decisions of our page on the gaps of the text.
+        /// The newest published text, with the decisions of our page where the text has gaps.
         #[default]
         Spec = "spec",
-        /// Results of the machine code of `tileiras` 13.5.37; every element is defined.
+        /// The machine code of `tileiras` 13.5.37; every element is defined.
         Hw = "hw",
         /// The text of release 13.1, with its rounding modes (§4.10).
         Seed = "seed",
@@ -115,7 +113,7 @@ impl core::str::FromStr for Profile {
     }
 }
 
-/// The options of §2.3, all off by default.
+/// Options of §2.3, all off by default.
 ///
 /// # Examples
 /// ```
@@ -135,9 +133,9 @@ pub struct Options {
     pub e4m3_nan_spec_literal: bool,
     /// Every NaN that a conversion creates is canonical and positive (U6).
     pub canonical_nan: bool,
-    /// ftoi to i1 truncates instead of testing "not zero" (U11).
+    /// ftoi to i1 truncates instead of testing for nonzero (U11).
     pub i1_ftoi_truncate: bool,
-    /// bitcast counts tf32 as 32 bits, its memory image (U15).
+    /// bitcast counts tf32 as 32 bits, the size in memory (U15).
     pub tf32_as_32_bit: bool,
     /// Conversions round twice where `tileiras` up to 13.4 rounds twice (U17).
     pub legacy_double_rounding: bool,
@@ -146,7 +144,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Spelling of each option, in the order of the table of §2.3.
+    /// Spelling of each option, in the order of §2.3.
     pub const NAMES: [&'static str; 7] = [
         "preserve_inf",
         "e4m3_nan=spec-literal",
@@ -157,7 +155,7 @@ impl Options {
         "strict",
     ];
 
-    /// Returns the fields in the order of the names.
+    /// In the order of [`Options::NAMES`].
     fn fields(&mut self) -> [&mut bool; 7] {
         [
             &mut self.preserve_inf,
@@ -170,10 +168,10 @@ impl Options {
         ]
     }
 
-    /// Switches an option on, written `NAME` or `NAME=VALUE` as in the table of §2.3.
+    /// Switches an option on. `text` is `NAME` or `NAME=VALUE`, as in the table of §2.3.
     ///
     /// # Errors
-    /// Text that is not in the table.
+    /// [`SpecError::Attribute`] for a text outside the table.
     pub fn set(&mut self, text: &str) -> Result<(), SpecError> {
         let named = Options::NAMES.into_iter().zip(self.fields()).find(|(name, _)| *name == text);
         let Some((_, field)) = named else {
@@ -184,7 +182,7 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the names of the options that are on, as [`set`](Options::set) accepts them.
+    /// Returns the names of the options that are on, in the spelling of [`set`](Options::set).
     pub fn names(mut self) -> impl Iterator<Item = &'static str> {
         let is_on = self.fields().map(|field| *field);
         Options::NAMES.into_iter().zip(is_on).filter_map(|(name, is_on)| is_on.then_some(name))

@@ -1,5 +1,4 @@
-//! The nine operations and their attributes. The variants of an attribute are in the order of their numbers in the
-//! bytecode (§3.8, §10.7).
+//! The nine operations and their attributes. Variants have the order of the numbers in the bytecode (§3.8, §10.7).
 
 use super::Release;
 use crate::round::Rounding;
@@ -13,7 +12,7 @@ words! {
         /// Two's complement.
         Signed = "signed",
     }
-    /// Promise of trunci about the dropped bits (§6.6).
+    /// Promise of trunci about dropped bits (§6.6).
     pub enum IntegerOverflow {
         /// No promise.
         None = "none",
@@ -24,9 +23,9 @@ words! {
         /// Both promises.
         NoWrap = "no_wrap",
     }
-    /// Rounding modes of the language. `approx` and `full` are never legal on a conversion.
+    /// Rounding modes of the language. A conversion never has `approx` or `full`.
     pub enum RoundingMode {
-        /// To the nearest, ties to even.
+        /// To nearest, ties to even.
         NearestEven = "nearest_even",
         /// Toward zero.
         Zero = "zero",
@@ -34,16 +33,16 @@ words! {
         NegativeInf = "negative_inf",
         /// Toward +Inf.
         PositiveInf = "positive_inf",
-        /// Other operations only.
+        /// For other operations only.
         Approx = "approx",
-        /// Other operations only.
+        /// For other operations only.
         Full = "full",
-        /// Toward zero, to an integer.
+        /// Toward zero, for conversions to integers.
         NearestIntToZero = "nearest_int_to_zero",
-        /// To the nearest, ties away from zero; from file version 13.4 on.
+        /// To nearest, ties away from zero; since file version 13.4.
         NearestAway = "nearest_away",
     }
-    /// The operations, without their attributes.
+    /// Operations without attributes.
     pub enum Op {
         /// Copies bits.
         Bitcast = "bitcast",
@@ -69,7 +68,7 @@ words! {
 macro_rules! numbered {
     ($($name:ident)*) => {$(
         impl $name {
-            /// Returns the variant with this number in the bytecode.
+            /// Returns the variant of a number in the bytecode.
             #[must_use]
             pub fn of_number(number: u64) -> Option<$name> {
                 usize::try_from(number).ok().and_then(|n| $name::ALL.get(n).copied())
@@ -81,7 +80,7 @@ macro_rules! numbered {
 numbered! { Signedness IntegerOverflow RoundingMode }
 
 impl RoundingMode {
-    /// Returns the first file version that has the mode. Source: §4.7.
+    /// Returns the first file version with the mode. Source: §4.7.
     #[must_use]
     pub const fn since(self) -> Release {
         match self {
@@ -90,7 +89,7 @@ impl RoundingMode {
         }
     }
 
-    /// Returns the engine's rounding; `None` for modes that only other operations have.
+    /// Returns the rounding of this crate; `None` for modes of other operations.
     #[must_use]
     pub const fn rounding(self) -> Option<Rounding> {
         Some(match self {
@@ -104,7 +103,7 @@ impl RoundingMode {
     }
 }
 
-/// An operation with its attributes.
+/// Operation with attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // The variants are those of `Op`, the fields the attributes of §4.2.
 pub enum Conversion {
@@ -136,7 +135,7 @@ impl Conversion {
         }
     }
 
-    /// Returns the rounding mode, if the operation has one.
+    /// Returns the rounding mode; `None` if the operation has no rounding mode.
     #[must_use]
     pub const fn rounding(self) -> Option<RoundingMode> {
         match self {
@@ -149,8 +148,8 @@ impl Conversion {
 }
 
 impl Op {
-    /// Returns the operation with its attributes. The attributes that text may omit have their defaults (§9.3).
-    /// `signedness` is used if the operation has a signedness.
+    /// Returns the operation with attributes. Optional attributes have their defaults (§9.3). `signedness` is used only
+    /// if the operation has a signedness.
     #[must_use]
     pub const fn with_defaults(self, signedness: Signedness) -> Conversion {
         match self {

@@ -1,7 +1,6 @@
-//! One requested conversion between two of truecast's types, which select the operation.
+//! One requested conversion between two types of truecast, which determine the operation.
 //!
-//! Tile IR's integers have no sign. `i8` and `u8` are both Tile IR's i8, read as signed or unsigned, and `bool` is an
-//! unsigned i1 (§3.2, §11.3).
+//! Integers of Tile IR have no sign: `i8` and `u8` are both Tile IR's i8. `bool` is an unsigned i1 (§3.2, §11.3).
 
 use super::op::{Conversion, Op, RoundingMode, Signedness};
 use super::types::{ElementType, Number};
@@ -13,7 +12,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A conversion with its attributes. Attributes that are `None` were not given.
+/// Conversion with attributes. `None` means that the attribute is not given.
 ///
 /// # Examples
 /// ```
@@ -28,13 +27,13 @@ pub struct Cast {
     pub to: DType,
     /// Rounding mode. Default: the default of the operation.
     pub rounding: Option<RoundingMode>,
-    /// The attribute `saturating` of ftoi.
+    /// Attribute `saturating` of ftoi.
     pub saturating: bool,
     /// Release whose rules apply.
     pub release: Release,
-    /// Source that defines the values.
+    /// Source of the results.
     pub profile: Profile,
-    /// The options of §2.3.
+    /// Options of §2.3.
     pub options: Options,
 }
 
@@ -60,11 +59,11 @@ impl Cast {
         }
     }
 
-    /// Returns the operation for the pair of types, with its two element types.
+    /// Returns the operation for the pair of types, and the element types of operand and result.
     ///
     /// # Errors
-    /// Types that the release lacks, `saturating` before 13.4, and errors of the operation's verifier. Attributes that
-    /// the operation does not have are ignored.
+    /// [`SpecError`]: types that the release lacks, `saturating` before 13.4, and errors of the verifier. Attributes
+    /// that the operation does not have are ignored.
     pub fn conversion(&self, src: DType) -> Result<(Conversion, ElementType, ElementType), SpecError> {
         let (from, from_sign) = self.element(src)?;
         let (to, to_sign) = self.element(self.to)?;
@@ -82,7 +81,7 @@ impl Cast {
         Ok((conversion, operand, result))
     }
 
-    /// Returns Tile IR's type for one of truecast's types, and its signedness.
+    /// Tile IR's type and signedness for a type of truecast.
     fn element(&self, dtype: DType) -> Result<(DType, Signedness), SpecError> {
         let signless = match dtype {
             DType::Bool => DType::I1,
@@ -125,7 +124,7 @@ impl Cast {
         })
     }
 
-    /// Returns one request for each set of attributes that the release allows for the pair.
+    /// Returns one request per set of attributes that the release allows for the pair.
     pub fn every_attribute(&self, src: DType) -> Vec<Cast> {
         let roundings = [None].into_iter().chain(RoundingMode::ALL.iter().copied().map(Some));
         let flags = roundings.flat_map(|rounding| [false, true].map(|saturating| (rounding, saturating)));
@@ -141,7 +140,7 @@ impl Cast {
         all.filter(is_new).collect()
     }
 
-    /// Returns the given attributes, as Tile IR's text writes them.
+    /// Returns the given attributes in Tile IR's text.
     #[must_use]
     pub fn attribute_text(&self) -> String {
         let rounding = self.rounding.map(|mode| format!("rounding={mode}"));
@@ -152,7 +151,7 @@ impl Cast {
     /// Resolves the request to the results of every element.
     ///
     /// # Errors
-    /// As [`Cast::conversion`].
+    /// The errors of [`Cast::conversion`].
     pub fn meaning(&self, src: DType) -> Result<Meaning, SpecError> {
         let (conversion, operand, result) = self.conversion(src)?;
         Ok(conversion.meaning(operand, result, self.profile, &self.options)?)
@@ -160,13 +159,12 @@ impl Cast {
 
     /// Resolves every option.
     ///
-    /// # Errors
-    /// As [`Cast::conversion`]; [`SpecError::NoSingleCast`] if the values of the profile are not the results of a
-    /// single cast.
+    /// # Errors The errors of [`Cast::conversion`]; [`SpecError::NoSingleCast`] if no single cast gives the results of
+    /// the profile.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let single = self.meaning(src)?.as_cast().map(|cast| (cast, CastSpec { src, dst: self.to, ..cast }));
-        // Between integers of one width, only the name of the type changes. Bool is the exception: a test for nonzero
-        // is not a copied bit.
+        // Between integers of one width, only the type name changes. Exception: to bool, a test for nonzero is not a
+        // copied bit.
         let renamed = single.filter(|(cast, asked)| {
             let same_kind = (cast.dst.kind() == Kind::Bool) == (asked.dst.kind() == Kind::Bool);
             same_kind || (cast.src == cast.dst && asked.src.code_bits() == 1)

@@ -1,4 +1,4 @@
-//! Element types, pointers and tiles (§3). The values of elements are in other modules.
+//! Element types, pointers and tiles (§3).
 
 use super::{Release, Signedness};
 use crate::dtype::{DType, Ecosystem, Kind};
@@ -6,14 +6,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// One number type. Its width is [`DType::code_bits`]: 19 for tf32, 1 for i1.
+/// Number type of [`DType::code_bits`] bits: 19 for tf32, 1 for i1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// The type in truecast. Tile IR's integers have no sign; the signed type represents them.
+    /// Type in truecast. Integers of Tile IR have no sign, and are represented by the signed type.
     pub dtype: DType,
     /// Tag of the type in the bytecode.
     pub tag: u64,
-    /// First file version that has the type.
+    /// First file version with the type.
     pub since: Release,
 }
 
@@ -45,13 +45,13 @@ pub const NUMBERS: [Number; 16] = {
 };
 
 impl Number {
-    /// Returns the row of a type, if Tile IR has the type.
+    /// Returns the row of a type; `None` if Tile IR does not have the type.
     #[must_use]
     pub fn of(dtype: DType) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype == dtype)
     }
 
-    /// Returns the row for a spelling in text. Spellings of release 13.1 are accepted (§3.1). Case matters.
+    /// Returns the row for a spelling in text, also for a spelling of release 13.1 (§3.1). Case matters.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype.names_in(Ecosystem::Tile).any(|spelling| spelling == name))
@@ -69,7 +69,7 @@ pub fn spelling(dtype: DType) -> &'static str {
 pub enum ElementType {
     /// A number, one of [`NUMBERS`].
     Number(DType),
-    /// A 64-bit address, and the type it points to.
+    /// 64-bit address, and the type of its target.
     Pointer(DType),
 }
 
@@ -95,13 +95,13 @@ impl ElementType {
         }
     }
 
-    /// Returns the number of bits as the verifier counts them.
+    /// Returns the number of bits that the verifier counts.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.storage().code_bits()
     }
 
-    /// Returns the first file version that has the type.
+    /// Returns the first file version with the type.
     #[must_use]
     pub fn since(self) -> Release {
         let (ElementType::Number(n) | ElementType::Pointer(n)) = self;
@@ -121,12 +121,12 @@ impl core::fmt::Display for ElementType {
 /// Maximum number of elements in a tile. Source: §3.7.
 pub const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// A shape and its element type. Rank 0 is a scalar.
+/// Shape and element type; rank 0 is a scalar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TileType {
-    /// The dimensions.
+    /// Dimensions.
     pub shape: Vec<u64>,
-    /// The element.
+    /// Element type.
     pub element: ElementType,
 }
 
@@ -135,31 +135,31 @@ pub struct TileType {
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum Malformed {
-    /// A dimension that is not a power of two.
+    /// A dimension is not a power of two.
     #[error("{tile} has a dimension of {dimension}, which is not a positive power of two; pad the tile")]
     Dimension { dimension: u64, tile: TileType },
-    /// Too many elements.
+    /// The tile has too many elements.
     #[error("{0} has more than 16777216 elements; split the tile")]
     Elements(TileType),
-    /// An odd number of f4E2M1FN elements, which does not fill whole bytes.
+    /// The number of f4E2M1FN elements is odd and does not fill whole bytes.
     #[error("{0} has an odd number of 4-bit elements; f4E2M1FN tiles need a dimension of at least 2")]
     HalfByte(TileType),
-    /// A pointer to f4E2M1FN in a tile of rank above 0.
+    /// A pointer to f4E2M1FN is in a tile of rank above 0.
     #[error("{0} is a tile of pointers to f4E2M1FN, which must have rank 0")]
     PackedPointers(TileType),
-    /// A pointer to a type without an address.
+    /// A pointer has a target type without an address.
     #[error("ptr<{0}> points to a type without an address; use ptr<i8>")]
     Pointee(String),
 }
 
 impl TileType {
-    /// Returns the number of elements; meaningful after [`TileType::check`].
+    /// Returns the number of elements, after a successful [`TileType::check`].
     #[must_use]
     pub fn len(&self) -> u64 {
         self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
     }
 
-    /// Returns whether the tile has no elements. Such a type is malformed.
+    /// Returns whether the tile has no elements; such a type is malformed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -168,7 +168,7 @@ impl TileType {
     /// Checks the rules of §3.7.
     ///
     /// # Errors
-    /// The first broken rule.
+    /// [`Malformed`]: the first broken rule.
     pub fn check(&self) -> Result<(), Malformed> {
         if let Some(&bad) = self.shape.iter().find(|d| !d.is_power_of_two()) {
             return Err(Malformed::Dimension { dimension: bad, tile: self.clone() });
@@ -195,14 +195,13 @@ impl core::fmt::Display for TileType {
     }
 }
 
-/// Returns the dimensions as messages show them: `[4x8]`, or `[]` for a scalar.
 pub(super) fn shape_text(shape: &[u64]) -> String {
     let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();
     format!("[{}]", dimensions.join("x"))
 }
 
 impl Signedness {
-    /// Returns the type as which an integer with this signedness is read or written.
+    /// Returns the type for reading or writing an integer with this signedness.
     #[must_use]
     pub const fn dtype(self, integer: DType) -> DType {
         match (self, integer) {

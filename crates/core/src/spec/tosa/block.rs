@@ -1,8 +1,7 @@
 //! CAST to and from block-scaled tensors of the 1.1 draft: legality and exact results. Reference: `docs/spec/tosa.md
 //! §5`.
 //!
-//! A block is 32 elements along the last dimension that share one f8e8m0 scale. The storage of values and scales in
-//! files is in other modules.
+//! A block is 32 elements along the last dimension that share one f8e8m0 scale.
 
 use super::super::SpecError;
 use super::cast::no_type;
@@ -14,18 +13,18 @@ use crate::policy::{CastPolicy, NanRule};
 use alloc::format;
 use core::cmp::Ordering;
 
-/// Elements that share a scale.
+/// Number of elements that share a scale.
 pub const BLOCK: usize = 32;
 /// Type of the scales.
 pub const SCALE: DType = DType::F8E8M0;
-/// The scale of a block with a NaN or an infinity.
+/// Scale code of a block with a NaN or an infinity.
 pub const NAN_SCALE: u8 = 0xff;
-/// The scale of a block of zeros, `2^-127`.
+/// Scale code of a block of zeros, `2^-127`.
 pub const ZERO_SCALE: u8 = 0;
 
 const CLAUSE: &str = "docs/spec/tosa.md §3.3, §3.4, §5.1";
 
-/// Types of block elements, with the extension that each needs.
+/// Element types of blocks, with the extension that each type needs.
 pub const ELEMENTS: [(DType, Feature); 6] = [
     (DType::F8E4M3Fn, Feature::ExtMxFp8E4M3),
     (DType::F8E5M2, Feature::ExtMxFp8E5M2),
@@ -35,7 +34,7 @@ pub const ELEMENTS: [(DType, Feature); 6] = [
     (DType::MxInt8, Feature::ExtMxInt8),
 ];
 
-/// Types of the plain side, with the extensions that each needs beyond those of the blocks.
+/// Types of the plain side, with the extensions that each type needs in addition to the extensions for blocks.
 pub const PLAIN: [(DType, Features); 5] = [
     (DType::F8E4M3Fn, Features::of(&[Feature::ExtFp8E4M3])),
     (DType::F8E5M2, Features::of(&[Feature::ExtFp8E5M2])),
@@ -44,16 +43,16 @@ pub const PLAIN: [(DType, Features); 5] = [
     (DType::F32, Features::NONE),
 ];
 
-/// The block-scaled side of a CAST.
+/// Block-scaled side of a CAST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The output.
+    /// The output is block-scaled.
     ToBlocks,
-    /// The input.
+    /// The input is block-scaled.
     FromBlocks,
 }
 
-/// A CAST with one block-scaled side.
+/// CAST with one block-scaled side.
 ///
 /// # Examples
 /// ```
@@ -66,7 +65,7 @@ pub enum Direction {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockCast {
-    /// The block-scaled side.
+    /// Block-scaled side.
     pub direction: Direction,
     /// Type of the elements in the blocks.
     pub element: DType,
@@ -75,7 +74,7 @@ pub struct BlockCast {
 }
 
 impl BlockCast {
-    /// Returns the features that the pair needs; `None` if there is no such CAST.
+    /// Returns the features that the pair needs; `None` if the CAST does not exist.
     #[must_use]
     pub fn needs(&self) -> Option<Features> {
         let (_, block) = ELEMENTS.iter().find(|(t, _)| *t == self.element)?;
@@ -86,7 +85,7 @@ impl BlockCast {
     /// Checks that the CAST is legal for tensors of this shape.
     ///
     /// # Errors
-    /// Version 1.0; a type that cannot be in blocks; C1 to C3; a disabled extension.
+    /// [`SpecError`]: version 1.0, a type that blocks cannot have, C1 to C3, or a disabled extension.
     pub fn check(&self, shape: &[u64], target: &Target) -> Result<(), SpecError> {
         let condition = |id, why| {
             Err(SpecError::Condition { spec: target.spec(), id, why: format!("CAST: {why}"), clause: CLAUSE })
@@ -118,7 +117,7 @@ impl BlockCast {
 
     /// Scales and rounds one block. Returns the scale and the codes of the elements. Source: `docs/spec/tosa.md §5.2`.
     ///
-    /// In a block with [`NAN_SCALE`] the codes are meaningless: NaN, or 0 in a type without NaN.
+    /// In a block with [`NAN_SCALE`], the codes are meaningless: NaN, or 0 in a type without NaN.
     #[must_use]
     pub fn to_block(&self, codes: &[u64; BLOCK]) -> (u8, [u64; BLOCK]) {
         let values = codes.map(|code| decode(self.plain, code));
@@ -147,13 +146,13 @@ fn nan_or_zero(element: DType) -> u64 {
     }
 }
 
-/// Rounds once, to nearest even. fp8 does not saturate; types without Inf and NaN do. NaN becomes canonical.
+/// Rounds once, to nearest even. fp8 does not saturate; types without Inf and NaN saturate. NaN becomes canonical.
 fn rounded(dtype: DType, value: Exact) -> u64 {
     let policy = CastPolicy { nan: NanRule::Canonical, ..CastPolicy::IEEE };
     encode(dtype, &policy, value).code.expect("no policy refuses a value")
 }
 
-/// Returns the exponent of a scale that is not NaN.
+/// Returns the exponent of a scale other than NaN.
 #[must_use]
 pub const fn exponent_of(scale: u8) -> i32 {
     scale as i32 - 127
@@ -166,7 +165,7 @@ fn scaled_by(value: Exact, exponent: i32) -> Exact {
     }
 }
 
-/// Returns the smallest scale for which no element overflows, clamped to the range of scales.
+/// Smallest scale for which no element overflows, clamped to the range of scales.
 fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
     let mut largest = Magnitude::ZERO;
     for value in values {
@@ -189,8 +188,7 @@ fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
     (exponent.clamp(-127, 127) + 127) as u8
 }
 
-/// Returns the magnitude at which rounding to nearest even begins to overflow, and whether this magnitude itself still
-/// rounds down.
+/// Magnitude at which rounding to nearest even begins to overflow, and whether this magnitude rounds down.
 fn overflow_limit(element: DType) -> (Magnitude, bool) {
     match element.kind() {
         Kind::Float(f) => {
@@ -205,8 +203,8 @@ fn overflow_limit(element: DType) -> (Magnitude, bool) {
     }
 }
 
-/// A magnitude as the exponent of its leading bit and its significand, with the leading bit on top. The order of the
-/// fields makes the derived order the order of the values.
+/// Magnitude: exponent of the leading bit, and significand with the leading bit on top. The order of the fields makes
+/// the derived order numeric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Magnitude {
     exponent: i32,

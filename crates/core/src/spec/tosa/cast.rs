@@ -1,4 +1,4 @@
-//! CAST of plain tensors: the pairs, their requirements and their exact results. Reference: `docs/spec/tosa.md §3`.
+//! CAST of plain tensors: pairs, requirements and exact results. Reference: `docs/spec/tosa.md §3`.
 
 use super::super::{Interpretation, SpecError};
 use super::freedoms::Freedoms;
@@ -16,8 +16,8 @@ const COLUMNS: [DType; 10] = {
     [Bool, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, F16, Bf16, F32]
 };
 
-/// Requirements of each pair, a row per source: `I` PRO-INT, `F` PRO-FP, `L` EXT-INT64, `B` EXT-BF16, `4` EXT-FP8E4M3,
-/// `5` EXT-FP8E5M2; `'` marks pairs since the 1.1 draft; `-` means that there is no such CAST.
+/// Requirements of each pair, one row per source: `I` PRO-INT, `F` PRO-FP, `L` EXT-INT64, `B` EXT-BF16, `4`
+/// EXT-FP8E4M3, `5` EXT-FP8E5M2. `'` marks a pair since the 1.1 draft; `-` means no CAST.
 ///
 /// Source: `docs/spec/tosa.md §3.2`, §3.3.
 #[rustfmt::skip]
@@ -38,7 +38,7 @@ const CASTS: [(DType, [&str; 10]); 10] = {
     ]
 };
 
-/// Returns the first version that has a pair, and the features that the pair needs; `None` if no version has the pair.
+/// Returns the first version with the pair, and the features that the pair needs; `None` if no version has the pair.
 #[must_use]
 pub fn needs(src: DType, dst: DType) -> Option<(Version, Features)> {
     let (_, row) = CASTS.iter().find(|(from, _)| *from == src)?;
@@ -60,7 +60,7 @@ pub fn needs(src: DType, dst: DType) -> Option<(Version, Features)> {
     Some((since, cell.chars().filter_map(feature).collect()))
 }
 
-/// A CAST of plain tensors.
+/// CAST of plain tensors.
 ///
 /// # Examples
 /// ```
@@ -74,11 +74,11 @@ pub fn needs(src: DType, dst: DType) -> Option<(Version, Features)> {
 pub struct Cast {
     /// Destination type.
     pub to: DType,
-    /// `input_unsigned` of the 1.1 draft, default false.
+    /// Attribute `input_unsigned` of the 1.1 draft, default false.
     pub input_unsigned: Option<bool>,
     /// Version, profiles and extensions.
     pub target: Target,
-    /// Choices of the implementation that the text allows.
+    /// Implementation choices that the text allows.
     pub freedoms: Freedoms,
 }
 
@@ -89,12 +89,12 @@ impl Cast {
         Self { to, input_unsigned: None, target: Target::default(), freedoms: Freedoms::STRICT }
     }
 
-    /// Resolves every option. `src` is signless: with `input_unsigned`, the source of the [`CastSpec`] is the unsigned
-    /// counterpart of `src`.
+    /// Resolves every option. `src` is signless. With `input_unsigned`, the source of the [`CastSpec`] is the unsigned
+    /// counterpart.
     ///
     /// # Errors
-    /// A type or pair that is not in the version; a pair that needs a disabled profile or extension, which the error
-    /// names; `input_unsigned` in 1.0, or for a source that is not an integer (C4).
+    /// [`SpecError`]: a type or pair that the version does not have; a disabled profile or extension; `input_unsigned`
+    /// in 1.0, or for a source that is not an integer (C4).
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let Cast { to: dst, input_unsigned, target, freedoms } = *self;
         let pair = needs(src, dst);
@@ -116,8 +116,7 @@ impl Cast {
         Ok(rules(if input_unsigned == Some(true) { unsigned } else { src }, dst, freedoms))
     }
 
-    /// Returns the unsigned counterpart of the source if `input_unsigned` is set, else the source itself. Fails if
-    /// `input_unsigned` is not legal.
+    /// Source type, made unsigned by `input_unsigned`. Fails if `input_unsigned` is not legal.
     fn unsigned_source(&self, src: DType) -> Result<DType, SpecError> {
         let error = |why: &str| SpecError::Attribute {
             spec: self.target.spec(),
@@ -134,7 +133,6 @@ impl Cast {
     }
 }
 
-/// Returns the unsigned integer of the same width.
 pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     match dtype {
         DType::I8 => Some(DType::U8),
@@ -145,13 +143,13 @@ pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     }
 }
 
-/// Returns the signless integer of a source that `input_unsigned` made unsigned; any other type is returned unchanged.
+/// Returns the signed counterpart of an unsigned integer; other types are unchanged.
 #[must_use]
 pub fn signless(dtype: DType) -> DType {
     [DType::I8, DType::I16, DType::I32, DType::I64].into_iter().find(|t| unsigned(*t) == Some(dtype)).unwrap_or(dtype)
 }
 
-/// Returns the error for a type that CAST does not take; `since` is the first version in which CAST takes it.
+/// `since` is the first version in which CAST takes the type.
 pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str, since: Option<String>) -> SpecError {
     SpecError::Type { spec, dtype, clause, since }
 }
@@ -160,7 +158,7 @@ fn no_pair(src: DType, dst: DType, why: &'static str, since: Option<String>) -> 
     SpecError::Pair { src, dst, why, since }
 }
 
-/// Returns the rules of a legal pair. Source: `docs/spec/tosa.md §3.5`.
+/// Source: `docs/spec/tosa.md §3.5`.
 fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
     let (policy, undefined): (_, &'static [Undefined]) = match (src.is_float(), dst.kind()) {
         (true, Kind::Int(_)) => (
@@ -188,13 +186,13 @@ const NAN_TO_INT: &[Undefined] =
 /// Returns the interpretations of a pair in one version.
 ///
 /// # Errors
-/// As [`Cast::resolve`].
+/// The errors of [`Cast::resolve`].
 pub fn interpretations_at(version: Version, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
     let cast = Cast { target: Target::of(version), ..Cast::to(dst) }.resolve(src)?;
     Ok(vec![Interpretation { spec: "tosa", version: version.name().into(), attributes: String::new(), cast }])
 }
 
-/// Returns the interpretations of the oldest version that has the pair.
+/// From the oldest version that has the pair.
 pub(in super::super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     Version::ALL.into_iter().find_map(|version| interpretations_at(version, src, dst).ok()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! Choices that the text leaves to an implementation in CAST from float to float: flushing subnormals, and rounding
-//! results toward zero. With a choice, every element has one result; the results that a checker accepts are in `check`.
-//!
+//! Implementation choices in CAST from float to float: flushing of subnormals, and rounding toward zero.
 //! Reference: `docs/spec/tosa.md §3.9`.
+//!
+//! With a choice, every element has one result. The set of accepted results is in `check`.
 
 use super::super::SpecError;
 use crate::dtype::{DType, Kind};
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
 
-/// The choices of an implementation; the default is the exact result, `strict`.
+/// Implementation choices. The default, `strict`, is the exact result.
 ///
 /// # Examples
 /// ```
@@ -28,18 +28,18 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Freedoms {
-    /// fp16 subnormals are zeros of the same sign, in inputs and outputs.
+    /// If true, fp16 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_f16: bool,
-    /// bf16 subnormals are zeros of the same sign, in inputs and outputs.
+    /// If true, bf16 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_bf16: bool,
-    /// fp32 subnormals are zeros of the same sign, in inputs and outputs.
+    /// If true, fp32 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_f32: bool,
-    /// Results are rounded toward zero. A result that is then still beyond the largest finite value becomes the
+    /// If true, results are rounded toward zero. A truncated result beyond the largest finite value becomes the
     /// overflow value.
     pub toward_zero: bool,
 }
 
-/// Name of every choice; `flush` is the flushing of all three types.
+/// Name of each choice; `flush` flushes all three types.
 const WORDS: [(&str, Freedoms); 5] = {
     let strict = Freedoms::STRICT;
     [
@@ -55,14 +55,14 @@ impl Freedoms {
     /// No flushing, and rounding to nearest even.
     pub const STRICT: Freedoms = Freedoms { flush_f16: false, flush_bf16: false, flush_f32: false, toward_zero: false };
 
-    /// No choice, all flushing, rounding toward zero, and all choices. If these four give a value the same result, so
-    /// does every combination of choices.
+    /// No choice, all flushing, rounding toward zero, all choices. If all four give a value the same result, every
+    /// combination gives that result.
     pub const ENDS: [Freedoms; 4] = {
         let (flush, cut) = (WORDS[0].1, WORDS[4].1);
         [Freedoms::STRICT, flush, cut, flush.and(cut)]
     };
 
-    /// Returns every name of a choice.
+    /// Returns the name of each choice.
     pub fn words() -> impl Iterator<Item = &'static str> {
         core::iter::once("strict").chain(WORDS.map(|(name, _)| name))
     }
@@ -85,11 +85,11 @@ impl Freedoms {
         }
     }
 
-    /// Returns the policy under these choices. A choice that affects no value of the pair does not change the policy.
+    /// Policy under these choices. A choice that affects no value of the pair does not change the policy.
     pub(super) fn applied(self, policy: CastPolicy, src: DType, dst: DType) -> CastPolicy {
         let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return policy };
         debug_assert!([(src, from), (dst, to)].iter().all(|(t, f)| !self.flushes(*t) || may_flush(f)));
-        // Flushing has no effect on source subnormals that round to zero, or where no result is subnormal.
+        // Flushing has no effect on source subnormals that round to zero, or if no result is subnormal.
         let source = self.flushes(src) && from.emin() > to.quantum() - 1;
         let result = self.flushes(dst) && from.quantum() < to.emin();
         let rounds = self.toward_zero && !from.embeds_in(&to);
@@ -102,8 +102,7 @@ impl Freedoms {
     }
 }
 
-/// Returns whether the subnormals of a format may be flushed, as in fp16, bf16 and fp32. Source:
-/// `docs/spec/tosa.md §2.3`.
+/// Only subnormals of fp16, bf16 and fp32 may be flushed. Source: `docs/spec/tosa.md §2.3`.
 pub(super) fn may_flush(f: &FloatFormat) -> bool {
     f.bits() >= 16
 }
@@ -131,7 +130,7 @@ impl core::str::FromStr for Freedoms {
 }
 
 impl fmt::Display for Freedoms {
-    /// Writes the shortest text that reads back.
+    /// Writes the shortest text that gives the same choices.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = Freedoms::STRICT;
         let mut words = Vec::new();

@@ -1,9 +1,8 @@
-//! TOSA CAST and RESCALE: versions, profiles and extensions, legality, results, and the other results of conforming
-//! implementations. Reference: `docs/spec/tosa.md`.
+//! TOSA CAST and RESCALE. Reference: `docs/spec/tosa.md`.
 //!
-//! [`target`] has the features of a graph. [`cast`] and [`block`] are the two halves of CAST. [`rescale`] is RESCALE,
-//! whose arithmetic is in [`crate::rescale`]. [`freedoms`] are the choices of an implementation in CAST, and [`check`]
-//! decides whether results of other implementations are allowed.
+//! [`target`] has the features of a graph, [`cast`] and [`block`] CAST, [`rescale`] RESCALE (arithmetic in
+//! [`crate::rescale`]). [`freedoms`] has the implementation choices in CAST; [`check`] decides whether other
+//! implementations' results are permitted.
 
 pub mod block;
 pub mod cast;

@@ -1,6 +1,5 @@
-//! RESCALE in a graph: attributes, operands, error conditions (E1 to E18), profiles, and the interval that
-//! INEXACT_ROUND permits. The arithmetic is in [`crate::rescale`]. Reference: `docs/spec/tosa.md §4`, which defines the
-//! names used here.
+//! RESCALE in a graph: attributes, operands, error conditions (E1 to E18), profiles, and the interval of INEXACT_ROUND.
+//! The arithmetic is in [`crate::rescale`]. Names are from `docs/spec/tosa.md §4`.
 
 use super::super::SpecError;
 use super::cast::unsigned;
@@ -15,46 +14,47 @@ pub use crate::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMo
 
 const CLAUSE: &str = "docs/spec/tosa.md §4.3";
 
-/// Attributes of a RESCALE. Types are signless: i8, i16, i32, and i48 for the input.
+/// Attributes of a RESCALE. Types are signless: i8, i16 and i32; for the input, also i48.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rescale {
-    /// Type of the input, in_t.
+    /// Type `in_t` of the input.
     pub input: DType,
-    /// Type of the output, out_t.
+    /// Type `out_t` of the output.
     pub output: DType,
-    /// True if multipliers are i32, not i16. Values must then be in the range that the shift allows.
+    /// True for i32 multipliers, false for i16 multipliers. With i32, values must be in the range that the shift
+    /// allows.
     pub scale32: bool,
     /// Rounding of the scaled value.
     pub rounding: RoundingMode,
     /// True if each index in the last dimension has a multiplier and a shift.
     pub per_channel: bool,
-    /// True if the input and its zero point are zero-extended.
+    /// True if the input and the input zero point are zero-extended.
     pub input_unsigned: bool,
-    /// True if the output and its zero point are unsigned.
+    /// True if the output and the output zero point are unsigned.
     pub output_unsigned: bool,
 }
 
-/// A small operand in a graph.
+/// Constant operand in a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand<'a> {
     /// Element type.
     pub dtype: DType,
     /// Shape.
     pub shape: &'a [u64],
-    /// Values, read as signed.
+    /// Values, as signed integers.
     pub values: &'a [i64],
 }
 
-/// Operands 1 to 4. NC is the number of channels.
+/// Operands 1 to 4, for NC channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands<'a> {
-    /// Shape `[NC]`; type i32 with scale32, else i16.
+    /// Shape `[NC]`; type i32 with `scale32`, else i16.
     pub multiplier: Operand<'a>,
     /// Shape `[NC]`; type i8.
     pub shift: Operand<'a>,
-    /// Shape `[1]`; type in_t.
+    /// Shape `[1]`; type `in_t`.
     pub input_zp: Operand<'a>,
-    /// Shape `[1]`; type out_t.
+    /// Shape `[1]`; type `out_t`.
     pub output_zp: Operand<'a>,
 }
 
@@ -62,10 +62,10 @@ fn condition(target: &Target, id: &'static str, why: String) -> SpecError {
     SpecError::Condition { spec: target.spec(), id, why: format!("RESCALE: {why}"), clause: CLAUSE }
 }
 
-/// Returns the mode with this number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
+/// Returns the rounding mode of number 1 to 3 in a file. Source: `docs/spec/tosa.md §8.3`.
 ///
 /// # Errors
-/// E18: any other number.
+/// E18 for any other number.
 pub fn rounding_mode(number: u32, target: &Target) -> Result<RoundingMode, SpecError> {
     let index = (number as usize).checked_sub(1);
     index
@@ -89,7 +89,7 @@ impl Rescale {
         }
     }
 
-    /// Returns the input and output types with the signedness applied: u8 for an unsigned i8.
+    /// Returns the input and output types, made unsigned by the attributes: u8 for an unsigned i8.
     #[must_use]
     pub fn types(&self) -> [DType; 2] {
         [(self.input, self.input_unsigned), (self.output, self.output_unsigned)]
@@ -102,7 +102,7 @@ impl Rescale {
         if self.scale32 { DType::I32 } else { DType::I16 }
     }
 
-    /// Checks that need only attributes, types and rank.
+    /// Checks attributes, types and rank.
     ///
     /// # Errors
     /// E1 to E10, E18.
@@ -137,7 +137,8 @@ impl Rescale {
         target.require(format!("RESCALE from {input} to {output} (E18)"), self.needs(), CLAUSE)
     }
 
-    /// Returns the profiles and extensions that the types and the mode need. Source: `docs/spec/tosa.md §4.1`, §4.2.
+    /// Returns the profiles and extensions that the types and the rounding mode need. Source: `docs/spec/tosa.md §4.1`,
+    /// §4.2.
     #[must_use]
     pub fn needs(&self) -> Features {
         let types = if self.input == DType::I48 { Feature::ExtInt16 } else { Feature::ProInt };
@@ -149,7 +150,7 @@ impl Rescale {
         Features::of(&[types]).union(mode)
     }
 
-    /// Returns the number of multipliers, which is also the number of shifts, for an input of this shape.
+    /// Returns the number of multipliers and shifts for an input of this shape.
     #[must_use]
     pub fn channels(&self, shape: &[u64]) -> u64 {
         if self.per_channel { shape.last().copied().unwrap_or(1) } else { 1 }
@@ -158,7 +159,7 @@ impl Rescale {
     /// Resolves every option for an input of this shape.
     ///
     /// # Errors
-    /// The first of E1 to E18, in the order: attributes, operands' types and shapes, zero points.
+    /// The first error of E1 to E18, in this order: attributes, types and shapes of operands, zero points.
     pub fn resolve(&self, shape: &[u64], operands: &Operands<'_>, target: &Target) -> Result<RescaleSpec, SpecError> {
         self.check(shape.len(), target)?;
         let error = |id, why| Err(condition(target, id, why));
@@ -196,7 +197,7 @@ impl Rescale {
         Ok(spec)
     }
 
-    /// Returns the arithmetic for operands whose shapes fit. Does not check that they are legal.
+    /// The shapes of the operands must fit. Legality is not checked.
     fn assume_legal(&self, operands: &Operands<'_>) -> RescaleSpec {
         let format = |dtype: DType, unsigned: bool| IntFormat { bits: dtype.code_bits() as u8, signed: !unsigned };
         let (input, output) = (format(self.input, self.input_unsigned), format(self.output, self.output_unsigned));
@@ -214,10 +215,10 @@ impl Rescale {
     }
 }
 
-/// Version of the text whose bound applies to INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
+/// Version of the text with the bound of INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// 1.0.0 to the 1.1 draft.
+    /// Texts 1.0.0 to the 1.1 draft.
     Released,
     /// The text of 2025-03-18.
     Seed,
@@ -225,10 +226,10 @@ pub enum Bound {
 
 /// Returns the minimum and maximum value that INEXACT_ROUND permits, with the signedness of the output.
 ///
-/// Calculated as in the text: in binary64, rounding after each operation.
+/// Each operation is rounded to binary64, as in the text.
 ///
 /// # Errors
-/// As [`RescaleSpec::one`].
+/// The errors of [`RescaleSpec::one`].
 pub fn inexact_interval(
     spec: &RescaleSpec,
     channel: usize,
@@ -251,17 +252,16 @@ pub fn inexact_interval(
     Ok((lo, hi))
 }
 
-/// Result of a whole graph according to the text. Source: `docs/spec/tosa.md §6.1`.
+/// Result of a whole graph by the text. Source: `docs/spec/tosa.md §6.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphResult {
     /// Every element is defined.
     Valid,
     /// The implementation must report an error.
     Error(SpecError),
-    /// A requirement does not hold, so the text permits every result. The element is the first such element of the
-    /// input.
+    /// A requirement fails, so the text permits every result. The element is the first such element of the input.
     Unpredictable {
-        /// The broken requirement.
+        /// Broken requirement.
         requirement: Requirement,
         /// Index of the element; `None` for R0.
         index: Option<u64>,
@@ -269,10 +269,10 @@ pub enum GraphResult {
 }
 
 impl Rescale {
-    /// Returns the result that a conforming implementation must give for this graph. A broken requirement takes
+    /// Returns the result that a conforming implementation must give for the graph. A broken requirement takes
     /// precedence over an error.
     ///
-    /// `input` yields the input's codes in order.
+    /// `input` yields the codes of the input in order.
     pub fn graph_result(
         &self,
         shape: &[u64],
@@ -297,7 +297,7 @@ impl Rescale {
         }
     }
 
-    /// Returns whether types and shapes permit checking the requirements of an illegal graph.
+    /// True if the requirements of an illegal graph can be checked, by its types and shapes.
     fn is_computable(&self, shape: &[u64], operands: &Operands<'_>) -> bool {
         let channels = self.channels(shape);
         let Operands { multiplier, shift, input_zp, output_zp } = operands;

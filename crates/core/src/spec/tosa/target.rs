@@ -11,7 +11,7 @@ words! {
     /// Version of the text, oldest first.
     #[derive(Default)]
     pub enum Version {
-        /// 1.0.0 to 1.0.2, which have the same rules for these operators.
+        /// Versions 1.0.0 to 1.0.2, with the same rules for these operators.
         #[default]
         V1_0 = "1.0",
         /// The 1.1.0 draft.
@@ -31,19 +31,19 @@ impl core::str::FromStr for Version {
     }
 }
 
-/// Returns whether a text is the rest of a version number: `.0` to `.2`, or the suffix of the draft.
+/// Rest of a version number: `.0` to `.2`, or the suffix of the draft.
 fn is_patch(rest: &str) -> bool {
     matches!(rest, ".0" | ".1" | ".2" | "-draft" | ".0-draft")
 }
 
 macro_rules! features {
     ($($(#[$doc:meta])* $variant:ident $name:literal $since:ident;)*) => {
-        /// A profile or extension that a pair or a mode needs.
+        /// Profile or extension that a pair or a rounding mode needs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Feature { $($(#[$doc])* $variant),* }
 
         impl Feature {
-            /// Every profile and extension that these operators can need.
+            /// Every profile and extension.
             pub const ALL: &[Feature] = &[$(Feature::$variant),*];
 
             /// Returns the name in the text.
@@ -78,7 +78,7 @@ features! {
     ExtDoubleRound "EXT-DOUBLEROUND" V1_0;
     /// RESCALE with INEXACT_ROUND.
     ExtInexactRound "EXT-INEXACTROUND" V1_0;
-    /// Operands that are not constants.
+    /// Operands other than constants.
     ExtDynamic "EXT-DYNAMIC" V1_0;
     /// Block-scaled tensors.
     ExtMxCommon "EXT-MX-COMMON" V1_1;
@@ -110,15 +110,15 @@ impl core::str::FromStr for Feature {
     }
 }
 
-/// A set of profiles and extensions.
+/// Set of profiles and extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Features(u32);
 
 impl Features {
-    /// No profile and no extension.
+    /// Set without profiles and extensions.
     pub const NONE: Features = Features(0);
 
-    /// Returns the set with these members.
+    /// Returns the set of the listed features.
     #[must_use]
     pub const fn of(all: &[Feature]) -> Self {
         let mut set = 0;
@@ -136,13 +136,13 @@ impl Features {
         Feature::ALL.iter().filter(|f| f.since() <= version).copied().collect()
     }
 
-    /// Returns the union of both sets.
+    /// Returns the union.
     #[must_use]
     pub const fn union(self, other: Features) -> Features {
         Features(self.0 | other.0)
     }
 
-    /// Returns the members of `self` that `other` lacks.
+    /// Returns the members of `self` that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Features) -> Features {
         Features(self.0 & !other.0)
@@ -173,7 +173,7 @@ impl core::fmt::Display for Features {
 }
 
 words! {
-    /// Level, with its only limit that concerns these operators. Source: `docs/spec/tosa.md §2.4`.
+    /// Level, as the limit on the rank of a tensor. Source: `docs/spec/tosa.md §2.4`.
     #[derive(Default)]
     pub enum LevelLimit {
         /// 8K: rank 6 at most.
@@ -195,7 +195,7 @@ impl LevelLimit {
     }
 }
 
-/// Features that an implementation claims to support.
+/// Features that an implementation supports.
 ///
 /// # Examples
 /// ```
@@ -238,7 +238,6 @@ impl Target {
         needed.without(Features(self.enabled.0 & Features::in_version(self.version).0))
     }
 
-    /// Fails unless all needed features are enabled.
     pub(super) fn require(&self, what: String, needs: Features, clause: &'static str) -> Result<(), SpecError> {
         match self.missing(needs) {
             missing if missing.is_empty() => Ok(()),
@@ -246,7 +245,7 @@ impl Target {
         }
     }
 
-    /// Checks that this rank is within the level.
+    /// Checks that the rank is within the level.
     ///
     /// # Errors
     /// [`Requirement::Rank`]: the result of the graph is unpredictable.
@@ -254,7 +253,7 @@ impl Target {
         if rank > self.level.max_rank() { Err(Requirement::Rank) } else { Ok(()) }
     }
 
-    /// Returns the standard and its version, as messages name them.
+    /// Returns the standard and the version, for messages.
     #[must_use]
     pub fn spec(&self) -> String {
         format!("tosa {}", self.version.name())

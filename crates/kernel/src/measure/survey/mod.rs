@@ -1,7 +1,6 @@
-//! Range and special values of one tensor.
+//! Range and special values of one tensor, independent of the order of elements.
 //!
-//! Narrow elements are counted by their codes; the definition then decodes each code. Wide elements are compared as
-//! integers; the definition decodes only the ends. Nothing depends on the order of the elements.
+//! Narrow elements are counted by code. Wide elements are compared as integers.
 
 mod narrow;
 mod wide;
@@ -15,12 +14,12 @@ use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind};
 use wide::{Floats, Integers, Seen};
 
-/// The smallest or largest value of a tensor: an f64 and, for 64-bit integers, a residual.
+/// Smallest or largest value of a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Extreme {
-    /// The nearest f64.
+    /// Nearest f64.
     pub nearest: f64,
-    /// The value minus `nearest`; 0 for every type but 64-bit integers.
+    /// Value minus `nearest`; 0 except for 64-bit integers.
     pub residual: f64,
 }
 
@@ -48,23 +47,22 @@ impl std::fmt::Display for Extreme {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Survey {
-    /// Elements seen.
+    /// Number of elements.
     pub elements: u64,
-    /// NaN.
+    /// Number of NaN.
     pub nan: u64,
-    /// Infinities.
+    /// Number of infinities.
     pub inf: u64,
-    /// Zeros of either sign.
+    /// Number of zeros of either sign.
     pub zero: u64,
-    /// Subnormals of the type.
+    /// Number of subnormals.
     pub subnormal: u64,
-    /// Smallest and largest finite value, if there is a finite value.
+    /// Smallest and largest finite value; `None` without finite values.
     pub range: Option<(Extreme, Extreme)>,
 }
 
 impl Survey {
-    /// Adds the next elements, on one thread. Parts of a tensor may be surveyed separately and [merged](Survey::merge),
-    /// in any order.
+    /// Adds the next elements, on one thread. Surveys of parts can be [merged](Survey::merge) in any order.
     ///
     /// # Panics
     /// If the type is not numeric.
@@ -72,7 +70,7 @@ impl Survey {
         let (dtype, len) = (codes.dtype(), codes.len());
         assert!(dtype.is_numeric(), "{dtype} is not numeric");
         self.elements += len as u64;
-        // Ends are turned into numbers by floating-point arithmetic.
+        // The ends become numbers by floating-point arithmetic.
         environment::default(|| match codes.dtype().bits_in(codes.layout()) {
             Some(bits @ 1..=8) => {
                 let counts = narrow::histogram(&codes, bits as usize);
@@ -103,7 +101,6 @@ impl Survey {
         };
     }
 
-    /// Adds a code that occurs `n` times.
     fn code(&mut self, dtype: DType, code: u64, n: u64) {
         match decode(dtype, code) {
             Exact::Nan { .. } => self.nan += n,
@@ -120,7 +117,6 @@ impl Survey {
         }
     }
 
-    /// Adds elements of 16, 32 or 64 bits.
     fn wide<W: Slot>(&mut self, codes: Elements<'_>, level: Level)
     where
         for<'a> Floats<'a, W>: Task<Output = Seen>,
@@ -134,7 +130,7 @@ impl Survey {
                 let kept = W::low(dtype.storage_of_code(u64::MAX >> (64 - f.bits())));
                 let inf = storage(f.inf_code().expect("every wide float has infinities"));
                 let seen = level.run(Floats { elements, kept, inf, min_normal: storage(f.min_normal_code()) });
-                // The key of a negative value has all bits but the sign flipped.
+                // The key of a negative value has all bits flipped except the sign.
                 let storage = |key: i64| W::low(key as u64 ^ ((key >> 63) as u64 & (sign - 1))).wide();
                 self.seen(dtype, seen, storage);
             }
@@ -158,7 +154,6 @@ impl Survey {
         }
     }
 
-    /// Adds elements of `bytes` bytes, one after the other.
     fn of_any_width(&mut self, codes: Elements<'_>, bytes: usize) {
         for element in codes.bytes().chunks_exact(bytes) {
             let code = element.iter().rev().fold(0, |code, &byte| code << 8 | byte as u64);
@@ -167,7 +162,7 @@ impl Survey {
     }
 }
 
-/// Returns the finite value of a code; +0 for -0.
+/// Finite value of a code; +0 for -0.
 fn extreme(dtype: DType, code: u64) -> Extreme {
     match dtype.kind() {
         Kind::Int(f) => {

@@ -1,16 +1,15 @@
-//! Occurrences of each code among elements of at most 8 bits.
+//! Counts of each code, for elements of at most 8 bits.
 
 use crate::buf::Elements;
 
-/// Returns the number of times that each storage element occurs.
 pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     let (bytes, mut counts) = (codes.bytes(), [0; 256]);
     let mask = (1u64 << bits) - 1;
-    // Elements of any width fill whole bytes together, eight at a time.
+    // Eight elements of any width fill whole bytes.
     let whole = codes.len() / 8 * 8;
     let (bytes, rest) = bytes.split_at(whole * bits / 8);
     match 8 % bits {
-        // No element crosses a byte: bytes are counted, then taken apart.
+        // No element crosses a byte boundary: bytes are counted, then split into elements.
         0 => {
             for (byte, n) in of_bytes(bytes).into_iter().enumerate() {
                 (0..8).step_by(bits).for_each(|at| counts[(byte as u64 >> at & mask) as usize] += n);
@@ -26,7 +25,7 @@ pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     counts
 }
 
-/// Joins up to eight bytes to a little-endian word.
+/// Up to eight bytes as a little-endian word.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | byte as u64)
 }

@@ -1,16 +1,13 @@
-//! Passes over elements of 16, 32 and 64 bits: special values are counted, the ends are kept as integers in the order
-//! of the values.
+//! Passes over elements of 16, 32 and 64 bits, in integer arithmetic.
 //!
-//! Floats are tested as integers, which no floating-point environment changes. No short circuits: every count is a sum
-//! of comparisons, which the compiler turns into masks.
-//!
-//! Terminology: `bits` an element, `key` an integer in the order of the values. The key of a float is the magnitude
-//! with the sign's effect: `bits` if positive, all bits below the sign flipped if negative, so that -0 is -1.
+//! Every count is a sum of comparisons without short circuits, which compiles to masks.
+//! `key` is an integer with the order of the values. The key of a positive float is its bits; of a negative float, its
+//! bits with all but the sign flipped. -0 has key -1.
 
 use crate::level::Task;
 use crate::slot::Slot;
 
-/// Result of a pass. The ends are keys; `low > high` if nothing was finite.
+/// Result of a pass. The ends are keys; `low > high` without finite values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub nan: u64,
@@ -21,25 +18,22 @@ pub(super) struct Seen {
     pub high: i64,
 }
 
-/// Elements of a format with IEEE 754's special values.
+/// Elements of a format with the special values of IEEE 754.
 pub(super) struct Floats<'a, W: Slot> {
     pub elements: &'a [W::Bytes],
-    /// Bits that are part of the value.
+    /// Mask of the bits of the value.
     pub kept: W,
-    /// Infinity.
     pub inf: W,
-    /// The smallest normal.
     pub min_normal: W,
 }
 
-/// Elements of an integer type.
 pub(super) struct Integers<'a, W: Slot> {
     pub elements: &'a [W::Bytes],
-    /// Flipped in an element to make its key: 0 if it has a sign, else the top bit.
+    /// Bits to flip to get the key: 0 for signed types, the top bit for unsigned types.
     pub flipped: W,
 }
 
-/// Elements that are counted in their own width before counts are added up: few enough for 16 bits.
+/// Elements per run. Within a run, 16-bit counts do not overflow.
 const RUN: usize = 4096;
 
 macro_rules! passes {

@@ -1,4 +1,4 @@
-//! [`Dequantizer`]: scaled elements to plain ones, planned once.
+//! [`Dequantizer`]: planned conversion of scaled elements to plain elements.
 
 use super::plan::Plan;
 use super::row_run;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use truecast_core::CastSpec;
 use truecast_core::scaled::{Layout, Parts, ScaledError};
 
-/// A planned dequantization: immutable, to be used from any number of threads, each for windows of its own.
+/// Planned dequantization; immutable, for any number of threads with separate windows.
 ///
 /// # Examples
 /// ```
@@ -34,27 +34,27 @@ pub struct Dequantizer {
 }
 
 impl Dequantizer {
-    /// Plans a dequantization. `spec` converts f32 to the type of the results, of whole bytes.
+    /// Plans a dequantization. `spec` converts f32 to the result type, which has whole bytes.
     ///
     /// # Errors
-    /// Errors of [`Layout::check`]; [`ScaledError::Layout`] for a result that cannot be made of f32.
+    /// The errors of [`Layout::check`]; [`ScaledError::Layout`] for a result type that f32 cannot be converted to.
     pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantizer, ScaledError> {
         Ok(Dequantizer { plan: Box::new(Plan::new(layout, spec, exec)?) })
     }
 
-    /// The layout that is read.
+    /// Returns the layout of the tensor.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.plan.layout
     }
 
-    /// Cuts a range of elements of the tensor, as it is read, into windows; their results follow each other.
+    /// Cuts a range of elements of the tensor as read into windows, in order.
     ///
-    /// A window needs little more memory than its elements and the bytes that they are made of. In a transposed tensor
-    /// it holds at least 64 of its rows.
+    /// A window needs memory for its elements and for the bytes to read, and little more. In a transposed tensor, a
+    /// window has at least 64 rows.
     ///
     /// # Panics
-    /// If the tensor has fewer elements.
+    /// If `elements` is out of bounds.
     #[must_use]
     pub fn windows(&self, elements: Range<u64>) -> Vec<Window> {
         assert!(
@@ -69,7 +69,7 @@ impl Dequantizer {
             let matrix = at / (rows * cols);
             let (row, col) = (at / cols % rows, at % cols);
             let left = elements.end - at;
-            // The rest of a row, or whole rows, or the beginning of one.
+            // The rest of a row, whole rows, or the beginning of a row.
             let (n_rows, n_cols) = match left / cols {
                 _ if col != 0 => (1, left.min(cols - col)),
                 0 => (1, left),
@@ -83,28 +83,29 @@ impl Dequantizer {
         windows
     }
 
-    /// The bytes that a window needs, part after part.
+    /// Returns the byte ranges that a window needs, part after part.
     #[must_use]
     pub fn reads(&self, window: &Window) -> Vec<Read> {
         self.plan.cuts(window).iter().flatten().map(|(part, cut)| cut.read(*part, window.matrix)).collect()
     }
 
-    /// Makes the elements of a window. `parts` holds the bytes of its [`Dequantizer::reads`], `dst` is written whole.
+    /// Computes the elements of a window. `parts` has the bytes of [`Dequantizer::reads`]; `dst` is overwritten
+    /// completely.
     ///
     /// Result: [`Layout::value`] of each element, cast. Cost: a few rows of memory; one thread.
     ///
     /// # Errors
-    /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are not values.
+    /// [`ScaledError::Size`] if a buffer does not fit; errors for excluded codes, scales and groups.
     pub fn run(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8]) -> Result<(), ScaledError> {
         row_run::run(&self.plan, window, parts, dst, Want::Results)
     }
 
-    /// Makes the values of a window before any rounding, as f64, to compare results with (§10 of the page). They are
-    /// exact where codes are multiplied by scales, else rounded to f64; in blocks of GGUF files the scales of groups
-    /// are rounded to f32 first.
+    /// Computes the values of a window before any rounding, as f64 (`docs/spec/checkpoints.md §10`). Products of codes
+    /// and scales are exact; other values are rounded to f64. In GGUF blocks, the scales of groups are first rounded to
+    /// f32.
     ///
     /// # Errors
-    /// As [`Dequantizer::run`]; `exact` takes eight bytes for each element.
+    /// The errors of [`Dequantizer::run`]; `exact` needs eight bytes per element.
     pub fn exact(&self, window: &Window, parts: &Parts<'_>, exact: &mut [u8]) -> Result<(), ScaledError> {
         row_run::run(&self.plan, window, parts, exact, Want::Exact)
     }

@@ -1,7 +1,4 @@
-//! Scaled elements to plain ones. Formally equivalent to [`truecast_core::scaled::Layout::value`] followed by a cast.
-//!
-//! A [`Dequantizer`] is a `plan`; `row_run` runs it over a window row by row, `tables` holds results that rows share,
-//! and `transposed` turns rows into columns.
+//! Scaled elements to plain elements. Formally equivalent to [`truecast_core::scaled::Layout::value`], then a cast.
 
 mod dequantizer;
 mod plan;

@@ -1,4 +1,4 @@
-//! Plan of a dequantization: its loops, and the bytes that a window needs.
+//! Plan of a dequantization: loops, and the bytes of a window.
 
 use crate::level::Level;
 use crate::options::CastOptions;
@@ -13,7 +13,6 @@ use truecast_core::scaled::{
 };
 use truecast_core::{CastSpec, DType};
 
-/// Method of making the elements of a layout.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub layout: Layout,
@@ -22,37 +21,35 @@ pub(super) struct Plan {
     pub decoder: Decoder,
     pub coded: Coded,
     pub lookup: Lookup,
-    /// The f32 of each code, as bytes.
+    /// f32 value of each code, as bytes.
     pub of_codes: Vec<u8>,
-    /// Columns of a scale, at most those of a row.
+    /// Columns per scale, at most the columns of a row.
     pub block: u64,
     /// Windows begin and end at multiples of this many columns, or at the end of a row.
     pub column_align: u64,
 }
 
-/// Source of elements.
 #[derive(Debug)]
 pub(super) enum Coded {
     Planes(Box<Planes>, Box<Grid>),
     Blocks { block: BlockType, factor: bool },
 }
 
-/// Tables that elements are looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// None: they are computed one by one.
+    /// No table: elements are computed one by one.
     Arithmetic,
-    /// One for each block of a row.
+    /// One table per block of a row.
     Table16,
-    /// One for each code of a scale.
+    /// One table per code of a scale.
     Table16ByScale,
-    /// One of all bytes, for blocks that many elements share.
+    /// One table of all bytes, for blocks shared by many elements.
     Table256,
 }
 
-/// Elements of the smallest block that pays for a table of 256 results.
+/// Minimum number of elements per block for a table of 256 results.
 const TABLE256_FROM: u64 = 4096;
-/// Columns from which on windows do not begin at blocks.
+/// From this number of columns per block, windows may begin inside a block.
 pub(super) const LONG_BLOCK: u64 = 1024;
 
 impl Plan {
@@ -112,7 +109,7 @@ impl Plan {
         Plan { layout: *layout, exec: *exec, values, decoder, coded, lookup, of_codes, block, column_align }
     }
 
-    /// Columns that are read for a window.
+    /// Columns to read for a window.
     pub fn columns(&self, window: &Window) -> Range<u64> {
         let align = self.column_align;
         let end = window.cols.end.next_multiple_of(align).min(self.layout.cols);
@@ -129,7 +126,7 @@ impl Plan {
                 [Some((Part::Codes, codes)), scales, global, zeros, biases, index, book]
             }
             Coded::Blocks { block, factor } => {
-                // The bytes of the blocks, as a matrix.
+                // Bytes of the blocks, as a matrix.
                 let byte = |col: u64| col / block.elements() * block.bytes();
                 let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
                 let codes = Cut::new(plane, [shape[0], byte(shape[1])], rows, byte(cols.start)..byte(cols.end));
@@ -139,7 +136,7 @@ impl Plan {
         }
     }
 
-    /// Columns that share each operand of a row.
+    /// Columns that share operands.
     pub fn columns_of_scale(&self) -> u64 {
         match &self.coded {
             Coded::Planes(_, grid) => grid.columns_of_scale(),
@@ -147,7 +144,7 @@ impl Plan {
         }
     }
 
-    /// The end of the rows that share the tables of `row`: at least that row.
+    /// End of the rows that share the tables of `row`; at least `row + 1`.
     pub fn rows_with_tables(&self, row: u64, end: u64) -> u64 {
         let Coded::Planes(planes, _) = &self.coded else { return row + 1 };
         if self.lookup != Lookup::Table256 || planes.group != Group::Grid {
@@ -158,7 +155,7 @@ impl Plan {
         end.min(end_of(planes.scales.block[0])).min(of_global)
     }
 
-    /// Columns from which codes may be unpacked.
+    /// Codes are unpacked from multiples of this many columns.
     pub fn column_granule(&self) -> usize {
         match &self.coded {
             Coded::Planes(planes, _) => column_granule(planes.codes.packing) as usize,
@@ -166,7 +163,7 @@ impl Plan {
         }
     }
 
-    /// Whether codes have `bits` bits and their `packing` is one that a lookup reads.
+    /// Whether codes have `bits` bits and a packing that a lookup can read.
     pub fn is_packed(&self, bits: u32, packing: impl Fn(Packing) -> bool) -> bool {
         match &self.coded {
             Coded::Planes(planes, _) => {
@@ -178,7 +175,6 @@ impl Plan {
     }
 }
 
-/// The lookup that pays.
 fn lookup(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level: Level) -> Lookup {
     if dst_bytes != 2 || planes.group == Group::OfColumn {
         return Lookup::Arithmetic;

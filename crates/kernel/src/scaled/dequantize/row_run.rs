@@ -1,4 +1,4 @@
-//! One run over a window: its rows, each by lookups or by arithmetic.
+//! Computation of a window, row by row, by lookups or by arithmetic.
 
 use super::plan::{Coded, LONG_BLOCK, Lookup, Plan};
 use super::source::Source;
@@ -19,7 +19,6 @@ use crate::stream;
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Parts, ScaledError};
 
-/// Makes the elements of a window; `parts` and `dst` are those that it needs.
 pub(super) fn run(
     plan: &Plan,
     window: &Window,
@@ -56,13 +55,12 @@ pub(super) fn run(
     })
 }
 
-/// Rows of a strip between the one being made and the one being prefetched.
+/// Distance in rows of the prefetch in a strip.
 const ROWS_AHEAD: u64 = 8;
 
-/// Rows that are made at once, at most.
+/// Maximum number of rows computed at once.
 const TOGETHER: usize = 4;
 
-/// A window with its bytes.
 #[derive(Clone, Copy)]
 struct Job<'a> {
     plan: &'a Plan,
@@ -70,13 +68,11 @@ struct Job<'a> {
     cuts: &'a [PartCut; 7],
     parts: &'a Parts<'a>,
     want: Want,
-    /// Bytes of a result.
     dst_bytes: usize,
     streams: bool,
 }
 
 impl<'a> Job<'a> {
-    /// Begins rows of which the columns `cols` are made.
     fn begin(self, cols: Range<u64>) -> Result<RowRun<'a>, ScaledError> {
         let Job { plan, cuts, parts, want, .. } = self;
         let [Some((_, cut)), ..] = cuts else { unreachable!("every layout has codes") };
@@ -138,7 +134,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Makes strips of rows, some columns at a time, and turns them.
+    /// Computes strips of rows, some columns at a time, and transposes the strips.
     fn transposed(self, dst: &mut [u8]) -> Result<(), ScaledError> {
         let bytes = self.dst_bytes;
         let Window { rows, cols, .. } = self.window;
@@ -178,7 +174,6 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Operands of each column.
 #[derive(Default)]
 struct Columns {
     scales: Vec<u8>,
@@ -187,23 +182,21 @@ struct Columns {
     globals: Vec<u8>,
 }
 
-/// Rows of a window, of which some columns are made.
+/// Rows of a window, restricted to the columns `cols`.
 struct RowRun<'a> {
     job: Job<'a>,
     codes: Stored<'a>,
     source: Source<'a>,
-    /// Multiplier of values, for form A2 of GGUF's NVFP4.
+    /// Multiplier of the values: the global scale of GGUF's NVFP4.
     factor: Option<f32>,
     cols: Range<u64>,
-    /// The row of the grid that tables and operands of columns were made for.
+    /// Grid row of the current tables and operands of columns.
     made: Option<u64>,
     tables: Tables,
     columns: Columns,
-    /// Codes of a row or tile, one in each byte.
+    /// Codes of a row or tile, one per byte.
     unpacked: Vec<u8>,
-    /// A tile of f32.
     values: Vec<u8>,
-    /// A tile of results, on its way past the caches.
     tile: Vec<u8>,
     room: Room,
 }
@@ -213,7 +206,7 @@ impl RowRun<'_> {
         (self.cols.end - self.cols.start) as usize
     }
 
-    /// Prefetches the codes of a row of a strip: a few lines, a page or more after those of the row before.
+    /// Prefetches the codes of a row, because rows of codes are a page or more apart.
     fn ask_for(&self, row: u64) {
         let Stored { cut, bytes } = self.codes;
         if row >= self.job.window.rows.end || cut.plane.packing == Packing::Swizzled {
@@ -223,7 +216,7 @@ impl RowRun<'_> {
         look_ahead(&bytes[first..=last], 0);
     }
 
-    /// Makes the elements of a stored row, or of several that [`Plan::rows_with_tables`] puts together.
+    /// Computes a stored row, or several rows with the same tables ([`Plan::rows_with_tables`]).
     fn rows(&mut self, rows: Range<u64>, dst: &mut [u8]) -> Result<(), ScaledError> {
         let row = rows.start;
         let version = match &mut self.source {
@@ -266,7 +259,7 @@ impl RowRun<'_> {
         }
     }
 
-    /// Unpacks `n` codes of a row from column `first` on, and looks for one that is not a value.
+    /// Unpacks `n` codes of a row from column `first`, and checks for excluded codes.
     fn unpack(&mut self, row: u64, first: u64, n: usize) -> Result<(), ScaledError> {
         self.unpacked.resize(n, 0);
         if let Source::Blocks(row) = &self.source {
@@ -285,7 +278,7 @@ impl RowRun<'_> {
         }
     }
 
-    /// Index in the tensor of a stored element.
+    /// Index of a stored element in the tensor.
     fn index(&self, row: u64, col: u64) -> u64 {
         let layout = &self.job.plan.layout;
         let [rows, cols] = layout.out();
@@ -300,7 +293,7 @@ impl RowRun<'_> {
         (0..n_cols).step_by(step).map(move |first| (first, step.min(n_cols - first)))
     }
 
-    /// By arithmetic in one loop, if there is one.
+    /// Computes a row in one arithmetic loop; `None` if the conversion has no such loop.
     fn by_loop(&mut self, row: u64, dst: &mut [u8]) -> Option<Result<(), ScaledError>> {
         let Job { plan, streams, .. } = self.job;
         let (block, level) = (plan.columns_of_scale(), plan.exec.level);
@@ -319,7 +312,7 @@ impl RowRun<'_> {
             let (s, u) = (operands.scales.as_chunks::<4>().0, operands.others().as_chunks::<4>().0);
             let to = &mut dst[2 * first..2 * (first + n)];
             let results = if streams { &mut tile[..2 * n] } else { &mut *to };
-            // The rest of a block that began before, then whole blocks.
+            // The rest of a block that began earlier, then whole blocks.
             let col = cols.start + first as u64;
             let begun = if col.is_multiple_of(block) { 0 } else { (block - col % block).min(n as u64) as usize };
             for (from, end) in [(0, begun), (begun, n)].into_iter().filter(|(from, end)| from < end) {
@@ -339,7 +332,7 @@ impl RowRun<'_> {
         Some(Ok(()))
     }
 
-    /// By arithmetic, one operation after the other.
+    /// Computes a row by one arithmetic operation after the other.
     fn by_operations(&mut self, row: u64, fresh: bool, dst: &mut [u8]) -> Result<(), ScaledError> {
         let Job { plan, streams, want, dst_bytes: bytes, .. } = self.job;
         if fresh {
@@ -375,7 +368,6 @@ impl RowRun<'_> {
         Ok(())
     }
 
-    /// Makes an operand for each column.
     fn spread_operands(&mut self) {
         let (n_cols, block) = (self.n_cols(), self.job.plan.columns_of_scale());
         let (skip, times) = ((self.cols.start % block) as usize, usize::try_from(block).unwrap_or(usize::MAX));
@@ -433,7 +425,7 @@ impl RowRun<'_> {
         Ok(())
     }
 
-    /// Makes the results of one row of the grid, `row_bytes` for each row of the matrix.
+    /// Looks up matrix rows that share a grid row; `row_bytes` is the size of a result row.
     fn by_lookup256(&mut self, rows: Range<u64>, dst: &mut [u8], row_bytes: usize) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
         let (level, block, stored, cols) = (plan.exec.level, plan.block, self.codes, self.cols.clone());
@@ -466,7 +458,7 @@ impl RowRun<'_> {
     }
 }
 
-/// The pieces of a row in which blocks begin at multiples of their size: first element, elements, first block.
+/// Pieces of a row in which blocks begin at multiples of the block size: first element, elements, first block.
 fn pieces(cols: Range<u64>, block: u64) -> impl Iterator<Item = (usize, usize, usize)> {
     let long = block > LONG_BLOCK;
     let first_block = cols.start / block;

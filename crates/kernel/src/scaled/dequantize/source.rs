@@ -1,4 +1,4 @@
-//! Sources of a row's codes and operands.
+//! Source of codes and operands in a row.
 
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::grid::GridRow;
@@ -8,7 +8,7 @@ pub(super) enum Source<'a> {
     Blocks(BlockRow<'a>),
 }
 
-/// Operands of each block of a row: f32 as bytes.
+/// Operands of each block of a row, as f32 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct OfRow<'a> {
     pub scales: &'a [u8],
@@ -17,7 +17,7 @@ pub(super) struct OfRow<'a> {
 }
 
 impl<'a> OfRow<'a> {
-    /// Zero points or biases: no layout has both.
+    /// Zero points or biases; no layout has both.
     pub fn others(&self) -> &'a [u8] {
         self.zeros.or(self.biases).unwrap_or(&[])
     }

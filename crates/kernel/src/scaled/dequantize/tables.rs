@@ -1,4 +1,4 @@
-//! Tables of results that elements are looked up in.
+//! Tables of results for lookups.
 
 use super::plan::Plan;
 use super::source::{OfRow, Source};
@@ -6,24 +6,22 @@ use crate::scaled::lookup::{self, Table16, Table256};
 use crate::scaled::products::Blocks;
 use crate::scaled::values::{Operands, Room, TILE, spread};
 
-/// Tables of a row of the grid.
 #[derive(Default)]
 pub(super) struct Tables {
-    /// Tables of all scales, and the bits of the global scale that they were made for.
+    /// Bits of the global scale, and one table per scale code.
     by_scale: Option<(u32, Box<[Table16; 256]>)>,
     tables16: Vec<Table16>,
     tables256: Vec<Table256>,
 }
 
 impl Tables {
-    /// Makes tables of 16 results for each block of a row.
     pub fn make_tables16(&mut self, plan: &Plan, source: &Source<'_>, factor: Option<f32>, room: &mut Room) {
         let operands = source.operands();
         self.tables16.resize(operands.scales.len() / 4, [0; 32]);
         tables16(plan, operands, factor, &mut self.tables16, room);
     }
 
-    /// Makes tables of 16 results for each code of a scale.
+    /// Makes a table of 16 results for each code of a scale.
     pub fn make_by_scale(&mut self, plan: &Plan, source: &mut Source<'_>, room: &mut Room) {
         let Source::Grid(grid) = source else { return };
         let bits = grid.global_bits();
@@ -36,7 +34,6 @@ impl Tables {
         self.by_scale = Some((bits, tables));
     }
 
-    /// Makes tables of 256 results for each block of a row.
     pub fn make_tables256(&mut self, plan: &Plan, source: &Source<'_>, room: &mut Room) {
         let operands = source.operands();
         let tables = &mut self.tables256;
@@ -58,7 +55,7 @@ impl Tables {
         }
     }
 
-    /// The tables of 16 results; `scales` are the codes of scales of one byte.
+    /// `scales` has the codes of one-byte scales.
     pub fn tables16<'a>(&'a self, scales: Option<&'a [u8]>) -> lookup::Tables<'a> {
         match (&self.by_scale, scales) {
             (Some((_, tables)), Some(scales)) => lookup::Tables::ByScale { tables, scales },
@@ -66,7 +63,6 @@ impl Tables {
         }
     }
 
-    /// The tables of 256 results.
     pub fn tables256(&self) -> &[Table256] {
         &self.tables256
     }
@@ -85,7 +81,7 @@ fn tables16(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut 
     }
 }
 
-/// Results of every code for each of these operands, two bytes each.
+/// Two-byte results of every code for each operand.
 fn results(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, results: &mut [u8], room: &mut Room) {
     let OfRow { scales, zeros, biases } = operands;
     let n_codes = plan.of_codes.len() / 4;

@@ -1,37 +1,35 @@
-//! Rows that become columns: four rows are interleaved, so that four results of a column are adjacent, then moved to
-//! their column, by a kernel if there is one.
+//! Transposition of rows into columns. Four rows are interleaved, so that four results of a column are adjacent, then
+//! moved to the column.
 
 use crate::level::{Level, Task};
 use crate::scaled::rows::CodesMut;
 use crate::stream;
 
-/// Stored rows that are made before they are turned: of two bytes, four lines of a column.
+/// Number of stored rows per strip. For two-byte results, four lines of a column.
 pub(in crate::scaled) const STRIP: usize = 128;
 
-/// Columns that are turned at a time: few enough that the columns of the result are not too many pages.
+/// Number of columns transposed at a time: few enough for the number of pages in the result.
 pub(in crate::scaled) const COLUMNS: u64 = 512;
 
-/// Rows of results, to be written as columns.
 pub(in crate::scaled) struct Strip<'a> {
     pub rows: &'a [u8],
     /// Bytes of a row.
     pub wide: usize,
-    /// Columns before the first that belongs to the window, and the number that do.
+    /// Columns before the first column of the window, and the number of columns in the window.
     pub skipped: usize,
     pub n_cols: usize,
-    /// Results of each column of the window.
+    /// Results in each column of the window.
     pub n_rows: usize,
-    /// The first row and the first column, of all of the window.
+    /// First row and first column of the strip in the window.
     pub first: [usize; 2],
-    /// Results go past the caches, where they fill lines.
+    /// Whether results that fill lines are stored past the caches.
     pub streams: bool,
 }
 
-/// Room for rows that were interleaved.
 #[derive(Default)]
 pub(in crate::scaled) struct Room(Vec<u8>);
 
-/// Turns results of `bytes` bytes.
+/// Transposes results of `bytes` bytes.
 pub(in crate::scaled) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
     match bytes {
         1 => of_bytes::<1>(level, strip, room, dst),
@@ -41,7 +39,6 @@ pub(in crate::scaled) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, roo
     }
 }
 
-/// Four results of a column.
 type Four<const N: usize> = [[u8; N]; 4];
 
 fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
@@ -49,7 +46,7 @@ fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, ds
     let n = rows.len() / wide;
     let row = |i: usize| &rows[i * wide + skipped * N..][..n_cols * N].as_chunks::<N>().0[..n_cols];
     let dst = dst.as_chunks_mut::<N>().0;
-    // Rows of fours are not a power of two apart, so that they do not share the sets of a cache.
+    // The distance of rows is not a power of two, so that rows do not compete for the same cache sets.
     let stride = n_cols + 64 / N;
     room.0.resize(n / 4 * stride * 4 * N, 0);
     let fours = room.0.as_chunks_mut::<N>().0.as_chunks_mut::<4>().0;

@@ -1,4 +1,4 @@
-//! The blocks of a strip: results of the steps of a plan, for the steps that follow.
+//! Blocks of a strip: results of the steps of a plan.
 
 use super::source::{F32, INF, Largest, LargestOfRows, Most, OfBf16, OfF16, Ranges, Source, Widened, by_source, how};
 use crate::level::Level;
@@ -8,37 +8,34 @@ use crate::scaled::threshold_table::Steps;
 use std::marker::PhantomData;
 use truecast_core::DType;
 
-/// The blocks of a strip, and the buffers of its thread.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Largest magnitude of each block, as bits of f32.
+    /// Largest magnitude of each block, as f32 bits.
     pub amax: Vec<u32>,
-    /// Largest magnitude of all blocks.
+    /// Largest magnitude of all blocks, as f32 bits.
     pub most: u32,
-    /// Whether every element is finite.
     pub is_finite: bool,
-    /// Lowest and highest value of each block and zero; empty without zero points.
+    /// Lowest and highest value of each block, including zero; empty without zero points.
     pub ranges: Vec<[f32; 2]>,
-    /// Scales as they are stored.
+    /// Codes of the scales.
     pub stored: Vec<u8>,
-    /// Global scale, or 1.
+    /// Global scale; 1 without global scale.
     pub global: f32,
     /// Operation on the elements, one of [`how`].
     pub how: u8,
-    /// First operand of each block: the divisor, or its inverse for [`how::TIMES`].
+    /// First operand of each block: the divisor, or the inverse of the divisor for [`how::TIMES`].
     pub t: Vec<F32>,
-    /// Second operand: the zero point, or the inverse of the divisor.
+    /// Second operand of each block: the zero point, or the inverse of the divisor.
     pub u: Vec<F32>,
     /// Effective scale of each block; used only for counting.
     pub multipliers: Vec<F32>,
-    /// Quotients and codes of a tile.
+    /// Quotients of a tile, and codes of a tile.
     pub tile: [Vec<u8>; 2],
     pub tables: Tables,
     pub scales: ScaleBuffers,
     pub scratch: Scratch,
 }
 
-/// Buffers for values of scales.
 #[derive(Debug, Default)]
 pub(super) struct ScaleBuffers {
     pub wanted: Vec<F32>,
@@ -46,32 +43,32 @@ pub(super) struct ScaleBuffers {
     pub scratch: Scratch,
 }
 
-/// The tables of one run.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub steps: Vec<Steps>,
-    /// The first bits that the table of each block is for, and of three more.
+    /// First bf16 bits of each block's table; three extra entries follow.
     pub firsts: Vec<u16>,
-    /// The table of each block, and of three more; empty: all have the first one.
+    /// Index of each block's table; three extra entries follow. Empty if all blocks have the first table.
     pub which: Vec<u8>,
-    /// For a scale of one byte: where the table of each code begins, its number (from bit 16 on); bit 24 without a table.
+    /// Table of each code of a one-byte scale: first bits in bits 0 to 15, table index from bit 16. Bit 24 marks a code
+    /// without a table.
     pub by_code: Option<Box<[u32; 256]>>,
 }
 
 impl Blocks {
-    /// Zero points, of a layout that has them.
+    /// Zero points; empty without zero points.
     pub fn zeros(&self) -> &[F32] {
         if self.how == how::DIVIDE_ADD { &self.u } else { &[] }
     }
 
-    /// Both operands of each block.
     pub fn operands(&self) -> [&[F32]; 2] {
         [&self.t, if self.u.is_empty() { &self.t } else { &self.u }]
     }
 
-    /// Finds the largest magnitude of each block, and its range if `wants_ranges`; prefetches the line `ahead` bytes
-    /// after each element. Returns the rows to read again: rows with gaps are copied to `copy`, since rows that are a
-    /// power of two apart share few sets of a cache.
+    /// Finds the largest magnitude of each block, and the range if `wants_ranges`. Prefetches the line `ahead` bytes
+    /// after each element.
+    /// Returns the rows for the next step. Rows with gaps are copied to `copy`: rows a power of two apart compete for
+    /// the same cache sets.
     pub fn find<'r>(
         &mut self,
         level: Level,
@@ -112,7 +109,7 @@ impl Blocks {
     }
 }
 
-/// Finds the largest magnitudes of the first blocks by a kernel, if there is one; returns the number of these blocks.
+/// Finds the largest magnitudes of the first blocks by a kernel; returns the number of blocks done.
 fn by_kernel<S: Source<Magnitude = i16>>(
     level: Level,
     src: &[u8],

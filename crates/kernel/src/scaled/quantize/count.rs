@@ -1,4 +1,4 @@
-//! The step that counts elements and blocks of a strip.
+//! Counting of elements and blocks in a strip.
 
 use super::blocks::Blocks;
 use super::counts::{Block, BlockCounts, Counter, Fields};
@@ -10,7 +10,7 @@ use std::ops::Range;
 use truecast_core::DType;
 
 impl BlockPlan {
-    /// Counts rows of blocks that begin at a row and a column, and their codes.
+    /// Counts rows of blocks and their codes, from row and column `at`.
     pub fn count(
         &self,
         at: [u64; 2],
@@ -49,7 +49,8 @@ impl BlockPlan {
         }
     }
 
-    /// Counts blocks by functions of a row and a column: the element, its code, and a quick look at a range of columns.
+    /// Counts blocks. `x` and `code` map row and column to the element and its code; `above` tests whether a range of
+    /// columns exceeds a limit.
     #[allow(clippy::too_many_arguments)]
     fn count_blocks(
         &self,
@@ -65,7 +66,7 @@ impl BlockPlan {
         let (layout, zeros, half) = (&self.layout, blocks.zeros(), self.encode.half());
         let has_one_scale = self.has_one_scale();
         for (i, stored) in blocks.stored.chunks_exact(self.scale.size()).enumerate() {
-            // Joined rows are one after the other.
+            // Joined rows are adjacent.
             let at = col + (i * rows.block) as u64;
             let (block_row, block_col) = (row + at / layout.cols, at % layout.cols);
             if block_row >= layout.kept[0] || block_col >= layout.kept[1] {

@@ -1,7 +1,7 @@
-//! Counts of elements and blocks, taken while their codes are in a cache (`docs/spec/checkpoints.md §10`).
+//! Counts of elements and blocks while their codes are in a cache (`docs/spec/checkpoints.md §10`).
 //!
-//! Terminology: `x` an element, `y` the value of its code, `scale` the factor of codes, `step` the distance of the last
-//! two codes.
+//! `x` is an element, `y` the value of its code, `scale` the factor of codes, `step` the distance of the last two
+//! codes.
 
 use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
@@ -9,48 +9,46 @@ use crate::scaled::values::Decoder;
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, Packing, Plane, Planes, ScaledError, Zero};
 
-/// Counts of elements and of blocks, which share a scale, that no comparison of values gives.
+/// Counts of elements and blocks that cannot be derived from values.
 ///
-/// Counts of pieces are added in order. A block that continues in later rows is counted by [`BlockCounts::total`].
+/// Counts of pieces are added in order. [`BlockCounts::total`] counts a block that continues in later rows.
 ///
 /// Source: `docs/spec/checkpoints.md §10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockCounts {
-    /// Subnormal codes, including those in padding.
+    /// Subnormal codes, also in padding.
     pub subnormal: u64,
-    /// Codes at an end of their range whose elements are beyond it by more than half a step.
+    /// Codes at an end of the range for elements beyond the end by more than half a step.
     pub saturated: u64,
-    /// Blocks that have elements of the tensor.
+    /// Blocks with elements of the tensor.
     pub blocks: u64,
-    /// Blocks in which every element has its value, and a zero its sign.
+    /// Blocks whose elements all keep their value and the sign of zero.
     pub blocks_lossless: u64,
-    /// Blocks whose scale is the largest finite one of its type, with an element beyond the range of codes.
+    /// Blocks with the largest finite scale of the type and an element out of the range of codes.
     pub scale_saturated: u64,
-    /// Blocks whose scale is zero.
+    /// Blocks with scale zero.
     pub scale_zero: u64,
-    /// Blocks whose scale is NaN.
+    /// Blocks with scale NaN.
     pub scale_nan: u64,
-    /// Elements that are zero, if `needs_values` is not set.
+    /// Zero elements; not counted if `needs_values`.
     pub zero_in: u64,
-    /// Codes that are zero, if `needs_values` is not set.
+    /// Zero codes; not counted if `needs_values`.
     pub zero_out: u64,
-    /// Codes alone do not show which values are zero, infinite or NaN: a scale is zero or extreme, an element is not
-    /// finite, blocks have zero points, or rows and columns are added.
+    /// True if zero, infinite and NaN values cannot be counted by codes: zero or extreme scale, nonfinite element, zero
+    /// points, or padding.
     pub needs_values: bool,
-    /// The last block, if it may continue in the rows that follow.
+    /// Last block, if later rows may continue the block.
     open: Option<OpenBlock>,
 }
 
-/// Rows of a block that has further rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpenBlock {
-    /// They are its first rows.
+    /// Whether the counted rows include the first row of the block.
     begins: bool,
     found: Found,
 }
 
-/// Properties of a block that decide whether it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
     is_lossless: bool,
@@ -67,7 +65,7 @@ impl Found {
 }
 
 impl BlockCounts {
-    /// Adds the counts of the rows that follow.
+    /// Adds the counts of the following rows.
     pub fn add(&mut self, next: &BlockCounts) {
         self.subnormal += next.subnormal;
         self.saturated += next.saturated;
@@ -89,7 +87,7 @@ impl BlockCounts {
         }
     }
 
-    /// Counts of all rows, with the last block.
+    /// Returns the counts of all rows, including the last block.
     #[must_use]
     pub fn total(mut self) -> BlockCounts {
         if let Some(OpenBlock { found, .. }) = self.open.take() {
@@ -104,93 +102,87 @@ impl BlockCounts {
     }
 }
 
-/// Counts the elements and blocks of a layout.
 #[derive(Debug)]
 pub(super) struct Counter {
     level: Level,
-    /// The bits of a code without its sign.
+    /// Mask of a code without the sign.
     magnitude: u8,
-    /// Number of magnitudes after zero that are subnormal.
     subnormals: u8,
-    /// The values of codes; constant zero points are taken from them.
+    /// Values of the codes, minus a constant zero point.
     values: Vec<f32>,
-    /// The highest and the lowest code; `None` for codes that cannot saturate.
+    /// Highest and lowest code; `None` for codes that cannot saturate.
     ends: Option<[End; 2]>,
-    /// Times a scale: beyond it elements are saturated, whatever the sign.
+    /// Bound in units of the scale: elements of greater magnitude are saturated, for either sign.
     reach: f64,
-    /// Times a scale: no element up to it is saturated. There `y >= LOWER_SLACK * end * scale`; a saturated element has
-    /// `x - y > UPPER_SLACK * step / 2 * scale`.
+    /// Bound in units of the scale: elements up to this magnitude are not saturated. Up to `safe`, `y >= LOWER_SLACK *
+    /// end * scale`; a saturated element has `x - y > UPPER_SLACK * step / 2 * scale`.
     safe: f64,
     scales: ScaleCodes,
-    /// Mask of the bits of a code that identify zero, and the masked code of zero.
+    /// Mask of the bits that identify zero, and the masked code of zero.
     zero: (u8, u8),
-    /// Scales with which the smallest and the largest value are normal numbers.
+    /// Scales with which the smallest and the largest value are normal.
     usual_scales: Range<f32>,
 }
 
-/// A code at an end.
 #[derive(Clone, Copy, Debug)]
 struct End {
     code: u8,
     sign: f64,
-    /// Half of a step, at which rounding ends and saturation begins.
+    /// Half a step: an element farther beyond the end is saturated.
     half_step: f64,
 }
 
-/// Room for the roundings of a value in f32.
+/// Factor that allows for roundings of a value in f32.
 const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 
-/// Room for the rounding of a scale, which is not saturation.
+/// Factor that allows for the rounding of a scale, which is not saturation.
 const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
-/// Elements that are looked at together.
+/// Number of elements in a test of magnitudes.
 const LOOK: usize = 32;
 
-/// The elements and the codes of a block.
 pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> {
     pub rows: Range<usize>,
     pub cols: Range<usize>,
-    /// The element of a row and a column.
+    /// Element at row and column.
     pub x: &'a X,
-    /// Its code.
+    /// Code at row and column.
     pub code: &'a C,
-    /// Its scale as it is stored.
+    /// Stored scale.
     pub stored: &'a [u8],
-    /// Effective scale: values of codes are multiplied by it.
+    /// Effective scale, the factor of code values.
     pub scale: f32,
-    /// Zero point, subtracted before the scale.
+    /// Zero point, subtracted before scaling.
     pub minus: f32,
-    /// At least the largest magnitude; NaN if it is not known.
+    /// Upper bound of the magnitudes; NaN if unknown.
     pub largest: f32,
-    /// Whether a magnitude among these columns of a row may be above a limit: a quick look.
+    /// Quick test whether the columns of a row may have a magnitude above a limit.
     pub above: &'a dyn Fn(usize, Range<usize>, f32) -> bool,
 }
 
 impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
-    /// Whether something is true of every element, by row and column.
     fn all(&self, is_true: impl Fn(usize, usize) -> bool) -> bool {
         self.rows.clone().all(|row| self.cols.clone().all(|col| is_true(row, col)))
     }
 
-    /// Whether something is true of an element.
     fn any(&self, is_true: impl Fn(usize, usize) -> bool) -> bool {
         !self.all(|row, col| !is_true(row, col))
     }
 
-    /// The value of a code, of which `values` has all.
+    /// Value of the code at row and column; `values` has the values of all codes.
     #[inline(always)]
     fn y(&self, values: &[f32], row: usize, col: usize) -> f64 {
         f64::from((values[usize::from((self.code)(row, col))] - self.minus) * self.scale)
     }
 
-    /// Whether an element has its value, and a zero its sign.
+    /// Whether an element keeps its value, and a zero its sign.
     #[inline(always)]
     fn is_kept(&self, values: &[f32], row: usize, col: usize) -> bool {
         let (x, y) = ((self.x)(row, col), self.y(values, row, col));
         x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
     }
 
-    /// Counts the elements that are saturated: none of those up to `safe` is.
+    /// Number of saturated elements. Elements up to `safe` are not saturated.
     fn saturated(&self, values: &[f32], ends: &[End; 2], safe: f64) -> u64 {
         let (x, code, scale) = (self.x, self.code, f64::from(self.scale));
         let is_saturated = |row: usize, col: usize| {
@@ -198,9 +190,9 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
             let beyond = (x(row, col) - self.y(values, row, col)) * end.sign;
             beyond > 0.0 && beyond > end.half_step * scale * UPPER_SLACK
         };
-        // Below `safe`, for which there may be no f32.
+        // Rounded down, because f32 may not have `safe`.
         let limit = (safe * LOWER_SLACK) as f32;
-        // A short block is looked at because of its largest element.
+        // A short block is here because of its largest element.
         let is_long = self.cols.len() > LOOK;
         let looks = is_long && limit > 0.0 && self.largest.is_finite();
         let mut all = 0;
@@ -218,7 +210,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
 }
 
 impl Counter {
-    /// Counts codes with scales, of GGUF blocks if there is a type.
+    /// Counter for codes with scales; `block` is the type of GGUF blocks.
     pub fn new(planes: &Planes, block: Option<BlockType>, level: Level) -> Result<Counter, ScaledError> {
         let (code, scale) = (planes.codes.code, planes.scales.plane.code);
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
@@ -248,7 +240,7 @@ impl Counter {
             level,
             magnitude: ((1u32 << (bits - 1)) - 1) as u8,
             subnormals: code.format().map_or(0, |format| (1u8 << format.man_bits) - 1),
-            // The scales of Q8_0 are such that no code is beyond the last.
+            // With the scales of Q8_0, no element is beyond the last code.
             ends: (block != Some(BlockType::Q8_0)).then_some([high, low]),
             reach: (most + high.half_step).max(least + low.half_step),
             safe: match planes.zero {
@@ -273,7 +265,7 @@ impl Counter {
         counts.close(found);
     }
 
-    /// Counts rows of a block that has further rows; `begins` if they are its first.
+    /// Counts rows of a block with later rows; `begins` for its first rows.
     pub fn rows_of_block<X, C>(&self, block: &Block<'_, X, C>, begins: bool, counts: &mut BlockCounts)
     where
         X: Fn(usize, usize) -> f64,
@@ -295,7 +287,8 @@ impl Counter {
         counts.scale_nan += u64::from(kind == ScaleKind::Nan);
     }
 
-    /// Looks at all elements only where the first is not lost, or one may be beyond the range of codes: in few blocks.
+    /// Examines all elements only if the first element keeps its value, or an element may be out of range. Few blocks
+    /// are examined.
     #[inline(always)]
     fn look<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
     where
@@ -312,7 +305,7 @@ impl Counter {
         self.look_at_elements(block, (!is_safe).then_some(safe), has_largest_scale, counts)
     }
 
-    /// No magnitude up to `safe` is saturated; without it, no element is.
+    /// No magnitude up to `safe` is saturated. Without `safe`, no element is saturated.
     #[inline(never)]
     fn look_at_elements<X, C>(
         &self,
@@ -335,8 +328,7 @@ impl Counter {
         }
     }
 
-    /// Counts the codes of a packed row that are zero, and those that are subnormal. Only the last byte may have bits
-    /// that belong to no code; they are zero.
+    /// Counts zero and subnormal codes in a packed row. Bits after the last code must be zero.
     pub fn small_codes(&self, fields: Fields, codes: &[u8], n: usize, counts: &mut BlockCounts) {
         let &Counter { level, magnitude, subnormals, zero, .. } = self;
         let [zeros, below] = match fields.bits {
@@ -355,13 +347,13 @@ impl Counter {
         counts.subnormal += below;
     }
 
-    /// Whether codes show which values of a block with this scale are zero, and all are finite.
+    /// Whether codes determine the zeros of a block with this scale, and all values are finite.
     pub fn is_usual(&self, scale: f32) -> bool {
         self.usual_scales.contains(&scale.abs())
     }
 }
 
-/// Codes of eight bits, or of four: the numbers of zeros and of subnormals.
+/// Numbers of zero and of subnormal codes, for codes of 8 or 4 bits.
 struct SmallCodes<'a, const BITS: usize> {
     codes: &'a [u8],
     magnitude: u8,
@@ -375,7 +367,7 @@ impl<const BITS: usize> Task for SmallCodes<'_, BITS> {
     fn run(self) -> [u64; 2] {
         let SmallCodes { codes, magnitude, subnormals, zero: (mask, zero) } = self;
         let mut all = [0; 2];
-        // As many as a byte counts.
+        // At most 255 codes per byte counter.
         for codes in codes.chunks(64) {
             let (mut zeros, mut below) = (0u8, 0u8);
             for code in codes {
@@ -392,7 +384,6 @@ impl<const BITS: usize> Task for SmallCodes<'_, BITS> {
     }
 }
 
-/// Kind of a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScaleKind {
     Usual,
@@ -401,13 +392,12 @@ enum ScaleKind {
     Largest,
 }
 
-/// The codes of a type of scales.
 #[derive(Debug)]
 struct ScaleCodes {
     bits: u32,
-    /// Kinds of all codes, for a type of eight bits.
+    /// Kind of each code, for 8-bit scales.
     kinds: Vec<ScaleKind>,
-    /// The code of infinity, for a wider type.
+    /// Code of infinity, for wider scales.
     infinity: u64,
 }
 
@@ -441,7 +431,6 @@ impl ScaleCodes {
     }
 }
 
-/// The values of all codes of at most eight bits.
 fn values_of(code: Code, minus: i32, level: Level) -> Result<Vec<f32>, ScaledError> {
     let codes: Vec<u8> = (0..=((1u32 << code.bits()) - 1) as u8).collect();
     let mut values = vec![0; 4 * codes.len()];
@@ -449,16 +438,14 @@ fn values_of(code: Code, minus: i32, level: Level) -> Result<Vec<f32>, ScaledErr
     Ok(values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Places of the codes in a packed row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     bits: usize,
-    /// The first of two nibbles is the high one.
+    /// 1 if the high nibble comes first, else 0.
     flip: usize,
 }
 
 impl Fields {
-    /// Codes of `bits` bits each.
     pub fn new(plane: Plane, bits: usize) -> Fields {
         Fields { bits, flip: usize::from(bits == 4 && plane.packing == Packing::HighFirst) }
     }
@@ -468,7 +455,7 @@ impl Fields {
         (n * self.bits).div_ceil(8)
     }
 
-    /// The code of a column.
+    /// Code of a column.
     #[inline(always)]
     pub fn get(self, bytes: &[u8], col: usize) -> u8 {
         let at = (col ^ self.flip) * self.bits;

@@ -13,11 +13,11 @@ use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
 use truecast_core::scaled::{BlockType, Code, Packing, Plane, ScaledError};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements, Rounding};
 
-/// A layout that is only read.
+/// Error for a layout that is supported for reading only.
 pub(super) const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
 
-/// A float to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even
-/// one or, for `away`, the one away from zero.
+/// Conversion from a float to an element type, saturating at the largest finite value. Integers are rounded to nearest;
+/// ties go to even, or away from zero with `away`.
 pub(super) fn saturating(src: DType, dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
     let policy = CastPolicy {
         to_int: if away { Rounding::NearestAway } else { Rounding::NearestEven },
@@ -31,26 +31,24 @@ pub(super) fn saturating(src: DType, dst: DType, away: bool, level: Level) -> Re
     plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| NOT_WRITTEN)
 }
 
-/// Encoder and packing of elements.
 #[derive(Debug)]
 pub(super) struct Element {
     plane: Plane,
     level: Level,
     encode: Encode,
-    /// Results of bf16, for kernels that look them up.
+    /// Results for bf16, for lookup kernels; filled by `prepare`.
     split: OnceLock<Option<Box<Split>>>,
 }
 
-/// Encoding of quotients.
 #[derive(Debug)]
 enum Encode {
-    /// Floats: of bf16 rounded to odd.
+    /// Floats, from bf16 rounded to odd.
     Float(Pipeline),
-    /// Integers, of ties the even one.
+    /// Integers, ties to even.
     Int,
-    /// Integers of Q8_0, of ties the one away from zero (`docs/spec/checkpoints.md §9.3`).
+    /// Integers of Q8_0, ties away from zero (`docs/spec/checkpoints.md §9.3`).
     Q8_0(Pipeline),
-    /// E2M1 of MXFP4 blocks, of ties the smaller magnitude (§9.4).
+    /// E2M1 of MXFP4 blocks, ties to the smaller magnitude (§9.4).
     Mxfp4,
 }
 
@@ -84,24 +82,22 @@ impl Element {
         encode.prepare(len);
     }
 
-    /// Divides and encodes rows in one loop, to `bits` bits for each code. Returns the number of leading elements done
-    /// in each row: 0, or all except fewer than 64.
+    /// Divides and encodes rows in one loop, to `bits` bits per code. Returns the number of leading elements done in
+    /// each row: 0, or all except fewer than 64.
     pub fn encode_quotients(&self, divided: &Divided<'_>, bits: usize, to: CodesMut<'_>) -> usize {
         let Some(Some(split)) = self.split.get() else { return 0 };
         self.level.kernels().encode_quotients(divided, split, bits, to)
     }
 
-    /// Bits of a packed code.
     pub fn bits(&self) -> usize {
         self.plane.code.bits() as usize
     }
 
-    /// Bytes of packed codes.
     pub fn packed_bytes(&self, n: usize) -> usize {
         (n * self.bits()).div_ceil(8)
     }
 
-    /// Offset of integers that are stored without a sign: half of their range. Else 0.
+    /// Offset of integers that are stored unsigned: half of the range; else 0.
     pub fn half(&self) -> f32 {
         match self.plane.code {
             Code::Int(f) if !f.signed => f32::from(1u8 << (f.bits - 1)),
@@ -109,18 +105,16 @@ impl Element {
         }
     }
 
-    /// The lowest and the highest integer.
     pub fn limits(&self) -> [f32; 2] {
         let half = (1u32 << (self.bits() - 1)) as f32;
         [-half, half - 1.0]
     }
 
-    /// Bytes of a quotient.
     pub fn ratio_bytes(&self) -> usize {
         if matches!(self.encode, Encode::Float(_)) { 2 } else { 4 }
     }
 
-    /// The codes of quotients, of `bits` bits each: 8, or packed. `codes` is room for one byte for each.
+    /// Encodes quotients to `bits` bits per code: 8, or packed. `codes` is a buffer of one byte per code.
     pub fn codes(&self, ratios: &[u8], bits: usize, codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
         let is_packed = bits == self.bits();
         let x = ratios.as_chunks().0;
@@ -149,7 +143,7 @@ impl Element {
         }
     }
 
-    /// Makes codes of infinities those of Q8_0, whose scale may be zero.
+    /// Replaces the codes of infinities in Q8_0, where the scale may be zero.
     pub fn set_infinities(&self, x: &[u8], codes: &mut [u8]) {
         if let Encode::Q8_0(_) = self.encode {
             let x = x.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x));
@@ -159,7 +153,7 @@ impl Element {
         }
     }
 
-    /// Packs codes, one in each byte.
+    /// Packs codes, one per input byte.
     pub fn pack(&self, codes: &[u8], to: &mut [u8]) {
         match self.bits() {
             8 => to.copy_from_slice(codes),
@@ -169,7 +163,7 @@ impl Element {
         self.swap(to);
     }
 
-    /// Puts packed codes, the low nibble first, in the order of the packing.
+    /// Swaps nibbles if the packing has the high nibble first. The input has the low nibble first.
     pub fn swap(&self, to: &mut [u8]) {
         if self.plane.packing == Packing::HighFirst {
             self.level.run(SwapNibbles { bytes: to });
@@ -177,13 +171,12 @@ impl Element {
     }
 }
 
-/// Encodes bf16 to codes in a layout.
 fn encode_to(encode: &Pipeline, ratios: &[u8], layout: Elements, codes: &mut [u8], scratch: &mut Scratch) {
     let from = Source { layout: Elements::Packed, bytes: ratios };
     let _ = encode.run(from, Target { layout, bytes: codes }, ratios.len() / 2, Stores::PLAIN, scratch, None);
 }
 
-/// Widths that no element type has.
+/// For widths without an element type.
 fn pack_words(bits: usize, codes: &[u8], to: &mut [u8]) {
     for (codes, bytes) in codes.chunks(8).zip(to.chunks_mut(bits)) {
         let word = codes.iter().rev().fold(0u64, |word, code| word << bits | u64::from(*code));
@@ -206,7 +199,7 @@ impl Task for SwapNibbles<'_> {
     }
 }
 
-/// Quotients to the nearest integers between `low` and `high`, stored with `half` added.
+/// Nearest integers of quotients, clamped to `low` and `high`, plus `half`.
 struct ToInt<'a> {
     ratios: &'a [F32],
     low: f32,
@@ -220,7 +213,7 @@ impl Task for ToInt<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        /// In its binade integers are neighbors: adding it rounds to one, of ties to the even one.
+        /// The ulp of this number is 1, so an addition rounds to an integer, ties to even.
         const MAGIC: f32 = 12_582_912.0;
         let ToInt { ratios, low, high, half, mask, codes } = self;
         for (code, x) in codes.iter_mut().zip(ratios) {
@@ -232,8 +225,8 @@ impl Task for ToInt<'_> {
     }
 }
 
-/// The code of the nearest doubled value of E2M1, of ties the smaller magnitude: thresholds are half of the middles
-/// between the doubled values, since scales are those of E2M1.
+/// Code of the nearest doubled value of E2M1, ties to the smaller magnitude. Scales are for E2M1, so the thresholds are
+/// half of the midpoints between doubled values.
 struct ToMxfp4<'a> {
     ratios: &'a [F32],
     codes: &'a mut [u8],

@@ -1,4 +1,4 @@
-//! The steps that divide elements by the scales of their blocks and encode the quotients.
+//! Division of elements by the scales of their blocks, and encoding of the quotients.
 
 use super::blocks::{Blocks, Tables};
 use super::plan::BlockPlan;
@@ -9,11 +9,11 @@ use crate::scaled::rows::{CodesMut, Divided, NextRows, Rows};
 use crate::scaled::threshold_table::Stepped;
 use truecast_core::DType;
 
-/// Elements whose quotients are made at a time.
+/// Number of quotients computed at a time.
 const TILE: usize = 1024;
 
 impl BlockPlan {
-    /// Finds the operands of the elements of each block, from its stored scale.
+    /// Finds the operands of each block from the stored scale.
     pub fn find_operands(&self, dtype: DType, blocks: &mut Blocks) {
         let Blocks { most, ranges, stored, global, how, t, u, scales: buffers, .. } = blocks;
         self.scale.divisors(stored, *global, t, buffers);
@@ -38,7 +38,7 @@ impl BlockPlan {
         }
     }
 
-    /// Makes codes of `bits` bits of rows with stored scales: 8, or packed. Returns whether the next rows were
+    /// Encodes rows with stored scales to `bits` bits per code: 8, or packed. Returns whether the next rows were
     /// prefetched.
     pub fn divide_and_encode(
         &self,
@@ -75,7 +75,7 @@ impl BlockPlan {
         done > 0 && !next.bytes.is_empty()
     }
 
-    /// As [`BlockPlan::divide_and_encode`] by threshold tables; returns the number of leading elements done in each row.
+    /// Encodes rows by threshold tables; returns the number of leading elements done in each row.
     fn by_thresholds(&self, rows: &Rows<'_>, next: NextRows<'_>, to: CodesMut<'_>, blocks: &mut Blocks) -> usize {
         let Some(thresholds) = self.thresholds.as_ref().filter(|_| rows.dtype == DType::Bf16) else { return 0 };
         if !thresholds.make(&self.scale, rows.n_rows * rows.block.min(rows.cols), blocks) {
@@ -86,7 +86,6 @@ impl BlockPlan {
         self.level().kernels().encode_by_thresholds(&stepped, to)
     }
 
-    /// Codes of a row from an element on.
     fn rest_of_row(&self, row: &Rows<'_>, done: usize, bits: usize, to: &mut [u8], blocks: &mut Blocks) {
         let Rows { dtype, bytes: src, cols: n, block, .. } = *row;
         if bits < 8 && block < n && !block.is_multiple_of(8) {
@@ -96,11 +95,11 @@ impl BlockPlan {
             return;
         }
         let [mut ratios, mut codes] = std::mem::take(&mut blocks.tile);
-        // Encoders prefetch the bytes that follow their source; these are to stay in the first-level cache.
+        // Encoders prefetch bytes after their source. With the bytes in the buffer, the prefetch stays in the L1 cache.
         ratios.resize(TILE * 4 + AHEAD, 0);
         codes.resize(TILE, 0);
         let ratio_bytes = self.encode.ratio_bytes();
-        // Whole blocks, or a block in tiles.
+        // Whole blocks per step, or a block in tiles.
         let step = if block < TILE { TILE / block * block } else { block.min(n) };
         for first in (done..n).step_by(step) {
             let end = n.min(first + step);
@@ -121,7 +120,7 @@ impl BlockPlan {
         blocks.tile = [ratios, codes];
     }
 
-    /// Quotients of elements, of which the first begins the block `first`.
+    /// Quotients of elements; the first element begins block `first`.
     fn divide<S: Source, const N: usize>(
         &self,
         src: &[S::Element],
@@ -140,10 +139,9 @@ impl BlockPlan {
     }
 }
 
-/// Inverses of divisors, and whether each may replace division.
+/// Inverses of divisors. The result is whether every inverse can replace division.
 struct Inverses<'a> {
     divisors: &'a [F32],
-    /// The largest magnitude of any element.
     most: f32,
     inverses: &'a mut [F32],
 }

@@ -1,4 +1,4 @@
-//! Elements in f32, and the largest magnitude of a tensor.
+//! Elements as f32, and the largest magnitude of a tensor.
 
 use super::blocks::Blocks;
 use super::source::is_source;
@@ -11,7 +11,6 @@ use crate::stage::slot_bytes;
 use truecast_core::DType;
 use truecast_core::scaled::{NonFinite, ScaledError, amax};
 
-/// Elements in f32.
 #[derive(Debug)]
 pub(super) struct Loader {
     pub src: DType,
@@ -27,7 +26,7 @@ impl Loader {
         Ok(Loader { src, level, to_f32: pipeline(src, DType::F32, level)? })
     }
 
-    /// All elements of rows in f32, without gaps. f32 elements stay as they are.
+    /// All elements of rows as f32, without gaps.
     pub fn all(&self, rows: &Rows<'_>, scratch: &mut Scratch) -> Vec<u8> {
         let mut all = vec![0; rows.n_rows * rows.cols * 4];
         for (row, x) in all.chunks_mut(rows.cols * 4).enumerate() {
@@ -40,10 +39,10 @@ impl Loader {
         all
     }
 
-    /// The largest magnitude of the finite elements.
+    /// Largest magnitude of the finite elements.
     ///
     /// # Errors
-    /// The first element that is not finite, where those are refused.
+    /// The first nonfinite element, under [`NonFinite::Error`].
     pub fn amax(&self, nonfinite: NonFinite, src: &[u8]) -> Result<f32, ScaledError> {
         const TILE: usize = 4096;
         let (size, mut blocks, mut all) = (slot_bytes(self.src), Blocks::default(), 0);

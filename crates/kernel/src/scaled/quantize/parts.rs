@@ -1,11 +1,10 @@
-//! The last step: scales and zero points at their places, and blocks of GGUF files.
+//! Stores scales, zero points and GGUF blocks at their positions.
 
 use super::blocks::Blocks;
 use crate::scaled::cut::Cut;
 use crate::scaled::rows::{CodesMut, Rows};
 use truecast_core::scaled::{BlockType, Packing, Part, Planes};
 
-/// A part that is written, and its place in the stored matrix.
 pub(super) struct PartMut<'a> {
     pub part: Part,
     pub cut: Cut,
@@ -13,7 +12,7 @@ pub(super) struct PartMut<'a> {
 }
 
 impl PartMut<'_> {
-    /// Places of the codes of rows, packed to `bits` bits, of which the first begins at a row and a column.
+    /// Bytes for the codes of rows at `[row, col]`, packed to `bits` bits.
     pub fn rows_mut(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>, bits: usize, streams: bool) -> CodesMut<'_> {
         let (first, packed) = (self.cut.byte_of([row, col]), (rows.cols * bits).div_ceil(8));
         let stride = if rows.n_rows > 1 { self.cut.byte_of([row + 1, col]) - first } else { packed };
@@ -21,16 +20,15 @@ impl PartMut<'_> {
     }
 }
 
-/// The parts that are written.
 pub(super) struct Parts<'a> {
     pub codes: PartMut<'a>,
-    /// `None` for blocks that hold their scales.
+    /// `None` for blocks that contain their scales.
     pub scales: Option<PartMut<'a>>,
     pub zeros: Option<PartMut<'a>>,
 }
 
 impl Parts<'_> {
-    /// Makes bits that belong to no entry zero.
+    /// Sets bits outside entries to zero.
     pub fn fill_gaps(&mut self, planes: &Planes) {
         if planes.codes.packing == Packing::WORDS {
             let bits = self.codes.cut.shape[1] * u64::from(planes.codes.code.bits());
@@ -46,12 +44,11 @@ impl Parts<'_> {
         }
     }
 
-    /// Writes scales and zero points of blocks that follow each other in a row of the grid. `half` is added to zero
-    /// points.
+    /// Writes scales and zero points of consecutive blocks in a grid row. `half` is added to zero points.
     pub fn store(&mut self, [row, first]: [u64; 2], blocks: &Blocks, half: f32) {
         if let Some(PartMut { cut, bytes, .. }) = &mut self.scales {
             let size = cut.plane.code.bits() as usize / 8;
-            // Entries that follow each other where they are stored.
+            // Bytes of consecutive entries that are stored together.
             let together = match cut.plane.packing {
                 Packing::Rows { .. } => blocks.stored.len(),
                 Packing::Swizzled if first.is_multiple_of(4) => 4,
@@ -69,7 +66,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Writes blocks of 32 elements, from the first of a row on: each has its scale and its codes.
+    /// Writes blocks of 32 elements from the start of a row: scale and codes of each block.
     pub fn store_blocks(&mut self, block: BlockType, row: u64, blocks: &Blocks, codes: &[u8]) {
         let from = self.codes.cut.byte_of([row, 0]);
         let (bytes, codes) = (&mut self.codes.bytes[from..], codes.as_chunks::<32>().0);

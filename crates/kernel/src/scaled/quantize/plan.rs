@@ -1,4 +1,4 @@
-//! [`BlockPlan`]: the steps from plain elements to the parts of blocks.
+//! [`BlockPlan`]: steps from plain elements to the parts of blocks.
 
 use super::blocks::Blocks;
 use super::counts::{BlockCounts, Counter};
@@ -22,13 +22,13 @@ use truecast_core::scaled::{
     Zero,
 };
 
-/// The steps of a quantization, planned once from its layout. [`BlockPlan::quantize`] is their list.
+/// Steps of a quantization, planned once for a layout. [`BlockPlan::quantize`] lists the steps.
 ///
-/// A step runs over all blocks of a strip, in a loop that is compiled for each level; [`Blocks`] has its results.
+/// A step is a loop over all blocks of a strip, compiled for each level. [`Blocks`] has the results.
 #[derive(Debug)]
 pub(super) struct BlockPlan {
     pub layout: Layout,
-    /// Codes and scales of the layout; of blocks of a GGUF file, which hold both, as if they were apart.
+    /// Codes and scales of the layout. GGUF blocks are treated as separate codes and scales.
     pub planes: Planes,
     block: Option<BlockType>,
     pub how: Quantization,
@@ -36,7 +36,7 @@ pub(super) struct BlockPlan {
     pub load: Loader,
     pub scale: Scaler,
     pub encode: Element,
-    /// Division and encoding in one, where kernels have it.
+    /// Division and encoding in one step; `None` without a kernel.
     pub thresholds: Option<Thresholds>,
     /// Values of codes, for the search.
     pub decode: Decoder,
@@ -52,7 +52,7 @@ impl BlockPlan {
         }
         let (planes, block, how) = match layout.coding {
             Coding::Planes(planes) => {
-                // The definition says whether there is such a quantization at all.
+                // The definition gives the error of an impossible quantization.
                 planes.quantize(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
                 (planes, None, *how)
             }
@@ -89,14 +89,14 @@ impl BlockPlan {
         matches!(self.planes.zero, Zero::Grid { .. })
     }
 
-    /// Whether one scale serves a whole matrix, and depends only on its largest magnitude.
+    /// Whether one scale serves a whole matrix and depends only on the largest magnitude.
     pub fn has_one_scale(&self) -> bool {
         let [rows, cols] = self.planes.scales.block;
         let formula = self.how.search == Search::Formula && !self.has_zero_points();
         formula && rows > 1 && rows >= self.layout.rows && cols >= self.layout.cols
     }
 
-    /// Quantizes rows of whole blocks. `amax` is the largest magnitude, if there is one scale.
+    /// Quantizes rows of whole blocks. `amax` is the largest magnitude, for layouts with one scale.
     pub fn run(
         &self,
         rows: Range<u64>,
@@ -112,7 +112,7 @@ impl BlockPlan {
             ArraySize { element: 1, total: parts.codes.bytes.len() },
             Streaming::Itself,
         );
-        // Codes whose nibbles change places, or that are counted, are read again.
+        // Codes are read again to swap nibbles or to count.
         let is_read_again = self.planes.codes.packing == Packing::HighFirst || self.counter.is_some();
         let streams = stores.by_stage && !is_read_again;
         let (copy, codes, counts) = (Vec::new(), Vec::new(), BlockCounts::default());
@@ -127,7 +127,6 @@ impl BlockPlan {
         Ok(run.counts)
     }
 
-    /// The steps of a strip, in order.
     fn quantize(&self, strip: &Strip<'_>, run: &mut Run<'_>, blocks: &mut Blocks) -> Result<(), ScaledError> {
         let Strip { at: [row, col], rows, next } = *strip;
         // Load; largest magnitude of each block.
@@ -174,10 +173,10 @@ impl BlockPlan {
         Ok(())
     }
 
-    /// Loads elements of which some are not finite, as f32 with zeros for NaN. The finite ones make the scales (§3.6).
+    /// Loads elements with nonfinite values as f32, with zeros for NaN. Only finite values determine the scales (§3.6).
     fn load_others(&self, rows: &Rows<'_>, src: &[u8], blocks: &mut Blocks) -> Result<Vec<u8>, ScaledError> {
         if self.how.nonfinite == NonFinite::Error {
-            // An error: that of the first of all.
+            // The error has the first nonfinite element.
             self.load.amax(self.how.nonfinite, src)?;
         }
         let clear = |x: &mut [u8], from: u32| {
@@ -193,39 +192,35 @@ impl BlockPlan {
         Ok(x)
     }
 
-    /// Bits of a code between the steps: blocks of a GGUF file have other orders, which the last step makes.
+    /// Bits per code between the steps. GGUF blocks pack codes in the last step.
     pub fn bits(&self) -> usize {
         if self.block.is_some() { 8 } else { self.encode.bits() }
     }
 }
 
-/// Some columns of rows whose blocks are quantized together.
+/// Some columns of several rows, whose blocks are quantized together.
 pub(super) struct Strip<'a> {
     /// Row and column of the first element in the matrix, at the start of a block.
     pub at: [u64; 2],
     pub rows: Rows<'a>,
-    /// The strip that follows.
     pub next: NextRows<'a>,
 }
 
-/// One run over rows.
 struct Run<'a> {
     src: &'a [u8],
-    /// The largest magnitude, if there is one scale.
+    /// Largest magnitude, for layouts with one scale.
     amax: f32,
-    /// Codes go past the caches.
     streams: bool,
-    /// The next strip was prefetched.
     is_ahead: bool,
     /// Elements of a strip without gaps.
     copy: Vec<u8>,
-    /// Codes of a strip, one in each byte, that are stored between their scales.
+    /// Codes of a strip, one per byte, to be stored between scales.
     codes: Vec<u8>,
     parts: Parts<'a>,
     counts: BlockCounts,
 }
 
-/// Codes and scales of the blocks of a GGUF file that are written.
+/// Codes and scales of a GGUF block type, as separate planes.
 fn planes_of(block: BlockType) -> Result<Planes, ScaledError> {
     let (codes, scales) = match block {
         BlockType::Q8_0 => (Plane { code: Code::signed(8), packing: Packing::BYTES }, DType::F16),

@@ -1,4 +1,4 @@
-//! [`Quantizer`]: its plan, the rows that it takes, the places that it writes.
+//! [`Quantizer`]: planned conversion of plain elements to scaled elements.
 
 use super::counts::BlockCounts;
 use super::parts::{PartMut, Parts};
@@ -11,7 +11,7 @@ use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero};
 
-/// Room for the parts of rows that are quantized, in the order of [`Quantizer::writes`].
+/// Buffers for the parts of quantized rows, in the order of [`Quantizer::writes`].
 #[derive(Debug, Default)]
 #[allow(missing_docs)] // Named as in [`Part`].
 pub struct PartsMut<'a> {
@@ -21,7 +21,7 @@ pub struct PartsMut<'a> {
 }
 
 impl<'a> PartsMut<'a> {
-    /// Room for codes, scales or zero points.
+    /// Returns the buffer of codes, scales or zero points.
     pub fn part_mut(&mut self, part: Part) -> &mut &'a mut [u8] {
         match part {
             Part::Codes => &mut self.codes,
@@ -31,7 +31,7 @@ impl<'a> PartsMut<'a> {
     }
 }
 
-/// A planned quantization: immutable, to be used from any number of threads, each for rows of its own.
+/// Planned quantization; immutable, for any number of threads with separate rows.
 ///
 /// # Examples
 /// ```
@@ -54,23 +54,23 @@ pub struct Quantizer {
 }
 
 impl Quantizer {
-    /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first). In a
-    /// padded layout all rows and columns are quantized, and blocks of those that are kept are counted.
+    /// Plans a quantization of elements of type `src`: f32, f16, bf16, or f64, which is first rounded to f32. In a
+    /// padded layout, all rows and columns are quantized, but only blocks with elements of the tensor are counted.
     ///
     /// # Errors
-    /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
+    /// [`ScaledError::Layout`] for a layout that is supported for reading only, and the errors of [`Layout::check`].
     pub fn new(layout: &Layout, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, ScaledError> {
         layout.check()?;
         Ok(Quantizer { plan: BlockPlan::new(layout, src, how, exec)? })
     }
 
-    /// The layout that is written.
+    /// Returns the layout of the quantized tensor.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.plan.layout
     }
 
-    /// Rows are quantized in multiples of this number, except the last rows of a matrix.
+    /// Returns the number of rows whose multiples can be quantized separately. The last rows of a matrix may be fewer.
     #[must_use]
     pub fn granule(&self) -> u64 {
         let planes = &self.plan.planes;
@@ -89,21 +89,23 @@ impl Quantizer {
         granule.min(self.plan.layout.rows.max(1))
     }
 
-    /// Whether [`Quantizer::run`] needs the largest magnitude of the tensor (of the matrix, if each has its own scales;
-    /// of several tensors that share a global scale): for a global scale, or for one scale of a whole matrix.
+    /// Returns whether [`Quantizer::run`] needs the largest magnitude, for a global scale or for one scale per matrix.
+    /// The magnitude covers the tensor; with scales per matrix, the matrix; with a shared global scale, all tensors.
     #[must_use]
     pub fn needs_amax(&self) -> bool {
         self.plan.planes.global.is_some() || self.plan.has_one_scale()
     }
 
-    /// The global scale of a tensor with this largest magnitude, to be written as [`Part::Global`].
+    /// Returns the global scale, to be written as [`Part::Global`], for the largest magnitude `amax`; `None` without
+    /// global scale.
     #[must_use]
     pub fn global(&self, amax: f32) -> Option<f32> {
         let rule = self.plan.planes.global?.rule;
         rule.of_amax(amax.to_bits()).ok().map(f32::from_bits)
     }
 
-    /// The largest magnitude of the finite elements; a tensor's is the largest of its parts'.
+    /// Returns the largest magnitude of the finite elements. The largest of several parts is the magnitude of the
+    /// whole.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`.
@@ -111,7 +113,7 @@ impl Quantizer {
         environment::default(|| self.plan.load.amax(self.plan.how.nonfinite, src))
     }
 
-    /// Places of the parts of some rows in the tensors that are written: one piece each.
+    /// Returns the byte ranges of some rows in the quantized tensor: one piece per part.
     #[must_use]
     pub fn writes(&self, matrix: u64, rows: Range<u64>) -> Vec<Read> {
         self.cuts(rows).iter().flatten().map(|(part, cut)| cut.read(*part, matrix)).collect()
@@ -134,11 +136,12 @@ impl Quantizer {
         [Some((Part::Codes, codes)), Some((Part::Scales, scales)), zeros]
     }
 
-    /// Quantizes whole rows of a matrix, and counts if [`CastOptions::counting`] requests it. `src` holds their
-    /// elements; `amax` is the magnitude described at [`Quantizer::needs_amax`], if it is needed. The parts have the
-    /// bytes of [`Quantizer::writes`] and are written whole.
+    /// Quantizes whole rows of a matrix, and counts under [`CastOptions::counting`].
+    /// `src` has the elements of the rows; `amax` is the magnitude of [`Quantizer::needs_amax`]. The buffers of `parts`
+    /// have the sizes of [`Quantizer::writes`] and are overwritten completely.
     ///
-    /// Result: the definition's. Cost: memory for a few rows, with a search for [`Quantizer::granule`]; one thread.
+    /// Result: equal to the definition. Cost: memory for a few rows, for [`Quantizer::granule`] rows with a search; one
+    /// thread.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`; [`ScaledError::Size`], [`ScaledError::Results`] and

@@ -1,6 +1,6 @@
-//! Scales of blocks, from their largest magnitudes and ranges (`docs/spec/checkpoints.md §7`).
+//! Scales of blocks, from largest magnitudes and ranges (`docs/spec/checkpoints.md §7`).
 //!
-//! The rules of [`Planes::quantize`] and [`BlockType::quantize`], written over many blocks; tests compare the two.
+//! Same rules as [`Planes::quantize`] and [`BlockType::quantize`], but over many blocks; tests compare the results.
 
 use super::blocks::{Blocks, ScaleBuffers};
 use super::element::{NOT_WRITTEN, saturating};
@@ -11,7 +11,6 @@ use crate::scaled::values::pipeline;
 use truecast_core::scaled::{BlockType, Code, GlobalRule, MxScale, Planes, Quantization, ScaledError};
 use truecast_core::{DType, FloatFormat};
 
-/// The rule of the scales of a layout.
 #[derive(Debug)]
 pub(super) struct Scaler {
     rule: Rule,
@@ -24,15 +23,16 @@ pub(super) struct Scaler {
 
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// E8M0, or the same as f32.
+    /// Powers of two, stored as E8M0 or as f32.
     Mx { rule: MxScale, element: FloatFormat, elem_max: f32 },
-    /// Codes of E4M3FN with a global scale, or alone.
+    /// E4M3FN codes, with or without a global scale.
     Second { elem_max: f32 },
-    /// The largest magnitude over the largest element.
+    /// Largest magnitude divided by the largest element.
     Linear { elem_max: f32 },
-    /// Integers; `steps` is `2^b - 1`, `epsilon` the scale of zeros.
+    /// Scale for integers; `steps` is `2^b - 1`, `epsilon` the scale of zeros.
     Int { steps: f32, epsilon: f32 },
-    /// Q8_0: the largest magnitude over 127. Elements are divided by it before it is rounded to f16 (§9.3).
+    /// Q8_0: largest magnitude divided by 127. Elements are divided by the unrounded scale; the stored scale is rounded
+    /// to f16 (§9.3).
     Q8_0,
 }
 
@@ -69,17 +69,16 @@ impl Scaler {
         Ok(Scaler { rule, global: planes.global.map(|global| global.rule), dtype, level, encode, decode })
     }
 
-    /// Bytes of a stored scale.
     pub fn size(&self) -> usize {
         self.dtype.storage_bits().map_or(1, |bits| bits as usize / 8)
     }
 
-    /// Whether elements are multiplied by the inverse of a scale: of a power of two, which is exact, and in Q8_0.
+    /// Whether elements are multiplied by the inverse of a scale: for powers of two, which is exact, and for Q8_0.
     pub fn has_inverses(&self) -> bool {
         matches!(self.rule, Rule::Mx { .. } | Rule::Q8_0)
     }
 
-    /// The scales of the formula as they are stored.
+    /// Computes the codes of the formula's scales.
     pub fn scales(&self, blocks: &mut Blocks) {
         let Blocks { amax: largest, ranges, stored, global, scales: buffers, .. } = blocks;
         let n = largest.len();
@@ -103,7 +102,7 @@ impl Scaler {
         if matches!(self.rule, Rule::Q8_0) {
             return;
         }
-        // No other stored scale is zero: it becomes the smallest one, or 1/8 (§7.4).
+        // Zero becomes the smallest scale, or 1/8 (§7.4).
         let eighth = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
         match self.size() {
             1 => self.replace_zeros(stored.as_chunks_mut::<1>().0, if eighth { 0x20 } else { 1 }),
@@ -116,7 +115,7 @@ impl Scaler {
         self.level.run(ReplaceZeros { scales, code });
     }
 
-    /// Effective scale of each block: codes are multiplied by it.
+    /// Effective scale of each block, the factor of code values.
     pub fn multipliers(&self, blocks: &mut Blocks) {
         let Blocks { stored, global, multipliers, scales: buffers, .. } = blocks;
         self.effective(stored, *global, multipliers, buffers);
@@ -131,7 +130,7 @@ impl Scaler {
         }
     }
 
-    /// Divisor of each block, for scales that [have inverses](Scaler::has_inverses); 2^-127 is 0 here.
+    /// Divisor of each block, for scales that [have inverses](Scaler::has_inverses). 2^-127 is 0 here.
     pub fn powers<'a>(&self, stored: &'a [u8]) -> impl Iterator<Item = f32> + use<'a> {
         let is_byte = self.size() == 1;
         stored.chunks_exact(self.size()).map(move |scale| {
@@ -141,7 +140,7 @@ impl Scaler {
         })
     }
 
-    /// Divisor of each block, or its inverse ([`Scaler::has_inverses`]).
+    /// Divisor of each block, or the inverse of the divisor ([`Scaler::has_inverses`]).
     pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut ScaleBuffers) {
         if !self.has_inverses() {
             self.effective(stored, global, values, buffers);
@@ -149,7 +148,7 @@ impl Scaler {
             return;
         }
         values.resize(stored.len() / self.size(), [0; 4]);
-        // 2^(127 - b), of which the last is subnormal.
+        // 2^(127 - b); the last inverse is subnormal.
         let inverse = |b: u32| if b >= 254 { 0x0040_0000u32 } else { (254 - b) << 23 }.to_le_bytes();
         match (self.rule, self.dtype) {
             (Rule::Q8_0, _) => {
@@ -168,7 +167,6 @@ impl Scaler {
     }
 }
 
-/// Codes of zero become that of `code`.
 struct ReplaceZeros<'a, const N: usize> {
     scales: &'a mut [[u8; N]],
     code: u8,
@@ -186,14 +184,13 @@ impl<const N: usize> Task for ReplaceZeros<'_, N> {
     }
 }
 
-/// The largest finite value of an element, which is an f32.
+/// Largest finite value of an element, exact in f32.
 fn max_of(f: &FloatFormat) -> f32 {
     let code = f.max_code() as u32;
     let (field, fraction) = (code >> f.man_bits, code & ((1 << f.man_bits) - 1));
     f32::from_bits(((field as i32 - i32::from(f.bias) + 127) as u32) << 23 | fraction << (23 - f.man_bits))
 }
 
-/// Scales multiplied or divided by the global scale.
 struct Effective<'a> {
     rule: GlobalRule,
     global: f32,
@@ -209,7 +206,7 @@ impl Task for Effective<'_> {
             GlobalRule::Times => (global, false),
             GlobalRule::Divide => (global, true),
             GlobalRule::Amax => (global / 2688.0, false),
-            // Not written.
+            // Supported for reading only.
             GlobalRule::TimesPlus(_) => (f32::NAN, false),
         };
         for scale in scales {

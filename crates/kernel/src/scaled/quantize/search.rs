@@ -1,4 +1,4 @@
-//! Scales near the formula's, and the best of each block (`docs/spec/checkpoints.md §7.7`).
+//! Search for the best scale of each block near the formula's scale (`docs/spec/checkpoints.md §7.7`).
 
 use super::blocks::Blocks;
 use super::plan::BlockPlan;
@@ -7,7 +7,7 @@ use crate::level::Task;
 use crate::scaled::rows::{CodesMut, NextRows, Rows};
 
 impl BlockPlan {
-    /// Tries scales for all blocks at once, and leaves the best in `blocks` and their codes, packed, in `to`.
+    /// Tries scales for all blocks at once. Stores the best scales in `blocks`, and the packed codes in `to`.
     pub fn search(&self, rows: &Rows<'_>, to: CodesMut<'_>, blocks: &mut Blocks) {
         let wide = self.load.all(rows, &mut blocks.scratch);
         let rows = &rows.widened(&wide);
@@ -66,22 +66,20 @@ impl BlockPlan {
     }
 }
 
-/// The squared errors of a row, added to the sums of its blocks.
 struct Errors<'a> {
     x: &'a [F32],
-    /// Values of the codes.
     values: &'a [F32],
     block: usize,
-    /// Effective scale of each block, and its zero point, which is subtracted first.
+    /// Effective scale of each block. The zero point (`minus`) is subtracted first.
     multipliers: &'a [F32],
     minus: &'a [F32],
     errors: &'a mut [f64],
 }
 
-/// Blocks whose sums grow at the same time: each waits for its last sum.
+/// Number of blocks summed at the same time, because each addition waits for the previous sum.
 const TOGETHER: usize = 8;
 
-/// Elements of a block whose squares are made at once.
+/// Number of squares computed at once in a block.
 const SQUARES: usize = 16;
 
 impl Task for Errors<'_> {
@@ -94,7 +92,7 @@ impl Task for Errors<'_> {
         for (((x, values), (multipliers, minus)), errors) in elements.zip(operands).zip(errors.chunks_mut(TOGETHER)) {
             for first in (0..block.min(x.len())).step_by(SQUARES) {
                 let n = SQUARES.min(block - first);
-                // Elements that a short block does not have add zero, which changes no sum.
+                // Missing elements of a short block add zero, which does not change the sum.
                 let mut squares = [[0.0; SQUARES]; TOGETHER];
                 for (i, squares) in squares.iter_mut().enumerate().take(errors.len()) {
                     let at = (i * block + first).min(x.len());

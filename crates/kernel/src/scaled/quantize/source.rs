@@ -1,5 +1,4 @@
-//! Loops over unquantized elements in place: the largest magnitude of each block, its range, and quotients with
-//! operands of blocks.
+//! Loops over unquantized elements in place: largest magnitude and range of each block, and quotients.
 
 use crate::level::Task;
 use crate::scaled::ahead::{OPERANDS_AHEAD, look_ahead};
@@ -7,34 +6,30 @@ pub(super) use crate::scaled::rows::{F32, how};
 use std::marker::PhantomData;
 use truecast_core::DType;
 
-/// The bits of the first magnitude that is not finite.
 pub(super) const INF: u32 = 0x7f80_0000;
 
-/// An element type whose values are values of f32.
+/// Element type whose values are exact in f32.
 pub(super) trait Source {
-    /// The bytes of an element.
     type Element: Copy;
-    /// The bits of a magnitude, which are ordered as magnitudes are. They are signed, as SSE2 has no maximum of
-    /// unsigned words.
+    /// Bits of a magnitude, in the order of magnitudes. Signed, because SSE2 has no maximum of unsigned words.
     type Magnitude: Copy + Ord + Default;
     fn elements(bytes: &[u8]) -> &[Self::Element];
     fn magnitude(x: Self::Element) -> Self::Magnitude;
-    /// The bits of the f32 of a magnitude.
+    /// f32 bits of a magnitude.
     fn widened(magnitude: Self::Magnitude) -> u32;
-    /// The value of an element that is not NaN.
+    /// Value of an element other than NaN.
     fn value(x: Self::Element) -> f32;
-    /// The largest magnitude that is not above a limit, which is positive, or one before it.
+    /// Largest magnitude up to a positive limit, or one less.
     fn up_to(limit: f32) -> Self::Magnitude;
 
-    /// Whether the magnitude of an element may be above a limit; no element is NaN.
+    /// Whether an element's magnitude may be above a limit. No element may be NaN.
     fn any_above(elements: &[Self::Element], limit: f32) -> bool {
         let last = Self::up_to(limit);
-        // Without a branch, so that elements are looked at together.
+        // Without a branch, for vectors of elements.
         elements.iter().fold(false, |any, x| any | (Self::magnitude(*x) > last))
     }
 }
 
-/// Counts elements that are zero.
 pub(super) struct ZeroElements<'a, S: Source> {
     pub x: &'a [S::Element],
 }
@@ -89,7 +84,7 @@ impl Source for OfF16 {
     }
     #[inline(always)]
     fn widened(magnitude: i16) -> u32 {
-        // The exponent is moved by a product, which is exact. Infinity and NaN are where they were, at the top.
+        // The product, which is exact, moves the exponent. Infinity and NaN stay at the top.
         const TWO_TO_112: f32 = f32::from_bits((127 + 112) << 23);
         let bits = (magnitude as u32) << 13;
         if bits >= 0x7c00 << 13 { bits | INF } else { (f32::from_bits(bits) * TWO_TO_112).to_bits() }
@@ -101,7 +96,7 @@ impl Source for OfF16 {
     }
     #[inline(always)]
     fn up_to(limit: f32) -> i16 {
-        // Cut off, and one less, as the product may have been rounded up where it is subnormal.
+        // Truncated, and one less, because a subnormal product may have been rounded up.
         const TWO_TO_MINUS_112: f32 = f32::from_bits((127 - 112) << 23);
         let cut = (limit.min(65504.0) * TWO_TO_MINUS_112).to_bits() >> 13;
         cut as i16 - 1
@@ -134,7 +129,7 @@ impl Source for OfF32 {
     }
 }
 
-/// Names the [`Source`] of a type in an expression: f32 for everything that was widened to it.
+/// Defines the [`Source`] of a type in an expression. Types that were widened use f32.
 macro_rules! by_source {
     ($dtype:expr, $source:ident => $run:expr) => {
         match $dtype {
@@ -155,16 +150,16 @@ macro_rules! by_source {
 }
 pub(super) use by_source;
 
-/// Whether elements are read as a [`Source`]; others are widened first.
+/// Whether elements are read as a [`Source`]; other types are first widened.
 pub(super) fn is_source(dtype: DType) -> bool {
     matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
 
-/// The largest magnitude of each block, as bits of f32, and of the value that is there.
+/// Maximum of `largest` and the magnitudes of each block, as f32 bits.
 pub(super) struct Largest<'a, S: Source> {
     pub src: &'a [S::Element],
     pub block: usize,
-    /// Bytes from an element to one that is needed soon.
+    /// Distance of the prefetch in bytes.
     pub ahead: usize,
     pub largest: &'a mut [u32],
 }
@@ -186,15 +181,15 @@ impl<S: Source> Task for Largest<'_, S> {
     }
 }
 
-/// The largest magnitude of each block of columns, as bits of f32; rows are `stride` bytes apart.
+/// Largest magnitude of each block of columns, as f32 bits. Rows are `stride` bytes apart.
 pub(super) struct LargestOfRows<'a, S: Source> {
     pub src: &'a [u8],
     pub stride: usize,
     pub cols: usize,
     pub block: usize,
-    /// Bytes from an element to one that is needed soon; 0: nothing is prefetched.
+    /// Distance of the prefetch in bytes; 0 for no prefetch.
     pub ahead: usize,
-    /// Room for the rows without gaps; none: they are not copied.
+    /// Buffer for the rows without gaps; empty if rows are not copied.
     pub copy: &'a mut [u8],
     pub largest: &'a mut [u32],
     pub source: PhantomData<S>,
@@ -235,7 +230,6 @@ impl<S: Source> Task for LargestOfRows<'_, S> {
     }
 }
 
-/// The largest of magnitudes that are bits of f32.
 pub(super) struct Most<'a> {
     pub magnitudes: &'a [u32],
 }
@@ -248,7 +242,7 @@ impl Task for Most<'_> {
     }
 }
 
-/// Magnitudes of 16 bits, one for each block.
+/// Largest 16-bit magnitudes, one per block, as f32 bits.
 pub(super) struct Widened<'a, S> {
     pub magnitudes: &'a [i16],
     pub largest: &'a mut [u32],
@@ -296,7 +290,7 @@ fn of_many<S: Source>(src: &[S::Element], ahead: usize) -> S::Magnitude {
     rest.iter().fold(most, |most, x| most.max(S::magnitude(*x)))
 }
 
-/// The largest of a power of two, by halves.
+/// Maximum of a power-of-two number of magnitudes, by halves.
 #[inline(always)]
 fn fold<S: Source, const N: usize>(mut most: [S::Magnitude; N]) -> S::Magnitude {
     let mut half = N / 2;
@@ -309,7 +303,7 @@ fn fold<S: Source, const N: usize>(mut most: [S::Magnitude; N]) -> S::Magnitude 
     most[0]
 }
 
-/// The lowest and the highest value of each block, and of the values that are there.
+/// Lowest and highest value of each block, starting from the given `ranges`.
 pub(super) struct Ranges<'a, S: Source> {
     pub src: &'a [S::Element],
     pub block: usize,
@@ -341,8 +335,8 @@ impl<S: Source> Task for Ranges<'_, S> {
     }
 }
 
-/// Elements with the operands of their blocks, of which the first begins with the first element, to quotients of four
-/// bytes, f32, or of two, bf16 rounded to odd: that has enough bits to be rounded to four or fewer.
+/// Quotients of elements and block operands, as f32, or as bf16 rounded to odd (2 bytes). A later rounding of that bf16
+/// to 4 bits or fewer is correct. The first element begins the first block.
 pub(super) struct Ratios<'a, S: Source, const HOW: u8, const BYTES: usize> {
     pub src: &'a [S::Element],
     pub block: usize,
@@ -419,23 +413,23 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
     bytes
 }
 
-/// `x / t` except its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: rounding to few
-/// bits gives the same result. Needs fused products.
+/// Approximate `x / t`, given `u = RN32(1 / t)`, for `x` of at most 11 significant bits. Rounding the result to few
+/// bits equals rounding the quotient. Requires fused products.
 ///
-/// One step of Newton's iteration leaves `RN32(x/t + d)` with `|d| <= 2^-22 ulp`, as long as nothing overflows, or
-/// underflows above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits,
-/// compares it with midpoints `m` of at most 9 bits. The answer could differ from that for
-/// `RN32(x/t)` only if `x/t` were so close to `m +- ulp/2`, a number of 25 bits. With integers `X`, `T` (24 bits), `M`
-/// (`m`, so scaled that it has 9 bits) and `k = 16`, that is
+/// One step of Newton's iteration gives `RN32(x/t + d)` with `|d| <= 2^-22 ulp`, without overflow, and without
+/// underflow above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits,
+/// compares the result with midpoints `m` of at most 9 bits.
+/// The comparison could differ from that with `RN32(x/t)` only if `x/t` were very close to `m +- ulp/2`, a number of 25
+/// bits. Let `X`, `T` (24 bits) and `M` be integers; `M` is `m` scaled to 9 bits, and `k = 16`. The condition is
 ///
 /// ```text
 ///   |X 2^j - T (M 2^k +- 1)| <= 8,   j >= 37, as X has at most 11 bits and the other product 48 or 49
 /// ```
 ///
-/// Modulo `2^k`, `T = a 2^k + e` with `|e| <= 8`, so that modulo `2^(2k)` the number `2^k (e M +- a)` is at most 16: it
-/// is zero. `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as
-/// well, and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need
-/// `T < 2^23`. A middle of fewer bits is a case of 9.
+/// Modulo `2^k`, `T = a 2^k + e` with `|e| <= 8`, so `2^k (e M +- a)`, modulo `2^(2k)`, is at most 16, and therefore 0.
+/// `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as well; a test
+/// covers powers of two. Just below a power of two `M 2^k` has a bit more, and the product would need `T < 2^23`. A
+/// middle of fewer bits is a case of 9.
 #[inline(always)]
 fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
     let q = x * u;
@@ -445,7 +439,7 @@ fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
     f32::from_bits(q.to_bits() | x.to_bits() & 0x8000_0000)
 }
 
-/// Whether [`nearly_divided`] may replace division by `t` where no element is larger than `largest`.
+/// Whether [`nearly_divided`] may replace division by `t`, for elements up to `largest`.
 #[inline(always)]
 #[allow(clippy::manual_range_contains)] // all three at once, without a branch
 pub(super) fn may_be_nearly_divided(t: f32, largest: f32) -> bool {
@@ -465,7 +459,7 @@ mod tests {
         x.wrapping_add((1 << (drop - 1)) - 1).wrapping_add(x >> drop & 1) >> drop
     }
 
-    /// Every significand of f16 by the divisors that the proof names, and by others.
+    /// Every significand of f16, with the divisors in the proof and other divisors.
     #[test]
     fn a_step_of_newton_rounds_as_division_does() {
         let near = (128u32..=256).flat_map(|a| (-9i32..=9).map(move |e| (a << 16).wrapping_add_signed(e)));

@@ -1,4 +1,4 @@
-//! Division of rows into strips: few enough elements to stay in a cache between the steps of a plan.
+//! Division of rows into strips, which stay in a cache between the steps of a plan.
 
 use super::plan::{BlockPlan, Strip};
 use crate::caches::Caches;
@@ -7,18 +7,17 @@ use crate::stage::slot_bytes;
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Search};
 
-/// Bytes of rows that are taken as one.
+/// Size in bytes of rows that are joined to one row.
 const JOINED: usize = 64 << 10;
 
 impl BlockPlan {
-    /// Divides rows of whole blocks.
     pub fn strips<'a>(&self, rows: Range<u64>, src: &'a [u8]) -> Vec<Strip<'a>> {
         let [block_rows, block_cols] = self.planes.scales.block;
         let (size, cols) = (slot_bytes(self.load.src), self.layout.cols as usize);
         let block = usize::try_from(block_cols).unwrap_or(usize::MAX).min(cols);
         let caches = Caches::of_this_machine();
         let budget = (caches.l2 / 4) as usize;
-        // Several rows of blocks are read in place where they come back from the last-level cache.
+        // Several rows are read in place if the last-level cache can hold the rows.
         let whole_rows = if self.how.search == Search::Formula { (caches.llc / 16) as usize } else { 0 };
         let rows_of_bytes = |bytes: usize| (bytes / (cols * size)).max(1) as u64;
         let joins = self.joins_rows();
@@ -32,14 +31,14 @@ impl BlockPlan {
             let end = rows.end.min(row.saturating_add(step));
             let (src, n) = (&src[(row - rows.start) as usize * cols * size..], (end - row) as usize);
             let (n_rows, cols) = if joins { (1, n * cols) } else { (n, cols) };
-            // A row alone stays in a cache by itself.
+            // A single row stays in a cache.
             let is_whole = n_rows == 1 || n_rows * cols * size <= whole_rows;
             let blocks = (budget / (n_rows * size).saturating_mul(block)).max(1);
             let width = if is_whole { cols } else { blocks.saturating_mul(block).min(cols) };
             for col in (0..cols).step_by(width) {
                 let (dtype, stride, bytes) = (self.load.src, cols * size, &src[col * size..n_rows * cols * size]);
                 let next = if col + width < cols { col + width } else { n_rows * cols };
-                // The CPU itself prefetches the lines that follow whole rows.
+                // The CPU prefetches the lines after whole rows.
                 let next = if n_rows > 1 && width == cols { &[] } else { &src[next * size..] };
                 strips.push(Strip {
                     at: [row, col as u64],
@@ -52,7 +51,7 @@ impl BlockPlan {
         strips
     }
 
-    /// Whether rows may be taken as one long row: no block crosses rows, and results have no gaps.
+    /// Whether rows may be joined to one row: no block crosses rows, and results have no gaps.
     fn joins_rows(&self) -> bool {
         let (planes, cols) = (&self.planes, self.layout.cols);
         let bits = cols * u64::from(planes.codes.code.bits());

@@ -1,4 +1,4 @@
-//! Threshold tables for the blocks of some rows, where a kernel encodes elements by them.
+//! Threshold tables for the blocks of some rows.
 
 use super::blocks::{Blocks, ScaleBuffers, Tables};
 use super::scales::Scaler;
@@ -6,13 +6,11 @@ use crate::level::Level;
 use crate::scaled::threshold_table::{Shape, Steps};
 use truecast_core::scaled::Code;
 
-/// Elements of a block that is worth a table of its own.
+/// Minimum number of elements of a block with a separate table.
 const WORTH_A_TABLE: usize = 4096;
 
-/// No table of a code.
 const NO_TABLE: u32 = 1 << 24;
 
-/// Makes tables of thresholds.
 #[derive(Debug)]
 pub(super) struct Thresholds {
     pub shape: Shape,
@@ -20,19 +18,19 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    /// `None`, where no kernel takes them.
+    /// `None` without a kernel.
     pub fn new(code: Code, level: Level) -> Option<Thresholds> {
         let Code::Float(dtype) = code else { return None };
         Shape::new(dtype).filter(|_| level.kernels().has_thresholds()).map(|shape| Thresholds { shape, level })
     }
 
-    /// Makes the tables of all blocks, each of `block_elements` elements; false if a block cannot have a table.
+    /// Makes the tables of all blocks of `block_elements` elements. Returns false if a block cannot have a table.
     pub fn make(&self, scaler: &Scaler, block_elements: usize, blocks: &mut Blocks) -> bool {
         let Blocks { amax, stored, global, tables, scales: buffers, .. } = blocks;
         tables.firsts.clear();
         tables.which.clear();
         let all = if scaler.has_inverses() {
-            // Powers of two differ in where their tables begin.
+            // Tables for powers of two differ only in their first bits.
             tables.steps.clear();
             self.level.kernels().add_thresholds(&self.shape, &[1.0], &mut tables.steps);
             let divisors = || scaler.powers(stored).zip(&*amax);
@@ -72,7 +70,7 @@ impl Thresholds {
         all
     }
 
-    /// Tables for the codes of a scale of one byte: those whose divisors differ by a power of two share one.
+    /// Makes tables for the codes of a one-byte scale. Divisors that differ by a power of two share a table.
     fn by_code(
         &self,
         steps: &mut Vec<Steps>,

@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Checks a block of the output: its scale and the codes of its elements.
+/// Checks a block of the output: scale and element codes.
 ///
 /// If the scale is not permitted, every element gets the verdict of the scale.
 #[must_use]
@@ -34,7 +34,7 @@ pub fn check_to_block(
     (of_scale, core::array::from_fn(|i| check_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
 }
 
-/// Checks one element of a block whose scale is not NaN and is permitted with verdict `of_scale`.
+/// Checks one element of a block. The scale is not NaN, and permitted with verdict `of_scale`.
 fn check_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exact: u64, actual: u64) -> Verdict {
     if of_scale == Verdict::Exact && is_same(cast.element, exact, actual) {
         return Verdict::Exact;
@@ -42,13 +42,13 @@ fn check_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exa
     let y = value(decode(cast.plain, input)) * pow2(-exponent_of(scale));
     match (of_scale, is_close(cast.element, y, actual)) {
         (_, false) => Verdict::Violation,
-        // The element is within the draft's tolerance, but only the verifier accepts its scale.
+        // The element is within the draft's tolerance, but only the verifier accepts the scale.
         (Verdict::AllowedByVerifierOnly, true) => Verdict::AllowedByVerifierOnly,
         (_, true) => Verdict::Allowed,
     }
 }
 
-/// Returns the codes that would pass as element `at` of the block, as ranges in ascending order.
+/// Returns the permitted codes of element `at` in the block, as ranges in ascending order.
 pub fn permitted_in_block(
     cast: &BlockCast,
     input: &[u64; BLOCK],
@@ -70,8 +70,8 @@ pub fn permitted_in_block(
     merged(every.filter(passes).map(|code| code..=code).collect())
 }
 
-/// Checks a scale. The text permits one step of the exponent. The verifier permits one ulp, which for a scale is the
-/// scale itself: twice the exact scale, and every smaller scale.
+/// Checks a scale. The text permits one step of the exponent. The verifier permits one ulp, which is as large as the
+/// scale: twice the exact scale, and every smaller scale.
 pub(super) fn check_scale(exact: u8, actual: u8) -> Verdict {
     if actual == exact {
         return Verdict::Exact;
@@ -82,8 +82,8 @@ pub(super) fn check_scale(exact: u8, actual: u8) -> Verdict {
     )
 }
 
-/// Returns whether a code is within the draft's tolerance around `y`: one ulp, or two for e4m3. In types without Inf
-/// and NaN, the bounds are clamped to the range.
+/// True if a code is within the draft's tolerance around `y`: one ulp, or two for e4m3. In types without Inf and NaN,
+/// the bounds are clamped to the range.
 fn is_close(element: DType, y: f64, actual: u64) -> bool {
     let out = value(decode(element, actual));
     match element.kind() {
@@ -105,7 +105,7 @@ fn is_close(element: DType, y: f64, actual: u64) -> bool {
     }
 }
 
-/// Checks `actual` as the value of one element of a block.
+/// Checks `actual` as the value of one element in a block.
 #[must_use]
 pub fn check_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> Verdict {
     if is_same(cast.plain, cast.from_block(scale, code), actual) {
@@ -116,7 +116,7 @@ pub fn check_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> 
     Verdict::of_inexact(close, close)
 }
 
-/// Returns the codes that would pass as the value of an element, as ranges in ascending order.
+/// Returns the permitted codes of an element's value, as ranges in ascending order.
 pub fn permitted_from_block(
     cast: &BlockCast,
     scale: u8,

@@ -13,8 +13,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Checks `actual` as the result of casting `input`. In a bitwise comparison, a NaN with another sign or payload than
-/// truecast's exact NaN is a violation.
+/// Checks `actual` as the result of casting `input`. In a bitwise comparison, a NaN with a different sign or payload
+/// than the exact NaN is a violation.
 ///
 /// # Examples
 /// ```
@@ -30,7 +30,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,
         Outcome::Defined(code) => code,
-        // Only [`NanRule::Error`] refuses, which TOSA does not have: no result is right for a NaN.
+        // Only [`NanRule::Error`] refuses a value, and TOSA does not have this rule.
         Outcome::Refused { .. } => return Verdict::Violation,
     };
     if is_same(spec.dst, exact, actual) {
@@ -54,7 +54,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     }
 }
 
-/// Returns whether two codes count as the same: equal codes, any two NaNs, or any two codes of true.
+/// Same result: equal codes, any two NaNs, or any two codes of true.
 pub(super) fn is_same(dtype: DType, a: u64, b: u64) -> bool {
     a == b || decode(dtype, a) == decode(dtype, b) || (is_nan(dtype, a) && is_nan(dtype, b))
 }
@@ -67,15 +67,15 @@ pub(super) fn max_value(f: &FloatFormat) -> f64 {
     value(crate::exact::decode_float(f, f.max_code()))
 }
 
-/// Returns `ulp_T` of a finite value. Source: `docs/spec/tosa.md §1.5`.
+/// `ulp_T` of a finite value. Source: `docs/spec/tosa.md §1.5`.
 pub(super) fn ulp(f: &FloatFormat, r: f64) -> f64 {
     if r == 0.0 || !r.is_finite() { 0.0 } else { pow2(exponent(r).max(f.emin()) - f.man_bits as i32) }
 }
 
-/// Returns whether `out` is in set S of `docs/spec/tosa.md §6.5`.
+/// True if `out` is in set S of `docs/spec/tosa.md §6.5`.
 ///
-/// The sums are exact wherever the decision is close. If a value is so small that binary64 absorbs it in a sum, the
-/// value is far from every bound that is a sum.
+/// The sums are exact wherever the decision is close. A value that binary64 absorbs in a sum is far from every bound
+/// that is a sum.
 fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> bool {
     let (neg, abs) = match x {
         Exact::Nan { .. } => return matches!(out, Exact::Nan { .. }),
@@ -101,7 +101,7 @@ fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> b
     }
 }
 
-/// Returns whether a result is the overflow value: infinity with the sign, or any NaN in a type without infinity.
+/// Overflow value: infinity with the sign, or any NaN in a type without infinity.
 fn is_overflow_value(dst: &FloatFormat, neg: bool, out: Exact) -> bool {
     match dst.inf_code() {
         Some(_) => out == Exact::Inf { neg },
@@ -109,18 +109,18 @@ fn is_overflow_value(dst: &FloatFormat, neg: bool, out: Exact) -> bool {
     }
 }
 
-/// Returns whether rounding to nearest overflows. Truncation overflows only for such magnitudes.
+/// True if rounding to nearest overflows. Truncation overflows only for such magnitudes.
 fn nearest_overflows(dst: &FloatFormat, abs: f64) -> bool {
     let (sig, exp) = dst.overflow_threshold();
     let threshold = sig as f64 * pow2(exp);
     abs > threshold || (abs == threshold && dst.max_code() & 1 == 1)
 }
 
-/// Predicate V of `docs/spec/tosa.md §6.4`: Arm's verifier, with its calculations in binary64.
+/// Predicate V of `docs/spec/tosa.md §6.4`: Arm's verifier, calculated in binary64.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     format: FloatFormat,
-    /// Sign of the reference; the bounds are for its magnitude.
+    /// Sign of the reference value; `low` and `high` bound its magnitude.
     negative: bool,
     nan: bool,
     low: f64,
@@ -128,13 +128,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Returns the window from `low` ulps below to `up` ulps above `r` in magnitude.
+    /// Window from `low` ulps below to `up` ulps above the magnitude of `r`.
     pub(super) fn of_ulps(format: &FloatFormat, r: f64, up: f64, low: f64) -> Self {
         let ulp = ulp(format, r);
         Self::new(format, r, up * ulp, low * ulp)
     }
 
-    /// Returns the window from the difference `low` below to the difference `up` above `r` in magnitude.
+    /// Window from `low` below to `up` above the magnitude of `r`.
     pub(super) fn new(format: &FloatFormat, r: f64, up: f64, low: f64) -> Self {
         let max = max_value(format);
         let beyond = |bound: f64| if bound > max { f64::INFINITY } else { bound };
@@ -160,7 +160,7 @@ impl Window {
 }
 
 impl Window {
-    /// Returns the codes in the window, as ranges in ascending order.
+    /// Codes in the window, as ranges in ascending order.
     pub(super) fn codes(&self, dtype: DType) -> Vec<RangeInclusive<u64>> {
         let f = &self.format;
         let top = f.inf_code().unwrap_or(f.max_code());
@@ -183,8 +183,8 @@ impl Window {
 
 /// Returns the codes whose verdict passes `accepts`, as ranges in ascending order.
 ///
-/// Cost: some dozens of checks for any destination. Every permitted code is near the exact one, near an end of the
-/// range or near zero. All NaN codes except the exact one get the same verdict.
+/// Cost: some dozens of checks for any destination. Every permitted code is near the exact code, near an end of the
+/// range, or near zero. All NaN codes except the exact code get the same verdict.
 pub fn permitted(
     spec: &CastSpec,
     input: u64,

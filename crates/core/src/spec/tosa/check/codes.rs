@@ -1,26 +1,24 @@
-//! Sets of codes as ranges: neighbors, NaN, and values between two bounds. This module gives no verdicts.
+//! Sets of codes as ranges: neighbors, NaN, and values between two bounds.
 
 use crate::dtype::DType;
 use crate::format::FloatFormat;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Distance up to which codes count as neighbors. An output within one unit in the last place is at most three codes
+/// Distance between codes that count as neighbors. An output within one unit in the last place is at most three codes
 /// away.
 const REACH: i64 = 4;
 
-/// Returns the range of all codes of a type.
 pub(super) fn all_codes(dtype: DType) -> RangeInclusive<u64> {
     0..=u64::MAX >> (64 - dtype.code_bits())
 }
 
-/// Returns these codes and their neighbors, wrapped to the width of the type.
+/// Codes and their neighbors, wrapped to the width of the type.
 pub(super) fn neighbors(dtype: DType, centers: impl IntoIterator<Item = u64>) -> impl Iterator<Item = u64> {
     let mask = *all_codes(dtype).end();
     centers.into_iter().flat_map(move |c| (-REACH..=REACH).map(move |d| c.wrapping_add_signed(d) & mask))
 }
 
-/// Returns every NaN code of a format.
 pub(super) fn nan_codes(f: &FloatFormat) -> Vec<RangeInclusive<u64>> {
     if f.nan_code().is_none() {
         return Vec::new();
@@ -29,7 +27,7 @@ pub(super) fn nan_codes(f: &FloatFormat) -> Vec<RangeInclusive<u64>> {
     [0, f.sign_bit()].map(|sign| first | sign..=f.magnitude_mask() | sign).into()
 }
 
-/// Returns the arguments from 0 to `last` at which a monotone function is between two bounds, both inclusive.
+/// Arguments from 0 to `last` at which a monotone function is between two bounds, both inclusive.
 pub(super) fn where_monotone(last: u64, f: impl Fn(u64) -> f64, low: f64, high: f64) -> Option<RangeInclusive<u64>> {
     let rises = f(0) <= f(last);
     let start = first(last, |at| if rises { f(at) >= low } else { f(at) <= high });
@@ -37,7 +35,7 @@ pub(super) fn where_monotone(last: u64, f: impl Fn(u64) -> f64, low: f64, high: 
     (start < end).then(|| start..=end - 1)
 }
 
-/// Returns the first argument from which `holds` stays true; `last + 1` if there is no such argument.
+/// First argument from which `holds` stays true; `last + 1` if there is no such argument.
 fn first(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, last + 1);
     while low < high {
@@ -47,7 +45,7 @@ fn first(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// Returns the same codes in the fewest ranges, in ascending order.
+/// Same codes in the fewest ranges, in ascending order.
 pub(super) fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut all: Vec<RangeInclusive<u64>> = Vec::new();

@@ -1,8 +1,7 @@
-//! The conformance checker: decides whether an output is permitted, by the text and by Arm's verifier. Reference:
+//! Conformance checker: decides whether an output is permitted, by the text and by Arm's verifier. Reference:
 //! `docs/spec/tosa.md §6`.
 //!
-//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. The results of conversions are computed
-//! in other modules.
+//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output.
 
 pub mod block;
 pub mod cast;
@@ -15,17 +14,17 @@ use super::target::Version;
 use crate::words::words;
 
 words! {
-    /// Rules by which an output passes. Source: `docs/spec/tosa.md §1.3`.
+    /// Rules for passing an output. Source: `docs/spec/tosa.md §1.3`.
     pub enum Profile {
-        /// The one exact answer.
+        /// Only the exact result.
         Strict = "strict",
-        /// Everything permitted by the text of 1.0.2.
+        /// Results that the text of 1.0.2 permits.
         Spec1_0 = "spec-1.0",
         /// [`Profile::Spec1_0`] with the older bound of INEXACT_ROUND.
         SpecSeed202503 = "spec-seed-2025-03",
         /// [`Profile::Spec1_0`] with the additions of the 1.1 draft.
         Spec1_1Draft = "spec-1.1-draft",
-        /// Everything accepted by Arm's verifier in the configuration of Arm's tests.
+        /// Results that Arm's verifier accepts, in the configuration of Arm's tests.
         ArmVerifier2026_8 = "arm-verifier-2026.8",
     }
 }
@@ -40,7 +39,7 @@ impl Profile {
         }
     }
 
-    /// Returns whether the profile is a text of the standard, not the exact answer or the verifier.
+    /// Returns whether the profile is a text of the standard. The exact result and the verifier are not texts.
     #[must_use]
     pub const fn is_text(self) -> bool {
         matches!(self, Profile::Spec1_0 | Profile::SpecSeed202503 | Profile::Spec1_1Draft)
@@ -77,9 +76,9 @@ words! {
         Allowed = "allowed",
         /// Permitted by the text, rejected by Arm's verifier.
         AllowedByTextOnly = "allowed-by-text-only",
-        /// Accepted by Arm's verifier, not permitted by the text.
+        /// Accepted by Arm's verifier, but not permitted by the text.
         AllowedByVerifierOnly = "allowed-by-verifier-only",
-        /// Neither permitted nor accepted.
+        /// Neither permitted by the text nor accepted by the verifier.
         Violation = "violation",
         /// The specification makes no requirement.
         Unpredictable = "unpredictable",
@@ -87,7 +86,6 @@ words! {
 }
 
 impl Verdict {
-    /// Returns the verdict on an output that is not exact.
     const fn of_inexact(text: bool, verifier: bool) -> Verdict {
         match (text, verifier) {
             (true, true) => Verdict::Allowed,

@@ -4,8 +4,7 @@ use super::super::rescale::{Bound, RescaleSpec, RoundingMode, inexact_interval};
 use super::{Profile, Verdict};
 use core::ops::RangeInclusive;
 
-/// Checks `actual` as the result of rescaling `input`. The profile decides which version of the text bounds
-/// INEXACT_ROUND.
+/// Checks `actual` as the result of rescaling `input`. The profile selects the bound of INEXACT_ROUND.
 #[must_use]
 pub fn check(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {
     let Ok(exact) = spec.one(channel, input) else { return Verdict::Unpredictable };
@@ -32,7 +31,7 @@ fn values(spec: &RescaleSpec, channel: usize, input: u64, bound: Bound) -> Range
     lo..=hi
 }
 
-/// Returns the values that pass; `None` if the element is unpredictable, so that every value passes.
+/// Returns the permitted values; `None` if every value is permitted because the element is unpredictable.
 #[must_use]
 pub fn permitted(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64) -> Option<RangeInclusive<i64>> {
     let exact = spec.output.value(spec.one(channel, input).ok()?.code) as i64;

@@ -1,5 +1,5 @@
-//! Check of a whole output: counts of verdicts, the first failing elements, faults between elements (flushing that is
-//! not uniform), and lints. Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
+//! Check of a whole output: counts of verdicts, failing elements, mixed flushing, and lints.
+//! Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
 
 use super::super::block::{BLOCK, BlockCast};
 use super::super::freedoms::may_flush;
@@ -17,21 +17,21 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 words! {
-    /// Remark in addition to a verdict. It never changes the verdict.
+    /// Remark in addition to a verdict. A lint never changes the verdict.
     #[non_exhaustive]
     pub enum Lint {
-        /// A zero whose sign is opposite to the sign of the exact zero.
+        /// Zero with the opposite sign of the exact zero.
         ZeroSign = "zero-sign",
-        /// A result that is not exact, but equals the result of rounding to fp32, bf16 or fp16 first.
+        /// Inexact result that equals the result of rounding to fp32, bf16 or fp16 first.
         DoubleRounded = "double-rounded",
-        /// A result that is permitted, but not exact.
+        /// Permitted result that is not exact.
         NotNearestEven = "not-rne",
-        /// A block element at an end of the type's range, while the exact element is not.
+        /// Block element at an end of the type's range, while the exact element is not there.
         BlockSaturation = "mx-saturation",
     }
 }
 
-/// An element that does not pass the profile.
+/// Element that does not pass the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Index in the tensor.
@@ -44,7 +44,7 @@ pub struct Failure {
     pub verdict: Verdict,
 }
 
-/// Findings about a tensor.
+/// Findings on a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
@@ -52,18 +52,18 @@ pub struct Findings {
     keep: usize,
     /// Number of checked elements.
     pub elements: u64,
-    /// Number of elements that do not pass.
+    /// Number of failing elements.
     pub failed: u64,
-    /// The first failing elements.
+    /// First failing elements.
     pub failures: Vec<Failure>,
     verdicts: [u64; Verdict::ALL.len()],
     lints: [u64; Lint::ALL.len()],
-    /// First element whose flushing of subnormals contradicts earlier elements.
+    /// Index of the first element whose flushing of subnormals contradicts earlier elements.
     pub mixed_flush: Option<u64>,
 }
 
 impl Findings {
-    /// Returns empty findings, which will keep at most `keep` failures with their positions.
+    /// Returns empty findings that keep at most `keep` failures.
     #[must_use]
     pub fn new(profile: Profile, keep: usize) -> Self {
         Self {
@@ -90,21 +90,21 @@ impl Findings {
         self.lints[lint as usize]
     }
 
-    /// Returns whether the tensor passes: every element passes and, under a text, flushing is uniform.
+    /// Returns whether the tensor passes. Every element must pass; under a text, flushing must be uniform.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.reasons().is_empty()
     }
 
-    /// Returns the reasons for failure in the words of reports: `elements`, `mixed_flush`; empty if the tensor passes.
+    /// Returns the reasons for failure, as words in reports: `elements`, `mixed_flush`. Empty if the tensor passes.
     #[must_use]
     pub fn reasons(&self) -> Vec<&'static str> {
         let all = [("elements", self.failed > 0), ("mixed_flush", self.mixed_flush_fails())];
         all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name).collect()
     }
 
-    /// Returns whether mixed flushing is a failure: some elements flush subnormals, others keep them, and the profile
-    /// is a text, which forbids this.
+    /// Returns whether mixed flushing is a failure. Mixed flushing flushes only some of the subnormals; a text forbids
+    /// mixed flushing.
     #[must_use]
     pub fn mixed_flush_fails(&self) -> bool {
         self.mixed_flush.is_some() && self.profile.is_text()
@@ -129,7 +129,7 @@ impl Findings {
     }
 }
 
-/// Checks the output of a plain CAST, element by element.
+/// Check of the output of a plain CAST, element by element.
 #[derive(Clone, Debug)]
 pub struct CastCheck {
     spec: CastSpec,
@@ -140,14 +140,14 @@ pub struct CastCheck {
 }
 
 impl CastCheck {
-    /// Returns a check without elements.
+    /// Returns a check before the first element.
     #[must_use]
     pub fn new(spec: CastSpec, profile: Profile, keep: usize) -> Self {
         let nan = NanComparison::default();
         Self { spec, nan, flushing: Flushing::default(), findings: Findings::new(profile, keep) }
     }
 
-    /// Sets the comparison of NaN.
+    /// Sets the comparison of NaN codes.
     #[must_use]
     pub fn comparing(self, nan: NanComparison) -> Self {
         Self { nan, ..self }
@@ -184,7 +184,7 @@ impl CastCheck {
         }
     }
 
-    /// Returns the result of rounding to `intermediate` first.
+    /// Result of rounding to `intermediate` first.
     fn through(&self, intermediate: DType, input: u64) -> u64 {
         let cast = |src, dst, code| {
             let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, ..self.spec };
@@ -194,8 +194,8 @@ impl CastCheck {
     }
 }
 
-/// Treatments of subnormals that are consistent with all elements so far. The indices are whether inputs and outputs
-/// are flushed.
+/// Treatments of subnormals that are consistent with all elements so far, as `[inputs are flushed][outputs are
+/// flushed]`.
 #[derive(Clone, Copy, Debug)]
 struct Flushing([[bool; 2]; 2]);
 
@@ -210,8 +210,8 @@ impl Flushing {
         self.0 == [[false; 2]; 2]
     }
 
-    /// Excludes the treatments that an element contradicts. The choice is the same for all values of a type (source:
-    /// `docs/spec/tosa.md §2.3`).
+    /// Excludes the treatments that an element contradicts. All values of a type have the same treatment
+    /// (`docs/spec/tosa.md §2.3`).
     fn observe(&mut self, src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) {
         let (Exact::Finite { sig, .. }, Exact::Finite { sig: out_sig, .. }) = (x, out) else { return };
         if sig == 0 {
@@ -220,7 +220,7 @@ impl Flushing {
         let subnormal_input = may_flush(src) && sig < src.min_normal_code();
         let abs = value(x).abs();
         match out_sig {
-            // Rounding alone can turn these values, up to the smallest subnormal, into zero.
+            // Up to the smallest subnormal, rounding alone can give zero.
             0 if abs <= pow2(dst.quantum()) => {}
             0 => {
                 let subnormal_output = may_flush(dst) && abs < pow2(dst.emin());
@@ -242,7 +242,7 @@ impl Flushing {
     }
 }
 
-/// Checks the output of a RESCALE, element by element.
+/// Check of the output of a RESCALE, element by element.
 #[derive(Clone, Debug)]
 pub struct RescaleCheck {
     spec: RescaleSpec,
@@ -251,7 +251,7 @@ pub struct RescaleCheck {
 }
 
 impl RescaleCheck {
-    /// Returns a check without elements.
+    /// Returns a check before the first element.
     #[must_use]
     pub fn new(spec: RescaleSpec, profile: Profile, keep: usize) -> Self {
         Self { spec, findings: Findings::new(profile, keep) }
@@ -265,7 +265,7 @@ impl RescaleCheck {
     }
 }
 
-/// A scale that does not pass the profile.
+/// Scale that does not pass the profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScaleFailure {
@@ -273,27 +273,27 @@ pub struct ScaleFailure {
     pub block: u64,
     /// Code of the scale.
     pub actual: u8,
-    /// Codes that would pass.
+    /// Permitted codes.
     pub permitted: Vec<RangeInclusive<u64>>,
 }
 
-/// Checks the output of a CAST to or from blocks, block by block.
+/// Check of the output of a CAST to or from blocks, block by block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockCheck {
     cast: BlockCast,
     /// Findings so far.
     pub findings: Findings,
-    /// Codes that would pass, for each kept failure.
+    /// Permitted codes, for each kept failure.
     pub permitted: Vec<Vec<RangeInclusive<u64>>>,
     /// Number of blocks with a failing scale.
     pub failed_scales: u64,
-    /// The first failing scales.
+    /// First failing scales.
     pub scale_failures: Vec<ScaleFailure>,
 }
 
 impl BlockCheck {
-    /// Returns a check without blocks.
+    /// Returns a check before the first block.
     #[must_use]
     pub fn new(cast: BlockCast, profile: Profile, keep: usize) -> Self {
         let findings = Findings::new(profile, keep);
@@ -339,7 +339,6 @@ impl BlockCheck {
     }
 }
 
-/// Returns whether a code is an end of the type's range.
 fn is_limit(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Float(f) => code & f.magnitude_mask() == f.max_code(),
