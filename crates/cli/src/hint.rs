@@ -18,7 +18,7 @@ use truecast::models::openvino::{self, IrError, LayerError};
 use truecast::models::tile::EntryError;
 use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
-use truecast::scaled::ScaledError;
+use truecast::scaled::{Kind as SchemeKind, ScaledError};
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, Kind};
@@ -97,7 +97,7 @@ hints! {
         },
     }
     SchemeError {
-        SchemeError::NotWritten { relayout: false, .. } => "`truecast schemes` lists those that can be written",
+        SchemeError::NotWritten { relayout: false, scheme } => alternative(scheme.family.kind()),
         SchemeError::Inconsistent(finding) => finding.hint()?,
         SchemeError::NoRelayout { why: NO_EQUAL_GLOBAL_SCALE, .. } => "--relayout lossy takes the nearest",
         SchemeError::Advised { cause, schemes } => {
@@ -236,6 +236,21 @@ fn near_file(path: &Path) -> Option<String> {
     let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let meant = closest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
+}
+
+/// Returns the hint for a scheme that is only read: what is written in its place.
+fn alternative(kind: SchemeKind) -> &'static str {
+    match kind {
+        SchemeKind::Fp8 => "truecast quantize SRC DST fp8-block is written",
+        SchemeKind::Int4 => "truecast quantize SRC DST int4-group is written",
+        SchemeKind::Int8 => "truecast quantize SRC DST ct:int-quantized is written",
+        SchemeKind::Nvfp4 => "truecast quantize SRC DST nvfp4 is written",
+        SchemeKind::Mx => "truecast quantize SRC DST mxfp4 is written",
+        SchemeKind::Gguf => {
+            "Q8_0 and MXFP4 are written; llama-quantize of llama.cpp makes the others from a .gguf file of F16 or F32"
+        }
+        SchemeKind::Other => "`truecast schemes` lists those that can be written",
+    }
 }
 
 /// Returns a hint for a missing path that looks like a name on the Hugging Face Hub or like a network address.

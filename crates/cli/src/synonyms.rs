@@ -3,8 +3,21 @@
 use std::path::Path;
 use truecast::io::look;
 
-/// Other names of specifications, and the names in truecast.
-const SPECS: [(&str, &str); 3] = [("cuda", "ptx"), ("nvidia", "ptx"), ("pytorch", "torch")];
+/// Other names of specifications, and the names in truecast; chips have the rules of their instructions.
+const SPECS: [(&str, &str); 12] = [
+    ("cuda", "ptx"),
+    ("nvidia", "ptx"),
+    ("hopper", "ptx"),
+    ("h100", "ptx"),
+    ("h200", "ptx"),
+    ("blackwell", "ptx"),
+    ("b200", "ptx"),
+    ("cdna3", "amd@cdna3"),
+    ("mi300", "amd@cdna3"),
+    ("cdna4", "amd@cdna4"),
+    ("rdna4", "amd@rdna4"),
+    ("pytorch", "torch"),
+];
 
 /// Names of rounding modes; each row has the names of one mode, from specifications and other tools.
 const ROUNDINGS: [&[&str]; 4] = [

@@ -15,6 +15,14 @@ use std::num::{IntErrorKind, ParseIntError};
 use truecast::ErrorCode;
 use truecast::spelling::alternatives;
 
+/// Meanings of operands, in errors about missing ones.
+const OPERANDS: [(&str, &str); 4] = [
+    ("SRC", "the file or folder to read"),
+    ("DST", "the file or folder to write"),
+    ("B", "the file or folder to compare A with"),
+    ("SCHEME", "such as fp8-block or nvfp4"),
+];
+
 /// Options of other tools for the destination, which is an argument here.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
 /// Options that require `--scheme`.
@@ -69,7 +77,12 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
-            let needed = [arguments, options].concat().join(", ");
+            let operand = |name: &&str| {
+                let meaning = OPERANDS.iter().find(|(of, _)| of == name).map(|(_, meaning)| *meaning);
+                meaning.map_or_else(|| (*name).into(), |meaning| format!("{name} ({meaning})"))
+            };
+            let operands = arguments.iter().map(operand);
+            let needed = operands.chain(options.iter().map(|option| (*option).into())).collect::<Vec<_>>().join(", ");
             failure!(MissingArgument, "{} needs {needed}", needing.unwrap_or(&name))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {

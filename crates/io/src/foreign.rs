@@ -17,7 +17,7 @@ pub enum Foreign {
         /// Number of `.safetensors` files in the folder.
         safetensors: usize,
     },
-    /// Index file of a checkpoint of several files.
+    /// Index or configuration of a checkpoint.
     Index,
     /// A pickle of `torch.save`.
     Pickle,
@@ -80,7 +80,7 @@ impl Foreign {
         let is_pickle = PICKLE_BYTES.iter().any(|bytes| begin.starts_with(bytes));
         match extension {
             _ if matches!(of_text(&begin), Some(Foreign::LfsPointer)) => Foreign::LfsPointer,
-            _ if name.ends_with(".index.json") => Foreign::Index,
+            _ if name.ends_with(".index.json") || name == "config.json" => Foreign::Index,
             _ if extension == "gguf" || begin.starts_with(b"GGUF") => Foreign::Gguf,
             _ if PICKLES.contains(&extension) => Foreign::Pickle,
             _ if RAW.contains(&extension) && is_pickle => Foreign::Pickle,
@@ -147,7 +147,7 @@ impl fmt::Display for Foreign {
             Foreign::Folder { safetensors } => {
                 write!(f, "this is a folder of {safetensors} safetensors files, and folders are not supported")
             }
-            Foreign::Index => f.write_str("this is the index of a checkpoint, which is converted as a whole"),
+            Foreign::Index => f.write_str("this file describes a checkpoint, which is converted as a whole"),
             Foreign::Pickle => {
                 write!(f, "this is a pickle, as torch.save writes it, and pickles are not supported{files}")
             }

@@ -13,11 +13,12 @@ impl FileFormat {
     /// Returns the format of the path's extension.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`] with the kind found; [`Error::Io`] if the kind is unknown and the path does not exist.
+    /// [`Error::UnknownKind`] with the kind found; [`Error::Io`] if the path does not exist.
     pub fn known(path: &Path) -> Result<FileFormat, Error> {
         FileFormat::of_path(path).ok_or_else(|| match (Foreign::of(path), step(|| fs::metadata(path))) {
-            (Foreign::Unknown, Err(error)) => Error::io(path, "opening")(error),
-            (found, _) => Error::UnknownKind { path: path.into(), found },
+            (Foreign::Stream, _) => Error::UnknownKind { path: path.into(), found: Foreign::Stream },
+            (_, Err(error)) => Error::io(path, "opening")(error),
+            (found, Ok(_)) => Error::UnknownKind { path: path.into(), found },
         })
     }
 }

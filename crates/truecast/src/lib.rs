@@ -5,7 +5,8 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | convert a slice | [`cast_slice`], [`cast_vec`] |
+//! | convert values to the bytes of a type, and back | [`encode`], [`decode`] |
+//! | convert a slice under any specification | [`cast_slice`], [`cast_vec`] |
 //! | convert many, or count what happens | [`Caster`], [`cast_slice_with`] |
 //! | convert bytes in any layout, text | [`fn@cast`], [`Elements`], [`ElementsMut`] |
 //! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
@@ -19,9 +20,10 @@
 //!
 //! # Examples
 //! ```
-//! use truecast::{DType, cast_vec, spec::onnx::Cast};
-//! let bf16: Vec<u16> = cast_vec(&Cast::to(DType::Bf16).resolve(DType::F32)?, &[1.0f32, 3.1415927])?;
-//! assert_eq!(bf16, [0x3f80, 0x4049]); // 1 and 3.140625
+//! use truecast::{DType, cast_vec, encode, spec::tosa};
+//! assert_eq!(encode(&[1.0f32, 465.0], DType::F8E4M3Fn)?, [0x38, 0x7e]); // ONNX: 1 and 448
+//! let tosa: Vec<u8> = cast_vec(&tosa::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &[1.0f32, 465.0])?;
+//! assert_eq!(tosa, [0x38, 0x7f]); // TOSA: 1 and NaN
 //! # Ok::<(), truecast::Error>(())
 //! ```
 //!
@@ -60,7 +62,7 @@ pub use error::Error;
 #[cfg(feature = "files")]
 pub use files::*;
 #[cfg(target_endian = "little")]
-pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
+pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec, decode, encode};
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorCode, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding,

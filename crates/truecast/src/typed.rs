@@ -7,6 +7,7 @@
 
 use crate::error::Error;
 use bytemuck::Pod;
+use truecast_core::spec::onnx;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut};
 
@@ -53,6 +54,33 @@ fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
         own if own == dtype || is_code => Ok(Room::Exactly(len)),
         own => Err(CastError::Type { expected: dtype, got: own }),
     }
+}
+
+/// Converts values to the bytes of a type under ONNX Cast: overflow of narrow floats saturates.
+///
+/// Result: little-endian elements, packed from the lowest bit if they are narrower than a byte. Other rules: [`cast_vec`].
+///
+/// # Errors
+/// [`Error::Spec`] for a type that ONNX lacks.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, decode, encode};
+/// let f8 = encode(&[1.0f32, 0.3, 465.0], DType::F8E4M3Fn)?;
+/// assert_eq!(f8, [0x38, 0x2a, 0x7e]);
+/// assert_eq!(decode::<f32>(&f8, DType::F8E4M3Fn)?, [1.0, 0.3125, 448.0]);
+/// # Ok::<(), truecast::Error>(())
+/// ```
+pub fn encode<S: Element>(values: &[S], to: DType) -> Result<Vec<u8>, Error> {
+    cast_vec(&onnx::Cast::to(to).resolve(S::DTYPE)?, values)
+}
+
+/// Converts the bytes of a type to values under ONNX Cast; the inverse of [`encode`] for types whose values `D` has.
+///
+/// # Errors
+/// [`Error::Spec`] for a type that ONNX lacks.
+pub fn decode<D: Element>(bytes: &[u8], from: DType) -> Result<Vec<D>, Error> {
+    cast_vec(&onnx::Cast::to(D::DTYPE).resolve(from)?, bytes)
 }
 
 /// Converts a slice into another.

@@ -11,6 +11,7 @@ use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Valu
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use truecast::convert::{Measuring, Nibbles, Partition, Scheme};
+use truecast::scaled;
 use truecast::select::quantize_options::{Layer, MxScale, NonFinite, Relayout, Search};
 
 #[derive(Args, Debug, Clone)]
@@ -101,9 +102,13 @@ impl FromArgMatches for QuantizeArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut args = ConvertArgs::from_arg_matches(matches)?;
         if args.writing.scheme.is_none() {
-            let mut missing = Error::new(ErrorKind::MissingRequiredArgument);
-            missing.insert(ContextKind::InvalidArg, ContextValue::Strings(vec!["SCHEME".into()]));
-            let scheme = args.more.pop().ok_or(missing)?;
+            let scheme = args.more.pop().ok_or_else(|| {
+                let is_scheme = !args.dst.exists() && scaled::scheme(&args.dst.to_string_lossy()).is_ok();
+                let mut missing = Error::new(ErrorKind::MissingRequiredArgument);
+                let name = if is_scheme { "DST" } else { "SCHEME" };
+                missing.insert(ContextKind::InvalidArg, ContextValue::Strings(vec![name.into()]));
+                missing
+            })?;
             let (command, operand) = (Command::new("quantize"), Arg::new("SCHEME"));
             let (sources, dst) = args.several().unwrap_or_else(|| (vec![&*args.src], &*args.dst));
             let meant = synonyms::scheme(&scheme.to_string_lossy(), &sources, dst);

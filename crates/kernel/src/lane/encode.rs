@@ -3,9 +3,9 @@
 //! The f32 source is exact or rounded to odd (§3).
 
 use super::{F32Parts, Lane, Reach, f32_parts};
-use crate::numbers::{BF16_INF, F32_INF};
 use crate::numbers::e8m0::EncodeE8m0;
 use crate::numbers::encode::{Encoder, Nearest, shape};
+use crate::numbers::{BF16_INF, F32_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 

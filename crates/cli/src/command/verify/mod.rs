@@ -18,7 +18,7 @@ use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType, ErrorCode};
 
-/// Message if neither a report nor a folder nor the command line states the options of the conversion.
+/// Message if neither a report nor the result nor the command line states the options of the conversion.
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
 
 pub struct Asked {
@@ -29,7 +29,7 @@ pub struct Asked {
     pub record: Option<Record>,
 }
 
-/// Returns the options of a conversion, from the command line, its report or the folder's manifest. `names_spec` is
+/// Returns the options of a conversion, from the command line, its report or its result. `names_spec` is
 /// true if the command line names the specification, even if it names the default.
 pub fn asked(
     (src, dst): (&Path, &Path),
@@ -43,9 +43,9 @@ pub fn asked(
     for path in [src, dst].into_iter().filter(|_| says_nothing && record.is_none()) {
         std::fs::metadata(path).map_err(|source| FileError::Io { path: path.into(), action: "opening", source })?;
     }
-    let wants_manifest = record.is_none() && says_nothing && look::is_folder(dst)?;
-    let manifest = if wants_manifest { convert::recorded(dst)? } else { None };
-    let options = match record.as_ref().map(|record| &record.provenance).or(manifest.as_ref()) {
+    let is_asked = record.is_none() && says_nothing;
+    let in_result = if is_asked { convert::recorded(dst)? } else { None };
+    let options = match record.as_ref().map(|record| &record.provenance).or(in_result.as_ref()) {
         Some(record) => recorded(record, &said, names_spec)?,
         None if says_nothing => return Err(Failure::new(ErrorCode::MissingArgument, NO_OPTIONS)),
         None => return Ok(Asked { options: said, is_recorded: false, record }),

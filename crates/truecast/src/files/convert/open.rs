@@ -1,7 +1,6 @@
 //! Planning for each kind of source and destination, and conversion to a single file.
 
-use crate::files::convert::container::format_of;
-use crate::files::convert::container::gguf;
+use crate::files::convert::container::{Container, OPTIONS_KEY, format_of, gguf};
 use crate::files::convert::dequantize::reference::{Reference, contents};
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Options;
@@ -23,7 +22,10 @@ impl Plan {
     /// # Errors
     /// An invalid folder, header or option; scales whose tensor is not understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let plan = Plan::settled(src, dst, options)?;
+        let mut plan = Plan::settled(src, dst, options)?;
+        if let (Container::File(FileFormat::Safetensors), [shard]) = (&plan.container, &mut plan.shards[..]) {
+            shard.metadata.insert(OPTIONS_KEY.into(), plan.provenance.to_json().to_string());
+        }
         if options.seed.is_some() {
             plan.check_stochastic()?;
         }

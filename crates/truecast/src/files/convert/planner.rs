@@ -1,9 +1,9 @@
 //! Plans a checkpoint, tensor by tensor and file by file. `container::by_value` plans files of plain values.
 
 use crate::files::convert::consistency::global_scales;
-use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
 use crate::files::convert::container::gguf;
+use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::dequantize::reference::{Reference, contents};
 use crate::files::convert::dequantize::values::original_shapes;
 use crate::files::convert::error::CheckpointError;
@@ -231,8 +231,8 @@ fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<Sha
         let metadata = shard.source.metadata();
         let mut metadata =
             if has_other_tensors { truecast_schemes::metadata(metadata, &found.groups) } else { metadata.clone() };
-        // The result is not split.
-        metadata.retain(|key, _| !(holds_gguf(folder) && key.starts_with(SPLIT)));
+        // The result is not split, and has options of its own.
+        metadata.retain(|key, _| key != OPTIONS_KEY && !(holds_gguf(folder) && key.starts_with(SPLIT)));
         ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
     };
     let files = if is_one(folder, into) { 1 } else { usize::MAX };

@@ -1,7 +1,7 @@
 //! Verification of a result against the definition, shard by shard, including index, configuration and the files next
 //! to the weights.
 
-use crate::files::convert::container::Container;
+use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::{TensorJob, elements_in};
 use crate::files::convert::options::Options;
@@ -448,16 +448,22 @@ fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = 
     let actual = found.source.metadata();
     let keys: BTreeSet<&String> = shard.metadata.keys().chain(actual.keys()).collect();
     let right = |key: &str| shard.metadata.get(key).map(String::as_str).or((key == "format").then_some("pt"));
-    let wrong: Vec<&String> =
-        keys.into_iter().filter(|key| actual.get(*key).map(String::as_str) != right(key)).collect();
+    // Options are a record, not a result: another writer has none.
+    let is_compared = |key: &&String| *key != OPTIONS_KEY || actual.contains_key(*key);
+    let is_wrong = |key: &&String| actual.get(*key).map(String::as_str) != right(key);
+    let wrong: Vec<&String> = keys.into_iter().filter(|key| is_compared(key) && is_wrong(key)).collect();
     wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
 }
 
-/// Reads the options of a result from its manifest; `None` without a manifest.
+/// Reads the options of a result: from the manifest of a folder, or from the metadata of a `.safetensors` file. `None`
+/// if it records none.
 ///
 /// # Errors
-/// An unreadable manifest, one of another version, or one of an unfinished conversion.
+/// An unreadable manifest, one of another version, or one of an unfinished conversion; an unreadable file.
 pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
+    if !look::is_folder(dst)? {
+        return recorded_in_file(dst);
+    }
     let unfinished = |what| Err(Error::checkpoint(dst, CheckpointError::Unfinished { what }));
     let Some(Manifest { options, complete, .. }) = Manifest::read(dst, MANIFEST)? else {
         return match manifest::names(dst)?.into_iter().next() {
@@ -472,5 +478,16 @@ pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
         let file = MANIFEST.into();
         Error::checkpoint(dst, CheckpointError::Manifest { file, why })
     };
+    Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
+}
+
+fn recorded_in_file(file: &Path) -> Result<Option<Provenance>, Error> {
+    if FileFormat::of_path(file) != Some(FileFormat::Safetensors) {
+        return Ok(None);
+    }
+    let source = Source::open(file, None)?;
+    let Some(text) = source.metadata().get(OPTIONS_KEY) else { return Ok(None) };
+    let failed = |why: String| Error::checkpoint(file, CheckpointError::Manifest { file: OPTIONS_KEY.into(), why });
+    let options: Value = serde_json::from_str(text).map_err(|cause| failed(cause.to_string()))?;
     Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
 }

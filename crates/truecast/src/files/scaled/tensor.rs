@@ -3,15 +3,24 @@
 use super::{Dequantizer, Form, Quantizer, scheme};
 use crate::files::error::Error;
 use crate::typed::Element;
+use std::fmt;
 use truecast_core::scaled::{Part, Quantization};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::CastOptions;
 
 /// A matrix under a scheme: the arrays of its [`Form`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ScaledTensor {
     form: Form,
     arrays: Vec<Vec<u8>>,
+}
+
+/// The form, and the sizes of the arrays instead of their bytes.
+impl fmt::Debug for ScaledTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes: Vec<usize> = self.arrays.iter().map(Vec::len).collect();
+        f.debug_struct("ScaledTensor").field("form", &self.form).field("bytes_of_arrays", &bytes).finish()
+    }
 }
 
 /// Quantizes a matrix under a [`scheme`], with the scales of its formula. [`Quantizer`] has other options and shapes.

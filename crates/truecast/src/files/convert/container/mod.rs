@@ -27,6 +27,9 @@ pub(crate) enum Container {
     Model(Arc<ModelFile>, Changes),
 }
 
+/// Metadata of a `.safetensors` file that is a whole result: its options, as in a manifest.
+pub(crate) const OPTIONS_KEY: &str = "truecast.options";
+
 /// Format of a file at `dst`, by its name.
 pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if let Some(format) = FileFormat::of_path(dst) {
@@ -36,7 +39,9 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if look::is_folder(dst)? {
         Err(Error::FolderForFile { path })
     } else {
-        Err(Error::UnknownKind { path, found: Foreign::of(dst) })
+        // Only a file that exists is of a kind that its bytes tell.
+        let found = if look::at(dst)?.is_some() { Foreign::of(dst) } else { Foreign::Unknown };
+        Err(Error::UnknownKind { path, found })
     }
 }
 

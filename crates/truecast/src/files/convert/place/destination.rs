@@ -9,7 +9,7 @@ use crate::files::error::Error;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
-use truecast_io::{Existing, FileFormat, OutputFile, look};
+use truecast_io::{Existing, FileFormat, Foreign, OutputFile, look};
 
 /// State of the destination.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         return Err(refused(CheckpointError::Nested));
     }
     let there = look::at(dst)?;
-    if there.as_ref().map_or(FileFormat::of_path(dst).is_some(), |found| !found.is_dir()) {
+    let is_named_as_file = || FileFormat::of_path(dst).is_some() || Foreign::of(dst) != Foreign::Unknown;
+    if there.as_ref().map_or_else(is_named_as_file, |found| !found.is_dir()) {
         return Err(refused(CheckpointError::NotAFolder));
     }
     let folders_in = plan.files().filter_map(|file| file.parent().map(Path::to_path_buf));
