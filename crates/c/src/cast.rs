@@ -1,4 +1,4 @@
-//! A conversion: opened by name, applied to one element or an array, closed.
+//! Conversions: open by name, convert an element or an array, close.
 
 use crate::status::{Failure, Status, guarded, told};
 use crate::text;
@@ -37,7 +37,6 @@ impl Cast {
         if [src, dst].contains(&DType::String) {
             return Err(Failure::unsupported("the C interface does not convert text"));
         }
-        // All work is on the caller's thread.
         let options = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
         let caster = Caster::new(&spec, &options).map_err(Failure::unsupported)?;
         let clause = CString::new(spec.clause).expect("a clause has no NUL");

@@ -1,4 +1,4 @@
-//! Checking results of other code: which inputs to try, and whether a result is permitted.
+//! Checks of results from other code: inputs to try, and whether a result is permitted.
 
 use crate::cast::Cast;
 use crate::status::{Status, guarded};

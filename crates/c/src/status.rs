@@ -1,4 +1,4 @@
-//! Result of a call, and the two ways to leave a function without a panic.
+//! Status of a call; failures and panics become a status.
 
 use crate::text;
 use std::ffi::c_char;
@@ -45,12 +45,11 @@ impl Failure {
     }
 }
 
-/// Runs a call and returns its answer, or `otherwise` if it panics.
 pub(crate) fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
-/// Runs a call, writes the message of its failure (an empty one if it succeeds), and returns its status.
+/// Runs a call, writes its error message (empty on success), and returns its status.
 ///
 /// # Safety
 /// As [`text::write`].

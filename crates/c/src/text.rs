@@ -1,9 +1,9 @@
-//! The caller's texts: NUL-terminated ones are read, buffers are written up to their capacity.
+//! Strings of the caller: reads NUL-terminated strings, writes buffers up to their capacity.
 
 use crate::status::Failure;
 use std::ffi::{CStr, c_char};
 
-/// Reads a text of the caller, which is valid during the call.
+/// Borrows a string of the caller.
 ///
 /// # Safety
 /// `text` is null or points to a NUL-terminated string that does not change during `'a`.
@@ -16,7 +16,7 @@ pub(crate) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     text.to_str().map_err(|_| Failure::unknown("the name is not UTF-8"))
 }
 
-/// Writes the part of `text` that fits, cut between characters, and a NUL; nothing if `capacity` is 0.
+/// Writes the part of `text` that fits, cut at a character boundary, and a NUL. Writes nothing if `capacity` is 0.
 ///
 /// # Safety
 /// `buffer` is null or valid for writes of `capacity` bytes.

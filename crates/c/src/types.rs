@@ -68,10 +68,10 @@ pub extern "C" fn truecast_type_name(r#type: u32) -> *const c_char {
     NAMES.get(r#type as usize).map_or(std::ptr::null(), |name| name.as_ptr().cast())
 }
 
-/// Room for a name and its NUL.
+/// Size of a name with its NUL.
 const NAME_BYTES: usize = 16;
 
-/// The names of [`DType::ALL`], each with at least one NUL at its end.
+/// Names of [`DType::ALL`], each padded with at least one NUL.
 static NAMES: [[u8; NAME_BYTES]; DType::ALL.len()] = {
     let mut all = [[0; NAME_BYTES]; DType::ALL.len()];
     let mut i = 0;

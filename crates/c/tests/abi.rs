@@ -1,6 +1,5 @@
-//! The interface for programs in C and C++: the committed header, the symbols of the shared library, and programs that
-//! are compiled against the static one and run. `abi.c` has the fixed parts, `behavior.c` the effects of each function;
-//! the examples are checked by their output.
+//! Tests of the C interface: the committed header, the symbols of the shared library, and C and C++ programs that run
+//! with the static library. `abi.c` declares the interface; `behavior.c` tests each function.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use std::{env, fs};
 use object::Object;
 use object::read::{File, NameOrOrdinal};
 
-/// The sources of the header, in its order.
+/// Sources of the header, in the header's order.
 const SOURCES: [&str; 6] = ["version", "status", "types", "name", "cast", "check"];
 
 fn root() -> &'static Path {
@@ -22,7 +21,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// `UPDATE=1` writes the header again.
+/// `UPDATE=1` writes the header.
 #[test]
 fn the_header_is_made_from_the_sources() {
     let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).unwrap();
@@ -34,20 +33,18 @@ fn the_header_is_made_from_the_sources() {
     if env::var_os("UPDATE").is_some() {
         fs::write(root().join("include/truecast.h"), &made).unwrap();
     }
-    // Git may have changed its line endings.
+    // Git may have changed the line endings.
     let committed = read("include/truecast.h").replace("\r\n", "\n");
     assert!(made == committed, "UPDATE=1 cargo test -p truecast-c writes include/truecast.h again");
 }
 
-/// Names of the functions that a header declares, outside of its comments.
 fn functions(header: &str) -> BTreeSet<String> {
     let code = header.lines().filter(|line| !line.trim_start().starts_with(['*', '/']));
     let names = code.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
     names.filter(|name| name.starts_with("truecast_")).map(String::from).collect()
 }
 
-/// `abi.c` names each function with its type, so that a changed one does not compile; a function removed from the
-/// header or the library fails here.
+/// `abi.c` declares each function with its type, so a changed type does not compile. This test finds removed functions.
 #[test]
 fn functions_are_those_of_the_list() {
     let listed: BTreeSet<String> = read("tests/abi.c")
@@ -64,7 +61,7 @@ fn functions_are_those_of_the_list() {
         NameOrOrdinal::Name(name) => Some(String::from_utf8_lossy(name).into_owned()),
         NameOrOrdinal::Ordinal(_) => None,
     });
-    // Symbols of macOS have an additional underscore.
+    // On macOS, symbols have an additional underscore.
     let names = names.map(|name| name.strip_prefix("_truecast").map_or(name.clone(), |rest| format!("truecast{rest}")));
     assert_eq!(
         names.filter(|name| name.starts_with("truecast_")).collect::<BTreeSet<_>>(),
@@ -73,14 +70,14 @@ fn functions_are_those_of_the_list() {
     );
 }
 
-/// Both libraries, built as the tests are, and the folder that holds them.
+/// Folder with the static and the shared library, built with the profile of the tests.
 static LIBRARIES: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the folder of builds");
     let this = env::current_exe().unwrap();
     let folder = this.ancestors().nth(2).and_then(Path::file_name).expect("PROFILE/deps/TEST").to_str().unwrap();
     let profile = if folder == "debug" { "dev" } else { folder };
     let built = Command::new(env!("CARGO"))
-        // As `cargo test --workspace` builds, whose libraries are not compiled again then.
+        // The same options as in `cargo test --workspace`, so that cargo compiles nothing again.
         .args(["build", "--quiet", "--offline", "--workspace", "--lib", "--tests"])
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
@@ -95,8 +92,7 @@ fn library(prefix: &str, suffix: &str) -> PathBuf {
     LIBRARIES.join(format!("{prefix}truecast_c{suffix}"))
 }
 
-/// The system's compiler, by its variable or its usual name; `None`, with a message, without one. On Windows it would
-/// need another compiler's options.
+/// Compiler from the environment variable, or else the `usual` one. `None`, with a message, if there is no compiler.
 fn compiler(variable: &str, usual: &str) -> Option<Command> {
     let words = env::var(variable).unwrap_or_else(|_| usual.into());
     let command = || {
@@ -145,8 +141,8 @@ fn functions_do_what_the_header_says() {
     succeeds(run("CC", "cc", "-std=c11", "tests/behavior.c"));
 }
 
-/// The converter of the example rounds ties away from zero: the first three wrong results are the smallest ties whose
-/// even neighbor is nearer to zero, 0.5, 2.5 and 4.5 steps of 2^-9.
+/// The converter in the example rounds ties away from zero. Its first three wrong results are for 0.5, 2.5 and 4.5
+/// steps of 2^-9.
 #[test]
 fn the_example_in_c_finds_the_wrong_results() {
     let Some(ran) = run("CC", "cc", "-std=c99", "examples/check.c") else { return };

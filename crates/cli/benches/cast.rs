@@ -1,5 +1,5 @@
-//! Throughput of one pair per route and width at every level, compared with memcpy and with crates that convert slices:
-//! `cargo bench -p truecast-cli`. Sizes, data and buffers are those of `truecast bench` (`docs/kernels.md §13`).
+//! Throughput of one pair per route and width, at every level, compared with memcpy and with other crates. Run with
+//! `cargo bench -p truecast-cli`. Sizes, data and buffers are as in `truecast bench` (`docs/kernels.md §13`).
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -16,7 +16,7 @@ fn main() {
     divan::main();
 }
 
-/// Pairs; the comment after each names its route.
+/// Pairs of types. The comment after each pair names its route.
 const PAIRS: [(DType, DType); 8] = [
     (DType::F8E4M3Fn, DType::F32), // Table8, widening
     (DType::I4, DType::I8),        // Table8 after unpacking
@@ -28,7 +28,6 @@ const PAIRS: [(DType, DType); 8] = [
     (DType::I64, DType::F32),      // Direct, narrowing
 ];
 
-/// Contenders: each converts or copies one buffer.
 #[derive(Clone, Copy)]
 enum Contender {
     Memcpy,
@@ -58,7 +57,7 @@ fn rows() -> Vec<Row> {
     PAIRS.into_iter().flat_map(|(src, dst)| contenders().map(move |contender| Row { src, dst, contender })).collect()
 }
 
-/// One source and one destination for every row.
+/// One source buffer and one destination buffer for all rows.
 static POOLS: LazyLock<Mutex<[Pool; 2]>> = LazyLock::new(|| {
     let largest = PAIRS.iter().map(|&(src, dst)| arrays(src, dst, Size::Dram));
     let bytes = largest.map(|a| a.src_bytes.max(a.dst_bytes)).max().expect("there are pairs");
@@ -108,13 +107,12 @@ fn dram(bencher: Bencher, row: Row) {
     run(bencher, row, Size::Dram);
 }
 
-/// Other crates, in L2.
+/// Other crates, with buffers in the L2 cache.
 mod crates {
     use super::*;
     use float8::F8E4M3;
     use half::{bf16, f16};
 
-    /// Converts the data of `f32` with `convert`.
     fn from_f32<T: Clone>(bencher: Bencher, dst: DType, zero: T, convert: impl Fn(&[f32], &mut [T])) {
         let Arrays { len, src_bytes, dst_bytes } = arrays(DType::F32, dst, Size::L2);
         let mut bytes = vec![0; src_bytes];

@@ -1,5 +1,5 @@
-//! Throughput of RESCALE per type pair at every level, compared with memcpy and a plain loop of the same arithmetic:
-//! `cargo bench -p truecast-cli --bench rescale`. Sizes and buffers are those of `truecast bench`.
+//! Throughput of RESCALE per type pair, at every level, compared with memcpy and a plain loop. Run with `cargo bench -p
+//! truecast-cli --bench rescale`. Sizes and buffers are as in `truecast bench`.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -101,7 +101,7 @@ fn arrays(row: &Row, size: Size) -> Arrays {
     Arrays { len, src_bytes: bytes(row.src), dst_bytes: bytes(row.dst) }
 }
 
-/// One source and one destination for every row.
+/// One source buffer and one destination buffer for all rows.
 static POOLS: LazyLock<Mutex<[Pool; 2]>> = LazyLock::new(|| {
     let largest = rows().into_iter().map(|row| arrays(&row, Size::Dram));
     let bytes = largest.map(|a| a.src_bytes.max(a.dst_bytes)).max().expect("there are rows");
@@ -136,7 +136,7 @@ fn run(bencher: Bencher, row: Row, size: Size) {
     }
 }
 
-/// The obvious loop: an element at a time, without checks, widths known only when it runs.
+/// Plain loop over the elements, without checks. The widths are known only at run time.
 fn plain_loop(spec: &RescaleSpec, src: &[u8], dst: &mut [u8]) {
     let (width, out) = (usize::from(spec.input.bits / 8), usize::from(spec.output.bits / 8));
     let (min, max) = (spec.output.min() as i64, spec.output.max() as i64);

@@ -4,29 +4,26 @@ use serde::Serialize;
 use std::io::{self, Write};
 use truecast::io::is_unseen;
 
-/// Returns JSON in one line, such as the object of an error.
 pub fn json_line(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     serde_json::to_writer(Escaped(&mut text, Escapes::Json), value).expect("a vector takes everything");
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
-/// Escapes of invisible characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
-    /// Escapes such as `\u{202e}`; newlines, tabs and color sequences stay.
+    /// Escapes such as `\u{202e}`. Newlines, tabs and color sequences are not escaped.
     Text,
-    /// Escapes such as `\u202e`, for the invisible characters that JSON itself does not escape.
+    /// Escapes such as `\u202e`, for invisible characters that JSON permits.
     Json,
 }
 
-/// Writer that escapes invisible characters: names and texts from files can neither move the cursor nor imitate other
-/// text.
+/// Writer that escapes invisible characters, so that text from files cannot move the cursor.
 pub struct Escaped<W>(pub W, pub Escapes);
 
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Every caller writes complete UTF-8 strings.
+        // Callers write complete UTF-8 strings.
         let mut rest = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         while let Some((at, c)) = rest.char_indices().find(|&(at, c)| is_unseen(c) && !self.allows(&rest[at..])) {
             self.0.write_all(&rest.as_bytes()[..at])?;
@@ -48,7 +45,7 @@ impl<W: Write> Write for Escaped<W> {
 }
 
 impl<W> Escaped<W> {
-    /// Whether the text begins with an invisible character or color sequence that the program itself writes.
+    /// True if the text begins with a newline, tab or color sequence of the program.
     fn allows(&self, text: &str) -> bool {
         let is_color = || {
             let codes =
@@ -63,7 +60,7 @@ impl<W> Escaped<W> {
 mod tests {
     use super::*;
 
-    /// Control characters, line separators and direction marks: `docs/interfaces.md §6`.
+    /// Control characters, line separators and direction marks (`docs/interfaces.md §6`).
     const UNSEEN: [char; 8] =
         ['\u{7f}', '\u{85}', '\u{9b}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202e}', '\u{2066}'];
 

@@ -1,4 +1,4 @@
-//! Exact values as decimal numbers: all digits if they are few, otherwise the leading digits and the number of digits.
+//! Exact values as decimal numbers: all digits, or the leading digits and the number of digits.
 
 use crate::number::significant;
 use crate::output::bits;
@@ -9,15 +9,14 @@ use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
 use truecast::policy::CastPolicy;
 
-/// Length in characters up to which a number is always written without an exponent.
+/// Longest number, in characters, that never gets an exponent.
 const PLAIN: usize = 24;
-/// Length in characters up to which all digits are written.
+/// Longest number, in characters, with all digits.
 const LONGEST: usize = 40;
-/// Leading digits of a longer number.
 const LEADING: usize = 23;
 
-/// Formats a value for a table cell. NaN and infinities are words, and a power of two with many digits is `2^e`; other
-/// values with many digits are cut to the leading digits.
+/// Text of a value in a table. A power of two with many digits is `2^e`. Other values with many digits are cut to the
+/// leading digits.
 pub fn shown(value: Exact) -> String {
     let every = to_decimal(value);
     match value {
@@ -28,7 +27,7 @@ pub fn shown(value: Exact) -> String {
     }
 }
 
-/// Formats a value in at most 12 characters, or else with 9 significant digits, which distinguish all values of f32.
+/// Short text of a value: at most 12 characters, or 9 significant digits. Nine digits distinguish all values of f32.
 pub fn brief(value: Exact) -> String {
     const DIGITS: usize = 9;
     let shown = shown(value);
@@ -45,8 +44,8 @@ fn is_brief(shown: &str) -> bool {
     shown.len() <= 12
 }
 
-/// Returns the number with the fewest decimal digits that reads as this value of a floating-point type. `None` for
-/// other types, NaN and infinities.
+/// The shortest decimal number that parses to this value of a floating-point type. `None` for other types, NaN and
+/// infinities.
 pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
     if !dtype.is_float() || !value.is_finite() {
         return None;
@@ -56,7 +55,7 @@ pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
     (1..=17).filter_map(of).find(|x| code(*x) == code(value))
 }
 
-/// Formats a code with its value: `0x7e = 448`. On a terminal, a long value is rounded: `0x7f61 ≈ 2.99076299e38`.
+/// Code and value, such as `0x7e = 448`. A terminal rounds a long value: `0x7f61 ≈ 2.99076299e38`.
 pub fn code_with_value(dtype: DType, code: u64, terminal: &Terminal) -> String {
     let value = decode(dtype, code);
     let shown = shown(value);
@@ -65,12 +64,12 @@ pub fn code_with_value(dtype: DType, code: u64, terminal: &Terminal) -> String {
     format!("{} {value}", bits(code, dtype.code_bits()))
 }
 
-/// Splits a number into its sign (empty or `-`) and the rest.
+/// Sign (`-` or empty), and the rest.
 fn signed(number: &str) -> (&str, &str) {
     number.split_at(number.starts_with('-') as usize)
 }
 
-/// Returns the digits of a decimal from the first to the last nonzero digit, and the decimal exponent of the first.
+/// First to last nonzero digit, and decimal exponent of the first digit.
 fn digits_of(decimal: &str) -> (String, i64) {
     let point = decimal.find('.').unwrap_or(decimal.len());
     let digits = decimal.replace('.', "");
@@ -78,14 +77,13 @@ fn digits_of(decimal: &str) -> (String, i64) {
     (digits.trim_matches('0').into(), point as i64 - 1 - zeros as i64)
 }
 
-/// Returns `1.25e-3` for the digits 125 and the exponent -3.
+/// Text such as `1.25e-3`, from the digits 125 and the exponent -3.
 fn with_exponent(sign: &str, digits: &str, exponent: i64) -> String {
     let (first, rest) = digits.split_at(1);
     format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." })
 }
 
-/// Shortens a decimal: a short one is unchanged, a longer one gets an exponent if that saves characters, and the
-/// longest are cut to their leading digits.
+/// Shorter of two notations: plain, or with an exponent. Very long numbers are cut to their leading digits.
 pub fn few(every: &str) -> String {
     let (sign, decimal) = signed(every);
     let (digits, exponent) = digits_of(decimal);
@@ -99,14 +97,13 @@ pub fn few(every: &str) -> String {
     }
     let count = digits.len();
     match exponent {
-        // In this range a plain number is about as short as one with an exponent.
+        // A small number with an exponent would be hardly shorter.
         -4..=19 => format!("{sign}{}…, {count} digits", &decimal[..LEADING + 1 + (-exponent).max(0) as usize]),
         _ => format!("{sign}{}.{}…e{exponent}, {count} digits", &digits[..1], &digits[1..LEADING.min(count)]),
     }
 }
 
-/// Formats a value with an exponent and `digits` significant digits, rounded to nearest: `4.94e-324`. Values beyond the
-/// range of f64 are supported.
+/// Text such as `4.94e-324` with `digits` significant digits, rounded to nearest. Values may exceed the range of f64.
 pub fn scientific(value: Exact, digits: usize) -> String {
     let every = to_decimal(value);
     let (sign, decimal) = signed(&every);
@@ -123,7 +120,7 @@ pub fn scientific(value: Exact, digits: usize) -> String {
     with_exponent(sign, &kept.to_string(), exponent)
 }
 
-/// Returns a JSON number, rounded to f64, if the value is zero or normal in f64; otherwise text with 17 digits.
+/// Value in JSON. A number, rounded to f64, if the value is zero or normal in f64. Otherwise text with 17 digits.
 pub fn json(value: Exact) -> serde_json::Value {
     match to_decimal(value).parse::<f64>() {
         Ok(x) if x.is_normal() || to_decimal(value) == "0" => x.into(),
@@ -131,8 +128,8 @@ pub fn json(value: Exact) -> serde_json::Value {
     }
 }
 
-/// Shortens a number that [`shown`] wrote to at most `most` characters. Digits are cut first, then the number of digits
-/// is omitted; the exponent stays, because it tells the size of the number.
+/// Shortens a result of [`shown`] to at most `most` characters. Digits are cut first, then the number of digits; the
+/// exponent remains.
 pub fn shortened(number: &str, most: usize) -> String {
     let (number, count) = number.split_once(", ").map_or((number, String::new()), |(n, c)| (n, format!(", {c}")));
     let (mantissa, mut exponent) =
@@ -144,12 +141,12 @@ pub fn shortened(number: &str, most: usize) -> String {
     }
     let whole = digits.find('.').unwrap_or(digits.len());
     if exponent.is_empty() && sign.len() + whole >= most {
-        // A cut integer would read as a different integer: an exponent keeps its size.
+        // The exponent keeps the magnitude; without it, a cut integer would be a smaller integer.
         digits.retain(|c| c != '.');
         digits.insert(1, '.');
         exponent = format!("e{}", whole - 1);
     }
-    // The number of digits is omitted if it would leave less room than this for the digits themselves.
+    // At least as many digits as in `1.2345` remain; the number of digits is omitted instead.
     let few = sign.len() + "1.2345".len();
     let tails = [format!("…{exponent}{count}"), format!("…{exponent}")];
     let tail = tails.iter().find(|tail| tail.chars().count() + few <= most).unwrap_or(&tails[1]);
@@ -226,7 +223,7 @@ mod tests {
         ] {
             assert_eq!(of(x), text);
         }
-        // The digits are those of Python's decimal.Decimal of the same value.
+        // Expected digits: Python's decimal.Decimal.
         let tiny = of(f64::from(1e-40f32));
         assert!(tiny.starts_with("9.999946101114759581525") && tiny.ends_with("…e-41, 108 digits"), "{tiny}");
         assert_eq!(to_decimal(decode(DType::F64, 1e300f64.to_bits())).len(), 301);

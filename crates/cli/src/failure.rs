@@ -1,5 +1,4 @@
-//! Errors of the process: one line on standard error (or one object with `--json`) and an exit code.
-//! Source: `docs/interfaces.md §5`.
+//! Errors of the process: a line or JSON object on standard error, and an exit code (`docs/interfaces.md §5`).
 
 use crate::bench::BenchError;
 use crate::bench::pairs::ParsePairError;
@@ -19,14 +18,12 @@ use truecast::vectors::VectorError;
 use truecast::verify::RecordError;
 use truecast::{ErrorCode, ErrorKind};
 
-/// Creates a failure with a code and a formatted message.
 macro_rules! failure {
     ($code:ident, $($message:tt)+) => {
         $crate::failure::Failure::new(truecast::ErrorCode::$code, format_args!($($message)+))
     };
 }
 
-/// Error of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -35,16 +32,15 @@ pub struct Failure {
     file: Option<RefusedFile>,
 }
 
-/// Path of a file that the system refused, the kind of the error, and the system's error number.
+/// Path of a file that the system refused, kind of the error, and error number of the system.
 pub type RefusedFile = (PathBuf, io::ErrorKind, Option<i32>);
 
 impl Failure {
-    /// Creates an error without a hint.
     pub fn new(code: ErrorCode, message: impl std::fmt::Display) -> Self {
         Self { message: message.to_string(), code, file: None }
     }
 
-    /// Creates a failure from an error of the library, with the hint for the command line if the error has one.
+    /// Converts an error of the library; adds the hint for the command line.
     fn of(code: ErrorCode, error: &(impl std::fmt::Display + Hint)) -> Self {
         let failure = Failure::new(code, error);
         match error.hint() {
@@ -53,17 +49,16 @@ impl Failure {
         }
     }
 
-    /// Creates the error for a scheme that cannot be read; one of the `known` schemes may be suggested.
+    /// Error for an unknown scheme; suggests one of the `known` schemes.
     pub fn of_scheme(error: &SchemeError, known: &[&str]) -> Self {
         Failure::new(ErrorCode::UnknownScheme, unknown_scheme(error, known))
     }
 
-    /// Adds a hint to the message.
     pub fn with_hint(self, hint: &str) -> Self {
         Self { message: joined(&self.message, hint), ..self }
     }
 
-    /// Adds the known word that was probably meant by an unknown `word`.
+    /// Suggests a word from `known` for an unknown `word`.
     pub fn of_word<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
@@ -72,17 +67,14 @@ impl Failure {
         &self.message
     }
 
-    /// Returns the stable code of the error.
     pub fn code(&self) -> ErrorCode {
         self.code
     }
 
-    /// Returns the file that the system refused, if that caused the failure.
     pub fn file(self) -> Option<RefusedFile> {
         self.file
     }
 
-    /// Returns the exit code.
     pub fn exit_code(&self) -> u8 {
         match self.code.kind() {
             ErrorKind::Usage => 2,
@@ -91,7 +83,6 @@ impl Failure {
         }
     }
 
-    /// Prints the failure on standard error, as a line or as a JSON object, and returns the exit code.
     pub fn report(&self, json: bool) -> u8 {
         let exit_code = self.exit_code();
         if json {
@@ -103,7 +94,6 @@ impl Failure {
     }
 }
 
-/// Implements the conversion from errors of the library that have an error code.
 macro_rules! of_library {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
@@ -137,14 +127,13 @@ impl From<truecast::io::Error> for Failure {
     }
 }
 
-/// Message of a parser about a value that it rejects.
+/// Error message of a value parser.
 impl From<String> for Failure {
     fn from(message: String) -> Self {
         Failure::new(ErrorCode::InvalidValue, message)
     }
 }
 
-/// A request for vectors that cannot be listed.
 impl From<VectorError> for Failure {
     fn from(error: VectorError) -> Self {
         Failure::new(ErrorCode::InvalidValue, error)

@@ -1,17 +1,15 @@
-//! Text of the help and manual pages, except the options: usage and examples of each command, exit status, files.
+//! Text of the help and manual pages without options: usage, examples, exit status, files.
 
-/// Text for one command.
 pub struct Page {
     pub command: &'static str,
-    /// Lines of usage, without `truecast` at the beginning.
+    /// Lines of usage, without the word `truecast`.
     pub usage: &'static [&'static str],
-    /// Purpose of each example, and its command line.
+    /// Purpose and command line of each example.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Identifiers of the options that a short page shows, in this order, separated by spaces.
+    /// Options on a short page, in this order, separated by spaces.
     pub short: &'static str,
 }
 
-/// Every command.
 pub const PAGES: [Page; 19] = [
     Page {
         command: "convert",
@@ -239,7 +237,6 @@ pub const PAGES: [Page; 19] = [
     },
 ];
 
-/// Exit status of every command (`docs/interfaces.md §5`).
 pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "a check found differences or illegal nodes, or --fail-on fired"),
@@ -248,7 +245,6 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("4", "the system failed: input or output, memory, a full disk, an interruption"),
 ];
 
-/// Kinds of files that are read and written, with a description of each.
 pub const FILES: [(&str, &str); 9] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
     (
@@ -265,11 +261,9 @@ pub const FILES: [(&str, &str); 9] = [
     (".mlir, .tileir, .tilebc, .tileirbc", "modules of CUDA Tile IR, text or bytecode: run, check, inspect"),
 ];
 
-/// Explanation of the clauses that results cite.
 pub const CLAUSES: &str =
     "A clause such as docs/spec/onnx.md §4.6 names a page of the source tree and a section of it.";
 
-/// Returns the page of a command.
 pub fn page(command: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.command == command)
 }

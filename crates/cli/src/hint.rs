@@ -1,4 +1,4 @@
-//! Hints about errors: the libraries report causes, and this module adds the command-line options that help.
+//! Hints about errors. Libraries report causes; this module adds the command-line options that help.
 
 use crate::bench::BenchError;
 use crate::suggest::closest;
@@ -23,14 +23,12 @@ use truecast::spec::SpecError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, Kind};
 
-/// The hint for an error, if one helps.
 pub trait Hint {
-    /// Returns the hint as the rest of the sentence after the cause.
+    /// Rest of the sentence after the cause.
     fn hint(&self) -> Option<String>;
 }
 
-/// Implements [`Hint`] from a table: the causes of each error type, each with its hint. For a nested error, the hint of
-/// the nested error is used.
+/// Implements [`Hint`] for error types, from a table of causes and hints. A nested error has its own hint.
 macro_rules! hints {
     ($($error:ty { $($cause:pat $(if $holds:expr)? => $hint:expr,)* })*) => {
         $(impl Hint for $error {
@@ -49,7 +47,7 @@ hints! {
         Error::Io(error) => error.hint()?,
         Error::UnknownKind { found: Foreign::Folder { .. }, .. } => "name a file in it",
         Error::Checkpoint { cause, .. } => cause.hint()?,
-        // Only for a single file: for a folder, every file that may state the scheme was read already.
+        // Only a single file needs the hint. In a folder, every file that may state the scheme was already read.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
             let folder = "truecast reads a single file without the other files of its folder: give the folder";
             cause.hint().map_or(folder.into(), |hint| format!("{folder}, or {hint}"))
@@ -228,7 +226,6 @@ hints! {
     }
 }
 
-/// Suggests the file or folder with the nearest name in the same folder.
 fn near_file(path: &Path) -> Option<String> {
     const MOST_ENTRIES: usize = 4096;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -270,14 +267,14 @@ fn of_the_hub(path: &Path) -> Option<String> {
     let mut parts = name.split('/').filter(|part| !part.is_empty());
     let (owner, model) = (parts.next()?, parts.next()?);
     let is_name = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    // If a folder named like the owner exists, the path is meant as a local path.
+    // A path below an existing folder is probably a local path.
     let is_of_the_hub =
         address.is_some() || (parts.next().is_none() && !look::is_folder(Path::new(owner)).unwrap_or(false));
     (is_of_the_hub && is_name(owner) && is_name(model))
         .then(|| format!("{LOCAL}: hf download {owner}/{model} --local-dir DIR"))
 }
 
-/// Whether another file of the folder, such as a configuration, may contain the missing information.
+/// True if another file of the folder, such as a configuration, may have the missing information.
 fn is_of_others(cause: &SchemeError) -> bool {
     use SchemeError::{Advised, Grid, Missing, Orphan, Undeclared, Unknown, Unscaled};
     let cause = if let Advised { cause, .. } = cause { cause } else { cause };
@@ -293,7 +290,6 @@ fn is_safetensors(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Every option in a hint is in the table of flags.
     #[test]
     fn hints_name_options() {
         for after in include_str!("hint.rs").split("--").skip(1) {
@@ -302,7 +298,6 @@ mod tests {
         }
     }
 
-    /// The hint is only given where it helps.
     #[test]
     fn what_may_be_ignored() {
         for (expected, actual, helps) in [(8, 9, true), (8, 7, false), (0, 4, false)] {

@@ -2,7 +2,6 @@
 
 use truecast::measure::Survey;
 
-/// Properties by which tensors can be sorted.
 pub struct Item<'a> {
     pub name: &'a str,
     pub bytes: u64,
@@ -10,7 +9,6 @@ pub struct Item<'a> {
     pub survey: Survey,
 }
 
-/// Key by which tensors are sorted.
 #[derive(Clone, Copy)]
 pub enum Key {
     Name,
@@ -19,7 +17,7 @@ pub enum Key {
     Max,
 }
 
-/// Values of `--sort`, whether each needs `--stats`, and its sort key.
+/// Rows: value of `--sort`, true if the key needs `--stats`, and the key.
 pub const KEYS: [(&str, bool, Key); 9] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),
@@ -32,7 +30,6 @@ pub const KEYS: [(&str, bool, Key); 9] = [
     ("subnormal", true, Key::Largest(|item| item.survey.subnormal)),
 ];
 
-/// Returns the names of the columns that `--sort` accepts.
 pub fn names() -> Vec<&'static str> {
     KEYS.map(|(name, ..)| name).into()
 }

@@ -1,9 +1,7 @@
-//! The command `truecast`. `args` reads the arguments, `options` refuses options that have no effect, and `command`
-//! carries out the request. This file turns the result into output and an exit code. Interfaces:
-//! `docs/interfaces.md §3, §5, §6`.
+//! The program `truecast`: `args` parses arguments, `options` refuses options without effect, `command` runs requests.
+//! Interfaces: `docs/interfaces.md §3, §5, §6`.
 //!
-//! The program calls [`main_with`] with its arguments. The Python package also installs this program, and calls
-//! [`answer`] for single questions.
+//! [`main_with`] is the program. The Python package also calls [`answer`] for single questions.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -53,7 +51,7 @@ use truecast::ErrorCode;
 
 /// Runs the program and returns its exit code (`docs/interfaces.md §5`). The first argument is the program's name.
 ///
-/// It uses the standard streams and may end the process on a signal: the process must have no other work.
+/// Uses the standard streams. A signal may end the process, so the process must have no other work.
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     signals::make_size_limit_an_error();
     let args: Vec<OsString> = args.into_iter().collect();
@@ -76,16 +74,16 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// Stable code of the error; it determines the kind of error.
+    /// Stable code of the error.
     pub code: ErrorCode,
-    /// The line that the program would print.
+    /// Error message in one line.
     pub message: String,
-    /// The file that the system refused, if that caused the error, and the reason.
+    /// File that the system refused, and the reason, if that caused the error.
     pub file: Option<RefusedFile>,
 }
 
-/// Returns the output of a command that only answers a question (such as `explain`, `inspect` or `check`), for display
-/// in Python. The layout fits a width in columns, or a pipe. The command writes nothing, and the process does not end.
+/// Returns the output of a command that only answers a question, such as `explain`, `inspect` or `check`. The layout
+/// has `columns` columns, or is made for a pipe. The command writes no files and does not end the process.
 ///
 /// Cost: the work of the command, on the current rayon pool.
 ///
@@ -124,14 +122,12 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     result.map(|_| printed).map_err(Refused::from)
 }
 
-/// Parses the arguments.
 fn parsed(args: &[OsString], terminal: Terminal) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
     let matches = help::parse(args, terminal)?;
     Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 
-/// Returns text from a file as the program prints it in a pipe: on one line, with invisible characters escaped. Only
-/// both ends of a long text are kept.
+/// Returns text from a file in one line, with invisible characters escaped. The middle of a long text is omitted.
 ///
 /// # Examples
 /// ```
@@ -143,7 +139,7 @@ pub fn shown(text: &str) -> String {
     table::in_one_line(text, &Terminal { width: None, color: false, advice: IN_PYTHON })
 }
 
-/// Returns the hint about an error, as the command prints it after the cause: options have their dashes.
+/// Returns the hint that the command prints after the cause of an error; options have dashes.
 ///
 /// # Examples
 /// ```

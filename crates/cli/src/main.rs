@@ -1,4 +1,4 @@
-//! The program `truecast`: everything is in the library of this crate.
+//! The program `truecast`; the library of this crate has the code.
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {

@@ -6,24 +6,21 @@ use serde_json::json;
 use std::io::{self, Write};
 pub use truecast::io::one_line;
 
-/// Prints the error of a command on standard error.
 pub fn error(text: &str) {
     message(Mark::Bad, "truecast:", text);
 }
 
-/// Prints the error of a command on standard error as a JSON object.
 pub fn error_object(text: &str, code: &str, exit_code: u8) {
     let version = env!("CARGO_PKG_VERSION");
     let line = json!({ "truecast": version, "error": text, "code": code, "exit_code": exit_code });
     write_line(&json_line(&line));
 }
 
-/// Prints a warning on standard error.
 pub fn warning(text: &str) {
     message(Mark::Warn, "truecast: warning:", text);
 }
 
-/// Prints a message in one line, which is broken between words at the edge of a terminal.
+/// Prints a message, wrapped between words on a terminal.
 fn message(mark: Mark, head: &str, text: &str) {
     let terminal = Terminal::stderr();
     let lines = terminal.wrap(&format!("{head} {}", one_line(text)));
@@ -31,8 +28,8 @@ fn message(mark: Mark, head: &str, text: &str) {
     write_line(&format!("{}{body}", terminal.paint(mark, head)));
 }
 
-/// Writes a line in one call, so that lines of several processes do not mix.
+/// One call per line, so that lines of several processes do not mix.
 fn write_line(line: &str) {
-    // If standard error is closed, there is no other place for a message.
+    // If standard error is closed, the message is lost.
     io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
 }

@@ -1,10 +1,8 @@
-//! Numbers for people: few digits, one notation, the right word after them. `--json` has all digits.
+//! Numbers in text output: few digits, with units or nouns. `--json` has all digits.
 
 pub use truecast::io::in_units as bytes;
 
-/// Formats a number with its digits in groups of three.
-///
-/// `1_234_567`
+/// Text such as `1_234_567`.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
@@ -17,30 +15,28 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// Formats a number with the name of the counted thing; `thing` is the singular.
-///
-/// `1 tensor`, `2 tensors`, `0 entries`
+/// Text such as `1 tensor`, `2 tensors` or `0 entries`; `thing` is the singular.
 pub fn count(n: u64, thing: &str) -> String {
     format!("{} {}", grouped(n), truecast::io::noun(n, thing))
 }
 
-/// Least time for which a rate is meaningful.
+/// Shortest time in seconds for which a rate is shown.
 const SHORTEST_SECONDS: f64 = 0.1;
-/// Least number of bytes for which a rate is meaningful.
+/// Smallest number of bytes for which a rate is shown.
 const FEWEST_BYTES: u64 = 1 << 20;
 
-/// Formats a rate in bytes per second; `None` if the work was too short or too small for a meaningful rate.
+/// Rate in bytes per second. `None` if the time is too short or the data too small.
 pub fn rate(bytes: u64, seconds: f64) -> Option<String> {
     let says_something = bytes >= FEWEST_BYTES && seconds >= SHORTEST_SECONDS;
     says_something.then(|| format!("{}/s", self::bytes((bytes as f64 / seconds) as u64)))
 }
 
-/// Formats a number with `digits` significant digits; magnitudes from 1e-4 to below 1e6 have no exponent.
+/// Number with `digits` significant digits. From 1e-4 to below 1e6 without an exponent.
 ///
 /// `0`, `1.00`, `253`, `0.0125`, `1.20e-5`, `3.40e38`
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
-        // Adding 0.0 turns -0.0 into 0.0, so that zero has no sign.
+        // Adding 0.0 turns -0.0 into 0.0.
         return format!("{}", value + 0.0);
     }
     let scientific = format!("{value:.*e}", digits - 1);
@@ -54,7 +50,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// Formats decibels to a tenth; a negative zero loses its sign.
+/// Decibels with one decimal; -0.0 becomes 0.0.
 pub fn decibels(value: f64) -> String {
     let tenths = format!("{value:.1}");
     if tenths == "-0.0" { "0.0".into() } else { tenths }

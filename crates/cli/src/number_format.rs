@@ -1,4 +1,5 @@
-//! Types that `explain` and `formats` accept: element types, and formats of P3109, which no file and no array has.
+//! Types that `explain` and `formats` accept: element types and P3109 formats. Files and arrays have only element
+//! types.
 
 use crate::failure::Failure;
 use std::fmt;
@@ -6,17 +7,14 @@ use truecast::exact::{decode, decode_float};
 use truecast::spec::p3109;
 use truecast::{DType, ErrorCode, Exact, Kind};
 
-/// A type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberFormat {
-    /// An element type.
     Type(DType),
-    /// A format of P3109.
     P3109(p3109::Format),
 }
 
 impl NumberFormat {
-    /// Reads the name of an element type or of a format of P3109 (`binary..`).
+    /// P3109 format, with a name such as `binary8p4se`.
     pub fn read(text: &str) -> Result<NumberFormat, Failure> {
         let is_p3109 = text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("binary"));
         if is_p3109 {

@@ -1,9 +1,7 @@
-//! Options and the runs in which they have an effect: one table for all commands.
+//! Table of the options of all commands, and of the runs in which each has an effect.
 //!
-//! An option that the specification, the command or the kind of file does not have is an error
-//! (`docs/interfaces.md §2`, §5). Facts describe a run: its operation, the specification that decides, the files that
-//! it reads. Each row of the table lists facts that its options require; an option without a row is always valid.
-//! `Setting` states which settings a specification has.
+//! An option without effect is an error (`docs/interfaces.md §2`, §5). A `Fact` describes the run, such as its
+//! specification. Each `Row` lists facts that its options require; an option without a row is always valid.
 
 use crate::args::{CheckArgs, Cli, Command, DequantizeArgs, QuantizeArgs, SUITE, SYSTEMS, VECTOR_FORMATS};
 use crate::command::select::STOCHASTIC;
@@ -22,31 +20,25 @@ use truecast::setting::Setting;
 use truecast::spec::table::Table;
 use truecast::spelling::alternatives;
 
-/// Properties of a run that options depend on.
+/// Properties of a run that can decide whether an option has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     Command,
-    /// Operation on elements, or on a model.
     Does,
-    /// The specification that decides.
     Spec,
-    /// Kind of a file that is read.
     Reads,
-    /// A system of promotion.
     System,
-    /// Kind of the destination: files, standard output, or nothing (`--dry-run`).
+    /// Kind of destination: files, standard output, or nothing (`--dry-run`).
     Writes,
-    /// Kind of the printed text: results, or a script or page.
+    /// Kind of the printed text: results, or a script or manual page.
     Prints,
-    /// Output format of test vectors.
     Format,
 }
 
-/// A condition on a run: a property and one of its values.
+/// A property of a run, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact(Question, &'static str);
 
-/// The words of a message for a fact.
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let option = match self.0 {
@@ -61,7 +53,7 @@ impl fmt::Display for Fact {
 
 const CAST: Fact = Fact(Question::Does, "check cast");
 const RESCALE: Fact = Fact(Question::Does, "check rescale");
-/// Test vectors of a cast; such a run also has the fact [`CAST`].
+/// Test vectors of a cast. The run also has the fact [`CAST`].
 const VECTORS_CAST: Fact = Fact(Question::Does, "vectors cast");
 const VECTORS_RESCALE: Fact = Fact(Question::Does, "vectors rescale");
 const VECTORS_SUITE: Fact = Fact(Question::Does, "vectors suite");
@@ -74,7 +66,7 @@ const TOSA_GRAPH: Fact = Fact(Question::Reads, ".tosa graphs");
 const FOLDER: Fact = Fact(Question::Reads, "checkpoint folders");
 const SAFETENSORS: Fact = Fact(Question::Reads, ".safetensors files");
 const GGUF: Fact = Fact(Question::Reads, ".gguf files");
-/// Containers and arrays of any other kind.
+/// Tensor files of a kind that no other fact covers.
 const TENSORS: Fact = Fact(Question::Reads, "other tensor files");
 const FILES: Fact = Fact(Question::Writes, "runs that write a file");
 const DRY_RUN: Fact = Fact(Question::Writes, "--dry-run");
@@ -86,16 +78,16 @@ const TILE: Fact = Fact(Question::Spec, "tile");
 const TOSA: Fact = Fact(Question::Spec, "tosa");
 const OPENVINO: Fact = Fact(Question::System, "openvino");
 
-/// Fact that a message names in place of more than two tables.
+/// Replaces a list of more than two tables in an error message.
 const MANY_TABLES: [Fact; 1] = [Fact(Question::Spec, "NAME of a language or chip")];
 
-/// Facts that make an option valid if all of them hold.
+/// Combination of facts in which an option has an effect.
 type Place = &'static [Fact];
 
-/// Options of commands, and the places in which the options have an effect: one place must hold.
+/// Options, and the combinations of facts in which they have an effect; one combination must hold.
 ///
-/// Words are separated by spaces. Without `commands`, the row applies to every command that has the options.
-/// `tile-option=strict` means the option with the value `strict`.
+/// Words are separated by spaces. Empty `commands` means all commands. `tile-option=strict` means the option with the
+/// value `strict`.
 struct Row {
     commands: &'static str,
     options: &'static str,
@@ -106,9 +98,9 @@ const fn row(commands: &'static str, options: &'static str, places: &'static [Pl
     Row { commands, options, places }
 }
 
-/// An option is valid if every row that names it is satisfied.
+/// An option is valid if all its rows are satisfied.
 const TABLE: &[Row] = &[
-    // Settings of specifications, in addition to the facts that `Setting` has for casts.
+    // Settings of specifications. `Setting` has the facts for casts.
     row("run", "string-style", &[&[ONNX]]),
     row("check vectors", "rounding", &[&[CAST], &[RESCALE]]),
     row("check", "profile", &[&[TILE], &[CAST], &[RESCALE]]),
@@ -124,7 +116,6 @@ const TABLE: &[Row] = &[
     row("", "spec=tile@file", &[&[RUN], &[CHECKED_MODEL]]),
     row("run", "spec entry tile-option", &[&[TILE_MODULE]]),
     row("run", "profile", &[&[TILE_MODULE], &[TOSA_GRAPH]]),
-    // Properties of `check`.
     row(
         "check",
         "saturate round-mode overflow inf int-overflow nan-to-int subnormals relu scale-exponent saturating string-style nan \
@@ -149,7 +140,6 @@ const TABLE: &[Row] = &[
     ),
     row("check", "input-scale actual-scale", &[&[CAST, TOSA]]),
     row("check", "input-unsigned", &[&[RESCALE], &[CAST, TOSA]]),
-    // Files.
     row("", "lenient", &[&[ONNX], &[TENSOR_PROTO]]),
     row("", "follow-links", &[&[ONNX], &[TENSOR_PROTO], &[FOLDER]]),
     row("convert verify", "from-scheme trust-scales nibbles reference", &[&[FOLDER], &[SAFETENSORS]]),
@@ -177,14 +167,12 @@ const TABLE: &[Row] = &[
     row("compare", "fail-on=saturated fail-on=wrapped fail-on=undefined", &[&[Fact(Question::Command, "convert")]]),
     row("run", "output-format=pb", &[&[ONNX], &[OPENVINO_IR], &[TILE_MODULE]]),
     row("run", "ir-layout", &[&[OPENVINO_IR]]),
-    // The others.
     row("vectors", "force", &[&[FILES]]),
     row("vectors", "json", &[&[Fact(Question::Format, "json")]]),
     row("promote", "unsafe strict pytorch-scalar u64-target", &[&[OPENVINO]]),
     row("promote", "lhs-rank rhs-rank", &[&[OPENVINO], &[Fact(Question::System, "torch")]]),
     row("promote", "jax-x64", &[&[Fact(Question::System, "jax")]]),
     row("promote", "tensorflow-mode", &[&[Fact(Question::System, "tensorflow")]]),
-    // Properties of every command.
     row("", "json wide color", &[&[RESULTS]]),
 ];
 
@@ -197,17 +185,16 @@ impl Row {
     }
 }
 
-/// A fact, and the words of the command line from which it follows.
+/// A fact, and the words of the command line that imply the fact.
 type Said = (Fact, String);
 
-/// Refuses the first option that has no effect in the run.
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
     let facts = facts(cli, page(command).map_or("", |page| page.command));
     given(sub).iter().try_for_each(|option| check_one(command, option, &facts))
 }
 
-/// Refuses the first option of `convert` or `verify` that has no effect for these files.
+/// Refuses options of `convert` or `verify` that have no effect for these files.
 pub fn check_files(command: &'static str, options: &[&str], src: &Path, dst: &Path) -> Result<(), Failure> {
     let files = match command {
         "verify" => both(src, dst),
@@ -237,14 +224,13 @@ fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Whether the run has a fact. If nothing is known about the property, the option is accepted, and the command itself
-/// will refuse it if necessary.
+/// True if the run has the fact, or if nothing is known about the property; the command itself then checks the option.
 fn holds(fact: &Fact, facts: &[Said]) -> bool {
     let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.0 == fact.0).peekable();
     known.peek().is_none() || known.any(|known| known == fact)
 }
 
-/// Returns an error such as `--show belongs to check cast or check rescale; this is check model.onnx`.
+/// Error such as `--show belongs to check cast or check rescale; this is check model.onnx`.
 fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     let place = |place: &&[Fact]| {
         let mut words = String::new();
@@ -259,8 +245,8 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
         words
     };
     let said = alternatives(&places.iter().map(place).collect::<Vec<_>>());
-    // The message names the facts of the run about properties that the places require. It omits a destination that a
-    // place requires: that requirement is satisfied.
+    // Facts of the run about the required properties. A required destination is omitted, because that requirement is
+    // already satisfied.
     let asked = |fact: &Fact| {
         let mut all = places.iter().flat_map(|place| place.iter());
         all.clone().any(|f| f.0 == fact.0) && (fact.0 != Question::Writes || !all.any(|f| f == fact))
@@ -271,8 +257,7 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     failure!(InapplicableOption, "--{option} belongs to {said}; this is {}", this.join(" "))
 }
 
-/// Returns the options that were typed: each one by its name, and again as `name=value` for each of its values. A value
-/// is cut before its first `=`.
+/// Typed options: once as `name`, and as `name=value` for each value. A value is cut at its first `=`.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
     for id in matches.ids().map(Id::as_str) {
@@ -351,7 +336,7 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     facts
 }
 
-/// Returns the command as typed; `check` and `vectors` with their operation or file.
+/// The command as typed; `check` and `vectors` with their operation or file.
 fn as_typed(command: &Command, name: &str) -> String {
     match command {
         Command::Check(args) => format!("check {}", args.what.display()),
@@ -364,7 +349,7 @@ fn said(fact: Fact) -> Said {
     (fact, fact.to_string())
 }
 
-/// Returns the fact for a typed `NAME[@VERSION]`, if there is such a specification.
+/// The fact for `NAME[@VERSION]`; `None` for an unknown specification.
 fn spec(typed: &str) -> Option<Said> {
     let name = typed.split('@').next()?;
     let known = SPECS.iter().copied().find(|known| *known == name)?;
@@ -372,7 +357,7 @@ fn spec(typed: &str) -> Option<Said> {
 }
 
 fn reads(path: &Path) -> Said {
-    // A path that cannot be accessed is refused later, when it is opened.
+    // A path that cannot be accessed is reported when it is opened.
     if look::is_folder(path).unwrap_or(false) {
         return (FOLDER, path.display().to_string());
     }
@@ -387,13 +372,13 @@ fn reads(path: &Path) -> Said {
     (form, path.display().to_string())
 }
 
-/// Returns the facts about two files that are read; messages name both files.
+/// Facts about two files; messages name both files.
 fn both(a: &Path, b: &Path) -> [Said; 2] {
     let together = format!("{} and {}", a.display(), b.display());
     [a, b].map(|path| (reads(path).0, together.clone()))
 }
 
-/// Returns the fact for the kind of a model; `None` if the file cannot be read as a model.
+/// Fact about a model file; `None` if the file is not a model.
 fn model(path: &Path) -> Option<Said> {
     let form = match ModelKind::of(path).ok()? {
         ModelKind::Onnx => ONNX,
@@ -418,7 +403,6 @@ mod tests {
     use super::*;
     use crate::help;
 
-    /// Every row is about options that exist.
     #[test]
     fn rows_are_about_options() {
         let definition = help::whole();

@@ -1,4 +1,4 @@
-//! Standard output: text, or the one object of `--json` (`docs/interfaces.md §6`).
+//! Standard output: text, or one JSON object with `--json` (`docs/interfaces.md §6`).
 
 use crate::escaped::{Escaped, Escapes};
 use crate::failure::Failure;
@@ -8,11 +8,10 @@ use std::io::{self, BufWriter, Write};
 use truecast::ErrorCode;
 
 thread_local! {
-    /// Buffer that receives the output of this thread instead of standard output, if it is set.
+    /// Buffer for the output of this thread; standard output if `None`.
     static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Runs a command and returns its result and its output, which is not printed.
 pub fn captured<T>(command: impl FnOnce() -> T) -> (T, String) {
     CAPTURED.set(Some(Vec::new()));
     let result = command();
@@ -20,13 +19,12 @@ pub fn captured<T>(command: impl FnOnce() -> T) -> (T, String) {
     (result, String::from_utf8_lossy(&printed).into_owned())
 }
 
-/// Writes text with invisible characters escaped.
 pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes a result piece by piece, since it may be too long for memory. It is not an error if the reader closes the
-/// pipe early.
+/// Writes a result in pieces, because a long result may exceed the memory. The reader of a pipe may close the pipe
+/// early.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if let Some(mut captured) = CAPTURED.take() {
         let written = write(&mut Escaped(&mut captured, Escapes::Text));
@@ -40,7 +38,7 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// JSON object of a command: version and command precede its own keys.
+/// JSON object of a command. `body` has the keys that only this command has.
 #[derive(Serialize)]
 struct Object<'a, B> {
     truecast: &'static str,
@@ -49,7 +47,7 @@ struct Object<'a, B> {
     body: B,
 }
 
-/// List whose rows are made while they are written, so that a long list is never in memory as a whole.
+/// JSON list that computes each row when the row is written, to save memory.
 pub struct Rows<F>(pub F);
 
 impl<R: Serialize, I: Iterator<Item = R>, F: Fn() -> I> Serialize for Rows<F> {
@@ -58,26 +56,24 @@ impl<R: Serialize, I: Iterator<Item = R>, F: Fn() -> I> Serialize for Rows<F> {
     }
 }
 
-/// Writes the object of a command to standard output.
 pub fn json(command: &str, body: impl Serialize) -> Result<(), Failure> {
     stream(|out| write_json(out, command, body))
 }
 
-/// Writes the object of a command. `body` is a map or a structure.
+/// Writes the JSON object of a command. `body` must serialize as a map or structure.
 pub fn write_json(out: &mut dyn Write, command: &str, body: impl Serialize) -> io::Result<()> {
     let object = Object { truecast: env!("CARGO_PKG_VERSION"), command, body };
     serde_json::to_writer_pretty(Escaped(&mut *out, Escapes::Json), &object)?;
     out.write_all(b"\n")
 }
 
-/// Returns the object of a command as text, to be written to a file.
 pub fn pretty(command: &str, body: impl Serialize) -> String {
     let mut text = Vec::new();
     write_json(&mut text, command, body).expect("a vector takes everything");
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
-/// Formats a code of `width` bits in hexadecimal (`docs/interfaces.md §6`), padded to the digits of that width.
+/// Code in hexadecimal with leading zeros (`docs/interfaces.md §6`).
 pub fn bits(code: u64, width: u32) -> String {
     format!("{code:#0digits$x}", digits = width.div_ceil(4) as usize + 2)
 }

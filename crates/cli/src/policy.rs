@@ -1,7 +1,7 @@
-//! `--spec` and the settings as typed, and the request that they describe. Reference: `docs/interfaces.md §2`.
+//! `--spec` and its settings as typed, and the request that they describe (`docs/interfaces.md §2`).
 //!
-//! The options are made from the library's table of settings, and the library parses their values. `options` has
-//! already checked that every option belongs to the chosen specification.
+//! The library's table of settings defines the options and parses their values. `options` has checked that the settings
+//! belong to the specification.
 
 use crate::failure::Failure;
 use crate::suggest::did_you_mean;
@@ -16,16 +16,14 @@ use truecast::setting::Setting;
 use truecast::spec::onnx;
 use truecast::spec::table::INTEGER;
 
-/// The specification and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyArgs {
-    /// The specification.
+    /// Name of the specification, such as `onnx@28`.
     pub spec: Option<String>,
-    /// Settings by their names, in the order of the table.
+    /// Names and values, in the order of the table.
     pub settings: Settings,
 }
 
-/// Returns the help of `--spec`, which names its default.
 pub fn spec_help(default: &str) -> String {
     let all = SPECS.join(", ");
     format!("Whose rules decide: {all} (default {default}); versions and options: truecast help specs")
@@ -52,7 +50,6 @@ impl Args for PolicyArgs {
     }
 }
 
-/// Returns clap's option for a setting.
 fn option(setting: &'static Setting) -> Arg {
     let arg = Arg::new(setting.name()).long(setting.name()).help(setting.about());
     match setting.value_name {
@@ -65,7 +62,8 @@ fn option(setting: &'static Setting) -> Arg {
     }
 }
 
-/// Value parser that lists the values of a setting for completion and accepts any text; the request parses it.
+/// Value parser that offers the values of a setting for completion. Any text is accepted here; the request parses the
+/// value.
 #[derive(Clone)]
 struct Words(&'static Setting);
 
@@ -110,20 +108,17 @@ impl FromArgMatches for PolicyArgs {
     }
 }
 
-/// The default specification.
+/// Specification of commands that convert, if `--spec` is not typed.
 pub const DEFAULT_SPEC: &str = "onnx";
 
-/// Returns the conversion operator for the name of an operation on the command line.
 pub fn operator(name: &str) -> Option<onnx::Operator> {
     onnx::Operator::ALL.into_iter().find(|operator| operator.name().eq_ignore_ascii_case(name))
 }
 
-/// Parses the request `NAME[@VERSION][:SETTING=VALUE,..]`.
 pub fn named(words: &str) -> Result<Request, Failure> {
     Request::of_words(words).map_err(refused)
 }
 
-/// Returns the failure for a refused request, with the known names or values.
 fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
@@ -152,41 +147,37 @@ fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     Setting::of_name(setting).map_or(Vec::new(), |setting| setting.values(spec))
 }
 
-/// Returns the specification's own name of a rounding that was typed by another name. Other values are unchanged.
+/// Name of a rounding in the specification, from a synonym. Other values are unchanged.
 fn meant<'a>(spec: &str, setting: &str, value: &'a str) -> &'a str {
     let known = if setting == "rounding" { values(spec, setting) } else { Vec::new() };
     if known.contains(&value) { value } else { synonyms::rounding(value, &known).unwrap_or(value) }
 }
 
 impl PolicyArgs {
-    /// Returns the specification as typed, or the default of commands that convert.
     pub fn spec(&self) -> &str {
         self.spec.as_deref().unwrap_or(DEFAULT_SPEC)
     }
 
-    /// Splits the specification into its name and its version.
     fn parts(&self) -> (&str, Option<&str>) {
         self.spec().split_once('@').map_or((self.spec(), None), |(name, version)| (name, Some(version)))
     }
 
-    /// Returns the value of a setting that was typed last.
+    /// The last typed value of a setting.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.settings.iter().rfind(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the options without a setting.
     pub fn without(&self, name: &str) -> PolicyArgs {
         let settings = self.settings.iter().filter(|(known, _)| *known != name).cloned().collect();
         PolicyArgs { settings, ..self.clone() }
     }
 
-    /// Returns the options with the specification `name` if no specification was typed.
+    /// Copy with the specification `name` if none was typed.
     pub fn or_spec(&self, name: &str) -> PolicyArgs {
         PolicyArgs { spec: Some(self.spec.clone().unwrap_or_else(|| name.into())), ..self.clone() }
     }
 
-    /// Returns the typed options as part of a command line to copy. `spec` is the specification with the version that
-    /// was used.
+    /// The options as text for a command line. `spec` includes the version in use.
     pub fn as_typed(&self, spec: &str) -> String {
         let option = |(name, value): &(&str, String)| match *name {
             "profile" if !spec.starts_with("tile") => String::new(),
@@ -208,7 +199,7 @@ impl PolicyArgs {
         })
     }
 
-    /// Returns the request for an operator. Every specification has Cast; only ONNX has CastLike.
+    /// Request for an operator. Only ONNX has CastLike.
     pub fn request_of(&self, operator: onnx::Operator) -> Result<Request, Failure> {
         let request = self.request()?;
         match operator {
@@ -220,8 +211,7 @@ impl PolicyArgs {
         }
     }
 
-    /// Returns the options for a command that judges results. For TOSA, `profile` is left out: it names a profile of
-    /// the checker, which reads it separately.
+    /// Options for a command that checks results. `profile` of TOSA is omitted: the checker handles it.
     pub fn judging(&self) -> PolicyArgs {
         if self.parts().0 == "tosa" { self.without("profile") } else { self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Progress of long work: one line on standard error if it is a terminal, removed when the work is done.
+//! Progress bar in one line on standard error. Only on terminals; removed when the work is done.
 
 use crate::message::one_line;
 use crate::number;
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use truecast::Progress;
 use unicode_width::UnicodeWidthStr;
 
-/// Least columns of the bar; words that would leave fewer are omitted.
+/// Smallest width of the bar in columns. Words that leave less room are omitted.
 const LEAST_BAR: usize = 10;
-/// Least columns in which a name is recognizable, and the most columns that it may take.
+/// Smallest and largest width of the tensor's name in columns.
 const NAME: (usize, usize) = (16, 40);
 
-/// Time before the line appears: a line for shorter work would only flicker.
+/// Delay before the first drawing; a bar for shorter work would flicker.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Returns a line that counts bytes of tensors. It is hidden if `quiet`, or if standard error is not a terminal.
+/// Progress bar for bytes. Hidden if `quiet`, or if standard error is not a terminal.
 pub fn bytes(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let (done, all) = (number::bytes(state.pos()), number::bytes(state.len().unwrap_or(0)));
@@ -29,8 +29,7 @@ pub fn bytes(total: u64, quiet: bool) -> Bar {
     })
 }
 
-/// Returns a line that counts named steps. It is drawn between steps only, so that no other thread runs during a
-/// measurement.
+/// Progress bar for steps. Drawn only between steps, so that no drawing thread disturbs a measurement.
 pub fn steps(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let all = number::grouped(state.len().unwrap_or(0));
@@ -38,10 +37,8 @@ pub fn steps(total: u64, quiet: bool) -> Bar {
     })
 }
 
-/// The line that is shown now.
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
-/// Removes the line that is shown, if any.
 pub fn take_away() {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(line) = shown.and_then(|line| line.upgrade()) {
@@ -49,17 +46,16 @@ pub fn take_away() {
     }
 }
 
-/// Progress line: a bar with words.
 pub struct Bar {
     line: ProgressBar,
     begin: Instant,
-    /// Whether the decision to draw the line is made: never (`quiet`, or a dumb terminal), or it is drawn already.
+    /// True if the bar is already drawn, or will never be drawn (`quiet`, dumb terminal).
     settled: AtomicBool,
     name: Arc<Mutex<String>>,
 }
 
 impl Bar {
-    /// Creates a line whose bar fills the columns that the words leave.
+    /// Makes a bar. The bar fills the columns left by the words.
     fn new(total: u64, quiet: bool, words: impl Fn(&ProgressState) -> Words + Clone + Send + Sync + 'static) -> Self {
         let line = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let settled = AtomicBool::new(quiet || terminal::is_dumb());
@@ -69,32 +65,29 @@ impl Bar {
         line.set_style(style.with_key("words", move |state: &ProgressState, out: &mut dyn Write| {
             let width = Terminal::stderr().width.unwrap_or(usize::MAX);
             let name = shown.lock().unwrap_or_else(PoisonError::into_inner);
-            // A line that cannot be drawn is not worth an error.
+            // A failure to draw is ignored.
             out.write_str(&words(state).beside_bar(&name, width)).ok();
         }));
         Self { line, begin: Instant::now(), settled, name }
     }
 
-    /// Sets the bytes done and the current tensor.
     pub fn at(&self, progress: Progress<'_>) {
         if self.moved(progress.tensor) {
             self.line.set_position(progress.bytes);
         }
     }
 
-    /// Adds `done` steps; the last one is called `name`.
+    /// Adds `done` steps; `name` is the last step.
     pub fn more(&self, done: u64, name: &str) {
         self.moved(name);
         self.line.inc(done);
     }
 
-    /// Removes the line.
     pub fn finish(&self) {
         self.line.finish_and_clear();
     }
 
-    /// Sets the name, and draws the line for the first time once [`PATIENCE`] has passed; later changes redraw it.
-    /// Returns whether the line is shown.
+    /// Sets the name. Draws the bar for the first time after [`PATIENCE`]. Returns true if the bar is visible.
     fn moved(&self, name: &str) -> bool {
         if !self.settled.load(Ordering::Relaxed) && self.begin.elapsed() >= PATIENCE {
             self.settled.store(true, Ordering::Relaxed);
@@ -113,7 +106,6 @@ impl Bar {
     }
 }
 
-/// Text next to the bar; empty at first.
 struct Words {
     percent: String,
     done: String,
@@ -135,7 +127,7 @@ impl Words {
         }
     }
 
-    /// Returns the words that fit, chosen by importance, and the name if enough room is left.
+    /// The most important words that fit, and the name if there is room.
     fn beside_bar(&self, name: &str, width: usize) -> String {
         let mut room = width.saturating_sub(LEAST_BAR);
         let mut fits = |word: &str| {
@@ -144,7 +136,7 @@ impl Words {
             room -= if fits { taken } else { 0 };
             fits
         };
-        // The most important first.
+        // In order of importance.
         let [percent, left, done, rate] =
             [&self.percent, &self.left, &self.done, &self.rate].map(|word| if fits(word) { word.as_str() } else { "" });
         let mut line = String::new();
@@ -152,7 +144,7 @@ impl Words {
             line += "  ";
             line += word;
         }
-        // Names differ in length: padding keeps the width of the line constant.
+        // Padding keeps the width of the line constant.
         let columns = room.saturating_sub(2).min(NAME.1);
         if columns >= NAME.0 && !name.is_empty() {
             let name = shortened(&one_line(name), columns);

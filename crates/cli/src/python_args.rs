@@ -1,5 +1,5 @@
-//! Functions for the Python package: the options of a command with their defaults, options that exclude each other, and
-//! the options of a conversion that is to be verified.
+//! Functions for the Python package: options of a command with defaults, options that exclude each other, options of a
+//! recorded conversion.
 
 use crate::{Refused, command, help, options};
 use clap::ArgAction;
@@ -11,23 +11,23 @@ use truecast::verify::Record;
 /// An option of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name, without the dashes before it.
+    /// Name of the option, without dashes.
     pub name: String,
-    /// Keyword argument of the option in Python.
+    /// Name of the keyword argument in Python.
     pub keyword: String,
-    /// Default value; `None` for switches, which are off by default.
+    /// Default value; `None` for switches, which are off.
     pub default: Option<String>,
-    /// Whether the option takes no value.
+    /// True if the option takes no value.
     pub is_switch: bool,
-    /// Whether the option may be given several times.
+    /// True if the option may be repeated.
     pub is_list: bool,
-    /// Name of its value in help.
+    /// Name of the value in the help.
     pub value_name: String,
     /// Help text.
     pub help: String,
 }
 
-/// Returns the options of a command, except the options that every command has.
+/// Returns the options of a command without the global options.
 ///
 /// # Examples
 /// ```
@@ -62,7 +62,7 @@ pub fn arguments(command: &str) -> Vec<Argument> {
 }
 
 /// Refuses options of `convert` or `verify` that exclude each other, or that have no effect for these files. `given`
-/// has the names of the options.
+/// lists option names.
 ///
 /// # Errors
 /// Errors as the program would print them.
@@ -87,11 +87,11 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
     Ok(options::check_files(command, given, src, dst)?)
 }
 
-/// Returns the options of a conversion, and its report. The report or the folder's manifest supplies options that
-/// `said` lacks. `names_spec` is true if the caller named the specification, even if it named the default.
+/// Options and report of a conversion. Options missing in `said` come from the report or the folder's manifest.
+/// `names_spec`: the caller named the specification, even the default.
 ///
 /// # Errors
-/// Errors as the program would print them: a report that cannot be read, or states other options.
+/// Errors as the program would print them: a report that cannot be read, or that states other options.
 pub fn conversion(
     (src, dst): (&Path, &Path),
     report: Option<&Path>,

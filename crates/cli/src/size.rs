@@ -1,9 +1,9 @@
-//! Sizes on the command line: bytes, KiB/MiB/GiB (K, M and G for short), kB/MB/GB.
+//! Sizes on the command line: bytes, KiB/MiB/GiB (short: K, M, G), kB/MB/GB.
 
-/// Reads `32MiB`, `1.5GB`, `512M`, `65536` as bytes. A unit of one letter is binary: `M` means MiB.
+/// Parses `32MiB`, `1.5GB`, `512M` or `65536`. A unit of one letter is binary: `M` means MiB.
 ///
 /// # Errors
-/// A message with the expected form.
+/// A message with the expected notation.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim_start());

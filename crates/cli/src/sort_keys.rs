@@ -1,9 +1,8 @@
-//! Sort keys of `--sort` in addition to the counts of a report.
+//! Keys of `--sort` that are not counts of a report.
 
 use truecast::Counts;
 use truecast::report::Count;
 
-/// Values that a run knows about its tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     Sizes,
@@ -11,7 +10,6 @@ pub enum Known {
     Conversions,
 }
 
-/// Properties by which tensors can be sorted.
 pub struct Item<'a> {
     pub name: &'a str,
     pub bytes: u64,
@@ -24,12 +22,12 @@ pub enum Key {
     Name,
     Largest(fn(&Item<'_>) -> u64),
     Count(Count),
-    /// Smallest first: the smallest value is the worst.
+    /// Sorts in ascending order: the smallest value is the worst.
     Smallest(fn(&Counts) -> f64),
     Greatest(fn(&Counts) -> f64),
 }
 
-/// Values of `--sort` in addition to the counts, whether each needs the values of tensors, and its sort key.
+/// Rows: value of `--sort`, true if the key needs the values of tensors, and the key.
 pub const KEYS: [(&str, bool, Key); 8] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),

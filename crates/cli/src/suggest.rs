@@ -1,4 +1,4 @@
-//! Suggestions for unknown words and types. This module decides how near a suggestion must be.
+//! Suggestions for unknown words and types.
 
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{Scheme, SchemeError, Writing};
@@ -6,8 +6,8 @@ use truecast::spec::p3109;
 use truecast::spelling::{alternatives, nearest};
 use truecast::{DType, Ecosystem, scaled};
 
-/// Returns the nearest candidate, if it is near enough: one edit in words of up to 4 letters, two in words of up to 8,
-/// three in longer ones. Case is ignored; among equally near candidates the first one is returned.
+/// The nearest candidate. Words of up to 4 letters allow one edit, of up to 8 letters two, longer words three. Case is
+/// ignored; ties go to the first candidate.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
         0..=1 => return None,
@@ -15,14 +15,13 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         5..=8 => 2,
         _ => 3,
     };
-    // With this number of edits, a shorter candidate would be near to almost every word.
+    // Short candidates are near almost every word.
     nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
 }
 
-/// Text before the word that was probably meant.
 pub const MEANT: &str = "; did you mean ";
 
-/// Joins two parts of a message with a semicolon. After a question, the second part begins a new sentence.
+/// Joins two parts of a message with a semicolon. After a question, the second part begins a sentence.
 pub fn joined(said: &str, more: &str) -> String {
     let mut letters = more.chars();
     match (said.ends_with('?'), letters.next()) {
@@ -31,12 +30,12 @@ pub fn joined(said: &str, more: &str) -> String {
     }
 }
 
-/// Returns `; did you mean X?`, or an empty string if no candidate is near enough.
+/// `; did you mean X?`, or an empty string.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
 }
 
-/// Reads the name of a scheme to be written; `written` lists the schemes that can be written.
+/// Parses the name of a scheme to write; `written` lists the possible schemes.
 ///
 /// # Errors
 /// A message with the name to type instead, if there is one.
@@ -51,7 +50,6 @@ pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {
     scaled::scheme(text).map_err(|error| unknown_scheme(&error, written))
 }
 
-/// Returns the reason why a scheme was not read, with the known name that was probably meant.
 pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     match error {
         SchemeError::Unknown { name } => {
@@ -61,8 +59,7 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     }
 }
 
-/// Returns the message for a scheme's name that was given as a type: codes with scales are not a type. `None` if `name`
-/// is not a scheme.
+/// Error message for a scheme that was given as a type. `None` if `name` is not a scheme.
 fn scheme_for_type(name: &str) -> Option<String> {
     match scaled::scheme(name) {
         Ok(scheme) if scheme.family.writing() == Writing::Never => {
@@ -76,7 +73,6 @@ fn scheme_for_type(name: &str) -> Option<String> {
     }
 }
 
-/// Returns the message for a type that was not read, with the type that was probably meant.
 pub fn unknown_type(error: &ParseTypeError) -> String {
     let ParseTypeError::Unknown { name } = error else { return error.to_string() };
     if let Some(said) = scheme_for_type(name) {
@@ -91,7 +87,7 @@ pub fn unknown_type(error: &ParseTypeError) -> String {
     }
 }
 
-/// Returns the type whose name, in any ecosystem, is nearest to an unknown word.
+/// Returns the type with the nearest name in any ecosystem.
 ///
 /// # Examples
 /// ```
@@ -104,7 +100,7 @@ pub fn nearest_type(name: &str) -> Option<DType> {
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
     let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
     let near = closest(name, known).and_then(|name| DType::parse(name).ok());
-    // A name without its width, such as `e8m0`, means the type whose name ends in it, if there is only one such type.
+    // A name without its width, such as `e8m0`, means the only type whose name has this ending.
     let lower = name.to_ascii_lowercase();
     let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
     near.or_else(|| alike.next().filter(|_| alike.next().is_none()))

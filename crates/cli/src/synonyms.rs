@@ -1,4 +1,4 @@
-//! Words of other tools: for each the equivalent word of truecast, or advice.
+//! Words of other tools, with the equivalent word of truecast or advice.
 
 use std::path::Path;
 use truecast::io::look;
@@ -19,7 +19,7 @@ const SPECS: [(&str, &str); 12] = [
     ("pytorch", "torch"),
 ];
 
-/// Names of rounding modes; each row has the names of one mode, from specifications and other tools.
+/// Each row has the names of one rounding mode, from specifications and other tools.
 const ROUNDINGS: [&[&str]; 4] = [
     &["nearest-even", "nearest_even", "rne", "rn", "rtne"],
     &["toward-zero", "zero", "rz", "rtz"],
@@ -27,8 +27,8 @@ const ROUNDINGS: [&[&str]; 4] = [
     &["down", "negative_inf", "rd", "rdn"],
 ];
 
-/// Short names of schemes. The second column is the scheme for a single `.safetensors` file, which ComfyUI loads. The
-/// third column is the scheme for a folder, which vLLM and transformers load (`docs/loads.md`).
+/// Short name, scheme for a single `.safetensors` file (ComfyUI loads it), scheme for a folder (vLLM and transformers
+/// load it; `docs/loads.md`).
 const SCHEMES: [(&str, &str, &str); 5] = [
     ("fp8", "comfy:float8_e4m3fn", "fp8-channel"),
     ("fp8_scaled", "comfy:float8_e4m3fn", "fp8-channel"),
@@ -37,7 +37,7 @@ const SCHEMES: [(&str, &str, &str); 5] = [
     ("mxfp8", "comfy:mxfp8", "mxfp8"),
 ];
 
-/// Options of other tools, and advice for each.
+/// Option of another tool, and advice.
 const OPTIONS: [(&str, &str); 8] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),
@@ -49,26 +49,25 @@ const OPTIONS: [(&str, &str); 8] = [
     ("device", "conversions run on the CPU; --threads N limits it"),
 ];
 
-/// Replaces another name of a specification; a version after `@` stays.
+/// Replaces a synonym of a specification; a version after `@` remains.
 pub fn spec(typed: &str) -> String {
     let (name, rest) = typed.split_at(typed.find('@').unwrap_or(typed.len()));
     let meant = SPECS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     meant.map_or(typed.into(), |(_, known)| format!("{known}{rest}"))
 }
 
-/// Returns the rounding among `known` that `typed` or one of its synonyms names.
+/// The rounding in `known` with the name or synonym `typed`.
 pub fn rounding<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let row = ROUNDINGS.iter().find(|row| row.iter().any(|name| name.eq_ignore_ascii_case(typed)))?;
     known.iter().copied().find(|name| row.contains(name))
 }
 
-/// Returns the advice about an option of another tool.
 pub fn option(typed: &str) -> Option<&'static str> {
     OPTIONS.iter().find(|(name, _)| *name == typed).map(|(_, advice)| *advice)
 }
 
-/// Returns the scheme that a short name means for these files, and a line that states this choice. The line is empty if
-/// the scheme has the short name itself.
+/// Scheme of a short name for these files, and a line that states the choice. The line is empty if both names are
+/// equal.
 pub fn scheme(typed: &str, sources: &[&Path], dst: &Path) -> Option<(&'static str, String)> {
     let (name, of_file, of_folder) = *SCHEMES.iter().find(|(name, ..)| name.eq_ignore_ascii_case(typed))?;
     let is_file = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("safetensors"));

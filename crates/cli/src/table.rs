@@ -1,7 +1,5 @@
-//! Aligned tables, fitted to the terminal. Columns are dropped in their stated order, and long names lose their middle.
-//! Sentences continue in the next line, and no row breaks at the edge of the screen.
-//!
-//! The commands fill the cells; `terminal` describes the terminal.
+//! Tables that fit the terminal. Columns are dropped in a stated order, long names lose their middle, and sentences
+//! wrap. No row breaks at the edge of the screen.
 
 pub mod shorten;
 
@@ -15,27 +13,22 @@ use std::collections::HashMap;
 use std::io;
 use unicode_width::UnicodeWidthStr;
 
-/// Spaces between columns.
 pub const GAP: usize = 2;
-/// Most characters of a cell, in a pipe too: one long name from a file would widen every row of its column.
+/// Longest cell in characters, also in a pipe: one long name would widen all rows.
 const LONGEST: usize = 200;
-/// Widths of the column of names: it shrinks to the first before another column is dropped, and never below the second.
+/// Widths of a column of names: before other columns are dropped, and at least.
 const NAME: (usize, usize) = (36, 12);
-/// Width to which sentences shrink before other columns are dropped, and their least width.
+/// Widths of a column of sentences: before other columns are dropped, and at least.
 const SENTENCE: (usize, usize) = (30, 16);
 
-/// Treatment of cells that are wider than their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Long {
-    /// The cells are shown whole.
     Stays,
-    /// The middle of the text is left out.
     Shrinks,
-    /// The text continues in further lines.
+    /// Continues the text in the next lines.
     Wraps,
 }
 
-/// A heading, and how the cells under it are shown.
 #[derive(Clone, Debug)]
 pub struct Column {
     heading: String,
@@ -50,63 +43,60 @@ pub struct Column {
 }
 
 impl Column {
-    /// Creates a column of text, aligned to the left.
     pub fn left(heading: impl Into<String>) -> Self {
         let (heading, long) = (heading.into(), Long::Stays);
         let (longest, kept) = (LONGEST, NAME.0);
         Self { heading, is_right: false, drops: 0, is_key: false, long, longest, is_of_numbers: false, kept }
     }
 
-    /// Creates a column of numbers, aligned to the right.
     pub fn right(heading: impl Into<String>) -> Self {
         Self { is_right: true, ..Self::left(heading) }
     }
 
-    /// Sets when a narrow terminal drops the column: columns with larger numbers first, a column with 0 never.
+    /// Order in which a narrow terminal drops columns: largest number first; 0 means never.
     pub fn drops(self, order: u8) -> Self {
         Self { drops: order, ..self }
     }
 
-    /// Marks a column that names the subject of a row: every block of columns below repeats it. Without marked columns,
-    /// the first column is repeated.
+    /// Marks a column that identifies the row. Every block of columns repeats such key columns. Default: the first
+    /// column.
     pub fn key(self) -> Self {
         Self { is_key: true, ..self }
     }
 
-    /// Marks a column of names, which are shortened in the middle if there is little room.
+    /// Omits the middle of names if there is little room.
     pub fn shrinks(self) -> Self {
         Self { long: Long::Shrinks, ..self }
     }
 
-    /// Marks a column of names, which shrink to the width `kept` before other columns are dropped.
+    /// Shrinks to the width `kept` before other columns are dropped.
     pub fn shrinks_to(self, kept: usize) -> Self {
         Self { kept, ..self.shrinks() }
     }
 
-    /// Marks a column of sentences, which continue in the next line if there is little room.
+    /// Wraps sentences if there is little room.
     pub fn wraps(self) -> Self {
         Self { long: Long::Wraps, ..self }
     }
 
-    /// Allows cells of any length. This is for truecast's own text only, never for text from a file.
+    /// Allows cells of any length. Only for truecast's own text, never for text from a file.
     pub fn of_any_length(self) -> Self {
         Self { longest: usize::MAX, ..self }
     }
 
-    /// Marks a column whose text cells are numbers: if there is little room, they lose digits, but never the exponent.
+    /// Marks cells as numbers. With little room, numbers lose digits but keep the exponent.
     pub fn of_numbers(self) -> Self {
         Self { is_of_numbers: true, ..self }
     }
 
-    /// Returns the columns of a sorted table. The column that `--sort` names (`by`) is never dropped.
+    /// Columns of a table sorted by `by`; that column is never dropped.
     pub fn sorted(columns: impl IntoIterator<Item = Column>, by: Option<&str>) -> Vec<Column> {
         let name = |text: &str| text.to_lowercase().replace([' ', '-'], "_");
         let is_it = |column: &Column| by.is_some_and(|by| name(&column.heading) == name(by));
         columns.into_iter().map(|column| if is_it(&column) { column.drops(0) } else { column }).collect()
     }
 
-    /// Returns the width that the column keeps before other columns are dropped, and its least width. `natural` is the
-    /// width of its widest cell.
+    /// Width before other columns are dropped, and smallest width. `natural` is the width of the widest cell.
     fn room(&self, natural: usize) -> (usize, usize) {
         let (wanted, least) = match self.long {
             Long::Stays => (natural, natural),
@@ -118,7 +108,6 @@ impl Column {
     }
 }
 
-/// Text of a cell, and its meaning, which is shown as color.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     text: String,
@@ -126,12 +115,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Creates a cell without a special meaning.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), mark: Mark::Plain }
     }
 
-    /// Sets the meaning of the text.
     pub fn mark(self, mark: Mark) -> Self {
         Self { mark, ..self }
     }
@@ -149,38 +136,36 @@ impl From<&str> for Cell {
     }
 }
 
-/// Rows of cells under headings. A single string holds the text of all cells, so that a row of a large table takes
-/// little more memory than its characters.
+/// Rows of cells. One string holds the text of all cells, to save memory.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<Column>,
     text: String,
-    /// Length in `text` of each cell, in bytes, and its mark.
+    /// Length of each cell's text in bytes, and its mark.
     cells: Vec<(u32, Mark)>,
     widths: Vec<usize>,
     instead: Option<&'static str>,
 }
 
 impl Table {
-    /// Creates a table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         let columns: Vec<Column> = columns.into_iter().collect();
         let widths = columns.iter().map(|column| column.heading.width()).collect();
         Self { columns, text: String::new(), cells: Vec::new(), widths, instead: None }
     }
 
-    /// Sets a text to be printed in place of an empty table.
+    /// Text to print instead of an empty table.
     pub fn or_say(self, instead: &'static str) -> Self {
         Self { instead: Some(instead), ..self }
     }
 
-    /// Adds a row; missing cells are empty. Control characters are escaped.
+    /// Adds a row. Missing cells are empty; control characters are escaped.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let mut cells = cells.into_iter().map(Into::into);
         for (column, width) in self.columns.iter().zip(&mut self.widths) {
             let Cell { text, mark } = cells.next().unwrap_or_default();
             let begin = self.text.len();
-            // A name from a file cannot move the cursor.
+            // Escaped text from a file cannot move the cursor.
             self.text += &one_line(&bounded(text, column.longest));
             *width = (*width).max(self.text[begin..].width());
             self.cells.push(((self.text.len() - begin) as u32, mark));
@@ -188,7 +173,7 @@ impl Table {
         debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
     }
 
-    /// Returns the table as lines, each ended by a newline. The headings come first unless all are empty.
+    /// The table as lines, each with a newline. Empty headings take no line.
     pub fn render(&self, terminal: &Terminal) -> String {
         let mut text = String::new();
         let collect = |line: &str| {
@@ -199,8 +184,7 @@ impl Table {
         text
     }
 
-    /// Writes the lines of [`Table::render`] one after the other, so that the printed text of a long table is never in
-    /// memory as a whole.
+    /// Writes line by line, so that a long table is never in memory as text.
     pub fn write(&self, terminal: &Terminal, out: &mut dyn io::Write) -> io::Result<()> {
         self.each_line(terminal, |line| out.write_all(line.as_bytes()))
     }
@@ -226,7 +210,7 @@ impl Table {
                     cells.push((&self.text[begin..end], mark));
                     begin = end;
                 }
-                // A further block omits rows that would show only their first column.
+                // A row of the second or a later block is omitted if it has only the key column.
                 if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
                     self.line(block, &cells, &told, terminal, &mut each)?;
                 }
@@ -243,8 +227,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns, by column and name, a distinct text for each name that would look like another one if it were
-    /// shortened.
+    /// Distinct short texts for names that would look equal when shortened. Key: column and name.
     fn told_apart(&self, block: &[Shown]) -> HashMap<(usize, &str), String> {
         let mut told = HashMap::new();
         for &Shown { column, width } in block.iter().filter(|shown| shown.width < self.widths[shown.column]) {
@@ -256,7 +239,6 @@ impl Table {
         told
     }
 
-    /// Returns the texts of a column's cells.
     fn texts(&self, column: usize) -> impl Iterator<Item = &str> {
         let mut begin = 0;
         let texts = self.cells.iter().map(move |&(len, _)| {
@@ -267,8 +249,7 @@ impl Table {
         texts.skip(column).step_by(self.columns.len().max(1))
     }
 
-    /// Writes the part of a row that a block shows, in as many lines as its longest sentence takes. An empty part takes
-    /// no line.
+    /// Writes the cells of a block, in as many lines as the longest sentence takes. Empty cells take no line.
     fn line(
         &self,
         block: &[Shown],
@@ -292,7 +273,7 @@ impl Table {
         let parts: Vec<Vec<String>> = block.iter().map(part).collect();
         for i in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
             let mut line = String::new();
-            // Spaces are written only before further text, so that no line ends in spaces.
+            // Spaces are written only before text, so that no line ends in spaces.
             let mut spaces = 0;
             for (shown, part) in block.iter().zip(&parts) {
                 let text = part.get(i).map_or("", String::as_str);
@@ -312,17 +293,17 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the columns that are shown, with their widths, and the headings of those that are dropped.
+    /// Visible columns with widths, and headings of dropped columns.
     fn layout(&self, width: Option<usize>) -> Layout<'_> {
         let sized = |column| Shown { column, width: self.widths[column] };
-        // A column without text is not shown.
+        // A column without text is invisible.
         let mut sizes: Vec<Shown> = (0..self.columns.len()).map(sized).filter(|shown| shown.width > 0).collect();
         let Some(width) = width else { return Layout { blocks: vec![sizes], left_out: Vec::new() } };
         let room = |shown: &Shown| self.columns[shown.column].room(self.widths[shown.column]);
         sizes.iter_mut().for_each(|shown| shown.width = room(shown).0);
         let mut dropped = Vec::new();
         while total(&sizes) > width {
-            // Among columns with equal numbers, the last one is dropped first.
+            // Ties go to the last column.
             let order = |at: &usize| self.columns[sizes[*at].column].drops;
             let Some(at) = (0..sizes.len()).max_by_key(order).filter(|at| order(at) > 0) else { break };
             dropped.push(sizes.remove(at).column);
@@ -339,8 +320,7 @@ impl Table {
         Layout { blocks: vec![sizes], left_out }
     }
 
-    /// Distributes columns that do not fit next to each other over blocks, one below the other. Each block begins with
-    /// the key columns.
+    /// Distributes columns over blocks, printed one below the other. Each block begins with the key columns.
     fn blocks(&self, sizes: &[Shown], width: usize) -> Vec<Vec<Shown>> {
         let keys = sizes.iter().filter(|shown| self.columns[shown.column].is_key).count().max(1);
         let (keys, rest) = sizes.split_at(keys.min(sizes.len()));
@@ -360,7 +340,7 @@ impl Table {
         blocks
     }
 
-    /// Gives the remaining width to the columns that want more, in equal parts.
+    /// Distributes the unused width over columns that need more.
     fn grow(&self, sizes: &mut [Shown], width: usize) {
         loop {
             let spare = width - total(sizes);
@@ -379,7 +359,6 @@ impl Table {
     }
 }
 
-/// A column and its width on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     column: usize,
@@ -396,7 +375,7 @@ fn total(sizes: &[Shown]) -> usize {
     sizes.iter().map(|shown| shown.width).sum::<usize>() + GAP * sizes.len().saturating_sub(1)
 }
 
-/// Returns text from a file in one line that is safe to print: invisible characters are escaped, and long text is cut.
+/// Text from a file in one line. Invisible characters are escaped; long text is cut.
 pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     let safe = one_line(&bounded(text.into(), LONGEST));
     match terminal.width {
@@ -405,9 +384,9 @@ pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     }
 }
 
-/// Cuts a text of more than `longest` characters to its two ends, with its length between them.
+/// Omits the middle of a text of more than `longest` characters, and states the length instead.
 fn bounded(text: String, longest: usize) -> String {
-    // The length in bytes is checked first, because counting the characters of a long name takes time.
+    // Cheap check first: counting the characters of a long name takes time.
     if text.len() <= longest || text.chars().nth(longest).is_none() {
         return text;
     }
@@ -427,7 +406,6 @@ mod tests {
         Terminal { width: Some(width), ..pipe() }
     }
 
-    /// A name, its numbers, and a sentence.
     fn sample() -> Table {
         let columns = [
             Column::left("tensor").shrinks(),

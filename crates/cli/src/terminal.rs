@@ -1,33 +1,24 @@
-//! The terminal that shows the output: its width, and whether it shows color.
-//!
-//! A [`Mark`] states the meaning of a text; only this module knows the color of each mark. `table` lays out tables.
+//! Properties of the output: width and color. A [`Mark`] states the meaning of a text; this module maps marks to
+//! colors.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal};
 
-/// Assumed width of a terminal that does not report its width.
 const USUAL_COLUMNS: usize = 80;
-/// Least width of a layout.
 const LEAST_COLUMNS: usize = 20;
 
-/// Meaning of a piece of text, shown by color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// No special meaning.
     #[default]
     Plain,
-    /// A good result.
     Good,
-    /// Something that deserves attention.
     Warn,
-    /// Wrong, lost or left open.
+    /// Wrong, lost or left open by a specification.
     Bad,
-    /// Less important.
     Dim,
-    /// A heading, or the answer.
+    /// A heading, or the main result.
     Strong,
-    /// Fields of a floating-point number.
     Sign,
     Exponent,
     Significand,
@@ -50,20 +41,16 @@ impl Mark {
     }
 }
 
-/// Properties of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Width in columns. `None` for a pipe or a file, which gets everything, in lines of any length.
+    /// Width in columns; `None` for a pipe or file, whose lines have any length.
     pub width: Option<usize>,
-    /// Whether colors are wanted and shown.
     pub color: bool,
-    /// Advice about how to see the columns that a narrow table drops; it ends a sentence.
+    /// Advice on how to see dropped columns; ends a sentence.
     pub advice: &'static str,
 }
 
-/// Advice at a command line.
 const AT_A_COMMAND_LINE: &str = "--wide or a pipe shows all";
-/// Advice in Python.
 pub const IN_PYTHON: &str = "to_dict() has all";
 
 impl Default for Terminal {
@@ -73,7 +60,7 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// Returns the properties of standard output, with lines of any length if `wide`.
+    /// Properties of standard output; `wide` means lines of any length.
     pub fn stdout(wide: bool) -> Self {
         let stdout = io::stdout();
         let width = Self::columns(&stdout).filter(|_| !wide);
@@ -85,39 +72,36 @@ impl Terminal {
         Self { width: Self::columns(&stderr), color: is_colored(stderr), ..Self::default() }
     }
 
-    /// Returns the width of pages of text, which have a limited width in a pipe too.
+    /// Width of help pages. Pages in a pipe have a limited width too.
     pub fn width_of_pages(&self) -> usize {
         self.width.unwrap_or_else(|| columns(None))
     }
 
-    /// Returns the width of a terminal. `COLUMNS` takes precedence over the width that the terminal reports.
+    /// Width of the terminal. `COLUMNS` takes precedence over the system's answer.
     #[cfg(unix)]
     fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
         let told = || terminal_size::terminal_size_of(stream).map(|(width, _)| width.0.into());
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// Returns the width of a terminal. `COLUMNS` takes precedence over the width that the terminal reports.
+    /// Width of the terminal. `COLUMNS` takes precedence over the system's answer.
     #[cfg(not(unix))]
     fn columns(stream: &impl IsTerminal) -> Option<usize> {
         let told = || terminal_size::terminal_size().map(|(width, _)| width.0.into());
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// Returns the text in the color of its mark.
     pub fn paint(&self, mark: Mark, text: &str) -> String {
         let style = mark.style();
         let is_colored = self.color && mark != Mark::Plain && !text.is_empty();
         if is_colored { format!("{style}{text}{style:#}") } else { text.into() }
     }
 
-    /// Returns the word for the outcome, in its color.
     pub fn verdict(&self, is_good: bool, good: &str, bad: &str) -> String {
         if is_good { self.paint(Mark::Good, good) } else { self.paint(Mark::Bad, bad) }
     }
 
-    /// Breaks each line between words at the width of the terminal, and indents its further lines. A missing newline at
-    /// the end of the text stays missing.
+    /// Wraps each line between words; continuation lines are indented.
     pub fn wrap(&self, text: &str) -> String {
         let Some(width) = self.width else { return text.into() };
         let sentence = || words(width).subsequent_indent("  ");
@@ -129,8 +113,7 @@ impl Terminal {
     }
 }
 
-/// Returns the options for breaking text into lines: between words, not at the hyphens of options. A word is broken
-/// only if it is longer than a line.
+/// Wraps between words, not at hyphens. Only a word that is longer than a line is broken.
 pub fn words(width: usize) -> textwrap::Options<'static> {
     textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
@@ -140,10 +123,10 @@ fn columns(told: Option<usize>) -> usize {
     asked.or(told.filter(|columns| *columns > 0)).unwrap_or(USUAL_COLUMNS).max(LEAST_COLUMNS)
 }
 
-/// Decides about color by `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether the output is a
-/// terminal.
+/// True if the stream gets colors. Depends on `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and on the
+/// stream.
 fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
-    // `CLICOLOR_FORCE=0` does not force color, although the library treats it as if it did.
+    // The library forces colors even for `CLICOLOR_FORCE=0`.
     let forces_nothing = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value == "0");
     let color = match AutoStream::choice(&stream) {
         ColorChoice::Never => false,
@@ -157,17 +140,15 @@ fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
     color
 }
 
-/// Whether the environment refuses color on a terminal.
 fn says_no() -> bool {
     is_dumb() || std::env::var_os("CLICOLOR").is_some_and(|value| value == "0")
 }
 
-/// Whether the terminal cannot move its cursor (`TERM=dumb`).
+/// True for a terminal that cannot move its cursor (`TERM=dumb`).
 pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Applies `--color` to the whole process.
 pub fn set_color(choice: clap::ColorChoice) {
     let choice = match choice {
         clap::ColorChoice::Auto => ColorChoice::Auto,

@@ -1,5 +1,4 @@
-//! Errors for command lines that clap rejects, each in one sentence: the faulty word, its place, its probable meaning.
-//! `options` checks whether options fit the run.
+//! Errors for command lines that clap rejects, each in one sentence.
 
 use crate::failure::Failure;
 use crate::help;
@@ -25,9 +24,8 @@ const OPERANDS: [(&str, &str); 4] = [
 
 /// Options of other tools for the destination, which is an argument here.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
-/// Options that require `--scheme`.
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
-/// Prints an error of clap, or help or version, which clap treats as errors too, and returns the exit code.
+/// Prints an error of clap and returns the exit code. For clap, help and version are errors too.
 pub fn report(error: &Error, args: &[OsString]) -> u8 {
     let json = args.iter().any(|arg| arg == "--json");
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
@@ -38,12 +36,11 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             failure!(IoError, "standard output: {error}").report(json)
         }
-        // A reader that closes the pipe early is not an error.
+        // An early closed pipe is not an error.
         _ => error.exit_code() as u8,
     }
 }
 
-/// Returns an error of clap as one sentence. The first of `args` is the program's name.
 pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     let definition = help::whole();
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
@@ -65,7 +62,7 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
             failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}")
         }
-        // For example `help convert inspect`.
+        // The command line is, for example, `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
             failure!(UnexpectedArgument, "help takes the name of one command")
         }
@@ -119,14 +116,14 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     failure.with_hint(&help)
 }
 
-/// Returns an option of clap's notation without the name of its value: `--to` for `--to <TYPE>`, `--scaled` for
-/// `--scaled[=<LAYOUT>...]`. For an argument, returns its name.
+/// Name of an option or argument in clap's notation: `--to` from `--to <TYPE>`, `--scaled` from
+/// `--scaled[=<LAYOUT>...]`.
 fn option_of(arg: &str) -> String {
     let end = if arg.starts_with('-') { arg.find([' ', '=', '[']) } else { None };
     arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()
 }
 
-/// Returns a message such as `--to was given twice (f16, bf16)`.
+/// Message such as `--to was given twice (f16, bf16)`.
 fn given_twice(option: &str, command: Option<&Command>, typed: &[String]) -> String {
     let is_it = |arg: &&clap::Arg| arg.get_long() == option.strip_prefix("--");
     let takes_value =
@@ -141,8 +138,6 @@ fn given_twice(option: &str, command: Option<&Command>, typed: &[String]) -> Str
     format!("{option} was given {times}{which}")
 }
 
-/// Returns the reason why a value was not read. Messages of the standard library about integers are replaced by plainer
-/// ones.
 fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
         Some(IntErrorKind::PosOverflow) => "the number is too large".into(),
@@ -153,8 +148,7 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Returns an error such as `--saturate belongs to convert, verify or check; this is explain`. `words` has all
-/// arguments.
+/// Error such as `--saturate belongs to convert, verify or check; this is explain`. `words` has all arguments.
 fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> Failure {
     let typed = typed.split('=').next().unwrap_or(typed);
     let name = command.map_or("truecast", Command::get_name);
@@ -162,8 +156,7 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     let own: Vec<&str> = command.unwrap_or(definition).get_arguments().filter_map(|arg| arg.get_long()).collect();
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
     let word = typed.trim_start_matches('-');
-    // A word that is near to an own option means that option; only other words are compared with names of the
-    // destination.
+    // An option of the command with a similar name is a better suggestion than the destination argument.
     let is_near =
         || typed.len() > 4 && closest(word, own.iter().copied()).is_none() && closest(typed, DESTINATION).is_some();
     let is_destination = DESTINATION.contains(&typed) || is_near();
@@ -204,7 +197,6 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     }
 }
 
-/// Returns the error for an unknown command.
 pub fn unknown_command(typed: &str) -> Failure {
     if typed.starts_with('-') {
         let said = format!("expected the name of a command, not {typed}; see truecast --help");
@@ -219,7 +211,7 @@ pub fn unknown_command(typed: &str) -> Failure {
     unknown.with_hint("see truecast --help")
 }
 
-/// Returns clap's message without the usage, on one line.
+/// clap's message in one line, without the usage.
 fn as_clap_says(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,5 +1,5 @@
-//! Parsers for option values that are words, and the words that completion offers. Completion offers canonical names
-//! only; the parsers accept every name that the library understands.
+//! Parsers for option values that are words. Completion offers the canonical names; the parsers accept all names that
+//! the library understands.
 
 use crate::args::SUITE;
 use crate::command::thresholds::DIFFERENT;
@@ -26,7 +26,7 @@ use truecast::setting::Setting;
 use truecast::spec::{tile, tosa};
 use truecast::{DType, scaled};
 
-/// Value parser with the words that completion offers.
+/// Parser of an option value, and the words for completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<T> {
     read: fn(&str) -> Result<T, Failure>,
@@ -41,7 +41,7 @@ fn scheme(text: &str, written: &[&str]) -> Result<Scheme, Failure> {
     scaled::scheme(text).map_err(|error| Failure::of_scheme(&error, written))
 }
 
-/// Parts of messages for ambiguous names, which already list the possible meanings.
+/// Parts of error messages that list the meanings of an ambiguous name.
 const CHOICES: [&str; 2] = [" is ambiguous: ", " is not one scheme: "];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
@@ -67,7 +67,6 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     }
 }
 
-/// Returns a parser that accepts the names in `all` and yields their values.
 pub fn one_of<T: Clone + Send + Sync + 'static>(all: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     let value =
         |name: String| all.iter().find(|(known, _)| *known == name).expect("clap takes no other name").1.clone();
@@ -80,37 +79,31 @@ fn as_typed(text: &str) -> Result<String, Failure> {
 
 // ---- types ----
 
-/// An element type, by any of its names.
 pub const TYPE: Words<DType> = Words { read: |text| Ok(DType::parse(text)?), list: types };
-/// An element type or a format of P3109, of which there are too many to list.
+/// An element type or a P3109 format. Completion omits P3109 formats: there are too many.
 pub const FORMAT: Words<NumberFormat> = Words { read: NumberFormat::read, list: types };
 
-/// An operand of `promote`.
 pub const OPERAND: Words<String> = Words { read: as_typed, list: operands };
 
-/// Returns the canonical names of the types.
 pub fn types() -> Vec<&'static str> {
     DType::ALL.map(DType::name).into()
 }
 
-/// Returns the operands of `promote`: types, `dynamic`, and Python's numbers.
+/// Operands of `promote`: types, `dynamic`, and Python's numbers.
 pub fn operands() -> Vec<&'static str> {
     types().into_iter().chain(["dynamic"]).chain(PythonNumber::ALL.map(PythonNumber::name)).collect()
 }
 
 // ---- specifications ----
 
-/// A specification, with or without a version.
 pub const SPEC: Words<String> = Words { read: |text| Ok(synonyms::spec(text)), list: specs };
-/// A specification with settings: `NAME[@VERSION][:SETTING=VALUE,..]`.
 pub const SPEC_AND_SETTINGS: Words<(String, Settings)> = Words { read: spec_and_settings, list: specs };
 pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
 pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile") };
 
-/// Settings by their names, with values.
 pub type Settings = Vec<(&'static str, String)>;
 
-/// Reads `NAME[@VERSION][:SETTING=VALUE,..]`, the form in which `differ` and `check` print a specification.
+/// Parses the notation in which `differ` and `check` print a specification.
 fn spec_and_settings(words: &str) -> Result<(String, Settings), Failure> {
     let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
     let setting = |word: &str| {
@@ -140,28 +133,24 @@ static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 // ---- schemes ----
 
-/// A scheme that is written, with parameters.
+/// A scheme that can be written, with parameters.
 pub const SCHEME: Words<Scheme> =
     Words { read: |text| scheme(text, &scaled::written_to_files()), list: scaled::written_to_files };
-/// A scheme that is read, by its own name.
+/// A scheme that can be read, by its canonical name.
 pub const SCHEME_READ: Words<Scheme> =
     Words { read: |text| text.parse().map_err(|error| Failure::of_scheme(&error, &schemes())), list: schemes };
 
 pub const SCHEME_NAME: Words<String> = Words { read: as_typed, list: schemes };
 
-/// Returns the names of all schemes.
 pub fn schemes() -> Vec<&'static str> {
     scaled::Family::all().map(scaled::Family::name).collect()
 }
 
 // ---- the others ----
 
-/// A column of a report.
 pub const COLUMN: Words<String> = Words { read: as_typed, list: || columns(Known::Conversions) };
-/// A column of a comparison.
 pub const DIFFERENCE_COLUMN: Words<String> = Words { read: as_typed, list: || columns(Known::Differences) };
 
-/// Returns the columns by which a run can sort: sizes, and the measures and counts that the run knows.
 pub fn columns(known: Known) -> Vec<&'static str> {
     let keys = KEYS.iter().filter(|(_, needs_values, _)| !needs_values || known != Known::Sizes);
     let counts = COUNTS.iter().filter(|count| match known {
@@ -177,33 +166,28 @@ pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: inspect_
 pub const RESCALE_ROUNDING: Words<String> =
     Words { read: as_typed, list: || tosa::rescale::RoundingMode::ALL.map(|mode| mode.name()).into() };
 pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Options::NAMES.into() };
-/// A profile of Tile IR or TOSA by which `run` computes.
 pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
-/// A notation of text.
 pub const STRING_STYLE: Words<TextStyle> = Words {
     read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".to_string().into()),
     list: || TextStyle::ALL.map(TextStyle::name).into(),
 };
-/// The operand of `vectors`: an operation, or `suite`.
 pub const VECTORS: Words<String> = Words { read: as_typed, list: vectors };
 
 fn computed_profiles() -> Vec<&'static str> {
     tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa::Freedoms::words()).collect()
 }
 
-/// Returns the profiles by which `run` computes, and the profiles by which results of TOSA are judged.
+/// Profiles for computing (`run`), and profiles for judging results of TOSA.
 pub fn profiles() -> Vec<&'static str> {
     let judging = tosa::check::Profile::ALL.map(|profile| profile.name());
     let judging = judging.into_iter().filter(|name| !computed_profiles().contains(name));
     computed_profiles().into_iter().chain(judging).collect()
 }
 
-/// Returns the operations that `check` and `vectors` accept.
 pub fn operations() -> Vec<&'static str> {
     vec!["cast", "castlike", "rescale"]
 }
 
-/// Returns the operations, and `suite`, which writes a folder with the vectors of all specifications.
 pub fn vectors() -> Vec<&'static str> {
     [operations(), vec![SUITE]].concat()
 }
@@ -212,45 +196,35 @@ pub const SCALE_SEARCH: Words<Search> = Words {
     read: |text| Ok(quantize_options::search(text)?),
     list: || quantize_options::SEARCHES.map(|(n, _)| n).into(),
 };
-/// A rule that computes power-of-two scales.
 pub const MX_SCALE: Words<MxScale> =
     Words { read: |text| Ok(quantize_options::mx_scale(text)?), list: || MxScale::ALL.map(|(n, _)| n).into() };
-/// Treatment of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> = Words {
     read: |text| Ok(quantize_options::nonfinite(text)?),
     list: || quantize_options::NONFINITE.map(|(n, _)| n).into(),
 };
-/// Elements whose errors are measured.
 pub const MEASURE: Words<Measuring> = Words { read: measuring, list: || Measuring::ALL.map(Measuring::name).into() };
-/// The nibble of a byte that comes first.
 pub const NIBBLES: Words<Nibbles> =
     Words { read: |text| Ok(text.parse::<Nibbles>()?), list: || Nibbles::ALL.map(Nibbles::name).into() };
-/// Conversion of codes and scales to another layout.
 pub const RELAYOUT: Words<Relayout> = Words {
     read: |text| Ok(quantize_options::relayout(text)?),
     list: || quantize_options::RELAYOUTS.map(|(n, _)| n).into(),
 };
-/// A preset of tensors that are not quantized.
 pub const PRESET: Words<Layer> = Words {
     read: |text| text.parse().map_err(|error: quantize_options::UnknownLayer| error.to_string().into()),
     list: || Layer::PRESETS.map(|(name, _)| name).into(),
 };
 
-/// A count of a report, for `convert --fail-on`.
 pub const COUNT: Words<String> = Words { read: as_typed, list: counts };
-/// A count of a comparison, for `compare --fail-on`.
 pub const DIFFERENCE: Words<String> = Words { read: as_typed, list: differences };
-/// The operand of `check`: an operation, or the path of a model.
 pub const CHECKED: Words<PathBuf> = Words { read: |text| Ok(text.into()), list: operations };
-/// The name of a command.
 pub const COMMAND: Words<String> = Words { read: as_typed, list: commands };
 
-/// Returns the counts that `--fail-on` accepts: all except `exact`.
+/// Counts for `--fail-on`: all except `exact`.
 pub fn counts() -> Vec<&'static str> {
     COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
 }
 
-/// Returns the counts of a comparison. Counts of a policy's effects are left out: two files do not show them.
+/// Counts of a comparison. Effects of a policy are omitted: two files do not show such effects.
 pub fn differences() -> Vec<&'static str> {
     let counts = COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact");
     [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()

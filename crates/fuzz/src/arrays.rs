@@ -1,5 +1,4 @@
-//! Arrays of one tensor with a known type, as read by checks and runs of models. The first byte chooses the expected
-//! type.
+//! Arrays of one tensor with an expected type, as in checks and runs of models. The first byte selects the type.
 
 use truecast_core::DType;
 use truecast_kernel::CastOptions;
@@ -8,7 +7,7 @@ use truecast_models::array;
 use crate::accepted;
 use crate::place::Place;
 
-/// Types with special forms in arrays.
+/// Types with special notations in `.npy` files.
 const TYPES: [DType; 9] = [
     DType::I4,
     DType::F6E2M3,
@@ -26,7 +25,7 @@ thread_local! {
     static MESSAGE: Place = Place::new("a.pb");
 }
 
-/// An array as every command reads it: `.npy`, or a message if the first byte is odd.
+/// A `.npy` file, or a TensorProto message if the first byte is odd.
 pub fn npy_array(input: &[u8]) {
     let Some((chosen, bytes)) = input.split_first() else { return };
     let dtype = TYPES[usize::from(chosen >> 1) % TYPES.len()];
@@ -37,7 +36,7 @@ pub fn npy_array(input: &[u8]) {
     });
 }
 
-/// An array in the form of Arm's tools.
+/// An array as written by Arm's tools.
 pub fn npy_tosa(input: &[u8]) {
     use truecast_io::npy::tosa;
     let Some((chosen, bytes)) = input.split_first() else { return };

@@ -1,13 +1,13 @@
-//! The configuration of a quantized checkpoint: arbitrary JSON with tensors of many schemes. Detected layouts have
-//! parts of the size of their tensors, and the declaration for a dequantized result is JSON in which no scheme is
-//! detected (`docs/spec/checkpoints.md §2.6`, §5).
+//! Configuration of a quantized checkpoint: arbitrary JSON, with tensors of many schemes. The parts of a detected
+//! layout have the sizes of their tensors, and a dequantized result declares no scheme (`docs/spec/checkpoints.md
+//! §2.6`, §5).
 use truecast_core::DType;
 use truecast_io::folder::{Edit, edit, parse};
 use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, changes, detect};
 
 use crate::{accepted, parts_fit, stored};
 
-/// Tensors that the first bytes of the input choose from.
+/// Tensors for the checkpoint; the first two bytes of the input select some.
 const TENSORS: [(&str, DType, &[u64]); 14] = [
     ("a.weight", DType::F8E4M3Fn, &[64, 64]),
     ("a.weight_scale_inv", DType::F32, &[1, 1]),
@@ -25,7 +25,7 @@ const TENSORS: [(&str, DType, &[u64]); 14] = [
     ("norm.weight", DType::Bf16, &[64]),
 ];
 
-/// A configuration: two bytes choose the tensors, the rest is the text.
+/// The first two bytes select the tensors; the rest is the JSON text.
 pub fn configuration(input: &[u8]) {
     let Some((chosen, text)) = input.split_first_chunk::<2>() else { return };
     let chosen = u16::from_le_bytes(*chosen);

@@ -1,4 +1,4 @@
-//! The index of a folder of two shards. An accepted index names only files of the folder, and each tensor counts once
+//! Index of a folder with two shards. An accepted index names only files of the folder, and each tensor once
 //! (`docs/spec/checkpoints.md §2.1` to §2.3).
 
 use std::collections::HashSet;
@@ -14,14 +14,14 @@ thread_local! {
         .beside("b.safetensors", &shard(["y", "z"]));
 }
 
-/// A file of two tensors of a byte each.
+/// A file with two tensors of one byte each.
 fn shard(names: [&str; 2]) -> Vec<u8> {
     let [first, second] = names.map(|name| format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":"#));
     let header = format!("{{{first}[0,1]}},{second}[1,2]}}}}");
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[1, 2]].concat()
 }
 
-/// An index.
+/// The input is the index.
 pub fn folder_index(index: &[u8]) {
     INDEX.with(|place| {
         place.holding(index);

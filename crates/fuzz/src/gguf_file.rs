@@ -1,5 +1,5 @@
-//! A GGUF file with decoded tensors: every accepted block type gives the number of values in its shape
-//! (`docs/spec/checkpoints.md §9`).
+//! GGUF files with decoded tensors: every block type gives as many values as its shape has (`docs/spec/checkpoints.md
+//! §9`).
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
@@ -19,7 +19,7 @@ thread_local! {
     static FILE: Place = Place::new("a.gguf");
 }
 
-/// A file.
+/// The input is the whole file.
 pub fn gguf_file(bytes: &[u8]) {
     FILE.with(|place| opened(place.holding(bytes)));
 }
@@ -33,7 +33,6 @@ fn opened(path: &Path) {
     found.iter().flat_map(|found| &found.groups).for_each(|group| decode(&folder, group));
 }
 
-/// A header written from a read one is equal.
 fn written_again(source: &Source, path: &Path) {
     let read = source.gguf().expect("a GGUF file");
     let keys = Keys::of(source).expect("keys of a file that fits in memory");
@@ -54,7 +53,7 @@ fn written_again(source: &Source, path: &Path) {
     assert_eq!(said(&again), said(read));
 }
 
-/// Decodes the beginning of a tensor to f32.
+/// Decodes the first blocks of a tensor to f32.
 fn decode(folder: &Folder, group: &Group) {
     assert_eq!(group.shape.iter().product::<u64>(), group.layout.elements());
     let source = &folder.shards()[0].source;
@@ -77,7 +76,7 @@ fn decode(folder: &Folder, group: &Group) {
         let elements = window.elements();
         let mut values = vec![0; (elements.end - elements.start) as usize * 4];
         let parts = Parts { codes: &held[0], global: &held[1], ..Parts::default() };
-        // A scale that is not a value is an error.
+        // An invalid scale is an error.
         let _ = dequantizer.run(&window, &parts, &mut values);
     }
 }

@@ -1,11 +1,10 @@
-//! A GGUF file. In an accepted one the tensors are inside the file, one after the other (`docs/spec/checkpoints.md
-//! §9.1`).
+//! GGUF headers: the tensors of an accepted file follow each other inside the file (`docs/spec/checkpoints.md §9.1`).
 
 use truecast_io::gguf::Header;
 
 use crate::accepted;
 
-/// The header of a file.
+/// The input is the whole file.
 pub fn gguf_header(file: &[u8]) {
     let Some(header) = accepted(Header::parse(file)) else { return };
     let mut end = header.data_start;

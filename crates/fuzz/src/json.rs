@@ -1,12 +1,11 @@
-//! JSON of a checkpoint: accepted JSON can be edited, and an edit changes only its target (`docs/spec/checkpoints.md
-//! §2.2`, §2.6).
+//! JSON of a checkpoint: an edit changes only its target (`docs/spec/checkpoints.md §2.2`, §2.6).
 
 use serde_json::{Value, json};
 use truecast_io::folder::{Edit, edit, parse};
 
 use crate::accepted;
 
-/// A JSON file: its first key, and a key in the first object inside, are replaced and removed.
+/// Replaces and removes the first key, and a key of the first inner object.
 pub fn json(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Some(Value::Object(value)) = accepted(parse(text)) else { return };

@@ -1,7 +1,7 @@
-//! Readers of untrusted bytes, each a function that may not panic for any input.
+//! Readers of untrusted bytes; each is a function that must not panic for any input.
 //!
-//! The programs of `fuzz/` find inputs for them, `tests/kept.rs` runs the kept ones. A reader of paths reads one file
-//! that is rewritten for each input, in memory if the system has such a folder.
+//! The programs of `fuzz/` search for inputs; `tests/kept.rs` runs the kept inputs. A reader that needs a path gets one
+//! file that is rewritten for each input.
 #![forbid(unsafe_code)]
 
 use truecast_core::{DType, Layout};
@@ -47,37 +47,35 @@ pub use tile::{tile_bytecode, tile_text};
 pub use tosa_graph::tosa_graph;
 pub use words::words;
 
-/// A reader of bytes.
+/// Function that reads the input.
 pub type Target = fn(&[u8]);
 
 macro_rules! by_name {
     ($($target:ident)*) => { [$((stringify!($target), $target)),*] };
 }
 
-/// Every target by its name.
+/// All targets with their names.
 pub const TARGETS: [(&str, Target); 24] = by_name! {
     activation_ranges configuration folder_index gguf_file gguf_header json manifest markers npy_array npy_header
     npy_tosa npz onnx onnx_graph openvino_ir patterns report safetensors_file safetensors_header text tile_bytecode
     tile_text tosa_graph words
 };
 
-/// Checks that a message has no terminal control characters.
+/// Checks that a message has no control characters.
 fn harmless(said: impl std::fmt::Display) {
     let said = said.to_string();
     assert!(!said.chars().any(char::is_control), "{said:?}");
 }
 
-/// The accepted value, or `None` after a harmless error.
 fn accepted<T, E: std::fmt::Display>(read: Result<T, E>) -> Option<T> {
     read.map_err(harmless).ok()
 }
 
-/// A tensor in the first shard.
 fn stored(name: &str, dtype: DType, shape: &[u64]) -> Stored {
     Stored { tensor: Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() }, shard: 0 }
 }
 
-/// The parts of every detected group have the size of their tensors, or the error is harmless.
+/// Checks that the parts of each detected group have the sizes of their tensors.
 fn parts_fit(found: Result<Detection, Error>, tensors: &[Stored]) {
     let Some(found) = accepted(found) else { return };
     for group in &found.groups {

@@ -1,5 +1,5 @@
 //! Tensors and `__metadata__` that describe quantized layers: markers of ComfyUI, classes of torchao
-//! (`docs/spec/checkpoints.md §4.6`, §4.7). The first byte chooses the place of the text.
+//! (`docs/spec/checkpoints.md §4.6`, §4.7).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const TENSORS: [(&str, DType, &[u64]); 8] = [
     ("norm.weight", DType::Bf16, &[64]),
 ];
 
-/// A text about quantized layers.
+/// The first byte of the input selects a tensor or a metadata key, which gets the rest as text.
 pub fn markers(input: &[u8]) {
     let Some((place, text)) = input.split_first() else { return };
     let (name, key) = match place % 4 {

@@ -1,4 +1,4 @@
-//! A `.npz` file, opened and read completely.
+//! `.npz` files, read completely.
 
 use truecast_core::DType;
 
@@ -8,7 +8,7 @@ thread_local! {
     static FILE: Place = Place::new("a.npz");
 }
 
-/// An archive of arrays.
+/// The input is the whole archive.
 pub fn npz(bytes: &[u8]) {
     FILE.with(|place| drop(place.read_through(bytes, Some(DType::I4))));
 }

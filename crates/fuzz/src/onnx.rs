@@ -1,4 +1,4 @@
-//! ONNX files. No input may panic, and a tensor's elements match its type and shape.
+//! ONNX files: no panic, and the elements of a tensor match its type and shape.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ thread_local! {
     static TENSOR: Place = Place::new("a.pb").beside("w", &[7; 64]);
 }
 
-/// A model or a tensor, with a file of external data: one byte chooses, the rest is the file. An accepted file is read
-/// completely and rewritten with other types.
+/// A model or a TensorProto with external data; the first byte selects. An accepted file is read completely and
+/// rewritten with other types.
 pub fn onnx(input: &[u8]) {
     let Some((is_model, bytes)) = input.split_first() else { return };
     let place = if is_model & 1 == 1 { &MODEL } else { &TENSOR };
@@ -37,7 +37,7 @@ pub fn onnx(input: &[u8]) {
     });
 }
 
-/// A graph of conversion nodes: checked, described, made into a graph and evaluated.
+/// A graph of conversion nodes: checked, described and evaluated.
 pub fn onnx_graph(input: &[u8]) {
     MODEL.with(|place| {
         let Some(file) = accepted(ModelFile::open(place.holding(input), Options::default())) else { return };

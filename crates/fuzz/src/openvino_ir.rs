@@ -1,5 +1,4 @@
-//! OpenVINO IR: the XML, with twelve bytes of weights. For an accepted network, types are resolved, a graph is made,
-//! and its constants are loaded.
+//! OpenVINO IR: the XML, with twelve bytes of weights. Types are resolved, a graph is made, and constants are loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ thread_local! {
     static FILE: Place = Place::new("a.xml").beside("a.bin", &[0x5a; 12]);
 }
 
-/// A network.
+/// The input is the XML.
 pub fn openvino_ir(xml: &[u8]) {
     FILE.with(|place| {
         let Some(file) = accepted(IrFile::open(place.holding(xml))) else { return };

@@ -1,17 +1,17 @@
-//! Patterns for names, which also occur in reports and manifests: a line with the pattern, the rest is the name.
+//! Glob patterns of names. The first line is the pattern, the rest is the name.
 
 use truecast::select::{Glob, Rule, SharedGlobalScale};
 
 use crate::harmless;
 
-/// A pattern is read and matched; in braces it has the same matches, and a name with backslashes matches only itself.
+/// Checks that the pattern has the same matches in braces, and that an escaped name matches only itself.
 pub fn patterns(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let (pattern, name) = text.split_once('\n').unwrap_or((text, ""));
     match Glob::new(pattern) {
         Ok(glob) => {
             let is_matching = glob.matches(name);
-            // Inside braces a comma separates, and no part of a path begins.
+            // In braces a comma separates alternatives, and `**` is not special.
             if let Some(braced) =
                 Some(format!("{{{pattern}}}")).filter(|_| !pattern.contains(',') && !pattern.contains("**"))
                 && let Ok(braced) = Glob::new(&braced)

@@ -1,4 +1,4 @@
-//! A file that is rewritten for each input, and reading a whole tensor.
+//! File that is rewritten for each input, and readers of whole tensors.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -10,7 +10,7 @@ use truecast_io::Source;
 
 use crate::accepted;
 
-/// A permanently open file in its own folder, in memory if the system has such a folder.
+/// Open file in its own folder, in memory if the system has such a folder.
 pub struct Place {
     folder: TempDir,
     path: PathBuf,
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A file of this name.
+    /// Makes a file with this name.
     pub fn new(name: &str) -> Place {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
@@ -28,18 +28,17 @@ impl Place {
         Place { folder, path, file }
     }
 
-    /// Adds another file, which is never changed.
+    /// Adds a second file, which never changes.
     pub fn beside(self, name: &str, bytes: &[u8]) -> Place {
         std::fs::write(self.folder.path().join(name), bytes).expect("the file can be written");
         self
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The path of the file, after writing these bytes.
+    /// Writes the bytes and returns the path.
     pub fn holding(&self, bytes: &[u8]) -> &Path {
         let mut file = &self.file;
         file.rewind().and_then(|()| file.write_all(bytes)).expect("the file can be written");
@@ -47,7 +46,7 @@ impl Place {
         &self.path
     }
 
-    /// Opens the file with these bytes, and reads every tensor of it.
+    /// Opens the file with these bytes, and reads every tensor.
     pub fn read_through(&self, bytes: &[u8], from: Option<DType>) -> Option<Source> {
         let source = accepted(Source::open(self.holding(bytes), from))?;
         (0..source.tensors().len()).for_each(|index| read(&source, index));
@@ -55,7 +54,7 @@ impl Place {
     }
 }
 
-/// Reads a tensor, up to a few MiB of it.
+/// Reads at most a few MiB of a tensor.
 fn read(source: &Source, index: usize) {
     let Ok(mut reader) = source.reader(index) else { return };
     let mut buf = [0; 4096];

@@ -1,4 +1,4 @@
-//! Records written by conversions, and activation ranges: JSON that is read back.
+//! Records of conversions, and activation ranges: JSON that is read back.
 
 use truecast::convert::recorded;
 use truecast::report::Provenance;
@@ -13,7 +13,7 @@ thread_local! {
     static RANGES: Place = Place::new("ranges.json");
 }
 
-/// A report of `convert`, as `verify --report` reads it.
+/// A report, as in `verify --report`.
 pub fn report(input: &[u8]) {
     REPORT.with(|place| {
         let record = accepted(Record::read(place.holding(input)));
@@ -30,12 +30,11 @@ pub fn manifest(input: &[u8]) {
     });
 }
 
-/// A record that was read and written reads back equal.
 fn says_the_same(provenance: &Provenance) {
     assert_eq!(Provenance::from_json(&provenance.to_json()).as_ref(), Ok(provenance));
 }
 
-/// The file of `--activation-ranges`.
+/// A file for `--activation-ranges`.
 pub fn activation_ranges(input: &[u8]) {
     RANGES.with(|place| {
         let ranges = accepted(truecast::convert::activation_ranges(place.holding(input)));

@@ -1,4 +1,5 @@
-//! safetensors: the tensors of an accepted file cover the data exactly (`docs/spec/checkpoints.md §1.6` V16 to V18).
+//! safetensors files: the tensors of an accepted file cover the data exactly (`docs/spec/checkpoints.md §1.6` V16 to
+//! V18).
 
 use truecast_io::safetensors::Header;
 
@@ -9,7 +10,7 @@ thread_local! {
     static FILE: Place = Place::new("a.safetensors");
 }
 
-/// A header and the length of the data: two bytes of length, then the text.
+/// The first two bytes are the length of the data, the rest is the header.
 pub fn safetensors_header(input: &[u8]) {
     let Some((length, text)) = input.split_first_chunk::<2>() else { return };
     let data_bytes = u64::from(u16::from_le_bytes(*length));
@@ -22,7 +23,7 @@ pub fn safetensors_header(input: &[u8]) {
     assert_eq!(end, data_bytes);
 }
 
-/// A whole file, whose tensors are read.
+/// The input is the whole file; every tensor is read.
 pub fn safetensors_file(bytes: &[u8]) {
     FILE.with(|place| drop(place.read_through(bytes, None)));
 }

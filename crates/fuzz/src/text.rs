@@ -1,5 +1,5 @@
-//! Text as elements. Two bytes choose type, rounding and style; the fast code agrees with the definition, in both
-//! directions, and through cells.
+//! Text as elements: the fast code agrees with the reference definition in both directions. Two bytes select type,
+//! rounding and style.
 
 use truecast_core::policy::TextStyle;
 use truecast_core::spec::onnx::Cast;
@@ -26,7 +26,7 @@ const TYPES: [DType; 14] = [
 
 const ROUNDINGS: [Rounding; 4] = [Rounding::NearestEven, Rounding::TowardZero, Rounding::Up, Rounding::ToOdd];
 
-/// A number as text.
+/// The rest of the input is a number as text.
 pub fn text(input: &[u8]) {
     let Some((&[dtype, how], text)) = input.split_first_chunk::<2>() else { return };
     let dtype = TYPES[usize::from(dtype) % TYPES.len()];
@@ -49,7 +49,7 @@ pub fn text(input: &[u8]) {
     assert!(std::str::from_utf8(&cell).is_ok());
 }
 
-/// A code is printed like the definition prints it.
+/// Compares the text of a code with the reference definition.
 fn printed(dtype: DType, how: u8, code: u64, codes: &[u8]) {
     let mut print = Cast::to(DType::String).resolve(dtype).expect("any of these becomes text");
     print.policy.text = if how & 64 == 0 { TextStyle::Reference } else { TextStyle::Plain };

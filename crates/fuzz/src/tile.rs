@@ -1,4 +1,4 @@
-//! Modules of Tile IR in their two forms: read, verified, printed, evaluated.
+//! Tile IR modules as bytecode and text: read, verified, printed, evaluated.
 
 use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 use truecast_models::Error;
@@ -7,12 +7,12 @@ use truecast_models::tile::{Module, bytecode, text};
 
 use crate::{accepted, harmless};
 
-/// A module as bytecode. Fuzzing need not find the magic number.
+/// Bytecode without its magic number, which is added.
 pub fn tile_bytecode(input: &[u8]) {
     accepted(bytecode::read(&[&bytecode::MAGIC, input].concat())).iter().for_each(used);
 }
 
-/// A module as text.
+/// The input is the text of a module.
 pub fn tile_text(input: &[u8]) {
     let Ok(source) = std::str::from_utf8(input) else { return };
     accepted(text::parse(source, Release::NEWEST)).iter().for_each(used);

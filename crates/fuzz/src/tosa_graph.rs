@@ -1,4 +1,4 @@
-//! A `.tosa` graph: its declarations are read, its conversions are checked and evaluated, in bounded memory.
+//! `.tosa` graphs: declarations are read, conversions are checked and evaluated in bounded memory.
 
 use truecast_core::Layout;
 use truecast_core::spec::tosa::Freedoms;
@@ -8,7 +8,7 @@ use truecast_models::tosa::value::{Declared, ElementType};
 use truecast_models::tosa::{check, describe, evaluate, target_of};
 use truecast_models::{Data, Error, Tensor};
 
-/// Any bytes as a graph.
+/// The input is the whole graph.
 pub fn tosa_graph(bytes: &[u8]) {
     let Ok(graph) = parse(bytes) else { return };
     let names = graph.operators.iter().flat_map(|o| o.inputs.iter().chain(&o.outputs));
@@ -24,7 +24,7 @@ pub fn tosa_graph(bytes: &[u8]) {
 
 enum Stopped {
     Model(Error),
-    /// An input is too large, or has blocks.
+    /// The input is too large, or in blocks.
     Input,
 }
 

@@ -1,11 +1,11 @@
-//! Words and numbers of a command line, many of which also occur in configurations, reports and manifests.
+//! Words and numbers of command lines, configurations, reports and manifests.
 
 use truecast_core::promote::Element;
 use truecast_core::spec::{onnx, tosa};
 use truecast_core::{DType, Ecosystem, decimal, literal};
 use truecast_schemes::Scheme;
 
-/// A text as a number, a type, a scheme, a version.
+/// Parses the input as a number, a type, a scheme and a version.
 pub fn words(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     if let (Ok(number), Ok(literal::Literal::Number(typed))) = (decimal::parse(text), literal::read(text)) {

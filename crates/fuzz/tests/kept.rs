@@ -1,4 +1,4 @@
-//! Every kept input of `fuzz/seeds` and `fuzz/found` runs through its target.
+//! Runs every input of `fuzz/seeds` and `fuzz/found` through its target.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,8 +1,7 @@
-//! Arrays of other libraries as elements in memory: library, layout, and new arrays of the same kind.
+//! Arrays of other libraries as elements in memory, and new arrays.
 //!
-//! NumPy's arrays are described by `__array_struct__`, which takes no time. Every release of NumPy has it, for its own
-//! types and for the types of ml_dtypes. torch's tensors are described by their methods (`torch`). Every other object
-//! becomes an array of NumPy first; an array of JAX does so without a copy.
+//! NumPy arrays are read through `__array_struct__`, which is fast and exists in every release. torch tensors are read
+//! through their methods (`torch`). Other objects are first converted to NumPy arrays; JAX arrays without a copy.
 
 use crate::dtypes::{self, Form, imported, numpy};
 use crate::error::{Class, raise};
@@ -17,7 +16,6 @@ use pyo3::types::PyTuple;
 use std::ffi::{c_char, c_int, c_void};
 use truecast::DType;
 
-/// Library of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     Numpy,
@@ -25,27 +23,26 @@ pub enum Library {
     Jax,
 }
 
-/// An array of any library, in a form whose memory is accessible.
+/// Array of any library, with accessible memory.
 pub struct Given<'py> {
-    /// An array of NumPy or torch.
+    /// NumPy array or torch tensor.
     pub array: Bound<'py, PyAny>,
-    /// Original library.
     pub library: Library,
 }
 
-/// Order of contiguous elements in memory.
+/// Order of contiguous elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last index moves fastest.
+    /// The last index varies fastest.
     C,
-    /// The first index moves fastest.
+    /// The first index varies fastest.
     Fortran,
-    /// Another order: the distance of neighbors along each dimension, in elements.
+    /// Another order: strides in elements.
     Strides(Vec<usize>),
 }
 
 impl Order {
-    /// Returns the order of elements with these distances, if they are contiguous and do not overlap.
+    /// Order for these strides in elements. `None` unless the elements are contiguous and do not overlap.
     pub fn of(shape: &[usize], strides: &[usize]) -> Option<Order> {
         let axes = || shape.iter().zip(strides).filter(|(n, _)| **n != 1);
         if is_dense(axes().rev()) {
@@ -59,7 +56,6 @@ impl Order {
         is_dense(sorted.into_iter()).then(|| Order::Strides(strides.to_vec()))
     }
 
-    /// Returns the distances of neighbors along each dimension, in elements.
     pub fn strides(&self, shape: &[usize]) -> Vec<usize> {
         let mut next = 1;
         let mut stride = |n: &usize| {
@@ -78,13 +74,12 @@ impl Order {
     }
 }
 
-/// Whether each step equals the length of everything within it.
+/// True if each stride is the product of the preceding dimensions.
 fn is_dense<'a>(axes: impl Iterator<Item = (&'a usize, &'a usize)>) -> bool {
     let mut axes = axes;
     axes.try_fold(1usize, |next, (n, stride)| if *stride == next { next.checked_mul(*n) } else { None }).is_some()
 }
 
-/// Elements without gaps.
 pub struct Dense<'py> {
     pub memory: Memory<'py>,
     pub order: Order,
@@ -96,8 +91,6 @@ fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl<'py> Given<'py> {
-    /// Returns an array to read. It is an error if the array has more than numbers: masked or missing elements, or a
-    /// gradient.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         let given = Given::found(x)?;
@@ -112,7 +105,6 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// Returns an array to write.
     pub fn of_out(out: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = out.py();
         let given = Given::found(out)?;
@@ -120,7 +112,7 @@ impl<'py> Given<'py> {
             let instead = "write under torch.no_grad(), or to out.detach()";
             return Err(raise(py, Class::Usage, format_args!("out requires a gradient: {instead}")));
         }
-        // Results written to a temporary array would be lost.
+        // Results in a temporary array would be lost.
         let is_itself = given.library != Library::Numpy || given.array.is(out) || {
             let (one, other) = (Interface::of(&given.array)?, Interface::of(&Given::found(out)?.array)?);
             one.bytes == 0 || one.data == other.data
@@ -133,7 +125,7 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// Returns the array of an argument whose gradient does not matter.
+    /// Array of any library; a torch tensor may have a gradient.
     pub fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         if x.get_type().is(ndarray(py)?) {
@@ -160,7 +152,6 @@ impl<'py> Given<'py> {
         }
     }
 
-    /// Returns the element type in the array's library.
     pub fn dtype(&self) -> PyResult<Bound<'py, PyAny>> {
         self.array.getattr(intern!(self.array.py(), "dtype"))
     }
@@ -169,8 +160,7 @@ impl<'py> Given<'py> {
         Ok(self.array.getattr(intern!(self.array.py(), "shape"))?.cast_into()?)
     }
 
-    /// Returns the array's memory, or the memory of a contiguous copy in native byte order. The order is `C` unless
-    /// `any_order`.
+    /// Memory of the array, or of a contiguous copy. The order is `C` unless `any_order`.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let py = self.array.py();
         let fits = |order: &Order| any_order || *order == Order::C;
@@ -190,7 +180,6 @@ impl<'py> Given<'py> {
         dense(&copy)?.ok_or_else(|| raise(py, Class::Type, "the array has no memory of its own"))
     }
 
-    /// Returns the array's own memory, for writing; `None` if the array is not contiguous or has another order.
     pub fn write(&self, order: &Order) -> PyResult<Option<Memory<'py>>> {
         if self.library == Library::Torch {
             let place = torch::Place::of(&self.array)?;
@@ -201,13 +190,11 @@ impl<'py> Given<'py> {
         Ok(fits.then(|| found.memory(&self.array)))
     }
 
-    /// Notifies autograd that the memory is written.
     pub fn mark_written(&self) -> PyResult<()> {
         if self.library == Library::Torch { torch::mark_written(&self.array) } else { Ok(()) }
     }
 }
 
-/// Makes an array of NumPy from another object.
 fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let is_array = || PyResult::Ok(x.is_instance(ndarray(py)?)? || x.hasattr(intern!(py, "__array__"))?);
@@ -223,8 +210,8 @@ fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// Makes an array on the buffer that an array interface names. The array is within the bounds of the buffer and keeps
-/// it alive, which NumPy does not ensure. An interface with an address is trusted.
+/// Makes an array on the buffer of an array interface. The array lies within the buffer and keeps the buffer alive;
+/// NumPy ensures neither. An interface with an address is trusted.
 fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let part = |name| interface.call_method1(intern!(py, "get"), (name,));
@@ -260,8 +247,8 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype, bytes, offset, PyTuple::new(py, strides)?))
 }
 
-/// Whether every element of this offset and width is inside the buffer. NumPy's own check is wrong for negative
-/// offsets, for empty buffers, and for strides whose sum overflows.
+/// True if all elements lie in a buffer of `len` bytes. NumPy's own check fails for negative offsets, empty buffers and
+/// overflowing strides.
 fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len: usize) -> bool {
     if shape.len() != strides.len() || shape.iter().any(|n| *n < 0) {
         return false;
@@ -273,7 +260,7 @@ fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len:
     shape.contains(&0) || (span.0 >= 0 && span.1 <= len as i128)
 }
 
-/// Returns the information that an array of NumPy made from this object would lose.
+/// Information that a conversion to a NumPy array would lose, such as masks and nulls.
 fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = x.py();
     if x.is_instance(ndarray(py)?)? {
@@ -289,16 +276,13 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     Ok((nulls > 0).then(|| format!("{nulls} elements are null: give them a value, for example with fill_null")))
 }
 
-/// A new array of a library.
 pub struct New<'py> {
     pub array: Given<'py>,
-    /// Its contiguous memory.
     pub memory: Memory<'py>,
-    /// Whether the system may still have to clear its pages, when they are first written.
+    /// True if the pages may be cleared by the system at the first write.
     pub is_untouched: bool,
 }
 
-/// Makes a new array of this many bytes.
 pub fn new<'py>(
     py: Python<'py>,
     library: Library,
@@ -316,7 +300,7 @@ pub fn new<'py>(
     Ok(New { array, memory, is_untouched })
 }
 
-/// Makes an array with these pages as memory, which the array keeps alive.
+/// Makes an array on these pages; the array keeps the pages alive.
 fn on_pages<'py>(
     py: Python<'py>,
     library: Library,
@@ -354,7 +338,7 @@ fn empty<'py>(
     Ok(Given { array, library })
 }
 
-/// Returns the strides in NumPy's form, in bytes.
+/// Strides in bytes, as NumPy expects them.
 fn byte_strides<'py>(
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
@@ -365,7 +349,7 @@ fn byte_strides<'py>(
     PyTuple::new(dtype.py(), strides.into_iter().map(|stride| stride * width))
 }
 
-/// Returns the result as an array of the argument's library.
+/// Converts the result to an array of the argument's library.
 pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, PyAny>> {
     let py = result.array.py();
     match to {
@@ -383,7 +367,6 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Returns the `dtype` of new arrays of a library.
 pub fn new_dtype<'py>(py: Python<'py>, library: Library, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
     match library {
         Library::Torch => dtypes::to_torch(&torch::module(py)?, dtype, form),
@@ -410,22 +393,21 @@ const F_CONTIGUOUS: c_int = 0x2;
 const NOT_SWAPPED: c_int = 0x200;
 const WRITEABLE: c_int = 0x400;
 
-/// Programs never have memory below this address.
+/// No program has memory below this address.
 const FIRST_PAGE: usize = 4096;
 
-/// Contents of `__array_struct__`.
 struct Interface {
     data: *mut u8,
     bytes: usize,
     flags: c_int,
-    /// Native byte order; NumPy does not set this flag for types of one byte, or of other libraries.
+    /// Native byte order. NumPy does not set this flag for types of one byte and for types of other libraries.
     width: c_int,
-    /// Set if the order is neither C nor Fortran, which are flags.
+    /// Order of the elements if the flags state neither C nor Fortran order.
     other: Option<Order>,
 }
 
 impl Interface {
-    /// Reads the interface of an array of NumPy's own class, whose attributes cannot be overridden.
+    /// Reads the interface of an array of exactly NumPy's class, whose attributes cannot be overridden.
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Interface> {
         let py = array.py();
         let not_ours = || raise(py, Class::Type, "this is not a NumPy array");
@@ -454,7 +436,7 @@ impl Interface {
         };
         let (shape, strides) = (numbers(found.shape), numbers(found.strides));
         let bytes = shape.iter().try_fold(width, |bytes, n| bytes.checked_mul(usize::try_from(*n).ok()?));
-        // A capsule of DLPack without memory, but with an offset into it, becomes such an array.
+        // NumPy makes an array with an invalid address from a DLPack capsule without memory but with an offset.
         if bytes.is_some_and(|bytes| bytes > 0) && (found.data as usize) < FIRST_PAGE {
             return Err(raise(py, Class::Type, "the array has no memory"));
         }
@@ -477,7 +459,7 @@ impl Interface {
         self.has(NOT_SWAPPED) || self.width == 1
     }
 
-    /// Whether elements are contiguous in this order. An array of one dimension has several orders.
+    /// True if the elements have this order. A one-dimensional array has several orders.
     fn has_order(&self, order: &Order) -> bool {
         match order {
             Order::C => self.has(C_CONTIGUOUS),
@@ -490,7 +472,6 @@ impl Interface {
         [Order::C, Order::Fortran].into_iter().find(|order| self.has_order(order)).or_else(|| self.other.clone())
     }
 
-    /// Returns the memory of the array, which must be contiguous.
     fn memory<'py>(&self, array: &Bound<'py, PyAny>) -> Memory<'py> {
         assert!(self.order().is_some(), "the array has gaps");
         // SAFETY: the elements of an array of NumPy without gaps, by its flags or by its strides, none of which is
@@ -499,7 +480,6 @@ impl Interface {
     }
 }
 
-/// Returns the order of an array with these strides in bytes.
 fn order_of(shape: &[ffi::Py_ssize_t], strides: &[ffi::Py_ssize_t], width: usize) -> Option<Order> {
     let shape: Vec<usize> = shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
     let in_elements = |stride: &ffi::Py_ssize_t| {

@@ -1,6 +1,6 @@
-//! `cast`: arguments to a planned conversion and memory on both sides.
+//! `cast`: plans the conversion and provides the memory of source and result.
 //!
-//! Small arrays are the common case that must be fast: types, plans and the types of results are cached.
+//! Small arrays must be fast, so types, plans and result types are cached.
 
 use crate::array::{Dense, Given, Library, New, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form};
@@ -16,10 +16,9 @@ use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsM
 
 /// Cached casters, most recent first.
 static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
-/// Limit of cached casters: more pairs than programs use repeatedly.
+/// Largest number of cached casters; more than a program uses repeatedly.
 const MOST_PLANNED: usize = 64;
 
-/// Key of a cached plan.
 #[derive(Clone, Copy, PartialEq)]
 struct Key {
     src: DType,
@@ -30,8 +29,8 @@ struct Key {
     is_untouched: bool,
 }
 
-/// Returns the caster of a pair. Streaming stores are off for untouched memory: the system has just cleared its pages
-/// into the caches, so streaming stores would save no traffic.
+/// Caster for a pair of types. Memory with new pages gets no streaming stores: the system has just cleared the pages
+/// through the caches.
 fn planned(
     py: Python<'_>,
     request: &Request,
@@ -55,7 +54,6 @@ fn planned(
     Ok(caster)
 }
 
-/// Converts an array.
 pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bound<'py, PyAny>, Counts)> {
     let py = x.py();
     let given = Given::of(x)?;
@@ -67,7 +65,7 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     let plan = |is_untouched| planned(py, &call.request, (source.dtype, call.to), call.counting, is_untouched);
     let caster = plan(false)?;
     let target = Target::of(&source, library, call)?;
-    // Random bits depend on the index of an element, not on its position in memory.
+    // Random bits depend on the index of an element, so the elements must be in C order.
     let dense = source.read(target.any_order() && call.seed.is_none())?;
     let (result, counts) = target.fill(py, &dense, |codes, room, is_untouched| {
         let caster = if is_untouched { plan(true)? } else { caster };
@@ -92,19 +90,16 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     Ok((result, counts))
 }
 
-/// Destination of results.
 pub struct Target<'a, 'py> {
     out: Option<(&'a Bound<'py, PyAny>, Given<'py>)>,
     library: Library,
     dtype: Bound<'py, PyAny>,
     shape: Bound<'py, PyTuple>,
     pub layout: Layout,
-    /// Bytes of the whole result.
     bytes: usize,
 }
 
 impl<'a, 'py> Target<'a, 'py> {
-    /// Returns a new array of the requested form as the destination, or the given array.
     pub fn of(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
         let py = source.shape.py();
         let out = call.out.map(|out| PyResult::Ok((out, Given::of_out(out)?))).transpose()?;
@@ -125,7 +120,7 @@ impl<'a, 'py> Target<'a, 'py> {
             return Ok(Target { out, library: of_out, dtype: dtype()?, shape, layout, bytes });
         };
         let (found, has) = (given.dtype()?, given.shape()?);
-        // A library may have no such type, and an array of unsigned integers is clearly codes.
+        // An array of unsigned integers may hold codes of a type that its library lacks.
         let may_be_codes = call.form == Form::Values && !pairs;
         let dtype = match dtype() {
             Ok(dtype) if found.is(&dtype) => dtype,
@@ -139,13 +134,13 @@ impl<'a, 'py> Target<'a, 'py> {
         Ok(Target { out, library: of_out, dtype, shape, layout, bytes })
     }
 
-    /// Whether elements may be converted in any order of memory.
+    /// True if elements may be converted in any memory order.
     pub fn any_order(&self) -> bool {
         self.layout == Layout::Bytes
     }
 
-    /// Fills the destination from a source. `write` receives the bytes of source and result, which do not overlap, and
-    /// whether the result's memory is untouched.
+    /// Fills the destination. `write` receives the bytes of source and result, which do not overlap, and whether the
+    /// result's memory is untouched.
     pub fn fill<T>(
         &self,
         py: Python<'py>,
@@ -169,8 +164,8 @@ impl<'a, 'py> Target<'a, 'py> {
             let done = write(source.memory.bytes(), memory.bytes_mut(), false)?;
             return Ok((out, done));
         }
-        // The array is not contiguous, or in another order. NumPy and torch can copy into it; they refuse read-only
-        // arrays.
+        // A result that is not contiguous, or in another order, is computed in new memory. NumPy or torch then copies
+        // the elements, and refuses read-only arrays.
         let New { array, mut memory, is_untouched } = fresh()?;
         let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
         given.array.set_item(py.Ellipsis(), array.array).map_err(|cause| {
@@ -182,7 +177,7 @@ impl<'a, 'py> Target<'a, 'py> {
     }
 }
 
-/// Returns the shape of a tensor of torch whose elements are pairs.
+/// Shape of a torch tensor with two codes per element.
 fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     let py = shape.py();
     let mut halved: Vec<usize> = shape.extract()?;

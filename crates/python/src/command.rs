@@ -1,4 +1,4 @@
-//! The command, and queries that it answers.
+//! The command line, and queries.
 
 use crate::error;
 use pyo3::prelude::*;

@@ -1,7 +1,6 @@
 //! Element types in Python: names, types of NumPy, ml_dtypes and torch, numbers of ONNX.
 //!
-//! All names are in the library's table; this module finds the names of objects. ml_dtypes is imported when a result
-//! needs one of its types; torch is taken from `sys.modules` and never imported.
+//! ml_dtypes is imported when a result needs one of its types. torch is taken from `sys.modules` and never imported.
 
 use crate::error::{Class, raise};
 use pyo3::intern;
@@ -13,17 +12,16 @@ use truecast::dtype::ParseTypeError;
 use truecast::spec::onnx::DataType;
 use truecast::{DType, Ecosystem, Layout};
 
-/// Objects with known types. They are kept alive, so that addresses stay unique.
+/// Object with a known type. The reference keeps the object alive, so its address stays unique.
 struct Known {
     object: Py<PyAny>,
     dtype: DType,
 }
 
-/// Limit of known objects: more than all types and their usual spellings.
+/// Largest number of known objects; more than all types in their usual spellings.
 const MOST_KNOWN: usize = 200;
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// Returns a module that is already imported, or `None`.
 pub fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let modules = MODULES.get_or_try_init(py, || {
@@ -33,14 +31,12 @@ pub fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, 
     Ok(modules.bind(py).get_item(name)?.filter(|module| !module.is_none()))
 }
 
-/// NumPy.
 pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// Returns the element type of an object: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, a number of
-/// ONNX's enumeration.
+/// Element type of an object: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, or a number of ONNX.
 pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let pointer = object.as_ptr();
     let known = |all: &Vec<Known>| all.iter().find(|known| known.object.as_ptr() == pointer).map(|known| known.dtype);
@@ -75,23 +71,22 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         let unknown = || raise(py, Class::Type, format_args!("{object} is not the number of an ONNX type"));
         return row.and_then(|row| row.dtype).ok_or_else(unknown);
     }
-    // Types such as `numpy.float32`, `ml_dtypes.bfloat16`, `jax.numpy.bfloat16`, `float`.
+    // Classes such as `numpy.float32`, `ml_dtypes.bfloat16`, `jax.numpy.bfloat16`, `float`.
     match dtype_class.call1((object,)) {
         Ok(dtype) if object.is_instance_of::<PyType>() || object.hasattr(intern!(py, "dtype"))? => of_numpy(&dtype),
         _ => Err(raise(py, Class::Type, format_args!("{} is not an element type", object.repr()?))),
     }
 }
 
-/// Returns the element type with a name of any ecosystem.
 pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
-    // NumPy's spelling with an explicit byte order.
+    // NumPy's name with a byte order.
     if name.starts_with(['<', '>', '=', '|'])
         && let Ok(dtype) = numpy(py)?.getattr(intern!(py, "dtype"))?.call1((name,))
     {
         return of_numpy(&dtype);
     }
     DType::parse(name).map_err(|error| {
-        // For an ambiguous name, no nearest name is proposed.
+        // An ambiguous name gets no suggestion.
         let is_unknown = matches!(error, ParseTypeError::Unknown { .. });
         let meant = truecast_cli::nearest_type(name).filter(|_| is_unknown);
         let meant = meant.map_or(String::new(), |dtype| format!("; did you mean {dtype}?"));
@@ -99,7 +94,6 @@ pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
     })
 }
 
-/// Returns the element type of a `numpy.dtype`.
 fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
     let name = dtype.getattr(intern!(py, "name"))?;
@@ -118,7 +112,7 @@ fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     })
 }
 
-/// Returns the element type of a `torch.dtype`, by its text.
+/// Element type of a `torch.dtype`, from its `repr`.
 fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let text = dtype.repr()?;
     let text = text.to_cow()?;
@@ -127,19 +121,18 @@ fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     known.ok_or_else(|| raise(dtype.py(), Class::Type, format_args!("truecast does not know tensors of {text}")))
 }
 
-/// Form of a result's elements in an array.
+/// Representation of the result's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Values: an array of the library's own type for them.
+    /// Values, in an array of the library's type for such values.
     Values,
-    /// Codes: unsigned integers of the same width, one per element.
+    /// Codes, in unsigned integers of the same width, one per element.
     Codes,
-    /// Bytes: narrow elements packed from the lowest bit up.
+    /// Bytes; narrow elements are packed from the lowest bit up.
     Packed,
 }
 
 impl Form {
-    /// Reads the argument `layout`.
     pub fn of(py: Python<'_>, layout: Option<&str>) -> PyResult<Form> {
         match layout {
             None | Some("values") => Ok(Form::Values),
@@ -152,19 +145,16 @@ impl Form {
         }
     }
 
-    /// The layout of the bytes.
     pub fn layout(self) -> Layout {
         if self == Form::Packed { Layout::Packed } else { Layout::Bytes }
     }
 }
 
-/// Whether NumPy itself has the type.
 fn is_of_numpy(dtype: DType) -> bool {
     use DType::*;
     matches!(dtype, Bool | I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64 | F16 | F32 | F64 | C64)
 }
 
-/// Returns the name of the unsigned integer type with the width of a type's storage.
 fn code_name(dtype: DType) -> Option<&'static str> {
     match dtype.bits_in(Layout::Bytes)? {
         8 => Some("uint8"),
@@ -177,7 +167,7 @@ fn code_name(dtype: DType) -> Option<&'static str> {
 
 type Cells = Mutex<Vec<((DType, u8), Py<PyAny>)>>;
 
-/// Returns an object that is made once per type and form.
+/// Object that is made only once per type and representation.
 fn cached<'py>(
     py: Python<'py>,
     cells: &Cells,
@@ -196,7 +186,6 @@ fn cached<'py>(
     Ok(made)
 }
 
-/// `numpy.dtype` for arrays of a type.
 pub fn to_numpy(py: Python<'_>, dtype: DType, form: Form) -> PyResult<Bound<'_, PyAny>> {
     static CELLS: Cells = Mutex::new(Vec::new());
     cached(py, &CELLS, (dtype, form), || {
@@ -205,7 +194,7 @@ pub fn to_numpy(py: Python<'_>, dtype: DType, form: Form) -> PyResult<Bound<'_, 
             (Form::Codes, _) => {
                 code_name(dtype).ok_or_else(|| no_type(py, "NumPy", dtype))?.into_pyobject(py)?.into_any()
             }
-            // Every value of tf32 is an f32 value and is stored as one.
+            // Every value of tf32 is a value of f32, and stored as such.
             (_, DType::Tf32) => "float32".into_pyobject(py)?.into_any(),
             (_, DType::String) => "object".into_pyobject(py)?.into_any(),
             _ if is_of_numpy(dtype) => first_name(dtype, Ecosystem::Numpy).into_pyobject(py)?.into_any(),
@@ -231,7 +220,6 @@ fn of_ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     module.getattr(name).map_err(|_| no_type(py, "this release of ml_dtypes", dtype))
 }
 
-/// Returns the error for a type without arrays in a library.
 fn no_type(py: Python<'_>, library: &str, dtype: DType) -> PyErr {
     let narrow = dtype.bits_in(Layout::Bytes).is_some_and(|bits| matches!(bits, 8 | 16 | 32 | 64));
     let codes = if narrow { "layout=\"codes\" (an unsigned integer for each element) or " } else { "" };
@@ -239,7 +227,6 @@ fn no_type(py: Python<'_>, library: &str, dtype: DType) -> PyErr {
     raise(py, Class::Type, format_args!("{library} has no type for {dtype}; {instead}"))
 }
 
-/// `torch.dtype` for tensors of a type.
 pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
     static CELLS: Cells = Mutex::new(Vec::new());
     let py = torch.py();
@@ -248,7 +235,7 @@ pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyR
             (Form::Packed, _) => "uint8",
             (Form::Codes, _) => code_name(dtype).ok_or_else(|| no_type(py, "torch", dtype))?,
             (_, DType::Tf32) => "float32",
-            // An element of torch holds two of them. Its other narrow types are not usable yet.
+            // An element of torch holds two codes. torch's other narrow types are not usable yet.
             (_, DType::F4E2M1) => "float4_e2m1fn_x2",
             _ if dtype.storage_bits().is_none_or(|bits| bits < 8) => return Err(no_type(py, "torch", dtype)),
             _ => dtype.names_in(Ecosystem::Torch).next().ok_or_else(|| no_type(py, "torch", dtype))?,
@@ -257,19 +244,19 @@ pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyR
     })
 }
 
-/// Whether an array of `found` holds addresses of objects, which are never codes.
+/// True if arrays of `found` hold Python objects, which are never codes.
 pub fn has_objects(found: &Bound<'_, PyAny>) -> PyResult<bool> {
     found.getattr_opt(intern!(found.py(), "hasobject"))?.map_or(Ok(false), |has| has.is_truthy())
 }
 
-/// Whether an array of `found` may hold codes of `dtype`: unsigned integers or bytes of the same width.
+/// True if arrays of `found` can hold codes of `dtype`: unsigned integers or bytes of the same width.
 pub fn holds_codes(found: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
     let name = found.str()?;
     let name = name.to_cow()?;
     let name = name.strip_prefix("torch.").unwrap_or(&name);
     let Some(code) = code_name(dtype) else { return Ok(false) };
     let is_void = matches!((name, code), ("|V1", "uint8") | ("|V2", "uint16"));
-    // tf32 is stored as f32, and bytes may be booleans.
+    // Types of other names hold these elements: float32 holds tf32, int8 holds bytes.
     let is_stand_in = matches!((name, dtype), ("float32", DType::Tf32) | ("int8", DType::I8));
     Ok(name == code || is_void || is_stand_in)
 }

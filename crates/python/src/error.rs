@@ -1,4 +1,4 @@
-//! Errors of the library as exceptions of `truecast._errors`; the class follows from the error's kind.
+//! Errors of the library as exceptions of `truecast._errors`; the error's kind determines the class.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,22 +17,14 @@ use truecast::text::definition::print_one;
 use truecast::{CastError, CastSpec, Cause, DType, ErrorCode, ErrorKind};
 use truecast_cli::Refused;
 
-/// Class of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The call makes no sense.
     Usage,
-    /// An object is not a supported type.
     Type,
-    /// A specification forbids it.
     Spec,
-    /// The data are malformed or refused.
     Input,
-    /// The system failed.
     System,
-    /// The file does not exist.
     Missing,
-    /// The destination exists.
     Exists,
 }
 
@@ -60,19 +52,19 @@ impl From<ErrorKind> for Class {
     }
 }
 
-/// Returns a message of the library in Python's terms: `--from-scheme` is `from_scheme`. References to the command's
-/// help are dropped.
+/// Replaces options by keyword arguments, such as `--from-scheme` by `from_scheme`. Removes references to the command's
+/// help.
 fn in_python(message: &str) -> String {
     translated(message, false)
 }
 
-/// Translates as [`in_python`]; in advice, options have values: `force=True`, `nonfinite="saturate"`.
+/// Like [`in_python`]; options in advice get values: `force=True`, `nonfinite="saturate"`.
 fn translated(message: &str, is_advice: bool) -> String {
     let message = message.split_once("; see truecast ").map_or(message, |(said, _)| said);
     let mut parts = message.split("--");
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // Dashes inside a word belong to a name or a path.
+        // Dashes inside a word belong to a name or path.
         if !said.is_empty() && !said.ends_with([' ', '(', '`', '"', '\'', '\n']) {
             said.push_str("--");
             said.push_str(part);
@@ -97,12 +89,11 @@ fn translated(message: &str, is_advice: bool) -> String {
     said
 }
 
-/// Returns an exception of a class. The message may contain names from files, and is shown on terminals.
+/// Makes an exception. Control characters in the message are escaped.
 pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
     raise_with(py, class, message, |_| Ok(()))
 }
 
-/// Does as [`raise`], with attributes that repeat parts of the message.
 fn raise_with<'py>(
     py: Python<'py>,
     class: Class,
@@ -117,9 +108,8 @@ fn raise_with<'py>(
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Returns the exception for a failed system call on a file.
 fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i32>), message: String) -> PyErr {
-    // Python has the same numbers on all systems.
+    // These error numbers are the same on all systems.
     let (class, errno) = match kind {
         io::ErrorKind::NotFound => (Class::Missing, Some(2)),
         io::ErrorKind::AlreadyExists => (Class::Exists, Some(17)),
@@ -131,7 +121,6 @@ fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i3
     })
 }
 
-/// Returns the exception for an element, possibly of a named tensor.
 fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>, message: String) -> PyErr {
     let (index, value) = match cause {
         Cause::Value(CastError::Value { index, src, code, .. }) => (Some(*index as u64), number(py, *src, *code)),
@@ -149,14 +138,12 @@ fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>,
     })
 }
 
-/// Returns the value of a code as a Python number.
 fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, PyAny>> {
     let text = print_one(&CastSpec { dst: DType::String, ..CastSpec::copy(dtype) }, code).ok()?;
     let class = if dtype.is_float() { py.get_type::<PyFloat>() } else { py.get_type::<PyInt>() };
     class.call1((text,)).ok()
 }
 
-/// Adds the stable code of its error to an exception.
 fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
     match exception.value(py).setattr("code", code.name()) {
         Ok(()) => exception,
@@ -164,7 +151,6 @@ fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
     }
 }
 
-/// Returns the exception for an error of the library.
 pub fn of(py: Python<'_>, error: &Error) -> PyErr {
     with_code(py, error.error_code(), without_code(py, error))
 }
@@ -203,7 +189,6 @@ fn without_code(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Returns the exception for a refusal of the command.
 pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     let message = in_python(&refused.message);
     let exception = match &refused.file {
@@ -213,7 +198,6 @@ pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     with_code(py, refused.code, exception)
 }
 
-/// Returns the exception for a request that a specification forbids: attributes or types.
 pub fn of_spec(py: Python<'_>, error: &SpecError) -> PyErr {
     with_code(py, error.error_code(), raise(py, Class::Spec, error))
 }

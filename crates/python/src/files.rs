@@ -1,4 +1,5 @@
-//! Files and folders: convert, verify, compare. Each returns its report as the JSON of `docs/interfaces.md` section 6.
+//! Files and folders: convert, verify, compare. Each function returns a report as JSON (`docs/interfaces.md` section
+//! 6).
 
 use crate::error::{self, Class, raise};
 use crate::keywords::Keywords;
@@ -18,7 +19,6 @@ use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, Sour
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DenseTensor};
 
-/// Reads the options of a conversion, without the specification.
 fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     let share = match (asked.switch("merge", false)?, asked.part()?) {
         (true, _) => RunScope::Merge,
@@ -52,7 +52,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     })
 }
 
-/// Reads the types of tensors: `keep` takes precedence over `rules`.
+/// Types of tensors; `keep` takes precedence over `rules`.
 fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     let fail = |error: Error| error::of(py, &error);
     let mut rules = Vec::new();
@@ -76,7 +76,6 @@ fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     Ok(Selection { to: asked.dtype("to")?, from: asked.dtype("from_")?, rules, keep })
 }
 
-/// Reads the quantization of tensors, if requested.
 fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
     const OF_SCHEME: [&str; 7] =
         ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
@@ -103,14 +102,13 @@ fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<Quantize
     }
 }
 
-/// Refuses arguments that have no effect on these files, or exclude each other.
+/// Refuses arguments that exclude each other or have no effect on these files.
 fn check(py: Python<'_>, command: &'static str, asked: &Keywords<'_>, src: &Path, dst: &Path) -> PyResult<()> {
     let options = asked.options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     truecast_cli::check_files(command, &options, src, dst).map_err(|refused| error::refused(py, &refused))
 }
 
-/// Reads the destination and options of `convert`.
 fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<(PathBuf, Options)> {
     let mut options = options(py, asked)?;
     let request = asked.request()?;

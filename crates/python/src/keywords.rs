@@ -1,5 +1,5 @@
-//! Keyword arguments of functions that take many: each is taken by its name, and ignored if it is `None` or its
-//! default. The remaining ones are settings of a specification.
+//! Keyword arguments, each read by its name. `None` and the default have no effect. The remaining arguments are
+//! settings of the specification.
 
 use crate::error::{Class, raise};
 use crate::{dtypes, request};
@@ -13,7 +13,6 @@ use truecast::flag::Flag;
 use truecast::request::Request;
 use truecast_cli::did_you_mean;
 
-/// Defaults of arguments that have one.
 pub const DEFAULTS: [(&str, &str); 5] = [
     ("max_memory", "256MiB"),
     ("min_elements", "1024"),
@@ -22,20 +21,18 @@ pub const DEFAULTS: [(&str, &str); 5] = [
     ("sample_seed", "0"),
 ];
 
-/// Arguments that are not taken yet.
 pub struct Keywords<'py> {
     left: Bound<'py, PyDict>,
-    /// Names of taken arguments with an effect.
+    /// Names of the arguments that were read and have an effect.
     said: Vec<&'static str>,
 }
 
 impl<'py> Keywords<'py> {
-    /// Makes the keywords of all keyword arguments of a call.
     pub fn of(all: &Bound<'py, PyDict>) -> PyResult<Keywords<'py>> {
         Ok(Keywords { left: all.copy()?, said: Vec::new() })
     }
 
-    /// Returns the names of the command's options for the taken arguments.
+    /// Command options for the arguments that were read and have an effect.
     pub fn options(&self) -> Vec<String> {
         let option = |name: &&str| {
             let flag = Flag::ALL.iter().find(|flag| flag.keyword() == *name);
@@ -44,7 +41,7 @@ impl<'py> Keywords<'py> {
         self.said.iter().map(option).collect()
     }
 
-    /// Returns the first of these arguments that was taken and has an effect.
+    /// The first of `names` that was read and has an effect.
     pub fn first_said(&self, names: &[&str]) -> Option<&'static str> {
         self.said.iter().copied().find(|name| names.contains(name))
     }
@@ -69,7 +66,6 @@ impl<'py> Keywords<'py> {
         Err(raise(value.py(), Class::Usage, message))
     }
 
-    /// Takes the value of a switch.
     pub fn switch(&mut self, name: &'static str, default: bool) -> PyResult<bool> {
         let Some(value) = self.take(name)? else { return Ok(default) };
         let Ok(is_on) = value.extract::<bool>() else { return self.refused(name, &value, "True or False") };
@@ -79,7 +75,6 @@ impl<'py> Keywords<'py> {
         Ok(is_on)
     }
 
-    /// Parses a text or the text of a number.
     pub fn read<T, E: Display>(
         &mut self,
         name: &'static str,
@@ -94,7 +89,6 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// Takes one of the words of a table.
     pub fn word<T: Copy, const N: usize>(
         &mut self,
         name: &'static str,
@@ -108,12 +102,11 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// Takes a whole number.
     pub fn number(&mut self, name: &'static str) -> PyResult<Option<u64>> {
         self.read(name, |text| text.parse().map_err(|_| "expected a whole number, 0 or more"))
     }
 
-    /// Takes a part of several: a text such as `2/4`, or both numbers.
+    /// Takes a partition: text such as `2/4`, or both numbers.
     pub fn part(&mut self) -> PyResult<Option<Partition>> {
         if let Some((number, of)) = self.left.get_item("part")?.and_then(|part| part.extract::<(usize, usize)>().ok()) {
             self.left.set_item("part", format!("{number}/{of}"))?;
@@ -121,7 +114,7 @@ impl<'py> Keywords<'py> {
         self.read("part", str::parse)
     }
 
-    /// Takes several texts, or one.
+    /// Takes a list of texts, or a single text.
     pub fn texts(&mut self, name: &'static str) -> PyResult<Vec<String>> {
         let Some(value) = self.take(name)? else { return Ok(Vec::new()) };
         if let Ok(one) = value.extract::<String>() {
@@ -135,18 +128,16 @@ impl<'py> Keywords<'py> {
         Ok(all)
     }
 
-    /// Takes a path.
     pub fn path(&mut self, name: &'static str) -> PyResult<Option<PathBuf>> {
         let Some(value) = self.take(name)? else { return Ok(None) };
         value.extract().map(Some).or_else(|_| self.refused(name, &value, "a path"))
     }
 
-    /// Takes an element type.
     pub fn dtype(&mut self, name: &'static str) -> PyResult<Option<DType>> {
         self.take(name)?.as_ref().map(dtypes::of_object).transpose()
     }
 
-    /// Takes pairs of a pattern and a type or `None`.
+    /// Takes pairs of a pattern and a type; `None` keeps the type.
     pub fn pairs(&mut self, name: &'static str) -> PyResult<Vec<(String, Option<DType>)>> {
         let Some(value) = self.take(name)? else { return Ok(Vec::new()) };
         let items = if value.hasattr("items")? { value.call_method0("items")? } else { value.clone() };
@@ -168,7 +159,7 @@ impl<'py> Keywords<'py> {
         pairs.into_iter().map(one).collect()
     }
 
-    /// Takes the specification: `spec`, and all remaining arguments. `None` if nothing is given.
+    /// Takes `spec` and all remaining arguments. `None` if there are none.
     pub fn request(&mut self) -> PyResult<Option<Request>> {
         let (py, spec) = (self.left.py(), self.take("spec")?);
         let spec: Option<Bound<'py, PyString>> = match &spec {

@@ -1,9 +1,7 @@
-//! The extension module `truecast._truecast` of the Python package: arrays of NumPy, torch and JAX in and out (`array`,
-//! `memory`), their types (`dtypes`), and one file for each function on them. Results are computed by the crate
-//! `truecast`, the command is `truecast-cli`'s.
+//! The extension module `truecast._truecast`: arrays of NumPy, torch and JAX (`array`, `memory`), element types
+//! (`dtypes`), and one file per function. The crate `truecast` computes the results; `truecast-cli` has the command.
 //!
-//! `unsafe` is used in `memory`, `array` and `torch`, which access other libraries' memory, and in `pages`, the memory
-//! of large results.
+//! `unsafe` is used in `memory`, `array`, `torch` and `pages`.
 
 mod array;
 mod cast;

@@ -1,31 +1,27 @@
-//! Memory of large results: pages of the system, kept for reuse for a while after their last array is gone.
+//! Memory of large results: pages that are kept for reuse. The system clears each new page, which takes about as long
+//! as a conversion. Advice (`MADV_FREE`, only on Linux) lets the system take kept pages at any time.
 //!
-//! The system clears each page at the first write, which takes about the time of a conversion; reused pages need no
-//! clearing. So the memory of a large result is not unmapped but kept for the next one that fits, with advice to the
-//! system to take the pages at any time (`MADV_FREE`): they count as resident until then. Only Linux has this advice;
-//! elsewhere the library of the result allocates, as for small ones.
-//!
-//! Pages have one owner at a time: a `Pages` that is the base of arrays, or `KEPT`. They move to `KEPT` when the
-//! `Pages` is dropped. It is dropped when no array, view, tensor or capsule of DLPack refers to it.
+//! Pages have one owner at a time: a `Pages` that is the base of arrays, or `KEPT`. Dropping the `Pages` moves the
+//! pages to `KEPT`, when no array, view, tensor or DLPack capsule refers to the `Pages`.
 
 use memmap2::{Advice, MmapMut, MmapOptions, UncheckedAdvice};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Smaller results are allocated by their library.
+/// Smallest size in bytes; the library of the result allocates smaller results.
 const LARGE: usize = 1 << 20;
-/// Large pages: one clearing for 512 small ones.
+/// Size of a large page, which the system clears at once.
 const HUGE: usize = 2 << 20;
-/// Limits on kept maps, and on their total bytes.
+/// Largest number of kept maps.
 const MOST_KEPT: usize = 16;
 const MOST_BYTES: usize = 1 << 30;
 
 /// Unused memory, newest last.
 static KEPT: Mutex<Vec<Room>> = Mutex::new(Vec::new());
 
-/// Returns the kept memory; `None` if another thread holds the lock. Never waits: in a process forked at that moment,
-/// the lock would be held forever.
+/// Kept memory; `None` if another thread holds the lock. Never waits, because a forked process could inherit a locked
+/// lock.
 fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
     match KEPT.try_lock() {
         Ok(kept) => Some(kept),
@@ -34,31 +30,28 @@ fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
     }
 }
 
-/// Memory of this process only.
 #[derive(Debug)]
 struct Room {
     map: MmapMut,
-    /// Start of the used part.
     start: usize,
-    /// Bytes of the used part.
     len: usize,
 }
 
 impl Room {
-    /// Maps fresh memory; `None` if there is not enough.
+    /// Maps new memory; `None` if there is not enough.
     fn new(bytes: usize) -> Option<Room> {
         let is_huge = bytes >= 2 * HUGE;
         let (len, slack) = if is_huge { (bytes.checked_next_multiple_of(HUGE)?, HUGE) } else { (bytes, 0) };
         let map = MmapOptions::new().len(len.checked_add(slack)?).map_anon().ok()?;
         let start = if is_huge { map.as_ptr().align_offset(HUGE) } else { 0 };
         if is_huge {
-            // A system without large pages refuses, which is harmless.
+            // A system without large pages refuses; that is harmless.
             let _ = map.advise_range(Advice::HugePage, start, len);
         }
         Some(Room { map, start, len })
     }
 
-    /// Takes the smallest kept memory that has this many bytes, and at most twice as many.
+    /// Takes the smallest kept memory between `bytes` and twice `bytes`.
     fn kept(bytes: usize) -> Option<Room> {
         let mut kept = kept()?;
         let fits = kept.iter().enumerate().filter(|(_, room)| room.len >= bytes && room.len / 2 <= bytes);
@@ -66,12 +59,12 @@ impl Room {
         Some(kept.remove(at))
     }
 
-    /// Keeps the memory, and drops the oldest kept memory beyond the limits. The contents may be lost from here on.
+    /// Keeps the memory, whose contents may be lost from now on. Drops the oldest memory beyond the limits.
     fn keep(self) {
         // SAFETY: no array refers to the memory, so replacing it by zeros is not observed. The next user treats it as
         // uninitialized, and writes before any read.
         let freed = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::Free, self.start, self.len) };
-        // Refused for locked memory.
+        // The system refuses the advice for locked memory.
         if freed.is_err() || self.len > MOST_BYTES {
             return;
         }
@@ -99,8 +92,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Returns memory for this many bytes, and whether it is new, so that its pages are not cleared yet. `None` for
-    /// small sizes, and if there is not enough memory.
+    /// Memory for this many bytes, and true if its pages are new. `None` for small sizes, and if there is not enough
+    /// memory.
     pub fn of(bytes: usize) -> Option<(Pages, bool)> {
         if bytes < LARGE || cfg!(not(target_os = "linux")) {
             return None;

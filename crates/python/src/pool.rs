@@ -1,6 +1,5 @@
-//! Threads of conversions: the package's own pool, made at the first use.
-//!
-//! Threads do not survive a fork: a forked process makes its own pool.
+//! Thread pool of conversions, made at the first use. Threads do not survive a fork, so a forked process makes its own
+//! pool.
 
 use crate::error::{Class, raise};
 use pyo3::prelude::*;
@@ -9,32 +8,30 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use truecast::CastOptions;
 
-/// Smaller work is done by the calling thread.
+/// Smallest work, in bytes, for several threads.
 const WORTH_BYTES: usize = 1 << 20;
 
-/// Level and threads of this machine. Detection takes longer than small conversions.
+/// Level and threads of this machine. Cached, because detection takes longer than small conversions.
 pub static DEFAULTS: LazyLock<CastOptions> = LazyLock::new(CastOptions::default);
 
 #[derive(Default)]
 struct State {
     pool: Option<Arc<ThreadPool>>,
-    /// Process that made the pool.
     process: u32,
-    /// Requested number; `None` is one per core.
+    /// Requested number of threads; `None` means one per core.
     threads: Option<NonZeroUsize>,
 }
 
-/// Locked only briefly.
+/// Never locked during a conversion.
 static STATE: Mutex<State> = Mutex::new(State { pool: None, process: 0, threads: None });
 
-/// Returns the level and threads for conversions.
 pub fn options() -> CastOptions {
     let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     CastOptions { threads: state.threads.unwrap_or(DEFAULTS.threads), ..*DEFAULTS }
 }
 
-/// Returns [`options`] for work of this size: small work is not divided. It must not be, since a forked process lacks
-/// the threads of the global pool.
+/// Options for work of this size: small work gets one thread, also because a forked process lacks the threads of the
+/// global pool.
 pub fn options_for(bytes: usize) -> CastOptions {
     let options = options();
     if bytes < WORTH_BYTES { CastOptions { threads: NonZeroUsize::MIN, ..options } } else { options }
@@ -44,7 +41,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     let process = std::process::id();
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if state.process != process {
-        // The threads of the old pool are not in this process, and may hold locks forever.
+        // The threads of the old pool do not exist in this process, and may hold locks forever.
         std::mem::forget(state.pool.take());
         state.process = process;
     }
@@ -55,7 +52,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     state.pool.clone()
 }
 
-/// Runs work of this size with the interpreter released and on every thread, if that is worthwhile.
+/// Releases the interpreter and runs the work on all threads, if that is worthwhile.
 pub fn run<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T + Send) -> T {
     if bytes < WORTH_BYTES / 16 {
         return work();
@@ -67,7 +64,7 @@ pub fn run<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T + Sen
     })
 }
 
-/// Runs work that divides itself, on every thread. The caller is not attached to the interpreter.
+/// Runs work on the pool. The caller must not be attached to the interpreter.
 pub fn install<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match pool() {
         Some(pool) => pool.install(work),

@@ -1,4 +1,4 @@
-//! Reports in Python: of files as JSON; of an array its counts and error measures by the names in reports.
+//! Reports in Python: JSON for files; counts and error measures for an array.
 
 use crate::cast::convert;
 use crate::error::{Class, raise};
@@ -12,12 +12,10 @@ use truecast::report::{COUNTS, Report};
 use truecast::verify::RecordedFile;
 use truecast::{Counting, Counts};
 
-/// Returns a report as JSON.
 pub fn json(py: Python<'_>, report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| raise(py, Class::System, error))
 }
 
-/// A report of files with its digests.
 #[derive(Serialize)]
 struct Written<'a> {
     destination: String,
@@ -26,7 +24,6 @@ struct Written<'a> {
     outputs: Vec<RecordedFile>,
 }
 
-/// Returns the report of a conversion to `dst`, in the command's form.
 pub fn written(py: Python<'_>, dst: &Path, report: &Report) -> PyResult<String> {
     let outputs = watched(py, None, 0, |stop, _| RecordedFile::all(report, stop))?;
     json(py, &Written { destination: dst.display().to_string(), report, outputs })
@@ -52,7 +49,7 @@ pub fn cast_counted<'py>(
     Ok((result, row(x.py(), &counts)?))
 }
 
-/// Returns the counts and measures of `docs/interfaces.md` section 6.
+/// Counts and measures of `docs/interfaces.md` section 6.
 fn row<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("elements", counts.elements)?;

@@ -1,4 +1,4 @@
-//! The requested specification: the arguments `spec` and `**attributes`, parsed like the command's options.
+//! Request from the arguments `spec` and `**attributes`, parsed like the command's options.
 
 use crate::error::{Class, of_spec, raise};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
 
-/// Parses the request; by default ONNX at its newest opset.
+/// Request for a specification. Default: ONNX at the newest opset.
 pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
     let (name, version) = match spec.map(|spec| spec.split_once('@').unwrap_or((spec, ""))) {
         None => ("onnx", None),
@@ -23,7 +23,6 @@ pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDi
                     texts.push((key.clone(), text(spec, &key, &value?)?));
                 }
             }
-            // Not given.
             Err(_) if value.is_none() => {}
             Err(_) => texts.push((key.clone(), text(spec, &key, &value)?)),
         }
@@ -36,12 +35,10 @@ pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDi
     })
 }
 
-/// Returns the conversion of a pair of types under a request.
 pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyResult<CastSpec> {
     request.resolve(src, dst).map_err(|error| of_spec(py, &error))
 }
 
-/// Returns a value as text.
 fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let [is_switch, is_integer] =
         [Setting::is_switch, Setting::is_integer].map(|is| Setting::of_name(name).is_some_and(is));
@@ -55,7 +52,7 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(text.to_cow()?.into_owned());
     }
-    // ONNX attributes are integers.
+    // Attributes of ONNX are integers.
     match value.extract::<i64>() {
         Ok(number @ (0 | 1)) if is_switch && value.is_instance_of::<PyInt>() => Ok((number == 1).to_string()),
         _ if Setting::of_name(name).is_none() => Err(unknown(value.py(), spec.unwrap_or("onnx"), name, "")),
@@ -71,7 +68,6 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     }
 }
 
-/// Returns the error for an unknown attribute or value.
 fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     let standard = spec.split('@').next().unwrap_or(spec);
     let known: Vec<&str> = Setting::all().filter(|setting| setting.is_of(standard)).map(Setting::name).collect();

@@ -13,7 +13,6 @@ use truecast::spec::tosa::rescale::{Channel, RoundingMode};
 use truecast::spec::tosa::{Rescale, Target as Version, signless};
 use truecast::{Counting, DType, Elements, ElementsMut, Layout, RescaleError, Rescaler};
 
-/// Small operands: one number, or one per channel.
 #[derive(FromPyObject)]
 pub enum Numbers {
     One(i64),

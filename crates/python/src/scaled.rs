@@ -1,4 +1,4 @@
-//! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back, by `truecast::scaled`.
+//! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back, with `truecast::scaled`.
 
 use crate::array::{Given, Library, New, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
@@ -15,7 +15,6 @@ use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Layout};
 use truecast_cli::read_scheme;
 
-/// Returns Python's name of a part, in the order of a form's arrays.
 const fn name_of(part: Part) -> &'static str {
     match part {
         Part::Codes => "codes",
@@ -28,7 +27,6 @@ const fn name_of(part: Part) -> &'static str {
     }
 }
 
-/// Reads the options for choosing scales.
 pub fn how(asked: &mut Keywords<'_>) -> PyResult<Quantization> {
     Ok(Quantization {
         mx: asked.word("mx_scale", MxScale::ALL)?.unwrap_or_default(),
@@ -42,7 +40,7 @@ fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
 }
 
-/// Returns the type of a form's array. torch has a type for pairs of f4e2m1.
+/// Type of a part's array. torch has a type for pairs of f4e2m1.
 fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words) -> PyResult<Bound<'py, PyAny>> {
     const PAIRS: Plane = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
     if library == Library::Torch && array.plane == PAIRS && words == Words::Values {
@@ -151,7 +149,7 @@ pub fn dequantize<'py>(
     hand_back(made, library)
 }
 
-/// Checks the type and shape of a part; dimensions of one element are ignored.
+/// Checks type and shape of an array; dimensions of size 1 are ignored.
 fn check(given: &Given<'_>, array: &Array) -> PyResult<()> {
     let py = given.array.py();
     let (found, shape): (_, Vec<u64>) = (given.dtype()?, given.shape()?.extract()?);

@@ -1,4 +1,4 @@
-//! Arguments of a conversion: an array as elements, and the other arguments.
+//! Arguments of a conversion: the array, and the other arguments.
 
 use crate::array::{Dense, Given, Library};
 use crate::dtypes::{self, Form};
@@ -10,35 +10,32 @@ use pyo3::types::{PyDict, PyTuple};
 use truecast::request::Request;
 use truecast::{Counting, DType, Layout};
 
-/// Arguments of a conversion other than the array.
 pub struct Call<'a, 'py> {
     pub to: DType,
     pub request: Request,
     pub out: Option<&'a Bound<'py, PyAny>>,
-    /// Type of the elements, if the array does not have it.
+    /// Type of the elements, if the array does not state it.
     pub from: Option<DType>,
-    /// Shape of the tensor whose bytes are in the array.
+    /// Shape of the tensor, if the array has its bytes.
     pub shape: Option<Vec<u64>>,
     pub form: Form,
     pub counting: Counting,
-    /// Seed of stochastic rounding.
     pub seed: Option<u64>,
 }
 
-/// Elements to be converted.
 pub struct Source<'py> {
     pub given: Given<'py>,
     pub dtype: DType,
     pub layout: Layout,
     pub len: usize,
-    /// Shape of the result, in elements.
+    /// Shape of the result in elements.
     pub shape: Bound<'py, PyTuple>,
-    /// Whether each byte is a code whose high bits must be zero.
+    /// True if each byte is a code whose high bits must be zero.
     are_codes: bool,
 }
 
 impl<'py> Source<'py> {
-    /// Returns the elements of an argument, of its own type or of `from`.
+    /// Elements of an argument, of its own type or of type `from`.
     pub fn of(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let found = given.dtype()?;
@@ -79,7 +76,7 @@ impl<'py> Source<'py> {
         Ok(Source { are_codes: true, ..Source::of_elements(given, dtype)? })
     }
 
-    /// Returns the memory, as `Given::read` does. Invalid codes are refused, because they are usually packed bytes.
+    /// Memory of the elements. Refuses invalid codes, because such bytes are probably packed.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let dense = self.given.read(any_order && self.layout == Layout::Bytes)?;
         let bits = self.dtype.code_bits();
@@ -95,7 +92,6 @@ impl<'py> Source<'py> {
         Ok(dense)
     }
 
-    /// Returns the elements of an array with an element type of its own.
     fn of_values(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         match (given.library, dtype) {
             (Library::Torch, DType::F4E2M1) => Source::of_pairs(given),
@@ -105,12 +101,12 @@ impl<'py> Source<'py> {
 
     fn of_elements(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         let shape = given.shape()?;
-        // ml_dtypes ignores the high bits of narrow integers, but not of floats.
+        // ml_dtypes ignores the high bits of narrow integers, but not of narrow floats.
         let are_codes = matches!(dtype, DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2);
         Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes })
     }
 
-    /// Returns the elements of a tensor of torch with two codes per element, the first in the low bits.
+    /// Elements of a torch tensor with two codes per element, the first in the low bits.
     fn of_pairs(given: Given<'py>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let mut shape: Vec<usize> = given.shape()?.extract()?;
@@ -124,7 +120,6 @@ impl<'py> Source<'py> {
     }
 }
 
-/// Returns the number of elements of a shape.
 fn len_of(shape: &Bound<'_, PyTuple>) -> PyResult<usize> {
     let dimensions: Vec<usize> = shape.extract()?;
     let some = dimensions.iter().fold(1usize, |len, n| len.saturating_mul(*n));
@@ -135,7 +130,6 @@ fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
     given.array.getattr(intern!(given.array.py(), "nbytes"))?.extract()
 }
 
-/// Dimensions given as an argument.
 pub fn shape_of(shape: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     shape.extract().or_else(|_| {
         let message = format_args!("shape = {}: expected whole numbers, 0 or more, such as (2, 3)", shape.repr()?);
@@ -143,7 +137,6 @@ pub fn shape_of(shape: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     })
 }
 
-/// Reads the common arguments of array conversions.
 #[allow(clippy::too_many_arguments)] // as in Python
 pub fn call<'a, 'py>(
     py: Python<'py>,

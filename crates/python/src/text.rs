@@ -1,4 +1,4 @@
-//! Text: lists of `str` on one side, elements on the other.
+//! Conversions between lists of `str` and elements.
 
 use crate::array::{Library, Order};
 use crate::dtypes::{self, Form, numpy};
@@ -11,7 +11,6 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use truecast::text::{TextCaster, Texts};
 use truecast::{CastOptions, CastSpec, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout};
 
-/// Converts from text or to it.
 pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Bound<'py, PyAny>, Counts)> {
     let py = source.shape.py();
     if source.given.library != Library::Numpy {
@@ -60,12 +59,12 @@ fn planned(py: Python<'_>, spec: &CastSpec) -> PyResult<TextCaster> {
     TextCaster::new(spec).map_err(|error| raise(py, Class::Spec, error))
 }
 
-/// Bytes of an element, at least one.
+/// Bytes per element, at least one.
 fn bytes_of(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).map_or(1, |bits| bits as usize / 8)
 }
 
-/// Returns the elements of an array of text, in order.
+/// Elements of an array of text in C order.
 fn list<'py>(source: &Source<'py>) -> PyResult<Bound<'py, PyList>> {
     let py = source.shape.py();
     let flat = source.given.array.call_method0(intern!(py, "ravel"))?;
@@ -85,7 +84,6 @@ fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
     list.iter().enumerate().map(one).collect()
 }
 
-/// Makes an array of `object` with strings.
 fn strings<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -97,7 +95,7 @@ fn strings<'py>(
     flat.call_method1(intern!(py, "reshape"), (shape,))
 }
 
-/// Makes an array of elements from codes in one byte each.
+/// Makes an array from codes of one byte each.
 fn elements<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -115,7 +113,7 @@ fn elements<'py>(
     Ok(made.array.array)
 }
 
-/// Returns the same elements in another layout; `None` if both layouts are equal.
+/// The elements in another layout; `None` if the layouts are equal.
 pub fn relaid(dtype: DType, codes: &[u8], (from, to): (Layout, Layout), len: usize) -> Option<Vec<u8>> {
     if dtype.bits_in(from) == dtype.bits_in(to) {
         return None;

@@ -1,9 +1,6 @@
-//! Tensors of torch: whether they have elements in memory, and where.
-//!
-//! A shape does not guarantee memory. FakeTensor, functional, batched, sparse and zero tensors have none; a storage may
-//! be released or shrunk under a tensor that keeps its shape, as in FSDP; a subclass may answer anything. So only
-//! methods of the class `torch.Tensor` are used, on tensors of exactly this class, and a pointer is trusted only if the
-//! storage has the bytes of the elements.
+//! Memory of torch tensors. A tensor with a shape may have no memory (FakeTensor, functional, batched, sparse, zero
+//! tensors, or a storage that FSDP shrunk). A subclass may override any method. So only methods of `torch.Tensor` are
+//! used, on tensors of exactly this class, and the storage must contain all elements.
 
 use crate::array::{Dense, Order};
 use crate::dtypes::imported;
@@ -13,7 +10,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-/// Returns the module torch, which is imported if a tensor exists.
 pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     imported(py, "torch")?.ok_or_else(|| raise(py, Class::Type, "torch is not imported"))
 }
@@ -22,8 +18,7 @@ fn class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     module(py)?.getattr(intern!(py, "Tensor"))
 }
 
-/// Returns a CPU tensor as a tensor of the class `torch.Tensor` on the same memory; `None` if the object is not a
-/// tensor.
+/// A CPU tensor as a `torch.Tensor` on the same memory; `None` if the object is not a tensor.
 pub fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
     if imported(py, "torch")?.is_none() {
@@ -34,7 +29,7 @@ pub fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     if !is_plain && !found.is_subclass(&class)? {
         return Ok(None);
     }
-    // Tensors that define their operators themselves need no memory.
+    // Tensors with their own operators may have no memory.
     let dispatch = intern!(py, "__torch_dispatch__");
     let tensor = if !is_plain && found.getattr(dispatch)?.is(&class.getattr(dispatch)?) {
         class.call_method1(intern!(py, "as_subclass"), (x, &class))?
@@ -57,21 +52,20 @@ fn no_memory(x: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     Ok(raise(x.py(), Class::Type, format_args!("a {name} has no memory of its own that can be read; {hint}")))
 }
 
-/// Whether autograd records operations on a tensor now.
+/// True if autograd currently records operations on the tensor.
 pub fn is_recorded(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = tensor.py();
     let requires = tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()?;
     Ok(requires && module(py)?.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()?)
 }
 
-/// Tells autograd that a tensor is written, so that no gradient is computed from overwritten elements.
+/// Notifies autograd of a write, so that no gradient uses overwritten elements.
 pub fn mark_written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = tensor.py();
     let graph = module(py)?.getattr(intern!(py, "autograd"))?.getattr(intern!(py, "graph"))?;
     graph.call_method1(intern!(py, "increment_version"), (tensor,)).map(drop)
 }
 
-/// Turns an error of torch into an error of this package.
 fn refused(tensor: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = tensor.py();
     let layout = tensor.getattr(intern!(py, "layout")).map_or_else(|_| "?".into(), |layout| layout.to_string());
@@ -81,7 +75,7 @@ fn refused(tensor: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     raised
 }
 
-/// Memory of a plain tensor's elements, all within its storage.
+/// Memory of a plain tensor; all elements lie in the storage.
 pub struct Place<'py> {
     tensor: Bound<'py, PyAny>,
     data: usize,
@@ -112,7 +106,6 @@ impl<'py> Place<'py> {
         Ok(Place { tensor, data: said.data, bytes, order })
     }
 
-    /// Returns the memory, if it is contiguous.
     pub fn dense(self) -> Option<Dense<'py>> {
         let order = self.order?;
         // SAFETY: `data` is the first element of a tensor of the class `torch.Tensor`; its elements have no gaps in
@@ -123,7 +116,7 @@ impl<'py> Place<'py> {
     }
 }
 
-/// Returns the memory of a tensor in an order that fits, or the memory of a contiguous copy.
+/// Memory of a tensor, or of a contiguous copy if the order does not fit.
 pub fn read<'py>(tensor: &Bound<'py, PyAny>, fits: impl Fn(&Order) -> bool) -> PyResult<Dense<'py>> {
     let py = tensor.py();
     let place = Place::of(tensor)?;
@@ -139,7 +132,6 @@ pub fn read<'py>(tensor: &Bound<'py, PyAny>, fits: impl Fn(&Order) -> bool) -> P
     place.dense().ok_or_else(|| raise(py, Class::Type, "torch cannot make this tensor contiguous"))
 }
 
-/// Makes a new tensor.
 pub fn empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -156,7 +148,7 @@ pub fn empty<'py>(
     }
 }
 
-/// Makes a new tensor on the memory of NumPy bytes, not a view of a tensor of bytes.
+/// Makes a tensor on the memory of NumPy bytes.
 pub fn on_bytes<'py>(
     bytes: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyTuple>,
@@ -171,7 +163,7 @@ pub fn on_bytes<'py>(
     none.call_method1(intern!(py, "set_"), (storage, 0, shape, PyTuple::new(py, strides)?))
 }
 
-/// Returns the options of a tensor on the CPU, because programs may have another default device.
+/// Options of a CPU tensor; a program may have another default device.
 fn options<'py>(dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = dtype.py();
     let options = PyDict::new(py);
@@ -180,19 +172,14 @@ fn options<'py>(dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     Ok(options)
 }
 
-/// torch's description of a tensor.
 struct Said {
     shape: Vec<usize>,
-    /// Offset in the storage, in elements like strides.
     offset: usize,
     strides: Vec<usize>,
-    /// Bytes of an element.
     width: usize,
-    /// Bytes of the storage.
     storage: usize,
-    /// The first element.
     data: usize,
-    /// Whether the stored elements are direct, not a negative or conjugate view.
+    /// False for negative and conjugate views.
     is_as_it_is: bool,
 }
 
@@ -215,7 +202,7 @@ impl Said {
         })
     }
 
-    /// Returns the byte of the storage after the last element.
+    /// Offset in the storage after the last element, in bytes.
     fn end(&self) -> Option<usize> {
         let last = self
             .shape

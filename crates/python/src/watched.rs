@@ -1,5 +1,4 @@
-//! Long work in another thread, while this one is regularly attached to the interpreter to report progress and handle
-//! Ctrl-C.
+//! Long work in another thread. The calling thread reports progress and handles Ctrl-C.
 
 use crate::{error, pool};
 use pyo3::prelude::*;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use truecast::Progress;
 use truecast::files::Error;
 
-/// Interval of checking for requests to stop.
+/// Interval between checks for Ctrl-C.
 const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
@@ -19,7 +18,7 @@ struct Shown {
     is_done: bool,
 }
 
-/// Marks the end of the work, also on a panic.
+/// Marks the end of the work, even after a panic.
 struct Finish<'a> {
     shown: &'a Mutex<Shown>,
     changed: &'a Condvar,
@@ -32,7 +31,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Runs work in another thread. `progress` receives the bytes done, the total bytes, and the tensor.
+/// Runs work in another thread. `progress` receives the finished bytes, the total bytes, and the tensor.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

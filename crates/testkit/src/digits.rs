@@ -1,6 +1,6 @@
 //! Neighboring decimal texts, for tests.
 
-/// A nonzero text of digits and a point, less one unit of its last digit.
+/// Subtracts one unit of the last digit from a nonzero decimal text.
 pub fn one_less(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {

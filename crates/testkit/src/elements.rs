@@ -1,6 +1,6 @@
-//! Elements in memory, placed bit by bit.
+//! Elements in memory, packed bit by bit.
 
-/// Elements of `bits` bits each, without gaps, the first in the low bits; the bits after the last are zero.
+/// Packs elements of `bits` bits without gaps, from the low bits up. Unused bits of the last byte are zero.
 pub fn packed(bits: usize, elements: &[u64]) -> Vec<u8> {
     let mut bytes = vec![0u8; (elements.len() * bits).div_ceil(8)];
     for (i, element) in elements.iter().enumerate() {

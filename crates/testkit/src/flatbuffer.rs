@@ -1,25 +1,25 @@
-//! `.tosa` files for tests, built with the library of the format. Slots and numbers are those of `docs/spec/tosa.md §8`.
+//! `.tosa` files for tests. Slots and numbers: `docs/spec/tosa.md §8`.
 
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
 
 type Builder<'b> = FlatBufferBuilder<'b>;
 
-/// A tensor: name, shape, number of the type, data.
+/// A tensor: name, shape, number of the element type, data.
 #[derive(Debug)]
 pub struct Tensor<'a>(pub &'a str, pub &'a [i32], pub u32, pub &'a [u8]);
 
-/// An operator: number, operands, results, and for RESCALE its attributes (flags and rounding mode).
+/// An operator: number, operands, results. RESCALE also has flags and a rounding mode.
 #[derive(Debug)]
 pub struct Operator<'a>(pub u32, pub &'a [&'a str], pub &'a [&'a str], pub Option<([bool; 4], u32)>);
 
-/// A graph of one block.
+/// A graph with one block.
 #[derive(Debug)]
 pub struct Graph<'a> {
     /// Version of the format.
     pub version: i32,
-    /// Every tensor.
+    /// All tensors.
     pub tensors: &'a [Tensor<'a>],
-    /// Operators in their order.
+    /// Operators in order of evaluation.
     pub operators: &'a [Operator<'a>],
     /// Names of the inputs.
     pub inputs: &'a [&'a str],
@@ -39,7 +39,7 @@ fn strings<'b>(b: &mut Builder<'b>, all: &[&str]) -> WIPOffset<Vector<'b, Forwar
 }
 
 impl Graph<'_> {
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn file(&self) -> Vec<u8> {
         let mut builder = Builder::new();
         let b = &mut builder;

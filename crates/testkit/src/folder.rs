@@ -1,19 +1,19 @@
-//! A checkpoint of several files.
+//! Checkpoints with several files.
 
 use crate::safetensors::{f32s, index_of, safetensors};
 use serde_json::json;
 
-/// The first shard.
+/// File name of the first shard.
 pub const FIRST: &str = "model-00001-of-00002.safetensors";
-/// The second shard.
+/// File name of the second shard.
 pub const SECOND: &str = "model-00002-of-00002.safetensors";
 
-/// An index of tensors and their shards.
+/// Makes an index from pairs of a tensor and its shard.
 pub fn index(entries: &[(&str, &str)]) -> Vec<u8> {
     crate::safetensors::index(&json!({ "note": "kept" }), entries.iter().copied())
 }
 
-/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and files that are not copied.
+/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and files that conversions do not copy.
 pub fn files() -> Vec<(&'static str, Vec<u8>)> {
     let values: Vec<f32> = (0..600).map(|i| i as f32 * 0.37 - 100.0).collect();
     let first =
@@ -34,17 +34,18 @@ pub fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Rows of the matrices of [`linear_model`].
+/// Number of rows of the matrices in [`linear_model`].
 pub const ROWS: usize = 130;
-/// Columns of the matrices of [`linear_model`].
+/// Number of columns of the matrices in [`linear_model`].
 pub const COLS: usize = 40;
 
-/// Elements of the matrices of [`linear_model`]; the first two rows are a hundred times larger.
+/// Elements of the matrices in [`linear_model`]. The first two rows are a hundred times larger.
 pub fn weights() -> Vec<f32> {
     (0..ROWS * COLS).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.0137 * if i < 2 * COLS { 100.0 } else { 1.0 }).collect()
 }
 
-/// Two shards with an index: linear layers, a norm, an embedding, integers; a configuration and a tokenizer.
+/// Two shards with an index, a configuration and a tokenizer. The tensors: linear layers, a norm, an embedding,
+/// integers.
 pub fn linear_model() -> Vec<(&'static str, Vec<u8>)> {
     let (shape, weights) = ([ROWS as u64, COLS as u64], weights());
     let few = f32s(&weights[..64]);

@@ -1,7 +1,7 @@
-//! Narrow formats as defined in their pages, for expectations independent of the code under test.
+//! Narrow formats as defined in the specification pages, independent of the code under test.
 #![allow(clippy::type_complexity)] // a table's type is its heading
 
-/// The element types (`docs/interfaces.md §1`), in its order.
+/// The element types, in the order of `docs/interfaces.md §1`.
 pub const TYPES: &str = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u32 i48 i64 u64 \
     f4e2m1 f6e2m3 f6e3m2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f8e3m4 f8e4m3ieee f8e4m3b11fnuz f8e5m3fnu \
     f16 bf16 tf32 f32 f64 mxint8 nf4 c64";
@@ -9,7 +9,7 @@ pub const TYPES: &str = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u
 /// Meaning of the codes with the largest exponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Top {
-    /// Inf and NaN, as in IEEE 754.
+    /// Infinities and NaNs, as in IEEE 754.
     Ieee,
     /// Numbers, except for a NaN with all bits set.
     Fn,
@@ -19,20 +19,20 @@ pub enum Top {
     Finite,
 }
 
-/// A float format as printed in the pages: sign, exponent and fraction bits, bias, top codes.
+/// A floating-point format: widths of the fields, bias, top codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Our name of the type.
+    /// Name of the type in truecast.
     pub name: &'static str,
-    /// Bits of the sign: 1 or 0.
+    /// Width of the sign: 1 or 0.
     pub sign: u32,
-    /// Bits of the exponent.
+    /// Width of the exponent in bits.
     pub exp: u32,
-    /// Bits of the fraction.
+    /// Width of the fraction in bits.
     pub man: u32,
     /// Bias of the exponent.
     pub bias: i32,
-    /// Meaning of the top codes.
+    /// Meaning of the codes with the largest exponent.
     pub top: Top,
 }
 
@@ -61,19 +61,19 @@ pub const FORMATS: [Format; 16] = [
 ];
 
 impl Format {
-    /// Bits of a code.
+    /// Width of a code.
     pub fn bits(&self) -> u32 {
         self.sign + self.exp + self.man
     }
-    /// The sign bit; 0 without a sign.
+    /// Mask of the sign bit; 0 without a sign.
     pub fn sign_bit(&self) -> u64 {
         (self.sign as u64) << (self.exp + self.man)
     }
-    /// All bits but the sign.
+    /// Mask of all bits except the sign.
     pub fn magnitude_mask(&self) -> u64 {
         (1 << (self.exp + self.man)) - 1
     }
-    /// Whether it has a zero; only E8M0 has none.
+    /// True if the format has a zero; only E8M0 has none.
     pub fn has_zero(&self) -> bool {
         self.name != "f8e8m0"
     }
@@ -86,10 +86,10 @@ impl Format {
             Top::Fnuz | Top::Finite => all,
         }
     }
-    /// The canonical NaN.
+    /// Code of the canonical NaN.
     ///
     /// # Panics
-    /// If the format has none.
+    /// If the format has no NaN.
     pub fn nan(&self) -> u64 {
         match self.top {
             Top::Ieee => self.max() as u64 + 1 + (1 << (self.man - 1)),
@@ -98,7 +98,7 @@ impl Format {
             Top::Finite => panic!("{} has no NaN", self.name),
         }
     }
-    /// Result of an overflow without saturation.
+    /// Code for an overflow without saturation.
     pub fn over(&self, neg: bool) -> u64 {
         let sign = if neg { self.sign_bit() } else { 0 };
         match self.top {
@@ -108,8 +108,8 @@ impl Format {
             Top::Finite => self.max() as u64 | sign,
         }
     }
-    /// Value of a magnitude code (`docs/spec/onnx.md §2.2`); also one step above the largest, and, for E8M0, below the
-    /// smallest, where it is 0.
+    /// Value of a magnitude code (`docs/spec/onnx.md §2.2`). Also accepts the code after the largest. For E8M0, the
+    /// code before the smallest has the value 0.
     pub fn magnitude(&self, code: i64) -> f64 {
         if !self.has_zero() {
             return if code < 0 { 0.0 } else { pow2(code as i32 - 127) };
@@ -118,7 +118,7 @@ impl Format {
         let fraction = (code & ((1 << self.man) - 1)) as f64 * pow2(-(self.man as i32));
         if field == 0 { pow2(1 - self.bias) * fraction } else { pow2(field - self.bias) * (1.0 + fraction) }
     }
-    /// Value of a code, including Inf; `None` for NaN.
+    /// Value of a code, infinities included; `None` for NaN.
     pub fn read(&self, code: u64) -> Option<f64> {
         let (magnitude, neg) = ((code & self.magnitude_mask()) as i64, code & self.sign_bit() != 0);
         let signed = |x: f64| Some(if neg { -x } else { x });
@@ -129,19 +129,19 @@ impl Format {
             _ => signed(self.magnitude(magnitude)),
         }
     }
-    /// The value of a code.
+    /// Value of a code.
     ///
     /// # Panics
-    /// If it is a NaN.
+    /// If the code is a NaN.
     pub fn value(&self, code: u64) -> f64 {
         self.read(code).unwrap_or_else(|| panic!("{} {code:x} is NaN", self.name))
     }
-    /// Position of a code on the number line; both zeros at 0.
+    /// Position of a code on the number line; both zeros are at 0.
     pub fn ordinal(&self, code: u64) -> i64 {
         let magnitude = (code & self.magnitude_mask()) as i64;
         if code & self.sign_bit() != 0 { -magnitude } else { magnitude }
     }
-    /// Whether some code has exactly this value: a binary search over the magnitudes.
+    /// True if a code has exactly this value.
     pub fn holds(&self, x: f64) -> bool {
         if x < 0.0 && self.sign == 0 {
             return false;
@@ -155,7 +155,7 @@ impl Format {
     }
 }
 
-/// `docs/spec/onnx.md §2.3`: codes and their values, as an integer and an exponent of 2.
+/// `docs/spec/onnx.md §2.3`: codes and their values, each an integer and an exponent of 2.
 #[rustfmt::skip]
 pub const SPECIAL_CODES: [(&str, &[(u64, i64, i32)]); 5] = [
     ("f8e4m3fn", &[
@@ -177,7 +177,7 @@ pub const SPECIAL_CODES: [(&str, &[(u64, i64, i32)]); 5] = [
     ("f8e8m0", &[(0x00, 1, -127), (0x7e, 1, -1), (0x7f, 1, 0), (0x80, 2, 0), (0xfe, 1, 127)]),
 ];
 
-/// `docs/spec/onnx.md §2.4`: the values of codes without the sign bit.
+/// `docs/spec/onnx.md §2.4`: values of the codes without a sign bit.
 #[rustfmt::skip]
 pub const SMALL_FLOATS: [(&str, &[f64]); 3] = [
     ("f4e2m1", &[0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]),
@@ -195,21 +195,21 @@ pub const SMALL_FLOATS: [(&str, &[f64]); 3] = [
     ]),
 ];
 
-/// `docs/spec/openvino.md §1.3`: the values of NF4, as f32 bits.
+/// `docs/spec/openvino.md §1.3`: values of NF4, as f32 bits.
 #[rustfmt::skip]
 pub const NF4: [u32; 16] = [
     0xBF800000, 0xBF3239B1, 0xBF066B30, 0xBECA32A0, 0xBE91A24D, 0xBE3D353F, 0xBDBA7871, 0x00000000,
     0x3DA2FAFF, 0x3E24CAE3, 0x3E7C04DD, 0x3EAD033A, 0x3EE1A4B8, 0x3F1007AB, 0x3F3913B3, 0x3F800000,
 ];
 
-/// Thresholds between the values.
+/// Thresholds between the values of NF4.
 #[rustfmt::skip]
 pub const NF4_THRESHOLDS: [u32; 15] = [
     0xBF591CD9, 0xBF1C5270, 0xBEEB8480, 0xBEADEA76, 0xBE703CEC, 0xBE0D38BC, 0xBD3A7871, 0x3D22FAFF,
     0x3DF64863, 0x3E5067E0, 0x3E9582D4, 0x3EC753F9, 0x3F006D03, 0x3F248DAF, 0x3F5C89D9,
 ];
 
-/// Value of an E4M3FN code: four exponent bits with bias 7, three fraction bits; 7F and FF are NaN.
+/// Value of an E4M3FN code: exponent of four bits with bias 7, fraction of three bits. 0x7f and 0xff are NaN.
 #[must_use]
 pub fn e4m3(code: u8) -> f32 {
     let (exponent, fraction) = (i32::from(code >> 3 & 15), f32::from(code & 7));
@@ -221,23 +221,23 @@ pub fn e4m3(code: u8) -> f32 {
     if code & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
-/// The values of E2M1.
+/// Values of the E2M1 codes.
 pub const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
-/// Nearest bf16, ties to even; NaN is 7FC0 with the sign.
+/// Nearest bf16, ties to even. NaN becomes 0x7fc0 with the sign of `x`.
 #[must_use]
 pub fn bf16(x: f32) -> u16 {
     let bits = x.to_bits();
     if x.is_nan() { 0x7fc0 | (bits >> 16) as u16 & 0x8000 } else { ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16 }
 }
 
-/// Elements of two bytes.
+/// Little-endian elements of two bytes.
 #[must_use]
 pub fn halves(bytes: &[u8]) -> Vec<u16> {
     bytes.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
-/// 2^e, which f64 holds for every exponent of these formats.
+/// 2^e for exponents of normal f64 numbers.
 #[must_use]
 pub fn pow2(e: i32) -> f64 {
     assert!((-1022..=1023).contains(&e));

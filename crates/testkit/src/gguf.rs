@@ -1,24 +1,23 @@
-//! `.gguf` files made byte by byte and parsed again, independent of the code under test. Source:
-//! `docs/spec/checkpoints.md §9`.
+//! Writer and parser of `.gguf` files, independent of the code under test. Source: `docs/spec/checkpoints.md §9`.
 
-/// A text after its length.
+/// A text with its length before it.
 pub fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A key, the number of its type, and its value.
+/// A key: name, number of the value's type, value.
 pub fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
     [&text(name)[..], &kind.to_le_bytes(), value].concat()
 }
 
-/// A tensor of blocks of type `id`; dimensions in file order, the fastest first.
+/// A tensor of type `id`; dimensions in file order, fastest first.
 pub fn tensor(name: &str, dims: &[u64], id: u32, offset: u64) -> Vec<u8> {
     let dimensions: Vec<u8> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
     let (rank, id) = ((dims.len() as u32).to_le_bytes(), id.to_le_bytes());
     [&text(name)[..], &rank, &dimensions, &id, &offset.to_le_bytes()].concat()
 }
 
-/// A file of version 3 with these parts and data aligned to 32 bytes.
+/// A file of version 3; the data are aligned to 32 bytes.
 pub fn file(keys: &[Vec<u8>], tensors: &[Vec<u8>], data: &[u8]) -> Vec<u8> {
     let counts = [tensors.len(), keys.len()].map(|n| (n as u64).to_le_bytes()).concat();
     let mut file = [b"GGUF\x03\0\0\0", &counts[..], &keys.concat(), &tensors.concat()].concat();
@@ -26,7 +25,7 @@ pub fn file(keys: &[Vec<u8>], tensors: &[Vec<u8>], data: &[u8]) -> Vec<u8> {
     [&file[..], data].concat()
 }
 
-/// Name, dimensions, type, data.
+/// Name, dimensions, number of the type, data.
 pub type Tensor<'a> = (&'a str, &'a [u64], u32, Vec<u8>);
 
 /// A file of version 3 with these keys and tensors.
@@ -41,16 +40,14 @@ pub fn gguf(keys: &[Vec<u8>], tensors: &[Tensor]) -> Vec<u8> {
     file(keys, &parts, &data)
 }
 
-/// A written file, as read by tests: keys as bytes (the type first), and for each tensor its type, its dimensions
-/// outermost first, and its data.
+/// A parsed file.
 #[derive(Debug)]
 pub struct Written {
-    /// Names and values, each with the number of its type first.
+    /// Names and values of the keys; each value begins with the number of its type.
     pub keys: Vec<(String, Vec<u8>)>,
     tensors: Vec<(String, u32, Vec<u64>, Vec<u8>)>,
 }
 
-/// A file, and the place that is read next.
 struct Bytes<'a> {
     file: &'a [u8],
     at: usize,
@@ -92,10 +89,10 @@ impl Bytes<'_> {
 }
 
 impl Written {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Panics
-    /// If it is not one, has a tensor of an unexpected type, or other bytes than zeros between tensors.
+    /// If the file is malformed, has an unexpected type, or nonzero bytes between tensors.
     #[must_use]
     pub fn new(file: &[u8]) -> Written {
         let mut bytes = Bytes { file, at: 0 };
@@ -130,7 +127,7 @@ impl Written {
                 40 => elements / 64 * 36,
                 other => panic!("{other}"),
             };
-            // Zeros fill the gaps.
+            // Gaps are filled with zeros.
             assert!(begin == end.next_multiple_of(32) && file[end..begin].iter().all(|byte| *byte == 0), "{name}");
             end = begin + size;
             (name, id, dims, file[begin..end].to_vec())
@@ -140,23 +137,23 @@ impl Written {
         Written { keys, tensors }
     }
 
-    /// Type, dimensions and data of a tensor.
+    /// Type, dimensions (outermost first) and data of a tensor.
     ///
     /// # Panics
-    /// If there is no tensor with this name.
+    /// If the tensor does not exist.
     #[must_use]
     pub fn tensor(&self, name: &str) -> (u32, &[u64], &[u8]) {
         let found = self.tensors.iter().find(|(of, ..)| of == name).unwrap_or_else(|| panic!("{name}"));
         (found.1, &found.2, &found.3)
     }
 
-    /// The names of the tensors.
+    /// Names of the tensors.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.tensors.iter().map(|(name, ..)| name.as_str()).collect()
     }
 
-    /// The value of a key, after the number of its type.
+    /// Value of a key, without the number of its type.
     #[must_use]
     pub fn key(&self, name: &str) -> Option<&[u8]> {
         self.keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())

@@ -1,23 +1,21 @@
-//! A GGUF file with tensors of every kind that is dequantized, and their values by the arithmetic of
-//! `docs/spec/checkpoints.md §9`.
+//! A GGUF file with tensors of every dequantized type, and their values according to `docs/spec/checkpoints.md §9`.
 
 use crate::gguf::{gguf, key, text};
 use crate::safetensors::f32s;
 
-/// A finite f16 without its sign.
+/// Value of a finite, nonnegative f16.
 fn half(bits: u16) -> f32 {
     let (exponent, fraction) = (i32::from(bits >> 10), f32::from(bits & 0x3ff));
     if exponent == 0 { fraction * 2f32.powi(-24) } else { (1024.0 + fraction) * 2f32.powi(exponent - 25) }
 }
 
-/// Twice the values of E2M1.
+/// Values of the E2M1 codes, times two.
 pub const DOUBLED: [f32; 16] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
 
-/// Bits of f16: ordinary ones, a subnormal, the largest, zero.
+/// Bits of f16: normal, subnormal, largest, zero.
 const HALVES: [u16; 6] = [0x3c01, 0x2e66, 0x0001, 0x7bff, 0x1234, 0x0000];
 
-/// Blocks of Q8_0, with the values of their elements.
 fn q8_0() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for (block, d) in HALVES.into_iter().enumerate() {
@@ -52,14 +50,14 @@ fn mxfp4() -> (Vec<u8>, Vec<f32>) {
         let nibbles: Vec<u8> = (0..16).map(|i| (block * 77 + i * 31) as u8).collect();
         bytes.extend(&nibbles);
         let codes = nibbles.iter().map(|b| b & 15).chain(nibbles.iter().map(|b| b >> 4));
-        // 2^(e-128), which is a subnormal for small e.
+        // 2^(e-128), a subnormal for small e.
         let scale = 2f64.powi(i32::from(e) - 128) as f32;
         values.extend(codes.map(|q| DOUBLED[usize::from(q)] * scale));
     }
     (bytes, values)
 }
 
-/// Two matrices of one row of 64, before their factors.
+/// Two matrices of shape `[1, 64]`, before multiplication with their factors.
 fn nvfp4() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for block in 0..2usize {
@@ -79,7 +77,7 @@ fn nvfp4() -> (Vec<u8>, Vec<f32>) {
 /// A dequantized tensor: name, shape, values.
 pub type Dense = (&'static str, Vec<u64>, Vec<f32>);
 
-/// Every kind of tensor, with the expected f32 values.
+/// The file, and the expected f32 values.
 pub fn model() -> (Vec<u8>, Vec<Dense>) {
     let ((q8, of_q8), (q4, of_q4), (mx, of_mx), (nv, of_nv)) = (q8_0(), q4_1(), mxfp4(), nvfp4());
     let factors = [0.3f32, 1.7];

@@ -1,11 +1,11 @@
-//! Comparison of JSON objects.
+//! Comparisons of JSON objects.
 
 use serde_json::Value;
 
-/// Checks that an object has these fields with these values; it may have others, and so may objects in it.
+/// Checks that an object has these keys and values. Other keys are permitted, also in inner objects.
 ///
 /// # Panics
-/// If a field is missing, or has another value.
+/// If a key is missing or has another value.
 #[track_caller]
 pub fn has(object: &Value, fields: &Value) {
     for (name, value) in fields.as_object().unwrap() {

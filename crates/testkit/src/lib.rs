@@ -1,5 +1,4 @@
-//! Code shared by the tests of several crates. It depends on no crate of the workspace, so that each may use it; code
-//! shared within one crate's tests is in that crate's `tests`.
+//! Code that tests of several crates share. Depends on no crate of the workspace, so that every crate can use it.
 
 pub mod digits;
 pub mod elements;

@@ -1,12 +1,11 @@
-//! Memory held by the current thread, measured by a counting allocator; used to test readers of untrusted files.
+//! Counting allocator: memory held by the current thread, in tests of readers.
 //!
-//! A test file that measures installs it:
-//! `#[global_allocator] static ALLOCATOR: Counting = Counting;`
+//! Each test file installs the allocator: `#[global_allocator] static ALLOCATOR: Counting = Counting;`
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Allocator that counts the current thread's memory.
+/// Allocator that counts the memory of each thread.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -32,10 +31,10 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Starts a new measurement.
+/// Starts a measurement.
 ///
 /// # Panics
-/// If the test file did not install [`Counting`]: a peak of 0 would pass every bound.
+/// If the test file did not install [`Counting`].
 pub fn begin() {
     HELD.set(0);
     PEAK.set(0);

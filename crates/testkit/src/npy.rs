@@ -1,16 +1,16 @@
-//! `.npy` files made byte by byte and taken apart again, independent of the code under test.
+//! Writer and parser of `.npy` files, independent of the code under test.
 
-/// A file of version 1.0: a header of any text, and data.
+/// A file of version 1.0 with any text as header.
 pub fn container(header: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
 }
 
-/// A file of elements in this order (`fortran_order`); the shape is a tuple of Python.
+/// A file with this descriptor, this `fortran_order`, and a shape such as `(2, 3)`.
 pub fn array(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     container(&format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n"), data)
 }
 
-/// A file with this text as header, padded like NumPy's.
+/// A file with this text as header, padded as by NumPy.
 pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
     let mut header = header.to_string();
     while !(10 + header.len() + 1).is_multiple_of(64) {
@@ -19,13 +19,13 @@ pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
     container(&(header + "\n"), data)
 }
 
-/// A `.npy` file of one dimension, or a scalar for `None`.
+/// A one-dimensional array; a scalar if `len` is `None`.
 pub fn npy(descr: &str, len: impl Into<Option<usize>>, data: &[u8]) -> Vec<u8> {
     let shape = len.into().map_or("()".to_string(), |n: usize| format!("({n},)"));
     npy_text(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"), data)
 }
 
-/// The descriptor and the data of a `.npy` file.
+/// Descriptor and data of a `.npy` file.
 #[track_caller]
 pub fn npy_parts(file: &[u8]) -> (String, &[u8]) {
     assert_eq!(&file[..8], b"\x93NUMPY\x01\x00");

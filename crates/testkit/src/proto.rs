@@ -1,8 +1,6 @@
-//! Protobuf messages made by hand, including those that no library would write.
-//!
-//! Field numbers: `docs/spec/onnx.md §3.1`.
+//! Protobuf messages, including messages that no library would write. Field numbers: `docs/spec/onnx.md §3.1`.
 
-/// A number in groups of 7 bits, the low ones first.
+/// A number in groups of 7 bits, low group first.
 pub fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -13,33 +11,33 @@ pub fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A field of wire type 0.
+/// A varint field (wire type 0).
 pub fn int(number: u32, value: i64) -> Vec<u8> {
     [varint(u64::from(number) << 3), varint(value as u64)].concat()
 }
 
-/// A field of wire type 2.
+/// A length-delimited field (wire type 2).
 pub fn bytes(number: u32, content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     [&varint(u64::from(number) << 3 | 2), &varint(content.len() as u64), content].concat()
 }
 
-/// A field of wire type 5.
+/// A field of 4 bytes (wire type 5).
 pub fn fixed32(number: u32, value: [u8; 4]) -> Vec<u8> {
     [&varint(u64::from(number) << 3 | 5), &value[..]].concat()
 }
 
-/// A field of wire type 1.
+/// A field of 8 bytes (wire type 1).
 pub fn fixed64(number: u32, value: [u8; 8]) -> Vec<u8> {
     [&varint(u64::from(number) << 3 | 1), &value[..]].concat()
 }
 
-/// A packed occurrence of numbers.
+/// A packed field of varints.
 pub fn packed(number: u32, values: &[i64]) -> Vec<u8> {
     bytes(number, values.iter().flat_map(|&v| varint(v as u64)).collect::<Vec<_>>())
 }
 
-/// The head of a TensorProto.
+/// A TensorProto without data.
 pub fn tensor(name: &str, data_type: i64, dims: &[i64]) -> Vec<u8> {
     let dims: Vec<u8> = dims.iter().flat_map(|&d| int(1, d)).collect();
     [dims, int(2, data_type), bytes(8, name)].concat()
@@ -55,7 +53,7 @@ pub fn entry(key: &str, value: &str) -> Vec<u8> {
     bytes(13, [bytes(1, key), bytes(2, value)].concat())
 }
 
-/// An external tensor: `data_location` and entries.
+/// Fields of external data: `external_data` entries and `data_location`.
 pub fn external(entries: &[(&str, &str)]) -> Vec<u8> {
     let entries: Vec<u8> = entries.iter().flat_map(|(k, v)| entry(k, v)).collect();
     [entries, int(14, 1)].concat()
@@ -69,22 +67,22 @@ pub fn node(op_type: &str, inputs: &[&str], outputs: &[&str], attributes: &[Vec<
     [inputs, outputs, bytes(4, op_type), attributes].concat()
 }
 
-/// An AttributeProto of a type, with the field of its value.
+/// An AttributeProto; `value` is the complete field of the value.
 pub fn attribute(name: &str, kind: i64, value: Vec<u8>) -> Vec<u8> {
     [bytes(1, name), value, int(20, kind)].concat()
 }
 
-/// A Constant of a tensor.
+/// A Constant node.
 pub fn constant(output: &str, tensor: impl AsRef<[u8]>) -> Vec<u8> {
     node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, tensor))])
 }
 
-/// An If with one branch.
+/// An If node with one branch.
 pub fn choice(condition: &str, output: &str, branch: impl AsRef<[u8]>) -> Vec<u8> {
     node("If", &[condition], &[output], &[attribute("then_branch", 5, bytes(6, branch))])
 }
 
-/// Content of a GraphProto.
+/// Fields of a GraphProto.
 pub fn graph(nodes: &[Vec<u8>], initializers: &[Vec<u8>], others: Vec<u8>) -> Vec<u8> {
     let nodes: Vec<u8> = nodes.iter().flat_map(|n| bytes(1, n)).collect();
     let initializers: Vec<u8> = initializers.iter().flat_map(|i| bytes(5, i)).collect();

@@ -1,4 +1,4 @@
-//! Quantized layers and files as other programs write them, made field by field. Source: `docs/spec/checkpoints.md §4`.
+//! Quantized layers and files as written by other programs. Source: `docs/spec/checkpoints.md §4`.
 
 use crate::random::drawn;
 use crate::safetensors::{Tensor, f32s, safetensors};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 /// Name of the layer.
 pub const NAME: &str = "l.0.q_proj";
 
-/// Little-endian bytes of words.
+/// Little-endian bytes.
 pub fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-/// Scales of f16 that are not alike: 0x2800 is 2^-5.
+/// Distinct positive f16 scales, from 2^-5 (0x2800) up.
 pub fn halves(n: usize) -> Vec<u8> {
     (0..n).flat_map(|i| (0x2800 + drawn(i + 7, 2000) as u16).to_le_bytes()).collect()
 }
 
-/// Fields one after the other, from the low bit on.
+/// Packs fields of `bits` bits into words, from the low bit up.
 pub fn stream(fields: impl Iterator<Item = u32>, bits: usize) -> Vec<u32> {
     let mut words = Vec::new();
     for (i, field) in fields.enumerate() {
@@ -35,7 +35,7 @@ pub fn stream(fields: impl Iterator<Item = u32>, bits: usize) -> Vec<u32> {
 /// A tensor: name, dtype, shape, bytes.
 pub type Named = (String, &'static str, Vec<u64>, Vec<u8>);
 
-/// A `.safetensors` file of these tensors.
+/// A `.safetensors` file with these tensors.
 pub fn file(tensors: &[Named]) -> Vec<u8> {
     let all = tensors.iter().map(|(name, dtype, shape, data)| (&name[..], *dtype, &shape[..], data.clone()));
     safetensors(&all.collect::<Vec<_>>(), &[("format", "pt")])
@@ -44,24 +44,24 @@ pub fn file(tensors: &[Named]) -> Vec<u8> {
 /// Size of a layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Inputs.
+    /// Number of inputs.
     pub k: usize,
-    /// Outputs.
+    /// Number of outputs.
     pub m: usize,
-    /// Inputs of a group.
+    /// Number of inputs per group.
     pub group: usize,
 }
 
 /// Zero points of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroPoints {
-    /// Any.
+    /// Pseudo-random values.
     Drawn,
-    /// All the midpoint, as symmetric quantization has them.
+    /// The midpoint everywhere, as in symmetric quantization.
     Midpoint,
 }
 
-/// Format of GPTQ: the first stores zero points less 1.
+/// Format of GPTQ files; the first format stores zero points minus 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Their numbers.
 pub enum GptqFormat {
@@ -69,12 +69,12 @@ pub enum GptqFormat {
     Second,
 }
 
-/// Code of an element.
+/// Pseudo-random code of element `[m, k]`.
 pub fn code(k: usize, m: usize, bits: usize) -> u32 {
     drawn(k * 4099 + m, 1 << bits) as u32
 }
 
-/// Zero point of a group.
+/// Zero point of group `g` in output `m`.
 pub fn zero(g: usize, m: usize, bits: usize, zeros: ZeroPoints) -> u32 {
     match zeros {
         ZeroPoints::Drawn => drawn(g * 77 + m + 5, 1 << bits) as u32,
@@ -82,12 +82,12 @@ pub fn zero(g: usize, m: usize, bits: usize, zeros: ZeroPoints) -> u32 {
     }
 }
 
-/// Nibble `n` of a word is column `8 j + (0,2,4,6,1,3,5,7)[n]`.
+/// Nibble `n` of word `j` belongs to column `8 j + (0,2,4,6,1,3,5,7)[n]`.
 fn awq_word(of: impl Fn(usize) -> u32) -> u32 {
     [0, 2, 4, 6, 1, 3, 5, 7].into_iter().enumerate().fold(0, |word, (n, column)| word | of(column) << (4 * n))
 }
 
-/// Tensors of AutoAWQ, and their configuration.
+/// Tensors of AutoAWQ, and the configuration.
 pub fn awq(size: Size, zeros: ZeroPoints) -> (Vec<Named>, Value) {
     let Size { k, m, group } = size;
     let per_row = |rows: usize, of: &dyn Fn(usize, usize) -> u32| -> Vec<u32> {
@@ -104,7 +104,7 @@ pub fn awq(size: Size, zeros: ZeroPoints) -> (Vec<Named>, Value) {
     (tensors, json!({"quantization_config": config}))
 }
 
-/// Tensors of AutoGPTQ, and their configuration.
+/// Tensors of AutoGPTQ, and the configuration.
 pub fn gptq(size: Size, bits: usize, format: GptqFormat, zeros: ZeroPoints) -> (Vec<Named>, Value) {
     let Size { k, m, group } = size;
     let groups = k / group;
@@ -138,7 +138,7 @@ pub fn gptq(size: Size, bits: usize, format: GptqFormat, zeros: ZeroPoints) -> (
     (tensors, json!({"quantization_config": config}))
 }
 
-/// Codes whose scale has this name, with a bias and integers.
+/// A file with codes, a scale of this name, a bias, and integers.
 pub fn scaled(scale: &'static str) -> Vec<u8> {
     let codes = (0..12u8).map(|i| i * 19).collect();
     let tensors: [Tensor; 4] = [
@@ -150,7 +150,7 @@ pub fn scaled(scale: &'static str) -> Vec<u8> {
     safetensors(&tensors, &[("made", "by hand")])
 }
 
-/// Files that declare their quantization themselves, each in another way.
+/// Files that declare their quantization; each in another way.
 pub fn files() -> Vec<(&'static str, Vec<u8>)> {
     let codes: Vec<u8> = (0..64 * 64u32).map(|i| (i * 37 % 251) as u8).collect();
     let layer = r#"{"format":"float8_e4m3fn"}"#.as_bytes().to_vec();

@@ -1,6 +1,6 @@
-//! Random bits for tests.
+//! Pseudo-random numbers for tests.
 
-/// The seed of a test: `TRUECAST_SEED`, which repeats a run, or the clock. It is printed.
+/// Seed of a test: `TRUECAST_SEED` to repeat a run, otherwise the clock. Prints the seed.
 ///
 /// # Panics
 /// If `TRUECAST_SEED` is not a number.
@@ -12,22 +12,22 @@ pub fn seed(test: &str) -> u64 {
     seed
 }
 
-/// A pseudo-random number from 0 to `n` - 1, determined by `i`.
+/// Pseudo-random number below `n`, determined by `i`.
 pub fn drawn(i: usize, n: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % n
 }
 
-/// SplitMix64.
+/// SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A stream from the [`seed`] of a test: different in every run.
+    /// Generator with the [`seed`] of a test, which differs in every run.
     pub fn new(test: &str) -> Self {
         Self(seed(test))
     }
 
-    /// The same numbers in every run.
+    /// Generator with a fixed seed.
     pub fn seeded(seed: u64) -> Self {
         Self(seed)
     }
@@ -41,18 +41,18 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// An element of a nonempty list.
+    /// Random element of a nonempty list.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.next() as usize % list.len()]
     }
 
-    /// A number of 1 to `bits` bits, with every width equally frequent.
+    /// Number of 1 to `bits` bits; every width has the same probability.
     pub fn up_to(&mut self, bits: u32) -> u64 {
         let width = 1 + (self.next() % u64::from(bits)) as u32;
         self.next() >> (64 - width)
     }
 
-    /// As [`Random::up_to`], in two's complement.
+    /// Signed number of 1 to `bits` bits; every width has the same probability.
     pub fn signed(&mut self, bits: u32) -> i64 {
         let width = 1 + (self.next() % u64::from(bits)) as u32;
         (self.next() << (64 - width)) as i64 >> (64 - width)

@@ -1,11 +1,11 @@
-//! `.safetensors` files made byte by byte and taken apart again, independent of the code under test.
+//! Writer and parser of `.safetensors` files, independent of the code under test.
 
 use serde_json::{Map, Value, json};
 
-/// A tensor of a safetensors file: name, dtype, shape, bytes.
+/// Tensor to write: name, dtype, shape, bytes.
 pub type Tensor<'a> = (&'a str, &'a str, &'a [u64], Vec<u8>);
 
-/// A tensor read from a file: name, dtype, shape as written, bytes.
+/// Parsed tensor: name, dtype, shape as written, bytes.
 pub type Found = (String, String, String, Vec<u8>);
 
 /// Little-endian bytes.
@@ -18,13 +18,13 @@ pub fn i32s(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-/// A header of any text, and data.
+/// A file with any text as header.
 pub fn container(header: impl AsRef<[u8]>, data: &[u8]) -> Vec<u8> {
     let header = header.as_ref();
     [&(header.len() as u64).to_le_bytes()[..], header, data].concat()
 }
 
-/// A file in the form of other tools: tensors in the given order, metadata if there is any.
+/// A file as other tools write it: tensors in the given order, metadata unless empty.
 pub fn safetensors(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     let mut header = Map::new();
     let mut data = Vec::new();
@@ -40,37 +40,36 @@ pub fn safetensors(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     container(Value::Object(header).to_string(), &data)
 }
 
-/// The index of a checkpoint of several files: the file of each tensor, and this metadata.
+/// Index of a checkpoint, with `metadata` and the file of each tensor.
 pub fn index<'a>(metadata: &Value, entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
     let map: Map<String, Value> = entries.into_iter().map(|(name, file)| (name.into(), json!(file))).collect();
     json!({ "metadata": metadata, "weight_map": map }).to_string().into_bytes()
 }
 
-/// The index of these files.
+/// Index of these files.
 pub fn index_of(metadata: &Value, files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let parsed: Vec<_> = files.iter().map(|(name, file)| (*name, Parsed::new(file))).collect();
     index(metadata, parsed.iter().flat_map(|(file, parsed)| parsed.names().into_iter().map(|name| (name, *file))))
 }
 
-/// One f32 tensor `w`.
+/// A file with one f32 tensor `w`.
 pub fn one_tensor(values: &[f32]) -> Vec<u8> {
     safetensors(&[("w", "F32", &[values.len() as u64], f32s(values))], &[])
 }
 
-/// A safetensors file parsed without checking its rules.
+/// A parsed file. The rules of the format are not checked.
 #[derive(Debug)]
 pub struct Parsed {
     header: Map<String, Value>,
-    /// Start of the data.
     begin: usize,
     data: Vec<u8>,
 }
 
 impl Parsed {
-    /// Reads the header.
+    /// Parses the header.
     ///
     /// # Panics
-    /// If it is not a header.
+    /// If the header is malformed.
     #[track_caller]
     pub fn new(file: &[u8]) -> Self {
         let (length, rest) = file.split_at(8);
@@ -83,23 +82,23 @@ impl Parsed {
         self.header.keys().map(String::as_str).filter(|k| *k != "__metadata__").collect()
     }
 
-    /// The metadata.
+    /// The object `__metadata__`.
     pub fn metadata(&self) -> &Value {
         &self.header["__metadata__"]
     }
 
-    /// The type of a tensor.
+    /// Dtype of a tensor.
     #[track_caller]
     pub fn dtype(&self, name: &str) -> &str {
         self.header[name]["dtype"].as_str().unwrap()
     }
 
-    /// The shape of a tensor.
+    /// Shape of a tensor.
     pub fn shape(&self, name: &str) -> &Value {
         &self.header[name]["shape"]
     }
 
-    /// Every tensor, sorted: its name, its type, its shape and its data.
+    /// All tensors, sorted.
     pub fn tensors(&self) -> Vec<Found> {
         let of = |name: &str| {
             (name.to_string(), self.dtype(name).into(), self.shape(name).to_string(), self.bytes(name).to_vec())
@@ -109,13 +108,13 @@ impl Parsed {
         all
     }
 
-    /// The data of a tensor.
+    /// Data of a tensor.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> &[u8] {
         &self.data[self.offset(name, 0)..self.offset(name, 1)]
     }
 
-    /// Start of a tensor's data in the file.
+    /// Offset of a tensor's data in the file.
     #[track_caller]
     pub fn place(&self, name: &str) -> usize {
         self.begin + self.offset(name, 0)

@@ -7,12 +7,12 @@ use truecast::{CastOptions, Caster, Counting, DType, cast_slice_with, cast_vec, 
 fn main() -> Result<(), truecast::Error> {
     let weights: Vec<f32> = (0..1_000_000).map(|i| (i as f32 * 0.001).sin() * 6.0).collect();
 
-    // There and back. The specification is named: ONNX Cast, whose default is to saturate.
+    // ONNX Cast saturates by default.
     let f8: Vec<u8> = cast_vec(&Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &weights)?;
     let back: Vec<f32> = cast_vec(&Cast::to(DType::F32).resolve(DType::F8E4M3Fn)?, &f8)?;
     println!("{} became {:#04x}, which is {}", weights[7], f8[7], back[7]);
 
-    // Planned once, used often; counts come from the same pass.
+    // The caster is planned once and used often; it also counts.
     let exec = CastOptions { counting: Counting::Full, ..CastOptions::default() };
     let caster = Caster::new(&Cast::to(DType::I4).resolve(DType::F32)?, &exec)?;
     let mut packed = vec![0u8; weights.len() / 2]; // two elements a byte

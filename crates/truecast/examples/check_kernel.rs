@@ -1,4 +1,4 @@
-//! Checks a kernel of one's own against a specification: here one that rounds twice, through f16.
+//! Checks a custom kernel against a specification. This kernel rounds twice: first to f16.
 //!
 //!     cargo run --release --example check_kernel
 

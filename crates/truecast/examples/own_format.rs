@@ -1,4 +1,4 @@
-//! A custom floating-point format: values of its codes, results of casts to it, and their neighbors.
+//! A custom floating-point format: values of codes, casts, neighbors.
 //!
 //!     cargo run --release --example own_format
 
@@ -8,7 +8,7 @@ use truecast::format::{FormatError, Specials};
 use truecast::{CastPolicy, DType, FloatFormat, decimal};
 
 fn main() -> Result<(), FormatError> {
-    // Seven bits: a sign, three of exponent, three of fraction; no infinities, as in f8e4m3fn.
+    // Seven bits: sign, three exponent bits, three fraction bits. No infinities, as in f8e4m3fn.
     let e3m3 = FloatFormat { specials: Specials::Fn, ..FloatFormat::ieee(3, 3)? };
     e3m3.check()?;
     let shown = |code| decimal::to_decimal(decode_float(&e3m3, code));
@@ -21,7 +21,7 @@ fn main() -> Result<(), FormatError> {
         let near = [place.below, place.above].map(|e| e.map_or("-".into(), |e| decimal::to_decimal(e.value)));
         println!("{x:?} -> {code:#09b} = {}, between {} and {}: {:?}", shown(code), near[0], near[1], place.decision);
     }
-    // Fields that contradict each other are an error that says so.
+    // Contradictory fields are an error.
     println!("{}", FloatFormat::ieee(8, 0).unwrap_err());
     Ok(())
 }

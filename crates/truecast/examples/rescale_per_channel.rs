@@ -1,4 +1,4 @@
-//! Rescales accumulators of a quantized convolution to i8, one scale a channel, as TOSA RESCALE does.
+//! Rescales accumulators of a quantized convolution to i8 with one scale per channel, as in TOSA RESCALE.
 //!
 //!     cargo run --release --example rescale_per_channel
 

@@ -1,7 +1,6 @@
-//! Differences between two requests: the source codes with different results, their number, and their ranges of values.
+//! Differences between two requests: the source codes with different results, as a count and as ranges of values.
 //!
-//! All NaNs count as equal; NaN rules are compared elsewhere. An input whose result either request leaves open is not
-//! a difference; it is counted separately, even if both document the same result.
+//! All NaNs count as equal. An input whose result a request leaves open is counted separately.
 
 mod classes;
 
@@ -17,16 +16,14 @@ use truecast_core::spec::SpecError;
 use truecast_core::{DType, Exact, Outcome};
 use truecast_kernel::Caster;
 
-/// Width in bits of the widest sources that the definition converts, code by code.
+/// Widest source, in bits, whose codes are all converted by the reference definition.
 const DEFINITION_BITS: u32 = 20;
-/// Width in bits of the widest sources for which kernels convert every code. No type is wider than `DEFINITION_BITS`
-/// and narrower than this.
+/// Widest source, in bits, whose codes are all converted by kernels. No type has between 21 and 31 bits.
 const SWEEP_BITS: u32 = 32;
-/// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
-/// Blocks held before their ranges are joined.
+/// Number of blocks compared before their ranges are joined.
 const BLOCKS_AT_ONCE: usize = 256;
-/// Limit on listed ranges; all are counted.
+/// Largest number of ranges that are listed. The counts include the other ranges.
 const KEPT: usize = 1000;
 
 /// The inputs for which two requests give different results.
@@ -53,10 +50,9 @@ pub struct Difference {
     pub is_every: bool,
     /// Inputs with different results.
     pub different: u64,
-    /// Inputs whose result at least one request leaves open, even if both requests document the same result. Not
-    /// counted in `different`.
+    /// Inputs whose result at least one request leaves open. Not counted in `different`.
     pub open: u64,
-    /// Number of ranges of neighboring inputs, different and open ones together.
+    /// Number of ranges, including the ranges that are not listed.
     pub range_count: u64,
     /// The first ranges, by ascending value.
     pub ranges: Vec<Different>,
@@ -71,7 +67,8 @@ pub enum Inputs {
     Every,
 }
 
-/// Neighboring inputs with different results, or with results that at least one of the two requests leaves open.
+/// Range of neighboring inputs. Either both requests give different results for each input, or a request leaves each
+/// result open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Different {
     /// Code of the smallest input.
@@ -80,7 +77,7 @@ pub struct Different {
     pub last: u64,
     /// Number of inputs compared from `first` to `last`, inclusive.
     pub count: u64,
-    /// True if a request leaves these results open; [`Different::at_first`] then has the documented results.
+    /// True if a request leaves the results open.
     pub is_open: bool,
     /// Results of both requests for the first input; `None` for a refused value.
     pub at_first: [Option<u64>; 2],
@@ -89,7 +86,7 @@ pub struct Different {
 }
 
 impl Difference {
-    /// Compares two requests on a pair of types. Wide sources that no kernel converts are compared at boundary vectors.
+    /// Compares two requests on a pair of types. Boundary vectors stand for a wide source that no kernel converts.
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
@@ -101,9 +98,8 @@ impl Difference {
         }
     }
 
-    /// Compares every code of a wide source with kernels. `tell` receives the number of codes compared so far, first 0.
-    /// Returns `None` for narrow sources, for sources above 32 bits and for pairs without kernels: [`Difference::of`]
-    /// then gives the same result for all [`Inputs`].
+    /// Compares every code of a source of 21 to 32 bits with kernels. `tell` receives the number of codes compared so
+    /// far, at first 0. Returns `None` for other sources, and for pairs without kernels; use [`Difference::of`] there.
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
@@ -123,30 +119,26 @@ impl Difference {
     }
 }
 
-/// Ranges of neighboring keys, each with its number of inputs.
+/// Ranges of neighboring keys: first and last key, number of inputs, verdict.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     different: u64,
     open: u64,
     count: u64,
     kept: Vec<(Range<u64>, u64, Verdict)>,
-    /// Verdict on the last input.
     last: Verdict,
 }
 
 impl Found {
-    /// Returns the result for a block in which every input is open.
     fn open_block(first: u64) -> Found {
         let kept = vec![(first..first + BLOCK - 1, BLOCK, Verdict::Open)];
         Found { different: 0, open: BLOCK, count: 1, kept, last: Verdict::Open }
     }
 
-    /// Adds the next input in order.
     fn note(&mut self, key: u64, verdict: Verdict) {
         self.note_run(key, 1, verdict);
     }
 
-    /// Adds the next `len` inputs in order, with neighboring keys.
     fn note_run(&mut self, key: u64, len: u64, verdict: Verdict) {
         let begins = self.last != verdict;
         self.last = verdict;
@@ -169,14 +161,14 @@ impl Found {
         }
     }
 
-    /// Appends the ranges of the codes that follow; `begins` is the verdict on the first of these codes.
+    /// Appends the ranges of the next codes; `begins` is the verdict on the first of the next codes.
     fn then(mut self, next: Found, begins: Verdict) -> Found {
         let mut kept = next.kept.into_iter();
         if begins != Verdict::Same
             && begins == self.last
             && let Some((range, inputs, _)) = kept.next()
         {
-            // The last kept range continues only if it is also the last counted range.
+            // The last kept range continues only if no range was dropped.
             if self.count as usize <= KEPT
                 && let Some((last, sum, _)) = self.kept.last_mut()
             {
@@ -221,7 +213,7 @@ impl Search {
         Ok(Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst })
     }
 
-    /// Compares every code of a narrow source, or the boundary vectors of a wide source.
+    /// Compares all codes of a source of up to 20 bits, or the boundary vectors of a wider source.
     fn boundary(&self) -> Difference {
         let bits = self.src.code_bits();
         if bits <= DEFINITION_BITS {
@@ -233,7 +225,7 @@ impl Search {
         self.found(codes.len() as u64, false, self.each(codes.into_iter()))
     }
 
-    /// Compares every code of a wide source; `None` if no kernels convert it.
+    /// Compares all codes with kernels. `None` for sources without kernels and for sources of up to 20 bits.
     fn every_code(&self, mut tell: impl FnMut(u64)) -> Option<Difference> {
         let bits = self.src.code_bits();
         if !(DEFINITION_BITS + 1..=SWEEP_BITS).contains(&bits) {
@@ -265,14 +257,13 @@ impl Search {
         is_nan(a) && is_nan(b)
     }
 
-    /// Compares codes by the definition, in the order of their values.
     fn each(&self, codes: impl Iterator<Item = u64>) -> Found {
         let mut found = Found::default();
         codes.for_each(|code| found.note(self.keys.key(code), self.verdict(code)));
         found
     }
 
-    /// Compares every code with kernels; uses the definition at differences and at the ends of open ranges.
+    /// Compares all codes with kernels. The reference definition decides differences and the ends of open ranges.
     fn sweep(&self, casters: &[Caster; 2], mut tell: impl FnMut(u64)) -> Found {
         let blocks = (1u64 << self.src.code_bits()) / BLOCK;
         let block = |at: usize| self.block(casters, at as u64 * BLOCK);
@@ -286,12 +277,13 @@ impl Search {
         found
     }
 
-    /// Compares the block that begins at a key; also returns the verdict on the block's first code.
+    /// Compares the block that begins at key `first`. Also returns the verdict on the first code of the block.
     ///
-    /// The verdicts on the two ends of a block show whether the block has an open result. Open results form ranges of
-    /// values, or are fractions. No range, and no gap between two ranges, is strictly inside a block, because
-    /// infinities, zeros and the ends of the finite values end blocks. An integer among fractions begins a block; a
-    /// block with several integers begins with an integer and ends with a fraction.
+    /// The verdicts on the first and last code show whether the block has open results:
+    /// - Infinities, zeros and the largest finite values end blocks. So no range of open results lies strictly inside a
+    ///   block, and no gap between two ranges does.
+    /// - If fractions are open, an integer begins a block. A block with several integers begins with an integer and
+    ///   ends with a fraction.
     fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
         let code = |at: usize| self.keys.code(first + at as u64);
         match [0, BLOCK as usize - 1].map(|at| self.verdict(code(at)) == Verdict::Open) {
@@ -312,7 +304,7 @@ impl Search {
         };
         let verdict = |at: usize| self.verdict(code(at));
         let mut unlike = (0..BLOCK as usize).filter(|at| !same[*at]);
-        // NaN results form ranges of values. A block is inside such a range, or contains one end of it.
+        // NaN results form ranges. A block lies inside a range of NaN results, or contains one end of the range.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
         let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
         let verdict = |at| if same[at] { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
@@ -325,7 +317,6 @@ impl Search {
         (found, verdict(0))
     }
 
-    /// Returns the bytes of the elements in a block. The codes have 32 bits, without unused bits.
     fn block_of_codes(&self, first: u64) -> Vec<u8> {
         let codes = (first..first + BLOCK).map(|key| self.keys.code(key));
         let mut source = vec![0; BLOCK as usize * 4];
@@ -364,12 +355,11 @@ impl Search {
     }
 }
 
-/// Compares elements of `N` bytes pairwise; true where the two are equal.
 fn same_elements<const N: usize>(a: &[u8], b: &[u8]) -> Vec<bool> {
     a.as_chunks::<N>().0.iter().zip(b.as_chunks::<N>().0).map(|(a, b)| a == b).collect()
 }
 
-/// Returns the length of the run of elements that equal the first.
+/// Length of the leading run of equal values.
 fn first_run(all: &[bool]) -> usize {
     const MANY: usize = 64; // a vector loop compares them
     let is_like_it = |one: &&bool| **one == all[0];
@@ -384,8 +374,7 @@ mod tests {
     use crate::vectors::inputs;
     use std::collections::BTreeMap;
 
-    /// The sweep agrees with the definition on every input around a change, for each way in which a name leaves results
-    /// open.
+    /// Compares the sweep with the reference definition around each change of verdict.
     #[test]
     fn blocks_say_what_the_definition_says() {
         let mut open = 0;
@@ -407,7 +396,7 @@ mod tests {
                 for codes in codes.chunk_by(|x, y| keys.key(*x) / BLOCK == keys.key(*y) / BLOCK) {
                     let first = keys.key(codes[0]) / BLOCK * BLOCK;
                     let (found, _) = search.block(&casters, first);
-                    // Integers among fractions give more ranges than are kept.
+                    // Open fractions between integers give more ranges than `KEPT`.
                     let is_whole = found.kept.len() as u64 == found.count;
                     let end = found.kept.last().filter(|_| !is_whole).map_or(u64::MAX, |(range, ..)| range.start);
                     for code in codes.iter().filter(|code| keys.key(**code) < end) {
@@ -424,8 +413,6 @@ mod tests {
         assert!(open > 1000, "{open}");
     }
 
-    /// Whole blocks give the same ranges and counts as a comparison code by code, both where a rule changes and inside
-    /// ranges.
     #[test]
     fn blocks_count_as_one_code_after_the_other() {
         let request = |name: &str| Request::of_words(name).unwrap();

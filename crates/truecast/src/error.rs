@@ -35,7 +35,7 @@ pub enum Error {
     /// Buffers of the wrong size, or an element that an `error` policy refused.
     #[error(transparent)]
     Cast(#[from] CastError),
-    /// A text that is not a number, or does not fit.
+    /// A text that is not a number, or a number outside the destination's range.
     #[error(transparent)]
     Text(#[from] TextError),
 }

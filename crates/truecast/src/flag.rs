@@ -1,13 +1,12 @@
-//! Options of the command, in one table: their names on a command line and in Python, and their places in help. The
-//! options of specifications are in `setting`.
+//! Table of the command's options: names on a command line and in Python, order in help. `setting` has the options of
+//! specifications.
 //!
-//! An error about an option holds its `Flag`. The error's message shows the Python keyword; the command adds the text
-//! to type.
+//! Errors hold a `Flag`; the command adds the text to type.
 
 use crate::setting::Setting;
 use std::fmt;
 
-/// Defines the options from one list: each heading of help, followed by its options in order.
+/// Defines the options from a list of headings, each with its options in order.
 macro_rules! flags {
     ($($heading:literal: $($flag:ident $name:literal),*;)*) => {
         /// An option of the command.
@@ -16,10 +15,10 @@ macro_rules! flags {
         pub enum Flag { $($($flag),*),* }
 
         impl Flag {
-            /// Every option, in the order of help.
+            /// All options, in the order of help.
             pub const ALL: &'static [Flag] = &[$($(Flag::$flag),*),*];
 
-            /// Its name on a command line, without the dashes.
+            /// Name on a command line, without dashes.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($(Flag::$flag => $name),*),* }
@@ -64,8 +63,7 @@ impl Flag {
         Flag::ALL.iter().copied().find(|flag| flag.name() == name)
     }
 
-    /// Returns an option's position in help, and its heading. The options of specifications come after `--seed`, in the
-    /// order of their table.
+    /// Position of an option in help, and its heading. Options of specifications come after `--seed`.
     ///
     /// # Examples
     /// ```
@@ -81,7 +79,7 @@ impl Flag {
             .or_else(|| Some((Flag::Seed as usize * 100 + 1 + setting()?, Flag::Seed.heading())))
     }
 
-    /// Returns the names and the letters that other tools use for an option.
+    /// Names and letters of other tools for an option.
     #[must_use]
     pub fn aliases(name: &str) -> (&'static [&'static str], &'static [char]) {
         match name {
@@ -100,7 +98,7 @@ impl Flag {
         }
     }
 
-    /// Returns the option's keyword in Python.
+    /// Keyword argument in Python.
     ///
     /// # Examples
     /// ```
@@ -117,7 +115,7 @@ impl Flag {
         }
     }
 
-    /// True if the option is a switch, which takes no value on a command line.
+    /// True for a switch, which takes no value.
     #[must_use]
     pub const fn is_switch(self) -> bool {
         use Flag::*;

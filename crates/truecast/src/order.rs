@@ -2,20 +2,19 @@
 
 use truecast_core::{DType, Kind};
 
-/// Order-preserving numbers (keys) of a type's codes: neighboring values have neighboring keys. NaNs are beyond the
-/// infinities of their sign, and -0 is below +0.
+/// Order-preserving numbers (keys) of codes: neighboring values have neighboring keys. NaNs are beyond the infinities;
+/// -0 is below +0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
-    /// Top bit of a code.
     pub(crate) sign: u64,
-    /// Bits flipped in every code.
+    /// Bits that are flipped in every code.
     pub(crate) flipped: u64,
-    /// Bits also flipped in negative codes.
+    /// Bits that are also flipped in negative codes.
     pub(crate) in_negative: u64,
 }
 
 impl Keys {
-    /// Keys of a float or of an integer that fills its storage; `None` for other types.
+    /// Keys of a float, or of an integer that fills its storage; `None` for other types.
     pub(crate) fn of(dtype: DType) -> Option<Keys> {
         let sign = 1 << (dtype.code_bits() - 1);
         match dtype.kind() {

@@ -1,5 +1,5 @@
-//! Conversion of one pair of types under one request: by the definition, one code at a time, or by a kernel with the
-//! same results.
+//! Conversion of one pair of types under one request: by the reference definition, or by a kernel with the same
+//! results.
 
 use crate::request::{Request, Standard, Tile};
 use truecast_core::policy::CastPolicy;
@@ -7,7 +7,6 @@ use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
-/// Conversion of one pair of types under one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Cast(CastSpec),
@@ -16,8 +15,6 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// # Errors
-    /// The specification's refusal.
     pub fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
         Rule::or_of_tile(request.resolve(src, dst), src, || match request.standard {
             Standard::Tile(Tile { cast, .. }) => Some(tile::Cast { to: dst, ..cast }),
@@ -25,7 +22,7 @@ impl Rule {
         })
     }
 
-    /// Falls back to Tile IR's conversion if it is not a single cast.
+    /// Uses the Tile IR conversion if it is not a single cast.
     fn or_of_tile(
         cast: Result<CastSpec, SpecError>,
         src: DType,
@@ -37,7 +34,6 @@ impl Rule {
         }
     }
 
-    /// Power of two that scales the values.
     pub fn scale_exponent(&self) -> i16 {
         match self {
             Rule::Cast(cast) => cast.policy.scale_exponent,
@@ -45,7 +41,7 @@ impl Rule {
         }
     }
 
-    /// True if both rules give the same result for every code; the cited clauses may differ.
+    /// True if both rules give the same results; the clauses may differ.
     pub fn is_alike(&self, other: &Rule) -> bool {
         match (self, other) {
             (Rule::Cast(a), Rule::Cast(b)) => (&a.policy, a.undefined) == (&b.policy, b.undefined),
@@ -61,7 +57,7 @@ impl Rule {
         }
     }
 
-    /// Returns a kernel for the rule. `None` if the rule may refuse a value, is not a single cast, or has no kernel.
+    /// Kernel for the rule. `None` if the rule can refuse a value, is not a single cast, or has no kernel.
     pub fn caster(&self) -> Option<Caster> {
         let Rule::Cast(cast) = self else { return None };
         if cast.policy.refuses() { None } else { Caster::new(cast, &CastOptions::default()).ok() }
@@ -82,13 +78,12 @@ pub(crate) fn converted(caster: &Caster, src: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// Bytes per unpacked element.
 pub(crate) fn bytes(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8
 }
 
-/// Lists every interpretation of one pair of types: each name, in each version whose rule differs, with each attribute
-/// for values out of range. Each name uses its own rounding. Sorted by group, newest version first.
+/// Every interpretation of a pair: each name, each version with a different rule, each attribute for values out of
+/// range. Sorted by group, newest version first.
 pub(crate) fn every(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let of_names = interpretations(src, dst).into_iter().map(|one| {
         let rule = Rule::Cast(one.cast);
@@ -103,14 +98,14 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let mut all: Vec<(Interpretation, Rule)> = Vec::new();
     for release in tile::Release::ALL.into_iter().rev() {
         let every = tile::Cast { release, ..tile::Cast::to(dst) }.every_attribute(src);
-        // Try explicit roundings only if the operation requires one.
+        // Explicit roundings are tried only if the operation requires one.
         let has_own = every.iter().any(|cast| cast.rounding.is_none());
         let attributes = every.into_iter().filter(|cast| !has_own || cast.rounding.is_none());
         for cast in attributes.flat_map(|cast| tile::Profile::ALL.map(|profile| tile::Cast { profile, ..cast })) {
             let Ok(rule) = Rule::or_of_tile(cast.resolve(src), src, || Some(cast)) else { continue };
             let words = [format!("profile={}", cast.profile.name()), cast.attribute_text()];
             let attributes = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
-            // Skip an older release with the rule of a newer one.
+            // Skips an older release with the rule of a newer one.
             let mut same = all.iter().filter(|(one, _)| one.attributes == attributes);
             if same.any(|(_, newer)| newer.is_alike(&rule)) {
                 continue;
@@ -127,7 +122,7 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     all
 }
 
-/// Applies `work` to each of `0..count`; in parallel with the feature `parallel`.
+/// Applies `work` to `0..count`; in parallel with the feature `parallel`.
 pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "parallel")]
     return truecast_kernel::parallel::map(count, work);

@@ -1,6 +1,5 @@
-//! Settings of specifications: one table of names and descriptions. The command's options, help and completions, and
-//! the keywords of other languages, are generated from it. Each specification (`request`) knows which settings it has,
-//! their values and how to parse them.
+//! Table of the settings of specifications: names and descriptions. The command's options, help and completions are
+//! generated from the table. `request` has the values of each setting.
 
 use crate::request::{SPECS, SWITCH, values};
 use truecast_core::spec::table::{INTEGER, Table};
@@ -11,11 +10,11 @@ pub struct Setting {
     name: &'static str,
     /// Placeholder of the value in help; `None` for a flag.
     pub value_name: Option<&'static str>,
-    /// Descriptions, each with its default, keyed by the name of a specification, by `TABLES` or by `EVERY`.
+    /// Description with default; key: name of a specification, `TABLES` or `EVERY`.
     about: &'static [(&'static str, &'static str)],
 }
 
-/// Key in `about` for every specification.
+/// Key in `about` for all specifications.
 const EVERY: &str = "every specification";
 
 const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'static str, &'static str)]) -> Setting {
@@ -25,7 +24,7 @@ const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'s
 /// Key in `about` for all tables.
 const TABLES: &str = "languages and chips";
 
-/// Shared description of two specifications.
+/// Description that two specifications share.
 const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
                        (default reference)";
 
@@ -85,7 +84,7 @@ static ALL: [Setting; 15] = [
 ];
 
 impl Setting {
-    /// Every setting.
+    /// All settings.
     pub fn all() -> impl Iterator<Item = &'static Setting> {
         ALL.iter()
     }
@@ -102,7 +101,7 @@ impl Setting {
         self.name
     }
 
-    /// Description with its default, and the specifications that have it.
+    /// Description with default, and the specifications with this setting.
     ///
     /// # Examples
     /// ```
@@ -122,15 +121,15 @@ impl Setting {
         said.collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the description for one specification. `None` if the specification lacks the setting, or if all
-    /// specifications have it.
+    /// Description for one specification. `None` if the specification lacks the setting, or if all specifications have
+    /// it.
     #[must_use]
     pub fn about_of(&self, spec: &str) -> Option<&'static str> {
         let of = |name| self.about.iter().find(|(known, _)| *known == name).map(|(_, about)| *about);
         of(spec).or_else(|| of(TABLES).filter(|_| Table::of_name(spec).is_some() && self.is_of(spec)))
     }
 
-    /// Description of a setting that every specification has; `None` for other settings.
+    /// Description of a setting of all specifications; `None` for other settings.
     #[must_use]
     pub fn about_of_every(&self) -> Option<&'static str> {
         self.about_of(EVERY)
@@ -143,7 +142,7 @@ impl Setting {
         Setting::all().find(|setting| setting.name == name)
     }
 
-    /// Names of the specifications that have the setting: free policies first, tables last.
+    /// Specifications with the setting: free policies first, tables last.
     #[must_use]
     pub fn specs(&self) -> Vec<&'static str> {
         let (tables, own): (Vec<&str>, Vec<&str>) = SPECS.iter().partition(|spec| Table::of_name(spec).is_some());
@@ -156,31 +155,31 @@ impl Setting {
         !self.values(spec).is_empty()
     }
 
-    /// Description for tables; `None` if no table has it.
+    /// Description for tables; `None` if no table has the setting.
     #[must_use]
     pub fn about_of_tables(&self) -> Option<&'static str> {
         self.about_of(TABLES)
     }
 
-    /// True if its value is `true` or `false`.
+    /// True if the values are `true` and `false`.
     #[must_use]
     pub fn is_switch(&self) -> bool {
         self.every_value() == SWITCH
     }
 
-    /// True if it takes no value.
+    /// True if the setting takes no value.
     #[must_use]
     pub fn is_flag(&self) -> bool {
         self.value_name.is_none()
     }
 
-    /// True if it takes any integer within the limits of the pair.
+    /// True if the values are integers.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         self.every_value() == [INTEGER]
     }
 
-    /// True if it may repeat.
+    /// True if the setting may repeat.
     #[must_use]
     pub fn is_list(&self) -> bool {
         self.name == "tile-option"
@@ -192,7 +191,7 @@ impl Setting {
         values(spec, self.name)
     }
 
-    /// Words that any specification accepts.
+    /// Words that at least one specification accepts.
     #[must_use]
     pub fn every_value(&self) -> Vec<&'static str> {
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! Test vectors of every specification: for each name, version and out-of-range alternative, every pair of numeric
-//! types that the specification converts. `truecast vectors suite` writes them as files.
+//! Test vectors of every specification, version and attribute, for all pairs of numeric types. `truecast vectors suite`
+//! writes files.
 
 use crate::request::{Request, RequestError, SPECS, Standard, versions};
 use crate::rule::{Rule, bytes, converted, each};
@@ -12,9 +12,8 @@ use truecast_core::spec::onnx::Operator;
 use truecast_core::{DType, Kind, Outcome};
 use truecast_kernel::Caster;
 
-/// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
-/// Blocks converted before their results are hashed.
+/// Number of blocks that are converted before their results are hashed.
 const AT_ONCE: u64 = 64;
 
 /// One pair of types under one specification with one set of attributes.
@@ -32,34 +31,34 @@ const AT_ONCE: u64 = 64;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The specification and its version: `rust`, `torch@2.15`.
+    /// Specification and version: `rust`, `torch@2.15`.
     pub rule: String,
-    /// Attributes; empty for the default or if the rule has none.
+    /// Attributes; empty for the defaults.
     pub attributes: String,
-    /// True if these attributes are the default.
+    /// True if the attributes are the defaults.
     pub is_default: bool,
     /// Source type.
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// Clause of the rule.
+    /// Clause of the specification.
     pub clause: &'static str,
     conversion: Rule,
 }
 
-/// Digest of the results for every code of a source.
+/// Digest of the results for all codes of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Digest {
-    /// Number of codes of the source.
+    /// Number of source codes.
     pub inputs: u64,
-    /// Bytes per result.
+    /// Size of a result in bytes.
     pub result_bytes: usize,
-    /// Number of results left open; `None` if a kernel converted the source, which then has more than 16 bits.
+    /// Number of open results; `None` for sources above 16 bits that a kernel converted.
     pub open: Option<u64>,
-    /// Number of refused values; `None` as for `open`.
+    /// Number of refused values; `None` if `open` is `None`.
     pub refused: Option<u64>,
-    /// SHA-256 of the results, in lower-case hexadecimal digits.
+    /// SHA-256 of the results, in lower-case hexadecimal.
     pub sha256: String,
 }
 
@@ -67,18 +66,18 @@ pub struct Digest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NanCodes {
-    /// Bits that are compared.
+    /// Mask of the compared bits.
     pub mask: u64,
-    /// Smallest masked NaN.
+    /// Smallest masked NaN code.
     pub first: u64,
-    /// Largest masked NaN.
+    /// Largest masked NaN code.
     pub last: u64,
     /// Code that replaces every NaN in digests.
     pub canonical: u64,
 }
 
 impl NanCodes {
-    /// NaN codes of a type; `None` if it has no NaN.
+    /// `None` for a type without NaN.
     #[must_use]
     pub fn of(dtype: DType) -> Option<NanCodes> {
         let Kind::Float(f) = dtype.kind() else { return None };
@@ -98,13 +97,13 @@ impl NanCodes {
     }
 }
 
-/// Every `NAME` or `NAME@VERSION` in the complete suite. `ieee` is left out: its policies are free.
+/// All `NAME` or `NAME@VERSION` of the complete suite. `ieee` is omitted, because its policies are free.
 #[must_use]
 pub fn names() -> Vec<String> {
     SPECS.iter().filter(|name| **name != "ieee").flat_map(|name| names_of(name)).collect()
 }
 
-/// Lists the names of one specification, one for each version. For ONNX, lists only the opsets that changed Cast.
+/// Names of one specification, one per version. ONNX has only the opsets that changed Cast.
 #[must_use]
 pub fn names_of(spec: &str) -> Vec<String> {
     let is_own = |version: &String| match version.parse() {
@@ -153,14 +152,14 @@ fn of_pair(request: &Request, rule: &str, src: DType, dst: DType) -> Vec<Case> {
 }
 
 impl Case {
-    /// Path of its vectors in a suite: `onnx@28/saturate=0/f32-f8e4m3fn.txt`.
+    /// Path of the vectors in a suite: `onnx@28/saturate=0/f32-f8e4m3fn.txt`.
     #[must_use]
     pub fn file(&self) -> String {
         let attributes = if self.attributes.is_empty() { "default" } else { &self.attributes };
         format!("{}/{attributes}/{}-{}.txt", self.rule, self.src, self.dst)
     }
 
-    /// Inputs with their results, [`thinned`] for wide sources.
+    /// Inputs with results; a wide source has only `most` inputs ([`thinned`]).
     ///
     /// # Errors
     /// [`VectorError`].
@@ -168,10 +167,10 @@ impl Case {
         Ok(thinned(self.src, self.dst, most)?.into_iter().map(|code| (code, self.conversion.outcome(code))).collect())
     }
 
-    /// Converts every code of a source of up to 32 bits and hashes the results, which are passed to `see` in pieces.
+    /// Converts all codes of a source of up to 32 bits and hashes the results. `see` gets the results in pieces.
     ///
-    /// A result is its storage element, in whole little-endian bytes. A NaN is replaced by the canonical one of its
-    /// type, an open result by the documented one, and a refused value by all bits set.
+    /// A result is its storage element, in whole little-endian bytes. A NaN becomes the canonical NaN, an open result
+    /// the documented one, and a refused value all ones.
     ///
     /// # Errors
     /// The errors of `see`.
@@ -272,7 +271,6 @@ mod tests {
         }
     }
 
-    /// Kernels and the definition give the same digest.
     #[test]
     fn both_ways_give_the_same_bytes() {
         for (src, dst) in [(DType::F16, DType::F8E4M3Fn), (DType::Bf16, DType::F16), (DType::F16, DType::I4)] {

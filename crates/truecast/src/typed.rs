@@ -1,9 +1,9 @@
-//! Casts between slices of Rust's own types: a thin layer over [`Caster`], which works on bytes.
+//! Casts between slices of Rust types; a layer over [`Caster`], which works on bytes.
 //!
 //! A slice may have the element type itself (`f32`, `i8`; with the features `half` and `float8` also `bf16`, `F8E4M3`,
-//! ..). If Rust lacks the type, an unsigned integer of its width holds the codes. `u8` holds the bytes of any type,
-//! with elements narrower than a byte packed. Elements are little-endian in memory, so these functions exist only on
-//! little-endian machines; [`cast`](crate::cast) over bytes works everywhere.
+//! ..). If Rust lacks the type, unsigned integers of its width hold the codes. `u8` holds the bytes of any type;
+//! elements narrower than a byte are packed. These functions exist only on little-endian machines;
+//! [`cast`](crate::cast) works everywhere.
 
 use crate::error::Error;
 use bytemuck::Pod;
@@ -15,9 +15,9 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that holds elements.
+/// Rust type that can hold elements.
 pub trait Element: Pod + sealed::Sealed {
-    /// Element type that the Rust type represents.
+    /// Element type of the Rust type.
     const DTYPE: DType;
 }
 
@@ -36,14 +36,14 @@ elements! { half::f16 = F16, half::bf16 = Bf16 }
 #[cfg(feature = "float8")]
 elements! { float8::F8E4M3 = F8E4M3Fn, float8::F8E5M2 = F8E5M2 }
 
-/// Number of elements that a slice holds.
+/// Number of elements that fit in a slice.
 enum Room {
     Exactly(usize),
-    /// At most this number, for narrow elements in bytes: the last byte may be partly filled.
+    /// At most this number. Packed elements may leave bits of the last byte unused.
     AtMost(usize),
 }
 
-/// Number of elements of `dtype` in `len` values of `T`.
+/// Number of elements of `dtype` that fit in `len` values of `T`.
 fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
     let bits = dtype.bits_in(Layout::Packed).ok_or(CastError::Text)? as usize;
     let has_own = matches!(dtype, DType::F32 | DType::F64 | DType::I16 | DType::I32 | DType::I64);

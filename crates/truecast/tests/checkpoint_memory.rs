@@ -1,4 +1,4 @@
-//! Options bound the memory of a checkpoint's conversion, for any shapes and any number of tensors.
+//! Memory limits hold for checkpoints of any shapes and any number of tensors.
 
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 
 const MEMORY: u64 = 4 << 20;
 
-/// The most that planning and running hold, and verifying.
+/// Peak memory of planning and conversion, and of verification.
 fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -> [usize; 2] {
     let [src, out] = ["src", "out"].map(|name| folder.join(name));
     std::fs::create_dir(&src).unwrap();
@@ -50,7 +50,7 @@ fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -
     [converting, verifying]
 }
 
-/// A pool of the current thread only, whose memory is counted.
+/// Pool with only the current thread, because memory is counted per thread.
 fn pool() -> ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap()
 }
@@ -75,7 +75,7 @@ fn stacks_of_small_matrices() {
     }
 }
 
-/// The plan for a tensor takes far more memory than its entry in the header.
+/// A tensor's plan takes far more memory than its entry in the header.
 #[test]
 fn many_tensors() {
     let tensors = (0..3_000).map(|i| tensor(format!("layer.{i}.weight"), &[4, 32 + i % 3])).collect();

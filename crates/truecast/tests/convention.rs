@@ -1,4 +1,5 @@
-//! Wrong implementations, made here from the definition and from bit operations, must be called by their names.
+//! Names of conventions: wrong implementations, made from the reference definition and from bit operations, must be
+//! recognized.
 
 use truecast::check::{CastFindings, Check};
 use truecast::convention::{Convention, Flush};
@@ -9,13 +10,12 @@ use truecast::vectors::{Extent, inputs, inputs_scaled};
 use truecast::{CastSpec, DType, Elements, Layout, Rounding, cast_one};
 use truecast_testkit::random::Random;
 
-/// Codes as elements of whole bytes.
 fn bytes(dtype: DType, codes: &[u64]) -> Vec<u8> {
     let width = dtype.bits_in(Layout::Bytes).unwrap() as usize / 8;
     codes.iter().flat_map(|code| dtype.storage_of_code(*code).to_le_bytes()[..width].to_vec()).collect()
 }
 
-/// Findings on an implementation from the boundary vectors of a pair.
+/// Findings for an implementation, on the boundary vectors of a pair.
 fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> CastFindings {
     let codes = inputs_scaled(spec.src, spec.dst, &[spec.policy.scale_exponent], Extent::Boundary).unwrap();
     let results: Vec<u64> = codes.iter().map(|code| implementation(*code)).collect();
@@ -49,7 +49,7 @@ fn ieee(src: DType, dst: DType) -> CastSpec {
     ieee::Cast::to(dst).resolve(src).unwrap()
 }
 
-/// One group, of everything that is wrong, which holds for every element.
+/// Expects a single group, whose convention explains every element.
 #[track_caller]
 fn is_named(findings: &CastFindings, convention: Convention) {
     let [group] = findings.groups.as_slice() else { panic!("{:?}", findings.groups) };
@@ -83,7 +83,7 @@ fn rounded_twice() {
     }
 }
 
-/// Elements may not tell two conventions apart; then both are named.
+/// If the elements cannot distinguish two conventions, both are named.
 #[test]
 fn intermediates_that_look_alike() {
     let spec = onnx(DType::F32, DType::F8E4M3Fn);
@@ -101,13 +101,13 @@ fn other_roundings() {
         let wrong = CastSpec { policy: truecast::CastPolicy { to_float: rounding, ..spec.policy }, ..spec };
         is_named(&judge(&spec, |code| right(&wrong, code)), Convention::Rounded(rounding));
     }
-    // Into integers TOSA rounds to nearest even; f32 as i32 in Rust truncates and saturates.
+    // TOSA rounds to nearest even; `as` in Rust truncates and saturates.
     let spec = tosa::Cast::to(DType::I8).resolve(DType::F32).unwrap();
     let truncated = |code: u64| f32::from_bits(code as u32) as i8 as u8 as u64;
     is_named(&judge(&spec, truncated), Convention::Rounded(Rounding::TowardZero));
 }
 
-/// The high half of an f32 is a truncated bf16, except for NaN with a payload in the low half.
+/// The high half of an f32 is a truncated bf16, except for NaNs with a payload in the low half.
 #[test]
 fn bits_of_the_pattern() {
     let spec = onnx(DType::F32, DType::Bf16);
@@ -123,7 +123,6 @@ fn saturated_or_not() {
     is_named(&found, Convention::OutOfRange(Overflow::Nonfinite));
     assert_eq!(found.groups[0].convention.unwrap().name(), "out-of-range-nonfinite");
     is_named(&judge(&plain, |code| right(&saturating, code)), Convention::OutOfRange(Overflow::Saturate));
-    // Infinities only.
     let only = |code: u64| right(if f32::from_bits(code as u32).is_infinite() { &plain } else { &saturating }, code);
     is_named(&judge(&saturating, only), Convention::Infinity(Overflow::Nonfinite));
 }
@@ -141,7 +140,7 @@ fn flushed_subnormals() {
     is_named(&judge(&spec, sources), Convention::Flushed(Flush::Sources));
 }
 
-/// By the other rule for the direction, or not scaled at all.
+/// Implementations that scale in the opposite direction, or do not scale.
 #[test]
 fn other_scales() {
     let scaled = |n: i16| {
@@ -198,7 +197,7 @@ fn wide_integers_through_narrow_ones() {
     }
 }
 
-/// Every exponent is one of a number.
+/// An implementation without NaN and infinities: the codes are read as numbers.
 #[test]
 fn special_codes_as_numbers() {
     for (src, bias, t) in [(DType::F8E5M2, 15, 2), (DType::F16, 15, 10), (DType::F8E4M3Fn, 7, 3), (DType::Bf16, 127, 7)]
@@ -245,7 +244,6 @@ fn the_sign_of_zero() {
     is_named(&judge(&spec, unsigned), Convention::PositiveZero);
 }
 
-/// Two errors at once have their own groups: rounding through f16, and NaN for values out of range.
 #[test]
 fn two_errors_at_once() {
     let spec = onnx(DType::F32, DType::F8E4M3Fn);
@@ -256,7 +254,6 @@ fn two_errors_at_once() {
     assert!(named == [Some(overflow), Some(twice)] || named == [Some(twice), Some(overflow)], "{named:?}");
     assert_eq!(findings.groups.iter().map(|g| g.count).sum::<u64>(), findings.wrong);
     assert!(findings.groups.iter().all(|g| !g.explains_all && !g.first.is_empty()));
-    // Every example of a group agrees with its convention.
     for group in &findings.groups {
         for violation in &group.first {
             let (truecast::check::ElementValue::Code(x), truecast::check::ElementValue::Code(y)) =
@@ -270,13 +267,12 @@ fn two_errors_at_once() {
     }
 }
 
-/// A convention that holds only in places is named without the claim that it explains the whole.
 #[test]
 fn wrong_in_places() {
     let spec = onnx(DType::F32, DType::F8E5M2);
     let codes = inputs(spec.src, spec.dst, Extent::Boundary).unwrap();
     let wrong = CastSpec { policy: truecast::CastPolicy { to_float: Rounding::TowardZero, ..spec.policy }, ..spec };
-    // The last of every four elements, as where a loop has a remainder.
+    // Every fourth element is wrong, as in a loop with a remainder.
     let result = |(i, code): (usize, &u64)| right(if i % 4 == 3 { &wrong } else { &spec }, *code);
     let results: Vec<u64> = codes.iter().enumerate().map(result).collect();
     let findings = judge_results(&spec, &codes, &results);
@@ -285,7 +281,6 @@ fn wrong_in_places() {
     assert!(!group.explains_all && group.count == findings.wrong);
 }
 
-/// Chance names no convention.
 #[test]
 fn garbage_is_unexplained() {
     let mut random = Random::seeded(0);
@@ -301,7 +296,6 @@ fn garbage_is_unexplained() {
     }
 }
 
-/// Why results are left open is counted by reason.
 #[test]
 fn reasons_of_what_is_open() {
     let spec = onnx(DType::F32, DType::I4);
@@ -312,7 +306,7 @@ fn reasons_of_what_is_open() {
     assert_eq!(reasons, [(true, false, 1), (false, true, 2)]);
 }
 
-/// Values beyond 448 become NaN, though those up to 464 round to 448; codes of another type would give some of these.
+/// Values beyond 448 become NaN, although values up to 464 round to 448.
 #[test]
 fn values_beyond_the_largest_become_nan() {
     let spec = onnx(DType::F32, DType::F8E4M3Fn);
@@ -323,7 +317,7 @@ fn values_beyond_the_largest_become_nan() {
     let codes: Vec<u64> = [1.0f32, 449.0, -463.0, 448.0, 465.0, 500.0, -1e9].map(|x| x.to_bits().into()).into();
     let results: Vec<u64> = codes.iter().map(|code| convert(*code)).collect();
     is_named(&judge_results(&spec, &codes, &results), Convention::BeyondLargest);
-    // Some codes of another type among right ones are not a convention of the tensor.
+    // Some codes of another type are not a convention.
     let twin = onnx(DType::F32, DType::F8E4M3Fnuz);
     let codes: Vec<u64> = [1.0f32, 3.0, 5.0, 7.0].map(|x| x.to_bits().into()).into();
     let mixed = |(i, code): (usize, &u64)| right(if i < 2 { &twin } else { &spec }, *code);

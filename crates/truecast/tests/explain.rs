@@ -1,5 +1,5 @@
-//! `explain` against the definition: the picture of neighbors and the decision must lead to the code that the
-//! definition gives, for every special code of every type (and every code of the narrow ones).
+//! `explain` compared with the reference definition: neighbors and decision must lead to the defined code, for every
+//! special code of every type.
 
 use truecast::explain::{Decision, explain};
 use truecast::{
@@ -13,7 +13,7 @@ fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())
 }
 
-/// Zeros, ends of the subnormal and normal ranges, infinities, NaN, neighbors of all of them; every code if few.
+/// Zeros, ends of the subnormal and normal ranges, infinities, NaN, and their neighbors. Every code of a narrow type.
 fn special(dtype: DType) -> Vec<u64> {
     let bits = dtype.code_bits();
     if bits <= 8 {
@@ -31,7 +31,6 @@ fn special(dtype: DType) -> Vec<u64> {
     near.flat_map(|c| [c & mask, (c ^ sign) & mask]).collect()
 }
 
-/// Results of Tile IR under all attributes and profiles.
 fn tile_elements(from: DType, to: DType, code: u64) -> Vec<Outcome> {
     let of = |attributes: tile::Cast| {
         let meaning = move |profile| tile::Cast { profile, ..attributes }.meaning(from).unwrap();

@@ -1,4 +1,4 @@
-//! A run that fails when it writes leaves all of its results or none, and a conversion the new file or the old one.
+//! Failed system calls: a run leaves all or none of its results, and a conversion the old or the new file.
 #![cfg(feature = "models")]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn files(folder: &Path) -> Option<Files> {
     Some(entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect())
 }
 
-/// One thread: the one on which changes fail.
+/// Runs on one thread, because faults are injected per thread.
 fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::files::Error> {
     truecast::Convert::new(src, dst).with(options.clone()).run()
 }
@@ -29,7 +29,6 @@ fn exec() -> CastOptions {
     CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() }
 }
 
-/// A model that casts `x` to three types.
 fn model_of_casts(path: &Path) -> Model {
     let outputs = [("half", 10), ("wide", 11), ("whole", 6)];
     let cast = |(name, to): (&str, i64)| node("Cast", &["x"], &[name], &[attribute("to", 2, int(3, to))]);
@@ -86,7 +85,7 @@ fn results_of_a_run_are_all_or_none() {
     }
 }
 
-/// A model whose weights are in another file, over an earlier result.
+/// The weights are in another file, next to an earlier result.
 #[test]
 fn a_converted_model_has_its_data() {
     let folder = tempfile::tempdir().unwrap();
@@ -102,7 +101,6 @@ fn a_converted_model_has_its_data() {
         exec: exec(),
         ..Options::default()
     };
-    // The model's values, as a reader gets them.
     let reads = |path: &Path| {
         let read = path.with_file_name("read.safetensors");
         let everything = Options { selection: Selection::default(), ..options(DType::F32) };
@@ -128,7 +126,6 @@ fn a_converted_model_has_its_data() {
     }
 }
 
-/// Every file below a folder, by its relative path.
 fn tree(folder: &Path) -> Files {
     fn walk(folder: &Path, below: &str, all: &mut Files) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
@@ -144,7 +141,6 @@ fn tree(folder: &Path) -> Files {
     all
 }
 
-/// A checkpoint of two shards, with an index, a configuration and a file in a folder.
 fn checkpoint(folder: &Path) {
     fs::create_dir_all(folder.join("code")).unwrap();
     for (shard, tensor) in [("a.safetensors", "w"), ("b.safetensors", "v")] {
@@ -161,11 +157,10 @@ fn checkpoint(folder: &Path) {
     fs::write(folder.join("code").join("run.py"), "1").unwrap();
 }
 
-/// After any failed system call, a folder has the old result or the new one, or the next run completes it.
 #[test]
 fn a_folder_is_old_or_new_or_goes_on() {
     use truecast::convert::{Options, Plan, is_begun};
-    // Thousands of files are brought to rest.
+    // A folder in memory, because thousands of files would be flushed to the disk.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let (src, dst) = (folder.path().join("src"), folder.path().join("dst"));
@@ -197,7 +192,6 @@ fn a_folder_is_old_or_new_or_goes_on() {
                 let at = || format!("{n}, {fault:?}, named {is_named}, old {has_old}: {result:?}");
                 assert!(tree(&src) == source, "{}", at());
                 let found = if dst.exists() { tree(&dst) } else { Files::new() };
-                // Leftovers of an ended process are hidden.
                 let shown: Files = found.clone().into_iter().filter(|(name, _)| !name.starts_with('.')).collect();
                 let is_old = shown == if has_old { old.clone() } else { Files::new() };
                 match &result {
@@ -205,13 +199,12 @@ fn a_folder_is_old_or_new_or_goes_on() {
                     Err(error) => assert_eq!(error.kind(), ErrorKind::System, "{}", at()),
                 }
                 if result.is_err() && !is_old && shown != new {
-                    // Not whole, and so it does not look whole.
                     let mixed = !found.contains_key(".truecast-new/truecast-manifest.json")
                         && shown.contains_key("config.json")
                         && shown.get("config.json") != new.get("config.json");
                     assert!(is_begun(&dst).unwrap() && !mixed, "{}: {:?}", at(), found.keys());
                 }
-                // The next run completes it, and resumes if the failed run had started to write.
+                // The next run completes the folder, and resumes if the failed run had started to write.
                 let resume = is_begun(&dst).unwrap();
                 went_on += usize::from(resume);
                 let existing = if is_old && !has_old { Existing::Refuse } else { Existing::Replace };

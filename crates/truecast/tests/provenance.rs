@@ -1,4 +1,4 @@
-//! A report records all options of its result: options become JSON and the same options again.
+//! A report records all options of its result: options, converted to JSON and back, are equal.
 
 use serde_json::{Value, json};
 use truecast::convert::Options;
@@ -10,7 +10,6 @@ use truecast::spec::table::{self, TABLES};
 use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 use truecast::{DType, Rounding};
 
-/// Through text, as a report is written and read.
 fn again(options: &Options) -> Options {
     let text = Provenance::of(options).to_json().to_string();
     Provenance::from_json(&serde_json::from_str(&text).unwrap()).unwrap().options()
@@ -32,7 +31,6 @@ fn every_option_of_the_selection_is_kept() {
         keeps(&Options { selection: Selection { to: Some(to), ..Selection::default() }, ..Options::default() });
         keeps(&Options { selection: Selection { from: Some(to), ..Selection::default() }, ..Options::default() });
     }
-    // The order decides: the first match wins.
     let rule = |glob, to| Rule::new(glob, to).unwrap();
     let rules = vec![
         rule("*.norm.{a,b}", None),
@@ -122,7 +120,7 @@ fn every_policy_of_ieee_is_kept() {
     all.into_iter().for_each(|cast| keeps(&of_request(Standard::Ieee(cast))));
 }
 
-/// A rule for NaN may be in the cast or in the request: the results are the same.
+/// A rule for NaN in the cast has the same effect as in the request.
 #[test]
 fn nan_of_the_cast_itself_is_kept_as_that_of_the_request() {
     let cast = ieee::Cast { nan: NanRule::Canonical, ..ieee::Cast::to(DType::F32) };
@@ -184,7 +182,6 @@ fn every_target_of_tosa_is_kept() {
     keeps(&of_request(Standard::OpenVino(openvino::Convert::to(DType::F32))));
 }
 
-/// A report that was edited or comes from another program is refused by name of the field.
 #[test]
 fn what_is_no_provenance_is_refused() {
     let good = Provenance::of(&Options::default()).to_json();

@@ -1,5 +1,5 @@
-//! Every writable scheme: the output of `convert` is recognized as this scheme, and its values equal the definition's
-//! (`docs/spec/checkpoints.md §5.6`, §7), element for element.
+//! Every writable scheme: the output is detected as this scheme, and its values equal those of the reference definition
+//! (`docs/spec/checkpoints.md §5.6`, §7).
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ use truecast_testkit::safetensors::safetensors;
 
 const NAME: &str = "model.layers.0.mlp.up_proj.weight";
 
-/// Numbers of many magnitudes, some zero, the first block of small ones.
+/// Numbers of many magnitudes with some zeros; the first block has small numbers.
 fn values(n: usize) -> Vec<f32> {
     let mut state = 7u32;
     let mut next = || {
@@ -33,7 +33,6 @@ fn values(n: usize) -> Vec<f32> {
     (0..n).map(value).collect()
 }
 
-/// The type that a file of the test has, and its bytes.
 fn stored(values: &[f32], dtype: DType) -> Vec<u8> {
     let spec = ieee::Cast::to(dtype).resolve(DType::F32).unwrap();
     let size = dtype.storage_bits().unwrap() as usize / 8;
@@ -41,7 +40,7 @@ fn stored(values: &[f32], dtype: DType) -> Vec<u8> {
     values.iter().flat_map(|x| code(x)[..size].to_vec()).collect()
 }
 
-/// The same as f32, by the definition.
+/// f32 bits of stored elements, by the reference definition.
 fn widened(bytes: &[u8], dtype: DType) -> Vec<u32> {
     let spec = ieee::Cast::to(DType::F32).resolve(dtype).unwrap();
     let size = dtype.storage_bits().unwrap() as usize / 8;
@@ -49,7 +48,7 @@ fn widened(bytes: &[u8], dtype: DType) -> Vec<u32> {
     bytes.chunks(size).map(|b| cast_one(&spec, code(b)).code().unwrap() as u32).collect()
 }
 
-/// A tensor's values after quantization by the definition: f32 bits, row-major.
+/// Values after quantization by the reference definition: f32 bits, row-major.
 fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantization) -> Vec<u32> {
     let planes: Planes = *layout.planes().unwrap();
     let [kept_rows, kept_cols] = layout.kept;
@@ -125,7 +124,7 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
     DenseTensor::read(path, name, OpenOptions::default()).unwrap().into_bytes()
 }
 
-/// The report's measures (§10) agree with the definition's values, except for the order of additions.
+/// The report's measures (§10) equal those of the reference definition, except for the order of additions.
 fn measured(scheme: &str, source: &[u32], result: &[u32], report: &Report) {
     let counts = &report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts;
     let value = |bits: &u32| f64::from(f32::from_bits(*bits));
@@ -146,7 +145,6 @@ fn measured(scheme: &str, source: &[u32], result: &[u32], report: &Report) {
     assert_eq!(counts.max_abs_error, pairs.iter().fold(0.0, is_larger), "{scheme}: largest error");
 }
 
-/// Writes a tensor in a scheme, and reads it back.
 fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let [src, out, back] = ["src", "out", "back"].map(|name| folder.path().join(name));
@@ -163,19 +161,18 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let options = Options { selection, ..options(writing) };
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
-    // An unquantized tensor keeps its values.
     assert_eq!(read(&out, "model.norm.weight"), norm);
 
     let again = convert(&out, &back, &dense()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     let row = again.tensors.iter().find(|row| &*row.name == NAME).unwrap();
     let family = |name: &str| match name.parse::<Scheme>().unwrap().family {
-        // Files of both have the same declaration (§5.6).
+        // Both schemes have the same declaration (§5.6).
         Family::Fp8Channel => Family::CtFloatQuantized,
         family => family,
     };
     assert_eq!(family(row.scheme.as_deref().unwrap_or("plain")), family(scheme));
     let logical = Tensor { name: NAME.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-    // Scales have the model's type.
+    // Scales have the type of the model.
     let stored = scheme.parse::<Scheme>().unwrap().with_scales_of(DType::Bf16);
     let layout = target(&logical, stored).unwrap().layout;
     let source = widened(&bytes, dtype);
@@ -184,7 +181,7 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let got = read(&back, NAME);
     assert_eq!(got, read(&out, NAME), "{scheme}: one tensor of the folder");
     let got: Vec<u32> = got.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
-    // ComfyUI's files do not record a tensor's padding.
+    // Files of ComfyUI do not record padding.
     let read_cols = row.shape[row.shape.len() - 1] as usize;
     let cols = shape[shape.len() - 1] as usize;
     for (i, expected) in expected.iter().enumerate() {
@@ -245,7 +242,7 @@ fn awkward_shapes() {
     }
 }
 
-/// Matrices that are smaller than a piece, by themselves and as rows of one; larger ones are cut.
+/// Matrices smaller than a piece, alone and in a stack; and larger matrices.
 #[test]
 fn stacks() {
     for (scheme, shape) in [
@@ -266,7 +263,7 @@ fn stacks() {
     check("fp8-block", DType::F32, &[100, 3, 3], mse);
 }
 
-/// With a search, and every rule of powers of two; the search never loses.
+/// The search never has a larger error than the formula.
 #[test]
 fn scales_are_chosen_as_asked() {
     let mse = Quantization { search: Search::Mse, ..Quantization::default() };
@@ -287,7 +284,6 @@ fn scales_are_chosen_as_asked() {
     }
 }
 
-/// Counts and sums equal those of one pass over all elements, for any memory and threads.
 #[test]
 fn counts_do_not_depend_on_pieces() {
     let folder = tempfile::tempdir().unwrap();
@@ -329,7 +325,7 @@ fn counts_do_not_depend_on_pieces() {
     }
 }
 
-/// Every byte of a result is proven: also those that fill up words, rows and tiles.
+/// Every byte is verified, even padding of words, rows and tiles.
 #[test]
 fn no_byte_may_differ() {
     for scheme in
@@ -358,7 +354,6 @@ fn no_byte_may_differ() {
     }
 }
 
-/// A sample of a large tensor has the counts of all elements, and the errors of a part.
 #[test]
 fn a_sample_counts_every_element() {
     let folder = tempfile::tempdir().unwrap();
@@ -367,7 +362,6 @@ fn a_sample_counts_every_element() {
     std::fs::write(src.join("config.json"), r#"{"model_type": "x", "torch_dtype": "bfloat16"}"#).unwrap();
     let shape = [3072u64, 1024];
     let mut numbers = values((shape[0] * shape[1]) as usize);
-    // Rows of zeros, and whole blocks of tiny numbers.
     numbers[..64 * 1024].fill(0.0);
     numbers[100 * 1024..228 * 1024].fill(1e-41);
     let tensors = [("a.weight", "BF16", &shape[..], stored(&numbers, DType::Bf16))];

@@ -1,5 +1,5 @@
-//! Scaled tensors in memory against the definition, `truecast_core::scaled`: every scheme by name, stacks of matrices,
-//! divided work, and refusals.
+//! Scaled tensors in memory, compared with the reference definition (`truecast_core::scaled`): all schemes by name,
+//! stacks of matrices, divided work, errors.
 
 use std::num::NonZeroUsize;
 use truecast::files::Error;
@@ -32,7 +32,7 @@ const SCHEMES: [&str; 22] = [
     "ct:pack-quantized,bits=3,group=32",
 ];
 
-/// f32 of many magnitudes, with zeros of both signs and a block of zeros in each matrix.
+/// f32 of many magnitudes; each matrix has a block of zeros.
 fn weights(elements: u64) -> Vec<f32> {
     let mut state = 0x9e37_79b9u32;
     let mut next = || {
@@ -61,7 +61,7 @@ fn quantize(form: &Form, how: &Quantization, src: &[u8], threads: usize) -> Resu
     Ok(arrays)
 }
 
-/// By the definition, block after block.
+/// Arrays of the reference definition, block after block.
 fn expected(form: &Form, how: &Quantization, values: &[f32]) -> Vec<Vec<u8>> {
     let layout = form.layout();
     let Coding::Planes(planes) = layout.coding else { unreachable!() };
@@ -114,7 +114,7 @@ fn every_scheme_is_what_the_definition_says() {
             let form = Form::new(scheme(name).unwrap(), shape).unwrap();
             let arrays = quantize(&form, &how, &bytes(&values), 2).unwrap();
             assert!(arrays == expected(&form, &how, &values), "{name} {shape:?}");
-            // And back: f32 by the definition, bf16 rounded once from it.
+            // Dequantized to f32 by the reference definition, and rounded once to bf16.
             let of = parts(&form, &arrays);
             let dense: Vec<u32> = (0..values.len() as u64).map(|i| form.layout().value(&of, i).unwrap()).collect();
             let to_bf16 = onnx::Cast::to(DType::Bf16).resolve(DType::F32).unwrap();
@@ -133,7 +133,7 @@ fn every_scheme_is_what_the_definition_says() {
     }
 }
 
-/// More than one piece of 1 MiB, some of which write the same scale.
+/// Several pieces of 1 MiB, some of which write the same scale.
 #[test]
 fn pieces_and_threads_change_no_bit() {
     let shape = [130 * 5, 1024];
@@ -212,7 +212,6 @@ fn what_no_scheme_can_hold_is_refused() {
     assert!(Quantizer::new(&form, DType::I8, &Quantization::default(), &exec(1)).is_err());
 }
 
-/// Neither more arrays than a form has nor fewer are a panic.
 #[test]
 fn a_wrong_number_of_arrays_is_an_error() {
     let form = Form::new(scheme("mxfp4").unwrap(), &[1, 32]).unwrap();

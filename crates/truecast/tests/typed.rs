@@ -1,4 +1,4 @@
-//! Casts between typed slices: the same bits as casts of bytes, and lengths and types that do not fit.
+//! Casts between typed slices: same bits as casts of bytes; errors for wrong lengths and types.
 
 #![cfg(target_endian = "little")]
 
@@ -32,7 +32,6 @@ fn codes_are_unsigned_integers_of_their_width() {
     assert_eq!(back.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), bf16.map_to_f32_bits());
 }
 
-/// Integers are not taken for the bits of a type that Rust has.
 #[test]
 fn a_u32_is_no_f32() {
     let spec = onnx_cast(DType::F32, DType::Bf16);
@@ -59,7 +58,7 @@ fn narrow_elements_lie_packed_in_bytes() {
     let mut three = [0i8; 3];
     cast_slice(&onnx_cast(DType::I4, DType::I8), &packed, &mut three).unwrap();
     assert_eq!(three, [1, -1, 7]);
-    // Bytes alone do not show that the last nibble is not an element.
+    // The bytes do not show that the last nibble is unused.
     assert_eq!(cast_vec::<u8, i8>(&onnx_cast(DType::I4, DType::I8), &packed).unwrap(), [1, -1, 7, 0]);
     let repacked: Vec<u8> = cast_vec(&ieee::Cast::to(DType::F4E2M1).resolve(DType::I4).unwrap(), &packed).unwrap();
     assert_eq!(repacked, [0xa2, 0x07]); // 1, -1, 6 (7 saturates), 0

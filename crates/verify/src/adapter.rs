@@ -1,25 +1,23 @@
-//! The engine's types and policies in the oracle's terms.
-//!
-//! Types are matched by name, choices one by one.
+//! Types and policies of the engine, converted to those of the oracle by name.
 
 use crate::oracle;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, DType, Rounding};
 
-/// Returns every type that has a value: not text, not complex.
+/// All types with numeric values: neither text nor complex.
 pub fn numeric() -> Vec<DType> {
     DType::ALL.into_iter().filter(|dtype| dtype.is_numeric()).collect()
 }
 
-/// Returns the oracle's type of the same name.
+/// The oracle's type with the same name.
 ///
 /// # Panics
-/// If the oracle lacks it.
+/// If the oracle lacks the type.
 pub fn oracle_type(dtype: DType) -> oracle::Type {
     oracle::Type::from_name(dtype.name()).unwrap_or_else(|| panic!("the oracle has no type {dtype}"))
 }
 
-/// Returns the oracle's choice with the same name.
+/// The oracle's variant with the same name.
 macro_rules! same {
     ($value:expr, $from:ident => $to:ident: $($name:ident)*) => {
         match $value {
@@ -28,15 +26,15 @@ macro_rules! same {
     };
 }
 
-/// Returns the oracle's rounding of the same name.
+/// The oracle's rounding with the same name.
 pub const fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
     same!(rounding, Rounding => Rounding: NearestEven NearestAway NearestUp TowardZero AwayFromZero Up Down ToOdd)
 }
 
-/// Returns the same policy for the oracle.
+/// The same policy for the oracle.
 ///
 /// # Panics
-/// If `vanishing` is `Magnitude`, which a vanishing value does not have.
+/// If `vanishing` is `Magnitude`, which the oracle lacks.
 pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
     let range = |rule| same!(rule, Overflow => OnRange: Nonfinite NonfiniteAlways Saturate Error);
     oracle::Policy {
@@ -69,7 +67,6 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Each numeric type has its own type in the oracle, and every choice of the oracle is reachable.
     #[test]
     fn one_to_one() {
         let types: HashSet<oracle::Type> = numeric().into_iter().map(oracle_type).collect();

@@ -1,11 +1,11 @@
-//! Simple packing of elements, one at a time (the fast version is in `docs/kernels.md`).
+//! Packing of elements, one at a time; slow and simple.
 //!
-//! An *element* is the stored form, right-aligned in a `u64`: a code, except any byte for bool and i1, and the 32 bits
-//! of an f32 for tf32.
+//! An *element* is the stored form, right-aligned in a `u64`: a code, any byte for bool and i1, or 32 bits of f32 for
+//! tf32.
 
 use truecast_core::{DType, Layout};
 
-/// Returns the bits of an element in a buffer.
+/// Width of an element in bits.
 ///
 /// # Panics
 /// For text.
@@ -13,10 +13,10 @@ pub fn width(dtype: DType, layout: Layout) -> usize {
     dtype.bits_in(layout).expect("text has no elements") as usize
 }
 
-/// Packs elements into a buffer; unused bits of the last byte are zero.
+/// Packs elements; unused bits of the last byte are zero.
 pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
     let bits = width(dtype, layout);
-    // A constant width is several times faster, which matters in sweeps.
+    // A constant width is several times as fast, which matters in sweeps.
     match bits {
         8 => return elements.map(|element| element as u8).collect(),
         16 => return elements.flat_map(|element| (element as u16).to_le_bytes()).collect(),
@@ -45,7 +45,7 @@ pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item 
     bytes
 }
 
-/// Returns element `i` of a buffer.
+/// Element `i` of a buffer.
 pub fn element(dtype: DType, layout: Layout, bytes: &[u8], i: usize) -> u64 {
     let bits = width(dtype, layout);
     (0..bits).fold(0, |element, bit| {
@@ -54,25 +54,25 @@ pub fn element(dtype: DType, layout: Layout, bytes: &[u8], i: usize) -> u64 {
     })
 }
 
-/// A list of inputs, packed once.
+/// A list of inputs, and the same list packed.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Type of the inputs.
     pub dtype: DType,
-    /// Elements, one by one.
+    /// Elements, one per `u64`.
     pub elements: Vec<u64>,
-    /// The elements as a packed buffer.
+    /// Packed elements.
     pub bytes: Vec<u8>,
 }
 
 impl Source {
-    /// Packs elements.
+    /// Packs the elements.
     pub fn new(dtype: DType, elements: Vec<u64>) -> Source {
         let bytes = pack(dtype, Layout::Packed, elements.iter().copied());
         Source { dtype, elements, bytes }
     }
 
-    /// Returns every element of a type of at most 16 bits.
+    /// All elements of a type of at most 16 bits.
     pub fn all(dtype: DType) -> Source {
         Source::new(dtype, (0..1 << width(dtype, Layout::Packed)).collect())
     }
@@ -82,7 +82,7 @@ impl Source {
         self.elements.len()
     }
 
-    /// Whether there are no elements.
+    /// True without elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
@@ -92,7 +92,7 @@ impl Source {
 mod tests {
     use super::*;
 
-    /// The bit stream of `docs/spec/onnx.md §3.4` by hand, from the least significant bit.
+    /// The bit stream of `docs/spec/onnx.md §3.4`, from the least significant bit.
     #[test]
     #[expect(clippy::unusual_byte_groupings, reason = "grouped by element")]
     fn elements_of_three_bits() {

@@ -1,7 +1,4 @@
-//! The comparisons: casters with the definition, the definition with the oracle and with `rustc_apfloat`.
-//!
-//! The definition is computed once for a list of inputs and compared as a whole buffer; single elements are compared
-//! only if the buffers differ.
+//! Comparisons: casters with the reference definition, and the definition with the oracle and with `rustc_apfloat`.
 
 use crate::adapter::{oracle_policy, oracle_rounding, oracle_type};
 use crate::buffers::{Source, element, pack};
@@ -14,27 +11,27 @@ use truecast_core::policy::{Condition, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level};
 
-/// Returns a request without open values.
+/// Specification of a cast under the policy; no result is left open.
 pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "" }
 }
 
-/// Returns options for one thread, so that a conversion runs on the caller's thread.
+/// Options for a single thread, the caller's.
 pub fn exec(level: Level, counting: Counting) -> CastOptions {
     CastOptions { level, threads: NonZeroUsize::MIN, counting, ..CastOptions::default() }
 }
 
-/// Results of the definition for a list of inputs.
+/// Results of the reference definition for a list of inputs.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Destination elements; 0 where the input is refused.
+    /// Destination elements; 0 for a refused input.
     pub elements: Vec<u64>,
-    /// Inputs that are refused, with the reason.
+    /// Index and reason of each refused input.
     pub refused: Vec<(usize, Condition)>,
 }
 
 impl Wanted {
-    /// Computes the definition.
+    /// Computes the results.
     pub fn of(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
         let mut refused = Vec::new();
         let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element))
@@ -49,23 +46,23 @@ impl Wanted {
         Wanted { elements, refused }
     }
 
-    /// Returns the buffer that a caster should produce.
+    /// The buffer that a caster should write.
     pub fn pack(&self, dst: DType, layout: Layout) -> Vec<u8> {
         pack(dst, layout, self.elements.iter().copied())
     }
 }
 
-/// Why there is no buffer to compare.
+/// Reason why there is no buffer to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Error of the caster.
+    /// The caster returned an error.
     Cast(CastError),
-    /// Panic of the caster, with its message.
+    /// The caster panicked with this message.
     Panic(String),
 }
 
 impl Failure {
-    /// Returns the failure in the form of a witness.
+    /// The failure as the answer in a witness.
     pub fn answer(&self) -> Answer {
         match self {
             Failure::Cast(CastError::Value { condition, .. }) => Answer::Refused(Some(*condition)),
@@ -78,15 +75,15 @@ impl Failure {
 /// Plans a conversion.
 ///
 /// # Panics
-/// If it cannot be planned: the driver uses numeric types only.
+/// If the conversion cannot be planned; numeric types always can.
 pub fn caster(spec: &CastSpec, exec: &CastOptions) -> Caster {
     Caster::new(spec, exec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a caster over `len` elements into a fresh buffer with other bits.
+/// Runs a caster over `len` elements. The destination buffer first has other bits.
 ///
 /// # Errors
-/// The caster's error or panic.
+/// Error or panic of the caster.
 pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) -> Result<(Vec<u8>, Counts), Failure> {
     let spec = caster.spec();
     let n_bytes = spec.dst.bytes_in(layout, len as u64).expect("numeric types have a size") as usize;
@@ -106,7 +103,7 @@ pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) ->
     }
 }
 
-/// Runs a caster as [`run`] does, over a whole list, packed on both sides.
+/// Runs a caster over a whole list, packed on both sides.
 ///
 /// # Errors
 /// As [`run`].
@@ -114,12 +111,12 @@ pub fn run_packed(caster: &Caster, src: &Source) -> Result<(Vec<u8>, Counts), Fa
     run(caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed)
 }
 
-/// Makes a witness about one input.
+/// Witness about one input.
 pub fn witness(spec: &CastSpec, who: &str, code: Option<u64>, got: Answer, want: Answer) -> Witness {
     Witness { src: spec.src, dst: spec.dst, policy: spec.policy, who: who.to_owned(), code, got, want }
 }
 
-/// Adds the elements in which two buffers of `dst` differ.
+/// Adds the elements that differ between two buffers of type `dst`.
 pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layout: Layout, got: &[u8], want: &[u8]) {
     tally.checks += src.len() as u64;
     if got == want {
@@ -138,8 +135,8 @@ pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layou
     }
 }
 
-/// Makes all comparisons of a request: casters with the definition, the definition with the oracle at every `every`-th
-/// input, and with `rustc_apfloat`.
+/// Makes all comparisons of a request: casters with the definition, the definition with `rustc_apfloat`, and with the
+/// oracle at every `every`-th input.
 pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usize, sheet: &mut Sheet) {
     let wanted = Wanted::of(session, spec, &src.elements);
     let levels = against_levels(session, spec, src, &wanted, &mut sheet.routes);
@@ -148,11 +145,10 @@ pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usiz
     sheet.add("definition = rustc_apfloat", against_apfloat(spec, src, &wanted));
 }
 
-/// Tables of a 16-bit source are used from this number of elements.
+/// Number of elements from which a 16-bit source is converted by a table.
 const FILLS_A_TABLE: usize = 131_072;
 
-/// Returns options for casters at every level of the session, with names: streaming stores only for large results, and
-/// always.
+/// Names and options of casters: every level of the session, with and without streaming stores for small results.
 pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
     const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
     let one = |level: Level| {
@@ -163,11 +159,10 @@ pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
     session.levels.iter().flat_map(move |level| one(*level))
 }
 
-/// Compares casters at every level of the session with the definition, with either kind of stores.
+/// Compares casters at every level of the session with the definition.
 ///
-/// A policy that refuses inputs is checked in three ways: the whole list stops at the first refused input, the list
-/// without the refused inputs is converted, and refused inputs are refused alone (all of a short list, 16 of a long
-/// one).
+/// A policy that refuses inputs has three checks. The whole list stops at the first refused input. The list without
+/// refused inputs is converted. Each of the refused inputs (at most 16) is converted alone and refused.
 pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted, routes: &mut Routes) -> Tally {
     Tally::timed(|tally| {
         let accepted = (!wanted.refused.is_empty()).then(|| accepted(src, wanted));
@@ -192,7 +187,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
             compare_with(&src.elements, &src.bytes, &want);
             if caster.route().fills_a_table() && !src.is_empty() {
                 let n = FILLS_A_TABLE.div_ceil(src.len());
-                // Packed elements end inside a byte: a repeated buffer is not the buffer of repeated elements.
+                // Packed elements may end inside a byte, so the repeated buffer must be packed anew.
                 let want = pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter());
                 compare_with(&src.elements.repeat(n), &src.bytes.repeat(n), &want);
             }
@@ -203,7 +198,6 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
     })
 }
 
-/// Returns the inputs that are not refused, with their results.
 fn accepted(src: &Source, wanted: &Wanted) -> (Source, Wanted) {
     let mut refused = wanted.refused.iter().map(|&(i, _)| i).peekable();
     let kept: Vec<usize> = (0..src.len()).filter(|i| refused.next_if_eq(i).is_none()).collect();
@@ -236,7 +230,7 @@ fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src:
     }
 }
 
-/// Returns the code for the oracle, which reads bool and i1 from their storage byte.
+/// Code for the oracle, which takes storage bytes for bool and i1.
 fn oracle_code(dtype: DType, element: u64) -> u64 {
     match dtype {
         DType::Bool | DType::I1 => element,
@@ -244,7 +238,6 @@ fn oracle_code(dtype: DType, element: u64) -> u64 {
     }
 }
 
-/// Compares the definition with the oracle at every `every`-th input.
 fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) -> Tally {
     Tally::timed(|tally| {
         let (from, to) = (oracle_type(spec.src), oracle_type(spec.dst));
@@ -271,8 +264,8 @@ fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) 
     })
 }
 
-/// Compares the definition with `rustc_apfloat` through the f64 of the same value, if there is one and the crate is
-/// right (`docs/style.md §15.1`). Other policies are skipped.
+/// Compares the definition with `rustc_apfloat`, which converts the f64 of the same value. Skips policies for which the
+/// crate is not right (`docs/style.md §15.1`).
 fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
     let rounding = spec.policy.to_float;
     let plain = CastPolicy { to_float: rounding, to_int: spec.policy.to_int, ..CastPolicy::IEEE };

@@ -1,13 +1,12 @@
-//! The control register of the floating-point unit: the only unsafe code of this crate.
+//! Control register of the floating-point unit; the only unsafe code of this crate.
 //!
-//! A process may run with FTZ and DAZ set because some library was linked with fast-math start-up code; results must
-//! not change (`docs/kernels.md §5`).
+//! A library with fast-math start-up code may set FTZ and DAZ for the process; results must not change
+//! (`docs/kernels.md §5`).
 #![allow(unsafe_code)]
 
-/// Runs `f` with subnormals flushed, and restores the environment afterwards, also if `f` panics. `None` on other
-/// architectures.
+/// Runs `f` with FTZ and DAZ set, and then restores the register, even after a panic. `None` on other architectures.
 /// # Panics
-/// If setting the register had no effect, since the check would then prove nothing.
+/// If setting the register has no effect, because the check would prove nothing.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub fn flushing<T>(f: impl FnOnce() -> T) -> Option<T> {
     use std::hint::black_box;
@@ -25,7 +24,7 @@ pub fn flushing<T>(f: impl FnOnce() -> T) -> Option<T> {
     Some(f())
 }
 
-/// Does nothing: this architecture has no such register.
+/// Returns `None`: this architecture has no such register.
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 pub fn flushing<T>(_f: impl FnOnce() -> T) -> Option<T> {
     None
@@ -48,8 +47,8 @@ mod register {
         value
     }
 
-    /// Loads a value from [`store`], with or without FTZ (bit 15) and DAZ (bit 6), which every x86-64 CPU with AVX has
-    /// and every 64-bit CPU since 2004 accepts; no reserved bit is set, so the instruction cannot fault.
+    /// Loads a value of [`store`] with or without FTZ (bit 15) and DAZ (bit 6). Every x86-64 CPU with AVX has both
+    /// bits. No reserved bit is set, so the instruction cannot fault.
     pub(super) fn load(value: Value) {
         // SAFETY: the instruction reads four bytes from a live, aligned u32. Rust code assumes the default environment.
         // Only two kinds of code run under another one: the code under test, which is tested for exactly this, and the
@@ -65,8 +64,7 @@ mod register {
 
     pub(super) type Value = u64;
 
-    /// FZ and FZ16, and two other bits that a conversion might depend on: DN (every NaN becomes the default one) and
-    /// AHP (an f16 without Inf and NaN).
+    /// FZ and FZ16; also DN (every NaN becomes the default NaN) and AHP (f16 without infinities and NaN).
     pub(super) const FLUSHING: Value = 1 << 24 | 1 << 19 | 1 << 25 | 1 << 26;
 
     pub(super) fn store() -> Value {
@@ -76,7 +74,7 @@ mod register {
         value
     }
 
-    /// Loads a value that came from [`store`], with or without the bits of [`FLUSHING`], which every CPU accepts.
+    /// Loads a value of [`store`] with or without the bits of [`FLUSHING`], which every CPU has.
     pub(super) fn load(value: Value) {
         // SAFETY: no trap is enabled. Rust code assumes the default environment: as on x86-64, only the code under test
         // runs under another one, and the bookkeeping around it.
@@ -93,7 +91,6 @@ mod tests {
         black_box(f64::MIN_POSITIVE) * black_box(0.5) == 0.0
     }
 
-    /// Set inside, and restored after, also after a panic.
     #[test]
     fn set_and_restored() {
         assert!(!halves_to_zero());

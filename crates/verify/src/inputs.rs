@@ -1,8 +1,10 @@
-//! Lists of source elements, chosen so that errors are likely to show.
+//! Source elements that are likely to show errors, for any policy.
 //!
-//! Results are not considered, so the lists are valid for every policy. Narrow sources give all their elements; wide
-//! ones the oracle's boundaries, the distances of `docs/kernels.md §11` row 4 around every value and midpoint of the
-//! destination, products of exponents and significand patterns, and weighted random elements.
+//! A narrow source has all its elements. A wide source has:
+//! - the oracle's boundaries,
+//! - the distances of `docs/kernels.md §11` row 4 around values and midpoints of the destination,
+//! - products of exponents and significand patterns,
+//! - weighted random elements.
 
 use crate::adapter::oracle_type;
 use crate::buffers::{Source, width};
@@ -11,23 +13,23 @@ use crate::oracle;
 use crate::random::Random;
 use truecast_core::{DType, FloatFormat, Kind, Layout};
 
-/// Whether every element of a type is tested: at most 16 bits.
+/// True if all elements of a type are tested: at most 16 bits.
 pub fn is_narrow(dtype: DType) -> bool {
     width(dtype, Layout::Packed) <= 16
 }
 
-/// Extent of the test of a wide source.
+/// Size of the list for a wide source.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Seed of the random part.
+    /// Seed of the random elements.
     pub seed: u64,
-    /// Weighted random elements.
+    /// Number of weighted random elements.
     pub n_random: usize,
-    /// At most about this many elements.
+    /// Approximate limit on the number of elements.
     pub limit: usize,
 }
 
-/// Returns every element of a narrow source, or decision points of a wide source: sorted, without duplicates.
+/// All elements of a narrow source, or decision points of a wide source; sorted, without duplicates.
 pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     if is_narrow(src) {
         return Source::all(src);
@@ -48,8 +50,8 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     Source::new(src, all)
 }
 
-/// Keeps about `limit` elements, chosen at random, and the few that decide most: special codes, and the neighborhoods
-/// of the ends of the destination's range.
+/// Keeps about `limit` random elements, all special codes, and the neighborhoods of the ends of the destination's
+/// range.
 pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, random: &mut Random) {
     let n = list.len() as u64;
     if n <= limit as u64 {
@@ -64,8 +66,7 @@ pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, rando
     list.dedup();
 }
 
-/// Returns zeros, the smallest and the largest magnitudes, infinities, and both kinds of NaN; for integers, the ends of
-/// the range.
+/// Zeros, smallest and largest magnitudes, infinities, quiet and signaling NaNs; for integers, ends of the range.
 fn specials(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
@@ -79,8 +80,8 @@ fn specials(src: DType) -> Vec<u64> {
     }
 }
 
-/// Returns the ends of a destination's range: its largest values and values that round to them, its smallest normal and
-/// subnormal values, and half of the smallest subnormal.
+/// Ends of a destination's range: largest values and values that round to them, smallest normal and subnormal values,
+/// half of the smallest subnormal.
 fn ends(dst: DType) -> Vec<f64> {
     let power = |exp: i32| 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
     let magnitudes = match dst.kind() {
@@ -95,11 +96,11 @@ fn ends(dst: DType) -> Vec<f64> {
     magnitudes.into_iter().filter(|m| m.is_finite()).flat_map(|m| [m, -m]).collect()
 }
 
-/// Distances in units of the source's last place (for integers: in ones).
+/// Distances in ulps of the source; in ones for integers.
 const DISTANCES: [i64; 10] = [0, 1, 2, 3, 1 << 10, 1 << 20, 1 << 27, 1 << 28, (1 << 28) + 1, 1 << 29];
 
-/// Returns the values of a destination of at most 16 bits, and the midpoints between neighbors and above the largest,
-/// exactly.
+/// Exact values of a destination of at most 16 bits, midpoints between neighbors, and the midpoint above the largest
+/// value.
 fn decision_points(dst: DType) -> Vec<f64> {
     if !is_narrow(dst) {
         return Vec::new();
@@ -116,7 +117,7 @@ fn decision_points(dst: DType) -> Vec<f64> {
     points
 }
 
-/// Returns the elements nearest to some points, and at [`DISTANCES`] from them.
+/// Elements nearest to some points, and elements at [`DISTANCES`] from them.
 fn distances(src: DType, points: &[f64]) -> Vec<u64> {
     let mut all = Vec::with_capacity(points.len() * 2 * DISTANCES.len());
     for &point in points {
@@ -139,14 +140,13 @@ fn distances(src: DType, points: &[f64]) -> Vec<u64> {
     all
 }
 
-/// Moves the magnitude in a float's bits by a distance, not beyond the ends of the magnitudes.
+/// Moves the magnitude in a float's bits by a distance; stops at the smallest and largest magnitude.
 fn moved(bits: u64, distance: i64, sign_bit: u32) -> u64 {
     let sign = bits & 1 << sign_bit;
     let magnitude = (bits ^ sign) as i64;
     sign | magnitude.saturating_add(distance).clamp(0, i64::MAX >> (63 - sign_bit)) as u64
 }
 
-/// Returns the exponents of a destination's decision points.
 fn landmarks(dst: DType) -> Vec<i32> {
     let mut centers = vec![0, 24, 31, 32, 53, 63, 64];
     match dst.kind() {
@@ -161,7 +161,7 @@ fn landmarks(dst: DType) -> Vec<i32> {
     all
 }
 
-/// Returns the exponent fields of a wide float source for [`landmarks`], and the fields at the ends of its range.
+/// Exponent fields of a wide float source for [`landmarks`], and fields at the ends of its range.
 fn exponent_fields(f: &FloatFormat, dst: DType) -> Vec<u64> {
     let last = (1i32 << f.exp_bits) - 1;
     let inner = landmarks(dst).into_iter().map(|e| e + f.bias as i32).filter(|e| (0..=last).contains(e));
@@ -171,8 +171,8 @@ fn exponent_fields(f: &FloatFormat, dst: DType) -> Vec<u64> {
     all
 }
 
-/// Returns every exponent of interest with every pattern: one bit set or clear, the low or the high ones. Integers:
-/// sums and differences of two powers of two.
+/// Products of exponents and significand patterns: one bit set or clear, low or high bits. For integers: sums and
+/// differences of two powers of two.
 fn products(src: DType, dst: DType) -> Vec<u64> {
     let mut all = Vec::new();
     match src.kind() {
@@ -205,8 +205,8 @@ fn products(src: DType, dst: DType) -> Vec<u64> {
     all
 }
 
-/// Draws random elements, mostly near the destination's decision points: with exponents near the destination's, short
-/// significands, and sums of two patterns.
+/// Random elements, mostly near the destination's decision points: similar exponents, short significands, sums of two
+/// patterns.
 fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
     let one: Box<dyn Fn(&mut Random) -> u64> = match src.kind() {
         Kind::Float(f) => {
@@ -231,7 +231,8 @@ fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
     (0..n).map(|_| one(random)).collect()
 }
 
-/// Draws `n_bits` bits: random bits, few ones at the top, a single one, or the sum or difference of two such patterns.
+/// Random pattern of `n_bits` bits: random bits, few ones at the top, a single one, or a sum or difference of two such
+/// patterns.
 fn pattern(random: &mut Random, n_bits: u32) -> u64 {
     let simple = |random: &mut Random| {
         let any = random.bits() >> (64 - n_bits);
@@ -258,7 +259,7 @@ mod tests {
         Extent { seed: 1, n_random: 100, limit }
     }
 
-    /// The overflow threshold and its neighbors, NaN, Inf and zeros are in every list.
+    /// Every list has the overflow threshold with neighbors, NaN, Inf and zeros.
     #[test]
     fn decisions_survive_thinning() {
         for limit in [0, 1000, usize::MAX] {
@@ -274,7 +275,6 @@ mod tests {
         }
     }
 
-    /// Another seed gives other elements, the same seed the same ones.
     #[test]
     fn seeds() {
         let of = |seed| elements(DType::F32, DType::F16, &Extent { seed, n_random: 1000, limit: 5000 }).elements;

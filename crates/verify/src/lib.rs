@@ -1,12 +1,10 @@
-//! The verification driver: it tries to find an input for which a fast path differs from the definition, or the
-//! definition from an independent opinion.
+//! Verification driver: searches for inputs with different results of a kernel and the reference definition, or of the
+//! definition and an independent source.
 //!
-//! Here: inputs, expectations independent of the code under test, comparisons and their report; nothing that the engine
-//! needs. Expectations have three sources: `cast_one` for the kernels (`docs/kernels.md §11`), [`oracle`] and
-//! `rustc_apfloat` for `cast_one`, and properties that need neither.
+//! Expected results: `cast_one` for kernels (`docs/kernels.md §11`); [`oracle`] and `rustc_apfloat` for `cast_one`; and
+//! properties without expected results.
 //!
-//! Read in this order: [`session`] (parameters of a check), [`policies`] and [`inputs`], [`check`] (the comparison),
-//! then the commands.
+//! Read in this order: [`session`], [`policies`], [`inputs`], [`check`], then the commands.
 #![deny(unsafe_code)]
 
 pub mod adapter;

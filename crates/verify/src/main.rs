@@ -1,4 +1,4 @@
-//! The command line of the verification driver: options in, reports out, exit code 1 on a failure.
+//! Command line of the verification driver. Exit code 1 on a failure.
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! Statistics of a conversion, element by element from the definitions of `docs/spec/checkpoints.md §10`: exact values,
-//! exact comparisons, each error rounded once.
+//! Counts of a conversion, element by element, from `docs/spec/checkpoints.md §10`: exact values, exact comparisons,
+//! each error rounded once.
 //!
 //! A value is out of range if the definition refuses it under the same policy with errors instead of limits.
 
@@ -11,14 +11,13 @@ use truecast_core::policy::{Condition, IntOverflow, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Outcome};
 use truecast_kernel::Counts;
 
-/// Maximum relative distance of two f64 computations of an error of 64-bit integers. The page fixes the order of the
-/// sums, but not the rounding of a difference whose operands are not f64 values.
+/// Relative tolerance for the error of 64-bit integers. The specification fixes the order of sums, but not the rounding
+/// of a difference whose operands are no f64 values.
 const APART: f64 = 1e-14;
 
-/// Elements per partial sum.
 const CHUNK: usize = 65_536;
 
-/// Returns the expected counts of a conversion of `src` into `wanted`.
+/// Expected counts of a conversion of `src` into `wanted`.
 pub fn counts(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> Counts {
     let mut total = Counts::default();
     for (first, (src, dst)) in src.elements.chunks(CHUNK).zip(wanted.elements.chunks(CHUNK)).enumerate() {
@@ -44,7 +43,7 @@ struct Sums {
     product: [f64; 16],
 }
 
-/// Adds the lanes: 0+8, 1+9, ..; then +4, +2, +1.
+/// Adds lanes 0 + 8, 1 + 9, .. in pairs, then at distances 4, 2 and 1.
 fn tree(lanes: [f64; 16]) -> f64 {
     let eight: [f64; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]);
     let four: [f64; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]);
@@ -61,7 +60,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     let beyond = is_beyond(s, spec, code);
     let wraps = is_integer(spec.dst) && spec.policy.int_overflow == IntOverflow::Wrap;
     let open = matches!((s.definition)(spec, code), Outcome::Undefined { .. });
-    // A zero's sign is lost if it differs from x's, for zero and nonzero x.
+    // The sign of a zero is lost if the signs of x and y differ.
     let sign_lost = is_zero(y) && x.is_negative().is_some_and(|neg| Some(neg) != y.is_negative());
 
     count(true, |c| &mut c.elements);
@@ -87,7 +86,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     errors(index, x, y, total, sums);
 }
 
-/// Returns the value before rounding: the source, scaled if the policy scales.
+/// Value before rounding, scaled if the policy scales.
 fn source_value(session: &Session, spec: &CastSpec, src: u64) -> Value {
     if spec.policy.scale_exponent == 0 {
         return Value::of(spec.src, src);
@@ -118,7 +117,7 @@ fn is_integer(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Int(_))
 }
 
-/// Whether rounding with unlimited range exceeds the largest finite value; true for infinities.
+/// True if the value, rounded with unlimited range, exceeds the largest finite value. Also true for infinities.
 fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
     let strict =
         CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..spec.policy };
@@ -126,7 +125,7 @@ fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
     matches!(outcome, Outcome::Refused { condition: Condition::Overflow | Condition::Infinite })
 }
 
-/// Whether an element is the largest or smallest result that is not wrapped.
+/// True if the result is the largest or smallest value and did not wrap.
 fn is_at_an_end(session: &Session, spec: &CastSpec, element: u64) -> bool {
     match spec.policy.int_overflow {
         IntOverflow::SaturateToF32 if is_integer(spec.dst) => {
@@ -139,7 +138,7 @@ fn is_at_an_end(session: &Session, spec: &CastSpec, element: u64) -> bool {
     }
 }
 
-/// Whether an element is plus or minus the largest finite value, or an end of an integer's range.
+/// True for plus or minus the largest finite value; for integers, for the ends of the range.
 fn is_largest(dtype: DType, element: u64) -> bool {
     let code = dtype.code_of_storage(element);
     match dtype.kind() {
@@ -151,7 +150,7 @@ fn is_largest(dtype: DType, element: u64) -> bool {
     }
 }
 
-/// Whether an element has an exponent field of zero and a nonzero fraction, in a format that has subnormals.
+/// True for an exponent field of zero and a nonzero fraction, in a format with subnormals.
 fn is_subnormal(dtype: DType, element: u64) -> bool {
     match dtype.kind() {
         Kind::Float(f) if f.has_zero => {
@@ -162,7 +161,7 @@ fn is_subnormal(dtype: DType, element: u64) -> bool {
     }
 }
 
-/// Returns the fields in which two counts differ, with both values; sums are compared bit for bit.
+/// Fields in which two counts differ, with both values. Sums are compared bit for bit.
 pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
     let mut all = Vec::new();
     macro_rules! fields {
@@ -179,9 +178,8 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
     all
 }
 
-/// Returns the expected counts, adjusted to the actual counts. For 64-bit integers, whose values are not all f64
-/// values, an error or noise close to the right one is accepted. So is the index of any element whose error is that
-/// close to the largest.
+/// Expected counts; where several results are right, the actual counts. Errors of 64-bit integers have a tolerance. The
+/// index may be of any element with nearly the largest error.
 pub fn owed(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
     let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64);
     if !is_wide(spec.src) && !is_wide(spec.dst) {

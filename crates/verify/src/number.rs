@@ -1,5 +1,4 @@
-//! Exact finite values as real numbers: order, and the difference rounded once. Codes are decoded by the definition;
-//! nothing here rounds to a format.
+//! Exact finite values as real numbers: order, and the difference rounded once.
 
 use std::cmp::Ordering;
 use truecast_core::exact::decode;
@@ -12,25 +11,25 @@ pub enum Value {
     Nan,
     /// Infinity.
     Inf {
-        /// Sign.
+        /// True for negative infinity.
         neg: bool,
     },
     /// A number.
     Finite(Number),
 }
 
-/// A real number of at most 64 significant bits; zero has a sign, which comparisons ignore.
+/// Real number of at most 64 significant bits. Comparisons ignore the sign of zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
     neg: bool,
-    /// floor(log2(magnitude)); meaningless for zero.
+    /// floor(log2(magnitude)); 0 for zero.
     top: i32,
-    /// The significand, its highest bit set; 0 for zero.
+    /// Significand with the highest bit set; 0 for zero.
     sig: u64,
 }
 
 impl Value {
-    /// Returns the value of a storage element.
+    /// Value of a stored element.
     pub fn of(dtype: DType, element: u64) -> Value {
         match decode(dtype, dtype.code_of_storage(element)) {
             Exact::Nan { .. } => Value::Nan,
@@ -39,7 +38,7 @@ impl Value {
         }
     }
 
-    /// Returns the number; `None` for NaN and infinities.
+    /// `None` for NaN and infinities.
     pub fn number(self) -> Option<Number> {
         match self {
             Value::Finite(number) => Some(number),
@@ -47,7 +46,7 @@ impl Value {
         }
     }
 
-    /// Returns whether the sign is negative; `None` for NaN.
+    /// True if the sign is negative; `None` for NaN.
     pub fn is_negative(self) -> Option<bool> {
         match self {
             Value::Nan => None,
@@ -58,7 +57,7 @@ impl Value {
 }
 
 impl Number {
-    /// Makes the number `(-1)^neg * sig * 2^exp`.
+    /// The number `(-1)^neg * sig * 2^exp`.
     pub fn new(neg: bool, sig: u64, exp: i32) -> Number {
         if sig == 0 {
             return Number { neg, top: 0, sig };
@@ -67,33 +66,33 @@ impl Number {
         Number { neg, top: exp + 63 - zeros as i32, sig: sig << zeros }
     }
 
-    /// Returns the value of a finite f64; `None` for other values.
+    /// Value of a finite f64; `None` for other values.
     pub fn from_f64(value: f64) -> Option<Number> {
         Value::of(DType::F64, value.to_bits()).number()
     }
 
-    /// Whether the number is +0 or -0.
+    /// True for +0 and -0.
     pub fn is_zero(self) -> bool {
         self.sig == 0
     }
 
-    /// Returns the sign bit, also of a zero.
+    /// True if the sign bit is set, also of a zero.
     pub fn is_negative(self) -> bool {
         self.neg
     }
 
-    /// Whether the number is an integer.
+    /// True for an integer.
     pub fn is_integer(self) -> bool {
         self.sig == 0 || self.top - 63 + self.sig.trailing_zeros() as i32 >= 0
     }
 
-    /// Returns the nearest f64, ties to even; exact for every type but 64-bit integers.
+    /// Nearest f64, ties to even; exact except for 64-bit integers.
     pub fn to_f64(self) -> f64 {
         let magnitude = scaled(self.sig as f64, self.top - 63);
         if self.neg { -magnitude } else { magnitude }
     }
 
-    /// Returns `self - other`, rounded once to f64.
+    /// `self - other`, rounded once to f64.
     pub fn minus(self, other: Number) -> f64 {
         let other = Number { neg: !other.neg, ..other };
         if other.is_zero() {
@@ -103,8 +102,8 @@ impl Number {
             return other.to_f64();
         }
         let (large, small) = if self.top >= other.top { (self, other) } else { (other, self) };
-        // In units of 2^unit the larger one has its highest bit at 124 and is an integer; so is the smaller one unless
-        // it is so far below that a sticky bit is enough.
+        // In units of 2^unit, the larger number is an integer whose highest bit is bit 124. The smaller number is an
+        // integer too, or so small that a sticky bit is enough.
         let unit = large.top - 124;
         let signed = |magnitude: i128, neg: bool| if neg { -magnitude } else { magnitude };
         let shift = small.top - 63 - unit;
@@ -118,7 +117,7 @@ impl Number {
     }
 }
 
-/// Returns `v * 2^k`, in two exact steps: `v` is an integer, and the result is a value of f64 or beyond its range.
+/// `v * 2^k` for an integer `v`, in two exact steps.
 fn scaled(v: f64, k: i32) -> f64 {
     v * 2f64.powi(k / 2) * 2f64.powi(k - k / 2)
 }
@@ -153,7 +152,7 @@ impl Ord for Number {
 mod tests {
     use super::Number;
 
-    /// Every pair of small multiples of powers of two, against f64, which holds them exactly.
+    /// All pairs of small multiples of powers of two, compared with f64, which is exact here.
     #[test]
     fn order_and_difference() {
         let all: Vec<(Number, f64)> = (-20i32..=20)
@@ -172,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Differences that must be rounded, against i128, which rounds once when converted, and against f64's subtraction.
+    /// Differences that must be rounded, compared with i128 and with f64 subtraction.
     #[test]
     fn difference_rounds_once() {
         for a in [u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) + 1, (1 << 53) + 1, 3, 1] {

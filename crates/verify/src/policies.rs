@@ -1,7 +1,7 @@
-//! Tested policies: every rounding, every other field one at a time, and random ones for interactions.
+//! Policies to test: every rounding, every other field one at a time, and random combinations.
 //!
-//! A variant is combined with every rounding where its field affects the destination, and tested once elsewhere, to
-//! check that it has no effect.
+//! A variant is combined with every rounding where its field has an effect; elsewhere one test shows that it has no
+//! effect.
 
 use crate::random::Random;
 use truecast_core::policy::*;
@@ -19,7 +19,7 @@ enum Matters {
 /// A named change of the IEEE policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// The name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// Policy with the default roundings.
     pub policy: CastPolicy,
@@ -37,10 +37,10 @@ pub const SATURATE: CastPolicy = CastPolicy {
     ..BASE
 };
 
-/// Number of [`VARIANTS`], from the first, with the longest lists of inputs.
+/// Number of leading [`VARIANTS`] that get the longest lists of inputs.
 const MAIN: usize = 2;
 
-/// Every variant. The first two are the policies of `docs/kernels.md §11` row 3.
+/// All variants. The first two are the policies of `docs/kernels.md §11` row 3.
 #[rustfmt::skip]
 pub const VARIANTS: &[Variant] = {
     use Matters::*;
@@ -94,17 +94,17 @@ impl Matters {
     }
 }
 
-/// Returns the policy with one rounding for floats and integers.
+/// The policy with the same rounding for floats and integers.
 pub fn rounded(policy: CastPolicy, rounding: Rounding) -> CastPolicy {
     CastPolicy { to_float: rounding, to_int: rounding, ..policy }
 }
 
-/// Returns the two main variants under each rounding.
+/// The two main variants under each rounding.
 pub fn main_for(roundings: &[Rounding]) -> Vec<CastPolicy> {
     VARIANTS[..MAIN].iter().flat_map(|v| roundings.iter().map(|&r| rounded(v.policy, r))).collect()
 }
 
-/// Policies for a destination in addition to [`main_for`]: the other variants, and `n_random` random ones.
+/// Further policies for a destination: the other variants, and `n_random` random policies.
 pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &mut Random) -> Vec<CastPolicy> {
     let mut all = Vec::new();
     for variant in &VARIANTS[MAIN..] {
@@ -118,7 +118,7 @@ pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &
     all
 }
 
-/// Draws a policy with every field at random, rarely an `Error`.
+/// Random policy; rarely with an `Error`.
 fn any(random: &mut Random) -> CastPolicy {
     let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate]);
     let mut policy = CastPolicy {
@@ -171,7 +171,7 @@ fn any(random: &mut Random) -> CastPolicy {
     policy
 }
 
-/// Lists the fields that differ from the IEEE policy, for repeating a case.
+/// Fields that differ from the IEEE policy, as text.
 pub fn describe(policy: &CastPolicy) -> String {
     let mut changes = Vec::new();
     macro_rules! field {

@@ -1,11 +1,11 @@
-//! Random stream of every check: a printed seed repeats a run.
+//! Random streams of the checks; the printed seed repeats a run.
 
-/// splitmix64.
+/// SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Makes a stream that depends only on seed and purpose, so that units may run in any order.
+    /// Stream that depends only on seed and purpose, so that units may run in any order.
     pub fn new(seed: u64, purpose: &[u64]) -> Random {
         purpose.iter().fold(Random(seed), |mut stream, part| {
             let mixed = stream.bits() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -22,17 +22,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `n`, which must not be 0.
+    /// Random number below `n`, which must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         (((self.bits() >> 32) as u128 * n as u128) >> 32) as u64
     }
 
-    /// Returns an element of a nonempty list.
+    /// Random element of a nonempty list.
     pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// Puts a list in random order.
+    /// Shuffles a list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last as u64 + 1) as usize);

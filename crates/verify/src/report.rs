@@ -1,4 +1,4 @@
-//! Counts of checks, the first witnesses, and the final table.
+//! Counts of checks, first witnesses, and the final table.
 
 use crate::policies::describe;
 use std::collections::BTreeMap;
@@ -8,18 +8,18 @@ use truecast_core::policy::Condition;
 use truecast_core::{CastPolicy, DType};
 use truecast_kernel::{Level, Route};
 
-/// Witnesses kept per check, and per pair in it, so that an error in one pair does not hide another.
+/// Witnesses kept per check and pair of types, so that errors in one pair do not hide another.
 const WITNESSES: usize = 12;
 const WITNESSES_OF_A_PAIR: usize = 2;
 
-/// Answer of one side for one input.
+/// Answer of one side for an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A code, as stored.
+    /// A stored code.
     Code(u64),
-    /// Refusal, with its reason if given.
+    /// A refusal, with its reason if known.
     Refused(Option<Condition>),
-    /// Text that is not about one element.
+    /// Text that does not concern a single element.
     Text(String),
 }
 
@@ -34,22 +34,22 @@ impl fmt::Display for Answer {
     }
 }
 
-/// One input on which two sides differ.
+/// An input on which two sides differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// Source type.
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// Policy.
+    /// Policy of the conversion.
     pub policy: CastPolicy,
     /// Level, or another source of the wrong answer.
     pub who: String,
-    /// Source element, as stored; `None` if the answer is not about one element.
+    /// Stored source element; `None` if the answer does not concern a single element.
     pub code: Option<u64>,
-    /// The wrong answer.
+    /// Wrong answer.
     pub got: Answer,
-    /// The right answer.
+    /// Right answer.
     pub want: Answer,
 }
 
@@ -67,18 +67,18 @@ impl fmt::Display for Witness {
 /// Result of one kind of check.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Elements compared.
+    /// Number of compared elements.
     pub checks: u64,
-    /// Elements that differ.
+    /// Number of elements that differ.
     pub mismatches: u64,
-    /// First witnesses.
+    /// The first witnesses.
     pub witnesses: Vec<Witness>,
     /// Total time of all threads.
     pub busy: Duration,
 }
 
 impl Tally {
-    /// Adds one difference.
+    /// Adds a difference.
     pub fn fail(&mut self, witness: Witness) {
         self.mismatches += 1;
         self.keep(witness);
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// Adds later findings.
+    /// Adds the findings of another tally.
     pub fn add(&mut self, next: Tally) {
         self.checks += next.checks;
         self.mismatches += next.mismatches;
@@ -99,7 +99,7 @@ impl Tally {
         next.witnesses.into_iter().for_each(|witness| self.keep(witness));
     }
 
-    /// Returns a tally of the findings of `f`, with its time.
+    /// Runs `f` and measures its time.
     pub fn timed(f: impl FnOnce(&mut Tally)) -> Tally {
         let start = Instant::now();
         let mut tally = Tally::default();
@@ -109,7 +109,7 @@ impl Tally {
     }
 }
 
-/// Number of uses of each route.
+/// Number of conversions per route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes(BTreeMap<Route, u64>);
 
@@ -119,12 +119,12 @@ impl Routes {
         *self.0.entry(route.clone()).or_default() += 1;
     }
 
-    /// Adds the uses of other conversions.
+    /// Adds the counts of other routes.
     pub fn add(&mut self, next: Routes) {
         next.0.into_iter().for_each(|(route, n)| *self.0.entry(route).or_default() += n);
     }
 
-    /// Whether every method of these levels was used at least once.
+    /// True if every method of these levels was used.
     pub fn covers_all(&self, levels: &[Level]) -> bool {
         let taken = |method| self.0.keys().any(|route| route.methods().contains(&method));
         levels.iter().all(|level| Route::methods_at(*level).all(taken))
@@ -138,17 +138,17 @@ impl fmt::Display for Routes {
     }
 }
 
-/// Tallies by name, in the order in which names first appear, and the routes taken.
+/// Tallies by name, in order of appearance, and the routes taken.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    /// Tallies by name.
+    /// Name and tally of each row.
     pub rows: Vec<(String, Tally)>,
-    /// Conversions by route.
+    /// Number of conversions per route.
     pub routes: Routes,
 }
 
 impl Sheet {
-    /// Adds to a row.
+    /// Adds a tally to a row.
     pub fn add(&mut self, name: &str, tally: Tally) {
         match self.rows.iter_mut().find(|(row, _)| row == name) {
             Some((_, total)) => total.add(tally),
@@ -156,7 +156,7 @@ impl Sheet {
         }
     }
 
-    /// Adds every row of another sheet.
+    /// Adds all rows of another sheet.
     pub fn merge(&mut self, next: Sheet) {
         self.routes.add(next.routes);
         next.rows.into_iter().for_each(|(name, tally)| self.add(&name, tally));
@@ -171,30 +171,30 @@ impl Sheet {
     }
 }
 
-/// Findings of a command: shown once, and counted for the exit code.
+/// Findings of a command, with a display and a number of failures.
 pub trait Findings: fmt::Display {
-    /// Number of failures; any failure fails the command.
+    /// Number of failures. Any failure fails the command.
     fn failures(&self) -> u64;
 }
 
 /// Findings of a command that compares elements.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Coverage, in one sentence.
+    /// Description of the tested inputs.
     pub covers: String,
-    /// Checks.
+    /// Results of the checks.
     pub sheet: Sheet,
     /// Time from start to end.
     pub elapsed: Duration,
 }
 
 impl Report {
-    /// Checks of all rows.
+    /// Number of compared elements in all rows.
     pub fn checks(&self) -> u64 {
         self.sheet.rows.iter().map(|(_, tally)| tally.checks).sum()
     }
 
-    /// Mismatches of all rows.
+    /// Number of differences in all rows.
     pub fn mismatches(&self) -> u64 {
         self.sheet.rows.iter().map(|(_, tally)| tally.mismatches).sum()
     }
@@ -236,7 +236,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Aligns lines of cells in columns of equal width; the columns `right` are aligned to the right.
+/// Aligns the cells of lines in columns. The columns `right` are right-aligned.
 pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let cell = |line: &[String], column: usize| line.get(column).map_or(0, String::len);
@@ -254,7 +254,6 @@ pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// Formats a count with thousands separators.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

@@ -1,49 +1,49 @@
-//! Common parameters of every check: the definition, the levels, and the display of progress.
+//! Parameters of all checks: definition, levels, display of progress.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use truecast_core::{CastSpec, Outcome, cast_one};
 use truecast_kernel::Level;
 
-/// The definition of conversions. Only tests of the driver use a definition other than `cast_one`.
+/// Reference definition of conversions. Only tests of the driver replace `cast_one`.
 pub type Definition = fn(&CastSpec, u64) -> Outcome;
 
-/// Common parameters of every check.
+/// Parameters of all checks.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Levels to run, weakest first.
     pub levels: Vec<Level>,
-    /// Definition that kernels and oracle are compared with.
+    /// Reference definition for kernels and oracle.
     pub definition: Definition,
-    /// Whether progress is shown.
+    /// Display of progress.
     pub progress: Progress,
 }
 
-/// Whether progress is shown.
+/// Display of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Coverage on standard output, and a bar on standard error if that is a terminal.
+    /// Description on standard output; progress bar on standard error if it is a terminal.
     Escaped,
-    /// Hidden.
+    /// No display.
     Hidden,
 }
 
 impl Session {
-    /// Makes a session that compares every level of this CPU with `cast_one`.
+    /// Session with every level of this CPU and `cast_one`.
     pub fn new(progress: Progress) -> Session {
         Session { levels: Level::available(), definition: cast_one, progress }
     }
 
-    /// The strongest level of the session.
+    /// The strongest level.
     pub fn strongest(&self) -> Level {
         self.levels.last().copied().unwrap_or(Level::Baseline)
     }
 
-    /// The levels by name.
+    /// Names of the levels.
     pub fn level_names(&self) -> String {
         self.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Announces the coverage, and returns it.
+    /// Prints the description of the tested inputs, and returns it.
     pub fn announce(&self, covers: String) -> String {
         if self.progress == Progress::Escaped {
             println!("{covers}");
@@ -51,7 +51,7 @@ impl Session {
         covers
     }
 
-    /// Makes a progress bar of `n` steps.
+    /// Progress bar with `n` steps.
     pub fn bar(&self, what: &str, n: usize) -> ProgressBar {
         let target = match self.progress {
             Progress::Escaped => ProgressDrawTarget::stderr(),

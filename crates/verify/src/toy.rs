@@ -1,9 +1,7 @@
-//! Formats small enough that every value is an integer in a common unit: a sorted table of values, a search, and a
-//! comparison with the middle of two neighbors.
+//! Toy formats, whose values are integers in a common unit. Only descriptors ([`FloatFormat`]) come from the engine,
+//! not its arithmetic.
 //!
-//! Only descriptors ([`FloatFormat`]) come from the engine, not its arithmetic.
-//!
-//! Terminology: *units* are `2^-SCALE`; the *grid* holds the magnitudes of a format in units, by magnitude code,
+//! Terminology: a *unit* is `2^-SCALE`. The *grid* has the magnitudes of a format in units, by magnitude code,
 //! continued beyond the largest finite one as if the exponent had no limit.
 
 use truecast_core::{FloatFormat, Rounding, Specials};
@@ -11,24 +9,24 @@ use truecast_core::{FloatFormat, Rounding, Specials};
 /// The common unit is `2^-SCALE`.
 pub const SCALE: i32 = 28;
 
-/// The grid ends at this power of two, in units.
+/// Largest grid value, in units.
 const END: u64 = 1 << (SCALE + 14);
 
-/// Rounded value.
+/// Result of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounded {
     /// A magnitude code.
     Code(u16),
-    /// Beyond the largest finite value, under a rule that does not saturate.
+    /// Beyond the largest finite value, without saturation.
     Beyond,
     /// Below the smallest value of a format without zero.
     Vanished,
 }
 
-/// Rule beyond the largest finite value.
+/// Rule for values beyond the largest finite value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// An infinity or another marker.
+    /// An infinity or another special code.
     Nonfinite,
     /// The largest finite value.
     Saturate,
@@ -37,18 +35,17 @@ pub enum Limit {
 /// A format with its grid.
 #[derive(Clone, Debug)]
 pub struct Toy {
-    /// The descriptor.
+    /// Descriptor of the format.
     pub format: FloatFormat,
     grid: Vec<u64>,
-    /// The largest finite magnitude code.
     max: usize,
 }
 
 impl Toy {
-    /// Tabulates a format.
+    /// Computes the grid.
     ///
     /// # Panics
-    /// If one of its values is not a multiple of the unit.
+    /// If a value is not a multiple of the unit.
     pub fn new(format: FloatFormat) -> Toy {
         let FloatFormat { exp_bits, man_bits, bias, specials, has_zero, .. } = format;
         let n_magnitudes = 1usize << (exp_bits + man_bits);
@@ -58,7 +55,7 @@ impl Toy {
             Specials::Extended => n_magnitudes - 2 - usize::from(!format.signed),
             Specials::Fnuz | Specials::Finite => n_magnitudes - 1,
         };
-        // The textbook formula: f * 2^(1 - bias - t) in the lowest binade, (2^t + f) * 2^(e - bias - t) above it.
+        // Textbook formula: f * 2^(1 - bias - t) in the lowest binade, (2^t + f) * 2^(e - bias - t) above.
         let value = |code: u64| {
             let (field, fraction) = (code >> man_bits, code & ((1 << man_bits) - 1));
             let subnormal = field == 0 && has_zero;
@@ -72,15 +69,15 @@ impl Toy {
         Toy { format, grid, max }
     }
 
-    /// Returns the finite magnitudes in units, by code.
+    /// Finite magnitudes in units, by code.
     pub fn finite(&self) -> &[u64] {
         &self.grid[..=self.max]
     }
 
-    /// Rounds a magnitude, in units, once.
+    /// Rounds a magnitude in units.
     pub fn round(&self, rounding: Rounding, limit: Limit, neg: bool, x: u64) -> Rounded {
         let upper = self.grid.partition_point(|v| *v <= x);
-        // Below the smallest value of a format without zero is 0, as if with the code -1, which is odd.
+        // In a format without zero, 0 is the neighbor below the smallest value, and counts as an odd code.
         let (lower_value, lower_is_odd) = match upper.checked_sub(1) {
             Some(lower) => (self.grid[lower], lower % 2 == 1),
             None => (0, true),
@@ -118,7 +115,7 @@ mod tests {
     use super::*;
     use truecast_core::format::{F4E2M1, F6E2M3};
 
-    /// Rows of `docs/spec/onnx.md §2.3` and ties by hand.
+    /// Rows of `docs/spec/onnx.md §2.3`, and ties.
     #[test]
     fn f4e2m1() {
         let toy = Toy::new(F4E2M1);

@@ -1,4 +1,4 @@
-//! The driver itself: every command passes on a small sample, and detects an error if there is one.
+//! Tests of the driver: every command passes on a small sample, and detects errors.
 
 use clap::Parser;
 use std::collections::HashSet;
@@ -13,7 +13,6 @@ fn session(definition: Definition) -> Session {
     Session { definition, ..Session::new(Progress::Hidden) }
 }
 
-/// Options as if typed.
 fn typed<T: clap::Args>(line: &str) -> T {
     #[derive(Parser)]
     #[command(no_binary_name = true)]
@@ -24,8 +23,8 @@ fn typed<T: clap::Args>(line: &str) -> T {
     Line::parse_from(line.split_whitespace()).options
 }
 
-/// Every command that uses the definition, on a few pairs. Values that round to 1.0 in f8e4m3fn are in all of them (in
-/// the sweep's second block: 3f80).
+/// Every command that uses the definition, on few pairs. All have values that round to 1.0 in f8e4m3fn; the sweep in
+/// its second block (3f80).
 fn reports(session: &Session) -> Vec<(&'static str, Report)> {
     let ftz_dst = if cfg!(target_arch = "x86_64") { "f8e4m3fn" } else { "f16" };
     vec![
@@ -55,7 +54,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
     assert!(report.sheet.rows.iter().all(|(_, row)| row.checks > 0) && report.sheet.rows.len() == 3, "{report}");
 }
 
-/// A definition with one error: values that round to 1.0 in f8e4m3fn (38) give 39.
+/// Definition with one error: values that round to 1.0 in f8e4m3fn (0x38) give 0x39.
 fn wrong_at_one(spec: &CastSpec, code: u64) -> Outcome {
     match cast_one(spec, code) {
         Outcome::Defined(0x38) if spec.dst == DType::F8E4M3Fn => Outcome::Defined(0x39),
@@ -76,7 +75,7 @@ fn a_wrong_expectation_is_found_by_every_command() {
     }
 }
 
-/// Each comparison of `small` fails on its own: the levels, the oracle and the third opinion.
+/// The levels, the oracle and `rustc_apfloat` each detect the error.
 #[test]
 fn a_wrong_expectation_is_found_by_every_comparison() {
     let report = small::run(&session(wrong_at_one), &typed("--src bf16,f8e5m2 --dst f8e4m3fn --random-policies 0"));
@@ -89,7 +88,7 @@ fn a_wrong_expectation_is_found_by_every_comparison() {
     assert_eq!(report.sheet.rows.len(), 3);
 }
 
-/// Refused for the wrong inputs, or not at all.
+/// The definition refuses wrong inputs, or no input.
 #[test]
 fn a_wrong_refusal_is_found() {
     fn refuses_too_much(spec: &CastSpec, code: u64) -> Outcome {
@@ -103,7 +102,6 @@ fn a_wrong_refusal_is_found() {
     assert!(row("casters = definition") > Some(0) && row("definition = oracle") > Some(0), "{report}");
 }
 
-/// A difference in any one of the counts is a difference.
 #[test]
 fn every_count_is_compared() {
     let one = Counts { noise: 1.0, ..Counts::default() };
@@ -144,7 +142,7 @@ fn every_count_is_compared() {
     assert!(fields.iter().all(|field| found.contains(*field)), "{fields:?} {found:?}");
 }
 
-/// The driver takes every route of the kernels: errors in an unused route could not be found.
+/// An unused route could hide errors.
 #[test]
 fn every_route_is_taken() {
     let session = session(cast_one);

@@ -61,7 +61,6 @@ pub struct ConvertArgs {
 }
 
 impl ConvertArgs {
-    /// Returns the sources and the folder of the results, if there are several sources.
     pub fn several(&self) -> Option<(Vec<&Path>, &Path)> {
         let (folder, more) = self.more.split_last()?;
         let sources = [&self.src, &self.dst].into_iter().chain(more);
@@ -69,7 +68,7 @@ impl ConvertArgs {
     }
 }
 
-/// `quantize`: `convert` to a scheme, which is the last operand if `--scheme` does not name it.
+/// Arguments of `quantize`. The scheme may be the last operand instead of `--scheme`.
 #[derive(Debug, Clone)]
 pub struct QuantizeArgs(pub ConvertArgs);
 
@@ -125,11 +124,10 @@ impl FromArgMatches for QuantizeArgs {
     }
 }
 
-/// `dequantize`: `convert` to a type, of quantized tensors only.
+/// Arguments of `dequantize`, which converts only quantized tensors.
 #[derive(Debug, Clone)]
 pub struct DequantizeArgs(pub ConvertArgs);
 
-/// Options of `convert` that `dequantize` does not take.
 const NOT_DEQUANTIZING: [&str; 11] = [
     "scheme",
     "quantize",
@@ -174,7 +172,7 @@ impl FromArgMatches for DequantizeArgs {
     }
 }
 
-/// Parser of the operands after the second: paths, and the scheme at the end. Completion offers schemes.
+/// Parser of the operands after the second: paths, and a scheme as the last operand. Completion offers schemes.
 #[derive(Clone)]
 struct SchemeOrPath;
 

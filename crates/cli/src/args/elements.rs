@@ -1,4 +1,4 @@
-//! Commands about elements of one operation: `rescale`, `check`, `vectors`.
+//! Arguments of `rescale`, `check` and `vectors`.
 
 use super::threads::ThreadsArgs;
 use super::with_flag::with_flag;
@@ -41,7 +41,7 @@ pub struct RescaleArgs {
     pub threads: ThreadsArgs,
 }
 
-// Attributes of RESCALE, for `rescale` and `check rescale`.
+// Attributes of RESCALE, in `rescale` and `check rescale`.
 #[derive(Args, Debug, Clone)]
 pub struct RescaleAttributes {
     /// RESCALE: multiplier, or one for each channel
@@ -114,8 +114,8 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Returns the options of the specification that decides: the typed specification, the only one that applies to the
-    /// operation or model, or the default.
+    /// Options of the typed specification. Without `--spec`: the only specification for the operation or model, or else
+    /// the default.
     pub fn policy(&self) -> PolicyArgs {
         let only = match self.what.to_str() {
             Some("rescale") => Some("tosa"),
@@ -205,10 +205,9 @@ pub struct VectorsArgs {
     pub threads: ThreadsArgs,
 }
 
-/// Operand of `vectors` that requests a folder of test vectors for all specifications.
+/// Operand of `vectors` for a folder of test vectors for all specifications.
 pub const SUITE: &str = "suite";
 
-/// Output format of `vectors`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum VectorFormat {
@@ -217,19 +216,16 @@ pub enum VectorFormat {
     Json,
 }
 
-/// Values of `vectors --format`.
 pub const VECTOR_FORMATS: [(&str, VectorFormat); 3] =
     [("hex", VectorFormat::Hex), ("npy", VectorFormat::Npy), ("json", VectorFormat::Json)];
-/// Values of `vectors --level`.
 const EXTENTS: [(&str, Extent); 2] = [("boundary", Extent::Boundary), ("exhaustive", Extent::Exhaustive)];
 
 impl VectorsArgs {
-    /// Returns the options of the specification that decides. For RESCALE, the default is TOSA.
+    /// Options of the typed specification; without `--spec`, TOSA for RESCALE.
     pub fn policy(&self) -> PolicyArgs {
         if self.op == "rescale" { self.policy.or_spec("tosa") } else { self.policy.clone() }
     }
 
-    /// Returns the output format; the default depends on `--json`.
     pub fn format(&self, json: bool) -> VectorFormat {
         self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })
     }

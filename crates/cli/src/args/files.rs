@@ -1,4 +1,4 @@
-//! Commands that look at files: `inspect`, `verify`, `compare`.
+//! Arguments of `inspect`, `verify` and `compare`.
 
 use super::convert::{SchemeArgs, WritingArgs};
 use super::select::{ListArgs, OnnxArgs, SelectArgs};
@@ -89,7 +89,7 @@ pub struct VerifyArgs {
 /// Parses a fraction of the elements, such as `0.1` or `10%`.
 ///
 /// # Errors
-/// A message with the expected form.
+/// A message with the expected notation.
 pub fn part(text: &str) -> Result<f64, String> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let part = number.trim_end().parse().map(|number: f64| number / unit).ok();

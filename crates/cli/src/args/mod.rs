@@ -1,6 +1,5 @@
-//! The command line: one definition from which help, man page and completions come. Reference: `docs/interfaces.md §3`.
-//! This file has the commands; each group of options has a file of its own. Groups have no doc comments, because clap
-//! would take such a comment as the description of the command.
+//! The command line, from which clap makes help, man page and completions. Reference: `docs/interfaces.md §3`. Groups
+//! of options have no doc comments: clap would print them as the description of the command.
 
 mod bench;
 mod convert;
@@ -148,7 +147,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns the option for threads; `None` for a command that uses one thread.
+    /// Options for threads; `None` for a command that uses one thread.
     pub fn threads(&self) -> Option<ThreadsArgs> {
         match self {
             Command::Convert(args)
@@ -166,7 +165,6 @@ impl Command {
         }
     }
 
-    /// Whether the command only reads and prints.
     pub fn is_question(&self) -> bool {
         matches!(
             self,

@@ -49,5 +49,4 @@ pub struct RunArgs {
     pub threads: ThreadsArgs,
 }
 
-/// Values of `--output-format`.
 const ARRAY_FORMATS: [(&str, FileFormat); 2] = [("npy", FileFormat::Npy), ("pb", FileFormat::TensorProto)];

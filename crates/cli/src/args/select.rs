@@ -1,5 +1,5 @@
-//! Options of `convert`, `verify` and others: tensors to convert and their types, strictness in reading files, and the
-//! rows of a report.
+//! Options of `convert`, `verify` and others: selection of tensors, types, strictness for ONNX files, and rows of a
+//! report.
 
 use crate::value_parsers;
 use clap::parser::ValueSource;
@@ -39,7 +39,6 @@ pub struct SelectArgs {
     pub onnx: OnnxArgs,
 }
 
-// Strictness in reading ONNX files.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct OnnxArgs {
     /// ONNX: ignore surplus bytes and unused bits
@@ -51,7 +50,6 @@ pub struct OnnxArgs {
 }
 
 impl OnnxArgs {
-    /// Returns the options for the library.
     pub fn options(self) -> truecast::io::onnx::Options {
         truecast::io::onnx::Options { lenient: self.lenient, follow_links: self.follow_links }
     }
@@ -72,16 +70,15 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// Returns which tensors are named below the table.
+    /// Tensors to list below the table.
     pub fn named(&self) -> Named {
         self.worst.map_or(Named::LostMuch(5), Named::Worst)
     }
 }
 
-/// Options whose values are rules.
 const RULES: [&str; 3] = ["rule", "keep", "quantize"];
 
-/// The rules of a command line in the order in which they were typed.
+/// Typed rules, in order.
 #[derive(Debug, Default)]
 pub struct RuleOrder {
     rules: Vec<(usize, &'static str, String)>,
@@ -89,7 +86,6 @@ pub struct RuleOrder {
 }
 
 impl RuleOrder {
-    /// Collects the rules, and sorts them by the positions that clap records.
     pub fn of(matches: &ArgMatches) -> Self {
         let (mut all, mut names_spec) = (Vec::new(), false);
         if let Some((name, sub)) = matches.subcommand()
@@ -105,12 +101,12 @@ impl RuleOrder {
         Self { rules: all, names_spec }
     }
 
-    /// Whether `--spec` was typed, even if it names the default.
+    /// True if `--spec` was typed, even with the default value.
     pub fn names_spec(&self) -> bool {
         self.names_spec
     }
 
-    /// Returns the option (without dashes) and the text of each rule, in the order in which they were typed.
+    /// Name of the option, without dashes, and text of each rule.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.rules.iter().map(|(_, option, text)| (*option, text.as_str()))
     }

@@ -1,9 +1,8 @@
-//! The option `--threads` of commands that work on data.
+//! The option `--threads`.
 
 use clap::Args;
 use std::num::NonZeroUsize;
 
-// Threads of commands that work on data.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct ThreadsArgs {
     /// Number of threads (default: all cores)
@@ -11,7 +10,7 @@ pub struct ThreadsArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
-/// Most threads: more threads gain nothing on any machine, and the stacks of very many threads exhaust a system.
+/// Largest number of threads. More threads gain no speed, and thousands of stacks can exhaust a system's memory.
 pub const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {

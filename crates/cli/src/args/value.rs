@@ -1,4 +1,4 @@
-//! Commands about types and single values: `explain`, `formats`, `promote`.
+//! Arguments of `explain`, `formats` and `promote`.
 
 use super::with_flag::with_flag;
 use crate::number_format::NumberFormat;
@@ -11,7 +11,7 @@ use truecast::promote::Rank;
 use truecast::promote::jax::X64;
 use truecast::promote::tensorflow::Mode;
 
-/// `explain` has no default: without `--spec` it shows every specification.
+/// Help of `explain --spec`, which has no default value: all specifications are shown.
 const SPEC_HELP: &str = "Show the results of this specification only (default: all); options: truecast help specs";
 
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ pub struct ExplainArgs {
     pub policy: PolicyArgs,
 }
 
-/// Reads random bits as `R/N`: the number R in decimal or as 0x.., in N bits.
+/// Parses `R/N`: random bits R, decimal or 0x.., of width N.
 fn random_bits(text: &str) -> Result<RandomBits, String> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16),
@@ -112,14 +112,11 @@ pub struct PromoteArgs {
 }
 
 impl PromoteArgs {
-    /// Returns the requested system, or `all`.
     pub fn system(&self) -> &str {
         self.system.as_deref().unwrap_or(if self.table { "openvino" } else { "all" })
     }
 }
 
-/// Values of `--system`.
 pub const SYSTEMS: [&str; 6] = ["openvino", "numpy", "jax", "torch", "tensorflow", "all"];
 
-/// Values of `--lhs-rank` and `--rhs-rank`.
 const RANKS: [(&str, Rank); 3] = [("0", Rank::Scalar), ("n", Rank::Dimensioned), ("dynamic", Rank::Dynamic)];

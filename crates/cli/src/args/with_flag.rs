@@ -1,9 +1,9 @@
-//! Headings in help and aliases of options, from the table of flags.
+//! Headings and aliases of options, from the table of flags.
 
 use clap::Arg;
 use truecast::flag::Flag;
 
-/// Adds the heading of an option, and its names in other tools as aliases.
+/// Adds the heading in the help, and the option's names in other tools as aliases.
 pub fn with_flag(arg: Arg) -> Arg {
     let Some(name) = arg.get_long().map(String::from) else { return arg };
     let (names, letters) = Flag::aliases(&name);

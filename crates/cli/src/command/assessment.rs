@@ -1,5 +1,5 @@
-//! Findings about losses in words: a block below the tables, and sentences among the warnings of JSON.
-//! `truecast::report::assess` has the rules.
+//! Assessment of losses in words: a block of text below the tables, and warnings in JSON. `truecast::report::assess`
+//! has the rules.
 
 use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use truecast::io::Escaped;
 use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db, usual_sqnr_db};
 
-/// Describes the finding about one tensor, without its name.
 fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     let counts = row.counts;
     let part = |count: u64, what: &str| format!("{} of {} values {what}", grouped(count), grouped(counts.elements));
@@ -33,7 +32,6 @@ fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     }
 }
 
-/// Returns the number of suspicious tensors, with the criteria.
 fn headline(assessment: &Assessment) -> String {
     if assessment.suspicious == 0 {
         return format!("none of {} lost much", count(assessment.changed, "changed tensor"));
@@ -46,7 +44,7 @@ fn headline(assessment: &Assessment) -> String {
     )
 }
 
-/// Returns advice such as `--keep '*.key.bias' would leave 6 of them unchanged`.
+/// Advice such as `--keep '*.key.bias' would leave 6 of them unchanged`.
 fn remedy(assessment: &Assessment) -> Option<String> {
     let globs: Vec<String> = assessment.spare.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
     let whom = match (assessment.spared, assessment.suspicious) {
@@ -68,8 +66,8 @@ fn unscaled(assessment: &Assessment) -> Option<String> {
     ))
 }
 
-/// Returns text such as `normal for fp8-block: 31.6 dB over 21 tensors`, for tensors that lost no more than usual.
-/// `name` returns the type or scheme of a tensor.
+/// Text such as `normal for fp8-block: 31.6 dB over 21 tensors`, for tensors with the usual loss. `name` returns the
+/// type or scheme of a tensor.
 pub fn normal<'a>(
     assessment: &Assessment,
     len: usize,
@@ -93,7 +91,6 @@ pub fn normal<'a>(
     }
 }
 
-/// Returns the assessment in sentences. It advises `--keep` only if the command has that option (`can_keep`).
 pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a>, can_keep: bool) -> Vec<String> {
     let mut all: Vec<String> = unscaled(assessment).into_iter().collect();
     let mut suspects = assessment.worst.iter().filter(|suspect| !suspect.reasons.is_empty()).peekable();
@@ -108,8 +105,7 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
     all
 }
 
-/// Returns the assessment, to be printed below a table. `largest_error` describes the largest error of a tensor, if it
-/// is known.
+/// Text below a table. `largest_error` describes the largest error of a tensor, if known.
 pub fn block<'a>(
     assessment: &Assessment,
     row: impl Fn(usize) -> Assessed<'a>,

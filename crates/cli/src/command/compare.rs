@@ -57,12 +57,11 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     if !args.fail_on.is_empty() && comparison.structural_differences() > 0 {
         failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
-    // With `--quiet` the exit code is the only answer.
     let differs = context.quiet && args.fail_on.is_empty() && !comparison.equal();
     Ok(thresholds::report(&failed, "", context.json).max(differs.into()))
 }
 
-/// Returns the failure with the hint `--to`, which states the element type of the second file, if that type is missing.
+/// Adds the hint `--to` if the second file lacks an element type.
 fn failure(error: Error, args: &CompareArgs) -> Failure {
     match &error {
         Error::Io(FileError::Npy { path, cause: HeaderError::FromNeeded { .. }, .. })
@@ -74,7 +73,6 @@ fn failure(error: Error, args: &CompareArgs) -> Failure {
     }
 }
 
-/// Returns the heading: the files, the types given for reading them, and their quantization.
 fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let named = |file: &str, dtype: Option<DType>| {
         message::one_line(file) + &dtype.map(|dtype| format!(" as {dtype}")).unwrap_or_default()
@@ -93,7 +91,7 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// Returns the name of a group. The names imply no direction, because either file may be the source.
+/// Heading of a group. No heading implies a direction, because either file may be the source of the other.
 fn group(group: Group) -> &'static str {
     match group {
         Group::Converted => "types differ",
@@ -124,7 +122,7 @@ fn print(
         cells.push(rows().max_by(by_error).and_then(worst).unwrap_or_default().into());
         cells
     };
-    // Totals would repeat the row of a single listed tensor.
+    // With a single tensor, totals would repeat its row.
     let is_one = comparison.rows.len() == 1 && !args.list.summary;
     let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures, group) };
     let names: Vec<&str> = comparison.rows.iter().map(|row| &*row.name).collect();
@@ -167,21 +165,21 @@ fn by_error(a: &&ComparedTensor, b: &&ComparedTensor) -> Ordering {
     a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error)
 }
 
-/// Returns the largest error of a tensor, such as `[0, 1]: 465 | 448`: the index and both values.
+/// Text such as `[0, 1]: 465 | 448`: index and both values.
 fn worst(row: &ComparedTensor) -> Option<String> {
     let [first, second] = row.worst.as_deref()?.map(exact_decimal::brief);
     Some(format!("{:?}: {first} | {second}", row.worst_index()))
 }
 
-/// Returns a sentence about the error between different types: whether it is usual for them. `None` if tensors lost too
-/// much or could not be compared, or if there is no error.
+/// States whether the error between different types is usual. `None` without an error, and if a tensor lost too much or
+/// could not be compared.
 fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, String)> {
     let noise = &comparison.total.of(Group::Converted).inexact;
     if assessment.suspicious > 0 || noise.elements == 0 || comparison.structural_differences() > 0 {
         return None;
     }
     let rows = &comparison.rows;
-    // The side with the coarser type causes the error.
+    // The coarser type causes the error.
     let name = |i: usize| {
         let ComparedTensor { schemes, types, .. } = &rows[i];
         let sides = [(&schemes.0, types.0), (&schemes.1, types.1)];
@@ -196,7 +194,7 @@ fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, Str
     Some(assessment::normal(assessment, rows.len(), |i| rows[i].assessed(), name, noise.sqnr_db()))
 }
 
-/// Returns the verdict, such as `different: 21_539 values in 41 tensors`.
+/// Text such as `different: 21_539 values in 41 tensors`.
 fn verdict(comparison: &Comparison, terminal: &Terminal) -> String {
     if comparison.equal() {
         return terminal.paint(Mark::Good, "equal as numbers");

@@ -36,13 +36,12 @@ fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
         let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);
         DType::ALL.into_iter().filter(numeric).collect::<Vec<_>>()
     };
-    // The conversion of a type to itself is compared only on request.
+    // The pair of a type with itself is compared only if both types were typed.
     let is_asked = args.from.is_some() && args.to.is_some();
     let all = of(args.from).into_iter().flat_map(|src| of(args.to).into_iter().map(move |dst| (src, dst)));
     all.filter(|(src, dst)| src != dst || is_asked).collect()
 }
 
-/// Returns the differences for every requested pair that both specifications convert.
 fn differences(
     args: &DifferArgs,
     [a, b]: [&String; 2],
@@ -60,12 +59,12 @@ fn differences(
     let pairs = converted;
     if pairs.is_empty() {
         return Err(match (refused, args.from, args.to) {
-            // The hint of `Failure::from` would name `--spec`, which `differ` does not have.
+            // The hint of `Failure::from` would name `--spec`; `differ` has no such option.
             (Some(error), Some(_), Some(_)) => Failure::new(error.error_code(), error),
             _ => failure!(InvalidValue, "{a} and {b} have no pair of types in common"),
         });
     }
-    // Every code of a single 32-bit source type takes seconds; for all pairs it would take minutes.
+    // All codes of a 32-bit source take seconds per pair, so only a single pair is compared completely.
     if let (Some(_), Some(_), &[(src, dst)]) = (args.from, args.to, &pairs[..]) {
         let boundary = Difference::of(requests, src, dst, Inputs::Boundary)?;
         return Ok(vec![every_code(args, requests, boundary, context)?]);
@@ -80,8 +79,8 @@ fn differences(
     Ok(all)
 }
 
-/// Compares every code of a wide source type, if kernels convert it, and shows the progress. A terminal shows the
-/// results of boundary inputs first.
+/// Compares all codes of a wide source, with a progress bar, if kernels convert the pair. A terminal first shows the
+/// results for boundary inputs.
 fn every_code(
     args: &DifferArgs,
     requests: [&Request; 2],
@@ -103,9 +102,8 @@ fn every_code(
     shown.map(|()| found.unwrap_or(boundary))
 }
 
-/// Most pairs that a sentence lists.
 const FEW_PAIRS: usize = 12;
-/// Most characters of a value that is printed with every digit.
+/// Largest number of characters of a value that is shown with all digits.
 const FEW_DIGITS: usize = 17;
 
 fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
@@ -130,7 +128,6 @@ fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
     json!({ "a": names[0], "b": names[1], "pairs": all.iter().map(pair).collect::<Value>() })
 }
 
-/// Returns the table of different ranges for some pairs.
 fn table(args: &DifferArgs, names: &[String; 2], listed: &[&Difference], terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("from"),
@@ -188,7 +185,6 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
     text + &terminal.wrap(&conclusion(names, all, terminal))
 }
 
-/// Returns the totals of all pairs.
 fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
     let [a, b] = names;
     let open: u64 = all.iter().map(|found| found.open).sum();
@@ -206,7 +202,7 @@ fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> S
     format!("{open}{verdict}: {a} and {b} differ for {differ} of {count} {pairs} of types that both convert\n")
 }
 
-/// Lists the pairs, or states their number if there are many.
+/// Lists the pairs, or counts them if there are many.
 fn in_words(pairs: impl ExactSizeIterator<Item = (DType, DType)>) -> String {
     match pairs.len() {
         ..=FEW_PAIRS => pairs.map(|(src, dst)| format!("{src} to {dst}")).collect::<Vec<_>>().join(", "),
@@ -214,20 +210,19 @@ fn in_words(pairs: impl ExactSizeIterator<Item = (DType, DType)>) -> String {
     }
 }
 
-/// Returns text such as `14_720 of 65_536`; a star marks that only boundary inputs were compared.
+/// Text such as `14_720 of 65_536`. A star after the text means that only boundary inputs were compared.
 fn counts(different: u64, inputs: u64, is_every: bool) -> String {
     let star = if is_every { "" } else { "*" };
     format!("{} of {}{star}", grouped(different), grouped(inputs))
 }
 
-/// Words for a range of inputs, and the results of both specifications.
 struct Line {
     inputs: String,
     results: [String; 2],
     is_open: bool,
 }
 
-/// Describes the ranges. If a range and its mirror image at zero have opposite results, both share one line with `|x|`.
+/// Lines of the output. A range and its mirror image share a line with `|x|` if their results are opposite.
 fn lines(found: &Difference) -> Vec<Line> {
     let value = |code: u64| decode(found.src, code);
     let mut lines = Vec::new();
@@ -275,7 +270,6 @@ fn negated(value: Exact) -> Exact {
     }
 }
 
-/// Whether the code is at an end of the type's range.
 fn is_end(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Int(f) => [f.min(), f.max()].contains(&f.value(code)),
@@ -287,7 +281,7 @@ fn is_end(dtype: DType, code: u64) -> bool {
     }
 }
 
-/// Describes a range of inputs: `x = 465`, `464.5 <= |x| <= 480`, `x >= 465`, `NaN`.
+/// Text such as `x = 465`, `464.5 <= |x| <= 480`, `x >= 465`, `NaN`.
 fn words(x: &str, src: DType, range: &Different) -> String {
     let [low, high] = [range.first, range.last];
     let is_nan = |code| matches!(decode(src, code), Exact::Nan { .. });
@@ -304,8 +298,7 @@ fn words(x: &str, src: DType, range: &Different) -> String {
     }
 }
 
-/// Formats a value with every digit if they are few, otherwise with the fewest digits that read back to the same value
-/// of its type.
+/// All digits of a value if there are few. Otherwise the fewest digits that parse to the same value.
 fn number(dtype: DType, code: u64) -> String {
     let value = decode(dtype, code);
     let exact = shown(value);
@@ -334,7 +327,7 @@ fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> 
     }
 }
 
-/// Formats a value with enough digits to distinguish results.
+/// Enough digits to distinguish results.
 fn few_digits(value: Exact) -> String {
     let text = brief(value);
     match text.parse::<f64>() {

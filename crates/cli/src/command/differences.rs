@@ -1,4 +1,4 @@
-//! Results of released implementations that differ from their specification; `explain` adds them to its answers.
+//! Known deviations of released implementations from their specification, for `explain`.
 
 use super::formats::json_text;
 use crate::exact_decimal;
@@ -12,13 +12,13 @@ use truecast::exact::decode;
 use truecast::explain::Explanation;
 use truecast::spec::openvino::differences::{Difference, Given, OBSERVED, Witness, known, witnesses};
 
-/// Returns the known differences for the pair, if only OpenVINO's answers were requested.
+/// Known deviations for the pair if OpenVINO is the only requested specification.
 fn differences(e: &Explanation) -> impl Iterator<Item = &'static Difference> {
     let asked = e.answers.iter().all(|answer| answer.interpretation.spec == "openvino");
     known(e.source.dtype, e.to).filter(move |_| asked)
 }
 
-/// Returns an input that shows a difference: the explained value if it does, otherwise the first known input.
+/// Input for which the implementation deviates. The explained value if possible.
 fn witness(e: &Explanation, difference: &Difference) -> Option<&'static Witness> {
     let differs = |w: &&Witness| w.given(difference.implementation) != Given::Exact;
     let all = || witnesses(e.source.dtype, e.to).filter(differs);

@@ -1,4 +1,4 @@
-//! `truecast formats`: the types, and one type in detail.
+//! `truecast formats`: the list of types, and details of one type.
 
 use super::Context;
 use crate::args::FormatsArgs;
@@ -33,7 +33,6 @@ pub fn run(args: &FormatsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns the special codes of a type, with their names.
 fn special(kind: Kind) -> Vec<(&'static str, u64)> {
     match kind {
         Kind::Float(f) => special_floats(&f),
@@ -79,7 +78,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns the widths of sign, exponent and fraction, such as `1/8/7`; `-` for other types.
+/// Widths of sign, exponent and fraction, such as `1/8/7`; `-` for other types.
 fn layout(dtype: DType) -> String {
     match dtype.kind() {
         Kind::Float(f) => format!("{}/{}/{}", f.signed as u8, f.exp_bits, f.man_bits),
@@ -87,8 +86,7 @@ fn layout(dtype: DType) -> String {
     }
 }
 
-/// Formats a value with every digit if they are few, otherwise with the digits that distinguish it from its neighbors
-/// in f64.
+/// All digits of a value if there are few. Otherwise enough digits for an f64.
 pub fn value_text(value: Exact) -> String {
     let exact = to_decimal(value);
     match value {
@@ -100,7 +98,7 @@ pub fn value_text(value: Exact) -> String {
     }
 }
 
-/// Replaces the words for NaN and infinities by the words for JSON (`docs/interfaces.md §6`).
+/// Replaces NaN and infinities by the words for JSON (`docs/interfaces.md §6`).
 pub fn json_text(value: String) -> String {
     match value.as_str() {
         "nan" | "-nan" => "NaN".into(),
@@ -202,14 +200,14 @@ fn detail(format: NumberFormat, terminal: &Terminal) -> String {
     text
 }
 
-/// Returns the number of codes that fit in one line with their values.
+/// Number of codes per line, each with its value.
 fn beside(codes: &[(String, String)], terminal: &Terminal) -> usize {
     const MOST: usize = 4;
     let widest = codes.iter().map(|(bits, value)| bits.len() + GAP + value.len() + GAP).max().unwrap_or(1);
     terminal.width.map_or(MOST, |width| ((width + GAP) / widest).clamp(1, MOST))
 }
 
-/// Returns every code of a numeric type of at most 8 bits, with its value; no codes of other types.
+/// Codes and values. Empty for types above 8 bits and for types without numeric values.
 fn codes(format: NumberFormat) -> impl Iterator<Item = (String, String)> {
     let width = format.code_bits();
     let is_numeric = !matches!(format.kind(), Kind::Complex(_) | Kind::String);
@@ -217,7 +215,7 @@ fn codes(format: NumberFormat) -> impl Iterator<Item = (String, String)> {
     (0..count).map(move |code| (bits(code, width), value_text(format.decode(code))))
 }
 
-/// Returns the names of the type in each ecosystem that has any. `np`, NumPy's other prefix, is left out.
+/// Names of the type in each ecosystem. Only one of NumPy's prefixes is listed; `np` is left out.
 fn names(format: NumberFormat) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let all = Ecosystem::PREFIXES.into_iter().filter(|(prefix, _)| *prefix != "np");
     let names = move |of| match format {

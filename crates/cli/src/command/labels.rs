@@ -1,20 +1,19 @@
-//! Labels for the answers of several specifications: the name, with the version and attributes that are needed to
-//! distinguish the answers.
+//! Labels of answers: the name of the specification, with as many attributes as are needed to distinguish the answers.
 
 use truecast::spec::Interpretation;
 
-/// Returns a name with its version, such as `onnx@28`.
+/// Text such as `onnx@28`.
 pub fn name_of(spec: &str, version: &str) -> String {
     if version.is_empty() { spec.into() } else { format!("{spec}@{version}") }
 }
 
-/// Returns a specification with all its attributes in the notation of `differ`, such as `onnx@28:saturate=0`.
+/// Text such as `onnx@28:saturate=0`, in the notation of `differ`.
 pub fn words(i: &Interpretation) -> String {
     with(name_of(i.spec, &i.version), attributes(i))
 }
 
-/// Returns, by class, short names of answers in numbered classes. A short name has the fewest attributes that only
-/// answers of one class share, and the version if attributes are not enough.
+/// Short names of the answers in each class. A short name has only the attributes that distinguish the class from all
+/// others, and the version if needed.
 pub fn by_class(all: &[(&Interpretation, usize)]) -> Vec<Vec<String>> {
     let classes = all.iter().map(|(_, class)| class + 1).max().unwrap_or(0);
     let mut labels = vec![Vec::new(); classes];
@@ -44,8 +43,8 @@ fn chosen_of<'a>(i: &'a Interpretation, settings: &'a [&str]) -> impl Iterator<I
     attributes(i).filter(|attribute| settings.contains(&setting(attribute)))
 }
 
-/// Returns the name of an answer with the fewest of its attributes that decide its class. If all attributes do not
-/// decide it, the name has the version and all attributes.
+/// The name with the fewest attributes that determine the class. If the attributes do not determine the class: the
+/// version and all attributes.
 fn short((i, class): &(&Interpretation, usize), all: &[(&Interpretation, usize)]) -> String {
     let of_name = || all.iter().filter(|(other, _)| other.spec == i.spec);
     let mut known: Vec<&str> = Vec::new();
@@ -80,7 +79,7 @@ mod tests {
         by_class(&all)
     }
 
-    /// Whether ±Inf saturates was left open before opset 24, with saturate=1 only.
+    /// Before opset 24, `saturate=1` leaves the results of ±Inf open.
     #[test]
     fn a_version_has_all_attributes() {
         let all = interpretations(DType::F32, DType::F8E4M3Fnuz);

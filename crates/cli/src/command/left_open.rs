@@ -1,4 +1,4 @@
-//! Rules of the specification that leave results of a conversion open.
+//! Results that the specification leaves open, with the reasons.
 
 use crate::number::grouped;
 use crate::terminal::Terminal;
@@ -8,15 +8,15 @@ use truecast::report::Report;
 use truecast::request::Request;
 use truecast::{CastSpec, Counts};
 
-/// Elements with open results, and the reasons that are possible for them (`undefined_reasons` of
-/// `docs/interfaces.md §6`). A single reason is certain.
+/// Elements with open results, and their possible reasons (`undefined_reasons` of `docs/interfaces.md §6`). A single
+/// reason is certain.
 #[derive(Clone, Serialize)]
 pub struct LeftOpen {
     reasons: Vec<&'static str>,
     elements: u64,
 }
 
-/// Returns the open results by reasons, in the order of the data. Pairs of types with the same reasons share an entry.
+/// Open results of a report, in the order of the data. Pairs of types with the same reasons share an entry.
 pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
     let mut all: Vec<LeftOpen> = Vec::new();
     for tensor in report.tensors.iter().filter(|tensor| tensor.counts.undefined > 0) {
@@ -30,13 +30,13 @@ pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
     all
 }
 
-/// Returns the reasons whose conditions the counts do not rule out.
+/// Reasons that the counts do not exclude.
 fn reasons(cast: &CastSpec, counts: &Counts) -> Vec<&'static str> {
     let is_possible = |condition: Condition| match condition {
         Condition::Nan => counts.nan_in > 0,
         Condition::Infinite => counts.inf_in > 0,
         Condition::Overflow => counts.saturated + counts.wrapped + counts.to_inf + counts.to_nan > 0,
-        // Both conditions change a finite value.
+        // A fraction or an underflow changes a finite value.
         Condition::Fraction | Condition::Underflow => counts.max_abs_error > 0.0,
         _ => true,
     };
@@ -49,7 +49,6 @@ fn reasons(cast: &CastSpec, counts: &Counts) -> Vec<&'static str> {
     reasons
 }
 
-/// Returns a line for each entry, to be printed below the table.
 pub fn text(all: &[LeftOpen], terminal: &Terminal) -> String {
     let line = |open: &LeftOpen| {
         let reasons = open.reasons.join("; or ");

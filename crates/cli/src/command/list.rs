@@ -1,5 +1,4 @@
-//! The list of tensors in a report, and the totals. The list has all tensors, in the order of `--sort` if it is given,
-//! or none with `--summary`. On a terminal, many tensors share one row for each pattern of their names.
+//! The list of tensors in a report, and the totals. On a terminal, tensors with the same name pattern share a row.
 
 use super::error_columns::ErrorColumns;
 use super::patterns::{Pattern, patterns};
@@ -18,40 +17,36 @@ use std::io::{self, Write};
 use truecast::report::{Group, Rows, Sum, Total, hides_loss};
 use truecast::{Counts, DType};
 
-/// Most rows of one table. A table is in memory before it is printed, so a longer list becomes several tables.
+/// Largest number of rows in one table. Longer lists become several tables, because a table is built in memory.
 const ROWS: usize = 1000;
-/// Width to which patterns shrink before other columns are dropped.
+/// Width to which the column of patterns shrinks before other columns are dropped.
 const PATTERN: usize = 44;
-/// Most rows on a terminal.
+/// Largest number of rows on a terminal.
 const ON_A_SCREEN: usize = 20;
 
-/// Returns the printed type of a tensor. For a tensor in blocks of a GGUF file it is the block type, not the type of
-/// the codes.
+/// Type of a tensor. For a tensor in GGUF blocks, the name of the block type instead of the type of the codes.
 pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
     scheme.and_then(|scheme| scheme.strip_prefix("gguf:")).map_or_else(|| dtype.to_string(), str::to_owned)
 }
 
-/// The tensors that are listed.
 #[derive(Debug)]
 pub enum Listed {
     All,
     None,
     Ordered(Vec<usize>),
-    /// The largest patterns of many tensors.
     Patterns(Vec<Pattern>),
 }
 
-/// One or more tensors that share a row.
+/// A tensor, or several tensors with a common name pattern.
 pub struct Row<'a> {
-    /// Name of a tensor, or the pattern of several.
     pub name: &'a str,
     pub members: &'a [usize],
 }
 
-/// Reads `--sort`, so that an error in it is reported before the work.
+/// Parses `--sort`; called early, so that an error is reported before the work.
 pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
     let Some(column) = &args.sort else { return Ok(None) };
-    // The name may be typed as a heading or as a key of JSON; `sqnr` is short for `sqnr_db`.
+    // The column may be typed as a heading or as a JSON key; `sqnr` is short for `sqnr_db`.
     let name = column.to_ascii_lowercase().replace([' ', '-'], "_");
     let name = if name == "sqnr" { "sqnr_db" } else { &name };
     let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));
@@ -72,7 +67,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 }
 
 impl Listed {
-    /// Returns the list of `len` tensors that `--sort` and `--summary` request.
+    /// List of tensors with the order and length of `--sort` and `--summary`.
     pub fn new<'a, L: Eq + Hash>(
         args: &ListArgs,
         sorting: Option<Key>,
@@ -85,7 +80,7 @@ impl Listed {
             _ if args.summary => Listed::None,
             Some(key) => Listed::first(ordered(key, len, item), terminal),
             None => match Listed::fitted(len, |i| item(i).name, |i| item(i).bytes, alike, terminal) {
-                // If the largest patterns cover at most half of the tensors, the worst tensors are listed instead.
+                // If the largest patterns cover at most half of the tensors, the list has the worst tensors instead.
                 Listed::Patterns(patterns) if patterns.len() == ON_A_SCREEN && (0..len).any(|i| is_known(&item(i))) => {
                     let grouped: usize = patterns.iter().map(|pattern| pattern.members.len()).sum();
                     let noise = KEYS.into_iter().find(|(name, ..)| *name == "sqnr_db");
@@ -100,13 +95,13 @@ impl Listed {
         }
     }
 
-    /// Lists the tensors in this order; on a terminal, only the first ones.
+    /// List of the first tensors only on a terminal, otherwise of all tensors.
     pub fn first(mut order: Vec<usize>, terminal: &Terminal) -> Listed {
         order.truncate(if terminal.width.is_some() { ON_A_SCREEN } else { order.len() });
         Listed::Ordered(order)
     }
 
-    /// Lists all tensors. On a terminal, if there are many, tensors whose names differ only in numbers share a row.
+    /// List by name pattern if a terminal would show many tensors, otherwise of all tensors.
     pub fn fitted<'a, L: Eq + Hash>(
         len: usize,
         name: impl Fn(usize) -> &'a str,
@@ -121,7 +116,7 @@ impl Listed {
         Listed::Patterns(largest(patterns(0..len, name, alike), of_pattern))
     }
 
-    /// Returns the rows of the JSON object. Patterns are only for a terminal: JSON has all their tensors.
+    /// Rows as JSON, which never has patterns.
     pub fn rows(&self) -> Rows<'_> {
         match self {
             Listed::Patterns(_) | Listed::All => Rows::All,
@@ -130,8 +125,7 @@ impl Listed {
         }
     }
 
-    /// Writes tables of at most [`ROWS`] rows each, with the rows `last` at the end, and the number of tensors that are
-    /// left out.
+    /// Writes tables of at most [`ROWS`] rows each. The rows `last` follow, and the number of omitted tensors.
     pub fn write<C: Into<Cell>>(
         &self,
         out: &mut dyn Write,
@@ -164,7 +158,7 @@ impl Listed {
         let columns = || {
             let mut columns = columns();
             if is_grouped {
-                // Patterns often differ only at their ends, so they need more room than other names.
+                // Patterns often differ only at their ends, so they need more room than names.
                 columns[0] = columns[0].clone().shrinks_to(PATTERN);
                 columns.insert(1, Column::right("tensors"));
             }
@@ -196,7 +190,6 @@ impl Listed {
         }
     }
 
-    /// Returns the number of tensors that a list for a terminal leaves out.
     fn left_out(&self, len: usize) -> usize {
         match self {
             Listed::All | Listed::None => 0,
@@ -206,18 +199,17 @@ impl Listed {
     }
 }
 
-/// Whether the values of the tensor were read.
+/// True if the values were read.
 fn is_known(item: &Item<'_>) -> bool {
     item.counts.elements > 0
 }
 
-/// Inserts a second cell into a row.
 fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
     row.insert(1.min(row.len()), second);
     row
 }
 
-/// Returns the patterns with the most bytes, as many as a terminal shows, in their original order.
+/// Patterns with the most bytes, in their original order.
 fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
     let mut ranked: Vec<(usize, Pattern)> = patterns.into_iter().enumerate().collect();
     ranked.sort_by_cached_key(|(_, pattern)| Reverse(bytes(pattern)));
@@ -226,7 +218,6 @@ fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Patte
     ranked.into_iter().map(|(_, pattern)| pattern).collect()
 }
 
-/// Returns the indices of `len` tensors in the order of a key.
 fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<usize> {
     let compare = |a: &usize, b: &usize| -> Ordering {
         let (a, b) = (item(*a), item(*b));
@@ -239,25 +230,23 @@ fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<us
         }
     };
     let mut order: Vec<usize> = (0..len).collect();
-    // The sort is stable: tensors with equal keys stay in the order of the data.
     order.sort_by(compare);
     order
 }
 
-/// Orders tensors in which values became Inf or NaN first: measures leave these values out, but they are worse than any
-/// error.
+/// Puts tensors with new infinities or NaNs first: the error measures exclude these values.
 fn lost_first(a: &Item<'_>, b: &Item<'_>) -> Ordering {
     hides_loss(b.counts).cmp(&hides_loss(a.counts))
 }
 
-/// Adds the counts of several tensors. Errors of a sample are extrapolated to all elements of their tensor.
+/// Sums counts. Counts of a sample are extrapolated to the whole tensor.
 pub fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {
     let mut all = Counts::default();
     counts.for_each(|counts| all.add(&counts.extrapolated()));
     all
 }
 
-/// Returns a row of totals for each group with tensors, and a row for all tensors if there are several groups.
+/// Totals of each non-empty group, and of all tensors.
 pub fn totals(total: &Total, figures: &ErrorColumns, name: impl Fn(Group) -> &'static str) -> Vec<Vec<Cell>> {
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
     let cells = |name: &str, sum: &Sum, measured: Option<&Counts>| {

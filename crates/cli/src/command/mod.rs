@@ -1,4 +1,4 @@
-//! The commands. Each command has a file that carries out one request and prints its result.
+//! The commands, one file each: run a request and print the result.
 
 mod assessment;
 mod bench;
@@ -40,23 +40,17 @@ use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
 
-/// Context of a command: its streams and the way it was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// Whether the result is printed as one JSON object.
     pub json: bool,
-    /// Whether only errors and requested results are printed.
     pub quiet: bool,
-    /// Whether every column and row is shown.
     pub wide: bool,
-    /// The terminal that shows standard output.
     pub terminal: Terminal,
-    /// Level and threads.
     pub exec: CastOptions,
 }
 
 impl Context {
-    /// Prints the result: the object of `--json`, or text.
+    /// Prints the answer of a command: a JSON object with `--json`, otherwise text.
     fn answer<B: Serialize>(
         &self,
         command: &str,
@@ -66,7 +60,7 @@ impl Context {
         if self.json { output::json(command, object()) } else { output::text(&text()) }
     }
 
-    /// Prints the result like [`Context::answer`], but no text with `--quiet`.
+    /// Prints a JSON object with `--json`, otherwise text unless `--quiet`.
     fn report<B: Serialize>(
         &self,
         command: &str,
@@ -76,12 +70,12 @@ impl Context {
         if self.json || !self.quiet { self.answer(command, object, text) } else { Ok(()) }
     }
 
-    /// Whether text is printed in addition to the result.
     fn tells(&self) -> bool {
         !self.json && !self.quiet
     }
 
-    /// Prints warnings on standard error, except with `--json`, whose object contains them, and with `--quiet`.
+    /// Prints warnings on standard error. With `--quiet`, nothing is printed. With `--json`, the object has the
+    /// warnings.
     fn warn<'a>(&self, warnings: impl IntoIterator<Item = &'a String>) {
         if self.tells() {
             warnings.into_iter().for_each(|warning| message::warning(warning));
@@ -89,8 +83,7 @@ impl Context {
     }
 }
 
-/// Stop flag for commands that write nothing. It is never set: a request to end ends the process, and no file has to be
-/// removed.
+/// Stop flag for commands that write no files. The flag is never set: a signal ends these commands directly.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn threads(cli: &Cli) -> NonZeroUsize {
@@ -98,9 +91,8 @@ fn threads(cli: &Cli) -> NonZeroUsize {
     asked.unwrap_or(CastOptions::default().threads).min(MOST_THREADS)
 }
 
-/// Starts the threads of a process that carries out one command.
 pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
-    // Other commands start faster without threads.
+    // A command without the option `--threads` starts faster without a pool.
     if cli.command.threads().is_none() {
         return Ok(());
     }
@@ -109,7 +101,7 @@ pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
     started.map_err(|e| failure!(OutOfMemory, "starting {threads} threads: {e}; give fewer --threads"))
 }
 
-/// Runs the command and returns its exit code; `terminal` describes standard output.
+/// Runs a command and returns the exit code. `terminal` describes standard output.
 pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failure> {
     let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
     let context = Context { json: cli.json, quiet: cli.quiet, wide: cli.wide, terminal, exec };
@@ -137,8 +129,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
     }
 }
 
-/// Warns about files that killed runs left at a destination, and removes them if files may be replaced. Returns the
-/// warnings.
+/// Removes files that killed runs left at a destination, if files may be replaced.
 fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -> Vec<String> {
     let told = found.iter().map(|left| {
         let what_now = match existing {

@@ -1,23 +1,20 @@
-//! Groups of tensors whose names share a pattern, such as `layers.{0..60}.mlp.experts.{0..255}.up_proj.weight`.
+//! Groups of tensors with a common name pattern, such as `layers.{0..60}.mlp.experts.{0..255}.up_proj.weight`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-/// Most runs of consecutive numbers that a pattern shows; if there are more, it shows only the lowest and highest
-/// number.
+/// Largest number of runs in a pattern. With more runs, the pattern shows only the lowest and highest number.
 const MOST_RUNS: usize = 3;
 
 /// Tensors whose names differ only in numbers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The name, with all values of each number.
+    /// Name with all values of each number.
     pub name: String,
-    /// Indices of the tensors, in their order.
     pub members: Vec<usize>,
 }
 
-/// Returns the patterns of these tensors, in the order of their first members. Members of a pattern also have equal
-/// values of `alike`.
+/// Patterns in the order of their first members. Members of a pattern have equal values of `alike`.
 pub fn patterns<'a, L: Eq + Hash>(
     tensors: impl Iterator<Item = usize>,
     name: impl Fn(usize) -> &'a str,
@@ -37,13 +34,12 @@ pub fn patterns<'a, L: Eq + Hash>(
     groups.into_iter().map(pattern).collect()
 }
 
-/// A part of a name: text, or a number between separators.
 enum Part<'a> {
     Text(&'a str),
     Number(u64),
 }
 
-/// Splits a name into its parts. A number with a leading zero, or too large for `u64`, is text.
+/// Splits a name. A number with a leading zero, or above `u64::MAX`, counts as text.
 fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     let number = |part: &str| {
         let is_number = part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
@@ -58,12 +54,11 @@ fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Returns the texts of a name, with `{}` in place of each number.
+/// Texts of a name, with `{}` for each number.
 fn words(name: &str) -> Vec<&str> {
     parts(name).map(|part| if let Part::Text(text) = part { text } else { "{}" }).collect()
 }
 
-/// Returns the pattern of names that have equal [`words`].
 fn pattern<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     let mut values: Vec<BTreeSet<u64>> = Vec::new();
     for name in names.clone() {
@@ -84,7 +79,7 @@ fn pattern<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     parts(first).map(text).collect()
 }
 
-/// Formats the values of a number: `7`, `{0..60}`, `{0..2,5}`, `{41 of 0..60}`.
+/// Values of a number: `7`, `{0..60}`, `{0..2,5}`, `{41 of 0..60}`.
 fn numbers(values: &BTreeSet<u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &n in values {

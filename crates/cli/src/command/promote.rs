@@ -1,4 +1,4 @@
-//! `truecast promote`: the common type of two types in one system or in every system, and whole tables.
+//! `truecast promote`: the common type of two types in one system or all systems, and tables.
 
 use super::Context;
 use crate::args::PromoteArgs;
@@ -62,7 +62,8 @@ fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
             all.push(System::OpenVino(ConvertPromoteTypes { promote_unsafe: true, ..attributes }, mode));
         }
     }
-    // If a mode was typed, only that mode; otherwise every mode with `all`, and the default mode with one system.
+    // A typed mode is the only mode. Without a typed mode, `all` has every mode, and a single system has its default
+    // mode.
     let jax = args.jax_x64.map_or(if is_all { vec![X64::On, X64::Off] } else { vec![X64::On] }, |x64| vec![x64]);
     let both = if is_all { vec![Mode::All, Mode::Safe] } else { vec![Mode::All] };
     let tensorflow = args.tensorflow_mode.map_or(both, |mode| vec![mode]);
@@ -81,7 +82,7 @@ fn u64_target(text: Option<&str>) -> Result<U64Target, Failure> {
     })
 }
 
-/// Returns the ecosystem whose type names are read, if there is one system; several systems share no names.
+/// Ecosystem whose type names are parsed; `None` for several systems.
 fn words(systems: &[System]) -> Option<Ecosystem> {
     match systems {
         [system] => Some(system.ecosystem()),
@@ -99,14 +100,13 @@ fn input(text: &str, typed_rank: Option<Rank>, words: Option<Ecosystem>) -> Resu
     Ok(tensor(Element::parse(text, words)?, typed_rank.unwrap_or_default()))
 }
 
-/// Whether `undefined` was typed. It is read as `dynamic` (`docs/spec/openvino.md §1.1`), the name that messages use.
+/// `undefined` is an alias of `dynamic` (`docs/spec/openvino.md §1.1`); messages say `dynamic`.
 fn is_undefined(typed: &str) -> bool {
     typed.eq_ignore_ascii_case("undefined")
 }
 
 // ---- results ----
 
-/// Returns the name of the mode, which distinguishes the lines of one system.
 fn mode(system: System) -> &'static str {
     match system {
         System::OpenVino(attributes, _) if attributes.promote_unsafe => "unsafe",
@@ -122,7 +122,7 @@ fn mode(system: System) -> &'static str {
 
 type Outcome = Result<Promoted, PromotionError>;
 
-/// Returns the error of OpenVINO's strict mode, if the result does not keep every value.
+/// Error of OpenVINO's strict mode if the promotion loses values.
 fn loss(system: System, inputs: (Input, Input), outcome: &Outcome) -> Option<PromotionError> {
     let (System::OpenVino(attributes, _), Ok(result)) = (system, outcome) else { return None };
     match (inputs.0.operand, inputs.1.operand) {
@@ -137,7 +137,7 @@ fn warning(loss: &PromotionError) -> Option<String> {
     Some(format!("{element} -> {result} does not keep every value of {element}; --strict refuses it"))
 }
 
-/// System whose names of types are printed; `None` for truecast's names, if several systems are compared.
+/// System that defines the printed type names; `None` for truecast's names.
 type Names = Option<System>;
 
 fn element_name(names: Names, element: Element) -> String {
@@ -151,7 +151,7 @@ fn operand_name(names: Names, operand: Operand) -> String {
     }
 }
 
-/// Adds operands and outcome to the object `before`. `result` uses the system's name of the type, `dtype` truecast's.
+/// Adds operands and outcome to `before`. The key `result` has the system's type name, `dtype` the name in truecast.
 fn to_json(before: Value, names: Names, inputs: (Input, Input), outcome: &Outcome) -> Value {
     let mut row = before;
     row["lhs"] = json!(operand_name(names, inputs.0.operand));
@@ -191,10 +191,10 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
 
 // ---- side by side ----
 
-/// Answer of a system for two types: a common type, or no common type.
+/// Common type, or `None` if the system defines no common type.
 type Answer = Option<Element>;
 
-/// Returns the answer of an outcome; `None` if the system lacks one of the types.
+/// Common type of an outcome; `None` if the system lacks one of the types.
 fn answer(outcome: &Outcome) -> Option<Answer> {
     match outcome {
         Ok(promoted) => Some(Some(promoted.element)),
@@ -203,7 +203,7 @@ fn answer(outcome: &Outcome) -> Option<Answer> {
     }
 }
 
-/// Returns the most frequent answer. Among equally frequent answers, a type is preferred, and then the first answer.
+/// Most frequent answer. Ties go to an answer with a type, then to the first answer.
 fn most_common(outcomes: &[Outcome]) -> Option<Answer> {
     let answers: Vec<Answer> = outcomes.iter().filter_map(answer).collect();
     let weight = |a: &Answer| (answers.iter().filter(|other| *other == a).count(), a.is_some());
@@ -214,14 +214,13 @@ fn differs(outcome: &Outcome, common: Option<Answer>) -> bool {
     answer(outcome).is_some() && answer(outcome) != common
 }
 
-/// Returns the answer of one of several systems as JSON, with `differs`.
 fn compared_to_json(system: System, inputs: (Input, Input), outcome: &Outcome, common: Option<Answer>) -> Value {
     let mut row = to_json(system_to_json(system), None, inputs, outcome);
     row["differs"] = json!(differs(outcome, common));
     row
 }
 
-/// Returns the reason of a refusal, without the system and the types, which the table names.
+/// Reason for a refusal, without the system and the types.
 fn reason(error: &PromotionError) -> String {
     let all = error.to_string();
     match error {
@@ -280,8 +279,8 @@ fn tensor(element: Element, rank: Rank) -> Input {
     Input { operand: Operand::Tensor(element), rank }
 }
 
-/// Returns the text of a cell: `i16`, `f64*` if weak, `f8e5m2!` if values are lost, `P4` or `-` if refused, `.` if a
-/// type is unknown.
+/// Text of a cell: `i16`, `f64*` if weak, `f8e5m2!` if values are lost. Also `P4` or `-` if refused, `.` if a type is
+/// unknown.
 fn cell(names: Names, system: System, inputs: (Input, Input), outcome: &Outcome) -> String {
     match outcome {
         Ok(p) => {
@@ -303,13 +302,11 @@ const LEGEND: [(char, &str); 5] = [
     ('!', "!: does not keep every value; --strict refuses it"),
 ];
 
-/// Returns the lines of the legend that the cells need.
 fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone, terminal: &Terminal) -> String {
     let occurs = |sign: char| cells.clone().any(|cell| cell.starts_with(sign) || cell.ends_with(sign));
     LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| terminal.wrap(&format!("{text}\n"))).collect()
 }
 
-/// Marks a cell with a loss, a refusal or an unknown type.
 fn marked(cell: &str) -> Cell {
     let mark = match cell.chars().next() {
         Some('P' | '-' | '.') => Mark::Dim,
@@ -328,7 +325,7 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
         object["rows"] = pairs.map(|i| to_json(json!({}), Some(system), i, &system.promote(i.0, i.1))).collect();
         return output::json("promote", object);
     }
-    // truecast's names are short; names of some systems are as wide as four columns.
+    // truecast's names are short; the names of some systems are four times as wide.
     let headings: Vec<String> = elements.iter().map(ToString::to_string).collect();
     let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
     let mut table = Table::new(columns);
@@ -343,8 +340,7 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
     output::text(&(table.render(&context.terminal) + &legend(all.iter(), &context.terminal)))
 }
 
-/// Prints a table with one line for each pair and one column for each system. Promotion is symmetric: each pair is
-/// listed once unless the ranks differ.
+/// Promotion is symmetric, so a pair is listed once unless the ranks differ.
 fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
     let known = |element: &Element| systems.iter().any(|s| s.elements().any(|e| e == *element));
     let types = DType::ALL.into_iter().map(Element::Type).chain([Element::Dynamic]);

@@ -1,13 +1,11 @@
-//! Origin of a result: the options that would reproduce it, as they are typed. The library
-//! (`truecast::report::Provenance`) decides which options these are.
+//! Options that reproduce a result, from `truecast::report::Provenance`.
 
 use crate::message;
 use truecast::convert::Options;
 use truecast::report::Provenance;
 use truecast::setting::Setting;
 
-/// Returns options such as `--spec onnx@28 --to f16 --keep '*norm*'`, to be typed after `convert SRC DST` or
-/// `verify SRC DST`.
+/// Options such as `--spec onnx@28 --to f16 --keep '*norm*'`.
 pub fn typed(provenance: &Provenance) -> String {
     let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
     let mut words = Vec::new();
@@ -65,7 +63,6 @@ mod tests {
     use crate::args::{Cli, Command, RuleOrder};
     use clap::{CommandFactory, FromArgMatches};
 
-    /// Returns the provenance of a command line.
     fn provenance(line: &[&str]) -> Provenance {
         let matches = Cli::command().get_matches_from(line);
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
@@ -81,7 +78,6 @@ mod tests {
         Provenance::of(&options)
     }
 
-    /// The printed options can be typed and mean the same.
     #[test]
     fn options_become_options_again() {
         for line in [

@@ -1,4 +1,4 @@
-//! `truecast rescale`, and the RESCALE that its options describe; `check rescale` has the same options.
+//! `truecast rescale`; `check rescale` uses the same options.
 
 use super::Context;
 use super::provenance::quoted;
@@ -50,7 +50,6 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns the options that decide the result, as they are typed after `rescale SRC DST`.
 fn typed(args: &RescaleArgs, request: &RescaleRequest) -> String {
     let options = &args.options;
     let mut words = vec![format!("--spec tosa@{} --to {}", request.target.version.name(), args.to)];
@@ -70,7 +69,7 @@ fn typed(args: &RescaleArgs, request: &RescaleRequest) -> String {
     words.join(" ")
 }
 
-/// Returns the parameters that decide the result, as JSON (`docs/interfaces.md §6`).
+/// `docs/interfaces.md §6`
 fn provenance(request: &RescaleRequest) -> Value {
     let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, target } = request;
     json!({
@@ -80,7 +79,7 @@ fn provenance(request: &RescaleRequest) -> Value {
     })
 }
 
-/// Returns the version, profiles and extensions of a specification such as `tosa` or `tosa@1.0`.
+/// Version, profiles and extensions, from a name such as `tosa` or `tosa@1.0`.
 pub fn target(spec: &str) -> Result<Target, Failure> {
     let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
@@ -89,7 +88,7 @@ pub fn target(spec: &str) -> Result<Target, Failure> {
     }
 }
 
-/// Returns the element type of a file: u8 or u16 for unsigned elements.
+/// Element type of a file: u8 or u16 for unsigned elements.
 pub fn type_of(input: &Path) -> Result<DType, Failure> {
     let (dtype, is_unsigned) = element_type(input)?;
     Ok(match (dtype, is_unsigned) {
@@ -99,13 +98,12 @@ pub fn type_of(input: &Path) -> Result<DType, Failure> {
     })
 }
 
-/// Returns the options that are missing for a scale; empty if the scale is complete.
 pub fn missing_scale(options: &RescaleAttributes) -> Vec<&'static str> {
     let parts = [("--multiplier M", &options.multiplier), ("--shift S", &options.shift)];
     parts.into_iter().filter(|(_, given)| options.scale.is_none() && given.is_none()).map(|(flag, _)| flag).collect()
 }
 
-/// Returns the request that the options describe. Unsigned types set the flags `input_unsigned` and `output_unsigned`.
+/// Request of the typed options. Unsigned types set `input_unsigned` and `output_unsigned`.
 pub fn request(
     options: &RescaleAttributes,
     rounding: &str,
@@ -145,7 +143,7 @@ pub fn request(
     Ok(RescaleRequest { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })
 }
 
-/// Checks the given type of the input against its file; an unsigned type has the effect of `--input-unsigned`.
+/// Checks the type of the input. An unsigned type has the effect of `--input-unsigned`.
 pub fn state_input(request: &mut RescaleRequest, from: DType, input: &Path) -> Result<(), Failure> {
     if signless(from) != request.op.input {
         let (path, found) = (input.display(), request.op.input);
@@ -156,7 +154,6 @@ pub fn state_input(request: &mut RescaleRequest, from: DType, input: &Path) -> R
     Ok(())
 }
 
-/// Formats the attributes and operands of the first scale in one line.
 pub fn attributes(request: &RescaleRequest) -> String {
     let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, .. } = request;
     let (multiplier, shift) = (multipliers[0], shifts[0]);
@@ -172,13 +169,11 @@ fn rounding(text: &str) -> Result<RoundingMode, Failure> {
         .ok_or_else(|| failure!(InvalidValue, "--rounding {text:?} is not one of single, double, inexact"))
 }
 
-/// Whether an operand is the name of a file: it ends in `.npy`.
 fn is_file(text: &str) -> bool {
     text.to_ascii_lowercase().ends_with(".npy")
 }
 
-/// Returns multipliers and shifts for scales, which are numbers with commas between them or an array of floats in a
-/// file.
+/// Multipliers and shifts for scales: comma-separated numbers, or a file with floats.
 fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure> {
     let scales: Vec<f64> = if is_file(text) { scales(Path::new(text))? } else { numbers("--scale", "a number", text)? };
     let channel = |scale: f64| {
@@ -188,10 +183,10 @@ fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure>
     Ok(channels.iter().map(|c| (i64::from(c.multiplier), i64::from(c.shift))).unzip())
 }
 
-/// Most channels whose multiplier and shift are printed.
+/// Largest number of channels whose multiplier and shift are printed.
 const FEW: usize = 8;
 
-/// Lists the multiplier and shift that were chosen for each scale, one line each.
+/// Multipliers and shifts as text, one line per channel.
 fn chosen(request: &RescaleRequest) -> String {
     let all = request.multipliers.iter().zip(&request.shifts);
     let one = |(&multiplier, &shift): (&i64, &i64)| {
@@ -203,12 +198,11 @@ fn chosen(request: &RescaleRequest) -> String {
     all.take(FEW).map(one).chain([more]).collect()
 }
 
-/// Reads integers: numbers with commas between them, or an array in a file.
+/// Integers: comma-separated numbers, or an array in a file.
 fn whole(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
     if is_file(text) { Ok(integers(Path::new(text))?) } else { numbers(flag, "an integer", text) }
 }
 
-/// Reads numbers with commas between them.
 fn numbers<T: FromStr>(flag: &str, what: &str, text: &str) -> Result<Vec<T>, Failure> {
     let wrong = |part| failure!(InvalidValue, "{flag} {part:?} is neither {what} nor a .npy file");
     text.split(',').map(|part| part.trim().parse().map_err(|_| wrong(part))).collect()

@@ -1,4 +1,4 @@
-//! `truecast schemes`: quantization of checkpoints, scheme by scheme.
+//! `truecast schemes`: the quantization schemes of checkpoints.
 
 use super::Context;
 use crate::args::SchemesArgs;
@@ -49,17 +49,15 @@ fn all() -> Value {
     json!({ "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short })
 }
 
-/// Formats a line of the list, with `room` columns for the name.
+/// Row of a scheme. `room` is the width of the name.
 fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
     format!("  {name:room$} {stored:21} {written:8} {used_by}").trim_end().to_string() + "\n"
 }
 
-/// Goal of quantization, and the scheme that serves it.
 struct Goal {
     goal: &'static str,
-    /// Scheme, as typed after `truecast quantize SRC DST`.
+    /// Operand of `quantize`.
     scheme: &'static str,
-    /// Bits per weight, including its share of the scales.
     bits: f64,
     /// Type of the codes, which determines the usual SQNR.
     codes: DType,
@@ -67,7 +65,7 @@ struct Goal {
     loads_in: &'static str,
 }
 
-/// Goals of quantizing. `docs/loads.md` has the evidence for vLLM and transformers.
+/// `docs/loads.md` has the evidence for vLLM and transformers.
 const GOALS: [Goal; 8] = [
     Goal::new("vLLM, 8 bits", "fp8-block", 8.002, DType::F8E4M3Fn, BOTH),
     Goal::new("transformers, CPU", "fp8-channel", 8.01, DType::F8E4M3Fn, BOTH),
@@ -87,10 +85,9 @@ impl Goal {
     }
 }
 
-/// Number of weights of the model whose size is shown.
+/// Number of weights in the example model.
 const PARAMETERS: f64 = 7e9;
 
-/// Returns a scheme for each goal; on a terminal also the names of all schemes.
 fn by_goal(terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("for"),
@@ -167,13 +164,13 @@ fn detail(scheme: Scheme, terminal: &Terminal) -> String {
 mod tests {
     use super::*;
 
-    /// Whether two schemes are equal; `strategy=group` may be omitted, because `group=` implies it.
+    /// True if both schemes are equal. `group=` implies `strategy=group`, which may be omitted.
     fn is_same(a: Scheme, b: Scheme) -> bool {
         let [a, b] = [a, b].map(|scheme| scheme.to_string().replace(",strategy=group", ""));
         a == b
     }
 
-    /// truecast writes the scheme for every goal, and `docs/loads.md` has a row for it without a restriction for Llama.
+    /// Each scheme can be written, and `docs/loads.md` has an unrestricted row for Llama.
     #[test]
     fn goals_are_written_and_load() {
         let page = include_str!("../../../../docs/loads.md");

@@ -1,5 +1,5 @@
-//! `--to`, `--from`, `--rule`, `--keep`, `--quantize` and `--keep-preset` as a selection of tensors; `--scheme` and its
-//! options as a way of quantizing.
+//! Selection of tensors from `--to`, `--from`, `--rule`, `--keep`, `--quantize` and `--keep-preset`; quantization from
+//! `--scheme` and its options.
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
@@ -9,15 +9,15 @@ use truecast::request::Request;
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
 
-/// Value of `--rounding` that a seed implies.
+/// Value of `--rounding` that `--seed` implies.
 pub const STOCHASTIC: &str = "stochastic";
 
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
 
-/// Returns the request of a conversion. `--rounding stochastic` needs a seed, unless a report may state it, and is not
-/// part of the request: the seed makes casts stochastic.
+/// Request of the typed options. `--rounding stochastic` needs a seed, from the command line or a report; the request
+/// itself has no stochastic rounding.
 pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Result<Request, Failure> {
     let is_stochastic = policy.get("rounding") == Some(STOCHASTIC);
     if is_stochastic && seed.is_none() && !has_report {
@@ -31,8 +31,7 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
     }
 }
 
-/// Requires a type or a rule unless `quantizes`. Refuses options of a specification if a scheme is all that is
-/// requested, because a specification decides only casts.
+/// Requires a type or a rule unless `quantizes`. Refuses options of a specification if no tensor is cast.
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => {
@@ -46,7 +45,6 @@ pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Res
     }
 }
 
-/// Returns the options of quantization, if a scheme is requested.
 pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
     let how = Quantization {
@@ -63,18 +61,16 @@ pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     Ok(Some(QuantizeOptions { scheme, how, share, relayout: args.relayout, activation_ranges }))
 }
 
-/// Returns how quantized tensors of the source are interpreted.
 pub fn reading(args: &SchemeArgs) -> SourceScheme {
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
     SourceScheme { from_scheme, trust_scales, nibbles, reference }
 }
 
-/// Returns the rules in the order in which they were typed.
 fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {
     rules.iter().map(|(option, text)| rule(option, text)).collect()
 }
 
-/// Reads a rule. It is split at the last `=`, because a glob may contain `=` and a type cannot.
+/// Parses a rule. The last `=` is the separator, because a glob may contain `=`.
 fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
     match option {
         "keep" => return Ok(Rule::new(text, None)?),

@@ -1,4 +1,4 @@
-//! `truecast completions` and `truecast man`, generated from the one definition of the command line.
+//! `truecast completions` and `truecast man`, generated from the definition of the command line.
 
 use crate::failure::Failure;
 use crate::help::{ordered, whole};
@@ -29,8 +29,7 @@ pub fn completions(shell: Shell) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Corrects clap's completions for zsh. In clap's script, a list of words excludes files, whereas `check` takes both;
-/// and options are not completed after the first of several files.
+/// Corrects clap's zsh completions: `check` takes a word or a file, and options are completed after several files.
 fn for_zsh(script: &str) -> String {
     let words = value_parsers::operations().join(" ");
     let is_of_check = |line: &str| line.contains(":what ");
@@ -41,8 +40,8 @@ fn for_zsh(script: &str) -> String {
     script.lines().map(|text| line(text) + "\n").collect()
 }
 
-/// Corrects clap's completions for bash: completes the value after `--option=` and each value of a list with commas,
-/// and offers no word twice.
+/// Corrects clap's bash completions: completes the value after `--option=` and each item of a comma-separated list, and
+/// offers no word twice.
 fn for_bash(script: &str) -> String {
     let mend = |line: &str| -> String {
         let text = line.trim_start();
@@ -64,7 +63,7 @@ fn for_bash(script: &str) -> String {
     script.lines().map(|line| mend(line) + "\n").collect()
 }
 
-/// Code for the value after `=`, at which bash splits words, and for lists with commas.
+/// Shell code for comma-separated lists, and for the value after `=`, where bash splits words.
 const BASH_VALUES: &str = r#"    prev="$3"
     local list=""
     [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]] && cur="" && prev="="
@@ -73,7 +72,7 @@ const BASH_VALUES: &str = r#"    prev="$3"
     }
     [[ "${cur}" == *,* ]] && list="${cur%,*}," && cur="${cur##*,}""#;
 
-/// Returns the completions of operands for fish, which clap does not generate.
+/// Completions of operands for fish, which clap does not generate.
 fn fish_operands() -> String {
     let line = |command: &str, words: Vec<&str>, files: &str| {
         let condition = format!("__fish_truecast_using_subcommand {command}");
@@ -110,7 +109,7 @@ pub fn man(command: Option<&str>) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Writes every page to a file of its own, and replaces existing files.
+/// Writes each page to its own file; existing files are replaced.
 pub fn every_page(folder: &Path) -> Result<u8, Failure> {
     let failed = |path: &Path, what: &str, error| failure!(IoError, "{}: {what}: {error}", path.display());
     fs::create_dir_all(folder).map_err(|error| failed(folder, "making the folder", error))?;
@@ -181,8 +180,7 @@ fn manual(command: Command, title: String) -> Man {
     Man::new(command).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
 }
 
-/// Renders a page. Every part repeats the definition of the apostrophe, but the page keeps it only once, at its
-/// beginning.
+/// Renders a page. clap repeats the definition of the apostrophe in every part; only the first remains.
 fn rendered(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     let mut text = Vec::new();
     write(&mut text).expect("memory takes everything");

@@ -1,4 +1,4 @@
-//! `truecast show`: values of one tensor, or of a part of it that is selected by Python's slice notation.
+//! `truecast show`: values of a tensor, or of a slice in Python's notation.
 
 use super::Context;
 use crate::args::ShowArgs;
@@ -15,9 +15,9 @@ use truecast::measure::Extreme;
 use truecast::report::json_number;
 use truecast::{DType, DenseTensor, Elements, Kind};
 
-/// The name of the only tensor of an array.
+/// Name of the tensor in a `.npy` file.
 const ARRAY: &str = "data";
-/// Most elements of a part that is shown completely.
+/// Largest number of elements that are all shown.
 const FEW: u64 = 100;
 
 pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
@@ -46,7 +46,7 @@ pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Splits `NAME[SLICE]`; either may be missing. Brackets whose content is not a slice belong to the name.
+/// Splits `NAME[SLICE]`; either may be missing. Brackets that contain no slice belong to the name.
 fn split(text: &str) -> (&str, Option<&str>) {
     let is_slice = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ',' | '-' | ' '));
     match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
@@ -55,7 +55,6 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Selection along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slice {
     Index(i64),
@@ -84,13 +83,11 @@ fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
     text.split(',').map(one).collect()
 }
 
-/// The requested elements of a tensor.
 struct Part<'a> {
     dtype: DType,
     elements: Elements<'a>,
-    /// Index of the first requested element in the tensor.
     offset: i128,
-    /// Length of each remaining dimension, and the step from one element to the next, in elements of the tensor.
+    /// Length and step of each remaining dimension; the step counts elements of the tensor.
     axes: Vec<(u64, i128)>,
 }
 
@@ -104,7 +101,6 @@ impl<'a> Part<'a> {
         let (mut offset, mut axes, mut stride) = (0, Vec::new(), 1i128);
         for (axis, &n) in shape.iter().enumerate().rev() {
             let n = i128::from(n);
-            // A negative index counts from the end.
             let at = |i: i64| if i < 0 { n + i128::from(i) } else { i128::from(i) };
             match slices.get(axis) {
                 None => axes.push((n as u64, stride)),
@@ -138,7 +134,7 @@ impl<'a> Part<'a> {
         (decimal, number)
     }
 
-    /// Returns the elements from `axis` on as nested lists.
+    /// Elements as nested lists, from dimension `axis` on.
     fn to_json(&self, axis: usize, at: i128) -> Value {
         match self.axes.get(axis) {
             Some(&(len, step)) => (0..len).map(|i| self.to_json(axis + 1, at + i128::from(i) * step)).collect(),
@@ -153,8 +149,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Formats an element with every digit if they are few. Otherwise a terminal gets five digits, and a pipe enough
-    /// digits to distinguish the value from its neighbors in its type.
+    /// Text of an element. Every digit if there are few; otherwise five digits on a terminal, or enough digits to
+    /// identify the value.
     fn shown(&self, at: i128, terminal: &Terminal) -> String {
         const FEW: usize = 12;
         let (decimal, x) = self.number(at);
@@ -170,11 +166,11 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Returns the indices that are shown along an axis of length `len`. If there are many, only the first and last
-    /// ones are shown, with `None` in between.
+    /// Indices to show along an axis of length `len`. A long axis has only its first and last indices, with `None` in
+    /// between.
     fn indices(&self, len: u64) -> Vec<Option<u64>> {
         let all: u64 = self.axes.iter().map(|(len, _)| *len).fold(1, u64::saturating_mul);
-        // With more dimensions, fewer indices of each are shown, so that everything fits on a screen.
+        // With more dimensions, fewer indices per dimension fit on a screen.
         let edge = [3, 3, 3, 2].get(self.axes.len()).copied().unwrap_or(1);
         if all <= FEW || len <= 2 * edge {
             return (0..len).map(Some).collect();
@@ -183,7 +179,6 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Layout of values in lines: width of a value, and number of values per line.
 struct Layout<'a> {
     width: usize,
     columns: usize,
@@ -203,13 +198,13 @@ fn text(name: &str, part: &Part<'_>, terminal: &Terminal) -> String {
     text + "\n"
 }
 
-/// Calls `tell` with the place of every element that is shown.
+/// Calls `tell` with the position of each shown element.
 fn each(part: &Part<'_>, axis: usize, at: i128, tell: &mut dyn FnMut(i128)) {
     let Some(&(len, step)) = part.axes.get(axis) else { return tell(at) };
     part.indices(len).into_iter().flatten().for_each(|i| each(part, axis + 1, at + i128::from(i) * step, tell));
 }
 
-/// Writes the elements in nested brackets, as NumPy prints arrays.
+/// Writes nested brackets, as NumPy prints arrays.
 fn write(part: &Part<'_>, axis: usize, at: i128, layout: &Layout<'_>, text: &mut String) {
     let Layout { width, columns, terminal } = *layout;
     let Some(&(len, step)) = part.axes.get(axis) else {

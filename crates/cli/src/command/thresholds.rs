@@ -1,5 +1,5 @@
-//! `--fail-on`: limits for counts of all tensors, and for measures of each changed tensor. The names are the same as in
-//! reports.
+//! `--fail-on`: limits for the counts of all tensors, and for measures of each changed tensor. Counts and measures have
+//! the same names as in reports.
 
 use crate::failure::Failure;
 use crate::message;
@@ -10,26 +10,24 @@ use truecast::io::Escaped;
 use truecast::report::{Assessed, COUNTS, Count, hides_loss};
 use truecast::{Counts, ErrorCode};
 
-/// Word of `compare --fail-on` for any value that differs.
+/// Word of `compare --fail-on`: fails if any value differs.
 pub const DIFFERENT: &str = "different";
 
-/// The exit code of a check that found something.
 const FAILED: u8 = 1;
 
-/// One limit: `COUNT[=N]`, `COUNT>N` or a measure of a tensor.
 #[derive(Clone, Copy)]
 pub enum Threshold {
     Count(Count, u64),
-    /// A measure of [`KEYS`], and the worst allowed value.
+    /// A measure from [`KEYS`], and its worst allowed value.
     Measure(&'static str, Key, f64),
 }
 
-/// Returns a count by its current or its former name.
+/// Finds a count by its current or former name.
 pub fn count(name: &str) -> Option<Count> {
     COUNTS.into_iter().find(|count| count.name == name || count.old_name == Some(name))
 }
 
-/// Reads every limit; `known` are the words that the command takes.
+/// Parses the words of `--fail-on`. `known` lists the permitted words.
 pub fn parse<'a>(
     texts: impl IntoIterator<Item = &'a String>,
     known: &[&'static str],
@@ -67,7 +65,7 @@ fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
     Ok(Threshold::Count(count, limit))
 }
 
-/// Returns the measures; `<` or `>` is the relation to the limit that fails.
+/// Names of the measures, each with `<` or `>`. A measure with this relation to the limit fails.
 fn measures() -> impl Iterator<Item = (&'static str, &'static str, Key)> {
     KEYS.into_iter().filter_map(|(name, _, key)| match key {
         Key::Smallest(_) => Some((name, "<", key)),
@@ -80,7 +78,6 @@ fn words(relation: &str) -> &'static str {
     if relation == "<" { "less than" } else { "more than" }
 }
 
-/// Reports exceeded limits, one line for each or all in one JSON object, and returns the exit code.
 pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     match (exceeded, json) {
         ([], _) => return 0,
@@ -90,7 +87,7 @@ pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     FAILED
 }
 
-/// Whether a limit depends on errors of values, so that every value must be measured.
+/// True if a limit depends on errors of values: every value must then be measured.
 pub fn need_errors(thresholds: &[Threshold]) -> bool {
     thresholds.iter().any(|threshold| match threshold {
         Threshold::Count(count, _) => count.of_errors,
@@ -98,7 +95,7 @@ pub fn need_errors(thresholds: &[Threshold]) -> bool {
     })
 }
 
-/// Returns a line for each limit that the counts of all tensors or a measure of one of the `tensors` exceeds.
+/// One message per exceeded limit.
 pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -> Vec<Assessed<'a>>) -> Vec<String> {
     let line = |threshold: &Threshold| match *threshold {
         Threshold::Count(Count { name, of, .. }, limit) => {
@@ -110,10 +107,10 @@ pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -
     thresholds.iter().filter_map(line).collect()
 }
 
-/// Names the worst changed tensor, if it is beyond the limit, and the number of other tensors beyond it. A tensor in
-/// which values became Inf or NaN is always beyond the limit, because no measure covers these values.
+/// Message about the worst tensor beyond the limit, and the number of other such tensors. A tensor with new infinities
+/// or NaNs always fails, because no measure covers these values.
 fn of_tensors(name: &str, key: Key, limit: f64, tensors: Vec<Assessed<'_>>) -> Option<String> {
-    // The sign makes a greater number mean a worse tensor.
+    // The sign turns every comparison into "larger is worse".
     let (value, sign) = match key {
         Key::Smallest(of) => (of, -1.0),
         Key::Greatest(of) => (of, 1.0),
@@ -164,7 +161,6 @@ mod tests {
         }
     }
 
-    /// Each changed tensor is compared with the limit, and the worst one is named.
     #[test]
     fn measures_of_tensors() {
         let noisy =
@@ -187,7 +183,6 @@ mod tests {
         );
     }
 
-    /// Former names of `--fail-on` are equivalent to the current names, and messages use the current names.
     #[test]
     fn old_names_are_accepted() {
         let counts = Counts { to_inf: 1, to_nan: 2, flushed_to_zero: 3, ..Counts::default() };

@@ -1,5 +1,5 @@
-//! `truecast vectors`: inputs that exercise the rules of a conversion, with their results. `docs/interfaces.md §4.1`
-//! describes the formats.
+//! `truecast vectors`: inputs for each rule of a conversion, with results. `docs/interfaces.md §4.1` describes the
+//! formats.
 
 mod suite;
 
@@ -64,7 +64,6 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Returns the source and destination types, which an operation requires.
 fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     let op = &args.op;
     if args.dir.is_some() {
@@ -81,7 +80,6 @@ fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     }
 }
 
-/// Prints the names of the written files, except with `--json` and `--quiet`.
 fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Failure> {
     if !context.tells() {
         return Ok(());
@@ -91,10 +89,8 @@ fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Fai
     output::text(&context.terminal.wrap(&format!("{vectors} written: {}\n", files.join(", "))))
 }
 
-/// Vectors of an operation.
 struct Listed {
     op: String,
-    /// Specification with its options.
     spec: String,
     from: DType,
     to: DType,
@@ -104,15 +100,14 @@ struct Listed {
 
 struct Vector {
     input: u64,
-    /// `None` if a policy refuses the input.
+    /// Vector of an input; `None` if a policy refuses the input.
     output: Option<u64>,
     open: Option<Open>,
 }
 
-/// Result that the specification leaves open.
 struct Open {
     reason: &'static str,
-    /// Codes that a check accepts; `None` if it accepts any code.
+    /// Codes that a check accepts; `None` if a check accepts any code.
     accepted: Option<Vec<u64>>,
 }
 
@@ -132,8 +127,8 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
     Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 
-/// Returns the vectors of RESCALE with one scale; several scales would need an array with channels. Inputs that violate
-/// a requirement are left out, because they make the result of every other element unpredictable.
+/// Vectors of RESCALE with one scale. Inputs that violate a requirement are omitted, because such an input makes all
+/// results unpredictable.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
         return Err(failure!(InapplicableOption, "vectors use one scale; omit --per-channel"));
@@ -155,7 +150,7 @@ fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failur
     Ok(Listed { op: args.op.clone(), spec, from, to, clause: "docs/spec/tosa.md §4.5", vectors: vectors.collect() })
 }
 
-/// Formats one vector a line: input, result, and `undefined` if the specification leaves the result open.
+/// One line per vector: input, result, and `undefined` if the specification leaves the result open.
 fn hex(listed: &Listed) -> String {
     use std::fmt::Write as _;
     let digits = |dtype: DType| dtype.code_bits().div_ceil(4) as usize;
@@ -189,10 +184,9 @@ fn to_json(listed: &Listed) -> Value {
     })
 }
 
-/// Names of the arrays of `--format npy`.
 const PARTS: [&str; 3] = ["input", "output", "undefined"];
 
-/// Writes three arrays: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
+/// Writes `FILE.input.npy`, `FILE.output.npy` and `FILE.undefined.npy`.
 fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> {
     let mut inputs: Vec<u64> = listed.vectors.iter().map(|v| v.input).collect();
     let mut from = listed.from;
@@ -213,13 +207,13 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
     let mut paths = PARTS.map(|part| beside(path, part)).into_iter();
     let [input, output, undefined] =
         arrays.map(|(dtype, codes)| array(&paths.next().expect("one for each"), dtype, codes, existing));
-    // All three files are complete before the first one gets its final name.
+    // All three files are complete before the first file gets its final name.
     let [input, output, undefined] = [input?, output?, undefined?].map(Writer::complete);
     input?.and(output?).and(undefined?).commit()?;
     Ok(())
 }
 
-/// Returns the path of an array: `v.input.npy` for `v.npy` or `v`.
+/// Path of an array: `v.input.npy` for `v.npy` or `v`.
 fn beside(path: &Path, part: &str) -> PathBuf {
     let stem = match path.extension() {
         Some(extension) if extension.eq_ignore_ascii_case("npy") => path.with_extension(""),

@@ -1,5 +1,5 @@
-//! The command line with its help. `args` defines the options, the table of flags their headings, and `help_text` usage
-//! and examples; `page` lays out the text.
+//! Help for the command line. `args` defines the options, the table of flags their headings, `help_text` usage and
+//! examples; `page` makes the layout.
 
 mod page;
 mod specs;
@@ -13,32 +13,31 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 pub use page::ordered;
 use std::ffi::OsString;
 
-/// Returns the command line as `args` defines it.
 pub fn definition() -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true);
-    // Messages name the program, not the file that was run.
+    // Messages name the program `truecast`, whatever its file is called.
     let root = Cli::command().bin_name("truecast").disable_help_flag(true);
     root.arg(help.help("Print help (-h: only the most used options)")).mut_args(with_flag)
 }
 
-/// Returns one command, without the global options that all commands have.
+/// One command without the global options.
 pub fn command(name: &str) -> Option<Command> {
     let mut command = definition().find_subcommand(name)?.clone().disable_help_flag(true);
     command.build();
     Some(command)
 }
 
-/// Returns the command line in which every command has the global options too.
+/// The command line with the global options repeated in every command.
 pub fn whole() -> Command {
     let mut root = definition();
     root.build();
     root
 }
 
-/// Kinds of clap's errors that are requests for help.
+/// clap reports a request for help as an error of these kinds.
 const HELP: [ErrorKind; 2] = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
 
-/// Parses the arguments. A request for help returns the help page, laid out for the terminal, as an error of clap.
+/// Parses a command line. The page of a request for help is returned as an error of clap.
 pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     if matches!(args, [_, help, topic] if help == "help" && topic == "specs") {
         return definition().override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
@@ -49,7 +48,6 @@ pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::
     }
 }
 
-/// Returns the requested help page, as an error of clap.
 fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     let extent = if args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
         page::Extent::Long
@@ -68,7 +66,7 @@ fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error
     helping.try_get_matches_from(of_command(args))
 }
 
-/// Shortens `help check cast` to `help check`: the operand of a command has no page of its own.
+/// Shortens `help check cast` to `help check`, because operands have no page.
 fn of_command(args: &[OsString]) -> &[OsString] {
     match args {
         [_, help, command, operation] if help == "help" => {
@@ -93,7 +91,7 @@ mod tests {
         whole().debug_assert();
     }
 
-    /// The table of flags has every option, except settings of specifications, and no other.
+    /// Settings of specifications are the only options outside of the table of flags.
     #[test]
     fn flags_are_the_options() {
         let root = whole();
@@ -111,19 +109,18 @@ mod tests {
         }
     }
 
-    /// Every command has a page, and every option on a page exists.
     #[test]
     fn pages_are_those_of_the_commands() {
         let root = whole();
         let commands = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
         let commands: BTreeSet<&str> = commands.collect();
         assert_eq!(commands, PAGES.iter().map(|page| page.command).collect());
-        // clap must not take the documentation of a group of options for the command's.
+        // The comments of an option group must not become the description of the command.
         for command in definition().get_subcommands() {
             assert_eq!(root.find_subcommand(command.get_name()).unwrap().get_about(), command.get_about());
         }
         for page in &PAGES {
-            // An example that help breaks into two lines could not be copied as a command.
+            // A command that is broken into two lines could not be copied.
             assert!(page.examples.iter().all(|(_, line)| line.len() <= 90), "{}", page.command);
             assert!(page.examples.len() >= 2, "{}", page.command);
             let command = root.find_subcommand(page.command).unwrap();

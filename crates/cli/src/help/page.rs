@@ -1,7 +1,5 @@
-//! Pages of help: clap lays out the arguments of a command; usage, examples and exit codes come from `help_text`.
-//!
-//! A short page has the most used options. A long page has all options except the settings of specifications, which
-//! have a page of their own (`specs`).
+//! Layout of help pages. A short page has the common options. A long page has all options except settings of
+//! specifications; `specs` has those.
 
 use crate::help_text::{CLAUSES, EXIT_STATUS, Page};
 use crate::terminal::{Terminal, words};
@@ -11,21 +9,16 @@ use clap::{Arg, ArgAction, Command};
 use truecast::flag::Flag;
 use truecast::setting::Setting;
 
-/// Selection of options on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Common options.
     Short,
-    /// Every option, except those of specifications.
+    /// All options except settings of specifications.
     Long,
 }
 
-/// Widest page: longer lines are hard to read.
 const MOST_COLUMNS: usize = 100;
-/// Style of headings.
 const BOLD: Style = Style::new().bold();
 
-/// Returns the help page of the program.
 pub fn overview(root: &Command, terminal: &Terminal) -> String {
     let more = "`truecast help COMMAND` describes a command with its options, `truecast help specs` the specifications \
                 (--spec) with their versions and options.";
@@ -69,7 +62,7 @@ pub fn of_command(command: &Command, text: &Page, extent: Extent, terminal: &Ter
     parts.join("\n\n") + "\n"
 }
 
-/// Returns a command whose options and headings have the order of the table of flags.
+/// A command with the option order and headings of the table of flags.
 pub fn ordered(command: &Command, name: &'static str) -> Command {
     let mut args: Vec<Arg> = command.get_arguments().cloned().collect();
     args.sort_by_key(|arg| arg.get_long().and_then(Flag::place).map_or(0, |(place, _)| place));
@@ -80,14 +73,14 @@ pub fn ordered(command: &Command, name: &'static str) -> Command {
     ordered.disable_help_flag(true).groups(command.get_groups().cloned()).args(args)
 }
 
-/// Returns clap's help of a command, without the line break at its end.
+/// clap's help of a command, without the final line break.
 fn laid_out(command: Command, terminal: &Terminal) -> String {
     let styles = Styles::plain().header(BOLD).usage(BOLD);
     let page = command.styles(styles).term_width(width(terminal)).render_help();
     page.ansi().to_string().trim_end().into()
 }
 
-/// Returns the line of a short page that tells where the other options are described.
+/// Last line of a short page, which refers to the other options.
 fn more(command: &Command, text: &Page) -> String {
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     let all = format!("All options: truecast {} --help", text.command);
@@ -101,19 +94,19 @@ fn more(command: &Command, text: &Page) -> String {
 fn is_on_long_page(arg: &Arg, command: &str) -> bool {
     let id = arg.get_id().as_str();
     let is_setting = Setting::of_name(id).is_some() && command != "rescale";
-    // Only the page of `quantize` describes the options of quantization. `completions` and `man` print text for another
-    // program, so the options for output do not apply.
+    // Only the page of `quantize` has the options of quantization. `completions` and `man` print files for other
+    // programs, so options for output do not apply.
     let is_of_quantize = command != "quantize" && id != "scheme" && arg.get_help_heading() == Some("Quantization");
     let prints = !matches!(command, "completions" | "man") || !["json", "quiet", "wide", "color"].contains(&id);
     !arg.is_hide_set() && !is_setting && !is_of_quantize && prints
 }
 
-/// Joins the values of an option as `a|b`, if the result is short enough to replace the value's name.
+/// Values joined as `a|b`, if that is short enough to replace the value's name.
 pub fn joined_if_short(words: &[&str]) -> Option<String> {
     Some(words.join("|")).filter(|joined| (1..=30).contains(&joined.len()))
 }
 
-/// Lays out names and texts in two columns. The text of a name that is too long begins in the next line.
+/// Two columns of names and texts. After a long name, the text begins in the next line.
 pub fn table(rows: &[(String, String)], terminal: &Terminal) -> String {
     let most = 30.min(width(terminal) * 2 / 5);
     let column = rows.iter().map(|(name, _)| name.len()).filter(|len| *len <= most).max().unwrap_or(0);
@@ -125,7 +118,7 @@ pub fn table(rows: &[(String, String)], terminal: &Terminal) -> String {
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// Wraps text to the width of a page. `first` and `others` are put before the first line and before each further line.
+/// Wraps text. `first` precedes the first line, `others` every other line.
 pub fn filled(text: &str, first: &str, others: &str, terminal: &Terminal) -> String {
     textwrap::fill(text, words(width(terminal)).initial_indent(first).subsequent_indent(others))
 }

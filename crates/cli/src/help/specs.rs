@@ -1,4 +1,4 @@
-//! Help page of the specifications, made from the table of settings: description, versions and options of each.
+//! Help page of the specifications: description, versions and options, from the table of settings.
 
 use super::page::{filled, joined_if_short, table};
 use crate::terminal::{Mark, Terminal};
@@ -7,7 +7,7 @@ use truecast::setting::Setting;
 use truecast::spec::table::{Group, TABLES, Table};
 use truecast::spec::tosa;
 
-/// Most versions that are listed; if there are more, only the first and the last are named.
+/// Largest number of versions that are listed. Otherwise only the first and last version are named.
 const MOST_VERSIONS: usize = 8;
 
 pub fn page(terminal: &Terminal) -> String {
@@ -27,7 +27,6 @@ pub fn page(terminal: &Terminal) -> String {
     parts.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
-/// Lists the specifications of a group that are tables, one row each.
 fn of_group(group: Group, terminal: &Terminal) -> String {
     let row_of = |table: &&Table| {
         let versions: Vec<String> = table.versions.iter().map(|version| format!("@{version}")).collect();
@@ -41,7 +40,6 @@ fn of_group(group: Group, terminal: &Terminal) -> String {
     format!("{}\n{}", heading(name, terminal), table(&rows, terminal))
 }
 
-/// Lists the options of the specifications that are tables.
 fn of_tables(terminal: &Terminal) -> String {
     let row_of = |setting: &Setting| {
         let mut values: Vec<&str> = Vec::new();
@@ -81,8 +79,8 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
     lines.join("\n")
 }
 
-/// Returns the row of an option with its values. If the specification `described` has the same option above, the row
-/// only refers to it.
+/// Row of an option with its values. If `described` names a specification with the same option, the row refers to that
+/// specification.
 fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>) -> (String, String) {
     let short = joined_if_short(values);
     let name = match setting.value_name {
@@ -97,7 +95,7 @@ fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>)
     (name, text)
 }
 
-/// Returns text such as `  versions 1.0, 1.1 (default 1.0)`.
+/// Text such as `  versions 1.0, 1.1 (default 1.0)`.
 fn versions(spec: &str) -> String {
     let all = request::versions(spec);
     let newest = Request::from_attributes(spec, None, []).ok().and_then(|request| request.version());

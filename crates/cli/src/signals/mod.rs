@@ -1,8 +1,7 @@
-//! Requests to end the process (signals, Ctrl-C), and their effects on any work.
+//! Signals and Ctrl-C: requests to end the process.
 //!
-//! The first request asks the work to stop. If the work has not stopped after [`GRACE`], this module ends the process;
-//! a second request ends it at once. Before the end, `truecast::io::atomic::abandon_all` undoes unfinished changes of
-//! files. `unix` and `windows` receive the requests of their systems.
+//! The first request asks the work to stop. After [`GRACE`], or at a second request, this module ends the process.
+//! Before the end, `truecast::io::atomic::abandon_all` undoes unfinished changes of files.
 
 #[cfg(unix)]
 mod unix;
@@ -24,15 +23,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Time for work to stop by itself, and for the last line to be printed.
+/// Time for the work to stop and to print its last line.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Returns the flag that the first request sets, for work that checks it. The whole process has one flag.
+/// Flag that the first request sets; the work must check the flag. A process has only one flag.
 pub fn stop_flag(json: bool) -> Arc<AtomicBool> {
     watch(GRACE, json)
 }
 
-/// Makes the first request end the process at once, for work that does not check the flag.
+/// Lets the first request end the process at once, for work that does not check the flag.
 pub fn stop_at_once(json: bool) {
     watch(Duration::ZERO, json);
 }
@@ -55,7 +54,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// Adds a request. A signal handler must not call this method: it starts a thread.
+    /// Counts a request. Not for signal handlers, because this method starts a thread.
     fn add(&self) {
         let is_first = !self.stop.swap(true, Ordering::Relaxed);
         let grace = if is_first { self.grace } else { Duration::ZERO };
@@ -70,7 +69,8 @@ impl Requests {
     }
 }
 
-/// State of the process: at work, printing the result of work that ended by itself, or ended by a request.
+/// State of the work: `AT_WORK`; `SETTLED` (only the result remains to be printed); `ENDING` (a request ends the
+/// process).
 static STATE: AtomicU8 = AtomicU8::new(AT_WORK);
 const AT_WORK: u8 = 0;
 const SETTLED: u8 = 1;
@@ -82,32 +82,30 @@ fn leave_work(to: u8) -> Result<u8, u8> {
 
 type Stays = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
-/// Function that returns the hint after `interrupted`, about the files that stay. It is called after unfinished changes
-/// are undone.
+/// Function that returns a hint about remaining files. The hint follows the word `interrupted`, after unfinished
+/// changes are undone.
 static STAYS: Mutex<Option<Stays>> = Mutex::new(None);
 
-/// Sets the function that returns the hint after `interrupted`, for the current work.
 pub fn say_what_stays(stays: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
     *STAYS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stays));
 }
 
-/// Marks the work as ended by itself: from now on only its result is printed, and no interruption. If a request is
-/// ending the process already, the function waits for that end.
+/// Marks the work as finished: only its result remains to be printed. Blocks if a request is already ending the
+/// process.
 pub fn settle() {
     if leave_work(SETTLED) == Err(ENDING) {
         park()
     }
 }
 
-/// Waits until another thread ends the process.
 fn park() -> ! {
     loop {
         thread::park();
     }
 }
 
-/// Removes unfinished results, prints the interruption, and ends the process. A blocked standard error delays the end
-/// by at most [`GRACE`].
+/// Undoes unfinished changes, prints the interruption, and ends the process. A blocked standard error delays the end by
+/// at most [`GRACE`].
 fn end(json: bool) -> ! {
     let failure = match leave_work(ENDING) {
         Ok(_) => {
@@ -123,7 +121,7 @@ fn end(json: bool) -> ! {
             })
         }
         Err(ENDING) => park(),
-        // The result is being printed; a reader that blocks the pipe could delay that without limit.
+        // The result is being printed. A blocked pipe could delay the message without limit.
         Err(_) => None,
     };
     let code = failure!(Interrupted, "").exit_code();
@@ -150,10 +148,10 @@ mod tests {
     use tempfile::TempDir;
     use truecast::io::{Existing, NewFolder, OutputFile, change::named_only};
 
-    /// Longer than any step of these tests takes.
+    /// Longer than any step of these tests.
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Starts one of the ignored tests below in a process of its own and waits until it is at work.
+    /// Starts one of the ignored tests in a process of its own.
     fn at_work(test: &str, folder: &TempDir) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--ignored", "--exact", &format!("signals::tests::{test}")]).current_dir(folder.path());
@@ -179,8 +177,7 @@ mod tests {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     }
 
-    /// Returns the signals that are not ignored: child processes inherit ignored signals from the tests, for example
-    /// under `nohup` or from a shell's `&`.
+    /// Signals that are not ignored. Tests under `nohup` or a shell's `&` pass ignored signals on to child processes.
     fn taken<const N: usize>(signals: [&str; N]) -> impl Iterator<Item = &str> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let number = |name: &str| match name {
@@ -203,13 +200,13 @@ mod tests {
         assert!(names(folder.path()).is_empty());
     }
 
-    /// Runs work that never checks the flag, with an unfinished file in a folder that was made for it.
+    /// Work that never checks the flag, with an unfinished file in a new folder.
     fn work_for_ever() -> ! {
         let folder = Path::new("made");
         let _made = NewFolder::make(folder).unwrap();
         let mut file = named_only(|| OutputFile::create(&folder.join("a"), Existing::Refuse)).unwrap();
         file.write_all(&[1; 100_000]).unwrap();
-        // The waiting test fails sooner; the limit only ensures that no process is left over.
+        // Time limit for a process that a failed test leaves behind.
         let begin = Instant::now();
         while begin.elapsed() < 2 * LONG {
             std::hint::spin_loop();

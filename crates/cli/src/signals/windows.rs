@@ -1,11 +1,11 @@
-//! Requests to end the process on Windows: Ctrl-C, Ctrl-Break, and the end of the console or of the session.
+//! Requests to end the process on Windows: Ctrl-C, Ctrl-Break, and the end of the console or session.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Calls `add` for each request. The handler has a thread of its own, so the flag is not needed.
+/// Calls `add` for each request, on a thread of its own. The flag is not needed.
 pub(super) fn watch(_stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
-    // Fails only if a handler was set before.
+    // An error is possible only if a handler already exists.
     ctrlc::set_handler(add).ok();
 }
 
@@ -13,5 +13,5 @@ pub(super) fn exit(code: u8) -> ! {
     std::process::exit(code.into())
 }
 
-/// Does nothing: the system has no such limit.
+/// Does nothing: Windows has no limit on file sizes.
 pub fn make_size_limit_an_error() {}

@@ -1,9 +1,8 @@
-//! Shortening of text by leaving out its middle, in a way that keeps different names different.
+//! Shortening of names by omission of the middle; different names remain different.
 
 use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Shortens a text to at most this number of columns by leaving out its middle.
 pub fn shortened(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.into();
@@ -12,7 +11,7 @@ pub fn shortened(text: &str, columns: usize) -> String {
     ends(text, kept / 2, kept - kept / 2, "…")
 }
 
-/// Returns both ends of a text, at most `front` and `back` columns wide, with `between` in place of the middle.
+/// Both ends of a text, at most `front` and `back` columns wide, joined by `between`.
 pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
     let within = |chars: &mut dyn Iterator<Item = char>, room: usize| -> usize {
         let mut used = 0;
@@ -27,9 +26,8 @@ pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
     format!("{}{between}{}", &text[..head], &text[text.len() - tail..])
 }
 
-/// Returns a distinct text of at most `columns` columns for each name that would look like another one without its
-/// middle. All long names with as many components (separated by dots) get such a text too. It has the components in
-/// which these names differ, and as much of the other components as fits.
+/// Distinct text for each name that would look like another name without its middle. Other long names with the same
+/// number of components get such a text too. `columns` is the largest width.
 pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> HashMap<&'a str, String> {
     let mut by_parts: HashMap<usize, Vec<&str>> = HashMap::new();
     let mut shown: HashMap<String, &str> = HashMap::new();
@@ -51,7 +49,7 @@ pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> H
     told
 }
 
-/// Joins the components that differ, with as much of the components around them as fits.
+/// Joins the differing components, and as much of the other components as fits.
 fn of_differing(parts: &[&str], differs: &[bool], columns: usize) -> String {
     let (Some(first), Some(last)) = (differs.iter().position(|d| *d), differs.iter().rposition(|d| *d)) else {
         return shortened(&parts.join("."), columns);
@@ -103,7 +101,7 @@ mod tests {
         }
         let told = told_apart(names.iter().map(String::as_str), 27);
         assert_eq!(told[&names[5][..]], "mode…0…127…gate_proj.weight");
-        // Names that do not look alike get no text. With too little room, texts may be equal, but never too wide.
+        // Names that are already distinct get no text. With too little room, texts may be equal but are never too wide.
         assert!(told_apart(names[..3].iter().map(String::as_str), 26).is_empty());
         for columns in 0..26 {
             let told = told_apart(names.iter().map(String::as_str), columns);

@@ -1,5 +1,4 @@
-//! Sources that are malformed, missing or no files at all: the right exit code, one line that names the file, no
-//! destination, no panic.
+//! Malformed and missing sources: exit code, one line that names the file, no destination, no panic.
 
 use crate::run::Folder;
 use truecast_testkit::npy::{npy, npy_text};
@@ -7,7 +6,6 @@ use truecast_testkit::safetensors::container;
 
 const GOOD: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 
-/// Every reading command says the same of a file.
 #[track_caller]
 fn refused(name: &str, bytes: &[u8], what: &str) {
     let folder = Folder::with(name, bytes);
@@ -21,7 +19,7 @@ fn refused(name: &str, bytes: &[u8], what: &str) {
     }
 }
 
-/// One header of each way in which reading ends; the rules of `docs/spec/checkpoints.md §1.6` have tests of their own.
+/// One header per way in which parsing fails. `docs/spec/checkpoints.md §1.6` has the rules.
 #[test]
 fn malformed_safetensors_headers() {
     for (rule, bytes) in [
@@ -35,7 +33,6 @@ fn malformed_safetensors_headers() {
     ] {
         refused("bad.safetensors", &bytes, rule);
     }
-    // The rank that is still allowed.
     let rank = format!(r#"{{"a":{{"dtype":"F32","shape":[{}],"data_offsets":[0,4]}}}}"#, ["1"; 64].join(","));
     let folder = Folder::with("a.safetensors", &container(rank, &[0; 4]));
     folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
@@ -106,7 +103,7 @@ fn sources_that_are_not_there_or_not_files() {
     }
 }
 
-/// Not as root, who may read everything.
+/// The test does nothing for root, who may read every file.
 #[test]
 fn unreadable_source() {
     use std::os::unix::fs::PermissionsExt;
@@ -138,17 +135,16 @@ fn names_from_a_file_cannot_move_the_cursor() {
     assert_eq!(shown["tensors"][0]["name"], "\u{1b}[2Jx\ny");
 }
 
-/// Several threads share a reader: an error in one of them ends the work of all.
 #[test]
 fn a_damaged_tensor_ends_the_work_of_every_thread() {
     use truecast_testkit::proto::{int, packed, tensor};
-    // The fifth entry has seven bits; after it there are enough entries for the tensor.
+    // The fifth code has seven bits; the type has six.
     let entries = packed(5, &[0x31, 0x2f, 0x2b, 5, 0x49]);
     let folder = Folder::with("a.pb", &[tensor("w", 28, &[6]), entries.clone(), entries].concat());
     let line = "convert a.pb b.safetensors --to f8e4m3fnuz --spec ieee --threads 5";
     folder.run_within(60, line).fails(3, &["a.pb", "\"w\""]);
     assert_eq!(folder.names(), ["a.pb"]);
-    // Far more than a chunk, so that others wait for their turn when it is found.
+    // Far more than a chunk, so that other threads wait when the error is found.
     let many: Vec<i64> = (0..300_000).map(|i| if i == 200_000 { 64 } else { i % 64 }).collect();
     let message = [int(1, 300_000), int(2, 28), packed(5, &many)].concat();
     folder.write("a.pb", &message);
@@ -156,7 +152,6 @@ fn a_damaged_tensor_ends_the_work_of_every_thread() {
     assert_eq!(folder.names(), ["a.pb"]);
 }
 
-/// The error names the wrong contents of a file, whatever its name; and a remedy.
 #[test]
 fn what_stands_in_the_place_of_a_file() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 132\n";
@@ -178,12 +173,10 @@ fn what_stands_in_the_place_of_a_file() {
         "unknown-file-kind",
         &["Git LFS"],
     );
-    // Bytes of another kind are not text.
     refused("a.npy", &[0x93, 0x4e, 1, 2], "bytes");
     assert!(!Folder::with("a.npy", &[0x93, 0x4e, 1, 2]).run("inspect a.npy").err.contains("is text"));
 }
 
-/// Bytes that are left over are not missing.
 #[test]
 fn surplus_is_not_truncation() {
     for (name, file) in [("a.safetensors", container(GOOD, &[0; 8])), ("a.npy", npy("<f4", 2, &[0; 8]))] {

@@ -1,10 +1,9 @@
-//! `bench`: the structure of its output (`docs/interfaces.md §3, §6`), never the speed.
+//! `bench`: structure of the output (`docs/interfaces.md §3, §6`); the speed is not tested.
 
 use crate::run::Folder;
 use serde_json::Value;
 use truecast_testkit::json::has;
 
-/// One sample of small arrays.
 const SHORT: &str = "--sizes l2 --best-of 1 --threads 1";
 
 fn rows(object: &Value) -> &Vec<Value> {
@@ -30,7 +29,7 @@ fn rows_of_json() {
         assert!((number(row, "ratio") / (gbps / memcpy) - 1.0).abs() < 0.01, "{row}");
         let limit = number(row, "limit_gbps");
         assert!((number(row, "of_limit") / (gbps / limit) - 1.0).abs() < 0.01, "{row}");
-        // Both arrays together take half of L2, except the last tile.
+        // Both arrays together take half of L2, except for the last tile.
         let bytes = number(row, "elements") * bytes_of_two / 2.0;
         let half = number(&object, "l2_bytes") / 2.0;
         assert!(bytes <= half && bytes > half - 65536.0, "{row}");
@@ -59,7 +58,6 @@ fn every_pair_at_every_size() {
     }
 }
 
-/// Sizes count source and destination together.
 #[test]
 fn sizes_in_bytes() {
     let line = "bench --pairs f32:bf16 --sizes 3MiB,96KiB --best-of 1 --threads 1 --json";
@@ -116,7 +114,6 @@ fn levels_of_this_cpu_and_others() {
     run("sse9").exits(2);
 }
 
-/// The same that a measurement names.
 #[test]
 fn routes_without_measuring() {
     let folder = Folder::new();
@@ -142,10 +139,9 @@ fn policies_are_those_of_convert() {
     folder.run(&format!("{line} --saturate false")).succeeds();
     folder.run(&format!("{line} --spec ieee --rounding toward-zero --nan canonical")).succeeds();
     folder.refused(&format!("{line} --rounding toward-zero"), "inapplicable-option", &["--rounding", "ieee"]);
-    // tf32 is not a type of ONNX; the error says which specification has it.
+    // ONNX has no tf32; the error names a specification with tf32.
     folder.refused(&format!("bench --pairs f32:tf32 {SHORT}"), "unsupported-type", &["f32 to tf32", "--spec ieee"]);
     folder.run(&format!("bench --pairs f32:tf32 {SHORT} --spec ieee")).succeeds();
-    // There are values out of range in the data.
     folder.refused(
         &format!("bench --pairs f32:i8 {SHORT} --spec ieee --int-overflow error"),
         "refused-value",
@@ -166,7 +162,6 @@ fn what_cannot_be_measured() {
     folder.run(&format!("bench --pairs ov:f8e4m3:f32 {SHORT}")).succeeds();
 }
 
-/// Buffers that the memory cannot hold are an error of the system, before anything is measured.
 #[test]
 fn buffers_that_do_not_fit() {
     let line = "bench --pairs f64:f32 --sizes dram --threads 1 --json";
@@ -175,7 +170,6 @@ fn buffers_that_do_not_fit() {
     assert!(error["error"].as_str().unwrap().contains("--sizes"), "{error}");
 }
 
-/// Layouts of quantized checkpoints, always in the order of the list; those that are written, both ways.
 #[test]
 fn scaled_elements() {
     let folder = Folder::new();

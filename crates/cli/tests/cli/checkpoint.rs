@@ -1,4 +1,4 @@
-//! Checkpoints that are folders: `docs/spec/checkpoints.md §2`, `docs/interfaces.md §4.2`.
+//! Checkpoints in folders: `docs/spec/checkpoints.md §2`, `docs/interfaces.md §4.2`.
 
 use crate::run::Folder;
 use serde_json::json;
@@ -8,7 +8,7 @@ use truecast_testkit::folder::{FIRST, SECOND, files, index};
 use truecast_testkit::json::has;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
-/// Every file below a folder with its bytes, hidden ones too.
+/// All files below a folder with their bytes, hidden files too.
 pub fn tree(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
     fn walk(at: &Path, below: &str, all: &mut BTreeMap<String, Vec<u8>>) {
         for entry in std::fs::read_dir(at).unwrap() {
@@ -25,7 +25,6 @@ pub fn tree(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-/// A checkpoint as the folder `model`.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
     files().into_iter().for_each(|(name, bytes)| folder.write(&format!("model/{name}"), &bytes));
@@ -55,15 +54,13 @@ fn a_folder_becomes_a_folder_that_loads() {
     assert_eq!(out.keys().map(String::as_str).collect::<Vec<_>>(), expected);
     assert_eq!(out["tokenizer.json"], source["tokenizer.json"]);
     assert_eq!(out["code/run.py"], source["code/run.py"]);
-    // The configuration keeps everything except the types.
     let config = String::from_utf8(source["config.json"].clone()).unwrap().replace("float32", "bfloat16");
     assert_eq!(String::from_utf8(out["config.json"].clone()).unwrap(), config);
-    // 2 x 600 bf16 and two i32. Other metadata is kept.
+    // 2 x 600 bf16 and two i32.
     let map = json!({ "a.ids": FIRST, "a.weight": FIRST, "b.empty": SECOND, "b.weight": SECOND });
     let index = json!({ "metadata": { "note": "kept", "total_size": 2408 }, "weight_map": map });
     let index = serde_json::to_string_pretty(&index).unwrap() + "\n";
     assert_eq!(String::from_utf8(out["model.safetensors.index.json"].clone()).unwrap(), index);
-    // Each shard has the bytes of its conversion alone.
     for shard in [FIRST, SECOND] {
         folder.run(&format!("convert model/{shard} alone.safetensors --to bf16 --force")).exits(0);
         assert_eq!(out[shard], folder.read("alone.safetensors"), "{shard}");
@@ -73,7 +70,6 @@ fn a_folder_becomes_a_folder_that_loads() {
     assert_eq!(first.metadata(), &json!({ "format": "pt", "k": "v" }));
 }
 
-/// Bytes do not depend on how the work is divided, nor on whether it was interrupted.
 #[test]
 fn parts_and_resumed_runs_give_the_same_folder() {
     let folder = checkpoint();
@@ -96,17 +92,14 @@ fn parts_and_resumed_runs_give_the_same_folder() {
     folder.refused("convert model parts --to bf16 --part 1/3", "not-resumable", &["another division"]);
     folder.run("convert model parts --to bf16 --part 1/2 --quiet").succeeds();
     assert_eq!(tree(&folder, "parts"), expected);
-    // Every file is there: no figures about zero tensors.
     let out = folder.run("convert model parts --to bf16 --resume").exits(0).out;
     let said = "2 shards of an earlier run are correct and kept; nothing was left to convert";
     assert!(out.contains(said) && !out.contains("no tensors") && !out.contains("0 tensors"), "{out}");
-    // A file is missing.
     for lost in [FIRST, "config.json", "model.safetensors.index.json", "tokenizer.json"] {
         std::fs::remove_file(folder.path(&format!("parts/{lost}"))).unwrap();
         folder.run("convert model parts --to bf16 --resume --quiet").succeeds();
         assert_eq!(tree(&folder, "parts"), expected, "{lost}");
     }
-    // A damaged shard is made again.
     let mut bytes = folder.read(&format!("parts/{SECOND}"));
     *bytes.last_mut().unwrap() ^= 1;
     folder.write(&format!("parts/{SECOND}"), &bytes);
@@ -130,14 +123,12 @@ fn what_was_begun_otherwise_is_not_resumed() {
     folder.write("out/truecast-manifest.json", b"{\"truecast\": 1}");
     folder.refused("convert model out --to bf16 --resume", "malformed-file", &["truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", &before["truecast-manifest.json"]);
-    // Another source, of the same length.
     let mut shard = folder.read(&format!("model/{FIRST}"));
     let at = shard.windows(6).position(|part| part == b"\"k\":\"v").unwrap();
     shard[at + 5] = b'w';
     folder.write(&format!("model/{FIRST}"), &shard);
     folder.refused("convert model out --to bf16 --resume", "not-resumable", &[FIRST, "header"]);
     assert_eq!(tree(&folder, "out"), before);
-    // With --force it starts again, unless weights would be left that do not belong to the result.
     folder.write("out/old.safetensors", b"x");
     folder.refused("convert model out --to f16 --force", "destination-exists", &["old.safetensors", "remove it"]);
     std::fs::remove_file(folder.path("out/old.safetensors")).unwrap();
@@ -146,7 +137,6 @@ fn what_was_begun_otherwise_is_not_resumed() {
     assert!(folder.read("out/config.json").windows(7).any(|part| part == b"float16"));
 }
 
-/// A clear error before anything is written.
 #[test]
 fn hostile_folders() {
     let good = || checkpoint();
@@ -203,12 +193,12 @@ fn hostile_folders() {
     let shard = folder.read(&format!("model/{SECOND}"));
     folder.write(&format!("model/{SECOND}"), &shard[..shard.len() - 1]);
     folder.refused("convert model out --to bf16", "truncated-file", &[SECOND, "truncated or damaged"]);
-    // Without an index a name counts once.
+    // Without an index, a tensor name may occur only once.
     let folder = good();
     std::fs::remove_file(folder.path("model/model.safetensors.index.json")).unwrap();
     folder.write("model/z.safetensors", &folder.read(&format!("model/{SECOND}")));
     folder.refused("convert model out --to bf16", "duplicate-name", &["tensor \"b."]);
-    // With one, the index decides, and the copy is named.
+    // With an index, the index decides, and the copy is named.
     let folder = good();
     folder.write(
         &format!("model/{SECOND}"),
@@ -220,7 +210,6 @@ fn hostile_folders() {
     );
     folder.run("convert model out --to bf16").exits(0).warns(&["tensor \"a.ids\": the copy in", "is left out"]);
     assert_eq!(Parsed::new(&folder.read(&format!("out/{SECOND}"))).names(), ["b.weight"]);
-    // Source and destination do not contain each other.
     let folder = good();
     for out in ["model", "model/out", ".", "model/../model/x/y"] {
         folder.refused(&format!("convert model {out} --to bf16 --force"), "same-file", &[] as &[&str]);
@@ -244,7 +233,7 @@ fn links_lead_out_only_if_that_is_asked_for() {
     folder.refused("convert model out --to bf16", "not-regular-file", &[FIRST, "symbolic link", "--follow-links"]);
     folder.run("convert model out --to bf16 --follow-links --quiet").succeeds();
     assert_eq!(Parsed::new(&folder.read(&format!("out/{FIRST}"))).dtype("a.weight"), "BF16");
-    // The cache of the Hugging Face hub is made of links.
+    // The cache of the Hugging Face Hub consists of links.
     std::fs::create_dir_all(folder.path("hub/snapshots/1")).unwrap();
     for (at, name) in [FIRST, SECOND, "model.safetensors.index.json", "config.json"].into_iter().enumerate() {
         folder.write(&format!("hub/blobs/{at}"), &folder.read(&format!("model/{name}")));
@@ -252,7 +241,6 @@ fn links_lead_out_only_if_that_is_asked_for() {
     }
     folder.run("convert hub/snapshots/1 cached --to bf16 --quiet").succeeds();
     assert_eq!(tree(&folder, "cached")[FIRST], tree(&folder, "out")[FIRST]);
-    // A pipe does not keep anybody waiting.
     std::fs::remove_file(folder.path(&format!("model/{SECOND}"))).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path(&format!("model/{SECOND}"))).status().unwrap();
     assert!(made.success());
@@ -307,7 +295,7 @@ fn a_report_has_every_tensor_and_the_digests() {
     assert!(folder.run("verify model out --report r.json").exits(1).out.contains("tokenizer.json"));
 }
 
-/// A refused value leaves the finished files, and no file that would make a checkpoint of them.
+/// Finished shards remain, but the folder cannot be loaded as a checkpoint.
 #[test]
 fn an_error_in_the_middle_can_be_resumed() {
     let folder = checkpoint();
@@ -317,7 +305,6 @@ fn an_error_in_the_middle_can_be_resumed() {
     folder.refused(line, "refused-value", &["b.weight", "element 1", "--resume"]);
     assert_eq!(tree(&folder, "out").keys().collect::<Vec<_>>(), [FIRST, "truecast-manifest.json"]);
     folder.refused(&format!("{line} --resume"), "refused-value", &["b.weight"]);
-    // Nothing is left of a run that finished nothing.
     let line = line.replace("out", "other").replace("model ", "bad ");
     folder.write("bad/model.safetensors", &bad);
     folder.refused(&line, "refused-value", &["b.weight"]);
@@ -328,7 +315,6 @@ fn an_error_in_the_middle_can_be_resumed() {
 fn folders_are_verified() {
     let folder = checkpoint();
     folder.run("convert model out --to f8e4m3fn --keep b.* --report r.json --quiet").succeeds();
-    // The options are those of the manifest, or as typed, or of a report.
     for options in ["", "--to f8e4m3fn --keep b.*", "--report r.json", "--full"] {
         let ran = folder.run(&format!("verify model out {options}")).succeeds();
         assert!(ran.out.contains("verified: 4 tensors, 1_202 elements recomputed"), "{options}: {}", ran.out);
@@ -352,7 +338,6 @@ fn folders_are_verified() {
     std::fs::remove_file(folder.path("out/tokenizer.json")).unwrap();
     assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": "out/tokenizer.json", "why": "is missing" }]));
     restore("out/tokenizer.json", &tokenizer);
-    // A wrong element, and with it the digest.
     let name = format!("out/{FIRST}");
     let mut bytes = folder.read(&name);
     *bytes.last_mut().unwrap() ^= 1;
@@ -360,14 +345,12 @@ fn folders_are_verified() {
     let differences = verdict(&folder);
     let kinds: Vec<&str> = differences.as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["elements", "digest"], "{differences}");
-    // Damage and strays of any kind are differences; a damaged source is not.
     for (stray, bytes) in [("pytorch_model.bin", &b"x"[..]), ("code/a.pt", b"x")] {
         restore(&format!("out/{stray}"), bytes);
         assert!(verdict(&folder).to_string().contains(stray));
         std::fs::remove_file(folder.path(&format!("out/{stray}"))).unwrap();
     }
     folder.run("verify model nowhere").exits(4);
-    // A tensor too few, one too many.
     let name = format!("out/{SECOND}");
     folder.write(&name, &safetensors(&[("b.weight", "F32", &[1], f32s(&[1.0])), ("c", "I8", &[1], vec![1])], &[]));
     folder.write(
@@ -393,7 +376,6 @@ fn another_source_is_told_first() {
     assert!(out.contains("wrong elements"), "{out}");
 }
 
-/// Values, tensors of one side and shapes, in every form of output.
 #[test]
 fn any_difference_fails_on_request() {
     let folder = Folder::new();
@@ -422,7 +404,6 @@ fn folders_are_compared_and_inspected() {
     folder.run("convert model out --to f8e4m3fn --quiet").succeeds();
     let compared = folder.run("compare model out --json").exits(0).object("compare");
     let converted = folder.run("convert model again --to f8e4m3fn --json").exits(0).object("convert");
-    // The figures of two folders are equal to the figures of the conversion.
     for figure in ["inexact", "max_abs_error", "sqnr_db", "flushed_to_zero"] {
         assert_eq!(compared["total"]["converted"][figure], converted["total"]["converted"][figure], "{figure}");
     }
@@ -437,7 +418,6 @@ fn folders_are_compared_and_inspected() {
     folder.refused("convert model/config.json out2 --to bf16 --resume", "inapplicable-option", &["--resume"]);
 }
 
-/// A result that its manifest calls unfinished is not verified as if it were whole.
 #[test]
 fn half_a_result_is_not_verified() {
     let folder = checkpoint();
@@ -451,7 +431,6 @@ fn half_a_result_is_not_verified() {
     folder.run("verify model out").succeeds();
 }
 
-/// A folder becomes a folder, and nothing is made where there is nothing to merge.
 #[test]
 fn a_folder_does_not_become_a_file() {
     let folder = checkpoint();
@@ -460,7 +439,6 @@ fn a_folder_does_not_become_a_file() {
     assert!(!folder.path("out.safetensors").exists() && !folder.path("out").exists());
 }
 
-/// A file that cannot be copied is detected before any work.
 #[test]
 fn a_link_beside_the_weights_is_refused_first() {
     let folder = checkpoint();

@@ -1,4 +1,4 @@
-//! Quantized files: one file becomes one unquantized file, as the folder of one shard does.
+//! Quantized files: one file becomes one unquantized file.
 
 use crate::run::Folder;
 use serde_json::json;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use truecast_testkit::quantized::scaled;
 use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
-/// Scales that no rule explains are an error; the name of the scheme helps, and `plain` takes codes as they are.
+/// Unexplained scales are an error. A scheme name helps, and `plain` reads the codes as values.
 #[test]
 fn scales_are_never_passed_over() {
     let folder = Folder::with("a.safetensors", &scaled("a.weight_scale"));
@@ -19,18 +19,15 @@ fn scales_are_never_passed_over() {
     folder.run("verify a.safetensors b.safetensors --to bf16").exits(3);
     let result = Parsed::new(&folder.read("b.safetensors"));
     assert_eq!(BTreeSet::from_iter(result.names()), ["a.weight", "a.bias", "ids"].into());
-    // compare warns about it without the name.
     folder.run("compare a.safetensors b.safetensors").exits(0).warns(&["a.weight_scale", "without scales"]);
     let plain = folder.run(&format!("{convert} --from-scheme plain --force")).exits(0).err;
     assert!(plain.contains("a.weight_scale") && plain.contains("without their scales"), "{plain}");
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).names().len(), 4);
     folder.run("verify a.safetensors b.safetensors --to bf16 --from-scheme plain").succeeds();
-    // A scheme that no tensor has.
     folder.write("a.safetensors", &one_tensor(&[1.0]));
     folder.refused(&format!("{convert} --from-scheme awq --force"), "inconsistent-checkpoint", &["awq"]);
 }
 
-/// `dequantize` keeps unquantized tensors; `convert` counts them.
 #[test]
 fn only_quantized_tensors_are_dequantized() {
     let folder = Folder::with("a.safetensors", &scaled("a.scale_weight"));
@@ -54,7 +51,6 @@ fn only_quantized_tensors_are_dequantized() {
     folder.refused("dequantize b.safetensors f.safetensors", "unmatched-pattern", &["b.safetensors", "--to"]);
 }
 
-/// Files next to the source do not count: a folder is given as a folder.
 #[test]
 fn a_block_size_is_said_and_not_looked_for() {
     let tensors = [
@@ -102,7 +98,7 @@ fn the_destination_is_another_safetensors_file() {
     }
 }
 
-/// ComfyUI's NVFP4 with scales of 2^-10: the high nibble comes first, and the tensor had two rows less.
+/// NVFP4 of ComfyUI with scales of 2^-10: the high nibble comes first, and the original tensor has two rows fewer.
 #[test]
 fn nibbles_and_the_shape_of_a_reference() {
     let marker = r#"{"format":"nvfp4"}"#.as_bytes().to_vec();
@@ -131,7 +127,6 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run(&format!("{convert} --nibbles low")).exits(0);
     result(&[32, 32], &low);
     folder.run("verify a.safetensors b.safetensors --to f32 --nibbles low").succeeds();
-    // The report has the given and the detected nibbles, and a proof takes them from it.
     let ran = folder.run(&format!("{convert} --nibbles low --report n.json")).exits(0);
     assert!(ran.out.contains("--to f32 --nibbles low\nquantized by: comfy:nvfp4, low nibble first\n"), "{}", ran.out);
     let options = folder.json("n.json")["options"].clone();
@@ -146,7 +141,6 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.refused(&wrong, "inconsistent-checkpoint", &["dense.safetensors", "nibble order", "--nibbles"]);
     folder.refused(&format!("{convert} --nibbles middle"), "invalid-value", &["--nibbles"]);
     folder.refused("convert a.npy b.npy --to f16 --nibbles low", "inapplicable-option", &["--nibbles belongs to"]);
-    // A folder writes down the given options.
     folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
     folder.run("convert dir out --to f32 --nibbles low --quiet").exits(0);
@@ -157,7 +151,7 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.refused("convert dir out --to f32 --resume --quiet", "not-resumable", &["nibbles"]);
 }
 
-/// Only a marker next to `P.weight` shows that a tensor is quantized: without it codes would be read as values.
+/// Only a marker next to `P.weight` shows that a tensor is quantized. Without it, codes would be read as values.
 #[test]
 fn what_a_marker_cannot_declare_is_not_quantized() {
     for (name, is_told) in [("pos_embed", false), ("weight", true), ("a.scale_shift_table", true)] {
@@ -174,7 +168,6 @@ fn what_a_marker_cannot_declare_is_not_quantized() {
     }
 }
 
-/// A scale that is NaN makes a block NaN, with a warning.
 #[test]
 fn a_scale_that_is_nan_is_told() {
     let folder = Folder::new();
@@ -189,7 +182,6 @@ fn a_scale_that_is_nan_is_told() {
     assert!(warnings.contains("4 of 4 values are NaN in the source"), "{warnings}");
 }
 
-/// Schemes have short names too, and those that are probably meant are named.
 #[test]
 fn schemes_have_short_names() {
     let folder = Folder::new();
@@ -204,7 +196,6 @@ fn schemes_have_short_names() {
     folder.run("convert dir d --scheme nothing").exits(2).warns(&["`truecast schemes` lists them"]).lacks(&["awq"]);
 }
 
-/// A configuration has no place in a file, and parts that are left out are named.
 #[test]
 fn files_alone() {
     let values: Vec<f32> = (0..64 * 96).map(|i| ((i * 37 % 1001) as f32 - 500.0) * 0.013).collect();

@@ -1,4 +1,4 @@
-//! Conversions of folders that are killed at any moment and continue: `docs/interfaces.md §4.2`.
+//! Conversions of folders that are killed and resumed: `docs/interfaces.md §4.2`.
 
 use crate::checkpoint::tree;
 use crate::run::{Folder, Ran};
@@ -9,7 +9,7 @@ use truecast_testkit::safetensors::{f32s, safetensors};
 
 const SHARDS: usize = 10;
 
-/// Shards of a MiB each, without an index.
+/// Shards of 1 MiB, without an index.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
     let values: Vec<f32> = (0..1 << 18).map(|i| (i as f32).sin() * 3.0).collect();
@@ -28,7 +28,7 @@ fn start(folder: &Folder, line: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// Both ways to write a shard: from front to back, and codes and scales where they belong.
+/// Options of the conversions: writes from front to back, and writes of codes and scales at their offsets.
 const WAYS: [&str; 2] = ["--to f8e4m3fn", "--scheme ct:float-quantized,strategy=tensor"];
 
 #[test]
@@ -53,10 +53,10 @@ fn kill_one(asked: &str) {
         child.kill().unwrap();
         match child.wait().unwrap().success() {
             false => killed += 1,
-            // The first run may have been slowed down by others.
+            // The first run may have been slowed down by other processes.
             true => duration /= 2,
         }
-        // A file with its final name is complete, and nothing loads before every file exists.
+        // A file with its final name is complete, and nothing loads before all files exist.
         if folder.path("out").exists() {
             let now = tree(&folder, "out");
             for (name, bytes) in now.iter().filter(|(name, _)| name.ends_with(".safetensors") && !name.starts_with('.'))
@@ -76,7 +76,6 @@ fn kill_one(asked: &str) {
     assert_eq!(tree(&folder, "out"), expected);
 }
 
-/// The line about an interruption says that shards stay if, and only if, a run can continue from them.
 #[test]
 fn an_interruption_says_what_stays() {
     let folder = checkpoint();
@@ -92,7 +91,7 @@ fn an_interruption_says_what_stays() {
         std::thread::sleep(duration.mul_f64(f64::from(round) / 30.0));
         Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
         let ran = Ran::new(line.into(), child.wait_with_output().unwrap());
-        // Before its first instruction the system ends it, after its last one there is nothing to stop.
+        // Without exit code 4, the signal came too early or too late.
         if ran.code != Some(4) {
             continue;
         }
@@ -105,7 +104,6 @@ fn an_interruption_says_what_stays() {
     }
 }
 
-/// Four processes at once, of which two are killed.
 #[test]
 fn killed_parts_go_on() {
     WAYS.iter().for_each(|asked| kill_two(asked));

@@ -1,5 +1,4 @@
-//! Checkpoints that are quantized: text, hints and errors of the command (`docs/spec/checkpoints.md §7`,
-//! `docs/interfaces.md §4.2`).
+//! Quantization of checkpoints: text, hints and errors (`docs/spec/checkpoints.md §7`, `docs/interfaces.md §4.2`).
 
 use crate::checkpoint::tree;
 use crate::run::Folder;
@@ -7,7 +6,6 @@ use serde_json::{Value, json};
 use truecast_testkit::folder::{FIRST, SECOND, linear_model, weights};
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
-/// The model of [`linear_model`], in the folder `model`.
 fn model() -> Folder {
     let folder = Folder::new();
     linear_model().iter().for_each(|(file, bytes)| folder.write(&format!("model/{file}"), bytes));
@@ -52,13 +50,12 @@ fn what_cannot_be_done_is_said_before() {
         "unsuitable-destination",
         &["declared in config.json"],
     );
-    // The default scheme, given by name, is the same as no scheme.
     folder.run("convert model plain --scheme plain --to bf16 --quiet").succeeds();
     folder.run("convert model bf16 --to bf16 --quiet").succeeds();
     assert_eq!(tree(&folder, "plain"), tree(&folder, "bf16"));
 }
 
-/// Presets keep tensors of plain casts, too (§11.3), and reports say which.
+/// Presets also apply to plain casts (§11.3).
 #[test]
 fn presets_of_plain_casts() {
     let folder = model();
@@ -86,7 +83,7 @@ fn presets_of_plain_casts() {
     folder.run(&format!("verify model out {line}")).succeeds();
     folder.run("verify model out --report r.json --keep-preset norms").exits(2);
     folder.run("verify model out --to bf16").exits(1);
-    // One file, by value; a rule goes before a preset, a vector stays with every preset.
+    // A rule takes precedence over a preset; vectors are kept with every preset.
     let bytes = folder.read(&format!("model/{FIRST}"));
     folder.write("a.safetensors", &bytes);
     let rule = "--rule *embed*=f16 --keep-preset embeddings";
@@ -103,14 +100,13 @@ fn presets_of_plain_casts() {
         folder.run(&format!("convert model other {line}")).exits(2).warns(&[says]);
         folder.run(&format!("convert a.safetensors other.safetensors {line}")).exits(2);
     }
-    // With a scheme the report gives the reason for tensors that could have been quantized.
+    // With a scheme, the report gives the reason for each tensor that could have been quantized.
     folder.run("convert model fp8 --scheme fp8-block --keep-preset norms,embeddings --report s.json").exits(0);
     let report = folder.json("s.json");
     let kept = report["tensors"].as_array().unwrap().iter().filter_map(|row| Some((&row["name"], row.get("kept_by")?)));
     assert_eq!(kept.collect::<Vec<_>>(), [(&json!("model.embed_tokens.weight"), &json!("embeddings"))]);
 }
 
-/// The text mentions the counts of JSON for blocks only if they are unusual.
 #[test]
 fn odd_scales_are_said() {
     let folder = Folder::with("a/config.json", b"{}");
@@ -124,7 +120,6 @@ fn odd_scales_are_said() {
     assert!(said.contains("of 4 blocks: 2 have the largest scale"), "{said}");
 }
 
-/// Hints of the command about quantized sources, and what its text and a sample of `verify` say about them.
 #[test]
 fn quantized_sources() {
     let folder = model();
@@ -170,7 +165,7 @@ fn quantized_sources() {
     assert!(!folder.path("no").exists());
 }
 
-/// `fp8`, `nvfp4` and `mxfp8` mean ComfyUI's form for a file, and a form that vLLM and transformers load for a folder.
+/// `fp8`, `nvfp4` and `mxfp8` mean ComfyUI's layout for a file, and a layout of vLLM and transformers for a folder.
 #[test]
 fn short_names_of_schemes_mean_what_loads() {
     let folder = Folder::new();
@@ -195,6 +190,5 @@ fn short_names_of_schemes_mean_what_loads() {
         let planned: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(planned["options"]["scheme"], of_folder, "{typed}");
     }
-    // Files of llama.cpp have neither.
     folder.refused("quantize image.safetensors x.gguf fp8", "unknown-scheme", &["fp8-block"]);
 }

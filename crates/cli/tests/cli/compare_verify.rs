@@ -6,7 +6,7 @@ use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Tensor, f32s, one_tensor, safetensors};
 
-/// Replaces one tensor's bytes in the file of a conversion by hand: b = f8e4m3fn of a.
+/// Expected codes by hand: `b` is `a` in f8e4m3fn.
 fn converted(tensors: &[Tensor]) -> Folder {
     let source = [
         ("w", "F32", &[3u64][..], f32s(&[1.0, 465.0, -2.0])),
@@ -70,10 +70,8 @@ fn verify_names_a_wrong_element() {
     has(first, &json!({ "index": 1, "expected": "0x7e", "actual": "0x7f", "source": "0x43e88000" }));
     let ran = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1);
     ran.says(&["\"w\"", "is 1:", "0x7e", "0x7f", "0x43e88000"]);
-    // The same file is right without saturation, except for its last element.
     let other = differences(&folder, "--to f8e4m3fn --saturate false");
     assert_eq!((&other[0]["count"], &other[0]["first"]["index"]), (&json!(1), &json!(2)));
-    // A copied tensor is compared too.
     let mut wrong = right();
     wrong[2].3 = vec![8, 0, 0, 0];
     assert_eq!(differences(&converted(&wrong), "--to f8e4m3fn")[0]["tensor"], "ids");
@@ -81,14 +79,14 @@ fn verify_names_a_wrong_element() {
 
 #[test]
 fn bits_in_json_have_all_their_digits() {
-    // interfaces.md §6, as everywhere else.
+    // `docs/interfaces.md §6`
     let mut wrong = right();
     wrong[1].3 = vec![0x01];
     let first = &differences(&converted(&wrong), "--to f8e4m3fn")[0]["first"];
     assert_eq!((&first["actual"], &first["expected"]), (&json!("0x01"), &json!("0x30")));
 }
 
-/// (error in the second file, its tensors, the kind of difference, the tensor named)
+/// Rows: error in the second file, tensors of the second file, kind of difference, name of the tensor.
 #[test]
 fn verify_finds_wrong_structure() {
     let mut dtype = right();
@@ -114,7 +112,6 @@ fn verify_finds_wrong_structure() {
     assert_eq!(differences(&folder, "--to f8e4m3fn")[0]["kind"], "metadata");
 }
 
-/// The same for a file of one tensor.
 #[test]
 fn verify_finds_wrong_structure_around_one_tensor() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
@@ -144,14 +141,13 @@ fn verify_arrays() {
     folder.run("verify a.npy tf32.npy --to tf32 --spec ieee").succeeds();
     folder.run("convert a.npy c.safetensors --to f8e4m3fn --quiet").succeeds();
     folder.run("verify a.npy c.safetensors --to f8e4m3fn").succeeds();
-    // A file of another type is a difference, with any width.
     folder.write("f1.npy", &npy("<f1", 2, &[0x38, 0x7e])); // right bytes, but other readers take them for f8e5m2
     for (file, to) in [("f64", "f8e4m3fn"), ("f8e4m3fn", "f64"), ("u8", "i4"), ("bf16", "i4"), ("f1", "f8e4m3fn")] {
         folder.run(&format!("verify a.npy {file}.npy --to {to}")).exits(1);
     }
 }
 
-/// An archive does not say which narrow type its members are, and need not.
+/// Archives do not state which narrow type their members have.
 #[test]
 fn verify_archives() {
     let two = [("p", "F32", &[2u64][..], f32s(&[1.0, 465.0])), ("q", "F32", &[1], f32s(&[-2.0]))];
@@ -162,7 +158,7 @@ fn verify_archives() {
     }
 }
 
-/// checkpoints.md §10 does not make verification of many small tensors slow.
+/// The memory limits of checkpoints.md §10 must not make many small tensors slow.
 #[test]
 fn verify_many_small_tensors() {
     let names: Vec<String> = (0..2000).map(|i| format!("t{i:04}")).collect();
@@ -229,7 +225,6 @@ fn compare_fails_on_what_is_asked_for() {
     ] {
         folder.run(&format!("compare a.safetensors b.safetensors --quiet {options}")).exits(code);
     }
-    // With --json the error is an object, too, and one for all counts.
     for line in ["compare a.safetensors b.safetensors", "convert b.safetensors c.safetensors --to bool --rule *=i8"] {
         let ran = folder.run(&format!("{line} --json --fail-on inexact,to_nan,nan_in")).exits(1);
         let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap_or_else(|e| panic!("{e}: {}", ran.err));
@@ -257,7 +252,6 @@ fn compare_names_what_cannot_be_compared() {
     folder.run("compare a.safetensors b.safetensors --fail-on inexact=9").exits(1);
 }
 
-/// Only an array without a name is compared with a tensor of any name.
 #[test]
 fn compare_one_tensor_by_name() {
     let folder = pair(&[("x", "F32", &[1], f32s(&[1.0]))], &[("y", "F32", &[1], f32s(&[1.0]))]);
@@ -278,7 +272,7 @@ fn compare_arrays() {
     assert_eq!(ran.object("compare")["equal"], false);
 }
 
-/// The Casts that `convert` puts between nodes do not change how tensors below unnamed nodes are called.
+/// The Casts that `convert` inserts between nodes must not change the names of tensors below unnamed nodes.
 #[test]
 fn verify_finds_tensors_below_unnamed_nodes() {
     use truecast_testkit::proto::{attribute, bytes, graph, model, node, tensor, value};
@@ -296,7 +290,6 @@ fn verify_finds_tensors_below_unnamed_nodes() {
     assert_eq!((&verified["equal"], &verified["tensors"]), (&json!(true), &json!(3)));
 }
 
-/// `cmp -s` for numbers: nothing is printed, and the exit code is the answer.
 #[test]
 fn quiet_answers_by_the_exit_code() {
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, 2.1])));

@@ -1,4 +1,4 @@
-//! `convert`: its results, and the options that do not choose values.
+//! `convert`: results, and options that do not change values.
 
 use crate::run::Folder;
 use serde_json::json;
@@ -32,13 +32,14 @@ fn one_array_to_every_width() {
 
 #[test]
 fn narrow_floats_are_packed_in_safetensors() {
-    // checkpoints.md §1.4: F4 low nibble first; F6 as one little-endian bit stream, four elements in three bytes.
+    // checkpoints.md §1.4: F4 has the low nibble first; F6 is a little-endian bit stream of four elements in three
+    // bytes.
     let folder = Folder::with("a.safetensors", &one_tensor(&[0.5, 1.0, -1.5, 6.0]));
     let rows: [(&str, &str, &[u8]); 3] = [
         ("f4e2m1", "F4", &[0x21, 0x7b]),
-        // 4 | 8 << 6 | 44 << 12 | 28 << 18 for E2M3 codes of 0.5, 1, -1.5, 6.
+        // E2M3 codes of 0.5, 1, -1.5, 6: 4 | 8 << 6 | 44 << 12 | 28 << 18.
         ("f6e2m3", "F6_E2M3", &[0x04, 0xc2, 0x72]),
-        // 8 | 12 << 6 | 46 << 12 | 22 << 18 for E3M2 codes.
+        // E3M2 codes of 0.5, 1, -1.5, 6: 8 | 12 << 6 | 46 << 12 | 22 << 18.
         ("f6e3m2", "F6_E3M2", &[0x08, 0xe3, 0x5a]),
     ];
     for (to, dtype, bytes) in rows {
@@ -73,7 +74,7 @@ fn metadata_and_order_are_kept() {
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[("note", "x\ny"), ("alpha", "1")]));
     folder.run("convert a.safetensors b.safetensors --to bf16 --keep a").succeeds();
     let result = Parsed::new(&folder.read("b.safetensors"));
-    // z takes two bytes, so a would start at 2: the canonical order of §1.5 (F32, I32, BF16) is used instead.
+    // `z` takes two bytes, so `a` would start at 2: the canonical order of §1.5 (F32, I32, BF16) applies.
     assert_eq!(result.names(), ["a", "m", "z"]);
     assert_eq!(result.metadata(), &json!({ "alpha": "1", "format": "pt", "note": "x\ny" }));
     assert_eq!(result.metadata().as_object().unwrap().keys().collect::<Vec<_>>(), ["alpha", "format", "note"]);
@@ -104,7 +105,8 @@ fn empty_tensors_and_files() {
 
 #[test]
 fn between_containers() {
-    // interfaces.md §4: an array in safetensors keeps its name or is `data`; one tensor to .npy, many to .npz.
+    // interfaces.md §4: an array in safetensors keeps its name or is `data`. One tensor becomes .npy, several become
+    // .npz.
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, 2.0])));
     folder.run("convert a.npy b.safetensors --to f16").succeeds();
     let result = Parsed::new(&folder.read("b.safetensors"));
@@ -126,7 +128,6 @@ fn between_containers() {
     );
 }
 
-/// Every reader of an array in Fortran order sees its elements as NumPy does; arrays are written in C order.
 #[test]
 fn arrays_in_fortran_order() {
     let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -154,7 +155,7 @@ fn a_dry_run_writes_nothing() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0, 465.0]));
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --dry-run").succeeds().says(&["dry run"]);
     assert_eq!(folder.names(), ["a.safetensors"]);
-    // Only the values tell whether a cast to its own type changes them.
+    // Without the values, a cast to the same type may change a tensor.
     let ran = folder.run("convert a.safetensors b.safetensors --to f32 --dry-run").succeeds().says(&[" f32 "]);
     ran.lacks(&["f32 -> f32"]);
     let plan = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --dry-run --json").succeeds();
@@ -166,7 +167,6 @@ fn a_dry_run_writes_nothing() {
     assert_eq!(folder.names(), ["a.safetensors"]);
 }
 
-/// A plan that cannot be carried out is refused.
 #[test]
 fn a_dry_run_refuses_what_the_run_would() {
     let two = [("a", "F32", &[1u64][..], f32s(&[1.0])), ("b", "F32", &[1], f32s(&[2.0]))];
@@ -202,7 +202,6 @@ fn threads_and_memory_change_nothing() {
         let mut report = folder.json(&format!("r{i}.json"));
         let object = report.as_object_mut().unwrap();
         object.remove("destination");
-        // The files have names of their own.
         object.remove("outputs");
         results.push((folder.read(&format!("b{i}.npy")), report));
     }
@@ -231,7 +230,6 @@ fn quiet_prints_nothing() {
     assert_eq!(ran.out, "");
 }
 
-/// No noise of integers without scales is usual, and integers that wrap are not exact.
 #[test]
 fn verdicts_of_integers() {
     let folder = Folder::new();

@@ -22,7 +22,6 @@ fn each_source_is_converted_as_if_alone() {
     let folder = arrays();
     folder.run("convert a.npy alone.npy --to f16").succeeds();
     let ran = folder.run("convert a.npy --to f16 b.safetensors new/out").succeeds();
-    // A heading for each, and its own report.
     ran.says(&[
         "a.npy\noptions: --spec onnx@28 --to f16",
         "\n\nb.safetensors\noptions: --spec onnx@28 --to f16",
@@ -32,13 +31,11 @@ fn each_source_is_converted_as_if_alone() {
     assert_eq!(names(&folder, "new/out"), ["a.npy", "b.safetensors"]);
     assert_eq!(folder.read("new/out/a.npy"), folder.read("alone.npy"));
     assert_eq!(Parsed::new(&folder.read("new/out/b.safetensors")).dtype("w"), "F16");
-    // One object for each, in their order.
     let ran = folder.run("convert a.npy b.safetensors new/out --to bf16 --force --json").succeeds();
     let objects = serde_json::Deserializer::from_str(&ran.out).into_iter::<serde_json::Value>();
     let destinations: Vec<String> = objects.map(|object| object.unwrap()["destination"].to_string()).collect();
     assert_eq!(destinations, [r#""new/out/a.npy""#, r#""new/out/b.safetensors""#]);
     assert_eq!(npy_parts(&folder.read("new/out/a.npy")).0, "<V2");
-    // Nothing stays of a dry run, nor of a folder for it.
     folder.run("convert a.npy b.safetensors dry --to f16 --dry-run").succeeds().says(&["dry run", "dry/a.npy"]);
     assert!(!folder.names().contains(&"dry".into()));
 }
@@ -65,7 +62,6 @@ fn folders_and_quantize() {
     folder.refused("quantize b.safetensors q", "missing-argument", &["SCHEME"]);
 }
 
-/// Errors of the command line are reported before anything is written.
 #[test]
 fn refused_before_anything_is_written() {
     let folder = arrays();
@@ -96,7 +92,6 @@ fn refused_before_anything_is_written() {
     }
 }
 
-/// A source that cannot be read does not stop the others, and the exit code is the worst.
 #[test]
 fn a_source_that_fails() {
     let folder = arrays();

@@ -28,7 +28,7 @@ fn an_existing_file_needs_force() {
     assert_eq!(folder.read("b.safetensors"), b"old");
     folder.run("convert a.safetensors b.safetensors --to f16 --force").succeeds();
     is_f16(&folder, "b.safetensors");
-    // checkpoints.md §2.8: the mode of the file that it replaces.
+    // checkpoints.md §2.8: the new file gets the mode of the old file.
     assert_eq!(symlink_metadata(folder.path("b.safetensors")).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(folder.names(), ["a.safetensors", "b.safetensors"]);
 }
@@ -93,7 +93,7 @@ fn an_unknown_kind_is_a_wrong_command_line() {
     assert_eq!(folder.names(), ["a.safetensors"]);
 }
 
-/// interfaces.md §3: a path given on the command line is followed.
+/// interfaces.md §3: links on the command line are followed.
 #[test]
 fn links_are_followed() {
     let folder = folder();
@@ -113,7 +113,6 @@ fn links_are_followed() {
 
     folder.run("convert link.safetensors back.safetensors --to f32").succeeds();
     assert_eq!(Parsed::new(&folder.read("back.safetensors")).bytes("w"), f32s(&[1.0, 2.0]));
-    // Nothing temporary is left on the other side.
     assert_eq!(std::fs::read_dir(folder.path("store")).unwrap().count(), 1);
 }
 

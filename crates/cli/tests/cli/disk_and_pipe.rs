@@ -1,4 +1,4 @@
-//! Standard output that is closed or full, and disks that are full (`docs/interfaces.md §5`).
+//! Closed or full standard output, and full disks (`docs/interfaces.md §5`).
 
 use crate::run::{Folder, Ran};
 use std::fs::OpenOptions;
@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, one_tensor};
 
-/// Runs with a standard output whose reader is closed before the first byte.
 fn into_closed_pipe(folder: &Folder, line: &str) -> Ran {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -42,7 +41,7 @@ fn a_closed_pipe_is_not_an_error() {
     assert!(folder.path("b.safetensors").exists());
 }
 
-/// Nor does it hide the result of a check: `truecast verify .. | head` with `pipefail`.
+/// A shell pipe such as `truecast verify .. | head`, with `pipefail`.
 #[test]
 fn a_closed_pipe_does_not_hide_a_difference() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0, 1e9]));
@@ -62,7 +61,6 @@ fn a_full_disk_on_standard_output() {
     assert!(folder.path("b.safetensors").exists());
 }
 
-/// A closed standard error changes nothing.
 #[test]
 fn a_closed_standard_error() {
     let folder = Folder::new();
@@ -72,14 +70,13 @@ fn a_closed_standard_error() {
     assert_eq!(status.code(), Some(4));
 }
 
-/// 4 MiB of f32.
 fn large() -> Folder {
     let folder = Folder::with("a.npy", &npy("<f4", 1 << 20, &f32s(&vec![1.0; 1 << 20])));
     folder.write("old.npy", b"old");
     folder
 }
 
-/// `ulimit -f` makes writing fail, and sends a signal that would end the process.
+/// `ulimit -f` makes writing fail and sends SIGXFSZ, which would end the process.
 #[test]
 fn a_limit_on_the_size_of_files() {
     let folder = large();
@@ -99,7 +96,6 @@ fn a_limit_on_the_size_of_standard_output() {
     Folder::new().run_after("ulimit -f 0", "formats >out").fails(4, &["standard output"]);
 }
 
-/// A file system that is full, where one can be mounted.
 #[test]
 fn a_full_file_system() {
     let folder = large();

@@ -1,11 +1,10 @@
-//! The form of errors and of JSON (`docs/interfaces.md §5, §6`), for every command.
+//! Structure of errors and JSON (`docs/interfaces.md §5, §6`), for every command.
 
 use crate::run::{Folder, commands, exit_code};
 use serde_json::Value;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{one_tensor, safetensors};
 
-/// (line, exit code)
 const WRONG: [(&str, i32); 18] = [
     ("inspect missing.npy", 4),
     ("inspect bad.npy", 3),
@@ -20,7 +19,6 @@ const WRONG: [(&str, i32); 18] = [
     ("man zork", 2),
     ("bench --pairs f32:zork", 2),
     ("bench --pairs f32:nf4 --sizes l2", 3),
-    // Errors of the command-line parser look the same.
     ("convert a.safetensors b.safetensors --to zork", 2),
     ("convert a.safetensors b.safetensors --to f16 --zork", 2),
     ("convert a.safetensors", 2),
@@ -35,7 +33,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// The table of `docs/interfaces.md §5` has every code, with its exit code, in order; and no other.
+/// The table of `docs/interfaces.md §5` lists every code in order, with its exit code.
 #[test]
 fn codes_are_documented() {
     let page = include_str!("../../../../docs/interfaces.md");
@@ -94,7 +92,6 @@ fn an_error_is_one_line_whatever_the_path() {
     ] {
         folder.run_args(args).fails(code, &[] as &[&str]);
     }
-    // Messages about success cannot move the cursor either.
     let result = format!("{name}.c.safetensors");
     let ran = folder.run_args(["convert", &source, &result, "--to", "f16"]).succeeds();
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
@@ -141,8 +138,7 @@ fn one_object_on_everything_that_prints() {
     folder.run("--json formats").succeeds().object("formats");
 }
 
-/// More threads than the system gives are an error of the system, not a panic. The memory that stacks may take is
-/// limited so that few threads come into being.
+/// Under a memory limit, the stacks of many threads do not fit.
 #[test]
 fn threads_that_cannot_be_had() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
@@ -150,8 +146,7 @@ fn threads_that_cannot_be_had() {
     assert!(matches!(ran.code, Some(0 | 2 | 4)), "{:?} {}", ran.code, ran.err);
 }
 
-/// Sizes that files and options say, and that the machine does not have: an error of the system that says how much was
-/// wanted, never an abort.
+/// Sizes in files and options that exceed the machine's memory are an error of the system, never an abort.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_that_cannot_be_had() {

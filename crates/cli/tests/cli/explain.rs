@@ -10,7 +10,7 @@ fn explained(line: &str) -> Value {
     Folder::new().run(&format!("explain {line} --json")).succeeds().object("explain")
 }
 
-/// (spec, attributes, bits, value) of every result.
+/// Specification, attributes, bits and value of every result.
 fn results(object: &Value) -> Vec<[String; 4]> {
     let text = |v: &Value| v.as_str().unwrap().to_string();
     let row = |r: &Value| [text(&r["spec"]), text(&r["attributes"]), text(&r["bits"]), text(&r["value"])];
@@ -38,7 +38,6 @@ fn the_value_of_the_acceptance_line() {
     };
     line(&["onnx@28", "saturate=1", "0x7e", "448"]);
     line(&["onnx@28", "saturate=0", "0x7f", "nan"]);
-    // Sign, exponent and fraction are below the same parts of the source, each column means one thing in every line.
     line(&["below     448                  0x7e         0.53125  0     1111 110"]);
     line(&["next      465.000030517578125  0x43e88001            0 10000111 11010001000000000000001"]);
     line(&["beyond", "480", "0x7f is nan", "0.46875"]);
@@ -69,7 +68,6 @@ fn the_value_of_the_acceptance_line() {
     }
 }
 
-/// Without `--clauses` there is a line for the value, two for its place, and one for each answer, the rarest first.
 #[test]
 fn answers_come_first() {
     let folder = Folder::new();
@@ -104,7 +102,6 @@ fn answers_come_first() {
     ] {
         assert_eq!(lines(value)[1..3], [first, second], "{value}");
     }
-    // A value that is not between two has a sentence in place of the line.
     for (line, said) in [
         ("1 --to f16", "exact: the value is a value of f16, code 0x3c00"),
         ("300 --to i8", "out of range of i8"),
@@ -113,7 +110,6 @@ fn answers_come_first() {
     ] {
         assert!(lines(line).iter().any(|shown| shown.starts_with(said)), "{line}: {:?}", lines(line));
     }
-    // The number counts the names with a result.
     let object = explained("1 --to f16");
     let specs = object["results"].as_array().unwrap().iter().map(|row| row["spec"].as_str().unwrap());
     let names = specs.collect::<std::collections::BTreeSet<_>>().len();
@@ -123,7 +119,6 @@ fn answers_come_first() {
     folder.refused("explain 1 --clauses", "missing-argument", &["--to"]);
 }
 
-/// Each answer once, and no label twice: labels have the attributes that decide.
 #[test]
 fn different_answers_have_different_labels() {
     for line in
@@ -143,11 +138,9 @@ fn different_answers_have_different_labels() {
     let labels = json!(["onnx:round_mode=up", "onnx:round_mode=nearest"]);
     assert_eq!(answers[0], json!({ "bits": "0x81", "value": "4", "labels": labels }));
     assert_eq!(answers[1], json!({ "bits": "0x80", "value": "2", "labels": ["onnx:round_mode=down"] }));
-    // All agree: there is nothing to see first.
     Folder::new().run("explain 1 --to f16").succeeds().lacks(&["answer"]);
 }
 
-/// The words are about the requested rounding: its result is the result in the line.
 #[test]
 fn the_decision_is_that_of_the_options() {
     for (line, decision) in [
@@ -174,7 +167,7 @@ fn the_decision_is_that_of_the_options() {
 
 #[test]
 fn bits_and_decimals_as_input() {
-    // (arguments, source bits, rounded)
+    // Rows: arguments, source bits, true if the number was rounded.
     for (line, bits, rounded) in [
         ("0x1.d1p8 --to f16", "0x43e88000", false),
         ("-0x1.8p4 --to f16", "0xc1c00000", false),
@@ -240,7 +233,7 @@ fn results_by_value() {
         let (got, shown) = result(&explained(line), spec, attributes);
         assert_eq!((got.as_str(), shown.trim_start_matches('-')), (bits, value.trim_start_matches('-')), "{line}");
     }
-    // Undefined results say so, with the clause: onnx.md §4.11 U1, U2, U4.
+    // Undefined results, with the clause: onnx.md §4.11 U1, U2, U4.
     for (line, row) in [("300 --to i8", "U1"), ("-1 --to f8e8m0", "U2"), ("nan --to f4e2m1", "U4")] {
         let object = explained(line);
         let undefined = object["results"][0]["undefined"].as_str().unwrap_or_default();
@@ -249,7 +242,7 @@ fn results_by_value() {
     assert_eq!(explained("1 --to i8")["results"][0]["undefined"], Value::Null);
 }
 
-/// interfaces.md §6: values that JSON cannot hold are `"NaN"`, `"Infinity"`.
+/// interfaces.md §6: NaN and infinities are texts in JSON.
 #[test]
 fn special_values_in_json() {
     let object = explained("nan --to f16");
@@ -280,7 +273,6 @@ fn neighbors_and_ties() {
     }
 }
 
-/// Integers have neighbors too; fractions are cut off, unless TOSA rounds.
 #[test]
 fn neighbors_of_integers() {
     for (line, below, above, midpoint, decision) in [
@@ -306,7 +298,6 @@ fn neighbors_of_integers() {
         let value = |found: &Value| found.get("value").unwrap_or(found).as_str().map(str::to_string);
         let found = [value(&near["below"]), value(&near["above"]), value(&near["midpoint"])];
         let expected = [below, above, midpoint].map(|text| text.map(str::to_string));
-        // A value with too many digits for 64 bits has no midpoint.
         assert_eq!(found[..2], expected[..2], "{line}");
         assert!(found[2] == expected[2] || line.contains("u64"), "{line}: {found:?}");
         assert_eq!(near["decision"], decision, "{line}");
@@ -315,7 +306,6 @@ fn neighbors_of_integers() {
     assert_eq!(explained("1e30 --to u64")["neighbors"]["beyond"]["value"], "18446744073709551616");
 }
 
-/// A value that was rounded when it was read is not called exact.
 #[test]
 fn reading_is_not_converting() {
     let out = Folder::new().run("explain 0.1 --to f32").succeeds().out;
@@ -327,8 +317,7 @@ fn reading_is_not_converting() {
     assert!(explained("0.5 --to f32")["source"].get("error").is_none());
 }
 
-/// The difference is computed exactly, also where f64 holds neither it nor the number. The digits are those of Python's
-/// `fractions.Fraction`.
+/// Expected digits: Python's `fractions.Fraction`.
 #[test]
 fn what_reading_lost_has_right_digits() {
     for (line, says) in [
@@ -351,7 +340,6 @@ fn what_reading_lost_has_right_digits() {
     assert_eq!(explained("0.1 --from f64 --to f32")["source"]["error"].as_f64(), Some(-5.551115123125783e-18));
 }
 
-/// The rule of the kind of type in words, and the parts of a NaN.
 #[test]
 fn rules_in_words() {
     for (line, words) in [
@@ -383,13 +371,11 @@ fn rules_in_words() {
     );
 }
 
-/// Long values keep their first digits; `--exact` and JSON have them all.
 #[test]
 fn long_values() {
     let folder = Folder::new();
     let short = folder.run("explain 1e-300 --from f64 --to f32").succeeds().out;
     assert!(short.contains("1.0000000000000000250590…e-300, 750 digits"), "{short}");
-    // The names of one answer are in one line.
     let lines = |text: &str| text.lines().filter(|line| !line.contains("onnx, ")).map(|l| l.chars().count()).max();
     assert!(lines(&short) <= Some(160), "{short}");
     let exact = folder.run("explain 1e-300 --from f64 --to f32 --exact").succeeds().out;
@@ -398,7 +384,6 @@ fn long_values() {
     assert_eq!(value, "0.100000001490116119384765625");
 }
 
-/// A specification without the pair says so, and options of one narrow the answers down to one.
 #[test]
 fn who_lacks_the_pair_and_policies() {
     let out = Folder::new().run("explain 300 --to u8 --clauses").succeeds().out;
@@ -407,7 +392,7 @@ fn who_lacks_the_pair_and_policies() {
     let absent = &of_draft["absent"][0];
     assert_eq!((&absent["spec"], &absent["version"]), (&json!("tosa"), &json!("1.0")));
     assert!(of_draft["results"].as_array().unwrap().iter().any(|r| r["spec"] == "tosa" && r["version"] == "1.1"));
-    // Neither C nor Rust has such a type, AMD's CDNA 3 has others; RISC-V converts f32.
+    // C and Rust lack the type, and CDNA 3 has other types; RISC-V converts f32.
     let line = "465 --to f8e4m3fn";
     let all = explained(line)["absent"].clone();
     let absent = |spec: &str| all.as_array().unwrap().iter().find(|one| one["spec"] == spec).cloned();
@@ -469,7 +454,6 @@ fn values_that_make_no_sense() {
     assert!(folder.names().is_empty());
 }
 
-/// Every pair of types, at values where formulas break: no panic, and results under at least one specification.
 #[test]
 fn every_pair_at_the_edges() {
     let types = TYPES.split_whitespace().filter(|name| !["string", "c64"].contains(name));
@@ -487,8 +471,7 @@ fn every_pair_at_the_edges() {
     }
 }
 
-/// `--spec` limits the results; without it an older version is listed only where it gives another result
-/// (`docs/spec/onnx.md §5` row 1).
+/// An older version is listed only if its result differs (`docs/spec/onnx.md §5`, row 1).
 #[test]
 fn one_specification_or_what_versions_differ_in() {
     let versions = |line: &str| {
@@ -515,7 +498,7 @@ fn one_specification_or_what_versions_differ_in() {
     folder.refused("explain 5 --to f16 --spec onnx@29", "unknown-version", &["29"]);
 }
 
-/// Text has every digit that is written (`docs/spec/onnx.md §5` row 24), and integers see all of them.
+/// All digits of the text are used (`docs/spec/onnx.md §5`, row 24).
 #[test]
 fn text_is_not_rounded_first() {
     let tie = explained("464.0000000000000000001 --from string --to f8e4m3fn");
@@ -557,8 +540,7 @@ fn elements_as_text() {
     Folder::new().run("explain 0.1 --to string").succeeds().says(&["0.1 rounded to f32", "UNDEFINED"]);
 }
 
-/// The sentence names its rule of ties, and the results of rows with another rule. ONNX's three of f8e8m0:
-/// `docs/spec/onnx.md §4.7`.
+/// ONNX has three rules of ties for f8e8m0: `docs/spec/onnx.md §4.7`.
 #[test]
 fn what_is_said_of_ties_is_true_of_every_row() {
     let folder = Folder::new();
@@ -578,7 +560,6 @@ fn what_is_said_of_ties_is_true_of_every_row() {
     }
 }
 
-/// The typed value is a number, but the value that was read is not.
 #[test]
 fn a_number_beyond_the_source_is_said_to_be() {
     let folder = Folder::new();
@@ -612,7 +593,6 @@ fn a_number_beyond_the_source_is_said_to_be() {
     }
 }
 
-/// Without a destination the value is shown in every type, rounded once from the typed value.
 #[test]
 fn every_type_at_once() {
     let folder = Folder::new();
@@ -625,13 +605,11 @@ fn every_type_at_once() {
     let of = |object: &Value, dtype: &str| {
         object["types"].as_array().unwrap().iter().find(|row| row["dtype"] == dtype).unwrap().clone()
     };
-    // The code of 0.1 in f64, and its casts by NumPy and ml_dtypes.
     for (dtype, bits) in [("f64", "0x3fb999999999999a"), ("f32", "0x3dcccccd"), ("f16", "0x2e66"), ("f8e4m3fn", "0x1d")]
     {
         assert_eq!(of(&object, dtype)["bits"], bits, "{dtype}");
     }
     assert!(of(&object, "f32")["error"].as_f64().unwrap() > 1.4e-9);
-    // As f32 it is another number.
     let object = folder.run("explain 0.1 --from f32 --json").succeeds().object("explain");
     assert_eq!(
         (&of(&object, "f64")["bits"], &of(&object, "f32")["exact"]),
@@ -648,7 +626,7 @@ fn every_type_at_once() {
     folder.refused("explain 1 --saturate false --spec onnx", "invalid-value", &["--to"]);
 }
 
-/// `docs/spec/p3109.md §3`: each rounding with each saturation, of a number that is rounded once.
+/// `docs/spec/p3109.md §3`: each rounding with each saturation.
 #[test]
 fn projections_of_p3109() {
     let folder = Folder::new();
@@ -662,17 +640,17 @@ fn projections_of_p3109() {
     is_there(&beyond, "beyond 240 0x7f is inf 14.0625");
     is_there(&beyond, "NearestTiesToEven 0x7e 224 0x7e 224 0x7f inf");
     is_there(&beyond, "TowardZero 0x7e 224 0x7e 224 0x7e 224");
-    // From one format to another: Inf stays, unless it saturates.
+    // Infinity remains infinity, unless it saturates.
     is_there(&rows("0x7f --from binary8p3se --to binary8p4se"), "TowardZero 0x7e 224 0x7f inf 0x7f inf");
     let negative = rows("-1 --to binary8p4ue");
     is_there(&negative, "NearestTiesToEven 0x00 0 0x00 0 0xff nan");
     is_there(&negative, "TowardPositive 0x00 0 0x00 0 0x00 0");
-    // A quarter of the step from 1 to 1.125, and a random number of 2 bits.
+    // 1.03125 is a quarter of the step from 1 to 1.125; the random number has 2 bits.
     let random = rows("1.03125 --to binary8p4se --random-bits 2/2");
     is_there(&random, "StochasticA 2/2 0x40 1 0x40 1 0x40 1");
     is_there(&rows("1.03125 --to binary8p4se --random-bits 3/2"), "StochasticB 3/2 0x41 1.125 0x41 1.125 0x41 1.125");
 
-    // The number itself is projected, or that of a type: just above the tie between 16 and 18, or the tie.
+    // The typed number is just above the tie between 16 and 18. Rounded to f32, the number is the tie.
     let even = "rounding=NearestTiesToEven, saturation=SatNone";
     // Exponents of 15 bits, with a bias of 2^14.
     for (value, code, is) in [("0x1p-10000", 16384 - 10000, "0x1p-10000"), ("1e4000", 16384 + 13288, "0x1p+13288")] {

@@ -1,4 +1,4 @@
-//! `formats`, checked against the decoder of tests, and `inspect`.
+//! `formats`, compared with the decoder of the tests, and `inspect`.
 
 use crate::run::Folder;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
-/// (type, bits, the value of a code)
+/// (type, bits, value of a code)
 type Narrow = (String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>);
 
 fn narrow_types() -> Vec<Narrow> {
@@ -28,7 +28,6 @@ fn narrow_types() -> Vec<Narrow> {
     all
 }
 
-/// Reads the output of `explain` and `formats`.
 fn number(value: &Value) -> f64 {
     value.as_str().unwrap().to_lowercase().parse().unwrap()
 }
@@ -59,7 +58,6 @@ fn every_code_of_every_narrow_type() {
     }
 }
 
-/// The exact value of every code by `explain`, and its way to f32, which holds them all.
 #[test]
 fn every_code_explained() {
     let types = narrow_types();
@@ -120,7 +118,7 @@ fn formats_of_p3109() {
     has(&signed["special"], &special);
     assert_eq!(signed["codes"].as_array().unwrap().len(), 256);
     assert_eq!(signed["codes"][0x80]["value"], "NaN");
-    // Powers of two: no subnormals, and no sign, so that one Inf.
+    // Powers of two: no subnormals, no sign, one infinity.
     let unsigned = object("binary8p1ue");
     has(&unsigned["special"], &json!({ "infinity": { "bits": "0xfe" }, "NaN": { "bits": "0xff" } }));
     has(&unsigned["special"], &json!({ "smallest_normal": { "bits": "0x01" }, "largest_finite": { "bits": "0xfd" } }));
@@ -213,7 +211,6 @@ fn inspect_arrays() {
     checkpoint.refused("inspect a.safetensors --from f16", "type-not-applicable", &["a.safetensors"]);
 }
 
-/// Every scheme has a line with its contents, its owner, and whether it is written.
 #[test]
 fn schemes_are_listed() {
     let folder = Folder::new();
@@ -225,7 +222,6 @@ fn schemes_are_listed() {
     for scheme in schemes {
         let name = scheme["name"].as_str().unwrap();
         let line = text.lines().find(|line| line.trim().split(' ').next() == Some(name)).unwrap();
-        // Under its heading, however long the name is.
         let stored = scheme["stored"].as_str().unwrap();
         assert_eq!(line.find(&format!(" {stored}")), text.find(" codes, scale per"), "{line}");
         assert!(line.contains(scheme["written"].as_str().unwrap()), "{line}");

@@ -10,7 +10,6 @@ use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 fn what_cannot_be_converted() {
     let folder = Folder::with("a.gguf", &gguf(&[], &[("a.weight", &[256], 23, vec![0; 136])]));
     folder.refused("convert a.gguf b.safetensors --to bf16", "unsupported-scheme", &["a.gguf", "a.weight", "IQ4_XS"]);
-    // A scale of MXFP4 that is not a number.
     folder.write("a.gguf", &gguf(&[], &[("a.weight", &[32], 39, [&[0xff][..], &[0; 16]].concat())]));
     folder.refused("convert a.gguf b.safetensors --to bf16 --quiet", "invalid-code", &["a.gguf", "a.weight", "0xff"]);
     let (file, _) = model();
@@ -26,7 +25,6 @@ fn what_cannot_be_converted() {
     folder.write("a.gguf", &file[..file.len() - 40]);
     folder.run("convert a.gguf b.safetensors --to bf16").exits(3);
     assert!(!folder.path("b.safetensors").exists());
-    // Kept ones, other types and a dry run.
     folder.write("a.gguf", &file);
     folder.run("convert a.gguf b.safetensors --rule *.weight=f16 --dry-run").exits(0);
     folder.refused(
@@ -47,7 +45,6 @@ fn weights() -> Vec<f32> {
     (0..6 * 96).map(|i| ((i * 7919) % 1009 - 504) as f32 / 300.0 * if i % 5 == 0 { 4.0 } else { 0.25 }).collect()
 }
 
-/// Blocks are named by their type, in the text and in a dry run.
 #[test]
 fn blocks_are_named() {
     let folder =

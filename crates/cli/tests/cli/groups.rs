@@ -1,13 +1,13 @@
-//! `check` names the rule that an implementation seems to follow instead.
+//! `check` names the convention that wrong results seem to follow.
 
 use crate::run::Folder;
 use serde_json::json;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::f32s;
 
-/// f32 to f8e4m3fn of a converter that rounds to f16 first and gives NaN for values out of range.
+/// f32 to f8e4m3fn by a converter that first rounds to f16, and gives NaN for values out of range.
 fn folder() -> Folder {
-    // 0.53125 is a tie of f8e4m3fn; next to it f16 has nothing. 465 and 1e9 are out of range.
+    // 0.53125 is a tie of f8e4m3fn; f16 has no values close to it. 465 and 1e9 are out of range.
     let input = [1.0f32, 0.531_250_1, 465.0, 2.0, 1e9, 0.531_250_06, -0.531_250_1];
     let folder = Folder::with("x.npy", &npy("<f4", 7, &f32s(&input)));
     folder.write("y.npy", &npy("<V1", 7, &[0x38, 0x30, 0x7f, 0x40, 0x7f, 0x30, 0xb0]));
@@ -29,7 +29,6 @@ fn check_groups_what_is_wrong() {
         "ONNX Cast, to nearest even; docs/spec/onnx.md §4.6",
         "ONNX Cast, saturate table; docs/spec/onnx.md §4.6",
     ]);
-    // The line to copy can be run.
     let line = ran.out.lines().find_map(|line| line.strip_prefix("truecast ")).unwrap();
     assert!(folder.run(line).succeeds().out.contains("onnx: 0x31 = 0.5625"));
 
@@ -41,7 +40,6 @@ fn check_groups_what_is_wrong() {
     assert_eq!(groups[1]["convention"], "out-of-range-nonfinite");
     assert_eq!((&groups[1]["first"], &groups[1]["explains_all"]), (&json!([2, 4]), &json!(false)));
     assert_eq!((&object["wrong"], &object["compared"]), (&json!(5), &json!(5)));
-    // `--show` is about all groups together.
     let shown = |n: usize| {
         let out = folder.run(&format!("{LINE} --show {n}")).exits(1).out;
         out.lines().filter(|line| line.contains("0x") && !line.starts_with("truecast")).count()
@@ -57,13 +55,11 @@ fn one_convention_for_the_whole_file() {
     let group = &object["groups"][0];
     assert_eq!((&group["convention"], &group["explains_all"]), (&json!("through-f16"), &json!(true)));
     folder.run(LINE).exits(1).says(&["All 7 results are as if rounded through f16 first; 3 of them are wrong"]);
-    // A right result has no groups.
     folder.write("y.npy", &npy("<V1", 7, &[0x38, 0x31, 0x7e, 0x40, 0x7e, 0x31, 0xb1]));
     let object = folder.run(&format!("{LINE} --json")).succeeds().object("check");
     assert_eq!((&object["groups"], &object["compared"]), (&json!([]), &json!(0)));
 }
 
-/// Open results are counted by their reason.
 #[test]
 fn reasons_of_what_is_open() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[2.5, 1e9, 2.0])));
@@ -76,7 +72,6 @@ fn reasons_of_what_is_open() {
     assert_eq!(object["undefined_reasons"][1]["elements"], 1);
 }
 
-/// TOSA: CAST and RESCALE, whose integers are shown as numbers too.
 #[test]
 fn groups_of_tosa() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[2.75, -3.75, 4.0])));
@@ -104,7 +99,6 @@ fn groups_of_tosa() {
     assert_eq!(object["groups"][0]["explains_all"], true);
 }
 
-/// The report of a conversion names the rules, as far as its counts tell.
 #[test]
 fn reasons_of_what_a_conversion_leaves_open() {
     let folder = Folder::new();

@@ -1,5 +1,4 @@
-//! Text of help, manual and errors of the command line: examples that run, sections that exist, and advice about files
-//! that are not read.
+//! Help, manual and errors of the command line. Runs the examples.
 
 use crate::run::{Folder, Ran, commands};
 use std::process::Command;
@@ -7,7 +6,6 @@ use truecast_testkit::npy::npy;
 use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
 use truecast_testkit::safetensors::{f32s, safetensors};
 
-/// The files that the examples name.
 fn folder() -> Folder {
     let a = f32s(&[1.0, 465.0, -2.0, 0.0]);
     let tensors = [("w", "F32", &[4u64][..], a.clone()), ("model.norm.weight", "F32", &[1], f32s(&[1.5]))];
@@ -27,7 +25,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// A line for the shell, with the command under test in front of all others.
+/// Runs a line in a shell that finds the tested command first.
 fn shell(folder: &Folder, line: &str) -> Ran {
     let built = std::path::Path::new(crate::run::binary()).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
@@ -67,7 +65,6 @@ fn help_says_what_must_be_known() {
     let order = ["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"];
     let places = order.map(|heading| ran.out.find(heading).unwrap_or_else(|| panic!("{heading}")));
     assert!(places.is_sorted(), "{places:?}");
-    // The error about a misplaced option lists the commands whose pages have it.
     let error = folder.refused("--threads 2 formats", "inapplicable-option", &["--threads"]).text;
     let list = error.split(';').next().unwrap();
     let owners: Vec<&str> = list.split(|c: char| !c.is_ascii_lowercase()).collect();
@@ -144,11 +141,9 @@ fn names_of_other_tools_are_understood() {
     for line in ["cast a.npy o.npy --dtype f16 -q", "convert a.npy o.npy --precision bf16 -f -j 1", "info o.npy"] {
         folder.run(line).succeeds();
     }
-    // They are not shown.
     assert!(!folder.run("convert --help").succeeds().out.contains("overwrite"));
 }
 
-/// Errors about files of other kinds name the kind, with a remedy.
 #[test]
 fn files_of_other_kinds() {
     let folder = folder();
@@ -170,7 +165,6 @@ fn files_of_other_kinds() {
         ("/dev/stdin", &["/dev/stdin: standard streams"]),
         ("a.xyz", &["a.xyz: unknown kind of file; expected .safetensors"]),
     ] {
-        // The error names the file that is read, if neither file is a container.
         folder.refused(&format!("convert {src} out-{src} --to f16"), "unknown-file-kind", said);
         for line in [format!("inspect {src}"), format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")] {
             folder.refused(&line, "unknown-file-kind", said);
@@ -200,8 +194,6 @@ fn files_of_other_kinds() {
     let other = "org/modle.safetensors";
     std::fs::write(folder.path("org/model.safetensors"), b"").unwrap();
     folder.refused(&format!("convert {other} b --to f16"), "not-found", &["did you mean \"org/model.safetensors\"?"]);
-    // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is made of
-    // arrays.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {
         folder.refused(line, "truncated-file", &["8"]);
     }
@@ -212,7 +204,6 @@ fn files_of_other_kinds() {
     folder.refused("convert a.npy - --to f16", "unknown-file-kind", &["-: standard streams"]);
 }
 
-/// A short page fits a screen and a long one can be read; omitted options are in the manual and are completed.
 #[test]
 fn pages_are_short() {
     let folder = Folder::new();
@@ -236,7 +227,6 @@ fn pages_are_short() {
     assert!(folder.run("completions bash").succeeds().out.contains("--saturate"));
 }
 
-/// The settings of specifications are documented once, on a page of their own.
 #[test]
 fn every_setting_is_on_the_page_of_the_specifications() {
     let folder = Folder::new();
@@ -270,7 +260,6 @@ fn every_setting_is_on_the_page_of_the_specifications() {
     assert!(page.contains("1 to 28") && page.contains("2026.4") && page.contains("default 13.5"));
 }
 
-/// `quantize SRC DST SCHEME` is `convert SRC DST --scheme SCHEME`, with options at any place.
 #[test]
 fn quantize_is_convert_with_a_scheme() {
     let folder = folder();
@@ -309,11 +298,10 @@ fn quantize_is_convert_with_a_scheme() {
     assert!(words.join(" ").contains("truecast quantize --help") && !convert.contains("--scale-search"), "{convert}");
 }
 
-/// Help names the program, not the file that was run.
 #[test]
 fn help_names_the_program() {
     let folder = Folder::new();
-    // A copy could still be open for writing in a process that another test starts.
+    // A link, because a copy could still be open for writing in a process of another test.
     std::os::unix::fs::symlink(crate::run::binary(), folder.path("other-name")).unwrap();
     for line in ["help help", "--help", "convert -h"] {
         let ran = shell(&folder, &format!("./other-name {line}"));
@@ -321,7 +309,6 @@ fn help_names_the_program() {
     }
 }
 
-/// Related options are listed together, the general options come last, and no value is called as its option is.
 #[test]
 fn options_are_listed_in_a_useful_order() {
     let folder = folder();

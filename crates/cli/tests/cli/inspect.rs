@@ -1,4 +1,4 @@
-//! `inspect`: several files, which tensors and in which order, magnitudes, conversions of ONNX models.
+//! `inspect`: several files, selection and order of tensors, magnitudes, conversions of ONNX models.
 
 use crate::run::Folder;
 use serde_json::{Value, json};
@@ -6,7 +6,6 @@ use truecast_testkit::npy::npy;
 use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
 use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
 
-/// Three tensors of 4, 1 and 2 elements, and an array.
 fn folder() -> Folder {
     let tensors: [Tensor; 3] = [
         ("b.norm", "F32", &[4], f32s(&[1.0, -2.0, 0.25, f32::NAN])),
@@ -18,7 +17,6 @@ fn folder() -> Folder {
     folder
 }
 
-/// The names of the tensors in the order of the table.
 fn listed(folder: &Folder, line: &str) -> Vec<String> {
     let object = folder.run(&format!("inspect a.safetensors {line} --json")).succeeds().object("inspect");
     let names = object["tensors"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap().to_string());
@@ -46,7 +44,6 @@ fn several_files_each_with_its_heading() {
     assert_eq!(all["files"], json!([one("a.safetensors"), one("x.npy")]));
 }
 
-/// The others are shown, and the exit code is the worst.
 #[test]
 fn one_of_several_cannot_be_read() {
     let folder = folder();
@@ -74,7 +71,6 @@ fn filters_choose_tensors() {
     );
     folder.refused("inspect a.safetensors --filter a* --filter z", "unmatched-pattern", &["--filter \"z\""]);
     folder.refused("inspect a.safetensors --filter [a", "invalid-pattern", &["--filter \"[a\"", "']'"]);
-    // One of several files may be without.
     folder.run("inspect a.safetensors x.npy --filter *.norm").succeeds();
 }
 
@@ -92,7 +88,6 @@ fn sorted_by_columns() {
     folder.refused("inspect a.safetensors --sort zork", "invalid-value", &["zork", "subnormal"]);
 }
 
-/// Powers of two of the finite values that are not zero.
 #[test]
 fn magnitudes_of_values() {
     let folder = folder();
@@ -102,7 +97,7 @@ fn magnitudes_of_values() {
     assert_eq!(magnitudes(1), json!({ "first": -2, "counts": [1, 0, 1, 1], "every": 1 }));
     assert_eq!(magnitudes(2), json!({ "first": 1, "counts": [1], "every": 1 }));
     folder.run("inspect a.safetensors --stats").succeeds().says(&["2^-2 █ ██ 2^1\n", "2^6 █\n"]);
-    // Every third of many elements is looked at, wherever chunks begin: all of these are 1.
+    // Statistics of a long tensor use every third element, in every chunk. Every third element is 1.
     let ones: Vec<f32> = (0..150_000).map(|i| if i % 3 == 0 { 1.0 } else { 8.0 }).collect();
     folder.write("many.npy", &npy("<f4", ones.len(), &f32s(&ones)));
     let object = folder.run("inspect many.npy --stats --json").succeeds().object("inspect");
@@ -133,7 +128,6 @@ fn conversions_of_onnx_models() {
     assert_eq!(row(3), [&json!("Cast"), &json!("?"), &json!("f32"), &json!(null)]);
     let ran = folder.run("inspect m.onnx").succeeds();
     ran.says(&["conversion", "Cast saturate=0", "f8e4m3fn", "yes", "NO: ", "does not state"]);
-    // An unknown conversion is not called legal.
     let ran = folder.run("check m.onnx").exits(1);
     ran.says(&["ILLEGAL: 2 legal, 1 illegal, 1 unknown: the model does not give the type of its input\n"]);
     let checked = folder.run("check m.onnx --spec onnx@24 --json").exits(0).object("check");
@@ -142,7 +136,6 @@ fn conversions_of_onnx_models() {
     folder.run("check m.onnx --spec onnx@24 --fail-on unknown").exits(1);
 }
 
-/// Number of parameters in a file, by type; the statistics of a quantized file are about codes, and say so.
 #[test]
 fn elements_by_type() {
     let tensors = [
@@ -161,7 +154,6 @@ fn elements_by_type() {
     folder.run("inspect q.safetensors").succeeds().lacks(&["without scales"]);
 }
 
-/// A pipe gets the digits of the type, not f64 digits; magnitudes are visible at 80 columns.
 #[test]
 fn stats_for_people() {
     let name = "model.layers.0.self_attn.q_proj.weight";
@@ -173,7 +165,6 @@ fn stats_for_people() {
     assert!(out.contains("magnitudes") && out.contains("2^-4 "), "{out}");
 }
 
-/// Slices are Python's; `show` prints the values of a quantized tensor.
 #[test]
 fn values_are_shown() {
     let numbers: Vec<f32> = (0..24).map(|i| i as f32 / 10.0).collect();

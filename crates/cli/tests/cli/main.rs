@@ -1,5 +1,5 @@
-//! The command `truecast` as its users see it: arguments, files, exit codes, text and JSON. Expectations come from
-//! `docs/interfaces.md` and the pages that it names, never from the code.
+//! Tests of the command `truecast`: arguments, files, exit codes, text and JSON. Expected results come from
+//! `docs/interfaces.md` and the pages in `docs/spec`.
 
 mod bad_input;
 mod bench;

@@ -1,11 +1,11 @@
-//! Files of very many tensors or nodes: costs for each, beyond the header itself (`docs/interfaces.md §4.2`).
+//! Files with very many tensors or nodes: memory per tensor or node (`docs/interfaces.md §4.2`).
 
 use crate::run::Folder;
 use std::process::Stdio;
 use std::time::Duration;
 use truecast_testkit::{gguf, proto, safetensors};
 
-/// Beyond the bytes of the header.
+/// Largest memory per tensor or node, in bytes, besides the header.
 const MOST: usize = 680;
 const MOST_OF_BLOCKS: usize = 1000;
 const MOST_OF_NODES: usize = 700;
@@ -17,21 +17,19 @@ fn names(tensors: usize) -> Vec<String> {
     (0..tensors).map(|i| format!("t{i}")).collect()
 }
 
-/// Empty tensors.
 fn safetensors(tensors: usize) -> Vec<u8> {
     let names = names(tensors);
     let all: Vec<safetensors::Tensor<'_>> = names.iter().map(|name| (&name[..], "F32", &[0][..], vec![])).collect();
     safetensors::safetensors(&all, &[])
 }
 
-/// Tensors of zero f32 elements, all at one offset.
+/// Tensors without elements, all at one offset.
 fn gguf(tensors: usize) -> Vec<u8> {
     let names = names(tensors);
     let all: Vec<gguf::Tensor<'_>> = names.iter().map(|name| (&name[..], &[0][..], 0, vec![])).collect();
     gguf::gguf(&[], &all)
 }
 
-/// A chain of nodes between two scalars.
 fn onnx(nodes: usize) -> Vec<u8> {
     let node = |i: usize| proto::node("Identity", &[&format!("x{i}")], &[&format!("x{}", i + 1)], &[]);
     let ends =
@@ -39,7 +37,7 @@ fn onnx(nodes: usize) -> Vec<u8> {
     proto::model(8, 13, &proto::graph(&(0..nodes).map(node).collect::<Vec<_>>(), &[], ends.concat()))
 }
 
-/// The most memory that a command held, which the system knows as long as it runs.
+/// Peak memory of a command, which the system reports while the command runs.
 #[track_caller]
 fn peak(folder: &Folder, line: &str) -> usize {
     let mut command = folder.command();
@@ -59,7 +57,6 @@ fn peak(folder: &Folder, line: &str) -> usize {
     peak
 }
 
-/// Runs the commands on a file of one and on a file of many, and compares.
 #[track_caller]
 fn check(extension: &str, file: fn(usize) -> Vec<u8>, many: usize, most: usize, lines: &[&str]) {
     let folder = Folder::new();
@@ -69,7 +66,7 @@ fn check(extension: &str, file: fn(usize) -> Vec<u8>, many: usize, most: usize, 
         file.len()
     });
     for line in lines {
-        // A short run may end before it is seen at its peak.
+        // A short run may end before its peak is seen.
         let one = (0..5).map(|_| peak(&folder, &line.replace("FILE", "one"))).max().unwrap();
         let peak = peak(&folder, &line.replace("FILE", "many"));
         let of_each = peak.saturating_sub(one + sizes[1] - sizes[0]) / many;

@@ -7,7 +7,7 @@ use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::proto::{attribute, bytes, external, graph, int, model, node, value};
 use truecast_testkit::safetensors::f32s;
 
-/// A model with one Cast from FLOAT `x`, of three elements, to `output`.
+/// A model with one Cast of FLOAT `x`, shape `[3]`, to `output`.
 fn cast_model(opset: i64, output: &str, data_type: i64) -> Vec<u8> {
     let to = attribute("to", 2, int(3, data_type));
     let others = [bytes(11, value("x", 1, &[3])), bytes(12, value(output, data_type, &[3]))].concat();
@@ -33,11 +33,9 @@ fn run_writes_each_output() {
     let file = folder.read("out/a%2Fb.npy");
     assert_eq!(npy_parts(&file).1, [0x38, 0x7e, 0xc0]);
 
-    // Existing files are kept unless told otherwise; text gives the places.
     folder.refused("run m.onnx --input x=x.npy --output-dir out", "destination-exists", &["a%2Fb.npy", "--force"]);
     folder.run("run m.onnx --input x=x.npy --output-dir out --force").succeeds().says(&["out/a%2Fb.npy", "f8e4m3fn"]);
 
-    // A TensorProto: dims, data_type, name, raw_data; it is read as an input too.
     folder.run("run m.onnx --input x=x.npy --output-dir out --output-format pb --quiet").succeeds();
     let message = [int(1, 3), int(2, E4M3FN), bytes(8, "a/b"), bytes(9, [0x38, 0x7e, 0xc0])].concat();
     assert_eq!(folder.read("out/a%2Fb.pb"), message);
@@ -46,8 +44,8 @@ fn run_writes_each_output() {
     assert_eq!(folder.read("again/a%2Fb.npy"), file);
 }
 
-/// An input is never replaced, not even with `--force`. Files have names of 255 bytes at most; an escaped name may be
-/// longer than the original.
+/// `--force` never replaces an input. File names have at most 255 bytes, and an escaped name may be longer than the
+/// original.
 #[test]
 fn an_output_whose_name_no_file_can_have() {
     for (output, bytes) in [("n".repeat(252), 256), ("ü".repeat(42), 256)] {
@@ -88,7 +86,6 @@ fn text_goes_in_and_out() {
     let texts: Vec<u8> = ["1.0", "465.0", "-2.0"].iter().flat_map(|t| bytes(6, t)).collect();
     assert_eq!(folder.read("out/y.pb"), [int(1, 3), int(2, STRING), bytes(8, "y"), texts].concat());
 
-    // And back, from either form.
     let to = attribute("to", 2, int(3, 1));
     let others = [bytes(11, value("s", STRING, &[3])), bytes(12, value("z", 1, &[3]))].concat();
     folder.write("back.onnx", &model(10, 28, &graph(&[node("Cast", &["s"], &["z"], &[to])], &[], others)));
@@ -138,7 +135,6 @@ fn check_judges_results() {
     assert_eq!(ran.out.lines().filter(|line| line.contains("onnx.md")).count(), 1, "{}", ran.out);
 }
 
-/// The advice about a header without a type appears once.
 #[test]
 fn check_asks_for_the_type_once() {
     let folder = Folder::with("x.npy", &npy("|V1", 1, &[0x38]));
@@ -149,7 +145,7 @@ fn check_asks_for_the_type_once() {
     assert_eq!(error.matches("--from").count(), 1, "{error}");
 }
 
-/// `docs/spec/onnx.md §4.11`: U1 accepts anything, U5 three roundings, U6 two values before opset 24.
+/// `docs/spec/onnx.md §4.11`: U1 permits any result, U5 three roundings, U6 two values before opset 24.
 #[test]
 fn check_accepts_and_counts_what_is_open() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[2.5, 1e9, 2.0])));
@@ -195,13 +191,13 @@ fn check_judges_text() {
     folder.write("h.npy", &npy("<f2", 2, &[0x00, 0x7c, 0x34, 0x12]));
     folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").exits(1);
     folder.run("check cast --from string --to string --input s.npy --actual s.npy").succeeds();
-    // A copy is the text itself, not another way to write the number.
+    // Copied text must be equal, not just the same number.
     folder.write("t.npy", &npy("<U8", 2, &cells(["65519.99", "16"])));
     let line = "check cast --from string --to string --input s.npy --actual t.npy --json";
     assert_eq!(folder.run(line).exits(1).object("check")["violations"][0]["permitted"], json!(["\"sixteen\""]));
 }
 
-/// `.npy` has no place for text that is not UTF-8, nor for NUL at the end of one; `.pb` has.
+/// `.npy` cannot hold text that is not UTF-8, or that ends in NUL; `.pb` can.
 #[test]
 fn run_changes_no_text() {
     const STRING: i64 = 8;
@@ -224,7 +220,7 @@ fn run_changes_no_text() {
     }
 }
 
-/// One long text makes every cell as long: that is too much for the disk before it is too much for the memory.
+/// One long text makes every cell of a `.npy` array long. The disk limit must be hit before the memory limit.
 #[test]
 fn cells_of_a_long_text_are_refused_at_once() {
     let texts: Vec<u8> = [bytes(6, "a".repeat(1 << 20)), bytes(6, "").repeat(4000)].concat();
@@ -232,13 +228,12 @@ fn cells_of_a_long_text_are_refused_at_once() {
     let others = bytes(12, [bytes(1, "y"), bytes(2, bytes(1, int(1, 8)))].concat());
     let folder = Folder::new();
     folder.write("m.onnx", &model(10, 28, &graph(&[node("Identity", &["s"], &["y"], &[])], &[tensor], others)));
-    // 16 GiB, where files may have 64 MiB and memory 4 GiB.
+    // The result has 16 GiB; the limits are 64 MiB per file and 4 GiB of memory.
     let limits = "ulimit -f 65536; ulimit -v 4194304; trap '' XFSZ";
     folder.run_after(limits, "run m.onnx --output-dir out").exits(4).warns(&["y.npy", "reserving space"]);
     assert_eq!(folder.names(), ["m.onnx"]);
 }
 
-/// The status of a model without a result goes to standard output too, and no folder is left.
 #[test]
 fn run_tells_the_status_of_what_has_no_result() {
     let folder = folder(18, "y", E4M3FN);
@@ -247,13 +242,11 @@ fn run_tells_the_status_of_what_has_no_result() {
     assert_eq!(error["status"], "error");
     assert!(error["message"].as_str().unwrap().contains("opset 18"), "{error}");
     assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
-    // An error of the call is not the model's.
     folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
     assert_eq!(folder.run("run m.onnx --output-dir out --json").exits(2).out, "");
     assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
 }
 
-/// A model of one weight of 1024 elements, in a file of its own.
 fn external_model() -> Folder {
     let weight = [int(1, 32), int(1, 32), int(2, 1), bytes(8, "w"), external(&[("location", "w.data")])].concat();
     let nodes = [node("MatMul", &["x", "w"], &["y"], &[])];
@@ -262,7 +255,6 @@ fn external_model() -> Folder {
     folder
 }
 
-/// A report cannot take the name that the new model's data is about to get.
 #[test]
 fn a_report_is_not_the_data_of_the_model() {
     let folder = external_model();
@@ -275,7 +267,6 @@ fn a_report_is_not_the_data_of_the_model() {
     assert_eq!(folder.names(), ["m.onnx", "o.onnx", "o.onnx.data", "r.json", "w.data"]);
 }
 
-/// Elements alone make no file of external data right.
 #[test]
 fn verify_reads_all_of_the_external_data() {
     let folder = external_model();
@@ -341,7 +332,6 @@ fn vectors_in_each_format() {
     assert_eq!(npy_parts(&undefined).1.iter().filter(|b| **b == 1).count(), 2 * 127); // every NaN: U4
     folder.run("check cast --from bf16 --to f4e2m1 --input v.input.npy --actual v.output.npy").succeeds();
     folder.run("vectors cast --from bf16 --to f4e2m1 --format npy -o v.npy").fails(2, &["v.input.npy", "--force"]);
-    // All three or none.
     folder.write("w.undefined.npy", b"");
     folder.run("vectors cast --from bf16 --to f4e2m1 --format npy -o w").fails(2, &["w.undefined.npy", "--force"]);
     assert!(!folder.names().iter().any(|name| name == "w.input.npy" || name == "w.output.npy"));
@@ -349,7 +339,7 @@ fn vectors_in_each_format() {
     assert!(folder.read("v.hex").starts_with(b"# truecast vectors"));
 }
 
-/// `docs/spec/onnx.md §1.4`: the results of Cast, the types and opsets of CastLike.
+/// `docs/spec/onnx.md §1.4`: CastLike has the results of Cast, but its own types and opsets.
 #[test]
 fn cast_like_has_types_of_its_own() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[465.0, 1.0])));
@@ -368,7 +358,7 @@ fn cast_like_has_types_of_its_own() {
         "inapplicable-option",
         &["CastLike", "--spec onnx", "ieee"],
     );
-    // Opset 28 has float6 in Cast only.
+    // In opset 28, only Cast has float6.
     folder.run("vectors cast --from f8e5m2 --to f6e2m3").succeeds();
     folder.refused("vectors castlike --from f8e5m2 --to f6e2m3", "unsupported-type", &["f6e2m3", "CastLike-25"]);
     let vectors = folder.run("vectors castlike --from f8e5m2 --to f4e2m1").succeeds().out;
@@ -395,12 +385,11 @@ fn vectors_refuse_with_one_line() {
     folder.refused(&line("round --from f32 --to f16"), "invalid-value", &["round", "cast", "rescale"]);
 }
 
-/// A weight of two dimensions and 1024 elements, all 0.1.
+/// A weight of shape `[32, 32]`; all elements are 0.1.
 fn weight(name: &str) -> Vec<u8> {
     [int(1, 32), int(1, 32), int(2, 1), bytes(8, name), bytes(9, f32s(&[0.1; 1024]))].concat()
 }
 
-/// A weight's use in a function counts as its use in the model.
 #[test]
 fn weights_of_sensitive_operators_are_kept_in_functions_too() {
     let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
@@ -415,7 +404,6 @@ fn weights_of_sensitive_operators_are_kept_in_functions_too() {
     assert_eq!(types, [(&json!("scale"), &json!("f32")), (&json!("w"), &json!("f16"))]);
 }
 
-/// A function that does not use the default domain neither asks for an opset nor gets one, without a message.
 #[test]
 fn an_opset_is_only_raised_where_it_has_to_be() {
     let function = [bytes(1, "F"), bytes(9, [bytes(1, "e"), int(2, 1)].concat()), bytes(10, "d")].concat();
@@ -438,7 +426,6 @@ fn inspect_shows_text_too() {
     assert!(shown.contains("2 tensors"), "{shown}");
 }
 
-/// The models of `examples/models`: legal, and 465 is 448 after f8e4m3fn, 0.1 is 13 / 128.
 #[test]
 fn examples_are_legal_and_run() {
     let example = |name: &str| format!("{}/../../examples/models/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! Libraries, languages and chips by name: `differ`, and the commands that take `--spec`.
+//! Libraries, languages and chips by name: `differ`, and commands with `--spec`.
 
 use crate::run::Folder;
 use serde_json::{Value, json};
@@ -11,8 +11,7 @@ fn folder(values: &[f32]) -> Folder {
     Folder::with("x.npy", &npy("<f4", values.len(), &bytes))
 }
 
-/// Facts that are known from the libraries themselves (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`): the number of
-/// codes of a 16-bit type beyond 464.
+/// The number of 16-bit codes beyond 464 is known from the libraries (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`).
 #[test]
 fn known_differences_come_out() {
     let folder = Folder::new();
@@ -33,7 +32,7 @@ fn known_differences_come_out() {
     assert!(said.contains("A: torch@2.11") && said.contains("|x| >= 466") && said.contains("±448"), "{said}");
 }
 
-/// Every code of f32: those above 464 and up to Inf, with both signs. 464 is 0x43e80000, Inf 0x7f800000.
+/// All codes of f32 above 464, up to Inf, with both signs. 464 is 0x43e80000, Inf is 0x7f800000.
 #[test]
 fn wide_sources_are_swept() {
     let line = "differ torch@2.11 torch@2.15 --from f32 --to f8e4m3fn --json";
@@ -47,7 +46,6 @@ fn wide_sources_are_swept() {
     assert_eq!(ends(&pair["ranges"][1]), ["0x43e80001", "0x7f800000"]);
 }
 
-/// Upward and downward are not mirror images: at x one gives more, at -x the same one gives less in magnitude.
 #[test]
 fn only_mirrored_results_are_said_once() {
     let line = "differ ieee:rounding=up ieee:rounding=down --from f16 --to f4e2m1 --show 100";
@@ -63,7 +61,7 @@ fn nothing_to_compare_is_an_error() {
     assert_eq!(ran.object("differ")["pairs"][0]["different"], 2 * 1023);
 }
 
-/// Tile's text leaves f32 beyond i8 open, its machine does not.
+/// The text of Tile IR leaves f32 values outside of i8 open; its hardware profile does not.
 #[test]
 fn an_open_result_is_no_difference() {
     let line = "differ tile:profile=spec tile:profile=hw --from f32 --to i8";
@@ -73,8 +71,8 @@ fn an_open_result_is_no_difference() {
     Folder::new().run(&format!("{line} --quiet")).exits(0);
 }
 
-/// LLVM's poison and C's undefined behavior: values outside of 0..=255 after truncation. 256 is 0x5c00 in f16 and
-/// 0x4380 in bf16, -1 is 0xbc00 and 0xbf80. truecast documents the same results for both.
+/// LLVM has poison and C undefined behavior for values that truncate to outside of 0..=255. 256 is 0x5c00 in f16 and
+/// 0x4380 in bf16; -1 is 0xbc00 and 0xbf80.
 #[test]
 fn what_both_leave_open_is_no_agreement() {
     let folder = Folder::new();
@@ -99,7 +97,7 @@ fn what_both_leave_open_is_no_agreement() {
     }
 }
 
-/// ONNX leaves open which way a fraction becomes i4, and every value out of range: all except -0 and the 16 integers.
+/// ONNX leaves fractions to i4 open, and every value out of range: all except -0 and the 16 integers.
 #[test]
 fn fractions_are_open_in_a_sweep() {
     let line = "differ onnx ieee:int-overflow=saturate --from f32 --to i4 --json";
@@ -108,7 +106,6 @@ fn fractions_are_open_in_a_sweep() {
     assert_eq!((&pair["different"], &pair["open"]), (&json!(0), &json!((1u64 << 32) - 17)));
 }
 
-/// A list of pairs is as long as a person reads.
 #[test]
 fn many_equal_pairs_are_counted() {
     let folder = Folder::new();
@@ -119,13 +116,12 @@ fn many_equal_pairs_are_counted() {
     assert!(said.contains(&format!("the same results: {same} pairs of types; --json lists them\n")), "{said}");
     let said = folder.run("differ rust c --from i8").succeeds().out;
     assert!(said.contains("the same results: i8 to u8, ") && !said.contains("--json"), "{said}");
-    // The table has only pairs that differ.
     let said = folder.run("differ torch@2.11 torch@2.15 --from f16").succeeds().out;
     assert!(said.contains("no defined result differs, some are open: f16 to i8, f16 to u8, "), "{said}");
     assert!(said.lines().filter(|line| line.starts_with("f16 ")).all(|line| line.contains(" f8e4m3fn ")), "{said}");
 }
 
-/// `torch@2.15` saturates beyond 464, C leaves 2^31 open in i32.
+/// Known differences: `torch@2.15` saturates beyond 464; C leaves 2^31 to i32 open.
 #[test]
 fn inputs_are_exact_or_read_back() {
     let folder = Folder::new();
@@ -142,8 +138,8 @@ fn inputs_are_exact_or_read_back() {
     folder.run("differ torch@2.11 torch@2.15 --from f32").succeeds().says(&[&format!("|x| >= {after}")]);
 }
 
-/// Tile's machine code is made of PTX: only f32 to 8 bits, which Tile converts through i32, and the default rounding to
-/// tf32 differ (`docs/spec/tile-ir.md §6.7, §6.8`).
+/// The hardware profile of Tile IR compiles to PTX. Differences: f32 to 8 bits, which Tile IR converts through i32, and
+/// the default rounding to tf32 (`docs/spec/tile-ir.md §6.7, §6.8`).
 #[test]
 fn ptx_gives_what_tile_gives_on_hardware() {
     let object = Folder::new().run("differ ptx tile:profile=hw --json").succeeds().object("differ");
@@ -166,7 +162,7 @@ fn a_name_decides_as_a_specification_does() {
         folder.run(&format!("verify x.npy y.npy --to f8e4m3fn --spec {spec}")).succeeds();
         folder.run("verify x.npy y.npy --report r.json").succeeds();
     }
-    // Rounded to f32 first: a tie that f64 does not see.
+    // The typed number is not a tie in f64; the number rounded to f32 is a tie.
     folder.run("explain 1.00390625000001 --from f64 --to bf16 --spec torch --json").succeeds().says(&["0x3f80"]);
     folder.refused(
         "explain 1.00390625000001 --from f64 --to bf16 --spec rust",
@@ -196,7 +192,7 @@ fn values_are_scaled_before_they_are_rounded() {
     folder.run(&format!("verify x.npy y.npy {options}")).succeeds();
     folder.run("verify x.npy y.npy --report r.json").succeeds();
     folder.run("verify x.npy y.npy --to f8e4m3fn --spec arm").exits(1);
-    // Counts and errors are those of the scaled values: of three finite ones, -500 becomes NaN and 232.5 is off by 7.5.
+    // Counts and errors refer to scaled values. Of three finite values, -500 becomes NaN and 232.5 is off by 7.5.
     let report: Value = serde_json::from_slice(&folder.read("r.json")).unwrap();
     let tensor = &report["tensors"][0];
     assert_eq!((&tensor["to_nan"], &tensor["inexact"]), (&json!(1), &json!(2)));
@@ -206,7 +202,7 @@ fn values_are_scaled_before_they_are_rounded() {
     folder.refused(&format!("explain 465 --from f16 {options}7"), "invalid-attribute", &["-17", "-16", "15", "f16"]);
     folder.refused("explain 1 --to f8e4m3fn --spec arm --scale-exponent 1.5", "invalid-attribute", &["integer"]);
     folder.refused("explain 1 --to f8e4m3fn --spec arm --scale-exponent 99999", "invalid-attribute", &["-128", "127"]);
-    // The vectors are about the values that are rounded: 464 * 2^20 overflows, and its neighbor does not.
+    // The vectors are around the scaled values: 464 * 2^20 overflows, its neighbor does not.
     let scaled = "vectors cast --from f32 --to f8e4m3fn --spec arm --scale-exponent -20";
     folder.run(scaled).succeeds().says(&["4de80000 7e", "4de80001 7f"]);
     folder.refused(
@@ -216,7 +212,6 @@ fn values_are_scaled_before_they_are_rounded() {
     );
 }
 
-/// Scales where they make no sense, or are not a part of the measurement.
 #[test]
 fn scales_of_models_and_of_schemes() {
     let folder = Folder::new();
@@ -245,13 +240,12 @@ fn a_name_has_its_settings_where_names_are_typed() {
     assert_eq!(asked("--spec arm:scale-exponent=-1")["results"][0]["value"], json!("240"));
     folder.refused("explain 1 --to f16 --spec arm:nscale=1", "invalid-attribute", &["\"nscale\""]);
     folder.refused("explain 1 --to f16 --spec arm:saturate=1", "invalid-attribute", &["\"saturate\""]);
-    // Codes without their type are read as integers, with a hint.
     folder.write("codes.npy", &npy("<u2", 2, &[0, 0x3c, 0, 0x40]));
     folder.write("results.npy", &npy("|u1", 2, &[0x38, 0x40]));
     let line = "check cast --to f8e4m3fn --input codes.npy --actual results.npy";
     folder.run(line).exits(1).says(&["\"codes.npy\" holds u16; for codes of another type, add --from TYPE"]);
     folder.run(&format!("{line} --from f16")).succeeds();
-    // The NaN code of a table is not a part of it.
+    // The table of OCP formats has no row for the NaN code.
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec arm").succeeds();
     let check = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy --spec arm";
     folder.run(check).succeeds();
@@ -284,7 +278,6 @@ fn random_bits_round_one_value() {
     }
 }
 
-/// Names in classes, compared with the result of `differ A B` for two of them.
 #[test]
 fn names_of_one_class_agree() {
     let folder = Folder::new();
@@ -333,9 +326,7 @@ fn classes_are_told_apart_by_witnesses() {
     }
     assert_eq!(found["undecided"]["labels"], json!(["stablehlo"]));
     folder.run(&format!("{line} --quiet")).exits(1);
-    // Every value of i8 is one of i32.
     folder.run("differ --from i8 --to i32").succeeds().says(&["the same results by every name: i8 to i32"]);
     folder.run("differ --from i8 --to i32 --quiet").succeeds();
-    // A trap is a result.
     folder.run("differ --from f32 --to i32").succeeds().says(&["refused", "2147483647", "open"]);
 }

@@ -1,11 +1,11 @@
-//! OpenVINO: `run` and `check` of IR (`docs/spec/openvino.md §11`), `--spec openvino`, and the differences of released
-//! implementations that `explain` knows (§9).
+//! OpenVINO: `run` and `check` of IR (`docs/spec/openvino.md §11`), `--spec openvino`, and known deviations in
+//! `explain` (§9).
 
 use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::npy::{npy, npy_parts};
 
-/// A layer with ports that declare nothing.
+/// A layer whose ports declare no types.
 fn layer(id: u32, operator: &str, version: &str, attributes: &str, inputs: &[u32], outputs: &[u32]) -> String {
     let ports = |name: &str, ids: &[u32]| match ids {
         [] => String::new(),
@@ -50,7 +50,7 @@ const WEIGHTS: [u8; 26] = [
     0x40, 0x40, 0x40, 0x21, 0x03,
 ];
 
-/// The constants and the promotions over them of §11.7, with a Result for every output.
+/// The constants of §11.7 and their promotions, with a Result for every output.
 fn fixture() -> Folder {
     let constants = [
         constant(0, "u1", "3", 0, 1),
@@ -138,7 +138,6 @@ fn inspect_a_network() {
     folder.run("inspect m.xml").succeeds().says(&["5 operations: Const 1, Convert 1"]);
 }
 
-/// Results that the operator page leaves open are counted.
 #[test]
 fn undefined_inputs() {
     let layers = [
@@ -156,7 +155,6 @@ fn undefined_inputs() {
     folder.refused("run m.xml --output-dir out", "missing-argument", &["n0", "add --input n0=FILE"]);
 }
 
-/// One line, exit code 3, nothing written; the first word names the error.
 #[test]
 fn malformed_networks() {
     let one = |layer: String| net(&[layer, result(9)], &[edge((0, 0), (9, 0))]);
@@ -245,7 +243,6 @@ fn malformed_networks() {
         folder.refused("run m.xml --output-dir out", code, &["m.xml", said]);
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
-    // The newest set is one of them.
     let folder = Folder::with("m.xml", convert_of("opset17", to_f16).as_bytes());
     folder.write("m.bin", &WEIGHTS);
     folder.run("run m.xml --output-dir out").succeeds();
@@ -254,14 +251,13 @@ fn malformed_networks() {
     folder.refused("check m.xml --spec tile", "inapplicable-option", &["--spec openvino"]);
 }
 
-/// Input that would take minutes or gigabytes is refused at once, by every command that reads a network.
 #[test]
 fn hostile_xml() {
     let inside = |layers: &str| format!("<net version='11'><layers>{layers}</layers></net>");
     let entities: String = (1..30).map(|i| format!("<!ENTITY e{i} '&e{0};&e{0};'>", i - 1)).collect();
     let attributes: String = (0..300).map(|i| format!(" a{i}=''")).collect();
     let rows = [
-        // 2^29 times the same text, and a file of the system.
+        // 2^29 copies of a text, and a file of the system.
         (
             format!("<!DOCTYPE net [<!ENTITY e0 'aaaa'>{entities}]><net name='&e29;' version='11'/>"),
             "malformed-file",
@@ -288,10 +284,10 @@ fn hostile_xml() {
             assert_eq!(folder.names(), ["m.xml"], "{said}");
         }
     }
-    // Depth alone is harmless: nothing recurses.
+    // A million nested elements: no recursion.
     let folder = Folder::with("m.xml", inside(&("<a>".repeat(1_000_000) + &"</a>".repeat(1_000_000))).as_bytes());
     folder.run("check m.xml --spec openvino").succeeds();
-    // 64 MiB, and not one byte more.
+    // One byte above the limit of 64 MiB.
     let folder = Folder::with("m.xml", b"");
     std::fs::File::options().write(true).open(folder.path("m.xml")).unwrap().set_len((64 << 20) + 1).unwrap();
     folder.refused("run m.xml --output-dir out", "limit-exceeded", &["67108865", "XML"]);
@@ -299,7 +295,6 @@ fn hostile_xml() {
     folder.refused("run m.xml --output-dir out", "malformed-file", &["m.xml"]);
 }
 
-/// The conversions of a model are judged, with any other layers around them.
 #[test]
 fn legality_among_other_layers() {
     let layers = [
@@ -316,7 +311,7 @@ fn legality_among_other_layers() {
         .warns(&["promote_unsafe: \"yes\" is read as false"]);
 }
 
-/// §10.2: the writer of the file decides the layout; if the writer is unknown, there is a warning.
+/// §10.2: the writer of the file determines the layout. An unknown writer gives a warning.
 #[test]
 fn layouts_by_release() {
     let model = net(&[constant(0, "u2", "4", 0, 1), result(9)], &[edge((0, 0), (9, 0))]);

@@ -1,5 +1,5 @@
-//! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2,
-//! §5`), seen before any file is: none of these exists. One that changes nothing for the given types is accepted.
+//! Options without effect are an error (`docs/interfaces.md §2, §5`), found before any file is opened: none of these
+//! files exists.
 
 use crate::run::Folder;
 use truecast_testkit::npy::npy;
@@ -8,14 +8,15 @@ use truecast_testkit::safetensors::f32s;
 const CHECK_CAST: &str = "check cast --from f32 --to f16 --input a.npy --actual b.npy";
 const CHECK_RESCALE: &str = "check rescale --spec tosa --to i8 --multiplier 1 --shift 2 --input a.npy --actual b.npy";
 
-/// The line with the option, and its value if it has one, is refused: it belongs to `place`, the line is `asked`.
+/// Expects an error for the line with the option. The error names `place` (where the option is valid) and `asked` (the
+/// run).
 #[track_caller]
 fn refuses(line: &str, option: &str, place: &str, asked: &str) {
     let name = format!("--{}", option.split(' ').next().unwrap());
     Folder::new().refused(&format!("{line} --{option}"), "inapplicable-option", &[&name, place, asked]);
 }
 
-/// (option with its value, the specifications that have it)
+/// Rows: option with a value, specifications that have the option.
 const POLICIES: [(&str, &[&str]); 12] = [
     ("saturate", &["onnx"]),
     ("round-mode", &["onnx"]),
@@ -99,7 +100,6 @@ fn options_of_tile() {
             &["--spec", "tile@file", "MODEL"],
         );
     }
-    // Only one changes legality.
     for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
     {
         option("check m.mlir --spec tile", name, "check cast or run", "check m.mlir");

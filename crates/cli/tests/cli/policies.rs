@@ -12,12 +12,11 @@ fn bits(value: f32) -> u32 {
     value.to_bits()
 }
 
-/// An array with one f32.
 fn array(value: u32) -> Folder {
     Folder::with("a.npy", &npy("<f4", 1, &value.to_le_bytes()))
 }
 
-/// (options, f32 bits, the code that comes out)
+/// (options, f32 bits, resulting code)
 type Row = (&'static str, u32, u64);
 
 #[track_caller]
@@ -104,7 +103,6 @@ fn ieee_roundings_to_floats() {
         ("up", 0x3c01, 0xbc00),
         ("down", 0x3c00, 0xbc01),
         ("odd", 0x3c01, 0xbc01),
-        // Tile's spellings.
         ("nearest_even", 0x3c00, 0xbc00),
         ("nearest_away", 0x3c01, 0xbc01),
         ("zero", 0x3c00, 0xbc00),
@@ -237,7 +235,7 @@ fn specifications_and_versions() {
     assert!(!folder.path("b.npy").exists());
 }
 
-/// `docs/spec/onnx.md §6.2`: one notation or the other, in every command that writes text; reading is the same.
+/// Output has one of two notations (`docs/spec/onnx.md §6.2`); input may have either.
 #[test]
 fn notation_of_text() {
     use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
@@ -266,7 +264,6 @@ fn notation_of_text() {
         assert_eq!(npy_parts(&folder.read("c.npy")).1, npy_parts(&folder.read("a.npy")).1);
     }
     folder.run("verify a.npy b.npy --to string").exits(1);
-    // A format is not fixed: a check takes either, and says which is documented.
     let check = "check cast --from f32 --to string --input a.npy --actual";
     folder.run(&format!("{check} b.npy")).succeeds();
     folder.write("wrong.npy", &npy("<U1", 4, &[0x31, 0, 0, 0].repeat(4)));
@@ -291,7 +288,6 @@ fn notation_of_text() {
     );
 }
 
-/// Names of roundings and specifications that hardware manuals and packages have.
 #[test]
 fn other_names_of_roundings_and_specifications_are_understood() {
     let folder = Folder::new();

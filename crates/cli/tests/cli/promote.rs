@@ -12,7 +12,7 @@ fn promote_json(line: &str) -> Value {
     serde_json::from_str(&promote(&format!("{line} --json"))).unwrap()
 }
 
-/// OpenVINO, where no system is named.
+/// Adds `--system openvino` unless a system is named.
 fn by_one(line: &str) -> String {
     if line.contains("--system") || line.contains("--table") {
         line.into()
@@ -41,7 +41,6 @@ fn one_system() {
         ("u64 i8 --unsafe --u64-target f8e4m3", "f8e4m3"),
         ("u64 i8 --unsafe --u64-target f8e4m3fn", "f8e4m3"),
         ("u64 i8 --unsafe --u64-target torch:float8_e4m3fn", "f8e4m3"),
-        // The words of the requested system.
         ("f8e4m3 f8e5m2 --unsafe", "f16"),
         ("u4 f8e4m3", "f8e4m3"),
         ("FP16 fp32", "f32"),
@@ -67,7 +66,6 @@ fn one_system() {
     assert_eq!((&object["result"], &object["weak"], &object["warnings"]), (&json!("i16"), &json!(false), &json!([])));
 }
 
-/// A system accepts the names that it prints: as operands and, where they may be one, as the target.
 #[test]
 fn the_names_that_are_printed() {
     let folder = Folder::new();
@@ -95,7 +93,6 @@ fn the_names_that_are_printed() {
     }
 }
 
-/// Pairs that `--strict` refuses give a warning without it.
 #[test]
 fn lossy_pairs() {
     let folder = Folder::new();
@@ -105,7 +102,6 @@ fn lossy_pairs() {
     assert_eq!(folder.run("promote u4 f8e5m2 --quiet --system openvino").err, "");
     assert_eq!(promote_json("u4 f8e5m2 --system openvino")["warnings"].as_array().unwrap().len(), 1);
     folder.refused("promote u4 f8e5m2 --strict --system openvino", "promotion-refused", &["TC-PRM-07", "u4 -> f8e5m2"]);
-    // Asked for, so no news.
     assert_eq!(folder.run("promote i64 f16 --unsafe --system openvino").err, "");
 }
 
@@ -134,7 +130,6 @@ fn refusals() {
     assert!(error["error"].as_str().unwrap().starts_with("safe promotion of u8 with i8 refused"), "{error}");
 }
 
-/// One line for each system and mode; those that differ from most are marked.
 #[test]
 fn side_by_side() {
     let text = promote("i32 f32");
@@ -160,9 +155,7 @@ fn side_by_side() {
     assert_eq!((&results[2]["differs"], &results[3]["differs"]), (&json!(true), &json!(false)));
     assert_eq!(results[0]["error"], "TC-PRM-02");
     assert_eq!(results[3]["version"], "0.10.2");
-    // Options choose among the lines.
     assert_eq!(promote("u8 u8 --system all --unsafe --jax-x64 on --tensorflow-mode safe").lines().count(), 1 + 5);
-    // No system differs, and a type that a system lacks is reported as lacking.
     assert!(!promote("u8 u16 --system all").lines().any(|l| l.starts_with("numpy") && l.contains("differs")));
     assert!(promote("u3 u3 --system all").contains("numpy has no element type u3"));
 }
@@ -185,11 +178,11 @@ fn refusals_are_answers() {
     assert!(all.iter().all(|(said, differs)| said != "TC-PRM-08" || !differs), "{all:?}");
     let [first, rest @ ..] = &marks("u1 u8")[..] else { panic!() };
     assert_eq!((first.0.as_str(), first.1), ("u8", false));
-    // Refusals and u8 are equally frequent, so that u8 counts.
+    // Refusals and u8 are equally frequent, so u8 is the common answer.
     assert!(rest.iter().all(|(said, differs)| *differs == (said == "TC-PRM-09")), "{rest:?}");
 }
 
-/// Every pair of the system's types by its names: 26 of OpenVINO, `dynamic` and those that it refuses included.
+/// OpenVINO has 26 types, including `dynamic` and the types that it refuses.
 #[test]
 fn tables() {
     let rows = promote_json("--table")["rows"].as_array().unwrap().clone();
@@ -212,7 +205,6 @@ fn tables() {
     assert_eq!(text.lines().filter(|l| l.split_whitespace().count() == 27).count(), 26);
     assert!(text.contains("f8e5m2!") && text.contains("--strict refuses it"));
     assert!(promote("--table --system jax").contains("f64*"));
-    // Short names.
     assert!(promote("--table --system numpy").lines().next().unwrap().contains("f8e4m3b11fnuz"));
 
     let text = promote("--table --system all");

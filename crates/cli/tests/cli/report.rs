@@ -1,4 +1,4 @@
-//! The report of `convert` (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`) and `--fail-on`.
+//! The report of `convert` (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`), and `--fail-on`.
 
 use crate::run::Folder;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ fn numbers_that_json_cannot_hold_are_strings() {
     assert_eq!(report["tensors"][0]["max_abs_error"], json!(0.0));
 }
 
-/// (name of `--fail-on`, options, the values, how many of them count)
+/// Rows: name of the count, options, source values, expected count.
 const COUNTED: [(&str, &str, &[f32], u64); 7] = [
     ("saturated", "--to f8e4m3fn", &[465.0, -1e9, 1.0], 2),
     ("wrapped", "--to i8", &[300.0, 1.0], 1),
@@ -143,14 +143,13 @@ fn the_report_file() {
     let report = folder.json("r.json");
     assert_eq!((&report["command"], &report["warnings"]), (&json!("convert"), &json!([])));
     assert_eq!(folder.names(), ["a.safetensors", "b.safetensors", "r.json"]);
-    // The written file, as another tool sums it (`docs/spec/checkpoints.md §10`).
+    // Compares with the digest of `sha256sum` (`docs/spec/checkpoints.md §10`).
     let summed = std::process::Command::new("sha256sum").arg(folder.path("b.safetensors")).output().unwrap();
     let digest = String::from_utf8(summed.stdout).unwrap().split(' ').next().unwrap().to_string();
     let bytes = folder.read("b.safetensors").len();
     assert_eq!(report["outputs"], json!([{ "path": "b.safetensors", "bytes": bytes, "sha256": digest }]));
 }
 
-/// `--quiet` keeps them from standard error, `--json` has them in the object.
 #[test]
 fn warnings_are_part_of_the_report() {
     let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F6_E2M3", &[4], vec![0, 0, 0])], &[]));
@@ -164,7 +163,6 @@ fn warnings_are_part_of_the_report() {
     }
 }
 
-/// A report must not take the place of data.
 #[test]
 fn the_report_is_neither_source_nor_destination() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
@@ -186,7 +184,6 @@ fn the_report_is_neither_source_nor_destination() {
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).dtype("w"), "F16");
 }
 
-/// Text and JSON, the dry run too, have the origin of the result; rules in the order in which they were typed.
 #[test]
 fn how_the_result_came_about() {
     let tensors = [("w", "F32", &[1u64][..], f32s(&[1.0])), ("norm", "F32", &[1], f32s(&[2.0]))];
@@ -208,7 +205,6 @@ fn how_the_result_came_about() {
     assert_eq!(folder.json("r.json")["options"], expected);
 }
 
-/// Values that become Inf are in no error measure: they do not read as good, in either command.
 #[test]
 fn lost_values_are_seen() {
     let folder = Folder::with("a.npy", &npy("<f4", 4, &f32s(&[1e6, -3e38, 1.0001, 2.0])));
@@ -225,11 +221,9 @@ fn lost_values_are_seen() {
     assert_eq!((&row["to_inf"], &row["left_out"], &row["flushed_to_zero"]), (&json!(2), &json!(2), &json!(0)));
     let warnings: Vec<&str> = object["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
     assert!(warnings.iter().any(|w| w.contains("2 of 4 values became Inf")), "{warnings:?}");
-    // Two files do not tell by which way the values came about.
     assert!(row["saturated"].is_null() && row["undefined"].is_null());
 }
 
-/// Floats, kept floats and integers, each in its group, alike in both commands.
 #[test]
 fn totals_of_both_commands_agree() {
     let tensors = [
@@ -262,7 +256,7 @@ fn totals_of_both_commands_agree() {
     }
 }
 
-/// Four layers of weights, one of them with biases that f8e4m3fn does not hold.
+/// Four layers of weights. One layer has biases that f8e4m3fn cannot represent.
 fn layers() -> Folder {
     let (good, tiny) = (f32s(&[0.5, 0.75, 1.1, -2.3]), f32s(&[1e-5, -2e-5, 1.1e-5, 0.5e-5]));
     let names: Vec<(String, bool)> = (0..4)
@@ -277,7 +271,7 @@ fn layers() -> Folder {
     Folder::with("a.safetensors", &safetensors(&tensors, &[]))
 }
 
-/// Zeros of the source lose nothing: losses are a part of the others, in conversions and comparisons alike.
+/// Zeros of the source are not losses: the loss is relative to the other values.
 #[test]
 fn a_sparse_tensor_that_lost_its_values_is_named() {
     let mut values = vec![0.0; 5000];
@@ -305,16 +299,13 @@ fn the_worst_tensors_are_named_and_can_be_kept() {
     let said = folder.run(line).exits(0).says(&["worst tensors: 2 of 12 changed tensors"]).out;
     let row = said.lines().find(|line| line.starts_with("  l.0.bias")).unwrap_or_else(|| panic!("{said}"));
     assert!(row.contains("SQNR 0.0 dB") && row.contains("4 of 4 nonzero values flushed to zero"), "{row}");
-    // The advice helps.
     let advice = said.lines().find(|line| line.contains("would leave")).unwrap().split(" would leave").next().unwrap();
     folder.run(&format!("{line} {}", advice.replace('\'', ""))).exits(0).lacks(&["worst tensors"]);
-    // The same in JSON, as sentences.
     let warnings = folder.run(&format!("{line} --json")).succeeds().object("convert")["warnings"].clone();
     let all: Vec<&str> = warnings.as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
     let lost = "4 of 4 nonzero values flushed to zero";
     assert!(all.iter().any(|w| w.contains("l.2.bias") && w.contains(lost)), "{all:?}");
     assert!(all.iter().any(|w| w.contains("--keep") && w.ends_with("would leave them all unchanged")), "{all:?}");
-    // The requested number.
     folder.run(&format!("{line} --worst 1")).exits(0).says(&["\n  l.0.bias", "and 1 more"]).lacks(&["\n  l.2.bias"]);
     assert!(!folder.run(&format!("{line} --worst 0")).exits(0).out.contains("worst tensors"));
     folder.run("compare a.safetensors b.safetensors").exits(0).says(&["\n  l.0.bias"]).lacks(&["--keep"]);
@@ -347,14 +338,12 @@ fn lists_are_sorted_or_left_out() {
     for column in ["sqnr", "sqnr_db", "flushed_to_zero", "flushed"] {
         assert_eq!(names(&format!("--sort {column}"))[..2], ["l.0.bias", "l.2.bias"], "{column}");
     }
-    // Equal rows stay in order.
     assert_eq!(names("--sort size"), data_order);
     let text = folder.run(&format!("{line} --sort sqnr")).exits(0).out;
     assert!(text.lines().nth(2).unwrap().starts_with("l.0.bias"), "{text}");
     folder.run(&format!("{line} --summary")).exits(0).says(&["converted"]).lacks(&["l.0.weight"]);
     let object = folder.run(&format!("{line} --summary --json")).succeeds().object("convert");
     assert!(object["tensors"].is_null() && object["total"]["tensors"] == 12, "{object}");
-    // The file of a report is whole, whatever the text shows.
     folder.run(&format!("{line} --summary --report r.json")).exits(0);
     assert_eq!(folder.json("r.json")["tensors"].as_array().unwrap().len(), 12);
     folder.refused(&format!("{line} --sort heat"), "invalid-value", &["--sort", "heat"]);
@@ -368,13 +357,12 @@ fn lists_are_sorted_or_left_out() {
         .says(&["largest error ["]);
 }
 
-/// Very many tensors: a report takes bounded memory for each.
 #[test]
 fn many_tensors_in_bounded_memory() {
     let names: Vec<String> = (0..60_000).map(|i| format!("t{i}")).collect();
     let tensors: Vec<_> = names.iter().map(|name| (name.as_str(), "F32", &[0u64][..], Vec::new())).collect();
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    // The program itself takes some 100 MB of addresses; 7.8 kB for each tensor would be 470 MB more.
+    // The program needs about 100 MB of address space; 7.8 kB per tensor would need 470 MB more.
     let limit = format!("ulimit -v {}", 330 << 10);
     folder.run("convert a.safetensors b.safetensors --to f16 --quiet").succeeds();
     for line in [
@@ -388,10 +376,9 @@ fn many_tensors_in_bounded_memory() {
     }
 }
 
-/// Bell, a bidirectional override and a control of the second set, in the name of a tensor.
+/// Name with BEL, a bidirectional override, a C1 control and a line separator.
 const HOSTILE: &str = "a\\u0007\\u202e\\u009b2J\\u2028b";
 
-/// JSON says the name with escapes alone, on standard output, in a file and in an error; and it is the same name.
 #[test]
 fn json_is_safe_on_a_terminal() {
     let header = format!(r#"{{"{HOSTILE}":{{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}}}"#);
@@ -422,7 +409,7 @@ fn json_is_safe_on_a_terminal() {
     }
 }
 
-/// A report may come from elsewhere: an invalid digest, an output that is a folder.
+/// Reports from other programs: invalid digest, output that is a folder.
 #[test]
 fn outputs_of_a_report_that_are_none() {
     let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[1u64][..], f32s(&[1.0]))], &[]));
@@ -444,7 +431,6 @@ fn outputs_of_a_report_that_are_none() {
         );
     }
     changed(&|output| output["sha256"] = json!("0".repeat(64))).exits(1).says(&["; the report has 98 bytes with 000"]);
-    // The first output is the destination itself, under any name; the others are next to it.
     let mut report = folder.json("r.json");
     let mut other = report["outputs"][0].clone();
     other["path"] = json!("folder.safetensors");
@@ -453,7 +439,7 @@ fn outputs_of_a_report_that_are_none() {
     folder.refused("verify a.safetensors b.safetensors --report changed.json", "missing-file", &["folder.safetensors"]);
 }
 
-/// Values with a normal distribution, by the sum of twelve that are spread evenly.
+/// Approximately normal values: sums of twelve uniform values.
 fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
     let mut state = seed;
     let mut even = || {
@@ -463,13 +449,13 @@ fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
     (0..n).map(|_| ((0..12).map(|_| even()).sum::<f32>() - 6.0) * deviation).collect()
 }
 
-/// Usual weights lose in every tensor as much as the format takes, and none is named; a tensor that lost more is, by
-/// `convert` and `compare` alike (`docs/interfaces.md` §3).
+/// The usual loss of a format names no tensor; a larger loss does (`docs/interfaces.md` §3).
 #[test]
 fn what_every_tensor_loses_is_not_much() {
     let folder = Folder::new();
     let good = normal(64 * 256, 0.02, 1);
-    // Far less than the least step of FP8; and one value in every group so large that the others vanish next to it.
+    // `small`: all values are far below the smallest step of FP8. `spiked`: each group has one value so large that the
+    // others vanish.
     let small: Vec<f32> = normal(64 * 256, 1e-4, 2);
     let spiked: Vec<f32> =
         normal(64 * 256, 0.02, 3).iter().enumerate().map(|(i, x)| if i % 16 == 0 { 4.0 } else { *x }).collect();
@@ -512,7 +498,6 @@ fn what_every_tensor_loses_is_not_much() {
     }
 }
 
-/// A measure applies to each changed tensor; the message names the worst, and a tensor with new infinities fails.
 #[test]
 fn fail_on_measures() {
     let tensors = [
@@ -536,7 +521,6 @@ fn fail_on_measures() {
     folder.run_args(["compare", "a.safetensors", "b.safetensors", "--quiet", "--fail-on", "sqnr_db<200"]).exits(1);
 }
 
-/// Tensors that stayed as they were are in the counts of a group and not in its measures.
 #[test]
 fn norms_do_not_hide_what_matrices_lost() {
     let norm = ("norm", "F32", &[64u64][..], f32s(&[1000.0; 64]));
@@ -554,7 +538,6 @@ fn norms_do_not_hide_what_matrices_lost() {
     }
 }
 
-/// The worst are shown to whom asks for them.
 #[test]
 fn the_worst_that_lost_little() {
     let tensors = [

@@ -1,4 +1,4 @@
-//! Runs of the command in a folder of its own, and checks of their results.
+//! Runs the command in a folder of its own, and checks the results.
 
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
@@ -10,15 +10,14 @@ use tempfile::TempDir;
 use truecast::{ErrorCode, ErrorKind};
 use truecast_testkit::safetensors::index_of;
 
-/// The command under test: `TRUECAST_BIN` if it is set, as `tests/platforms/run` does for a command of another CPU.
-/// Its file must be called `truecast`.
+/// Path of the tested command: `TRUECAST_BIN` if set, for a binary of another CPU (`tests/platforms/run`). The file
+/// must be called `truecast`.
 pub fn binary() -> &'static str {
     static BINARY: LazyLock<String> =
         LazyLock::new(|| std::env::var("TRUECAST_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_truecast").to_string()));
     &BINARY
 }
 
-/// The commands that the overview lists.
 pub fn commands() -> Vec<String> {
     let overview = Folder::new().run("--help").succeeds().out;
     let (_, list) = overview.split_once("\nCommands:\n").unwrap();
@@ -27,7 +26,6 @@ pub fn commands() -> Vec<String> {
     names.filter(|name| name != "help").collect()
 }
 
-/// A folder for one test; gone with it.
 pub struct Folder {
     folder: TempDir,
 }
@@ -41,20 +39,20 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, and makes its folders.
+    /// Writes a file and creates its folders.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
 
-    /// The files of a checkpoint in a folder, with an index that has this metadata.
+    /// Writes the files of a checkpoint, and an index with `metadata`.
     pub fn write_shards(&self, dir: &str, metadata: &Value, files: &[(&str, Vec<u8>)]) {
         files.iter().for_each(|(name, file)| self.write(&format!("{dir}/{name}"), file));
         self.write(&format!("{dir}/model.safetensors.index.json"), &index_of(metadata, files));
     }
 
-    /// Output of a command that exits with 1 while a byte of a file has these bits flipped.
+    /// Flips bits of a byte in a file, expects exit code 1, restores the byte, and returns the output.
     #[track_caller]
     pub fn run_with_flipped(&self, name: &str, at: usize, bits: u8, line: &str) -> Ran {
         let right = self.read(name);
@@ -66,7 +64,6 @@ impl Folder {
         ran
     }
 
-    /// A folder with one file.
     pub fn with(name: &str, bytes: &[u8]) -> Self {
         let folder = Self::new();
         folder.write(name, bytes);
@@ -83,7 +80,7 @@ impl Folder {
         serde_json::from_slice(&self.read(name)).unwrap()
     }
 
-    /// Everything in the folder, hidden files included.
+    /// All entries of the folder, hidden ones too.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -91,14 +88,12 @@ impl Folder {
         names
     }
 
-    /// The command, to be run in this folder.
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.current_dir(self.folder.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
         command
     }
 
-    /// Runs `truecast` with a line of arguments, separated by blanks.
     pub fn run(&self, line: &str) -> Ran {
         self.run_args(line.split_whitespace())
     }
@@ -109,7 +104,7 @@ impl Folder {
         Ran::new(format!("{args:?}"), output)
     }
 
-    /// Runs a line that is an error with this stable code, whose text names all of these: numbers, names, paths.
+    /// Expects an error with this code, whose text has all of `names`.
     #[track_caller]
     pub fn refused<S: AsRef<str>>(&self, line: &str, code: &str, names: &[S]) -> Refused {
         self.refused_args(line.split_whitespace(), code, names)
@@ -124,7 +119,7 @@ impl Folder {
     ) -> Refused {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         let ran = self.run_args([OsString::from("--json")].into_iter().chain(args));
-        // `run` of a model without a result says so on standard output too.
+        // `run` also prints to standard output if a model has no result.
         assert!(ran.out.is_empty() || ran.object("run")["status"] != "valid", "{}: {}", ran.line, ran.out);
         assert_eq!(ran.err.lines().count(), 1, "{}: {}", ran.line, ran.err);
         let object: Value = serde_json::from_str(&ran.err).unwrap_or_else(|e| panic!("{}: {e}: {}", ran.line, ran.err));
@@ -144,14 +139,14 @@ impl Folder {
         Refused { line: ran.line, text }.names(names)
     }
 
-    /// As [`run`](Folder::run), by a shell that does something first, such as `ulimit -v 250000`.
+    /// Runs the line in a shell after another command, such as `ulimit -v 250000`.
     pub fn run_after(&self, first: &str, line: &str) -> Ran {
         let script = format!("{first}; exec \"$0\" {line}");
         let output = Command::new("bash").args(["-c", &script, binary()]).current_dir(self.path("")).output().unwrap();
         Ran::new(script, output)
     }
 
-    /// As [`run`](Folder::run), but a run that has not ended after `seconds` is a failure.
+    /// Like [`run`](Folder::run), but fails after `seconds`.
     #[track_caller]
     pub fn run_within(&self, seconds: u64, line: &str) -> Ran {
         let mut command = self.command();
@@ -169,7 +164,6 @@ impl Folder {
     }
 }
 
-/// The exit code of a stable code.
 #[track_caller]
 pub fn exit_code(code: &str) -> i32 {
     if code == "fail-on" {
@@ -183,7 +177,6 @@ pub fn exit_code(code: &str) -> i32 {
     }
 }
 
-/// The text of an error.
 pub struct Refused {
     line: String,
     pub text: String,
@@ -207,7 +200,6 @@ impl Refused {
     }
 }
 
-/// Exit code and streams of a run.
 pub struct Ran {
     line: String,
     pub code: Option<i32>,
@@ -228,7 +220,7 @@ impl Ran {
         self
     }
 
-    /// Exit code 0, and nothing on standard error.
+    /// Expects exit code 0 and an empty standard error.
     #[track_caller]
     pub fn succeeds(self) -> Self {
         let ran = self.exits(0);
@@ -236,8 +228,8 @@ impl Ran {
         ran
     }
 
-    /// An error as `docs/interfaces.md §5` demands: nothing on standard output, one line on standard error with all of
-    /// these in it.
+    /// Expects an error as in `docs/interfaces.md §5`: no standard output, and one line on standard error with all of
+    /// `needles`.
     #[track_caller]
     pub fn fails<S: AsRef<str>>(self, code: i32, needles: &[S]) -> Self {
         let ran = self.exits(code);
@@ -247,7 +239,7 @@ impl Ran {
         ran.warns(needles)
     }
 
-    /// Standard output has all of these in it.
+    /// Standard output has all of `needles`.
     #[track_caller]
     pub fn says<S: AsRef<str>>(self, needles: &[S]) -> Self {
         for needle in needles.iter().map(AsRef::as_ref) {
@@ -256,7 +248,7 @@ impl Ran {
         self
     }
 
-    /// Standard error has all of these in it.
+    /// Standard error has all of `needles`.
     #[track_caller]
     pub fn warns<S: AsRef<str>>(self, needles: &[S]) -> Self {
         for needle in needles.iter().map(AsRef::as_ref) {
@@ -265,7 +257,7 @@ impl Ran {
         self
     }
 
-    /// Neither stream has any of these in it.
+    /// Neither stream has any of `needles`.
     #[track_caller]
     pub fn lacks<S: AsRef<str>>(self, needles: &[S]) -> Self {
         for needle in needles.iter().map(AsRef::as_ref) {
@@ -275,7 +267,7 @@ impl Ran {
         self
     }
 
-    /// The only thing on standard output, as `docs/interfaces.md §6` demands.
+    /// The JSON object on standard output (`docs/interfaces.md §6`).
     #[track_caller]
     pub fn object(&self, command: &str) -> Value {
         let value: Value =

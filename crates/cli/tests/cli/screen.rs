@@ -1,4 +1,4 @@
-//! Text on a terminal: lines that fit it, colors where they are wanted; and that a pipe gets everything.
+//! Text on a terminal: fits the width and has colors. A pipe gets everything.
 
 use crate::run::{Folder, commands};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -17,7 +17,7 @@ const NAMES: [&str; 3] = [
     "encoder.layer.11.attention.output.adapter.down_projection.lora_magnitude_vector.weight",
 ];
 
-/// Text on a terminal of this many columns after the line was typed; with these variables of the environment.
+/// Text that a terminal of this width shows after the line is typed, with these environment variables.
 fn seen(folder: &Folder, columns: u16, variables: &[(&str, &str)], line: &str) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -33,10 +33,10 @@ fn seen(folder: &Folder, columns: u16, variables: &[(&str, &str)], line: &str) -
     command.env("TERM", "xterm").envs(variables.iter().copied()).args(line.split_whitespace());
     command.stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = command.spawn().unwrap();
-    // The last of the other end is the child's.
+    // The terminal is open only in the child process.
     drop(command);
     let (mut master, mut bytes, mut part) = (File::from(master), Vec::new(), [0; 4096]);
-    // Once the other end is closed, reading fails on some systems and ends on others.
+    // After the other end closes, reading fails on some systems and ends on others.
     while let Ok(n @ 1..) = master.read(&mut part) {
         bytes.extend(&part[..n]);
     }
@@ -44,7 +44,6 @@ fn seen(folder: &Folder, columns: u16, variables: &[(&str, &str)], line: &str) -
     String::from_utf8(bytes).expect("output is UTF-8").replace("\r\n", "\n")
 }
 
-/// Files of every kind that a command prints a table of.
 fn folder() -> Folder {
     let values = f32s(&[465.0, 1.0, 0.001953125, 1e-9, f32::NAN, 1.0625, 1e20, -3.0]);
     let float = |name| (name, "F32", &[2u64, 4][..], values.clone());
@@ -71,10 +70,9 @@ fn folder() -> Folder {
     folder
 }
 
-/// Neither colors nor bars, however slow the machine is.
+/// No colors and no progress bars, on slow machines too.
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
-/// Every command that prints for people, with results, warnings and errors.
 const LINES: &[&str] = &[
     "convert a.safetensors c.safetensors --to f8e4m3fn --force",
     "convert a.safetensors c.safetensors --to i8 --force",
@@ -129,7 +127,6 @@ const LINES: &[&str] = &[
     "differ --from f64 --to f8e8m0",
 ];
 
-/// No command that prints tables is left out.
 #[test]
 fn every_command_is_seen() {
     for command in commands() {
@@ -162,7 +159,6 @@ fn columns_may_be_said() {
     assert!(said.contains('…') && said.contains("hidden at 50 columns: "), "{said}");
 }
 
-/// A pipe, and a terminal that scrolls sideways.
 #[test]
 fn a_pipe_gets_everything() {
     let folder = folder();
@@ -221,7 +217,6 @@ fn color_where_it_is_wanted() {
     folder.refused("explain 1 --to f16 --color sometimes", "invalid-value", &["sometimes", "auto", "always", "never"]);
 }
 
-/// A sign, an exponent and a significand each have a color; the answers of every name are in 14 lines.
 #[test]
 fn one_value_is_explained_on_a_screen() {
     let folder = Folder::new();
@@ -238,7 +233,6 @@ fn one_value_is_explained_on_a_screen() {
     }
 }
 
-/// A number that is cut shows how large it is.
 #[test]
 fn numbers_keep_their_exponents() {
     let shown = seen(&Folder::new(), 80, &DUMB, "explain 5e-324 --from f64 --to f32");
@@ -248,7 +242,6 @@ fn numbers_keep_their_exponents() {
     assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
 }
 
-/// Sentences on standard error break between words on a terminal only.
 #[test]
 fn a_long_error_breaks_between_words() {
     let folder = folder();
@@ -262,7 +255,6 @@ fn a_long_error_breaks_between_words() {
     assert!(red.starts_with("\u{1b}[1m\u{1b}[31mtruecast:\u{1b}[0m "), "{red:?}");
 }
 
-/// A name as long as a file can hold costs its own row only, and JSON has all of it.
 #[test]
 fn a_name_of_a_megabyte() {
     let name = "n".repeat(1_000_000);
@@ -278,7 +270,6 @@ fn a_name_of_a_megabyte() {
     assert_eq!(object["tensors"].as_array().unwrap().iter().filter(|t| t["name"] == name.as_str()).count(), 1);
 }
 
-/// A terminal shows the schemes that people choose from, and fits a screen.
 #[test]
 fn schemes_fit_a_screen() {
     let shown = seen(&Folder::new(), 80, &DUMB, "schemes");
@@ -287,7 +278,6 @@ fn schemes_fit_a_screen() {
     assert!(truecast::scaled::Family::all().all(|family| shown.contains(family.name())), "{shown}");
 }
 
-/// Names that differ in their middle only do not look alike.
 #[test]
 fn names_are_told_apart() {
     let name = |expert: usize, matrix: &str| {
@@ -306,7 +296,6 @@ fn names_are_told_apart() {
     }
 }
 
-/// A terminal has one row for all tensors of a pattern, with their sums.
 #[test]
 fn many_tensors_share_rows() {
     let names: Vec<String> = (0..30)
@@ -347,7 +336,6 @@ fn many_tensors_share_rows() {
     assert!(rows(&sorted).len() == 20 && sorted.contains("42 more tensors; --wide"), "{sorted}");
 }
 
-/// A terminal lists the worst tensors if their names do not group.
 #[test]
 fn many_tensors_are_compared() {
     let names: Vec<String> = (0..300).map(|i| format!("t{i:03}")).collect();

@@ -16,7 +16,7 @@ fn checkpoint() -> Folder {
     Folder::with("a.safetensors", &safetensors(&tensors, &[]))
 }
 
-/// The dtypes of norm, attn, a=b, ids, mask, codes.
+/// Element types of norm, attn, a=b, ids, mask, codes.
 #[track_caller]
 fn dtypes(options: &[&str]) -> [String; 6] {
     let folder = checkpoint();

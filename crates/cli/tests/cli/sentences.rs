@@ -1,4 +1,4 @@
-//! Errors about mistakes that are easily made: in words of the user, with a remedy.
+//! Errors about common mistakes: clear words and a remedy.
 
 use crate::run::Folder;
 use truecast_testkit::npy::npy;
@@ -11,7 +11,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Each line of `mistakes.txt` is refused with its code and names, and leaves nothing.
+/// Each line of `mistakes.txt` is refused with its code and words, and leaves no files.
 #[test]
 fn mistakes() {
     let folder = folder();
@@ -31,14 +31,12 @@ fn mistakes() {
         let line = "convert a.npy b.npy --to f16 --report /dev/null --force";
         folder.refused(line, "unsuitable-destination", &["/dev/null", "--json"]);
     }
-    // An ambiguous name and a word that is near to nothing get no guess.
     folder.refused("convert a.npy o.npy --to f8e4m3", "ambiguous-type", &["f8e4m3fn"]).lacks(&["did you mean"]);
     folder.refused("convert a.npy b.npy --zork", "unknown-option", &["--zork", "convert"]).lacks(&["did you mean"]);
     folder.write("none.npy", &[]);
     folder.refused("convert none.npy o.npy --to f16", "malformed-file", &["none.npy"]);
 }
 
-/// No word of the program's language.
 #[test]
 fn a_report_that_is_none() {
     let folder = folder();
@@ -49,7 +47,7 @@ fn a_report_that_is_none() {
     }
 }
 
-/// Finite as f64, but not as the f32 that scales are computed in.
+/// Finite in f64, but not in f32, the type of the computed scales.
 #[test]
 fn values_beyond_f32_have_no_scale() {
     let folder = Folder::new();
@@ -62,7 +60,7 @@ fn values_beyond_f32_have_no_scale() {
     );
 }
 
-/// Arrays store i48 in 64 bits: as `vectors` writes it, `check` reads it.
+/// Arrays store i48 in 64 bits.
 #[test]
 fn vectors_of_i48_are_checked() {
     let folder = folder();
@@ -74,14 +72,12 @@ fn vectors_of_i48_are_checked() {
     folder.write("two.npy", &npy("<i4", 2, &[0; 8]));
     let line = "check cast --from i48 --to i32 --spec ieee --input wide.npy --actual two.npy";
     folder.refused(line, "invalid-code", &["wide.npy", "1", "48"]);
-    // One that is wrong is found, as it was.
     let one: Vec<u8> = [-1i64, 5].iter().flat_map(|x| x.to_le_bytes()).collect();
     folder.write("one.npy", &npy("<i8", 2, &one));
     let ran = folder.run("check cast --from i48 --to i32 --spec ieee --input one.npy --actual two.npy --json").exits(1);
     assert_eq!(ran.object("check")["violations"][0]["input"], "0xffffffffffff");
 }
 
-/// Each advice helps: the second file of `compare` has the type of `--to`.
 #[test]
 fn advice_names_the_option_that_helps() {
     let folder = folder();
@@ -93,7 +89,6 @@ fn advice_names_the_option_that_helps() {
     folder.run("help convert inspect").fails(2, &["help", "truecast convert --help"]);
 }
 
-/// The operand of a command has no page of its own, and does not hide the command's page.
 #[test]
 fn help_of_a_command_with_its_operation() {
     let folder = folder();
@@ -104,7 +99,6 @@ fn help_of_a_command_with_its_operation() {
     }
 }
 
-/// Every word of a list of choices is taken by the command that lists it.
 #[test]
 fn lists_hold_only_what_is_taken() {
     let folder = folder();
@@ -132,7 +126,6 @@ fn lists_hold_only_what_is_taken() {
     }
 }
 
-/// A result of another type has no element that could be compared, in a sample or in full.
 #[test]
 fn nothing_of_the_right_type_is_no_sample() {
     let folder = Folder::with("a.npy", &npy("<f4", 1 << 20, &vec![0; 4 << 20]));
@@ -140,20 +133,17 @@ fn nothing_of_the_right_type_is_no_sample() {
     for extent in ["--sample 0.01", "--full"] {
         let ran = folder.run(&format!("verify a.npy b.npy --to bf16 {extent}")).exits(1);
         assert!(ran.out.ends_with("\nDIFFERENT: 1 tensor, no element was compared\n"), "{}", ran.out);
-        // With the right type the elements are sampled.
         let ran = folder.run(&format!("verify a.npy b.npy --to f16 {extent}")).succeeds();
         assert_eq!(ran.out.contains("sampled "), extent != "--full", "{}", ran.out);
     }
 }
 
-/// More than one value in a hundred that wraps is a reason of its own.
 #[test]
 fn wrapped_values_are_named() {
     let folder = folder();
     folder.run("convert a.npy o.npy --to i8 --spec ieee").exits(0).says(&["1 of 2 values wrapped"]);
 }
 
-/// Neither of two files is made of the other: their groups are not called converted and kept.
 #[test]
 fn groups_of_two_files() {
     let folder = folder();
@@ -167,7 +157,6 @@ fn groups_of_two_files() {
     assert!(out.contains("\ntypes differ  1 tensor ") && !out.contains("converted"), "{out}");
 }
 
-/// Missing parts of `verify`, in the words of `verify`.
 #[test]
 fn verify_says_what_it_lacks() {
     let folder = folder();
@@ -177,7 +166,6 @@ fn verify_says_what_it_lacks() {
     assert!(!ran.text.contains("nothing to do"), "{}", ran.text);
 }
 
-/// A requested or detected scheme that cannot be: the error has a remedy.
 #[test]
 fn schemes_that_cannot_be() {
     let folder = Folder::new();
@@ -188,7 +176,6 @@ fn schemes_that_cannot_be() {
     ];
     folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
     folder.write("model/config.json", b"{}");
-    // Looking at it is not an error, and says so.
     folder.run("inspect model").exits(0).says(&["the quantization of the tensors is not understood: model: tensor"]);
     let object = folder.run("inspect model --json").exits(0).object("inspect");
     assert!(
@@ -198,7 +185,6 @@ fn schemes_that_cannot_be() {
     folder.refused("convert out other --scheme gptq", "unwritable-scheme", &[] as &[&str]);
 }
 
-/// The configuration decides for a folder, the file itself for a file.
 #[test]
 fn inspect_says_how_tensors_are_quantized() {
     let folder = Folder::new();

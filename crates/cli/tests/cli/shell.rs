@@ -1,4 +1,4 @@
-//! `completions`, `man`, help.
+//! `completions`, `man` and `help`.
 
 use crate::run::{Folder, commands};
 
@@ -13,7 +13,7 @@ fn every_shell_knows_every_command() {
         }
     }
     folder.run("completions zork").exits(2);
-    // tests/shells/check tries the scripts in the shells; this is the list of values for `completions`.
+    // tests/shells/check runs the scripts in the shells; this test checks only the values of `completions`.
     let fish = folder.run("completions fish").succeeds().out;
     assert!(
         fish.lines().any(|line| line.contains("subcommand completions\"")
@@ -31,7 +31,6 @@ fn help_and_version() {
     }
     for command in &commands() {
         let help = folder.run(&format!("{command} --help")).succeeds().says(&["Usage: truecast"]).out;
-        // Scripts and pages are not results.
         assert_eq!(help.contains("--json"), !["completions", "man"].contains(&command.as_str()), "{help}");
         assert_eq!(folder.run(&format!("help {command}")).succeeds().out, help);
     }

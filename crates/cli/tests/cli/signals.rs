@@ -1,4 +1,4 @@
-//! Interrupted conversions: the destination is old or new, never half (`docs/interfaces.md §5`).
+//! Interrupted conversions: the destination has the old or the new contents, never a part (`docs/interfaces.md §5`).
 
 use crate::run::{Folder, Ran};
 use std::fs::OpenOptions;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use truecast_testkit::npy::{npy, npy_parts};
 
-/// Elements: enough for many chunks of the smallest memory.
+/// Number of elements: many chunks at the smallest memory limit.
 const LEN: usize = 12 << 20;
 
 fn has_files_without_names(folder: &Folder) -> bool {
@@ -15,7 +15,7 @@ fn has_files_without_names(folder: &Folder) -> bool {
     OpenOptions::new().write(true).custom_flags(O_TMPFILE).open(folder.path("")).is_ok()
 }
 
-/// An array of zeros that takes no disk space.
+/// Sparse file of zeros, which takes no disk space.
 fn sparse() -> Folder {
     let header = npy("<f4", LEN, &[]);
     let folder = Folder::with("a.npy", &header);
@@ -24,17 +24,18 @@ fn sparse() -> Folder {
     folder
 }
 
-/// Whether the process has started a file, which has a hidden name or none.
+/// True if the process has an open file that is unnamed or has a hidden name.
 fn has_begun(id: u32) -> bool {
     let handles = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().filter_map(Result::ok);
     let targets = handles.filter_map(|handle| std::fs::read_link(handle.path()).ok());
-    // An emulator has files of its own in memory.
+    // An emulator has memory files of its own.
     let is_unnamed = |target: &str| target.ends_with(" (deleted)") && !target.starts_with("/memfd:");
     let is_begun = |target: &str| is_unnamed(target) || target.ends_with(".truecast-tmp");
     targets.into_iter().any(|target| is_begun(&target.to_string_lossy()))
 }
 
-/// Starts a conversion, sends `signal` once it has started a file and `delay` has passed, and waits for the end.
+/// Starts a conversion, waits for the first output file and `delay`, sends `signal`, and waits for the end of the
+/// process.
 fn interrupted(folder: &Folder, signal: &str, options: &str, delay: Duration) -> Ran {
     let line = format!("convert a.npy b.npy --to f16 --max-memory 3MiB --threads 1 {options}");
     let mut command = folder.command();
@@ -45,7 +46,6 @@ fn interrupted(folder: &Folder, signal: &str, options: &str, delay: Duration) ->
         std::thread::sleep(Duration::from_micros(200));
     }
     std::thread::sleep(delay);
-    // It may have come to its end already.
     let id = child.id().to_string();
     Command::new("kill").args([signal, &id]).stderr(Stdio::null()).status().unwrap();
     Ran::new(format!("{signal} {line}"), child.wait_with_output().unwrap())
@@ -68,7 +68,7 @@ fn a_request_to_stop_leaves_nothing_behind() {
                 std::fs::remove_file(folder.path("b.npy")).unwrap();
                 std::fs::remove_file(folder.path("r.json")).unwrap();
             } else if ran.err.contains("the result is complete") {
-                // The report has digests of the output, so that it comes last.
+                // The report is written last, because it has digests of the output.
                 ran.fails(4, &["interrupted before the report was written"]);
                 is_complete(&folder);
                 assert_eq!(folder.names(), ["a.npy", "b.npy"], "{signal}");
@@ -103,7 +103,7 @@ fn a_kill_leaves_no_half_destination() {
         if finished {
             is_complete(&folder);
         }
-        // Where files can be without a name, nothing is left of them.
+        // Unnamed files vanish with the process.
         if has_files_without_names(&folder) {
             assert!(folder.names().iter().all(|name| !name.starts_with('.')), "{:?}", folder.names());
         }
@@ -113,7 +113,7 @@ fn a_kill_leaves_no_half_destination() {
     }
 }
 
-/// A process that was started with hang-ups ignored (`nohup`) keeps ignoring them.
+/// A signal is ignored, for example, under `nohup`.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = sparse();
@@ -130,7 +130,6 @@ fn an_ignored_signal_stays_ignored() {
     is_complete(&folder);
 }
 
-/// The next run to the same place names the files of a killed run, and removes them with `--force`; nothing else goes.
 #[test]
 fn leftovers_are_named_and_removed() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));

@@ -1,4 +1,4 @@
-//! `convert --seed`: casts that round stochastically, and `verify` of them.
+//! `convert --seed`: casts with stochastic rounding, and their `verify`.
 
 use crate::checkpoint::tree;
 use crate::run::Folder;
@@ -10,7 +10,7 @@ use truecast_testkit::json::has;
 use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
-/// More than one block, and more than a piece of a small memory.
+/// Number of elements: several blocks, and several pieces at a small memory limit.
 const MANY: usize = 300_000;
 
 fn weights(n: usize) -> Vec<f32> {
@@ -21,7 +21,6 @@ fn array() -> Folder {
     Folder::with("a.npy", &npy("<f4", MANY, &f32s(&weights(MANY))))
 }
 
-/// Results by the definition.
 fn expected(values: &[f32], to: DType, seed: u64) -> Vec<u8> {
     let cast = onnx::Cast::to(to).resolve(DType::F32).unwrap();
     let one = |(index, x): (usize, &f32)| {
@@ -69,7 +68,6 @@ fn verify_recomputes_it() {
     assert_eq!(object["differences"][0]["count"], json!(1));
 }
 
-/// A folder with an unquantized and a quantized tensor: the manifest has the seed.
 #[test]
 fn folders_and_dequantized_tensors() {
     let folder = Folder::new();
@@ -94,7 +92,6 @@ fn folders_and_dequantized_tensors() {
     let object = folder.run("verify model out --json").succeeds().object("verify");
     assert_eq!(object["equal"], json!(true));
     folder.run("verify model out --to bf16 --seed 4").exits(1);
-    // An interrupted run continues with its own seed alone.
     let before = tree(&folder, "out");
     folder.refused("convert model out --to bf16 --seed 4 --resume", "not-resumable", &["3", "4"]);
     folder.run("convert model out --to bf16 --seed 3 --resume --quiet").succeeds();
@@ -117,7 +114,6 @@ fn what_makes_no_sense_is_refused() {
         "inapplicable-option",
         &["no effect", "rounds to nearest"],
     );
-    // Elements of any type are copied to the same type.
     folder.write("b.npy", &npy("|b1", 3, &[1, 0, 1]));
     folder.run("convert b.npy c.npy --to bool --seed 1").succeeds();
     let object: Value = folder.run("verify b.npy c.npy --to bool --seed 1 --json").succeeds().object("verify");

@@ -1,4 +1,4 @@
-//! `vectors suite`: the folder of `docs/interfaces.md §4.1`, and the two readers in it.
+//! `vectors suite`: the folder of `docs/interfaces.md §4.1`, and its two readers.
 
 use crate::run::Folder;
 use half::f16;
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-/// Input and the words after it.
+/// Splits a line of a vector file: input, and the other words.
 fn lines(text: &str) -> Vec<(u64, Vec<&str>)> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -35,7 +35,6 @@ fn results_are_those_of_the_language() {
         let right = f16::from_bits(*input as u16).to_f32() as i8;
         assert_eq!(words, &[format!("{right:02x}")], "{input:04x}");
     }
-    // Zeros, infinities, NaN, the ends of both types and their neighbors, half a step beyond.
     for x in [0.0, -0.0, 127.0, 127.9375, 128.0, -128.0, -128.5, 129.0, 65504.0, f32::INFINITY, f32::NAN, 0.5, 1.5] {
         let code = u64::from(f16::from_f32(x).to_bits());
         assert!(lines.iter().any(|(input, _)| *input == code), "{x}");
@@ -52,7 +51,6 @@ fn results_are_those_of_the_language() {
     );
 }
 
-/// A line holds the result of `vectors cast` for the input.
 #[test]
 fn alternatives_and_open_results() {
     let folder = Folder::new();
@@ -78,7 +76,7 @@ fn alternatives_and_open_results() {
     }
 }
 
-/// SHA-256 of the list of `vectors --level exhaustive`, with one NaN in place of all.
+/// SHA-256 of the results of `vectors --level exhaustive`, with all NaNs replaced by one.
 #[test]
 fn digests_are_of_every_result() {
     let folder = Folder::new();
@@ -100,13 +98,12 @@ fn digests_are_of_every_result() {
         assert_eq!(digest["results"], json!(format!("{name}.bin")));
         assert!(folder.read(&format!("s/{name}.bin")) == bytes, "{name}");
     }
-    // Inputs that trap are refused; sources above 16 bits have no digest unless it is requested.
+    // Trapping inputs are refused. Sources above 16 bits have digests only on request.
     folder.run("vectors suite refused --only wasm --from f32 --to i32").succeeds();
     assert!(text(&folder, "refused/wasm/default/f32-i32.txt").contains("\n7f800000 -\n"));
     assert_eq!(folder.json("refused/digests.json")["digests"], json!([]));
 }
 
-/// Both programs find a wrong line, and no other.
 #[test]
 fn readers_find_a_wrong_line() {
     let folder = Folder::new();
@@ -114,7 +111,7 @@ fn readers_find_a_wrong_line() {
     let vectors = "s/onnx@28/default/f32-f16.txt";
     let right = text(&folder, vectors);
     folder.write("right", right.as_bytes());
-    // Another NaN is as good; 65520 does not give 65504.
+    // Any NaN is accepted; 65504 for 65520 is not.
     let other = right.replace("\n7fc00000 7e00\n", "\n7fc00000 fe01\n");
     assert!(other != right && other.contains("\n477ff000 7c00\n"));
     folder.write("other", other.as_bytes());
@@ -176,7 +173,7 @@ fn a_suite_is_written_whole_or_not_at_all() {
     assert_eq!(folder.names(), ["deep", "other"], "nothing is left");
 }
 
-/// Arm converts f16 to f8e5m2, RISC-V and WebAssembly do not.
+/// Arm converts f16 to f8e5m2; RISC-V and WebAssembly do not.
 #[test]
 fn names_without_a_pair_are_said() {
     let folder = Folder::new();
@@ -190,7 +187,6 @@ fn names_without_a_pair_are_said() {
     assert_eq!((&object["rules"], &object["without_pairs"]), (&json!(["arm"]), &json!(["riscv", "wasm"])));
     let line = "vectors suite u --only riscv --only wasm --from f16 --to f8e5m2";
     folder.refused(line, "invalid-value", &["f16", "f8e5m2"]);
-    // Torch converts in every version, and AMD in some.
     let line = "vectors suite v --only amd --only torch --from f32 --to f8e4m3fnuz --json";
     assert_eq!(folder.run(line).succeeds().object("vectors")["without_pairs"], json!([]));
 }

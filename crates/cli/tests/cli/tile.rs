@@ -1,5 +1,5 @@
-//! Tile IR: `run` and `check` of modules as text and as bytecode, `--spec tile`, `explain --spec tile`
-//! (`docs/spec/tile-ir.md`; the vectors are those of its §8).
+//! Tile IR: `run` and `check` of text and bytecode, `--spec tile`, `explain --spec tile` (`docs/spec/tile-ir.md`;
+//! vectors from §8).
 
 use crate::run::Folder;
 use serde_json::json;
@@ -41,7 +41,6 @@ fn run_a_module() {
     assert!(!folder.path("strict").exists());
 }
 
-/// All results or none, and no folder for none.
 #[test]
 fn a_run_that_fails_leaves_nothing() {
     let text = "entry @k() {
@@ -51,7 +50,6 @@ fn a_run_that_fails_leaves_nothing() {
   return
 }";
     let folder = Folder::with("m.mlir", text.as_bytes());
-    // The second conversion fails after the first has its result.
     folder.refused("run m.mlir --output-dir a/b/out --tile-option strict", "undefined-result", &["U8"]);
     assert_eq!(folder.names(), ["m.mlir"]);
     folder.write("out/i.npy", b"old");
@@ -64,7 +62,7 @@ fn a_run_that_fails_leaves_nothing() {
     assert!(folder.path("a/b/out/h.npy").exists());
 }
 
-/// An error in a file is not the command line's fault (`docs/interfaces.md §5`).
+/// Errors in a file have their own exit code (`docs/interfaces.md §5`).
 #[test]
 fn exit_codes_of_files() {
     let text = "entry @k(%a: tile<i32>) {
@@ -87,21 +85,18 @@ fn exit_codes_of_files() {
     }
     folder.write("empty.mlir", b"module { }");
     folder.refused("run empty.mlir --output-dir out", "unsupported-file", &["empty.mlir", "has no entry"]);
-    // An attribute that the release lacks is the command line's.
     folder.write("f.npy", &npy("<f4", 1, &1.5f32.to_le_bytes()));
     folder.refused(
         "convert f.npy b.npy --to i8 --spec tile@13.3 --saturating",
         "invalid-attribute",
         &["saturating", "13.4"],
     );
-    // With `--json` standard output says that there is no result.
     let ran = folder.run("run empty.mlir --output-dir out --json").exits(3);
     assert_eq!(ran.object("run")["status"], "error");
     let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
     assert_eq!(error["exit_code"], 3);
 }
 
-/// No command waits for the contents of a pipe.
 #[test]
 fn pipes_are_no_modules() {
     let folder = Folder::new();
@@ -119,7 +114,7 @@ fn pipes_are_no_modules() {
     }
 }
 
-/// §3.2, U14: a word of tf32 is one of f32 with low bits that do not count; machine code would keep them.
+/// §3.2, U14: tf32 is stored as f32 whose low bits are ignored; machine code would keep the bits.
 #[test]
 fn words_of_tf32() {
     let text = "entry @k() {
@@ -135,7 +130,6 @@ fn words_of_tf32() {
     assert!(ran.err.contains("input %t: 1 element has another value in other implementations: U14"), "{}", ran.err);
 }
 
-/// The result of an operation that is not a conversion is supplied by its name.
 #[test]
 fn run_with_supplied_values() {
     let text = "entry @k() {
@@ -174,12 +168,11 @@ fn check_a_module() {
     folder.write("syntax.mlir", b"entry @k() { %x = ftof }");
     folder.refused("check syntax.mlir --spec tile", "malformed-file", &["syntax.mlir:1:24", "T015"]);
     folder.refused("check good.mlir --spec onnx", "inapplicable-option", &["tile", "--spec tile"]);
-    // U24: under 13.2 a warning, which names only the requested release.
+    // U24: a warning under 13.2, which names only the requested release.
     let nearest = "entry @k(%a: tile<f32>) {\n  %r = ftof %a : tile<f32> -> tile<f8E8M0FNU>\n  return\n}";
     folder.write("nearest.mlir", nearest.as_bytes());
     folder.run("check nearest.mlir --spec tile@13.2").exits(0).warns(&["2:8: T008", "has no value"]).lacks(&["13.5"]);
     folder.refused("check good.mlir --spec tile@13.9", "unknown-version", &["13.9"]);
-    // Unknown text is never called legal.
     folder.write("hello.mlir", b"hello world");
     folder.refused("check hello.mlir --spec tile", "malformed-file", &["hello.mlir:1:1: T015", "\"hello\""]);
     folder.write("empty.tilebc", b"");
@@ -194,7 +187,7 @@ fn check_a_module() {
     assert_eq!(checked.out, "legal: no conversions found\n");
     folder.write("none.mlir", b"module { }");
     folder.run("check none.mlir --spec tile").exits(0).warns(&["T021: the module has no entry"]);
-    // Rounding modes of the text: profile seed has them, the others do not.
+    // Only profile seed has the rounding modes of the text.
     let down = "entry @k() {\n  %f = constant <f32: -1.5> : tile<f32>\n  %r = ftoi %f signed rounding<negative_inf> : tile<f32> -> tile<i8>\n  return\n}";
     folder.write("down.mlir", down.as_bytes());
     folder.run("check down.mlir --spec tile").exits(1);
@@ -222,7 +215,7 @@ fn inspect_a_module() {
     folder.refused("inspect bad.mlir", "malformed-file", &["bad.mlir:1:6: T015"]);
 }
 
-/// §8.1, §8.6 through `check cast` and `explain`.
+/// Vectors of §8.1 and §8.6, through `check cast` and `explain`.
 #[test]
 fn casts() {
     let folder = Folder::new();
@@ -247,7 +240,6 @@ fn casts() {
     for line in ["explain 1 --from string --to i8 --spec tile", "explain 1 --to string --spec tile"] {
         folder.refused(line, "unsupported-type", &["13.5"]);
     }
-    // The options that decided are named in full.
     let vectors = folder.run("vectors cast --from f16 --to f8e5m2 --spec tile --tile-option preserve_inf").succeeds();
     assert!(vectors.out.contains("tile@13.5 profile=spec tile-option=preserve_inf\n"), "{}", vectors.out);
     folder.refused("explain 1.5 --to f6e2m3 --spec tile", "unsupported-type", &["13.5", "f6e2m3"]);

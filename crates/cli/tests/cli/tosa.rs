@@ -1,4 +1,4 @@
-//! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). Their results come from `docs/spec/tosa.md`.
+//! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). Expected results: `docs/spec/tosa.md`.
 
 use crate::run::Folder;
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
@@ -21,13 +21,12 @@ fn rescale_an_array() {
     assert_eq!(object["options"], expected);
     assert_eq!(npy_parts(&folder.read("y.npy")).1, [2, 0xff, 127, 0x80]);
     folder.refused(line, "destination-exists", &["y.npy", "--force"]);
-    // The first line has the requested options, to be typed again.
     let text = folder.run(&format!("{line} --force --input-zp 0 --rounding double")).succeeds().out;
     let options = "--spec tosa@1.0 --to i8 --multiplier 1073741824 --shift 31 --rounding double --scale32";
     assert!(text.starts_with(&format!("options: {options}\ni32 to i8: 4 elements, 2 saturated\n")), "{text}");
     folder.run(&format!("rescale x.npy again.npy {options}")).succeeds();
     assert_eq!(folder.read("again.npy"), folder.read("y.npy"));
-    // Unsigned by type, with a zero point; per channel from a file.
+    // An unsigned type with a zero point; per-channel scales from a file.
     folder.write("b.npy", &npy("|i1", 3, &[0x80, 0, 127]));
     folder.run("rescale b.npy u.npy --to u8 --output-zp 128 --multiplier 1073741824 --shift 30 --scale32").succeeds();
     assert_eq!(npy_parts(&folder.read("u.npy")).1, [0, 128, 255]);
@@ -37,7 +36,7 @@ fn rescale_an_array() {
     assert_eq!(npy_parts(&folder.read("c.npy")).1, [20, 10, 5]);
 }
 
-/// A file larger than the memory that may be used, by several threads, with rows that end anywhere in a part.
+/// The file exceeds the memory limit; several threads; rows end anywhere in a part.
 #[test]
 fn a_rescale_in_parts() {
     let values: Vec<i32> = (0..1_000_002).map(|i: i32| i.wrapping_mul(0x9e37_79b1_u32 as i32) >> 8).collect();
@@ -62,14 +61,13 @@ fn a_rescale_in_parts() {
         "memory-limit",
         &["1000", "--max-memory", "bytes are needed"],
     );
-    // The first element of all is named, and the old result stays.
     let worse = line.replace("62", "2") + " --force --threads 3 --max-memory 1MiB";
     folder.refused(&worse, "undefined-result", &["R3", "2"]);
     assert!(npy_parts(&folder.read("y.npy")).1 == expected);
     assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
-/// i48 takes 64 bits (§7.1); a value beyond 48 is an error. Unsigned types are called so.
+/// i48 takes 64 bits (§7.1); a value beyond 48 bits is an error.
 #[test]
 fn rescale_of_wide_and_unsigned_integers() {
     let i64s =
@@ -105,7 +103,7 @@ fn empty_tensors_are_refused() {
     assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
-/// A scale instead of its multiplier and shift (§4.7), which are printed; from a file for each channel.
+/// A scale instead of multiplier and shift (§4.7), also from a file for each channel.
 #[test]
 fn rescale_by_a_scale() {
     let folder = Folder::with(
@@ -123,7 +121,7 @@ fn rescale_by_a_scale() {
     assert_eq!(folder.read("y.npy"), by_scale);
     let object = rescale("--scale 0.5 --json").succeeds().object("rescale");
     assert_eq!((&object["multiplier"], &object["shift"]), (&serde_json::json!([16384]), &serde_json::json!([15])));
-    // One for each index of the last dimension, of any float type.
+    // One scale per index of the last dimension, of any float type.
     folder.write("f.npy", &npy("<f4", 2, &f32s(&[0.5, 0.25])));
     folder.write("d.npy", &npy("<f8", 2, &[0.5f64, 0.25].map(f64::to_le_bytes).concat()));
     for scales in ["f.npy", "d.npy", "0.5,0.25"] {
@@ -147,7 +145,6 @@ fn rescale_by_a_scale() {
     folder.refused("rescale x.npy y.npy --to i8 --force --scale x.npy --scale32", "type-mismatch", &["x.npy"]);
 }
 
-/// Several scales without the option that they need.
 #[test]
 fn scales_of_channels_that_nobody_asked_for() {
     let folder = Folder::with("x.npy", &npy("|i1", 2, &[4, 4]));
@@ -184,7 +181,6 @@ fn rescales_that_are_refused() {
     fails(&format!("--to i8 {scale} --scale32 --spec onnx"), "inapplicable-option", &["TOSA"]);
 }
 
-/// An input is never written, under any name, and the result is what its name says.
 #[test]
 fn a_rescale_keeps_what_it_reads() {
     let folder = Folder::with("x.npy", &npy("|i1", 2, &[4, 4]));
@@ -202,7 +198,7 @@ fn a_rescale_keeps_what_it_reads() {
     }
 }
 
-/// §3.1: an attribute of the 1.1 draft, of integers only.
+/// §3.1: the attribute is in the 1.1 draft, for integers only.
 #[test]
 fn check_a_cast_of_unsigned_integers() {
     let folder = Folder::with("x.npy", &npy("<i2", 3, &[0xff, 0xff, 1, 0, 2, 0]));
@@ -217,7 +213,7 @@ fn check_a_cast_of_unsigned_integers() {
     folder.refused(&line("1.0", "signed", "--input-unsigned"), "invalid-attribute", &["input_unsigned", "1.1"]);
 }
 
-/// §6.6: NaN for 448, Inf for 65504, a zero of the wrong sign: Arm's verifier accepts them, the text does not.
+/// §6.6: NaN for 448, Inf for 65504, wrong sign of zero. Arm's verifier accepts all three, the text does not.
 #[test]
 fn check_cast_by_profile() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[448.0, 1.0, -0.0])));
@@ -227,7 +223,7 @@ fn check_cast_by_profile() {
     assert_eq!((&object["profile"], &object["wrong"]), (&"spec-1.0".into(), &2.into()));
     assert_eq!(object["violations"][0]["verdict"], "allowed-by-verifier-only");
     assert_eq!(object["violations"][0]["permitted"], serde_json::json!(["0x7d", "0x7e"]));
-    // The fields of every specification (`docs/interfaces.md §6`).
+    // The keys of every specification (`docs/interfaces.md §6`).
     for (field, expected) in [("spec", "tosa@1.0"), ("from", "f32"), ("to", "f8e4m3fn")] {
         assert_eq!(object[field], expected);
     }
@@ -243,8 +239,8 @@ fn check_cast_by_profile() {
     );
 }
 
-/// §5.7: 7.0 and 31 times 0.25. A scale one step off is the draft's tolerance, two steps are not; Arm's verifier takes any
-/// smaller one with its elements at their limits (§5.5).
+/// §5.7: 7.0 and 31 times 0.25. The draft's tolerance is one step of the scale. Arm's verifier accepts any smaller
+/// scale if the elements are saturated (§5.5).
 #[test]
 fn check_block_scaled_casts() {
     let mut block = vec![0.25f32; 32];
@@ -259,7 +255,7 @@ fn check_block_scaled_casts() {
     let to_blocks =
         "check cast --spec tosa@1.1 --from f32 --to f4e2m1 --input x.npy --actual y.npy --actual-scale s.npy";
     let verdict = |profile: &str| folder.run(&format!("{to_blocks} --profile {profile}")).code;
-    // Exact: 2 * 4 rounds 3.5 up; 0.25 / 2 rounds to 0.
+    // Scale 2: 3.5 rounds to 4, and 0.125 rounds to 0.
     folder.write("y.npy", &packed(6, 0));
     folder.write("s.npy", &scale(0x80));
     assert_eq!(["strict", "spec-1.1-draft", "arm-verifier-2026.8"].map(verdict), [Some(0); 3]);
@@ -269,7 +265,7 @@ fn check_block_scaled_casts() {
     folder.write("y.npy", &packed(7, 0));
     folder.write("s.npy", &scale(0x7f));
     assert_eq!(["strict", "spec-1.1-draft", "arm-verifier-2026.8"].map(verdict), [Some(1), Some(0), Some(0)]);
-    // Scale 2^-20: everything at its limit.
+    // Scale 2^-20: all elements saturate.
     folder.write("y.npy", &packed(7, 7));
     folder.write("s.npy", &scale(0x6b));
     assert_eq!(["strict", "spec-1.1-draft", "arm-verifier-2026.8"].map(verdict), [Some(1), Some(1), Some(0)]);
@@ -278,7 +274,6 @@ fn check_block_scaled_casts() {
     assert_eq!((&object["wrong"], &object["scales"]["wrong"]), (&32.into(), &1.into()));
     let expected = serde_json::json!({"block": 0, "actual": "0x6b", "permitted": ["0x7f", "0x80", "0x81"]});
     assert_eq!(object["scales"]["violations"][0], expected);
-    // And back.
     folder.write("z.npy", &npy("<f4", 32, &f32s(&[1.5f32; 32])));
     folder.write("w.npy", &packed(3, 3));
     folder.write("s.npy", &scale(0x7f));
@@ -287,7 +282,8 @@ fn check_block_scaled_casts() {
     folder.run(from_blocks).succeeds();
     folder.write("s.npy", &scale(0x82));
     folder.run(from_blocks).exits(1);
-    // C2, the version, two sides, a file of another length, and options without use for a block-scaled CAST.
+    // C2, the version, both sides in blocks, a file of another length, and options without effect on a block-scaled
+    // CAST.
     folder.refused(&from_blocks.replace("1.1", "1.0"), "illegal-operation", &["1.1 draft"]);
     folder.refused(
         &format!("{from_blocks} --actual-scale s.npy"),
@@ -303,7 +299,7 @@ fn check_block_scaled_casts() {
     folder.refused(&to_blocks.replace("tosa@1.1", "onnx"), "inapplicable-option", &["--actual-scale", "tosa"]);
 }
 
-/// The bits of NaN do not count, unless requested; then they are the bits of the one NaN rule.
+/// NaN bits are compared only on request, with the bits of the one NaN rule.
 #[test]
 fn check_cast_of_nan() {
     let folder = Folder::with("x.npy", &npy("<f4", 1, &0xffc0_0001u32.to_le_bytes()));
@@ -317,7 +313,7 @@ fn check_cast_of_nan() {
     }
 }
 
-/// R0: above the level's rank nothing is promised.
+/// R0: above the level's rank, any result is permitted.
 #[test]
 fn check_of_a_rank_above_the_level() {
     let rank7 = |descr: &str, data: &[u8]| {
@@ -344,17 +340,15 @@ fn check_rescale_by_profile() {
     folder.run(line).succeeds();
     let object = folder.run(&format!("{line} --profile spec-seed-2025-03 --json")).exits(1).object("check");
     assert_eq!(object["violations"][0]["index"], 0);
-    // The input's type is its file's, and may be given.
     folder.run(&format!("{line} --from i32")).succeeds();
     folder.refused(&format!("{line} --from i16"), "type-not-applicable", &["--from", "i16", "x.npy", "i32"]);
-    // An unpredictable graph permits everything, an illegal one nothing.
+    // An unpredictable graph permits everything, an illegal graph nothing.
     let unpredictable = line.replace("--shift 30", "--shift 63");
     assert!(folder.run(&unpredictable).succeeds().out.contains("R2"));
     folder.run(&format!("{line} --output-zp 7")).exits(1).says(&["E12"]);
 }
 
-/// §4.8, and the formulas: ties, ends, and nothing for which a requirement does not hold. Exactly the written results
-/// are accepted, and anything next to them is not.
+/// §4.8 and the formulas: ties, ends, and no inputs that violate a requirement. Only the listed results are accepted.
 #[test]
 fn vectors_of_rescale() {
     let folder = Folder::new();
@@ -370,7 +364,7 @@ fn vectors_of_rescale() {
         assert_eq!(want, Some(format!("{q:02x}").as_str()), "{row}");
     }
     assert!(text.starts_with("# truecast vectors: rescale i32 i8, tosa@1.0 multiplier=1073741824 shift=31"));
-    // R3: 2^30 does not fit in the 31 bits that a shift of 31 allows.
+    // R3: 2^30 does not fit in the 31 bits of shift 31.
     assert!(!text.contains("\n40000000 ") && text.contains("\n3fffffff 7f\n") && text.contains("\nc0000000 80\n"));
     folder.run(&format!("{line} --format npy -o v")).succeeds();
     let check = |rounding: &str| {
@@ -383,7 +377,7 @@ fn vectors_of_rescale() {
     let wide =
         "check rescale --spec tosa --to i32 --multiplier 16384 --shift 34 --input w.input.npy --actual w.output.npy";
     folder.run(wide).succeeds();
-    // An interval is open, and lists its codes.
+    // Results in an interval are open; the codes are listed.
     let object = folder.run(&format!("{line} --rounding inexact --format json")).succeeds().object("vectors");
     let one = object["vectors"].as_array().unwrap().iter().find(|v| v["input"] == "0x00000001").unwrap();
     assert_eq!(one["accepted"], serde_json::json!(["0x00", "0x01"])); // §4.8: lo 0, hi 1
@@ -398,7 +392,7 @@ fn vectors_of_rescale() {
     );
 }
 
-/// A CAST of NaN to an integer is left open; the documented result is 0 (§3.5). An input that is not given is named.
+/// A CAST of NaN to an integer is open; the documented result is 0 (§3.5).
 #[test]
 fn run_counts_what_is_left_open() {
     let graph = Graph {
@@ -418,7 +412,6 @@ fn run_counts_what_is_left_open() {
     assert_eq!(folder.names(), ["g.tosa", "out", "x.npy"]);
 }
 
-/// Legality of a graph that is not run: types by version, constants, shapes; and its description by `inspect`.
 #[test]
 fn graphs_are_judged_and_described() {
     let (one, zero) = ([0, 0, 0, 64], [0; 4]);
@@ -448,14 +441,14 @@ fn graphs_are_judged_and_described() {
     folder.write("g.tosa", &graph(&[31], 7, &[2, 3]));
     let object = judged("tosa").succeeds().object("check");
     assert_eq!((&object["conversions"], &object["illegal"]), (&2.into(), &serde_json::json!([])));
-    // i32 to i64 exists from the draft on; an unknown dimension hides nothing of it.
+    // i32 to i64 exists from the draft on, also with an unknown dimension.
     for dims in [&[2, 3][..], &[2, -1]] {
         folder.write("g.tosa", &graph(&[31], 17, dims));
         judged("tosa@1.0").exits(1);
         assert_eq!(judged("tosa@1.0").object("check")["illegal"][0]["node"], "CAST \"z\"");
         judged("tosa@1.1").exits(0);
     }
-    // R2, by a constant.
+    // R2, violated by a constant.
     folder.write("g.tosa", &graph(&[63], 7, &[2, 3]));
     assert!(folder.run("check g.tosa --spec tosa").out.contains("RESCALE \"y\": unpredictable: the shift"));
     assert!(folder.run("check g.tosa").out.contains("RESCALE \"y\": unpredictable: the shift"));
@@ -469,7 +462,7 @@ fn graphs_are_judged_and_described() {
     folder.refused("inspect g.tosa --stats", "inapplicable-option", &["--stats", "g.tosa"]);
 }
 
-/// `docs/spec/tosa.md` §4.1: a multiplier that is an input needs EXT-DYNAMIC, which is on as every extension is.
+/// `docs/spec/tosa.md` §4.1: a multiplier that is an input needs EXT-DYNAMIC. All extensions are on by default.
 #[test]
 fn operands_that_are_no_constants_need_an_extension() {
     let (zero, folder) = ([0; 4], Folder::new());
@@ -496,7 +489,6 @@ fn operands_that_are_no_constants_need_an_extension() {
     assert_eq!((&object["illegal"], object["warnings"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
 }
 
-/// A RESCALE of constants after an IDENTITY, and its results: valid, error, unpredictable (`docs/interfaces.md §6`).
 #[test]
 fn run_a_graph() {
     let graph = |shift: &'static [u8], mode| {

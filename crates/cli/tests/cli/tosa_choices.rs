@@ -1,5 +1,5 @@
-//! Choices of a TOSA implementation: `--profile` of `convert`, `verify`, `vectors` and `run`; and the judgment of
-//! `check` (`docs/spec/tosa.md §2.3`, §3.9, §6).
+//! Choices of a TOSA implementation: `--profile` of `convert`, `verify`, `vectors`, `run` and `check`
+//! (`docs/spec/tosa.md §2.3`, §3.9, §6).
 
 use crate::run::Folder;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use truecast_testkit::json::has;
 use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::safetensors::{f32s, i32s};
 
-/// 2^-15, just below 2 * (1 + 2^-9), 65535, 65536: subnormal in fp16, cut, the largest, beyond it.
+/// 2^-15 (subnormal in fp16), just below 2 * (1 + 2^-9), 65535, and 65536 (out of range).
 const VALUES: [u32; 4] = [0x3800_0000, 0x4000_3fff, 0x477f_ff00, 0x4780_0000];
 
 fn values() -> Folder {
@@ -51,7 +51,7 @@ fn convert_as_it_may_be_chosen() {
     );
 }
 
-/// Vectors of such an implementation pass the text and not `strict`.
+/// The vectors pass `check` by the text, but not `strict`.
 #[test]
 fn vectors_of_a_choice_are_permitted() {
     let folder = Folder::new();
@@ -95,7 +95,7 @@ fn run_as_it_may_be_chosen() {
     );
 }
 
-/// An error of a later operator comes first, whatever flows; results that elements decide come after.
+/// An error of a later operator comes first; results that depend on elements come later.
 #[test]
 fn an_error_is_found_before_anything_is_evaluated() {
     let (one, zero) = ([0, 0, 0, 64], [0; 4]);
@@ -132,7 +132,7 @@ fn an_error_is_found_before_anything_is_evaluated() {
     }
 }
 
-/// Subnormals flushed in one element and kept in another: no element is wrong, and text and JSON say why the tensor is.
+/// One subnormal flushed and another kept: each element is permitted, but not the tensor.
 #[test]
 fn mixed_flushing_is_said() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[2f32.powi(-15), 2f32.powi(-16)])));
@@ -151,7 +151,7 @@ fn mixed_flushing_is_said() {
     }
 }
 
-/// The permitted codes of 16-bit results are worked out, not tried: 10,000 violations take a moment.
+/// Permitted codes are computed, not searched, so 10,000 violations are fast.
 #[test]
 fn many_violations_are_shown_quickly() {
     let n = 10_000u32;
@@ -166,6 +166,6 @@ fn many_violations_are_shown_quickly() {
     let object: Value = ran.object("check");
     assert_eq!(object["violations"].as_array().unwrap().len(), n as usize);
     assert_eq!(object["violations"][0]["permitted"], json!(["0x3c00"]));
-    // Trying 65,536 codes for each took minutes.
+    // A search through 65,536 codes per element took minutes.
     assert!(took < Duration::from_secs(20), "{took:?}");
 }

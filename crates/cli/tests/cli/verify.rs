@@ -1,14 +1,14 @@
-//! `verify`: how much of a file it recomputes and how, options from a report, and many differences of one kind.
+//! `verify`: extent and methods, options from a report, many differences of one kind.
 
 use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
 
-/// Enough for several blocks of 64 KiB.
+/// Number of elements: several blocks of 64 KiB.
 const MANY: usize = 200_000;
 
-/// a.npy, and b.npy that was made of it as f8e4m3fn.
+/// Writes `a.npy`, and converts the file to `b.npy` of type f8e4m3fn.
 fn large() -> Folder {
     let values: Vec<f32> = (0..MANY).map(|i| (i as f32 - 1000.0) / 777.0).collect();
     let folder = Folder::with("a.npy", &npy("<f4", MANY, &f32s(&values)));
@@ -16,7 +16,7 @@ fn large() -> Folder {
     folder
 }
 
-/// Changes one element of b.npy, whose elements are its last bytes.
+/// Changes one element of b.npy; the elements are the last bytes of the file.
 fn spoil(folder: &Folder, index: usize) {
     let mut bytes = folder.read("b.npy");
     let at = bytes.len() - MANY + index;
@@ -40,14 +40,14 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
     assert_eq!(elements as f64 / MANY as f64, coverage);
     let ran = folder.run(&format!("{line} 0.1")).succeeds();
     ran.says(&["verified", "sampled", " % of 200_000 elements", "(seed 0)", "--full checks all"]);
-    // The ends are part of every sample.
+    // Every sample includes both ends.
     for index in [0, MANY - 1] {
         spoil(&folder, index);
         let object = folder.run(&format!("{line} 0.1% --json")).exits(1).object("verify");
         assert_eq!(object["differences"][0]["first"]["index"], index);
         spoil(&folder, index);
     }
-    // An error outside of some samples is in the whole, and in some other sample.
+    // The wrong element is in some samples only.
     spoil(&folder, MANY / 2);
     let seen: Vec<Option<i32>> =
         (0..30).map(|seed| folder.run(&format!("{line} 10% --sample-seed {seed}")).code).collect();
@@ -58,7 +58,6 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
         (&json!(false), &Value::Null, &json!(1.0))
     );
     assert_eq!(object["differences"][0]["first"]["index"], MANY / 2);
-    // Small files are sampled only on request.
     folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);
     folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample-seed 1").exits(2);
     folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample 0.5").exits(2);
@@ -82,13 +81,11 @@ fn methods_are_said() {
     assert_eq!(run("a.npy e.npy --to bf16"), ["definition"]); // too few elements for as many intervals
     assert_eq!(run("e.npy f.npy --from bf16 --to f32"), ["table"]);
     assert_eq!(run("a.npy g.npy --to bool"), ["definition"]);
-    // Packed in the file or not, on either side.
     assert_eq!(run("a.npy h.safetensors --to f4e2m1"), ["intervals"]);
     assert_eq!(run("h.safetensors i.npz --rule *=f6e2m3"), ["table"]);
     assert_eq!(run("h.safetensors j.safetensors --rule *=f32"), ["table"]);
 }
 
-/// A wrong element is found by every method, in a block that is else right.
 #[test]
 fn every_method_finds_what_is_wrong() {
     let folder = large();
@@ -119,7 +116,6 @@ fn options_come_from_a_report() {
     folder.run(&format!("convert a.safetensors b.safetensors {options} --report r.json --quiet")).succeeds();
     let line = "verify a.safetensors b.safetensors --report r.json";
     folder.run(line).succeeds();
-    // The same options are accepted in addition, others are not.
     for same in ["--to f8e4m3fn", "--saturate false --spec onnx@21", "--keep *orm --rule key=f8e5m2"] {
         folder.run(&format!("{line} {same}")).succeeds();
     }
@@ -133,7 +129,7 @@ fn options_come_from_a_report() {
     ] {
         folder.refused(&format!("{line} {other}"), "conflicting-options", &[named, "--report", "--saturate false"]);
     }
-    // The digest is of the written file; a change of the file counts even if no element is wrong.
+    // The digest in the report is the digest of the written file. Any later change of the file is a difference.
     let right = folder.read("b.safetensors");
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --force --quiet").succeeds();
     let object = folder.run(&format!("{line} --json")).exits(1).object("verify");
@@ -160,7 +156,6 @@ fn a_report_that_is_none() {
     }
 }
 
-/// One line for one mistake.
 #[test]
 fn forgotten_rules_are_one_difference() {
     let names: Vec<String> = (0..10)
@@ -176,6 +171,5 @@ fn forgotten_rules_are_one_difference() {
     }
     let object = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --json").exits(1).object("verify");
     assert_eq!(object["differences"].as_array().unwrap().len(), 20);
-    // The hint is right.
     folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --keep *LayerNorm*").succeeds();
 }

@@ -1,14 +1,13 @@
 //! Imports between the files of a crate.
 //!
-//! A file imports another if it names an item of it, by `use` or by a path that begins with `crate`, `self` or `super`.
-//! A re-export (`pub use`) is not an import, and counts as the module's own item. Tests at the end of a file
-//! (`#[cfg(test)] mod`) are ignored.
+//! A file imports another if it names an item of the other, in `use` or by a path with `crate`, `self` or `super`.
+//! Re-exports (`pub use`) and tests at the end of a file are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex_lite::Regex;
 
-/// A module by its path from the root of the crate, which is empty.
+/// Path of a module below the crate root; the root is empty.
 pub type Module = Vec<String>;
 
 pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
@@ -25,7 +24,6 @@ pub fn imports(files: &BTreeMap<Module, String>) -> Imports {
     all
 }
 
-/// Every path in a file, without re-exports.
 fn paths(text: &str) -> Vec<String> {
     let pattern = |pattern: &str| Regex::new(pattern).expect("a pattern");
     let text = pattern(r"//[^\n]*").replace_all(text, "");
@@ -39,7 +37,7 @@ fn paths(text: &str) -> Vec<String> {
     paths
 }
 
-/// The paths of a `use` tree: `a::{b, c::{d, e}}` is `a::b`, `a::c::d`, `a::c::e`.
+/// Paths in a `use` tree: `a::{b, c::{d, e}}` gives `a::b`, `a::c::d`, `a::c::e`.
 fn expanded(tree: &str) -> Vec<String> {
     let Some((head, rest)) = tree.split_once('{') else {
         let name = tree.split(" as ").next().unwrap_or_default();
@@ -59,7 +57,7 @@ fn expanded(tree: &str) -> Vec<String> {
     items.flat_map(|item| expanded(item)).map(|path| format!("{head}{path}")).collect()
 }
 
-/// Module of a path in `here`, if it is another file of the crate.
+/// Module of a path in the file `here`, if the module is another file of the crate.
 fn target(files: &BTreeMap<Module, String>, here: &Module, path: &str) -> Option<Module> {
     let mut names = path.split("::").map(str::to_string).peekable();
     let mut at = match names.peek()?.as_str() {
@@ -90,7 +88,7 @@ fn joined(module: &[String], name: &str) -> Module {
     module.iter().cloned().chain([name.to_string()]).collect()
 }
 
-/// Sets of modules that import each other, directly or through others of the set.
+/// Sets of modules that import each other, directly or indirectly.
 pub fn circles(imports: &Imports) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         imports.keys().map(|module| (module, reachable(imports, module))).collect();
@@ -144,7 +142,6 @@ mod tests {
     fn what_is_no_import() {
         let files = [
             ("", "pub mod a; mod b; pub use a::A; use b::B;"),
-            // Comments, tests, re-exports, and the module itself.
             ("a", "// use crate::b::B;\npub use crate::b::B;\n/// [`crate::b::B`]\nfn f() { self::g() }"),
             ("b", "use crate::a::A;\n#[cfg(test)]\nmod tests { use crate::c::C; }"),
             ("c", "use crate::b::B;"),

@@ -1,4 +1,4 @@
-//! Imports are acyclic: between the crates, and between the files of each (`ARCHITECTURE.md` §3, §4).
+//! Imports are acyclic, between crates and between the files of a crate (`ARCHITECTURE.md` §3, §4).
 
 mod imports;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use imports::{Module, circles, imports};
 
-/// Crates that each may use, tests and benchmarks included.
+/// Crates that each crate may use, in tests and benchmarks too.
 const BELOW: [(&str, &[&str]); 12] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
@@ -24,9 +24,9 @@ const BELOW: [(&str, &[&str]); 12] = [
     ("fuzz", &["core", "kernel", "io", "schemes", "models", "truecast"]),
 ];
 
-/// Maximum number of files in a circle; two files may belong together.
+/// Largest number of files that may import each other.
 const MOST: usize = 2;
-/// Crates with larger circles, which may not grow: loops of the kernel fill the types of its counts.
+/// Crates with a larger limit, which must not grow. In `kernel`, the loops and the types of counts import each other.
 const LARGER: [(&str, usize); 1] = [("kernel", 3)];
 
 fn crates() -> PathBuf {
@@ -87,8 +87,7 @@ fn no_crate_uses_one_above_it() {
     }
 }
 
-/// Errors of libraries hold the option that they are about; the command adds its spelling. Another program's option is not
-/// of the command.
+/// Errors of libraries have a `Flag`; only the command prints option names.
 #[test]
 fn libraries_name_no_option() {
     for library in ["core", "kernel", "io", "schemes", "models", "truecast"] {

@@ -1,4 +1,4 @@
-//! Classes of names with equal results for a pair of types, and inputs that tell the classes apart.
+//! Classes of specifications with equal results for a pair of types, and inputs that distinguish the classes.
 
 use super::DEFINITION_BITS;
 use crate::rule::{Rule, each, every};
@@ -8,15 +8,14 @@ use truecast_core::exact::decode;
 use truecast_core::spec::Interpretation;
 use truecast_core::{DType, Exact, Kind, Outcome};
 
-/// Codes per piece of work.
 const BLOCK: usize = 1 << 12;
 /// Entry of a [`Pattern`] for a result that a rule leaves open.
 const OPEN: u8 = 0;
 
 /// The names that convert a pair of types, in classes of equal results. `ieee` is left out: its policies are free.
 ///
-/// All NaNs count as equal, and an open result is not a difference. A name that fits several classes because it leaves
-/// results open is in `undecided`.
+/// All NaNs count as equal, and an open result is not a difference. `undecided` lists the names that fit several
+/// classes because they leave results open.
 ///
 /// # Examples
 /// ```
@@ -40,21 +39,21 @@ pub struct Classes {
     pub is_every: bool,
     /// Inputs for which two classes give different results.
     pub different: u64,
-    /// Inputs whose result at least one name leaves open.
+    /// Inputs whose result at least one specification leaves open.
     pub open: u64,
     /// The classes, largest first.
     pub classes: Vec<Class>,
-    /// Names that fit several classes because they leave the differences open.
+    /// Specifications that fit several classes, because their results are open where the classes differ.
     pub undecided: Vec<Interpretation>,
-    /// Inputs that together tell every two classes apart.
+    /// Inputs that together distinguish every two classes.
     pub witnesses: Vec<u64>,
 }
 
-/// Names that never give different results.
+/// Specifications with equal results for all inputs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Class {
-    /// The names, with versions and attributes.
+    /// The specifications, with versions and attributes.
     pub members: Vec<Interpretation>,
     /// Results for each witness.
     pub results: Vec<Given>,
@@ -67,11 +66,11 @@ pub enum Given {
     Code(u64),
     /// A refusal.
     Refused,
-    /// An open result: every name of the class leaves it open.
+    /// An open result, under every specification of the class.
     Open,
 }
 
-/// Results of all rules for one input: equal results have equal numbers, counted from 1; [`OPEN`] for an open result.
+/// Results of all rules for one input. Equal results have equal numbers, from 1; an open result is [`OPEN`].
 type Pattern = Vec<u8>;
 
 #[derive(Clone, Copy)]
@@ -80,8 +79,8 @@ struct Seen {
     simplest: (Simplicity, u64),
 }
 
-/// Sort key: numbers before infinities before NaN; then by number of significant bits, by sign, and by distance from 1
-/// in powers of two.
+/// Sort key: numbers before infinities before NaN. Then number of significant bits, sign, and distance from 1 in powers
+/// of two.
 type Simplicity = (u8, u32, bool, u32);
 
 impl Classes {
@@ -156,7 +155,6 @@ impl Classes {
     }
 }
 
-/// Groups the inputs by pattern.
 fn patterns([src, dst]: [DType; 2], rules: &[Rule], codes: &[u64]) -> BTreeMap<Pattern, Seen> {
     let block = |at: usize| {
         let mut found: BTreeMap<Pattern, Seen> = BTreeMap::new();
@@ -214,8 +212,8 @@ fn simplicity(dtype: DType, code: u64) -> Simplicity {
     }
 }
 
-/// Groups the rules into classes; also returns the rules that fit several classes. The rules that leave the fewest
-/// results open come first and define the classes.
+/// Groups the rules into classes; also returns the rules that fit several classes. Rules with the fewest open results
+/// define the classes.
 fn grouped(count: usize, patterns: &BTreeMap<Pattern, Seen>) -> (Vec<Vec<usize>>, Vec<usize>) {
     let are_equal = |a: usize, b: usize| {
         patterns.keys().all(|pattern| pattern[a] == pattern[b] || pattern[a] == OPEN || pattern[b] == OPEN)
@@ -238,7 +236,7 @@ fn grouped(count: usize, patterns: &BTreeMap<Pattern, Seen>) -> (Vec<Vec<usize>>
     (classes, undecided)
 }
 
-/// Chooses inputs that tell every two classes apart, greedily; ties go to the simplest input.
+/// Chooses inputs that distinguish every two classes, by a greedy search. Ties go to the simplest input.
 fn witnesses(count: usize, known: &[(Vec<u8>, Seen)]) -> Vec<u64> {
     let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
     let mut left: Vec<(usize, usize)> = pairs.collect();

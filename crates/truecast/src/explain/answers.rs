@@ -22,11 +22,11 @@ pub struct Answer {
 pub struct Explanation {
     /// The source element.
     pub source: Decoded,
-    /// The scaled value, which is then rounded. `None` if no specification scales, or the value is infinite or NaN.
+    /// The source value after scaling. `None` if no specification scales, or if the value is infinite or NaN.
     pub scaled: Option<Exact>,
     /// The destination type.
     pub to: DType,
-    /// Place of the value, scaled if `scaled` is set, among the destination's values.
+    /// Place of the (scaled) value among the destination's values.
     pub neighbors: Neighbors,
     /// The results.
     pub answers: Vec<Answer>,
@@ -37,16 +37,16 @@ pub struct Explanation {
 /// A specification without the pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
-    /// Its name.
+    /// Name of the specification.
     pub spec: &'static str,
-    /// The version that lacks the pair; empty if every version lacks it.
+    /// The version that lacks the pair; empty if no version has the pair.
     pub version: String,
-    /// The missing part.
+    /// The missing type or conversion.
     pub why: String,
 }
 
-/// Explains the conversion of one code under the given interpretations. Ignores high bits beyond the type. An older
-/// version is left out if a newer one gives the same result.
+/// Explains the conversion of one code under the given interpretations. Bits above the width of the type are ignored.
+/// An older version is left out if a newer one gives the same result.
 ///
 /// # Panics
 /// As [`explain`](fn@super::explain).
@@ -101,7 +101,6 @@ pub fn explain_text(
     Ok(Explanation { source, scaled: None, to, neighbors, answers: without_repeats(answers), absent: Vec::new() })
 }
 
-/// Drops an older version if a newer version gives the same result.
 fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
     let mut kept: Vec<Answer> = Vec::new();
     for answer in all {

@@ -1,44 +1,44 @@
-//! Distances between values: in steps of a format, to the midpoint, and from the text that was read.
+//! Distances between values: in steps of a format, to the midpoint, and from a parsed text.
 
 use super::element::Decoded;
 use std::cmp::Ordering;
 use truecast_core::Exact;
 use truecast_core::literal::Ratio;
 
-/// Returns `|(value - a) / (b - a)|`; `None` if it is not finite.
+/// Returns `|(value - a) / (b - a)|`; `None` if the quotient is not finite.
 pub(super) fn steps_between(a: Exact, b: Exact, value: Exact) -> Option<f64> {
     let steps = quotient(difference(value, a)?, difference(b, a)?)?;
     Some(steps.abs()).filter(|steps| steps.is_finite())
 }
 
-/// `a / b`, nearly rounded to the nearest f64.
+/// Nearest f64 to `a / b`, except for rare double rounding.
 fn quotient(a: Exact, b: Exact) -> Option<f64> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, sticky }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) =
         (a, b)
     else {
         return None;
     };
-    // `sticky` sets the last bit, so that the rounding to f64 takes the remainder into account.
+    // `sticky` sets the last bit, so that the remainder affects the rounding to f64.
     let magnitude = scaled((asig | u64::from(sticky)) as f64 / bsig as f64, ae - be);
     Some(if an == bn { magnitude } else { -magnitude })
 }
 
-/// `a - b`: exact, or its leading 64 bits.
+/// `a - b`: exact, or the leading 64 bits with `sticky`.
 fn difference(a: Exact, b: Exact) -> Option<Exact> {
     Ratio::from_exact(a)?.minus(b)
 }
 
-/// `x * 2^exp`, in two steps, because one step may leave the range.
+/// `x * 2^exp`. Two factors, because `2^exp` may overflow or underflow.
 fn scaled(x: f64, exp: i32) -> f64 {
     x * 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2)
 }
 
-/// Rounding error of a number that was read.
+/// Rounding error of a parsed number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundingError {
-    /// Number minus element: exact, or its leading 64 bits with `sticky`.
+    /// Number minus element: exact, or the leading 64 bits with `sticky`.
     pub value: Exact,
-    /// The error in ulps at this element, to the nearest f64.
+    /// The error in ulps of the element, rounded to f64.
     pub ulps: f64,
 }
 
@@ -68,13 +68,13 @@ pub(super) fn same(a: Exact, b: Exact) -> bool {
     !inexact && a.cmp_value(b) == Ordering::Equal
 }
 
-/// Returns the midpoint of two neighbors, which differ by one unit of the finer or of the coarser of their grids.
+/// Midpoint of two neighbors. The neighbors differ by one unit in the last place of `a` or of `b`.
 pub(super) fn middle(a: Exact, b: Exact) -> Option<Exact> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
     else {
         return None;
     };
-    // A zero has no exponent of its own.
+    // The exponent field of a zero has no meaning.
     let common = if asig == 0 {
         be
     } else if bsig == 0 {

@@ -7,11 +7,11 @@ use truecast_core::{DType, Exact, Kind};
 /// A code with its type and value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// Its type.
+    /// Type of the element.
     pub dtype: DType,
-    /// Its code.
+    /// Code of the element.
     pub code: u64,
-    /// Its exact value.
+    /// Exact value of the element.
     pub value: Exact,
 }
 
@@ -29,8 +29,8 @@ impl Decoded {
         }
     }
 
-    /// Returns the next lower and the next higher value of the element's type, where they exist. Both are `None` for
-    /// NaN and infinities.
+    /// Returns the next lower and the next higher value of the element's type, or `None` if the type has no such value.
+    /// Both are `None` for NaN and infinities.
     ///
     /// # Examples
     /// ```
@@ -77,7 +77,7 @@ impl Decoded {
             _ => None,
         });
         let (is_quiet, payload, payload_bits) = match fields {
-            // The fraction is in the top bits; its first bit is the quiet bit.
+            // The fraction is left-aligned; its first bit is the quiet bit.
             Some((bits, width)) => (Some(bits >> 63 == 1), (bits << 1).checked_shr(65 - width).unwrap_or(0), width - 1),
             None => (None, 0, 0),
         };
@@ -103,6 +103,6 @@ pub struct NanParts {
 pub struct CodePoint {
     /// The code.
     pub code: u64,
-    /// Its exact value.
+    /// Exact value of the code.
     pub value: Exact,
 }

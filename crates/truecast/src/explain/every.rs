@@ -6,7 +6,7 @@ use truecast_core::DType;
 use truecast_core::spec::table::{Cast, TABLES};
 use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa};
 
-/// Explains the conversion of one code under every specification. Ignores high bits beyond the type.
+/// Explains the conversion of one code under every specification. Bits above the width of the type are ignored.
 ///
 /// # Panics
 /// If a type is complex or text.
@@ -61,7 +61,8 @@ pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     all
 }
 
-/// Notes the versions that lack a pair, oldest first; a gap shared by all versions is noted once, without a version.
+/// Lists the versions that lack a pair, oldest first. If all versions lack the pair, the list has one entry without a
+/// version.
 fn lacking(
     spec: &'static str,
     mut versions: Vec<(&str, Option<SpecError>)>,

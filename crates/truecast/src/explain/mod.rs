@@ -1,7 +1,4 @@
-//! One value under every specification: bits, exact value, neighbors, the rounding decision, the results.
-//!
-//! `element` decodes a code, `neighbors` places a value among the destination's values, `distance` measures distances;
-//! `answers` asks specifications, `tile` Tile IR, and `every` combines them.
+//! Explanation of one conversion under every specification: bits, exact value, neighbors, rounding decision, results.
 
 mod answers;
 mod distance;

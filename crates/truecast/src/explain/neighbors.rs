@@ -1,4 +1,4 @@
-//! The place of a value among a format's values: neighbors, ends, and side of the midpoint.
+//! Place of a value among the values of a format: neighbors, finite ends, side of the midpoint.
 
 use super::distance::{middle, same, steps_between};
 use super::element::{CodePoint, Decoded};
@@ -15,19 +15,19 @@ pub struct Neighbors<E = Decoded> {
     pub below: Option<E>,
     /// The nearest destination value at or above the given value; `None` above the highest.
     pub above: Option<E>,
-    /// For a value beyond the largest finite value: the next step outward, and the element whose code follows the
-    /// largest finite code. `None` in place of the element for integers.
+    /// For a value beyond the largest finite value: the next step outward, and the element that follows the largest
+    /// finite code. Integers have no such element.
     pub beyond: Option<(Exact, Option<E>)>,
-    /// True if the given value is at the step in `beyond`, or further out.
+    /// True if the given value is at or beyond the step in `beyond`.
     pub is_out_of_range: bool,
-    /// Halfway between the two neighbors (or between the last value and the step beyond it).
+    /// Midpoint of the two neighbors, or of the largest finite value and the step in `beyond`.
     pub midpoint: Option<Exact>,
-    /// For a code book, instead of the midpoint: the largest value that rounds to the neighbor below.
+    /// For a code book: the largest value that rounds to the neighbor below. `midpoint` is then `None`.
     pub threshold: Option<Exact>,
-    /// Distance of the given value from `below` (from `above` if `below` is `None`), in steps between the destination's
-    /// values at this place, to the nearest f64.
+    /// Distance from `below`, or from `above` if `below` is `None`. Unit: the distance between the two neighbors;
+    /// rounded to f64.
     pub steps: Option<f64>,
-    /// Side of the midpoint.
+    /// Side of the midpoint on which the given value lies.
     pub decision: Decision,
 }
 
@@ -39,7 +39,7 @@ pub enum Decision {
     Exact,
     /// Nearer to the neighbor below.
     Below,
-    /// Halfway: ties to even takes the neighbor with the even code.
+    /// Halfway; ties to even selects the neighbor with the even code.
     Tie,
     /// Nearer to the neighbor above.
     Above,
@@ -49,12 +49,12 @@ pub enum Decision {
     Other,
 }
 
-/// The finite end of a type on one side of zero.
+/// Largest finite value on one side of zero.
 struct End {
     last: Exact,
-    /// Value at the next step outward, which the type does not have.
+    /// Value one step beyond `last`; not a value of the type.
     step: Exact,
-    /// Code that follows the code of `last`; `None` if the type has no such code.
+    /// Code after the code of `last`, if any.
     code: Option<CodePoint>,
 }
 
@@ -81,7 +81,7 @@ impl End {
     }
 }
 
-/// Converts an integer of at most 65 bits; an integer with 65 bits must be a power of two.
+/// Converts an integer of at most 65 bits. A 65-bit integer must be a power of two.
 fn integer(value: i128) -> Exact {
     let magnitude = value.unsigned_abs();
     let exp = magnitude.trailing_zeros() * (magnitude > u64::MAX.into()) as u32;
@@ -142,7 +142,6 @@ pub(super) fn neighbors(value: Exact, to: DType) -> Neighbors {
     }
 }
 
-/// Returns the decision for a value without a place: NaN and infinities are not rounded; other values have no decision.
 fn not_placed(value: Exact) -> Decision {
     if matches!(value, Exact::Finite { .. }) { Decision::Other } else { Decision::NotRounded }
 }
@@ -161,7 +160,6 @@ fn in_float(value: Exact, f: &FloatFormat) -> Neighbors<CodePoint> {
     }
 }
 
-/// Places a value in a type with equal steps.
 fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbors<CodePoint> {
     let Exact::Finite { neg, .. } = value else { return Neighbors::nothing(Decision::NotRounded) };
     between(value, neg, end(neg), |rounding| {
@@ -210,7 +208,7 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
     Neighbors { below: down, above: up, beyond, is_out_of_range, midpoint, threshold: None, steps, decision }
 }
 
-/// Uses the code book's thresholds instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
+/// Compares with the thresholds of the code book instead of midpoints (`docs/spec/openvino.md §1.3`).
 fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbors {
     let nothing = Neighbors::nothing(not_placed(value));
     if nothing.decision == Decision::NotRounded {

@@ -1,12 +1,12 @@
-//! Answers of Tile IR, whose attributes and profiles may all give different results.
+//! Results of Tile IR, under each attribute and profile.
 
 use super::answers::{Answer, Explanation, explain_under};
 use truecast_core::policy::CastPolicy;
 use truecast_core::spec::{Interpretation, SpecError, tile};
 use truecast_core::{CastSpec, DType};
 
-/// Lists the results for every attribute that the release allows, and for each profile whose result differs. Empty if
-/// the release does not allow the pair.
+/// Lists the results under every attribute that the release allows, and under each profile with a different result.
+/// Empty if the release forbids the pair.
 pub(super) fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
     tile_answers_of(from, code, to, &asked.every_attribute(from), &tile::Profile::ALL)
 }

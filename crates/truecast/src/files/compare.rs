@@ -1,4 +1,4 @@
-//! Comparison of two files as numbers, across types.
+//! Comparison of two files as numbers; the types may differ.
 
 use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
 use crate::files::error::Error;
@@ -20,26 +20,26 @@ use truecast_kernel::{CastOptions, Counts};
 /// A tensor present in both files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedTensor {
-    /// Its name.
+    /// Name of the tensor.
     pub name: Arc<str>,
-    /// Its shape.
+    /// Shape of the tensor.
     pub shape: Arc<[u64]>,
-    /// Its types in both files; for a quantized tensor, the type of the codes.
+    /// Types in both files. For a quantized tensor, the type of the codes.
     pub types: (DType, DType),
-    /// Its schemes in both files; `None` where it is not quantized.
+    /// Schemes in both files; `None` for an unquantized tensor.
     pub schemes: (Option<Arc<str>>, Option<Arc<str>>),
-    /// Its bytes in both files.
+    /// Sizes in bytes in both files.
     pub bytes: (u64, u64),
-    /// Differences of the second file's values from the first's.
+    /// Counts and error measures of the second file's values, relative to the first file.
     pub counts: Counted,
-    /// The two values with the largest error, at [`Counts::index_max_abs`], if there is an error.
+    /// Values with the largest error, at [`Counts::index_max_abs`]; `None` without an error.
     pub worst: Option<Box<[Exact; 2]>>,
 }
 
-/// Estimates the number of bytes that a comparison reads from a file or a folder.
+/// Estimates the number of bytes that a comparison reads.
 ///
 /// # Errors
-/// A file or folder whose size the system does not give.
+/// A file or folder whose size the system does not report.
 pub fn bytes_of(path: &Path) -> Result<u64, Error> {
     let length = |path: &Path| Ok::<_, Error>(look::at(path)?.map_or(0, |found| found.len()));
     if !look::is_folder(path)? {
@@ -52,14 +52,14 @@ pub fn bytes_of(path: &Path) -> Result<u64, Error> {
 }
 
 impl ComparedTensor {
-    /// Input of an assessment.
+    /// Input for an assessment.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
         Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
     }
 
-    /// Returns the index of the largest error along each dimension.
+    /// Index of the largest error, per dimension.
     #[must_use]
     pub fn worst_index(&self) -> Vec<u64> {
         let mut rest = self.counts.index_max_abs;
@@ -68,7 +68,7 @@ impl ComparedTensor {
         index
     }
 
-    /// Group of the total to which the tensor belongs.
+    /// Group of the tensor in the total.
     #[must_use]
     pub fn group(&self) -> Group {
         Group::of_tensors(self.types.0, self.types.1, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
@@ -78,9 +78,9 @@ impl ComparedTensor {
 /// Result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// The files, as given.
+    /// Paths of the files, as given.
     pub files: (String, String),
-    /// Options with which the files were read.
+    /// Options for opening the files.
     pub readings: Readings,
     /// Tensors of both files with equal shapes.
     pub rows: Vec<ComparedTensor>,
@@ -92,7 +92,7 @@ pub struct Comparison {
     pub incomparable: Vec<(String, String)>,
     /// Sums of the rows.
     pub total: Total,
-    /// Cautions about the comparison, such as scales that were not applied.
+    /// Warnings, such as scales that were not applied.
     pub warnings: Vec<String>,
 }
 
@@ -104,13 +104,13 @@ impl Comparison {
         self.structural_differences() == 0 && counts.exact == counts.elements
     }
 
-    /// Counts the tensors that could not be compared.
+    /// Number of tensors that could not be compared.
     #[must_use]
     pub fn structural_differences(&self) -> u64 {
         (self.only_first.len() + self.only_second.len() + self.incomparable.len()) as u64
     }
 
-    /// Returns the JSON form that lists these rows.
+    /// JSON object with these rows.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ComparisonJson { comparison: self, rows }
@@ -172,11 +172,12 @@ impl Serialize for ComparisonJson<'_> {
     }
 }
 
-/// Options for both files: element types for arrays whose headers lack them, and strictness.
+/// Options for opening both files.
 pub type Readings = (OpenOptions, OpenOptions);
 
-/// Compares two containers or folders tensor by tensor, paired by name. An array (`.npy`, `.pb`) is compared with a
-/// single tensor of any name. In a model, a tensor that truecast stored for a value is compared under the value's name.
+/// Compares two containers or folders; tensors are paired by name. The tensor of an array file (`.npy`, `.pb`) is
+/// compared with a single tensor of any name. In a model, a tensor that truecast stored for a value is compared under
+/// the value's name.
 ///
 /// Cost: bounded memory; one pass over both files. `progress` gets the finished bytes of the first file, and the
 /// tensor.
@@ -253,7 +254,7 @@ pub fn compare(
         ));
     }
     if !single {
-        // Lookup by name finds the last tensor of that name.
+        // If several tensors have one name, a lookup by name finds the last.
         let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
         let missing = (0..held.1.len()).filter(is_missing);
         result.only_second = missing.map(|j| held.1.name(j).to_string()).collect();
@@ -261,7 +262,7 @@ pub fn compare(
     Ok(result)
 }
 
-/// Cached measures by pair of types: files have thousands of tensors of few types.
+/// Measures per pair of types. A file has thousands of tensors but few types.
 struct Measures<'a> {
     exec: &'a CastOptions,
     known: Vec<((DType, DType), Measure)>,
@@ -278,8 +279,7 @@ impl Measures<'_> {
     }
 }
 
-/// Compares tensors in undecoded blocks byte by byte. Returns the reason why they may differ; `None` if their bytes are
-/// equal.
+/// Compares undecoded blocks byte by byte. Returns the reason why the values may differ; `None` for equal bytes.
 fn differing_bytes(x: &Logical<'_>, y: &Logical<'_>) -> Result<Option<String>, Error> {
     let blocks = [x, y].map(|side| side.undecoded);
     let [Some(block), Some(other)] = blocks else {
@@ -310,5 +310,5 @@ fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {
     Some(format!("{odd} is not a number"))
 }
 
-/// Memory bound as in `report`: at most 104 bytes per tensor, without name, shape, counts and worst values.
+/// Memory limit: at most 104 bytes per tensor, without name, shape, counts and worst values.
 const _: () = assert!(size_of::<ComparedTensor>() <= 104);

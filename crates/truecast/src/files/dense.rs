@@ -9,7 +9,7 @@ use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::OpenOptions;
 use truecast_kernel::{CastError, CastOptions, Caster, Elements, ElementsMut};
 
-/// A tensor in memory: stored elements, or for a quantized tensor the f32 values of its codes and scales.
+/// A tensor in memory: stored elements, or f32 values of a quantized tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DenseTensor {
     dtype: DType,
@@ -18,12 +18,12 @@ pub struct DenseTensor {
 }
 
 impl DenseTensor {
-    /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder, and no
-    /// others. `options` supply properties that an array's header lacks; [`OpenOptions::default`] supplies nothing.
+    /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder. `options`
+    /// supply properties that an array's header lacks.
     ///
     /// # Errors
-    /// An unreadable file; [`Error::NoTensor`]; [`Error::Unapplied`] for a quantized file whose scales are not
-    /// understood; text, which has no fixed width.
+    /// An unreadable file; [`Error::NoTensor`]; [`Error::Unapplied`] for a quantized file whose scales cannot be
+    /// interpreted; text.
     ///
     /// # Examples
     /// ```
@@ -71,32 +71,32 @@ impl DenseTensor {
         Ok(DenseTensor { dtype, shape, bytes })
     }
 
-    /// The type of the elements.
+    /// Element type.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The shape.
+    /// Dimensions.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The elements in C order, little-endian. Elements narrower than a byte are packed, the first in the lowest bits.
+    /// Elements in C order, little-endian. Elements narrower than a byte are packed from the lowest bits up.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The elements in memory.
+    /// Elements as a buffer view.
     #[must_use]
     pub fn elements(&self) -> Elements<'_> {
         let len = self.shape.iter().product::<u64>() as usize;
         Elements::new(self.dtype, len, &self.bytes[..]).expect("the buffer was made for these elements")
     }
 
-    /// Converts the elements to another type, each rounded once under `ieee`, to nearest even.
+    /// Converts the elements to another type: round to nearest even, under `ieee`.
     ///
     /// # Errors
     /// A pair of types without a conversion.

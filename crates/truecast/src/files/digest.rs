@@ -1,5 +1,5 @@
-//! Digests of files: SHA-256 for reports (`docs/spec/checkpoints.md §10`), and XXH3, which takes a tenth of the time,
-//! for the manifests of conversions.
+//! Digests of files: SHA-256 for reports (`docs/spec/checkpoints.md §10`), and XXH3 for manifests, which is ten times
+//! as fast.
 
 use crate::files::error::Error;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use twox_hash::xxhash3_128::Hasher;
 
 const READ_BYTES: usize = 1 << 20;
 
-/// Returns the length of a file in bytes, and its SHA-256 in lower-case hexadecimal digits.
+/// Returns the length of a file in bytes, and its SHA-256 in lower-case hexadecimal.
 ///
 /// # Errors
 /// An unreadable file; [`Error::Interrupted`] once `stop` is set.
@@ -34,7 +34,7 @@ pub fn sha256(path: &Path, stop: &AtomicBool) -> Result<(u64, String), Error> {
     Ok((bytes, digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// Passes a file to a function in pieces and returns its length.
+/// Passes the file to `see` in pieces; returns its length.
 fn read(path: &Path, stop: &AtomicBool, mut see: impl FnMut(&[u8])) -> Result<u64, Error> {
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
     let (mut file, mut buffer, mut bytes) = (File::open(path).map_err(failed)?, vec![0; READ_BYTES], 0);
@@ -52,20 +52,18 @@ fn read(path: &Path, stop: &AtomicBool, mut see: impl FnMut(&[u8])) -> Result<u6
     }
 }
 
-/// XXH3 with 128 bits, in lower-case hexadecimal digits. Detects damage and changes, not forgery.
+/// 128-bit XXH3 in lower-case hexadecimal. Detects damage, not forgery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Checksum(pub String);
 
 impl Checksum {
-    /// Checksum of a file, with its length.
     pub fn of(path: &Path, stop: &AtomicBool) -> Result<(u64, Checksum), Error> {
         let mut sum = Summing::default();
         Ok((read(path, stop, |piece| sum.add(piece))?, sum.finish()))
     }
 }
 
-/// Checksum of bytes that come in pieces.
 #[derive(Clone, Default)]
 pub(crate) struct Summing(Hasher);
 
@@ -83,7 +81,6 @@ impl Summing {
 mod tests {
     use super::*;
 
-    /// The empty input has the checksum on XXH3's page; pieces do not change a checksum.
     #[test]
     fn checksums_do_not_depend_on_pieces() {
         assert_eq!(Summing::default().finish().0, "99aa06d3014798d86001c324468d497f");

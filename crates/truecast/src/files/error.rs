@@ -1,4 +1,4 @@
-//! Errors of work on files and on scaled tensors.
+//! Errors of operations on files and scaled tensors.
 
 use crate::error::{of_cast, of_text};
 use crate::files::convert::error::CheckpointError;
@@ -14,7 +14,7 @@ use truecast_kernel::{CastError, PlanError};
 
 use truecast_core::{ErrorCode, ErrorKind};
 
-/// Error of a cast of buffers or files, and of scaled tensors.
+/// Error of an operation on buffers, files or scaled tensors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The error messages name the fields.
@@ -25,7 +25,7 @@ pub enum Error {
     /// A container cannot be read or written.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
-    /// A tensor cannot be converted as requested.
+    /// A tensor cannot be converted.
     #[error("{path}: tensor {}: {cause}", Escaped(.tensor))]
     Tensor { path: String, tensor: String, cause: Box<Cause> },
     /// A rule's pattern is not a glob.
@@ -36,7 +36,7 @@ pub enum Error {
     UnusedRule {
         rule: String,
         option: &'static str,
-        /// Tensors with similar names.
+        /// Similar names of tensors.
         nearest: Vec<String>,
         path: String,
     },
@@ -45,80 +45,79 @@ pub enum Error {
     NoTensor {
         path: String,
         tensor: String,
-        /// Tensors with similar names.
+        /// Similar names of tensors.
         nearest: Vec<String>,
     },
     /// The scales of a quantized file cannot be applied.
     #[error("{path}: {why}")]
     Unapplied { path: String, why: String },
-    /// No tensor has the width that reinterpreting requires.
+    /// No tensor has the width of the type in `--from`.
     #[error("{path}: {from} applies to no tensor: no rule selects a tensor of {bits}-bit elements")]
     UnusedFrom {
         path: String,
         from: DType,
-        /// Required storage width.
+        /// Width of the type in bits.
         bits: u32,
     },
-    /// Presets that match no tensor.
+    /// A preset matches no tensor.
     #[error("{path}: {} has no effect: {why}", Flag::KeepPreset)]
     UnusedPreset {
-        /// The file or folder.
+        /// File or folder.
         path: String,
         why: &'static str,
     },
-    /// Only quantized tensors are to be converted, but no tensor of the source is quantized.
+    /// The source has no quantized tensor.
     #[error("{path}: no tensor is quantized")]
     NoneQuantized { path: String },
-    /// A model cannot be converted as requested.
+    /// A model cannot be converted.
     #[error("{path}: {why}")]
     Model { path: String, why: String },
     /// Source and destination are the same file.
     #[error("{path}: source and destination are the same file; choose another destination")]
     SameFile { path: String },
-    /// The destination's name does not belong to a container.
+    /// The destination's name belongs to no container.
     #[error("{path}: {found}")]
     UnknownKind {
         path: String,
-        /// The kind that the name belongs to.
+        /// Kind of file that the name belongs to.
         found: Foreign,
     },
-    /// The destination of one file is a folder.
+    /// The destination is a folder, but the result is one file.
     #[error("{path}: this is a folder, but the result is one file; name a file in it")]
     FolderForFile { path: String },
     /// A report lists a written file that does not exist.
     #[error("{path}: the report lists it as a written file, but it is not a regular file")]
     NoOutput { path: String },
-    /// The memory limit is below the need of one chunk.
+    /// The memory limit is too small for one chunk.
     #[error("buffers of {} are too small: at least {} are needed", counted(*.got, "byte"), counted(*.least, "byte"))]
     Memory { got: u64, least: u64 },
     /// Out of memory.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
-    /// A checkpoint cannot be converted as requested.
+    /// A checkpoint cannot be converted.
     #[error("{path}: {cause}")]
     Checkpoint { path: String, cause: CheckpointError },
-    /// The quantization of a checkpoint is not understood.
+    /// The quantization of a checkpoint cannot be interpreted.
     #[error("{path}: {cause}")]
     Scheme {
-        /// The folder or file.
+        /// Path of the folder or file.
         path: String,
         cause: Box<truecast_schemes::Error>,
     },
-    /// A tensor in memory cannot be quantized under the scheme.
+    /// The scheme does not support the tensor.
     #[error("{why}")]
     NotQuantized {
-        /// The scheme, and the reason.
+        /// Scheme and reason.
         why: String,
     },
-    /// Bad buffers, elements, codes or scales of a scaled tensor in memory.
+    /// Wrong buffers, elements, codes or scales of a scaled tensor.
     #[error(transparent)]
     Scaled(#[from] ScaledError),
-    /// Stopped on request.
+    /// The operation was stopped.
     #[error("interrupted; nothing was written")]
     Interrupted,
 }
 
-/// Lets `?` convert errors of casts.
 macro_rules! of_casts {
     ($($error:ty),*) => {
         $(impl From<$error> for Error {
@@ -131,7 +130,6 @@ macro_rules! of_casts {
 
 of_casts!(SpecError, ParseTypeError, PlanError, CastError, TextError);
 
-/// Writes the hint with similar names.
 fn closest(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
@@ -141,34 +139,34 @@ fn closest(names: &[String]) -> String {
     }
 }
 
-/// A buffer could not be allocated.
+/// Failed allocation of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for a buffer of {bytes} bytes")]
 pub struct NoMemory {
-    /// Requested bytes.
+    /// Requested size in bytes.
     pub bytes: u64,
 }
 
-/// Reason why a tensor cannot be converted as requested.
+/// Error of the conversion of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
     /// The specification forbids the conversion.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The pair of types cannot be converted by value.
+    /// The pair of types has no conversion by value.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The destination's format cannot hold the tensor's type.
+    /// The destination's format does not support the type.
     #[error(transparent)]
     Form(#[from] NoForm),
-    /// A text that is not a number, or that an `error` policy refused.
+    /// A text is not a number, or an `error` policy refused a value.
     #[error(transparent)]
     Text(#[from] TextError),
     /// Out of memory.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
-    /// Codes or scales without a value.
+    /// A code or scale has no value.
     #[error(transparent)]
     Scaled(#[from] ScaledError),
     /// An `error` policy refused an element.
@@ -189,7 +187,7 @@ impl Error {
         Error::Scheme { path: path.display().to_string(), cause: Box::new(cause) }
     }
 
-    /// Tells who has to act: the caller, the input or the system.
+    /// Kind of the error: usage, input or system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()

@@ -1,4 +1,4 @@
-//! Contents of a file: tensors, and on request the range, special values and magnitudes of each.
+//! Tensors of a file, with their range, special values and magnitudes.
 
 use crate::files::error::Error;
 use crate::files::scan::{Chunk, Side, Stretch, scan};
@@ -22,15 +22,14 @@ pub struct Stats {
 /// Number of finite nonzero values by power of two: `2^e <= |x| < 2^(e+1)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Magnitudes {
-    /// Smallest `e` that occurs.
+    /// Smallest exponent `e` that occurs.
     pub first: i32,
-    /// Numbers of values with `first`, `first + 1`, .. up to the largest `e`; empty without such values.
+    /// Number of values for each exponent, from `first` up. Empty without finite nonzero values.
     pub counts: Vec<u64>,
-    /// Sampling step: the elements whose index is a multiple of the step are counted.
+    /// Sampling step: elements whose index is a multiple of the step are counted.
     pub every: u64,
 }
 
-/// Limit on counted elements per tensor.
 const SAMPLES: u64 = 1 << 16;
 
 impl Magnitudes {
@@ -44,8 +43,7 @@ impl Magnitudes {
 }
 
 impl Stats {
-    /// Statistics of several tensors together. The magnitudes estimate the counts of all elements: each tensor's counts
-    /// are multiplied by its sampling step.
+    /// Sums the statistics of several tensors. Counts of magnitudes are multiplied by the sampling step of the tensor.
     ///
     /// # Examples
     /// ```
@@ -67,8 +65,8 @@ impl Stats {
     }
 }
 
-/// Reads every element of tensor `index`, on all threads of the current pool of rayon and with a few MiB for each.
-/// `progress` gets the number of bytes done since its last call.
+/// Reads every element of tensor `index`, on the current rayon pool, with a few MiB per thread. `progress` gets the
+/// number of bytes since the previous call.
 ///
 /// # Errors
 /// An unreadable file. Complex tensors and text give empty results.
@@ -101,7 +99,7 @@ pub fn stats(
     Ok(Stats { survey, magnitudes: Magnitudes::new(&powers, every) })
 }
 
-/// Finds the range and special values of a tensor whose elements are reinterpreted as another type of their width.
+/// Range and special values of a tensor reinterpreted as `dtype`, which has the same width.
 pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) -> Result<Survey, Error> {
     let look = |survey: &mut Survey, (_, [codes]): Chunk<'_, 1>| survey.add(codes, level);
     let len = Stretch::whole(source.tensors()[index].len());
@@ -111,7 +109,7 @@ pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) 
     Ok(survey)
 }
 
-/// Counts the elements whose index is a multiple of `every`; the first in `codes` has index `first`.
+/// Counts the elements whose index is a multiple of `every`; `first` is the index of the first code.
 fn count_powers(powers: &mut BTreeMap<i32, u64>, codes: &Elements<'_>, first: u64, every: u64) {
     let skipped = (every - first % every) % every;
     for i in (skipped as usize..codes.len()).step_by(every as usize) {

@@ -1,6 +1,6 @@
 //! Tensors in files, checkpoints and models, and scaled tensors.
 //!
-//! All items are exported at the crate's root too, except [`Error`]: the root has the error of casts.
+//! All items except [`Error`] are also exported at the crate's root.
 
 pub mod compare;
 pub mod convert;

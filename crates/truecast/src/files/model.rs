@@ -1,6 +1,4 @@
-//! Tensors of an ONNX model that change type, and the resulting changes of the model.
-//!
-//! `truecast_io::onnx` rewrites the file. Read first: `docs/spec/onnx.md §3.10`, §3.11.
+//! Conversion of tensors in an ONNX model. Read first: `docs/spec/onnx.md §3.10`, §3.11.
 
 use crate::files::convert::planned::Planned;
 use crate::files::error::{Cause, Error};
@@ -11,8 +9,8 @@ use truecast_core::DType;
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};
 use truecast_io::onnx::{Changes, Listed, Model, ModelFile, Node, OpsetImport, Role, default_opset, visit_nodes};
 
-/// Operators that require constants in runtimes, or whose small inputs affect many values. Their inputs are kept unless
-/// a rule names them.
+/// Operators that require constants, or that amplify errors of their inputs. The inputs are kept unless a rule names
+/// them.
 const SENSITIVE: [&str; 10] = [
     "ConvInteger",
     "DequantizeLinear",
@@ -26,13 +24,13 @@ const SENSITIVE: [&str; 10] = [
     "com.microsoft.MatMulNBits",
 ];
 
-/// Types of Cast that every version of Constant lacks (`docs/spec/onnx.md §3.10`).
+/// Types of Cast that no version of Constant supports (`docs/spec/onnx.md §3.10`).
 const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
 
-/// Before this IR version every initializer is also an input of the graph.
+/// Before this IR version, every initializer is also an input of the graph.
 const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
-/// Returns the permitted changes of each tensor in a model. Source: `docs/spec/onnx.md §3.10`.
+/// Permitted changes of each tensor (`docs/spec/onnx.md §3.10`).
 pub(crate) fn eligibilities(file: &ModelFile, min_elements: u64) -> Vec<Eligibility> {
     let listed = file.tensors().iter().zip(file.feeding(&SENSITIVE));
     listed.map(|(listed, is_sensitive)| eligibility(file.model(), listed, is_sensitive, min_elements)).collect()
@@ -47,7 +45,7 @@ fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, min_elements:
     if is_weight && !is_interface && !is_sensitive { Eligibility::Converted } else { Eligibility::ByRule }
 }
 
-/// Determines the changes to a model that the `planned` tensors require.
+/// Changes to the model that the `planned` tensors require.
 ///
 /// # Errors
 /// A conversion that every opset lacks, training information, an opset raise that would change the meaning of a node.
@@ -97,7 +95,6 @@ pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[&Planned]) -> Re
     Ok(Changes { dtypes, opset, ir_version: Some(ir_version).filter(|&v| v > model.ir_version) })
 }
 
-/// Words the warning about a raised opset; `None` if no opset is lower.
 pub(crate) fn raise_warning(path: &Path, model: &Model, opset: i64) -> Option<String> {
     let functions = model.functions.iter().map(|f| default_opset(&f.opset_imports));
     let versions = functions.chain([default_opset(&model.opset_imports)]).flatten();
@@ -111,7 +108,7 @@ pub(crate) fn raise_warning(path: &Path, model: &Model, opset: i64) -> Option<St
 /// First opset whose new types require an IR version (`docs/spec/onnx.md §1.6`).
 const IR_VERSIONS_OF_TYPES_SINCE: i64 = 19;
 
-/// Returns the first opset whose Cast converts `stored` back to `dtype`.
+/// First opset whose Cast converts `stored` back to `dtype`.
 fn cast_since(stored: DType, dtype: DType) -> Result<i64, Cause> {
     let resolve = |opset| Cast { opset, ..Cast::to(dtype) }.resolve(stored);
     match (1..=NEWEST_OPSET).find(|&opset| resolve(opset).is_ok()) {

@@ -1,4 +1,4 @@
-//! A file of tensors, or a folder of such files.
+//! An opened file of tensors, or folder of such files.
 
 use crate::files::error::Error;
 use std::path::Path;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use truecast_io::folder::{self, Folder};
 use truecast_io::{OpenOptions, Source, Tensor, gguf, look};
 
-/// A file or folder opened by path.
+/// An opened file or folder.
 #[derive(Debug)]
 pub enum Opened {
-    /// One container.
+    /// A single container.
     File(Box<Source>),
-    /// A checkpoint.
+    /// A checkpoint folder.
     Folder(Box<Folder>),
 }
 
 /// A tensor of an opened file or folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
-    /// Its container.
+    /// Container of the tensor.
     pub source: &'a Source,
-    /// Its index in the container.
+    /// Index of the tensor in the container.
     pub index: usize,
-    /// Its file in a folder.
+    /// File name of the container, if it belongs to a folder.
     pub shard: Option<&'a str>,
 }
 
 impl<'a> Held<'a> {
-    /// Its header.
+    /// Header of the tensor.
     #[must_use]
     pub fn tensor(&self) -> &'a Tensor {
         &self.source.tensors()[self.index]
@@ -35,7 +35,7 @@ impl<'a> Held<'a> {
 }
 
 impl Opened {
-    /// Opens a container or a folder; opens a GGUF model with all its parts.
+    /// Opens a container or folder; a GGUF model is opened with all its parts.
     ///
     /// # Errors
     /// As [`Source::open_with`] and [`Folder::open`].
@@ -52,7 +52,7 @@ impl Opened {
         }
     }
 
-    /// The tensors, in the order of files and data.
+    /// All tensors, by file and by offset of their data.
     #[must_use]
     pub fn tensors(&self) -> Vec<Held<'_>> {
         match self {
@@ -71,7 +71,7 @@ impl Opened {
         }
     }
 
-    /// Returns the names of the values that the tensors represent, in the order of the tensors.
+    /// Names of the values that the tensors represent, in the order of [`tensors`](Opened::tensors).
     #[must_use]
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self {
@@ -80,13 +80,13 @@ impl Opened {
         }
     }
 
-    /// True for a file with a single array, whose name has no meaning.
+    /// True for a file with a single array; the array's name has no meaning.
     #[must_use]
     pub fn holds_one(&self) -> bool {
         matches!(self, Opened::File(source) if source.format().holds_one())
     }
 
-    /// The container, for a file.
+    /// The container; `None` for a folder.
     #[must_use]
     pub fn file(&self) -> Option<&Source> {
         match self {
@@ -95,7 +95,7 @@ impl Opened {
         }
     }
 
-    /// The checkpoint, for a folder.
+    /// The checkpoint; `None` for a file.
     #[must_use]
     pub fn folder(&self) -> Option<&Folder> {
         match self {
@@ -104,7 +104,7 @@ impl Opened {
         }
     }
 
-    /// Total bytes of the tensors.
+    /// Total size of the tensors in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tensors().iter().map(|held| held.tensor().bytes()).sum()

@@ -1,4 +1,4 @@
-//! Reads a tensor in parts of bounded size, for work that writes nothing.
+//! Reads a tensor in parts of bounded size.
 
 use std::path::PathBuf;
 use truecast_core::{DType, Layout};
@@ -6,10 +6,9 @@ use truecast_io::npy::tosa::narrow;
 use truecast_io::{Error, Source, TensorReader};
 use truecast_kernel::Elements;
 
-/// Elements per part: a multiple of the block of counts.
+/// Elements per part; a multiple of the block for counts.
 pub(crate) const PART: u64 = 1 << 19;
 
-/// The parts of one tensor.
 pub(crate) struct Parts {
     part: u64,
     reader: TensorReader,
@@ -17,20 +16,18 @@ pub(crate) struct Parts {
     layout: Layout,
     left: u64,
     buffer: Vec<u8>,
-    /// Set for i48 elements, which files store in 64 bits.
+    /// Set for i48, which files store in 64 bits.
     widened: Option<Widened>,
 }
 
-/// Elements stored wider than their type.
 struct Widened {
     path: PathBuf,
-    /// Number of elements read.
     first: u64,
     codes: Vec<u8>,
 }
 
 impl Parts {
-    /// Reads tensor `index` of `source` as `dtype`, which has the width of the stored type.
+    /// Reads tensor `index` of `source` as `dtype`, which must have the stored width.
     pub fn new(source: &Source, index: usize, dtype: DType) -> Result<Parts, Error> {
         let tensor = &source.tensors()[index];
         let reader = source.reader(index)?;
@@ -41,12 +38,10 @@ impl Parts {
         Ok(Parts { part, reader, dtype, layout, left: tensor.len(), buffer: Vec::new(), widened })
     }
 
-    /// Limits parts to `part` elements.
     pub fn at_most(self, part: u64) -> Parts {
         Parts { part: self.part.min(part), ..self }
     }
 
-    /// The next part, `None` at the end.
     pub fn next(&mut self) -> Result<Option<Elements<'_>>, Error> {
         if self.left == 0 {
             return Ok(None);
@@ -70,7 +65,7 @@ impl Parts {
     }
 }
 
-/// Elements per part; fewer for text, which may be wide.
+/// Elements per part; fewer for wide text.
 fn part_of(dtype: DType, layout: Layout) -> u64 {
     let bits = dtype.bits_in(layout).unwrap_or(64).max(64) as u64;
     (PART * 64 / bits).max(1)

@@ -1,10 +1,10 @@
 //! Progress of long work on a file.
 
-/// Progress of `convert`, `verify` and `compare`, in the order of the data.
+/// Progress of `convert`, `verify` and `compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// Finished bytes of the source, or of the first file.
+    /// Number of finished bytes, of the source or the first file.
     pub bytes: u64,
-    /// Name of the tensor in work; may hold control characters.
+    /// Name of the current tensor. May have control characters.
     pub tensor: &'a str,
 }

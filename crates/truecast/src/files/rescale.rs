@@ -57,7 +57,7 @@ pub enum RescaleFailure {
 }
 
 impl RescaleFailure {
-    /// Tells who has to act; decides the exit code (`docs/interfaces.md §5`).
+    /// Kind of the error; determines the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -83,25 +83,25 @@ impl RescaleFailure {
     }
 }
 
-/// A RESCALE with its small operands as numbers.
+/// RESCALE with numbers as operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RescaleRequest {
     /// Types and attributes.
     pub op: Rescale,
-    /// One multiplier, or one for each channel.
+    /// One multiplier, or one per channel.
     pub multipliers: Vec<i64>,
-    /// One shift for each multiplier.
+    /// One shift per multiplier.
     pub shifts: Vec<i64>,
-    /// Zero point of the input, in its signedness.
+    /// Zero point of the input. Signed or unsigned, like the input.
     pub input_zp: i64,
-    /// Zero point of the output, in its signedness.
+    /// Zero point of the output. Signed or unsigned, like the output.
     pub output_zp: i64,
     /// Version, profiles, extensions, level.
     pub target: Target,
 }
 
 impl RescaleRequest {
-    /// Calls `use_operands` with the operands in the form of a graph.
+    /// Calls `use_operands` with the operands as tensors.
     ///
     /// # Errors
     /// [`RescaleFailure::Number`] for a number outside its type.
@@ -120,7 +120,7 @@ impl RescaleRequest {
         Ok(use_operands(&operands))
     }
 
-    /// Resolves the request for an input of this shape, which fixes every choice of the operation.
+    /// Resolves the request for an input of this shape.
     ///
     /// # Errors
     /// [`RescaleFailure::Number`], [`RescaleFailure::Spec`].
@@ -129,8 +129,7 @@ impl RescaleRequest {
     }
 }
 
-/// Checks the values of an operand against its type. `dtype` is signless; `shown` has the signedness that the
-/// attributes select.
+/// Checks the values of an operand against its type. `dtype` is signless; `shown` is the type in messages.
 fn operand<'a>(
     name: &'static str,
     [dtype, shown]: [DType; 2],
@@ -146,7 +145,7 @@ fn operand<'a>(
     }
 }
 
-/// The integers of an array in a file.
+/// Integers of an array in a file.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
@@ -156,7 +155,7 @@ pub fn integers(path: &Path) -> Result<Vec<i64>, RescaleFailure> {
     Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
 }
 
-/// The scales of an array of floats in a file, as f64, which holds each of them exactly.
+/// Scales of a float array in a file, as exact f64 values.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Floats`].
@@ -177,8 +176,7 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, RescaleFailure> {
     Ok((0..tensor.len()).map(one).collect())
 }
 
-/// Returns the signless type of an array's elements, and true if the header states an unsigned type. 64-bit integers
-/// hold i48.
+/// Signless element type of an array, and true if the header states an unsigned type. 64-bit integers hold i48.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
@@ -199,18 +197,18 @@ pub fn element_type(path: &Path) -> Result<(DType, bool), RescaleFailure> {
     }
 }
 
-/// Limits and behavior of a RESCALE of a file.
+/// Options for a RESCALE of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct RescaleOptions {
-    /// Behavior if the destination exists.
+    /// Treatment of an existing destination.
     pub existing: Existing,
-    /// Limit for buffers, in bytes.
+    /// Limit on buffers, in bytes.
     pub max_memory: u64,
-    /// CPU level and threads.
+    /// Instruction set and threads.
     pub exec: CastOptions,
 }
 
-/// Rescales an array in a `.npy` file. Unsigned results get an unsigned type in the file.
+/// Rescales an array in a `.npy` file. An unsigned result has an unsigned type in the file.
 ///
 /// Cost: `max_memory`, for arrays of any size.
 ///
@@ -253,7 +251,7 @@ pub fn rescale(
     let [_, dtype] = request.op.types();
     let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape: shape.into() };
     let writer = Writer::create(dst, FileFormat::Npy, vec![tensor], &BTreeMap::new(), options.existing);
-    // Threads work on whole chunks.
+    // Each thread works on a whole chunk.
     let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
     let items = [item];
     let work = |_, first, len: u64, src: &[u8], dst: &mut Vec<u8>| {

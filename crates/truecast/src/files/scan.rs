@@ -1,7 +1,7 @@
-//! Reads tensors of equal length in step, on every core and in bounded memory, for work that writes nothing.
+//! Reads tensors of equal length in parallel, in bounded memory.
 //!
-//! Each worker takes the next chunk and works on it while it is in its core's cache. The assignment is not
-//! deterministic, so results must add up in any order; work that needs an order uses `parts`.
+//! Each worker takes the next chunk and processes it while it is in the cache. Chunks are assigned in no fixed order,
+//! so results must not depend on the order.
 
 use crate::files::error::Error;
 use std::ops::ControlFlow;
@@ -19,17 +19,14 @@ pub(crate) struct Side<'a> {
     pub dtype: DType,
 }
 
-/// A run of consecutive elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    /// First element: a multiple of [`UNIT`].
+    /// Index of the first element; a multiple of [`UNIT`].
     pub first: u64,
-    /// Number of elements.
     pub len: u64,
 }
 
 impl Stretch {
-    /// All elements of a tensor as one stretch.
     pub fn whole(len: u64) -> Vec<Stretch> {
         vec![Stretch { first: 0, len }]
     }
@@ -38,18 +35,17 @@ impl Stretch {
 /// Number of elements that fill whole bytes at any width.
 pub(crate) const UNIT: u64 = 64;
 
-/// Bits of a chunk on its wider side: at most half of a core's cache.
+/// Largest chunk in bits, for the file with the wider elements; half of a core's cache.
 const CHUNK_BITS: u64 = 8 << 19;
 
-/// Minimum number of elements per thread.
 const LEAST_CHUNK: u64 = 16_384;
 
-/// The first element of a chunk, and its elements on each side.
+/// Index of the first element of a chunk, and elements on each side.
 pub(crate) type Chunk<'a, const N: usize> = (u64, [Elements<'a>; N]);
 
-/// Passes every chunk of the stretches to `work`, and returns the result of each worker. The stretches must ascend
-/// without overlap. `work` adds a chunk to its worker's result, which begins as `start()`. `progress` gets the bytes
-/// read on the first side and decides whether to continue.
+/// Passes every chunk to `work`, and returns the result of each worker. The stretches must ascend without overlap.
+/// `work` updates the worker's result, which begins as `start()`. `progress` gets the bytes read on the first side;
+/// false stops.
 ///
 /// # Errors
 /// An unreadable file; [`Error::Interrupted`].
@@ -65,7 +61,7 @@ pub(crate) fn scan<const N: usize, T: Send>(
     let widest = (0..N).map(bits).max().unwrap_or(1).max(1);
     let (len, threads) =
         (stretches.iter().map(|stretch| stretch.len).sum::<u64>(), rayon::current_num_threads() as u64);
-    // One share per thread, unless shares become too small.
+    // Each thread gets one share, unless shares become too small.
     let share = len.div_ceil(threads).max(LEAST_CHUNK);
     let chunk = (share.min(CHUNK_BITS / widest) / UNIT * UNIT).max(UNIT);
     let mut readers = Vec::new();
@@ -97,20 +93,18 @@ fn elements(dtype: DType, layout: Layout, len: u64, bytes: &[u8]) -> Elements<'_
     Elements::with_layout(dtype, layout, len as usize, bytes).expect("the buffer was made for these elements")
 }
 
-/// State of reading.
 struct Input<'a> {
     readers: Vec<TensorReader>,
     stretches: Vec<Stretch>,
-    /// Index of the current stretch, which is shortened as chunks are taken from it.
+    /// Index of the current stretch. `take` shortens the stretch by each chunk.
     next: usize,
-    /// Next element of the readers.
     position: u64,
     chunk: u64,
     progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 }
 
 impl Input<'_> {
-    /// Reads the next chunk; `None` at the end, and after an error.
+    /// `None` at the end, and after an error.
     fn take(&mut self, buffers: &mut [Vec<u8>], bytes: &impl Fn(usize, u64) -> u64) -> Result<Option<Stretch>, Error> {
         while self.stretches.get(self.next).is_some_and(|stretch| stretch.len == 0) {
             self.next += 1;

@@ -1,14 +1,13 @@
-//! Dequantizes a range of elements in windows, from bytes in memory. The caller provides the bytes;
-//! `truecast_kernel::scaled` defines and computes windows.
+//! Dequantizes a range of elements in windows (`truecast_kernel::scaled`), from bytes in memory.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use truecast_core::scaled::{Part, Parts, ScaledError};
 use truecast_kernel::scaled::{Dequantizer, Read};
 
-/// Computes the elements of a range. `get` gives the bytes of each read, in order.
+/// Computes the elements of a range. `get` returns the bytes of each read, in order.
 ///
-/// Shapes: `dst` holds exactly these elements.
+/// Shapes: `dst` has exactly these elements.
 ///
 /// # Errors
 /// Codes or scales without a value.
@@ -31,7 +30,7 @@ pub(crate) fn dequantize<'a>(
     Ok(())
 }
 
-/// Gathers the bytes of a read from `bytes`, which begin at byte `base` of the part.
+/// Gathers the bytes of a read. `bytes` begins at byte `base` of the part.
 pub(crate) fn gathered<'a>(bytes: &'a [u8], base: u64, read: &Read) -> Cow<'a, [u8]> {
     let piece = |i: u64| &bytes[(read.first - base + i * read.stride) as usize..][..read.len as usize];
     match read.count {

@@ -1,4 +1,4 @@
-//! A specification with its options, before the types are known: the parsed `--spec` and policies.
+//! [`Request`]: a specification with its options, before the types are known (`--spec` and policies).
 
 mod ieee;
 mod onnx;
@@ -19,24 +19,22 @@ use truecast_core::{CastSpec, DType};
 
 pub(crate) use specification::SWITCH;
 
-/// Defines [`Standard`] from one list: a variant for each specification and the type of its attributes.
+/// Defines [`Standard`]: a variant per specification, with the type of its attributes.
 macro_rules! standards {
     ($($(#[$about:meta])* $variant:ident($of:ty),)*) => {
-        /// Names of all specifications: first the specifications with a type of their own, then the tables.
+        /// Names of all specifications; tables come last.
         pub static SPECS: LazyLock<Vec<&'static str>> =
             LazyLock::new(|| [$(<$of>::NAME),*].into_iter().chain(TABLES.map(|table| table.name)).collect());
 
-        /// A standard with its own options. The destination type inside is a placeholder, replaced when a pair is
-        /// resolved.
+        /// A standard with its own options. The destination type is a placeholder.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Standard {
             $($(#[$about])* $variant($of),)*
-            /// A library, a language or a chip.
+            /// A library, language or chip.
             Table(spec::table::Cast),
         }
 
-        /// Expands one expression for each specification.
         macro_rules! of_each {
             ($standard:expr, $one:ident => $what:expr) => {
                 match $standard {
@@ -46,7 +44,7 @@ macro_rules! standards {
             };
         }
 
-        /// Expands one expression for the type of the named specification.
+        /// Expands an expression for the type of the named specification.
         macro_rules! of_name {
             ($name:expr, $one:ident => $what:expr, $none:expr) => {
                 $(if $name == <$of>::NAME {
@@ -84,7 +82,7 @@ standards! {
     Ieee(spec::ieee::Cast),
 }
 
-/// A standard with its options, and the options that apply to every standard.
+/// A standard with its options, and the options of every standard.
 ///
 /// # Examples
 /// ```
@@ -96,11 +94,11 @@ standards! {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The standard.
+    /// Specification with its own options.
     pub standard: Standard,
-    /// Replaces the rule for a NaN's sign and payload; works with every standard (`docs/interfaces.md §2`).
+    /// Rule for a NaN's sign and payload; replaces the rule of the standard (`docs/interfaces.md §2`).
     pub nan: Option<NanRule>,
-    /// Notation of floating-point numbers as text, for standards that have text (`docs/interfaces.md §2`).
+    /// Notation of floating-point numbers as text (`docs/interfaces.md §2`).
     pub text: TextStyle,
 }
 
@@ -112,29 +110,28 @@ pub enum RequestError {
     /// The specification is unknown.
     #[error("unknown specification {name:?}; known specifications are {}", SPECS.join(", "))]
     Specification { name: String },
-    /// The specification lacks this attribute or policy, or this value of it.
+    /// The specification lacks the attribute, or this value of the attribute.
     #[error("{spec} has no {name} = {value:?}")]
     Attribute { spec: String, name: String, value: String },
-    /// The specification refuses the version or the value.
+    /// The specification refuses the version or a value.
     #[error(transparent)]
     Spec(#[from] SpecError),
 }
 
 impl Default for Request {
-    /// ONNX at its newest opset, without options.
     fn default() -> Self {
         let standard = Standard::Onnx(spec::onnx::Cast::to(specification::UNSET));
         Request { standard, nan: None, text: TextStyle::default() }
     }
 }
 
-/// One line about a specification; empty for an unknown name.
+/// Description of a specification in one line; empty for an unknown name.
 #[must_use]
 pub fn about(spec: &str) -> &'static str {
     of_name!(spec, Of => Of::ABOUT, Table::of_name(spec).map_or("", |table| table.about))
 }
 
-/// The names of the versions of a specification, oldest first.
+/// Versions of a specification, oldest first.
 #[must_use]
 pub fn versions(spec: &str) -> Vec<String> {
     let of_table =
@@ -142,7 +139,7 @@ pub fn versions(spec: &str) -> Vec<String> {
     of_name!(spec, Of => Of::versions(), of_table().collect())
 }
 
-/// Lists the words that a specification accepts for a setting; empty if it lacks the setting.
+/// Words that a specification accepts for a setting; empty if the specification lacks the setting.
 pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     match setting {
         "nan" if SPECS.contains(&spec) => NanRule::ALL.map(NanRule::name).into(),
@@ -154,7 +151,7 @@ pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
 }
 
 impl Request {
-    /// Returns the request with another ONNX operator; `None` for other standards.
+    /// Replaces the ONNX operator; `None` for other standards.
     #[must_use]
     pub fn of_operator(self, operator: spec::onnx::Operator) -> Option<Request> {
         match self.standard {
@@ -165,7 +162,7 @@ impl Request {
         }
     }
 
-    /// Resolves the request for a pair of types, which fixes every choice of the conversion.
+    /// Resolves the request for a pair of types.
     ///
     /// # Errors
     /// The standard forbids the pair or an option.
@@ -180,8 +177,8 @@ impl Request {
         Ok(cast)
     }
 
-    /// Lists the interpretations of a pair, one for each value of the attributes. Empty for Tile IR, where a pair may
-    /// be several operations: use [`explain`](crate::explain).
+    /// Lists the interpretations of a pair, one per value of the attributes. Empty for Tile IR, where a pair may be
+    /// several operations; use [`explain`](crate::explain).
     ///
     /// # Errors
     /// The standard forbids the pair.
@@ -190,13 +187,13 @@ impl Request {
     }
 }
 
-/// `onnx@28 saturate=0`, `ieee overflow=saturate`: the specification, its version, and the options given.
+/// Text such as `onnx@28 saturate=0` or `ieee overflow=saturate`.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.spec())?;
         of_each!(self.standard, of => of.release()).iter().try_for_each(|release| write!(f, "@{release}"))?;
         self.attributes().into_iter().try_for_each(|(name, value)| match (name, value.as_str()) {
-            // ONNX attributes are integers.
+            // Attributes of ONNX are integers.
             ("saturate", value) => write!(f, " saturate={}", (value == "true") as u8),
             (name, value) => write!(f, " {name}={value}"),
         })
@@ -204,20 +201,21 @@ impl fmt::Display for Request {
 }
 
 impl Request {
-    /// Name of the specification, as in `--spec NAME`.
+    /// Name, as in `--spec NAME`.
     #[must_use]
     pub fn spec(&self) -> &'static str {
         of_each!(self.standard, of => of.name())
     }
 
-    /// Version, as in `--spec NAME@VERSION`; `None` for specifications without versions.
+    /// Version, as in `--spec NAME@VERSION`; `None` without versions.
     #[must_use]
     pub fn version(&self) -> Option<String> {
         of_each!(self.standard, of => of.version())
     }
 
-    /// Names and values of the attributes and policies that were given or differ from the defaults. Together with
-    /// [`spec`](Request::spec) and [`version`](Request::version) they define the request. `tile-option` may repeat.
+    /// Names and values of attributes and policies that were given or differ from the defaults.
+    /// [`spec`](Request::spec), [`version`](Request::version) and these attributes define the request. `tile-option`
+    /// may repeat.
     ///
     /// # Examples
     /// ```
@@ -240,7 +238,7 @@ impl Request {
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// True if a rounding was chosen, which excludes random bits.
+    /// True if a rounding was chosen; random bits are then impossible.
     #[must_use]
     pub fn chooses_rounding(&self) -> bool {
         self.attributes().iter().any(|(name, value)| match *name {
@@ -250,8 +248,8 @@ impl Request {
         })
     }
 
-    /// Builds a request from a specification, a version (default: the newest) and [`attributes`](Request::attributes);
-    /// `-` and `_` in names are equivalent.
+    /// Builds a request from specification, version (default: the newest) and [`attributes`](Request::attributes). `-`
+    /// and `_` in names are equivalent.
     ///
     /// # Errors
     /// [`RequestError`] for an unknown name, version or value.
@@ -269,7 +267,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Parses a request in words: `NAME[@VERSION][:SETTING=VALUE,..]`, such as `torch@2.15` or `onnx:saturate=false`.
+    /// Parses a request: `NAME[@VERSION][:SETTING=VALUE,..]`, such as `torch@2.15` or `onnx:saturate=false`.
     ///
     /// # Errors
     /// As [`from_attributes`](Request::from_attributes).
@@ -291,7 +289,6 @@ impl Request {
         )
     }
 
-    /// Sets an attribute; `None` if the standard lacks the attribute or the value.
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         match name {
             "nan" => {

@@ -52,7 +52,6 @@ impl Specification for Cast {
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         Ok(match name {
             "operator" => put(&mut self.operator, Operator::of_name(value)),
-            // The attribute is an integer.
             "saturate" => match value {
                 "true" | "1" => put(&mut self.saturate, Some(Some(true))),
                 "false" | "0" => put(&mut self.saturate, Some(Some(false))),

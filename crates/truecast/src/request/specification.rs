@@ -1,38 +1,32 @@
-//! One specification: its name, its versions, its settings as words, and its decision for a pair of types.
+//! Traits of a specification: name, versions, settings, and rules for a pair of types.
 
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
-/// A specification whose type has its name. Tables share a type.
+/// Specification with a fixed name. Tables share one type.
 pub(super) trait Named: Specification {
-    /// Name in `--spec`.
     const NAME: &'static str;
-    /// One line for readers who do not know it.
     const ABOUT: &'static str;
-    /// True if it defines how numbers are written as text.
+    /// True if the specification defines how numbers are written as text.
     const HAS_TEXT: bool = false;
 
-    /// Names of its versions, oldest first.
     fn versions() -> Vec<String> {
         Vec::new()
     }
 
-    /// Value at a version (default: the newest), without attributes.
+    /// The specification at a version (default: the newest), without attributes.
     fn of_version(version: Option<&str>) -> Result<Self, SpecError>;
 
-    /// Words that a setting accepts; empty for settings it lacks.
+    /// Words that a setting accepts; empty for unknown settings.
     fn values(_setting: &str) -> Vec<&'static str> {
         Vec::new()
     }
 }
 
-/// A specification with its attributes, before the types are known. The destination in a cast of `truecast_core` is a
-/// placeholder, replaced by that of each pair.
+/// Specification with its attributes, before the types are known. The destination type inside is a placeholder.
 pub(super) trait Specification: Copy {
-    /// Name in `--spec`.
     fn name(&self) -> &'static str;
 
-    /// Version, as `--spec NAME@VERSION` reads it.
     fn version(&self) -> Option<String> {
         None
     }
@@ -47,19 +41,17 @@ pub(super) trait Specification: Copy {
         Vec::new()
     }
 
-    /// Sets an attribute, written with `_`; `None` for an unknown attribute or value.
+    /// Sets an attribute; its name has `_`. `None` for an unknown attribute or value.
     fn set(&mut self, _name: &str, _value: &str) -> Result<Option<()>, SpecError> {
         Ok(None)
     }
 
-    /// Resolves the specification for a pair of types, which fixes every choice of the conversion.
     fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError>;
 
-    /// Lists the interpretations of a pair, one for each value of the attributes.
+    /// Interpretations of a pair, one per value of the attributes.
     fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError>;
 }
 
-/// Placeholder for the destination of a cast.
 pub(super) const UNSET: DType = DType::F32;
 
 pub(crate) const SWITCH: [&str; 2] = ["true", "false"];

@@ -1,4 +1,4 @@
-//! Libraries, languages and chips, which are tables.
+//! Libraries, languages and chips; each is a table.
 
 use super::specification::{Specification, put};
 use super::tile::rounding_of;
@@ -21,7 +21,7 @@ impl Specification for Cast {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
-        // Tile IR's words for roundings are accepted too.
+        // Names of roundings in Tile IR are also accepted.
         let word = match name {
             "rounding" => rounding_of(value).map(Rounding::name),
             "scale_exponent" => Some(INTEGER),
@@ -36,7 +36,7 @@ impl Specification for Cast {
             "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
             "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value).map(Some)),
             "relu" => put(&mut self.relu, value.parse().ok()),
-            // Values outside i16 exceed the limits of every pair.
+            // Values outside of i16 exceed the limits of every pair.
             "scale_exponent" => {
                 let exponent = value.parse().ok().map(|n: i64| n.clamp(i16::MIN.into(), i16::MAX.into()) as i16);
                 put(&mut self.scale_exponent, exponent.map(Some))

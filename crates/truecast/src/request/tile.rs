@@ -8,7 +8,7 @@ use truecast_core::{CastSpec, DType, Rounding};
 /// Tile IR with its attributes, profile and options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// Attributes, profile and options; the destination is a placeholder.
+    /// Attributes, profile and options. The destination type is a placeholder.
     pub cast: Cast,
     /// The requested release.
     pub rules: Rules,
@@ -51,7 +51,7 @@ impl Specification for Tile {
         })
     }
 
-    /// Release whose rules apply; a request has no file that could state another release.
+    /// A request has no file that could state another release.
     fn release(&self) -> Option<String> {
         Some(self.cast.release.to_string())
     }
@@ -85,13 +85,13 @@ impl Specification for Tile {
         Cast { to: dst, ..self.cast }.resolve(src)
     }
 
-    /// Empty: a pair may be several operations; [`explain`](crate::explain) answers for each.
+    /// Empty, because a pair may be several operations; see [`explain`](crate::explain).
     fn interpretations(&self, _src: DType, _dst: DType) -> Result<Vec<Interpretation>, SpecError> {
         Ok(Vec::new())
     }
 }
 
-/// Tile IR's spellings, accepted in addition to ours (`docs/interfaces.md §2`).
+/// Names of roundings in Tile IR, accepted besides truecast's (`docs/interfaces.md §2`).
 const ROUNDINGS: [(&str, Rounding); 6] = [
     ("nearest_even", Rounding::NearestEven),
     ("nearest_away", Rounding::NearestAway),
@@ -101,13 +101,13 @@ const ROUNDINGS: [(&str, Rounding); 6] = [
     ("negative_inf", Rounding::Down),
 ];
 
-/// Parses a rounding mode of Tile IR, by its name or by our name for the same rounding.
+/// Parses a rounding mode by its name in Tile IR or truecast.
 fn rounding(text: &str) -> Option<RoundingMode> {
     let same = || ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
     RoundingMode::of_name(text).or_else(|| RoundingMode::of_name(same()?))
 }
 
-/// Parses a rounding, by our name or by Tile IR's spelling.
+/// Parses a rounding by its name in truecast or Tile IR.
 pub(super) fn rounding_of(text: &str) -> Option<Rounding> {
     Rounding::of_name(text).or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }

@@ -1,4 +1,4 @@
-//! Reported counts of blocks of quantized tensors (`docs/spec/checkpoints.md §10`), compared with source and result.
+//! Reported counts of blocks (`docs/spec/checkpoints.md §10`), compared with source and result.
 
 use crate::work::{FILE, Work};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use truecast_testkit::safetensors::f32s;
 
 const NAME: &str = "l.0.q_proj.weight";
 
-/// Rows of zeros, of numbers that codes have, of small and of many numbers.
+/// Rows of zeros, exact values, small values and mixed values.
 fn values(rows: usize, cols: usize) -> Vec<f32> {
     let exact = [1.0, 2.0, 3.0, 4.0, 6.0, 0.5, -1.5, -0.0];
     let of = |row: usize, col: usize| match row % 5 {
@@ -24,7 +24,6 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|v| f32::from_le_bytes(*v)).collect()
 }
 
-/// The row of the matrix in a report.
 fn row(report: &Report) -> Value {
     let report = serde_json::to_value(report).unwrap();
     report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == NAME).unwrap().clone()
@@ -49,7 +48,7 @@ fn blocks_that_lost_nothing() {
         let report = work.convert("a", "b", &format!("scheme={scheme}"));
         work.convert("b", "c", "to=f32");
         let y = floats(work.parsed(&format!("c/{FILE}")).bytes(NAME));
-        // Rows keep their padding: nothing tells it from the tensor's columns.
+        // Rows keep their padding, which cannot be distinguished from columns.
         let wide = cols + padding[1];
         let (mut blocks, mut lossless) = (0, 0);
         for top in (0..rows).step_by(block[0]) {
@@ -77,7 +76,7 @@ fn blocks_that_lost_nothing() {
     }
 }
 
-/// Scales of f16 end at 65504: numbers beyond the largest code with that scale are saturated.
+/// f16 scales end at 65504: larger values saturate.
 #[test]
 fn scales_at_their_ends() {
     let work = Work::new();
@@ -94,7 +93,7 @@ fn scales_at_their_ends() {
     assert!(scales.contains(&0x7bff) || scales.contains(&0x7c00), "{scales:x?}");
 }
 
-/// Blocks of a GGUF file, whose scales are among their codes.
+/// GGUF blocks contain their scales.
 #[test]
 fn blocks_of_gguf_files() {
     let work = Work::new();

@@ -1,11 +1,11 @@
-//! Fused experts whose loaders make a layer of each expert: `docs/spec/checkpoints.md §11.3`.
+//! Fused experts that loaders split into layers: `docs/spec/checkpoints.md §11.3`.
 
 use crate::work::Work;
 use serde_json::json;
 use truecast_testkit::formats::bf16;
 
 const EXPERTS: usize = 3;
-/// Columns of the first layers, and rows of each.
+/// Number of columns of the first layers; number of rows of the last.
 const HIDDEN: usize = 64;
 const INNER: usize = 32;
 
@@ -13,7 +13,7 @@ fn halves(values: impl Iterator<Item = f32>) -> Vec<u8> {
     values.flat_map(|value| bf16(value).to_le_bytes()).collect()
 }
 
-/// An element of an expert's layer, which has a row for each output.
+/// Element of an expert's layer; a row per output.
 fn element(layer: usize, expert: usize, row: usize, col: usize) -> f32 {
     let n = ((expert * 3 + layer) * 64 + row) * 64 + col;
     ((n * 7919 % 4001) as f32 - 2000.0) * 0.001 * (1 + expert + 2 * layer) as f32
@@ -23,12 +23,11 @@ fn around(block: usize) -> String {
     format!("model.layers.{block}.feed_forward")
 }
 
-/// The layers of an expert: name, shape, number.
+/// Layers of an expert: name, shape, index.
 const LAYERS: [(&str, [u64; 2], usize); 3] =
     [("gate_proj", [32, 64], 0), ("up_proj", [32, 64], 1), ("down_proj", [64, 32], 2)];
 
-/// The same model with fused experts, with a row for each input, in `fused`, and with a tensor for each layer, in
-/// `layers`.
+/// The same model twice: `fused` with a row per input, and `layers` with a tensor per layer.
 fn models() -> Work {
     let (work, mut fused, mut layers) = (Work::new(), Vec::new(), Vec::new());
     for around in (0..2).map(around) {
@@ -55,7 +54,6 @@ fn models() -> Work {
     work
 }
 
-/// Fused experts become the tensors that their layers would become.
 #[test]
 fn fused_experts_become_layers() {
     let work = models();
@@ -82,7 +80,6 @@ fn fused_experts_become_layers() {
     }
 }
 
-/// All experts have one scale for several matrices; each layer holds it.
 #[test]
 fn common_scales_are_repeated() {
     let work = models();
@@ -108,7 +105,6 @@ fn common_scales_are_repeated() {
     }
 }
 
-/// A difference is found in the layer that has it.
 #[test]
 fn wrong_codes_are_found_in_their_layer() {
     let work = models();

@@ -1,11 +1,10 @@
-//! Files by themselves: one file becomes another, as the folder of one shard does.
+//! Single files: a file becomes the same bytes as a folder with one shard.
 
 use crate::work::Work;
 use serde_json::json;
 use truecast_testkit::quantized::files;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
-/// The file alone and a folder that holds nothing else give the same bytes, which `verify` finds right.
 #[test]
 fn a_file_becomes_what_its_folder_becomes() {
     for (name, bytes) in files() {
@@ -18,15 +17,13 @@ fn a_file_becomes_what_its_folder_becomes() {
         assert_eq!(result, work.read("out/model.safetensors"), "{name}");
         assert!(report["tensors"][0]["scheme"].is_string() && report.get("shards").is_none(), "{name}: {report}");
         work.verify("a.safetensors", "b.safetensors", "to=bf16");
-        // As numbers: only the last rounding is lost.
+        // The bf16 result differs from the f32 result only by the last rounding.
         work.convert("a.safetensors", "f.safetensors", "to=f32");
         let compared = work.compared("a.safetensors", "f.safetensors");
         assert!(compared.equal() && compared.warnings.is_empty(), "{name}: {:?}", compared.warnings);
-        // Memory, threads and files next to it change nothing.
         work.write("config.json", br#"{"quantization_config": {"quant_method": "awq"}}"#);
         work.convert("a.safetensors", "c.safetensors", "to=bf16 threads=1 mebibytes=1");
         assert_eq!(work.read("c.safetensors"), result, "{name}");
-        // One bit is found.
         let check = || work.checked("a.safetensors", "b.safetensors", "to=bf16");
         work.flipped("b.safetensors", result.len() - 1, 1, "", check);
     }
@@ -41,12 +38,12 @@ fn values_and_dropped_tensors() {
     assert_eq!(dropped, ["a.input_scale", "a.comfy_quant"]);
     let result = work.parsed("b.safetensors");
     assert_eq!(result.names(), ["a.weight", "norm.weight"]);
-    // Code 37 is 13 * 2^-6: 0.0123 * 0.203125, to bf16.
+    // Code 0x25 is 13 * 2^-6: 0.0123 * 0.203125, rounded to bf16.
     let expected = ((0.0123f32 * 0.203_125).to_bits() + 0x7fff) >> 16;
     assert_eq!(result.bytes("a.weight")[2..4], (expected as u16).to_le_bytes());
 }
 
-/// A scheme that tensors mark themselves is written into one file, as into the only one of a folder.
+/// A scheme with markers in the tensors can be written to a single file.
 #[test]
 fn a_file_is_quantized() {
     let values: Vec<f32> = (0..64 * 96).map(|i| ((i * 37 % 1001) as f32 - 500.0) * 0.013).collect();

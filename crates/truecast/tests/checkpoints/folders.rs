@@ -3,14 +3,12 @@
 use crate::work::Work;
 use truecast_testkit::folder::{FIRST, SECOND, files};
 
-/// A checkpoint as the folder `model`.
 fn checkpoint() -> Work {
     let work = Work::new();
     files().into_iter().for_each(|(name, bytes)| work.write(&format!("model/{name}"), &bytes));
     work
 }
 
-/// A damaged or foreign destination is a difference, with any kind of damage.
 #[test]
 fn damage_and_strays_are_differences() {
     let work = checkpoint();
@@ -46,14 +44,13 @@ fn damage_and_strays_are_differences() {
     }
 }
 
-/// A file that was changed in place, of the same length and header.
+/// The length and header are unchanged.
 #[test]
 fn a_source_that_changed_is_not_resumed() {
     let work = checkpoint();
     work.convert("model", "out", "to=bf16");
     let path = format!("model/{SECOND}");
     let mut bytes = work.read(&path);
-    // Written with the same bytes, it counts as unchanged.
     std::thread::sleep(std::time::Duration::from_millis(20));
     work.write(&path, &bytes);
     work.convert("model", "out", "to=bf16 resume");
@@ -66,7 +63,7 @@ fn a_source_that_changed_is_not_resumed() {
     work.verify("model", "out", "");
 }
 
-/// A part that replaces an older checkpoint removes files that would make a mixture of both look whole.
+/// Old files next to a new part would look like a complete checkpoint.
 #[test]
 fn a_part_leaves_no_mixture() {
     let work = checkpoint();

@@ -1,4 +1,5 @@
-//! GGUF files are dequantized: `docs/spec/checkpoints.md §9`, with the container and the arithmetic written out here.
+//! Dequantization and quantization of GGUF files: `docs/spec/checkpoints.md §9`, with independent code for container
+//! and arithmetic.
 
 use crate::work::Work;
 use serde_json::{Value, json};
@@ -38,7 +39,6 @@ fn blocks_become_dense() {
     assert_eq!(schemes[..4], ["gguf:Q8_0", "gguf:Q4_1", "gguf:MXFP4", "gguf:NVFP4"].map(|name| json!(name)));
     assert_eq!(report["dropped"][0]["tensor"], "nv.input_scale");
     work.verify("a.gguf", "b.safetensors", "to=bf16");
-    // The f32 of the definition.
     work.convert("a.gguf", "f.safetensors", "to=f32 threads=1 mebibytes=1");
     let exact = work.parsed("f.safetensors");
     for (name, _, values) in &expected {
@@ -47,7 +47,6 @@ fn blocks_become_dense() {
     assert!(work.compared("a.gguf", "f.safetensors").equal());
     let rounded = work.compared("a.gguf", "b.safetensors");
     assert_eq!((rounded.equal(), rounded.structural_differences()), (false, 0));
-    // One bit is found, wherever it is.
     for (name, ..) in &expected {
         let check = || work.checked("a.gguf", "f.safetensors", "to=f32");
         work.flipped("f.safetensors", exact.place(name), 1, name, check);
@@ -75,7 +74,6 @@ fn files_become_files_of_other_types() {
         assert_eq!(result.tensor(name), before.tensor(name), "{name}");
     }
     assert_eq!(result.names().len(), 7);
-    // Keys stay, arrays among them, except statements about types.
     let names: Vec<&str> = result.keys.iter().map(|(name, _)| name.as_str()).collect();
     let kept = ["general.architecture", "general.file_type", "general.alignment", "tokenizer.ggml.tokens"];
     assert_eq!(names, [&kept[..], &["llama.eps", "llama.count", "llama.flag"]].concat());
@@ -86,10 +84,9 @@ fn files_become_files_of_other_types() {
     work.verify("a.gguf", "b.gguf", "to=bf16 keep=norm.weight");
     assert_ne!(work.checked("a.gguf", "b.gguf", "to=bf16").differences, []);
     assert_eq!(work.compared("a.gguf", "b.gguf").structural_differences(), 0);
-    // The same bytes with any memory and threads.
     work.convert("a.gguf", "c.gguf", "to=bf16 keep=norm.weight threads=1 mebibytes=1");
     assert_eq!(work.read("c.gguf"), work.read("b.gguf"));
-    // Every bit counts, wherever it is: keys, types, data; not the zeros between.
+    // Each changed bit of keys, types and data is a difference; zeros in gaps are ignored.
     let whole = work.read("b.gguf");
     let key = whole.windows(9).position(|bytes| bytes == b"llama.eps").unwrap() + 9 + 4;
     let last = whole.len() - 32;
@@ -98,7 +95,7 @@ fn files_become_files_of_other_types() {
     }
 }
 
-/// Quantization by §9.3 and §9.4, with f32 of the language.
+/// Quantization by §9.3 and §9.4 in f32 arithmetic.
 fn quantized(id: u32, values: &[f32]) -> Vec<u8> {
     let block = |values: &[f32]| {
         let amax = values.iter().fold(0f32, |a, x| a.max(x.abs()));
@@ -118,7 +115,7 @@ fn quantized(id: u32, values: &[f32]) -> Vec<u8> {
     values.chunks(32).flat_map(block).collect()
 }
 
-/// The nearest f16 of a number that is not a subnormal of it and below its largest, or 0.
+/// Nearest f16 of zero or of a number in the normal range.
 fn f16(x: f32) -> u16 {
     if x == 0.0 {
         return 0;
@@ -161,7 +158,6 @@ fn folders_become_one_file() {
         let report = json_of(&report);
         let row = &report["tensors"][0];
         has(row, &json!({ "to_scheme": format!("gguf:{}", name.to_uppercase()), "elements": 576 }));
-        // Dense again, the values are those that the report was about.
         work.convert(&format!("{name}.gguf"), &format!("{name}.safetensors"), "to=f32");
         let compared = work.compared("m", &format!("{name}.safetensors"));
         let compared = serde_json::to_value(compared.with(Rows::All)).unwrap();
@@ -170,16 +166,15 @@ fn folders_become_one_file() {
         for measure in ["exact", "flushed_to_zero", "rmse", "sqnr_db", "max_abs_error"] {
             assert_eq!(found[measure], row[measure], "{measure}");
         }
-        // One bit is found.
         let file = format!("{name}.gguf");
         let at = work.read(&file).len() - 100;
         work.flipped(&file, at, 1, "", || work.checked("m", &file, &format!("scheme=gguf:{name}")));
         saturated = report["tensors"][0]["saturated"].clone();
     }
-    // Blocks of the target's kind stay as they are; others are quantized again.
+    // Blocks of the target type are copied; others are quantized again.
     let kept = json_of(&work.convert("q8_0.gguf", "again.gguf", "scheme=gguf:q8_0"));
     assert_eq!(work.read("again.gguf"), work.read("q8_0.gguf"));
-    // Their counts are about elements: 576 in each of the two, and three of the norm.
+    // Counts are in elements: 576 in each matrix, and three in the norm.
     let row = &kept["tensors"][0];
     let q8_0 = json!("gguf:Q8_0");
     assert_eq!((&row["scheme"], &row["to_scheme"], &row["group"]), (&q8_0, &q8_0, &json!("kept")));
@@ -198,7 +193,7 @@ fn folders_become_one_file() {
     assert_eq!((dense.tensor("x.weight"), dense.tensor("y_exps.weight").0), (mixed.tensor("x.weight"), 30));
     assert!(dense.key("general.quantization_version").is_some());
     work.verify("MXFP4.gguf", "dense.gguf", "to=bf16 keep=x.*");
-    // Values beyond the last code are counted.
+    // Values beyond the last code count as saturated.
     let beyond = |block: &[f32]| {
         let amax = block.iter().fold(0f32, |a, x| a.max(x.abs()));
         let step = 2f32.powi(amax.log2().floor() as i32 - 2);

@@ -1,4 +1,4 @@
-//! Checkpoints converted by the library, with the arithmetic of `docs/spec/checkpoints.md` written out here.
+//! Conversions of checkpoints by the library, with independent code for the arithmetic of `docs/spec/checkpoints.md`.
 
 mod blocks;
 mod experts;

@@ -1,4 +1,4 @@
-//! Quantized checkpoints are dequantized: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
+//! Dequantization of checkpoints: `docs/spec/checkpoints.md §3`, §4, with independent code for the arithmetic.
 
 use crate::work::Work;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn codes() -> Vec<u8> {
     (0..ROWS * COLS).map(|i| (i * 37 + i / 256) as u8).collect()
 }
 
-/// Blocks of 128 x 128, cut off at the edges, the scales in another file.
+/// Blocks of 128 x 128, cut off at the edges. The scales are in another file.
 fn deepseek() -> Work {
     let work = Work::new();
     let shape = [ROWS as u64, COLS as u64];
@@ -56,7 +56,6 @@ fn block_fp8_becomes_bf16() {
     assert_eq!((one.dtype("a.weight"), one.shape("a.weight")), ("BF16", &json!([ROWS, COLS])));
     assert_eq!(halves(one.bytes("a.weight")), expected);
     assert_eq!(one.bytes("norm.weight"), [0x80, 0x3f, 0, 0x40]);
-    // The scales are gone from the other file, from the index and from the configuration.
     let two = work.parsed("out/two.safetensors");
     assert_eq!((two.names(), two.dtype("b.bias")), (vec!["b.bias"], "BF16"));
     let index = work.json("out/model.safetensors.index.json");
@@ -70,7 +69,6 @@ fn block_fp8_becomes_bf16() {
     );
     assert_eq!(report["tensors"][0]["bytes_in"], json!(ROWS * COLS + 24));
     work.verify("model", "out", "");
-    // One bit is found.
     let at = one.place("a.weight") + 2 * 777;
     work.flipped("out/one.safetensors", at, 1, "a.weight", || work.checked("model", "out", ""));
 }
@@ -87,7 +85,7 @@ fn pieces_threads_and_parts_change_no_bit() {
     assert_eq!(work.files("parts"), expected);
 }
 
-/// NaN and infinite scales are values (`docs/spec/checkpoints.md §3.6`); missing or unsuitable scales are an error.
+/// NaN and infinite scales are values (`docs/spec/checkpoints.md §3.6`). Missing or unsuitable scales are an error.
 #[test]
 fn odd_scales() {
     let work = deepseek();
@@ -122,7 +120,7 @@ fn odd_scales() {
     work.refused("model", "out", "to=bf16 keep=a.weight", "scales-lost", &["a.weight", "fp8-block:128x128"]);
 }
 
-/// The Hugging Face names are written transposed (§4.3).
+/// The tensors with Hugging Face names are transposed (§4.3).
 #[test]
 fn gpt_oss_becomes_bf16() {
     let work = Work::new();
@@ -156,7 +154,7 @@ fn gpt_oss_becomes_bf16() {
     work.verify("model", "out", "");
 }
 
-/// A key that is not known, and values that decide: `docs/spec/checkpoints.md §5.3.1`.
+/// An unknown key, and values that matter: `docs/spec/checkpoints.md §5.3.1`.
 #[test]
 fn what_a_declaration_says_is_understood_or_refused() {
     let work = deepseek();
@@ -173,7 +171,7 @@ fn what_a_declaration_says_is_understood_or_refused() {
     declared("");
     work.convert("model", "known", "to=bf16");
     assert_eq!(work.read("out/one.safetensors"), work.read("known/one.safetensors"));
-    // The scales are not dropped for a type that needs some, unless a rule insists.
+    // A narrow type needs scales, so the source's scales are not dropped unless a rule insists.
     work.refused("model", "narrow", "to=f8e4m3fn", "scales-lost", &["fp8-block:128x128", "f8e4m3fn"]);
     work.refused("model", "narrow", "to=i8", "scales-lost", &["i8"]);
     work.convert("model", "narrow", "rule=*=f8e4m3fn");

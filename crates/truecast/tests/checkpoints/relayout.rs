@@ -1,4 +1,4 @@
-//! Codes and scales are carried over to another scheme as they are: `docs/spec/checkpoints.md §8`.
+//! Codes and scales that are carried over to another scheme: `docs/spec/checkpoints.md §8`.
 
 use crate::work::{FILE, Work};
 use truecast_testkit::safetensors::{Parsed, f32s};
@@ -22,7 +22,8 @@ fn quantize(work: &Work, scheme: &str) {
     work.convert("dense", "a", &format!("scheme={scheme} keep_preset=embeddings replace"));
 }
 
-/// There and back gives the original, and unquantized tensors made of both are the same.
+/// Converts to the scheme `to` and back, which restores the checkpoint. The dequantized values are equal under both
+/// schemes.
 fn there_and_back(work: &Work, from: &str, to: &str) {
     work.remove(&["b", "c", "f32", "same"]);
     work.convert("a", "b", &format!("scheme={to} relayout=exact replace"));
@@ -47,7 +48,6 @@ fn the_same_bytes_under_other_names() {
         quantize(&work, from);
         there_and_back(&work, from, to);
     }
-    // Unquantized tensors are listed.
     quantize(&work, "mxfp8");
     work.convert("a", "b", "scheme=ct:mxfp8-quantized relayout=exact replace");
     let ignored = &work.json("b/config.json")["quantization_config"]["ignore"];
@@ -62,7 +62,7 @@ fn the_same_bytes_under_other_names() {
     }
 }
 
-/// The global scale of one multiplies, of the other divides: 2^-10 has an inverse, 3.3 / 2688 has none that gives the same.
+/// One scheme multiplies by the global scale, the other divides. 2^-10 has an exact inverse; 3.3 / 2688 has none.
 #[test]
 fn second_scales() {
     let (modelopt, ct) = ("modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized");
@@ -99,7 +99,6 @@ fn what_cannot_be_carried_over_is_an_error() {
         quantize(&work, from);
         work.refused("a", "b", &format!("scheme={to} relayout=exact"), "inexact-relayout", &[NAME, said]);
     }
-    // Blocks of GGUF files are made of values only.
     quantize(&work, "modelopt:W4A16_NVFP4");
     for (to, code, said) in [
         ("gguf:nvfp4", "unwritable-scheme", "gguf:NVFP4 can be read, not written"),

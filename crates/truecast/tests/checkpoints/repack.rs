@@ -1,5 +1,5 @@
-//! Codes, scales and zero points that are packed again, of checkpoints as other programs write them:
-//! `docs/spec/checkpoints.md` §8, with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
+//! Repacked codes, scales and zero points, of checkpoints as other programs write them: `docs/spec/checkpoints.md` §8,
+//! with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
 
 use crate::work::{FILE, Work};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn write(work: &Work, tensors: &[Named], config: &Value) {
     work.write("a/config.json", config.to_string().as_bytes());
 }
 
-/// Carried over, proved, and unquantized tensors made of both are the same.
+/// Carries over, verifies, and compares the dequantized tensors.
 fn same_values(work: &Work, to: &str) -> Report {
     work.remove(&["b", "f32", "same"]);
     let report = work.convert("a", "b", &format!("scheme={to} relayout=exact replace"));
@@ -34,7 +34,8 @@ fn flipped(work: &Work, tensor: &str, byte: usize) {
     work.flipped(&path, at, 0x10, tensor, || work.checked("a", "b", ""));
 }
 
-/// Rows that are columns in AWQ, in another order, with zero points along the other axis; in more than one piece.
+/// AWQ stores matrices transposed, in another order of nibbles, with zero points along the other axis. One size needs
+/// several pieces.
 #[test]
 fn awq_as_pack_quantized() {
     let pack = "ct:pack-quantized";
@@ -45,7 +46,7 @@ fn awq_as_pack_quantized() {
         same_values(&work, pack);
         let found = work.parsed(&format!("b/{FILE}"));
         assert_eq!(found.dtype(&format!("{NAME}.weight_scale")), "F16");
-        // The page's dense bit streams along the inputs, and of zero points along the outputs.
+        // Codes are bit streams along the inputs, zero points along the outputs.
         let rows: Vec<u32> = (0..size.m).flat_map(|m| stream((0..size.k).map(|k| code(k, m, 4)), 4)).collect();
         assert!(found.bytes(&format!("{NAME}.weight_packed")) == words(&rows));
         let groups = size.k / size.group;
@@ -95,7 +96,7 @@ fn awq_as_pack_quantized() {
     same_values(&work, &format!("{pack},symmetric=true"));
     let found = work.parsed(&format!("b/{FILE}"));
     assert!(!found.names().contains(&&*format!("{NAME}.weight_zero_point")));
-    // Wider codes hold narrower ones.
+    // Wider codes can hold narrower ones.
     same_values(&work, "ct:int-quantized");
 }
 
@@ -120,7 +121,7 @@ fn gptq_as_pack_quantized() {
             }
         }
     }
-    // An order of columns that the result has no index for.
+    // The result has no index for this order of columns.
     let work = Work::new();
     let (mut of, config) = gptq(size, 4, GptqFormat::First, ZeroPoints::Drawn);
     of[3].3 = words(&(0..96).map(|k| k % 3).collect::<Vec<u32>>());
@@ -128,7 +129,7 @@ fn gptq_as_pack_quantized() {
     work.refused("a", "b", "scheme=ct:pack-quantized relayout=exact", "inexact-relayout", &[NAME, "an index"]);
 }
 
-/// Three bits of which none cross a word, and those that do; signed ones two rows in a byte.
+/// Codes of three bits that cross words, and codes that do not. Signed codes with two rows per byte.
 #[test]
 fn integers_in_other_words() {
     let (m, k) = (40usize, 64usize);
@@ -158,7 +159,7 @@ fn integers_in_other_words() {
     same_values(&work, "ct:pack-quantized");
     let rows: Vec<u32> = (0..m).flat_map(|m| stream((0..k).map(|k| code(k, m, 3)), 3)).collect();
     assert!(work.parsed(&format!("b/{FILE}")).bytes(&format!("{NAME}.weight_packed")) == words(&rows));
-    // Rows 2 i and 2 i + 1 in the low and high nibbles, as two's complements.
+    // Rows 2 i and 2 i + 1 are the low and high nibbles, in two's complement.
     let work = Work::new();
     let pairs = |i: usize| (0..k).map(move |k| (code(k, 2 * i, 4) | code(k, 2 * i + 1, 4) << 4) as u8);
     let of = [
@@ -187,7 +188,7 @@ fn quantized(work: &Work, shape: [u64; 2], scheme: &str) {
     work.convert("dense", "a", &format!("scheme={scheme}"));
 }
 
-/// Other nibbles, tiles and padding, there and back; words in place of bytes.
+/// Different nibble orders, tiles and padding, in both directions.
 #[test]
 fn orders_and_padding() {
     for ([rows, cols], from, to) in [
@@ -223,7 +224,7 @@ fn orders_and_padding() {
     }
 }
 
-/// Scales of other types, where each has its equal; an inexact scale is an error before anything is written.
+/// Each scale must be exact in the new type; otherwise an error before anything is written.
 #[test]
 fn scales_of_other_types() {
     let work = Work::new();
@@ -240,7 +241,6 @@ fn scales_of_other_types() {
     work.refused("a", "c", "scheme=fp8-block:32x32,scale=ue8m0 relayout=exact", "inexact-relayout", &said);
 }
 
-/// Shards in parts and resumed give the same bytes.
 #[test]
 fn parts_and_resume() {
     let work = Work::new();

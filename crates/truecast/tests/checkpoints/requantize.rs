@@ -1,5 +1,5 @@
-//! Quantized checkpoints become quantized by another scheme in one run: `docs/interfaces.md §4.2`. The result is equal
-//! to the result of two runs, the first to f32.
+//! Quantized checkpoints, quantized again by another scheme in one run: `docs/interfaces.md §4.2`. The result equals
+//! that of two runs through f32.
 
 use crate::work::{FILE, Work};
 use serde_json::json;
@@ -10,7 +10,7 @@ const ROWS: u64 = 66;
 const COLS: u64 = 160;
 const FILES: [&str; 2] = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
 
-/// Two shards of f32: a matrix in each, an embedding, a norm.
+/// Two shards of f32: two matrices, an embedding, a norm.
 fn dense() -> Work {
     let work = Work::new();
     let values = |seed: u64| -> Vec<f32> {
@@ -32,7 +32,6 @@ fn dense() -> Work {
     work
 }
 
-/// Every tensor of each file.
 fn tensors(work: &Work, dir: &str) -> [Vec<Found>; 2] {
     FILES.map(|file| work.parsed(&format!("{dir}/{file}")).tensors())
 }
@@ -67,7 +66,7 @@ fn one_run_makes_what_two_runs_make() {
             let [one, two] = ["one", "two"].map(|dir| work.json(&format!("{dir}/config.json")));
             assert_eq!(one, two, "{from} to {to}");
             assert!(work.path("one/hf_quant_config.json").exists() == to.starts_with("modelopt"), "{from} to {to}");
-            // Losses are counted between values; a row has both schemes.
+            // Losses are relative to the dequantized values. A row of the report has both schemes.
             let [one, two] = reports.map(|report| serde_json::to_value(&report).unwrap()["tensors"].clone());
             for (one, two) in one.as_array().unwrap().iter().zip(two.as_array().unwrap()) {
                 has(one, &json!({ "name": two["name"], "sqnr_db": two["sqnr_db"], "exact": two["exact"] }));
@@ -94,7 +93,6 @@ fn pieces_threads_and_parts_change_no_byte() {
     work.convert("source", "parts", &format!("{line} part=1/2"));
     assert_eq!(work.files("few"), work.files("out"));
     assert_eq!(work.files("parts"), work.files("out"));
-    // A bit of a code or of a scale of the result is found, and one of the source.
     let path = format!("out/{}", FILES[0]);
     let right = work.read(&path);
     for at in [right.len() - 1, right.len() / 2] {
@@ -105,7 +103,7 @@ fn pieces_threads_and_parts_change_no_byte() {
     work.flipped(&path, at, 0x10, "", || work.checked("source", "out", ""));
 }
 
-/// gpt-oss has its tensors transposed: their columns are rows on the disk.
+/// gpt-oss stores its tensors transposed.
 #[test]
 fn transposed_experts() {
     let work = Work::new();
@@ -130,7 +128,7 @@ fn transposed_experts() {
     }
 }
 
-/// A tensor that was quantized and is not quantized again needs a type.
+/// A quantized tensor that is not quantized again needs a type.
 #[test]
 fn what_is_kept_becomes_dense() {
     let work = dense();

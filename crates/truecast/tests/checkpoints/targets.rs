@@ -1,5 +1,5 @@
-//! Requirements of particular targets, and tensors that they leave alone: gpt-oss, scales of activations, types of
-//! scales (`docs/spec/checkpoints.md §4.3`, §7.2, §7.3, §7.8, §11.3).
+//! Requirements of particular schemes: gpt-oss, activation scales, types of scales (`docs/spec/checkpoints.md §4.3`,
+//! §7.2, §7.3, §7.8, §11.3).
 
 use crate::work::{FILE, Work};
 use serde_json::{Value, json};
@@ -12,7 +12,6 @@ fn bf16s(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_bits().to_le_bytes()[2..].to_vec()).collect()
 }
 
-/// Tensors of bf16 and a configuration, as the work `dir`.
 fn model(work: &Work, dir: &str, tensors: &[(&str, &[u64])], config: &Value) {
     let values = |shape: &[u64]| -> Vec<f32> {
         (0..shape.iter().product()).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.03125).collect()
@@ -25,7 +24,7 @@ fn parsed(work: &Work, dir: &str) -> Parsed {
     work.parsed(&format!("{dir}/{FILE}"))
 }
 
-/// Experts with rows of inputs become blocks along the inputs; everything else of gpt-oss stays.
+/// Only the experts of gpt-oss become blocks, along the inputs.
 #[test]
 fn experts_of_gpt_oss() {
     let work = Work::new();
@@ -52,7 +51,7 @@ fn experts_of_gpt_oss() {
         (&json!("mxfp4"), &json!("embed_tokens"))
     );
     work.verify("a", "b", "");
-    // A block has the scale of 32 inputs of one output: those of column 5 of the first expert.
+    // A block has 32 inputs of one output; here of column 5 of the first expert.
     let (source, scales) = (parsed(&work, "a"), made.bytes(&format!("{gate_up}_scales")).to_vec());
     let element = |row: usize, col: usize| {
         let at = (row * 192 + col) * 2;
@@ -61,7 +60,6 @@ fn experts_of_gpt_oss() {
     };
     let amax = (0..32).fold(0f32, |most, row| most.max(element(row, 5).abs()));
     assert_eq!(i32::from(scales[5 * 2]) - 127, (amax / 6.0).log2().ceil() as i32);
-    // Any of its bits matters, and back it has the shape that it had.
     let path = format!("b/{FILE}");
     let right = work.read(&path);
     for byte in [right.len() - 1, right.len() / 2] {
@@ -72,13 +70,11 @@ fn experts_of_gpt_oss() {
         (parsed(&work, "c").shape(gate_up), parsed(&work, "c").shape(down)),
         (&json!([2, 64, 192]), &json!([2, 96, 64]))
     );
-    // Memory and threads change no byte; on the way there again no value changes.
     work.convert("a", "few", "scheme=gpt-oss threads=1 mebibytes=2");
     assert!(work.read(&format!("few/{FILE}")) == right);
     work.convert("c", "again", "scheme=gpt-oss");
     work.convert("again", "d", "to=bf16");
     assert!(work.read(&format!("d/{FILE}")) == work.read(&format!("c/{FILE}")));
-    // Other schemes leave such experts alone, and say so.
     let warnings = work.convert("a", "e", "scheme=fp8-block:32x32").warnings.join("\n");
     assert!(warnings.contains(gate_up) && warnings.contains("1 other"), "{warnings}");
     assert_eq!(parsed(&work, "e").dtype(gate_up), "BF16");
@@ -86,7 +82,6 @@ fn experts_of_gpt_oss() {
     assert!(kept.contains("layers.0.mlp.experts"), "{kept}");
 }
 
-/// Loaders of targets that quantize activations find a scale for each layer, or nothing is written.
 #[test]
 fn scales_of_activations() {
     let work = Work::new();
@@ -124,11 +119,9 @@ fn scales_of_activations() {
         assert_eq!(parsed(&work, dir).shape("layers.0.mlp.up_proj.input_scale"), &json!([]));
         work.verify("a", dir, "");
     }
-    // One that a result lacks, or that is another, is a difference.
     let right = work.read(&format!("nvfp4/{FILE}"));
     let at = right.windows(4).position(|bytes| bytes == f32s(&[0.25])).unwrap();
     work.flipped(&format!("nvfp4/{FILE}"), at, 1, "", || work.checked("a", "nvfp4", ""));
-    // Scales of a source are carried over, in the form of the target; a comparison takes them as bits.
     work.convert("nvfp4", "same", "scheme=modelopt:NVFP4 relayout=exact");
     assert_eq!(scale("same", "up_proj.input_scale"), scale("nvfp4", "up_proj.input_scale"));
     work.convert("nvfp4", "ct", "scheme=ct:nvfp4-pack-quantized relayout=lossy");
@@ -139,13 +132,13 @@ fn scales_of_activations() {
     work.convert("ct", "back", "scheme=modelopt:FP8");
     assert_eq!(scale("back", "down_proj.input_scale"), f32s(&[672.0 / 448.0]));
     work.verify("ct", "back", "");
-    // Weights alone where nothing is known.
+    // Without known magnitudes, only weights are quantized.
     work.convert("a", "weights", "scheme=ct:nvfp4-pack-quantized");
     let group = work.json("weights/config.json")["quantization_config"]["config_groups"]["group_0"].clone();
     assert_eq!(group["input_activations"], Value::Null);
 }
 
-/// Scales have the type that the loader will hold the model in: the requested type, the configuration's or the weights' type.
+/// Type of scales: the requested type, the configuration's, or the weights'.
 #[test]
 fn types_of_scales() {
     let work = Work::new();

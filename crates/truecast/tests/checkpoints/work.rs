@@ -1,4 +1,4 @@
-//! A folder with checkpoints, and conversions in it.
+//! Temporary folder with checkpoints, and conversions in it.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use truecast::verify::{Coverage, VerifyReport};
 use truecast::{CastOptions, Convert, DType, scaled};
 use truecast_testkit::safetensors::{Found, Parsed, Tensor, index_of, safetensors};
 
-/// The file of a checkpoint with a single shard.
+/// File name of a checkpoint with one shard.
 pub const FILE: &str = "model.safetensors";
 
 pub struct Work {
@@ -47,31 +47,30 @@ impl Work {
         serde_json::from_slice(&self.read(name)).unwrap()
     }
 
-    /// A checkpoint with a single shard.
+    /// Writes a checkpoint with one shard.
     pub fn model(&self, dir: &str, tensors: &[Tensor], config: &str) {
         self.write(&format!("{dir}/{FILE}"), &safetensors(tensors, &[("format", "pt")]));
         self.write(&format!("{dir}/config.json"), config.as_bytes());
     }
 
-    /// Files of a checkpoint, and their index with this metadata.
+    /// Writes the files of a checkpoint, and an index with `metadata`.
     pub fn write_shards(&self, dir: &str, metadata: &Value, files: &[(&str, Vec<u8>)]) {
         files.iter().for_each(|(name, file)| self.write(&format!("{dir}/{name}"), file));
         self.write(&format!("{dir}/model.safetensors.index.json"), &index_of(metadata, files));
     }
 
-    /// A `.safetensors` file.
     #[track_caller]
     pub fn parsed(&self, name: &str) -> Parsed {
         Parsed::new(&self.read(name))
     }
 
-    /// Every tensor of a checkpoint with a single shard.
+    /// All tensors of a checkpoint with one shard.
     #[track_caller]
     pub fn tensors(&self, dir: &str) -> Vec<Found> {
         self.parsed(&format!("{dir}/{FILE}")).tensors()
     }
 
-    /// The files of a folder, which has no folders in it.
+    /// Files of a folder without subfolders.
     pub fn files(&self, dir: &str) -> BTreeMap<String, Vec<u8>> {
         let entries = std::fs::read_dir(self.path(dir)).unwrap().map(|entry| entry.unwrap());
         let file =
@@ -79,7 +78,6 @@ impl Work {
         entries.map(file).collect()
     }
 
-    /// Removes folders, if they exist.
     pub fn remove(&self, dirs: &[&str]) {
         dirs.iter().for_each(|dir| drop(std::fs::remove_dir_all(self.path(dir))));
     }
@@ -99,13 +97,12 @@ impl Work {
         Convert::new(self.path(src), self.path(dst)).with(options).run()
     }
 
-    /// The error of a conversion.
     #[track_caller]
     pub fn error(&self, src: &str, dst: &str, words: &str) -> truecast::files::Error {
         self.try_convert(src, dst, words).expect_err(words)
     }
 
-    /// A conversion that is an error with this code, whose text names all of these; it writes nothing.
+    /// Expects an error with this code, whose text has all of the given parts, and no written file.
     #[track_caller]
     pub fn refused(&self, src: &str, dst: &str, words: &str, code: &str, names: &[&str]) {
         let existed = self.path(dst).exists();
@@ -116,7 +113,7 @@ impl Work {
         assert_eq!(self.path(dst).exists(), existed, "{words}");
     }
 
-    /// Compares every element of a result; without [`options`], by those of its manifest.
+    /// Verifies every element; the default [`options`] are those in the manifest.
     #[track_caller]
     pub fn checked(&self, src: &str, dst: &str, words: &str) -> VerifyReport {
         let recorded = || recorded(&self.path(dst)).unwrap().expect("a manifest").options();
@@ -137,7 +134,7 @@ impl Work {
         compare(&self.path(a), &self.path(b), readings, &exec, &stop, &mut |_| ()).unwrap()
     }
 
-    /// A difference that names the tensor is found while a byte of a file has these bits flipped.
+    /// Flips bits of a byte, expects a difference in the tensor, restores the byte.
     #[track_caller]
     pub fn flipped(&self, file: &str, at: usize, bits: u8, tensor: &str, check: impl Fn() -> VerifyReport) {
         let right = self.read(file);
@@ -150,7 +147,7 @@ impl Work {
     }
 }
 
-/// Options as words: `to=bf16 scheme=fp8-block relayout=exact replace`.
+/// Parses options such as `to=bf16 scheme=fp8-block relayout=exact replace`.
 #[track_caller]
 pub fn options(words: &str) -> Options {
     let mut options = Options::default();

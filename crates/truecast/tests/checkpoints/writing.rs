@@ -1,5 +1,5 @@
-//! Dense checkpoints become quantized ones: `docs/spec/checkpoints.md §7`, `docs/interfaces.md §4.2`, with the arithmetic
-//! written out here.
+//! Quantization of checkpoints: `docs/spec/checkpoints.md §7`, `docs/interfaces.md §4.2`, with independent code for the
+//! arithmetic.
 
 use crate::work::Work;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use truecast_testkit::folder::{COLS, FIRST, ROWS, SECOND, linear_model, weights}
 use truecast_testkit::formats::e4m3;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
-/// The code of the nearest value, of ties the even one; beyond the last is the last.
+/// Nearest E4M3 code, ties to even; saturates.
 fn to_e4m3(x: f32) -> u8 {
     let distance = |value: f32| (f64::from(x.abs()) - f64::from(value)).abs();
     let nearest = |best: u8, code: u8| {
@@ -18,7 +18,6 @@ fn to_e4m3(x: f32) -> u8 {
     (0..0x7f).fold(0, nearest) | if x.is_sign_negative() { 0x80 } else { 0 }
 }
 
-/// The model of [`linear_model`], in the folder `model`.
 fn model() -> Work {
     let work = Work::new();
     linear_model().iter().for_each(|(file, bytes)| work.write(&format!("model/{file}"), bytes));
@@ -27,8 +26,8 @@ fn model() -> Work {
 
 const KEEP: &str = "keep_preset=embeddings";
 
-/// Values beyond the last code by more than half a step are counted one by one (`docs/spec/checkpoints.md §10`); a scale that
-/// is rounded down has some.
+/// Values that exceed the last code by more than half a step count as saturated (`docs/spec/checkpoints.md §10`). A
+/// scale that is rounded down causes some.
 #[test]
 fn saturated_values_are_counted() {
     let work = Work::new();
@@ -69,7 +68,6 @@ fn blocks_of_fp8() {
     assert_eq!(first.bytes(&scale_name), f32s(&scales));
     let codes: Vec<u8> = weights.iter().enumerate().map(|(i, x)| to_e4m3(x / scales[i / COLS / 128])).collect();
     assert_eq!(first.bytes(name), codes);
-    // The others stay, and say so.
     let source = work.parsed(&format!("model/{FIRST}"));
     for kept in ["model.embed_tokens.weight", "model.layers.0.input_layernorm.weight"] {
         assert_eq!((first.dtype(kept), first.bytes(kept)), ("F32", source.bytes(kept)), "{kept}");
@@ -85,7 +83,6 @@ fn blocks_of_fp8() {
     assert_eq!(index["metadata"]["total_size"], json!(bytes));
     assert_eq!(index["weight_map"][&scale_name], FIRST);
     assert_eq!(work.read("out/tokenizer.json"), b"{}");
-    // The report has a row for each tensor of the source, with its losses.
     let report = serde_json::to_value(report).unwrap();
     let row = report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
     assert_eq!((&row["from"], &row["to"], &row["to_scheme"]), (&json!("f32"), &json!("f8e4m3fn"), &json!("fp8-block")));
@@ -118,14 +115,12 @@ fn blocks_of_fp8() {
     }
     let same = work.compared("out", "out");
     assert!(same.equal());
-    // One bit of a code or of a scale is found.
     for tensor in [name, &scale_name] {
         let path = format!("out/{FIRST}");
         work.flipped(&path, first.place(tensor), 1, tensor, || work.checked("model", "out", ""));
     }
 }
 
-/// Unquantized tensors get the requested type; rules go before.
 #[test]
 fn what_is_not_quantized() {
     let work = model();
@@ -145,7 +140,7 @@ fn what_is_not_quantized() {
     let kept = json!(["model.embed_tokens", "model.layers.0.self_attn.q_proj", "lm_head"]);
     assert_eq!(config["quantization_config"]["modules_to_not_convert"], kept);
     work.verify("model", "out", "");
-    // Tables stay as they are, unless a glob selects them; the first rule that matches decides.
+    // Embeddings are kept unless a glob selects them; the first matching rule applies.
     work.convert("model", "usual", "scheme=fp8-tensor");
     assert_eq!(work.parsed(&format!("usual/{FIRST}")).dtype("model.embed_tokens.weight"), "F32");
     work.convert("model", "all", "scheme=fp8-tensor quantize=*embed* keep=*k_proj*");
@@ -165,7 +160,7 @@ fn division_of_the_work_changes_no_byte() {
         work.convert("model", "small", &format!("{words} mebibytes=2 threads=1"));
         assert_eq!(work.files("small"), expected);
         work.convert("model", "parts", &format!("{words} part=2/2"));
-        // Another part with other options does not end the work.
+        // A second part with other options leaves the work unfinished.
         work.convert("model", "parts", &format!("{other} part=1/2"));
         assert!(!work.path("parts/config.json").exists());
         work.refused("model", "parts", &format!("{words} merge"), "not-resumable", &["parts"]);
@@ -181,7 +176,7 @@ fn division_of_the_work_changes_no_byte() {
     }
 }
 
-/// Values that no scaled format carries are an error before anything is written, or are replaced and counted (§3.6).
+/// Values that are not finite are an error before anything is written, or are replaced and counted (§3.6).
 #[test]
 fn values_that_are_not_finite() {
     for scheme in ["fp8-block", "fp8-tensor", "fp8-channel"] {
@@ -233,13 +228,12 @@ fn tensors_that_share_a_scale() {
     assert_eq!((of(&a, &names[0]), of(&b, &names[1]), of(&b, &names[2])), (large.clone(), large, small.clone()));
     assert_eq!((of(&b, &names[3]), of(&b, &names[4])), (small.clone(), small));
     work.verify("model", "out", "");
-    // Tensors that loaders hold in one layer share a scale anyway.
+    // Tensors that loaders store in one layer share a scale by default.
     work.convert("model", "usual", scheme);
     ["a", "b"]
         .map(|file| [format!("usual/{file}.safetensors"), format!("out/{file}.safetensors")].map(|at| work.read(&at)))
         .into_iter()
         .for_each(|[usual, out]| assert!(usual == out));
-    // Patterns that change nothing are errors.
     work.refused(
         "model",
         "no",
@@ -266,7 +260,6 @@ fn a_replaced_work_declares_one_scheme() {
     work.convert("out", "dense", "to=f32");
 }
 
-/// A global scale beyond the range that readers accept is written with a warning, which has the values.
 #[test]
 fn large_weights_of_nvfp4_are_told() {
     for scheme in ["modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized"] {

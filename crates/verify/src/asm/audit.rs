@@ -1,4 +1,4 @@
-//! All kernels of an executable, checked against the table.
+//! Audit: all kernels of an executable, compared with the table.
 
 use super::functions::{Function, functions};
 use super::instructions::{decode, text};
@@ -12,22 +12,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// One kernel at one level.
+/// A kernel at a level.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Level that it is compiled for.
+    /// Level for which the kernel is compiled.
     pub level: Level,
-    /// Pattern of its row.
+    /// Pattern of the table's row.
     pub row: &'static str,
-    /// Expectation of its row.
+    /// Expectation of the table's row.
     pub expected: Expected,
-    /// All its loops.
+    /// All loops of the kernel.
     pub loops: Vec<Loop>,
     /// Broken rules.
     pub faults: Vec<Fault>,
-    /// Whether the kernel would also pass as a vector loop of any length.
+    /// True if the kernel would pass as a vector loop of any length.
     pub is_vector: bool,
 }
 
@@ -43,7 +43,7 @@ impl Entry {
         Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults, is_vector }
     }
 
-    /// Returns the fault of a kernel without a row. The kernel's loop is shown, for writing the row.
+    /// Entry for a kernel without a row. Shows the loop, which helps to write the row.
     fn unlisted(name: &str, level: Option<Level>, code: &[Instruction]) -> Entry {
         let level = level.unwrap_or_else(|| Level::of_code(code));
         let nothing = Row { kernels: "", expected: [Expected::Absent; 3], compares_no_floats: false };
@@ -86,21 +86,21 @@ impl Entry {
         }
     }
 
-    /// Returns the hot loop, one instruction per line.
+    /// The hot loop, one instruction per line.
     fn listing(&self) -> String {
         let Some(hot) = hot(&self.loops) else { return "no loop\n".into() };
         hot.instructions.iter().map(|one| format!("    {}\n", text(one))).collect()
     }
 }
 
-/// Result for every kernel of an executable.
+/// Result for all kernels of an executable.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// Coverage, or the reason for no coverage.
+    /// Description of the checked code, or the reason why nothing was checked.
     pub covers: String,
-    /// Kernels at their levels, by name, then level.
+    /// Entries by name, then level.
     pub entries: Vec<Entry>,
-    /// Faults of the executable or the table rather than a kernel.
+    /// Faults of the executable or the table.
     pub problems: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Audit {
         }
     }
 
-    /// Returns a failed audit, in which nothing was checked.
+    /// Failed audit in which nothing was checked.
     pub fn failed(problem: String) -> Audit {
         Audit { covers: "asm: nothing".into(), problems: vec![problem], ..Audit::default() }
     }
@@ -166,7 +166,7 @@ impl Audit {
         audit
     }
 
-    /// Returns the hot loops of the kernels whose level and name, as in the table, contain `text`.
+    /// Hot loops of the kernels whose level and name in the table contain `text`.
     pub fn listing(&self, text: &str) -> String {
         let titled = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
         let matching = titled.filter(|(title, _)| title.contains(text));
@@ -174,7 +174,7 @@ impl Audit {
         if listing.is_empty() { format!("no kernel's level and name contain '{text}'\n\n") } else { listing }
     }
 
-    /// Returns the kernels, one per line.
+    /// Table of the kernels, one per line.
     pub fn table(&self) -> String {
         let header = ["kernel", "level", "instructions", "bytes in", "bytes out", "per KiB", "at most", "verdict"];
         let rows = self.entries.iter().map(|entry| entry.cells().to_vec());
@@ -183,8 +183,8 @@ impl Audit {
     }
 }
 
-/// Returns the rows whose expectations are too weak to guard: they allow much longer loops than the kernels have, or do
-/// not expect the vectors that the kernels have.
+/// Rows with weak expectations: a limit far above the actual number of instructions, or no vectors for kernels that use
+/// vectors.
 fn outdated(entries: &[Entry]) -> Vec<String> {
     let mut rows: BTreeMap<(&str, Level), Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -203,7 +203,6 @@ fn outdated(entries: &[Entry]) -> Vec<String> {
     rows.into_iter().filter_map(line).collect()
 }
 
-/// Returns the reason if functions are unusable for checking kernels.
 fn unusable(functions: &[Function]) -> Option<&'static str> {
     if functions.is_empty() {
         return Some("the executable has no symbols of the engine: build it without `strip`");
@@ -227,7 +226,7 @@ impl Findings for Audit {
     }
 }
 
-/// The summary and the failures; [`Audit::table`] is longer.
+/// Summary and failures, without the table of kernels.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = ["asm", "vector", "scalar", "aside", "failures"].map(String::from).to_vec();

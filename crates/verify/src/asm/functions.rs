@@ -1,36 +1,36 @@
-//! The functions of an executable: name, address and machine code.
+//! Functions of an executable: name, address and machine code.
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A function by one of its names: the linker may give several names to the same code.
+/// Function with one of its names; the linker may give several names to the same code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Demangled name, without hashes.
     pub name: String,
-    /// Address of its first instruction.
+    /// Address of the first instruction.
     pub address: u64,
-    /// Its machine code.
+    /// Machine code.
     pub code: Vec<u8>,
 }
 
-/// Why an executable has nothing to check.
+/// Reason why an executable cannot be checked.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // The messages name them.
 pub enum Unreadable {
     /// The file cannot be read.
     #[error("{}: {error}", .path.display())]
     Io { path: PathBuf, error: std::io::Error },
-    /// Not an executable that can be read.
+    /// The file is not a supported executable.
     #[error("{}: {error}", .path.display())]
     Format { path: PathBuf, error: object::Error },
 }
 
-/// Returns the functions of a crate (named as in paths) in an executable, in order of address.
+/// Functions of a crate in an executable, in order of address.
 ///
 /// # Errors
-/// If the file cannot be read. Missing symbols, or symbols without generic arguments, are not an error here.
+/// An unreadable file. Missing symbols are no error.
 pub fn functions(path: &Path, of: &str) -> Result<Vec<Function>, Unreadable> {
     let bytes = std::fs::read(path).map_err(|error| Unreadable::Io { path: path.into(), error })?;
     parse(&bytes, of).map_err(|error| Unreadable::Format { path: path.into(), error })

@@ -2,24 +2,24 @@
 
 use iced_x86::{EncodingKind, FlowControl, Instruction, MemorySize, Mnemonic, OpKind};
 
-/// Decodes machine code to instructions.
+/// Decodes machine code.
 pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
     iced_x86::Decoder::with_ip(64, code, address, iced_x86::DecoderOptions::NONE).into_iter().collect()
 }
 
-/// Returns the address and the assembly of an instruction.
+/// Address and assembly of an instruction.
 pub fn text(one: &Instruction) -> String {
     let mut text = format!("{:#x}  ", one.ip());
     iced_x86::FastFormatter::new().format(one, &mut text);
     text
 }
 
-/// Whether it is a call, direct or indirect.
+/// True for a call, direct or indirect.
 pub fn is_call(one: &Instruction) -> bool {
     matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
 }
 
-/// Returns the bits of the widest vector operand, register or memory; 0 without a vector register.
+/// Width in bits of the widest vector operand, register or memory; 0 without a vector register.
 pub fn vector_bits(one: &Instruction) -> u32 {
     let registers = (0..one.op_count()).filter(|i| one.op_kind(*i) == OpKind::Register).map(|i| one.op_register(i));
     let bits = |r: iced_x86::Register| match r {
@@ -43,14 +43,14 @@ fn starts_with_any(name: &str, starts: &[&str]) -> bool {
     starts.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether it moves data without changing it.
+/// True for an instruction that moves data unchanged.
 fn is_move(name: &str) -> bool {
     let moves = ["mova", "movu", "movdq", "movd", "movq", "movnt", "movss", "movsd", "lddqu", "maskmov"];
     let lanes = ["pinsr", "pextr", "insert", "extract", "broadcast", "pbroadcast"];
     (starts_with_any(name, &moves) && !name.starts_with("movddup")) || starts_with_any(name, &lanes)
 }
 
-/// Whether it is float arithmetic, or a conversion from or to a float, on one element.
+/// True for float arithmetic or a float conversion on one element.
 pub fn is_scalar_float(one: &Instruction) -> bool {
     let name = name(one);
     let one_float = matches!(one.op_code().memory_size(), MemorySize::Float32 | MemorySize::Float64);
@@ -58,43 +58,43 @@ pub fn is_scalar_float(one: &Instruction) -> bool {
     from_integer || is_scalar_float_to_int(one) || (one_float && vector_bits(one) > 0 && !is_move(&name))
 }
 
-/// Whether it zeroes a register.
+/// True for an instruction that zeroes a register.
 fn makes_zero(name: &str, one: &Instruction) -> bool {
     let last = one.op_count().saturating_sub(1);
     let register = |i| (one.op_kind(i) == OpKind::Register).then(|| one.op_register(i));
     starts_with_any(name, &["pxor", "xorp"]) && register(last).is_some() && register(last) == register(last - 1)
 }
 
-/// Whether it works on several elements at once.
+/// True for an operation on several elements at once.
 pub fn is_packed(one: &Instruction) -> bool {
     let name = name(one);
     vector_bits(one) > 0 && !is_scalar_float(one) && !is_move(&name) && !makes_zero(&name, one)
 }
 
-/// Whether it converts one float to an integer.
+/// True for a conversion of one float to an integer.
 pub fn is_scalar_float_to_int(one: &Instruction) -> bool {
     let name = name(one);
     name.starts_with("cvt") && (name.ends_with("2si") || name.ends_with("2usi"))
 }
 
-/// Whether it loads or stores each element at an address of its own.
+/// True if each element is loaded or stored at its own address.
 pub fn is_gather(one: &Instruction) -> bool {
     starts_with_any(&name(one), &["gather", "pgather", "scatter", "pscatter"])
 }
 
-/// Whether it compares floats.
+/// True for a comparison of floats.
 pub fn compares_floats(one: &Instruction) -> bool {
     let name = name(one);
     let floats = ["ps", "pd", "ss", "sd"].iter().any(|end| name.ends_with(end));
     floats && vector_bits(one) > 0 && starts_with_any(&name, &["cmp", "comi", "ucomi"])
 }
 
-/// Whether it is the conversion to bf16 that treats subnormals as zero.
+/// True for the conversion to bf16 that treats subnormals as zero.
 pub fn flushes_subnormals(one: &Instruction) -> bool {
     matches!(one.mnemonic(), Mnemonic::Vcvtneps2bf16 | Mnemonic::Vcvtne2ps2bf16)
 }
 
-/// Whether its encoding needs AVX and it uses a vector register; BMI shares the encoding.
+/// True for an AVX encoding with a vector register. BMI instructions share the encoding.
 pub fn needs_avx(one: &Instruction) -> bool {
     matches!(one.op_code().encoding(), EncodingKind::VEX | EncodingKind::EVEX) && vector_bits(one) > 0
 }

@@ -1,9 +1,7 @@
-//! The kernels and the expectations for their code at each level: the table of the assembly guard, in the file
-//! `kernels.txt`.
+//! Table of the assembly guard (`kernels.txt`): the kernels, and the expected code at each level.
 //!
-//! A kernel in the executable with no row, or two, fails the guard; so does a row, or one of its levels, without a
-//! kernel. To add a kernel, run `verify asm`: the failure names it, its line shows the number to record (per KiB), and
-//! `verify asm --show NAME` prints its loop.
+//! Each kernel needs one row, and each row and level needs a kernel. To add a kernel, run `verify asm`: the failure
+//! shows the number to record (per KiB).
 
 use super::functions::Function;
 use super::instructions::{decode, needs_avx};
@@ -11,23 +9,23 @@ use super::level::Level;
 use globset::{Glob, GlobMatcher};
 use std::collections::BTreeMap;
 
-/// Crate of the functions to check.
+/// Crate whose functions are checked.
 pub const CRATE: &str = "truecast_kernel";
 
-/// Expectation for a kernel's code at one level.
+/// Expected code of a kernel at a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A loop over the level's vectors, with at most the recorded number of instructions per 1024 bytes read and
-    /// written, plus a tolerance, if a number was recorded.
+    /// A loop over the level's vectors. A recorded number limits the instructions per 1024 bytes read and written, with
+    /// a tolerance.
     Vector {
-        /// Number shown in the table of `verify asm`.
+        /// Number in the table of `verify asm`.
         recorded: Option<u32>,
     },
-    /// One element at a time, for this reason.
+    /// One element at a time, for the stated reason.
     Scalar(&'static str),
-    /// Calls a function for some elements, for this reason.
+    /// Calls a function for some elements, for the stated reason.
     Calls(&'static str),
-    /// No loop over elements, or one that is never run, for this reason: nothing is checked.
+    /// Not checked, for the stated reason: no loop over elements, or a loop that never runs.
     Aside(&'static str),
     /// Not compiled for this level.
     Absent,
@@ -36,27 +34,27 @@ pub enum Expected {
 /// Kernels with the same expectations.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// A glob over [`Kernel::name`].
+    /// Glob pattern for [`Kernel::name`].
     pub kernels: &'static str,
-    /// In the order of [`Level::ALL`].
+    /// Expectations in the order of [`Level::ALL`].
     pub expected: [Expected; 3],
-    /// Whether the kernels test floats as integers, since FTZ and DAZ affect float comparisons (`docs/kernels.md
+    /// True if the kernels test floats as integers, because FTZ and DAZ affect float comparisons (`docs/kernels.md
     /// §5.3`).
     pub compares_no_floats: bool,
 }
 
 impl Row {
-    /// Returns the expectation at a level.
+    /// Expectation at a level.
     pub fn at(&self, level: Level) -> Expected {
         self.expected[level as usize]
     }
 
-    /// Returns the levels that the row's kernels are compiled for.
+    /// Levels for which the kernels are compiled.
     pub fn levels(&self) -> impl Iterator<Item = Level> {
         Level::ALL.into_iter().filter(|level| self.at(*level) != Expected::Absent)
     }
 
-    /// Returns a matcher of the row's kernels.
+    /// Matcher for the kernels.
     ///
     /// # Panics
     /// If the pattern is not a glob.
@@ -68,17 +66,16 @@ impl Row {
 /// A function that may be a kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Path with generic arguments, without the crate. For tasks, the task's type, without the level.
+    /// Path with generic arguments, without the crate. A task has its type as name, without the level.
     pub name: String,
-    /// Level, if it is in the name.
+    /// Level, if the function's name states it.
     pub level: Option<Level>,
-    /// Whether the function must be in the table: it is compiled for a level by `Level::run`, or has vector
-    /// instructions that only a level allows.
+    /// True if the function must be in the table: `Level::run` compiles it, or it has vector instructions of a level.
     pub certain: bool,
 }
 
 impl Kernel {
-    /// Returns the kernel of a function, by name and code; `None` if it cannot be a kernel.
+    /// Kernel of a function, by name and code; `None` if the function cannot be a kernel.
     pub fn of(function: &Function) -> Option<Kernel> {
         let path = function.name.replace(&format!("{CRATE}::"), "");
         for level in Level::ALL {
@@ -93,15 +90,15 @@ impl Kernel {
     }
 }
 
-/// Whether a function is where `Level::run` compiles tasks, but its name lacks the task.
+/// True if `Level::run` compiled the function, but its name lacks the task.
 pub fn lost_its_arguments(function: &Function) -> bool {
     Level::ALL.iter().any(|level| function.name == format!("{CRATE}::{}", level.entry()))
 }
 
-/// Reads the table in `kernels.txt`; the file explains its format.
+/// Parses `kernels.txt`, which explains its format.
 ///
 /// # Panics
-/// If a line of it is invalid.
+/// If a line is invalid.
 pub fn table() -> Vec<Row> {
     let lines = include_str!("kernels.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let (mut reasons, mut rows) = (BTreeMap::new(), Vec::new());
@@ -152,7 +149,7 @@ pub(super) mod tests {
         row("x86::copy*", [Expected::Absent, Expected::Absent, vector(28)]),
     ];
 
-    /// Returns functions of those names, each a loop written for its level.
+    /// Functions with the names of [`ROWS`], each a loop written for its level.
     pub fn copying(write: fn(&mut CodeAssembler, Level) -> Result<(), IcedError>) -> Vec<Function> {
         let task = |level: Level| (format!("{CRATE}::{}::<{CRATE}::stage::Loop<{CRATE}::Copy>>", level.entry()), level);
         let names = Level::ALL.map(task).into_iter().chain([(format!("{CRATE}::x86::copy::<u8>"), Level::Avx512)]);

@@ -1,7 +1,7 @@
-//! The loops of a function, and the bytes that each processes per iteration.
+//! Loops of a function, and bytes that each loop processes per iteration.
 //!
-//! A loop is a natural loop. Its head dominates a block that jumps back to the head. The loop consists of the head and
-//! all blocks from which this block is reached without passing the head. The placement of blocks does not matter.
+//! A loop is a natural loop: its head dominates a block that jumps back to the head. The loop has the head and all
+//! blocks from which that block can be reached without the head.
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use petgraph::Direction;
@@ -14,32 +14,31 @@ use std::ops::Range;
 /// A natural loop.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// Address of its head.
+    /// Address of the head.
     pub head: u64,
-    /// In order of address, including inner loops.
+    /// Instructions in order of address, with inner loops.
     pub instructions: Vec<Instruction>,
-    /// Bytes of arrays read in one iteration. Arrays are memory outside the stack, accessed at addresses that advance
-    /// with every iteration.
+    /// Array bytes read per iteration. Arrays are memory outside of the stack whose addresses advance with every
+    /// iteration.
     pub read: usize,
-    /// Bytes of arrays written in one iteration.
+    /// Array bytes written per iteration.
     pub written: usize,
 }
 
 impl Loop {
-    /// Returns the bytes of arrays touched in one iteration.
+    /// Array bytes read and written per iteration.
     pub fn moved(&self) -> usize {
         self.read + self.written
     }
 }
 
-/// Returns the loop with most of the run time. Among the loops that move the most bytes per iteration, this is the
-/// shortest, which is the innermost. Unrolled vector loops win over vector epilogues, and epilogues over the scalar
-/// loop for the rest.
+/// Loop with most of the run time: the shortest of the loops with the most bytes per iteration. So an unrolled vector
+/// loop precedes its remainder loops.
 pub fn hot(loops: &[Loop]) -> Option<&Loop> {
     loops.iter().max_by_key(|one| (one.moved(), std::cmp::Reverse(one.instructions.len())))
 }
 
-/// Returns the loops of a function, by the address of their heads.
+/// Loops of a function, by address of the head.
 pub fn loops(instructions: &[Instruction]) -> Vec<Loop> {
     let graph = blocks(instructions);
     let Some(entry) = graph.node_indices().next() else { return Vec::new() };
@@ -61,7 +60,7 @@ pub fn loops(instructions: &[Instruction]) -> Vec<Loop> {
     bodies.into_iter().map(one).collect()
 }
 
-/// Returns the blocks from which `back`, and so `head`, is reached without passing `head`.
+/// Blocks from which `back` can be reached without `head`.
 fn body(graph: &Graph, head: NodeIndex, back: NodeIndex) -> BTreeSet<NodeIndex> {
     let mut body = BTreeSet::from([head]);
     let mut open = vec![back];
@@ -73,10 +72,10 @@ fn body(graph: &Graph, head: NodeIndex, back: NodeIndex) -> BTreeSet<NodeIndex> 
     body
 }
 
-/// Control flow between the blocks, each a range of instructions.
+/// Control flow between blocks; a block is a range of instructions.
 type Graph = DiGraph<Range<usize>, ()>;
 
-/// Returns the blocks of a function, the entry first.
+/// Blocks of a function, the entry first.
 fn blocks(all: &[Instruction]) -> Graph {
     let index: HashMap<u64, usize> = all.iter().enumerate().map(|(i, one)| (one.ip(), i)).collect();
     let target = |one: &Instruction| if jumps(one) { index.get(&one.near_branch_target()).copied() } else { None };
@@ -99,7 +98,7 @@ fn blocks(all: &[Instruction]) -> Graph {
             jump_tables.push(node);
         }
     }
-    // A jump table leads to all otherwise unreached blocks.
+    // A jump table leads to all blocks that are not reached otherwise.
     let unreached: Vec<NodeIndex> = graph.externals(Direction::Incoming).filter(|node| node.index() != 0).collect();
     for (&from, &to) in jump_tables.iter().flat_map(|from| unreached.iter().map(move |to| (from, to))) {
         graph.update_edge(from, to, ());
@@ -107,7 +106,7 @@ fn blocks(all: &[Instruction]) -> Graph {
     graph
 }
 
-/// Whether it jumps to its near target, always or sometimes.
+/// True for a conditional or unconditional jump to a near target.
 fn jumps(one: &Instruction) -> bool {
     matches!(one.flow_control(), FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch)
 }
@@ -117,7 +116,7 @@ fn falls_through(one: &Instruction) -> bool {
     !matches!(one.flow_control(), UnconditionalBranch | IndirectBranch | Return | Exception)
 }
 
-/// Memory operand: `base + scale * index + first`.
+/// Memory operand `base + scale * index + first`.
 #[derive(Clone, Copy)]
 struct Address {
     base: Register,
@@ -126,7 +125,6 @@ struct Address {
     first: u64,
 }
 
-/// Returns the registers that an instruction writes or may write.
 fn written(factory: &mut InstructionInfoFactory, one: &Instruction) -> Vec<Register> {
     use OpAccess::*;
     let used = factory.info(one).used_registers().iter();
@@ -134,13 +132,13 @@ fn written(factory: &mut InstructionInfoFactory, one: &Instruction) -> Vec<Regis
     used.map(|used| used.register().full_register()).collect()
 }
 
-/// Returns the numbers of distinct bytes of arrays read and written in one iteration.
+/// Numbers of distinct array bytes read and written per iteration.
 fn moved(instructions: &[Instruction]) -> [usize; 2] {
     let mut factory = InstructionInfoFactory::new();
     let steps = steps(instructions, &mut factory);
     let step = |register: Register| steps.get(&register.full_register()).copied().unwrap_or(0);
     let mut bytes = [(); 2].map(|()| BTreeSet::new());
-    // Addresses in registers, if computed in the iteration.
+    // Registers with addresses that are computed in the iteration.
     let mut computed: HashMap<Register, Address> = HashMap::new();
     for one in instructions {
         for memory in factory.info(one).used_memory() {
@@ -187,8 +185,7 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
     bytes.map(|bytes| bytes.len())
 }
 
-/// Returns the growth of each register per iteration, for registers that are only added to or computed from such
-/// registers. Other registers are constant or unknown, which `moved` treats alike.
+/// Growth of each register per iteration. Only for registers that are added to, or computed from such registers.
 fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> HashMap<Register, i64> {
     let mut writes: HashMap<Register, Vec<&Instruction>> = HashMap::new();
     for one in instructions {
@@ -213,7 +210,7 @@ fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> 
     computed.into_iter().chain(counters).collect()
 }
 
-/// Returns the amount that an instruction adds to its destination, if it does nothing else.
+/// Amount that an instruction adds to its destination, if it does nothing else.
 fn added(one: &Instruction) -> Option<i64> {
     let immediate = || match one.op1_kind() {
         OpKind::Register | OpKind::Memory => None,
@@ -241,7 +238,7 @@ pub(super) mod tests {
 
     pub type Write = fn(&mut CodeAssembler, Level) -> Result<(), IcedError>;
 
-    /// Adds 1 to 32-bit elements like compiled code: an unrolled loop over vectors, then one over the rest.
+    /// Adds 1 to 32-bit elements: an unrolled vector loop, then a loop over the rest.
     pub const VECTOR_COPY: Write = |a, level| {
         let mut vectors = a.create_label();
         a.set_label(&mut vectors)?;
@@ -269,7 +266,7 @@ pub(super) mod tests {
         SCALAR_COPY(a, level)
     };
 
-    /// [`VECTOR_COPY`] one element at a time.
+    /// Adds 1 to 32-bit elements, one at a time.
     pub const SCALAR_COPY: Write = |a, _| {
         let mut rest = a.create_label();
         a.set_label(&mut rest)?;
@@ -283,7 +280,7 @@ pub(super) mod tests {
         a.ret()
     };
 
-    /// Machine code at 0x1000.
+    /// Assembles machine code at address 0x1000.
     pub fn assembled(write: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> Vec<u8> {
         let mut assembler = CodeAssembler::new(64).unwrap();
         write(&mut assembler).unwrap();
@@ -311,7 +308,6 @@ pub(super) mod tests {
         }
     }
 
-    /// Bytes that a loop of `body` reads and writes per iteration.
     fn moved(body: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> (usize, usize) {
         let found = loops_of(|a| {
             let mut head = a.create_label();

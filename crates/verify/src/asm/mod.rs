@@ -1,11 +1,5 @@
-//! The assembly guard: every kernel in an executable, at every level, has the loop that was measured, so that a
-//! compiler that silently gives up on vectors is noticed (`docs/kernels.md §12`).
-//!
-//! Here: reading machine code and rules about it. The rules are predicates, since a different but equally good loop
-//! must pass. Nothing is run, so code is checked for levels that this CPU does not have.
-//!
-//! Read in this order: [`kernels`] (the kernels and their expectations), [`rules`], [`audit`]; [`functions`],
-//! [`loops`], [`instructions`] and [`level`] read machine code.
+//! Assembly guard: checks that every kernel has a vector loop at every level (`docs/kernels.md §12`). The machine code
+//! is not run. Read in this order: [`kernels`], [`rules`], [`audit`]; the other modules read machine code.
 
 pub mod audit;
 pub mod functions;

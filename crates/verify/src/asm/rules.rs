@@ -13,39 +13,40 @@ use std::fmt;
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The table does not list the kernel.
+    /// The table has no row for the kernel.
     Unlisted,
-    /// There is no loop: the work went elsewhere.
+    /// The kernel has no loop; its work is done elsewhere.
     NoLoop,
-    /// No instruction of the hot loop uses the level's vectors.
+    /// No instruction of the hot loop uses vectors of the level.
     NotVector {
-        /// Bits of the level's registers.
+        /// Width of the level's registers in bits.
         bits: u32,
-        /// Head of the loop.
+        /// Address of the first instruction.
         head: u64,
     },
-    /// A single float is computed or converted in the hot loop of a kernel that should do several at once.
+    /// The hot loop computes or converts single floats, but should process several at once.
     ScalarFloat(Instruction),
-    /// A single float is converted to an integer in the hot loop.
+    /// The hot loop converts single floats to integers.
     ScalarFloatToInt(Instruction),
-    /// A call in a loop.
+    /// A loop has a call.
     Call(Instruction),
-    /// A gather or a scatter in a loop.
+    /// A loop has a gather or scatter.
     Gather(Instruction),
-    /// Floats are compared where they must be tested as integers.
+    /// Floats are compared, but should be tested as integers.
     FloatComparison(Instruction),
-    /// The conversion to bf16 that treats subnormals as zero.
+    /// The code has the conversion to bf16 that treats subnormals as zero.
     Flushes(Instruction),
-    /// The hot loop grew.
+    /// The hot loop has more instructions than recorded.
     Longer {
-        /// Instructions for 1024 bytes of arrays.
+        /// Instructions per 1024 array bytes.
         per_kib: u32,
-        /// Maximum number.
+        /// Largest allowed number of instructions.
         most: u32,
     },
-    /// The hot loop touches no array, so its work per byte is unknown.
+    /// The hot loop accesses no array, so its work per byte is unknown.
     MovesNothing {
-        /// Head of the loop.
+        /// Address of the loop's head.
+        /// Address of the first instruction.
         head: u64,
     },
 }
@@ -77,22 +78,22 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Instructions of a loop per 1024 bytes of arrays read or written, rounded up; independent of unrolling. `nop` is not
-/// counted: it only aligns code, or separates requests to the caches. `None` if the loop touches no array.
+/// Instructions per 1024 array bytes read or written, rounded up; does not depend on unrolling. `nop` is not counted.
+/// `None` if the loop accesses no array.
 pub fn per_kib(one: &Loop) -> Option<u32> {
     let (bytes, n) = (one.moved(), one.instructions.iter().filter(|one| one.mnemonic() != Mnemonic::Nop).count());
     (bytes > 0).then(|| (n * 1024).div_ceil(bytes) as u32)
 }
 
-/// Tolerance on a recorded number of instructions, in percent.
+/// Tolerance for a recorded number of instructions, in percent.
 const TOLERANCE: u32 = 25;
 
-/// Returns the maximum number of instructions per 1024 bytes for a recorded number.
+/// Largest allowed number of instructions for a recorded number.
 pub fn most(recorded: u32) -> u32 {
     recorded + recorded * TOLERANCE / 100
 }
 
-/// Returns every broken rule of a kernel's code. `compares_no_floats`: the kernel tests floats as integers.
+/// All broken rules of a kernel. `compares_no_floats`: the kernel must test floats as integers.
 pub fn faults(
     code: &[Instruction],
     loops: &[Loop],
@@ -151,7 +152,7 @@ mod tests {
         faults(&code, &loops(&code), level, expected, nonzero_test)
     }
 
-    /// A loop over 32-byte vectors at AVX2 with something more in it.
+    /// A loop over 32-byte vectors at AVX2, with additional instructions.
     fn with(expected: Expected, more: fn(&mut CodeAssembler) -> Result<(), IcedError>) -> Vec<Fault> {
         let code = assembled(|a| {
             let mut head = a.create_label();
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_loop_may_grow_by_a_quarter_of_what_was_recorded() {
-        // Five instructions and a `nop` for 64 bytes: 80 for 1024.
+        // Five instructions and a `nop` per 64 bytes: 80 per 1024.
         let growing = |recorded| {
             with(Expected::Vector { recorded: Some(recorded) }, |a| {
                 a.lea(rcx, rdx + 64)?;

@@ -1,4 +1,4 @@
-//! `verify all`: every command, in full or small enough for every change (`docs/kernels.md §11`).
+//! `verify all`: runs every command, with all inputs or a small sample (`docs/kernels.md §11`).
 
 use super::{asm, boundary, counts, ftz, properties, rescale, scaled, small, split, sweep, theorem};
 use crate::adapter::numeric;
@@ -16,14 +16,13 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Returns the options of a command with only these arguments.
 fn options<T: clap::Args>(arguments: &[String]) -> T {
     let command = T::augment_args(clap::Command::new("verify").no_binary_name(true));
     let matches = command.get_matches_from(arguments);
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// Runs every command and shows each report when done.
+/// Runs every command and shows each report.
 pub fn run(session: &Session, all: &Options, mut show: impl FnMut(&dyn Findings)) {
     let seed = format!("--seed={}", all.seed);
     let with = |quick: &[&str], full: &[&str]| -> Vec<String> {

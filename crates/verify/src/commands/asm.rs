@@ -1,4 +1,4 @@
-//! `verify asm`: compiled code of every kernel at every level, in this executable or another (`docs/kernels.md §12`).
+//! `verify asm`: machine code of every kernel at every level, in this executable or another (`docs/kernels.md §12`).
 
 use crate::asm::audit::Audit;
 use crate::asm::kernels::table;
@@ -21,7 +21,7 @@ pub struct Options {
     pub brief: bool,
 }
 
-/// Findings and their display.
+/// Findings, and their display.
 #[derive(Clone, Debug)]
 pub struct Found {
     audit: Audit,
@@ -32,7 +32,7 @@ pub struct Found {
 enum Shown {
     Everything,
     Failures,
-    /// Only these loops, without a check.
+    /// Listing of loops, without a check.
     Loops(String),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// Runs the command. The session's levels do not matter: nothing is run.
+/// Runs the command. No kernel is run, so the session's levels have no effect.
 pub fn run(session: &Session, options: &Options) -> Found {
     let audit = audit(options);
     session.announce(audit.covers.clone());

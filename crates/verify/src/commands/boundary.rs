@@ -1,4 +1,4 @@
-//! `verify boundary`: wide sources around the decision points of a destination, against definition and oracle.
+//! `verify boundary`: wide sources around the decision points of the destination.
 
 use super::{Chosen, over};
 use crate::buffers::Source;
@@ -30,7 +30,6 @@ pub struct Options {
     pub random_policies: usize,
 }
 
-/// Elements converted together.
 const PART: usize = 1 << 18;
 
 /// Runs the command.

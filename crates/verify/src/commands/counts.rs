@@ -1,6 +1,4 @@
-//! `verify counts`: counts of a caster against the definitions of `docs/spec/checkpoints.md §10`, element by element.
-//!
-//! Requests come from the standards, because open results are counted too.
+//! `verify counts`: counts of a caster, compared element by element with `docs/spec/checkpoints.md §10`.
 
 use super::{Chosen, over};
 use crate::buffers::Source;
@@ -30,8 +28,7 @@ pub struct Options {
     pub limit_16: usize,
 }
 
-/// Returns every request of the standards for a pair, `ieee` with some roundings, with and without saturation, and
-/// policies of chips.
+/// All requests of the standards for a pair, `ieee` with some roundings, and policies of chips.
 fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
     let mut all = Vec::new();
     for saturate in [None, Some(true), Some(false)] {
@@ -54,7 +51,7 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
         all.push(change(CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..plain.policy }));
         if src.code_bits() <= 32 {
             let flushes = CastPolicy { subnormals: Subnormals::FlushSource, ..CastPolicy::IEEE };
-            // No rule flushes in conversions to a type without zero.
+            // For a type without zero, no specification flushes subnormals.
             let flushed = (dst != DType::F8E8M0).then_some((-1, flushes));
             let scaled = [(-7, SATURATE), (3, CastPolicy::IEEE)].into_iter().chain(flushed);
             all.extend(scaled.map(|(scale_exponent, policy)| change(CastPolicy { scale_exponent, ..policy })));
@@ -69,8 +66,7 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
     distinct
 }
 
-/// Returns all elements of a narrow source (many times for 8 bits or fewer), or some elements of a wide source, in
-/// random order.
+/// All elements of a narrow source (repeated for 8 bits or fewer), or some elements of a wide source, in random order.
 fn inputs(src: DType, dst: DType, options: &Options) -> Source {
     let &Options { ref chosen, limit, limit_16 } = options;
     let seed = chosen.seed;

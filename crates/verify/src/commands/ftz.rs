@@ -1,7 +1,5 @@
-//! `verify ftz`: the same inputs with FTZ and DAZ set around planning and converting: same bits, same counts
-//! (`docs/kernels.md §5`, §11 row 5).
-//!
-//! Expectations are computed in the default environment.
+//! `verify ftz`: casts with FTZ and DAZ set have the same bits and counts (`docs/kernels.md §5`, §11 row 5). Expected
+//! results are computed without FTZ and DAZ.
 
 use super::{Chosen, over};
 use crate::buffers::Source;

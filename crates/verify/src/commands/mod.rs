@@ -1,4 +1,4 @@
-//! The commands: each is a set of inputs, a set of comparisons and a report.
+//! The commands: each has inputs, comparisons and a report.
 
 pub mod all;
 pub mod asm;
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use std::time::Instant;
 use truecast_core::{DType, Rounding};
 
-/// Reads a rounding by its name on the command line.
+/// Parses a rounding by its name on the command line.
 ///
 /// # Errors
 /// The valid names.
@@ -44,7 +44,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Returns the chosen sources of a kind, widest first.
+    /// Chosen source types of a kind, widest first.
     fn sources(&self, is_of_kind: impl Fn(DType) -> bool) -> Vec<DType> {
         let mut sources = numeric();
         sources.retain(|src| is_of_kind(*src) && is_among(&self.src, *src));
@@ -52,7 +52,6 @@ impl Chosen {
         sources
     }
 
-    /// Returns the pairs of these sources with every chosen destination.
     fn pairs(&self, sources: &[DType]) -> Vec<(DType, DType)> {
         let dsts: Vec<DType> = numeric().into_iter().filter(|dst| is_among(&self.dst, *dst)).collect();
         sources.iter().flat_map(|&src| dsts.iter().map(move |&dst| (src, dst))).collect()
@@ -63,12 +62,12 @@ impl Chosen {
     }
 }
 
-/// Whether a type is in a list; an empty list means every type.
+/// True for a type in the list; an empty list has all types.
 fn is_among(list: &[DType], dtype: DType) -> bool {
     list.is_empty() || list.contains(&dtype)
 }
 
-/// Announces the coverage, runs units in parallel with a bar, and adds their findings in order.
+/// Runs units in parallel with a progress bar, and adds their findings in order.
 fn over<T: Sync>(
     session: &Session,
     covers: String,

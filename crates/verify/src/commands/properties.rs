@@ -1,7 +1,6 @@
-//! `verify properties`: properties that can be checked without knowing the right answer (`docs/style.md §15.3`).
+//! `verify properties`: properties that hold without an expected result (`docs/style.md §15.3`).
 //!
-//! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, and that a result is the right one
-//! of the two neighbors. Checked for the definition and for a caster at the strongest level.
+//! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, neighbors.
 
 use super::{Chosen, over};
 use crate::buffers::{Source, element};
@@ -27,11 +26,10 @@ pub struct Options {
     pub limit: usize,
 }
 
-/// Saturating policy with a number for unrepresentable values, so that every number of the source has a result.
+/// Saturating policy that gives every number of the source a numeric result.
 const TOTAL: CastPolicy =
     CastPolicy { negative: Unrepresentable::Smallest, vanishing: Unrepresentable::Smallest, ..SATURATE };
 
-/// Converter under test.
 #[derive(Clone, Copy, Debug)]
 enum Engine {
     Definition,
@@ -63,20 +61,17 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// A pair with its inputs.
 struct Pair<'a> {
     session: &'a Session,
     engine: Engine,
     src: DType,
     dst: DType,
     source: &'a Source,
-    /// Values of the inputs.
     values: Vec<Value>,
     /// Smallest and largest finite value of the destination, with their elements.
     ends: [(Number, u64); 2],
 }
 
-/// Returns the elements of the smallest and the largest finite value.
 fn end_elements(dtype: DType) -> [u64; 2] {
     let codes = match dtype.kind() {
         Kind::Float(f) if f.signed => [f.max_code() | f.sign_bit(), f.max_code()],
@@ -104,8 +99,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Returns the destination elements; empty if the conversion fails. A failure shows in the count of checks, and
-    /// other commands report it.
+    /// Destination elements; empty if the conversion fails. Other commands report failures.
     fn convert(&self, spec: &CastSpec, src: &Source) -> Vec<u64> {
         match self.engine {
             Engine::Definition => Wanted::of(self.session, spec, &src.elements).elements,
@@ -135,7 +129,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Checks that a type converts to itself unchanged, NaN bits included.
+    /// A conversion to the same type changes no bit, not even of a NaN.
     fn identity(&self) -> Tally {
         Tally::timed(|tally| {
             if self.src != self.dst {
@@ -153,7 +147,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Checks that a larger number never converts to a smaller one.
+    /// A larger number never has a smaller result.
     fn monotone(&self) -> Tally {
         Tally::timed(|tally| {
             let mut order: Vec<usize> = (0..self.values.len()).filter(|&i| self.values[i].number().is_some()).collect();
@@ -181,8 +175,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Checks that saturation gives the ends of the range for values beyond it, and the unsaturated result for values
-    /// inside it.
+    /// A value beyond the range saturates to the end of the range; any other value has its unsaturated result.
     fn clamp(&self) -> Tally {
         Tally::timed(|tally| {
             let [(low, low_element), (high, high_element)] = self.ends;
@@ -210,7 +203,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Checks that values that the destination holds exactly round-trip.
+    /// Values that the destination can represent survive a round trip.
     fn round_trip(&self) -> Tally {
         Tally::timed(|tally| {
             let there = self.results(CastPolicy::IEEE);
@@ -233,7 +226,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Checks, between signed floats, that `-x` under the mirrored rounding gives the negative result.
+    /// Between signed floats, `-x` under the mirrored rounding gives the negative result.
     fn mirrored(&self) -> Tally {
         Tally::timed(|tally| {
             let (Kind::Float(from), Some(to)) = (self.src.kind(), self.float()) else { return };
@@ -275,8 +268,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Checks that rounding down and up gives the neighbors around the value, and every other rounding the right one of
-    /// these neighbors.
+    /// Rounding down and up gives the neighbors of the value, and every other rounding the right neighbor.
     fn neighbors(&self) -> Tally {
         Tally::timed(|tally| {
             // The midpoint of two neighbors must be exact in f64.
@@ -318,7 +310,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Whether a value between two neighbors, if they differ, rounds to the larger one.
+/// True if a value between two different neighbors rounds to the larger one.
 fn goes_up(rounding: Rounding, x: Number, to_middle: Ordering, up_is_odd: bool) -> bool {
     let nearest = |on_tie: bool| match to_middle {
         Ordering::Greater => true,

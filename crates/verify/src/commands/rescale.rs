@@ -1,5 +1,5 @@
-//! `verify rescale`: TOSA's RESCALE for every type pair and mode at every level, against the formulas of
-//! `docs/spec/tosa.md §4.4` and §4.5 in 128-bit integers with a division, independent of the definition.
+//! `verify rescale`: TOSA RESCALE for every type pair and mode at every level, compared with `docs/spec/tosa.md §4.4`
+//! and §4.5 in 128-bit arithmetic.
 
 use super::over;
 use crate::random::Random;
@@ -21,7 +21,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Elements of the last dimension: no channels, few, and more than one iteration of a loop.
+/// Sizes of the last dimension: no channels, few, and several loop iterations.
 const CHANNELS: [usize; 5] = [1, 2, 3, 64, 700];
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ struct Kind {
     rounding: RoundingMode,
 }
 
-/// Returns all legal combinations (`docs/spec/tosa.md §4.2`); INEXACT_ROUND is computed as SINGLE_ROUND.
+/// All legal combinations (`docs/spec/tosa.md §4.2`). INEXACT_ROUND is computed as SINGLE_ROUND.
 fn kinds() -> Vec<Kind> {
     let mut all = Vec::new();
     for (scale32, rounding) in
@@ -72,7 +72,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// Draws a number of at most `bits` bits, every width equally likely.
+/// Random number of at most `bits` bits; every width has the same probability.
 fn number(random: &mut Random, bits: u32) -> u64 {
     let width = 1 + random.below(bits.into());
     random.bits() >> (64 - width)
@@ -81,7 +81,7 @@ fn number(random: &mut Random, bits: u32) -> u64 {
 fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     let Kind { input, output, scale32, rounding } = kind;
     let channels = random.of(&CHANNELS);
-    // In half of the cases, no input breaks a requirement.
+    // Half of the cases have only inputs that violate no requirement.
     let lowest = match (random.below(2), scale32) {
         (0, _) => 2,
         (_, true) => u64::from(input.bits) + 2,
@@ -117,7 +117,6 @@ fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     compare(&spec, &values, &CastOptions { level, threads, ..CastOptions::default() }, tally);
 }
 
-/// Returns the element type, for either signedness.
 fn dtype(f: IntFormat) -> DType {
     match f.bits {
         8 => DType::I8,
@@ -172,7 +171,7 @@ fn compare(spec: &RescaleSpec, values: &[u64], exec: &CastOptions, tally: &mut T
     }
 }
 
-/// Returns the value before it is clamped; `None` if a requirement does not hold.
+/// Value before the clamp; `None` if a requirement is violated.
 fn one(spec: &RescaleSpec, Channel { multiplier, shift }: Channel, code: u64) -> Option<i128> {
     let int32 = i128::from(i32::MIN)..=i128::from(i32::MAX);
     let v = spec.input.value(code) - i128::from(spec.input_zp);
@@ -202,7 +201,7 @@ mod tests {
         assert_eq!(kinds().len(), 17 + 17 + 20);
     }
 
-    /// The goldens of `docs/spec/tosa.md §4.8`, and a wrong kernel is detected.
+    /// The oracle gives the results of `docs/spec/tosa.md §4.8`, and a wrong kernel is found.
     #[test]
     fn the_oracle_is_the_page() {
         let int = |bits| IntFormat { bits, signed: true };

@@ -1,4 +1,5 @@
-//! `verify scaled`: scaled elements of random layouts at every level, against the definition, read and written.
+//! `verify scaled`: quantization and dequantization of random layouts at every level, compared with the reference
+//! definition.
 
 use super::over;
 use crate::random::Random;
@@ -27,7 +28,6 @@ pub struct Options {
 const PARTS: usize = Part::ALL.len();
 type Stored = [Vec<u8>; PARTS];
 
-/// Returns layouts with these rows and columns, by name.
 fn layouts(rows: u64, cols: u64) -> Vec<(String, Layout)> {
     use DType::{Bf16, F4E2M1, F6E2M3, F6E3M2, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32};
     let mut all = Vec::new();
@@ -102,7 +102,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
             let mut case = |tally: &mut Tally| {
                 let (rows, cols) = (1 + random.below(140), 256 * (1 + random.below(3)));
                 let (name, layout) = &layouts(rows, cols)[index];
-                // The same numbers at every level.
+                // The same random numbers at every level.
                 read(name, layout, level, &mut random, tally);
                 written(name, layout, level, &mut random, tally);
             };
@@ -120,7 +120,7 @@ fn parts(stored: &Stored) -> Parts<'_> {
     Parts { codes, scales, global, zeros, biases, index, book }
 }
 
-/// Checks reading of random bytes: every code, and scales that are NaN, infinite, zero and subnormal.
+/// Dequantizes random bytes: all codes, and scales that are NaN, infinite, zero and subnormal.
 fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &mut Tally) {
     let stored: Stored = Part::ALL.map(|part| {
         let n = layout.part_bytes(part).expect("the layout is one").unwrap_or(0);
@@ -173,8 +173,8 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
     }
 }
 
-/// Draws source values: in half of the tensors with few significant bits, with quotients that are ties; in the others
-/// with all magnitudes.
+/// Source values. Half of the tensors have few significant bits, so that quotients are ties; the others have all
+/// magnitudes.
 fn source(src: DType, n: u64, random: &mut Random) -> Vec<u64> {
     let to_src = ieee::Cast::to(src).resolve(DType::F64).expect("f64 becomes any float");
     let (short, spread) = (random.below(2) == 0, 1 + random.below(30));
@@ -221,7 +221,6 @@ fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally
     }
 }
 
-/// Returns the parts that the definition writes, block after block.
 fn definition(layout: &Layout, how: &Quantization, global: f32, values: &[u32]) -> [Vec<u8>; 3] {
     let mut stored = [Part::Codes, Part::Scales, Part::Zeros]
         .map(|part| vec![0; layout.part_bytes(part).expect("the layout is one").unwrap_or(0) as usize]);

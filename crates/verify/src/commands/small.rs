@@ -1,4 +1,4 @@
-//! `verify small`: every element of every source of at most 16 bits, every destination, rounding and policy field.
+//! `verify small`: all elements of sources of at most 16 bits, for every destination, rounding and policy field.
 
 use super::{Chosen, over};
 use crate::buffers::Source;

@@ -1,4 +1,4 @@
-//! `verify split`: lengths, offsets, layouts, threads and parts affect no bit and no count (`docs/kernels.md §11` rows
+//! `verify split`: lengths, offsets, layouts, threads and parts change no bit and no count (`docs/kernels.md §11` rows
 //! 1 and 9).
 
 use super::{Chosen, over};
@@ -29,13 +29,12 @@ pub struct Options {
     pub elements: usize,
 }
 
-/// Numbers of threads.
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 
-/// Parts that are multiples of this number of elements have the counts and sums of the whole.
+/// Unit of parts in elements: parts of whole units have the same total counts and sums as one part.
 const BLOCK: usize = 65_536;
 
-/// Pairs of every route, in arrays long enough to be shared by threads without counting.
+/// Pairs of every route, for arrays long enough for several threads.
 const LONG: [(DType, DType); 14] = {
     use DType::*;
     [
@@ -56,7 +55,7 @@ const LONG: [(DType, DType); 14] = {
     ]
 };
 
-/// Runs the command on its own pool, with the largest number of threads.
+/// Runs the command on its own pool with the largest number of threads.
 ///
 /// # Panics
 /// If the system cannot start threads.
@@ -97,12 +96,10 @@ fn run_here(session: &Session, options: &Options) -> Report {
     Report { elapsed: start.elapsed(), ..report }
 }
 
-/// An array and its expected result.
 struct Case {
     spec: CastSpec,
     src: Source,
     wanted: Wanted,
-    /// Expected result, packed.
     want: Vec<u8>,
 }
 
@@ -126,7 +123,7 @@ impl Case {
         }
     }
 
-    /// Checks every length at some offset of both buffers, with canaries around the destination.
+    /// Tests every length at some offset of both buffers; the bytes around the destination must not change.
     fn lengths(&self, session: &Session, longest: usize, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {
@@ -152,8 +149,8 @@ impl Case {
         })
     }
 
-    /// Checks both layouts on either side: packed, and one element per byte. With `above`, the unused bits of a source
-    /// byte are random.
+    /// Tests packed elements and one element per byte, on either side. `above` randomizes the unused bits of source
+    /// bytes.
     fn layouts(&self, session: &Session, mut above: Option<&mut Random>) -> Tally {
         const LAYOUTS: [Layout; 2] = [Layout::Packed, Layout::Bytes];
         let CastSpec { src, dst, .. } = self.spec;
@@ -186,7 +183,7 @@ impl Case {
         })
     }
 
-    /// Checks several numbers of threads, at alternating levels.
+    /// Tests several numbers of threads, at alternating levels.
     fn threads(&self, session: &Session, counting: Counting) -> Tally {
         Tally::timed(|tally| {
             let mut first = None;
@@ -212,8 +209,8 @@ impl Case {
         })
     }
 
-    /// Checks that parts at multiples of 65,536 elements have the counts of the whole, and parts at any granule the
-    /// same integer counts.
+    /// Parts of multiples of 65,536 elements have the same total counts as the whole array. Other parts agree in the
+    /// integer counts.
     fn parts(&self, session: &Session, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {

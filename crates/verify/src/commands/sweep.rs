@@ -1,4 +1,4 @@
-//! `verify sweep`: all 2^32 elements of f32, i32 or u32, or every N-th block of them, against the definition.
+//! `verify sweep`: all 2^32 elements of f32, i32 or u32, or every N-th block, compared with the reference definition.
 
 use super::parse_rounding;
 use crate::adapter::numeric;
@@ -52,13 +52,12 @@ fn parse_policy(text: &str) -> Result<CastPolicy, String> {
     found.map(|v| v.policy).ok_or_else(|| format!("known are {}", names()))
 }
 
-/// Whether a block of f32 holds NaN or Inf.
 fn is_nan_block(block: u64) -> bool {
     block & 0x7f80 == 0x7f80
 }
 
-/// Returns every sign-magnitude float of at most 19 bits. Other destinations use the definition itself, which is slow
-/// and trivially equal.
+/// Sign-magnitude floats of at most 19 bits. For other destinations, kernels would be compared with slow code that is
+/// equal by construction.
 fn narrow_floats() -> Vec<DType> {
     let is_narrow_float = |dst: &DType| matches!(dst.kind(), Kind::Float(f) if f.bits() <= 19);
     numeric().into_iter().filter(is_narrow_float).collect()

@@ -1,8 +1,6 @@
-//! `verify theorem`: intermediate formats that never round twice, by brute force over toy formats (`docs/kernels.md
-//! §3.5`, rows 1 and 2).
-//!
-//! [`FloatFormat::is_safe_odd_intermediate_for`] requires two guard bits, as the nearest roundings need. If it returns
-//! true, no result may be wrong under any rounding; if false, there must be a wrong result.
+//! `verify theorem`: intermediate formats that never round twice, over all toy formats (`docs/kernels.md §3.5`, rows 1
+//! and 2). If [`FloatFormat::is_safe_odd_intermediate_for`] is true, no result may be wrong; if false, at least one
+//! result must be wrong.
 
 use super::over;
 use crate::report::{Answer, Report, Tally, Witness};
@@ -19,17 +17,15 @@ pub struct Options {
     pub intermediate_bits: u8,
 }
 
-/// Precision of the source, hidden bit included: enough for values on either side of every decision point of these
-/// formats.
+/// Precision of the source with the hidden bit; enough for values on both sides of every decision point.
 const P_SRC: u32 = 12;
 
-/// Exponents of the source's values: from below all quanta of destinations and intermediates to above every largest
-/// value.
+/// Exponents of the source, from below all quanta to above all largest values.
 const SRC_EXPONENTS: std::ops::RangeInclusive<i32> = -9..=7;
 
 const LIMITS: [Limit; 2] = [Limit::Nonfinite, Limit::Saturate];
 
-/// Returns every positive source value in units.
+/// All positive source values in units.
 fn source() -> Vec<u64> {
     let significands = 1u64 << (P_SRC - 1)..1 << P_SRC;
     SRC_EXPONENTS.flat_map(|e| significands.clone().map(move |sig| sig << (e + SCALE - (P_SRC as i32 - 1)))).collect()
@@ -41,8 +37,7 @@ fn format(exp_bits: u8, man_bits: u8, bias: i16, specials: Specials) -> FloatFor
 
 const SPECIALS: [Specials; 5] = [Specials::Ieee, Specials::Fn, Specials::Fnuz, Specials::Extended, Specials::Finite];
 
-/// Returns formats with all kinds of specials and one to three fraction bits, unsigned formats, and a format without
-/// zero.
+/// Formats with all kinds of specials and one to three fraction bits, unsigned formats, and a format without zero.
 fn destinations() -> Vec<FloatFormat> {
     let mut all = Vec::new();
     for (exp_bits, bias) in [(2, 1), (3, 3), (3, 4)] {
@@ -56,7 +51,7 @@ fn destinations() -> Vec<FloatFormat> {
     all
 }
 
-/// Returns intermediate formats with infinities, of more and less range and precision than the destinations.
+/// Intermediate formats with infinities, with more or less range and precision than the destinations.
 fn intermediates(widest: u8) -> Vec<FloatFormat> {
     let mut all = Vec::new();
     for (exp_bits, bias) in [(3, 2), (3, 3), (3, 4), (4, 5), (4, 7), (4, 9)] {
@@ -65,7 +60,7 @@ fn intermediates(widest: u8) -> Vec<FloatFormat> {
     all
 }
 
-/// A value with a different result through an intermediate format.
+/// A value whose result through an intermediate format differs.
 #[derive(Clone, Copy, Debug)]
 struct Wrong {
     rounding: Rounding,
@@ -76,17 +71,16 @@ struct Wrong {
     want: Rounded,
 }
 
-/// Wrong results for one destination.
 struct Found {
     compared: u64,
-    /// Number of wrong results by rounding in the order of [`Rounding::ALL`], and the first.
+    /// Per rounding, in the order of [`Rounding::ALL`]: number of wrong results, and the first.
     wrong: [(u64, Option<Wrong>); 8],
 }
 
-/// One destination with the right results for the whole source.
+/// A destination, with the right results for the whole source.
 struct Direct {
     toy: Toy,
-    /// Right results, by rounding, limit and sign.
+    /// Right results by rounding, limit and sign.
     results: Vec<(Rounding, Limit, bool, Vec<Rounded>)>,
 }
 
@@ -105,7 +99,8 @@ impl Direct {
         Direct { toy, results }
     }
 
-    /// Compares with the conversion through an intermediate format with codes `codes`.
+    /// Compares direct conversions with conversions through an intermediate format. `codes`: code of each source value
+    /// in the intermediate format.
     fn through(&self, intermediate: &Toy, source: &[u64], codes: &[usize]) -> Found {
         let mut found = Found { compared: 0, wrong: [(0, None); 8] };
         for (rounding, limit, neg, right) in &self.results {
@@ -132,7 +127,7 @@ fn name(f: &FloatFormat) -> String {
     format!("{sign}e{}m{} bias {} {:?}{zero}", f.exp_bits, f.man_bits, f.bias, f.specials)
 }
 
-/// Returns a difference as a row of the report. Its types replace toy formats, which have no element type.
+/// A difference as a row of the report. Element types stand for the toy formats.
 fn witness(intermediate: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
     let who = format!("intermediate {} for {}", name(intermediate), name(dst));
     let policy = CastPolicy { to_float: wrong.map_or(Rounding::NearestEven, |w| w.rounding), ..CastPolicy::IEEE };
@@ -176,8 +171,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// Returns the guarantees of the predicate and of the number of guard bits, each with a tally that shows whether it
-/// holds; at least one row.
+/// Tallies of the two guarantees, predicate and number of guard bits; at least one row.
 fn judge(intermediate: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static str, Tally)> {
     let wrong = |r: Rounding| found.wrong[Rounding::ALL.iter().position(|x| *x == r).unwrap_or(0)];
     let first = found.wrong.iter().find_map(|(_, first)| *first);
@@ -218,7 +212,7 @@ fn judge(intermediate: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&
 mod tests {
     use super::*;
 
-    /// Intermediate rounding to nearest is wrong for every width (`docs/kernels.md §3.4`), and the check finds it.
+    /// Intermediate rounding to nearest is wrong for every width (`docs/kernels.md §3.4`).
     #[test]
     fn an_intermediate_that_rounds_to_nearest_is_found() {
         let source = source();
@@ -237,7 +231,7 @@ mod tests {
         }
     }
 
-    /// An unnecessary no is found too: this intermediate is wide enough.
+    /// This intermediate format is wide enough, so the predicate must not be false.
     #[test]
     fn a_needless_no_is_found() {
         let found = Found { compared: 1, wrong: [(0, None); 8] };

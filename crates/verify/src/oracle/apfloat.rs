@@ -1,4 +1,4 @@
-//! A third opinion: `rustc_apfloat`, where it is known to be right (`docs/style.md §15.1`), and nowhere else.
+//! `rustc_apfloat` as a third source of expected results, only where it is known to be right (`docs/style.md §15.1`).
 
 use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
@@ -6,11 +6,11 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 use super::format::Type;
 use super::policy::Rounding;
 
-/// Converts an f64 code to `dst`; overflow and infinity as under `OnRange::Nonfinite`, the rest of the policy at its
-/// default.
+/// Converts an f64 code to `dst`. Overflow and infinity as in `OnRange::Nonfinite`; the other choices have their
+/// defaults.
 ///
-/// Result: `None` for a pair of destination and rounding that the crate lacks or gets wrong (f8e4m3fn with a directed
-/// rounding other than toward zero), and for NaN, whose payload rule is the crate's own.
+/// Result: `None` for NaN, and where the crate has no conversion or a bug (f8e4m3fn with a directed rounding other than
+/// toward zero).
 pub fn convert(dst: Type, rounding: Rounding, code: u64) -> Option<u64> {
     let round = match rounding {
         Rounding::NearestEven => Round::NearestTiesToEven,

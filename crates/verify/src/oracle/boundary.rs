@@ -1,16 +1,17 @@
-//! Source codes where a conversion can change its result: around every value and every midpoint of the destination.
-//!
-//! Only inputs are chosen here, so the lists are valid for every policy.
+//! Source codes at which the result of a conversion can change: around values and midpoints of the destination. Valid
+//! for every policy.
 
 use super::dyadic::Magnitude;
 use super::format::{Class, Format, NF4_THRESHOLDS, NF4_VALUES, Type, Value, all_ones, f32_value};
 
-/// Returns the source codes to test from `src` to `dst`: sorted, without duplicates.
+/// Source codes to test from `src` to `dst`; sorted, without duplicates.
 ///
-/// A source of at most 19 bits gives all its codes. From any other come, with both signs: the codes at, and one and
-/// two source ulps around, each value of `dst` and each midpoint of neighbors (a destination of more than 16 bits: a
-/// selection, by exponent and by pattern of the fraction; an integer destination also a few values out of range), each
-/// power of two, and the special codes: zeros, infinities, NaN patterns, extremes.
+/// A source of at most 19 bits has all its codes. Any other source has, with both signs, the codes at and around (one
+/// and two ulps):
+/// - each value of `dst`, and each midpoint of neighbors; for a destination of more than 16 bits a selection
+/// - each power of two
+/// - zeros, infinities, NaN patterns, extremes
+/// - for an integer destination, some values out of range
 pub fn boundaries(src: Type, dst: Type) -> Vec<u64> {
     if src.bits() <= 19 {
         return (0..=all_ones(src.bits())).collect();
@@ -25,7 +26,7 @@ pub fn boundaries(src: Type, dst: Type) -> Vec<u64> {
     codes
 }
 
-/// Returns the magnitudes where the result of a conversion to `dst` can change.
+/// Magnitudes at which the result of a conversion to `dst` can change.
 fn marks(dst: Type) -> Vec<Magnitude> {
     match dst.class() {
         Class::Float(format) => {
@@ -49,12 +50,12 @@ fn marks(dst: Type) -> Vec<Magnitude> {
                 if bits <= 16 { (0..=(1 << bits) + 2).collect() } else { selected_integers(bits) };
             let fits = |n: &u128| n.checked_shr(n.trailing_zeros()).unwrap_or(0) <= u128::from(u64::MAX);
             let values = integers.iter().filter(|n| fits(n)).map(|&n| Magnitude::new(n, 0));
-            // From 2^63, no source has a value between two integers.
+            // From 2^63 on, no source has a value between two integers.
             let middles = integers.iter().filter(|n| **n < 1 << 63).map(|&n| Magnitude::new(2 * n + 1, -1));
             values.chain(middles).collect()
         }
         Class::Bool => vec![Magnitude::ZERO],
-        // Beyond the end, because the last step outward is a decision too.
+        // Includes some values beyond the range, because the largest value also has a midpoint above.
         Class::MxInt8 => (0..=260).map(|halves| Magnitude::new(halves, -7)).collect(),
         Class::Nf4 => NF4_VALUES.iter().chain(&NF4_THRESHOLDS).filter_map(|&bits| magnitude(f32_value(bits))).collect(),
     }
@@ -67,9 +68,8 @@ fn magnitude(value: Value) -> Option<Magnitude> {
     }
 }
 
-/// Returns magnitude codes of a wide float format. At each exponent, these are the fractions near the ends and the
-/// middle, two alternating fractions, and each single-bit fraction. The double-precision format has single-bit
-/// fractions only at a few exponents, to keep its list short.
+/// Magnitude codes of a wide float format. For each exponent: fractions near the ends and the middle, two alternating
+/// fractions, and single-bit fractions. f64 has single-bit fractions only at few exponents.
 fn selected(format: Format) -> Vec<u64> {
     let ones = all_ones(format.fraction_bits);
     let quarters = [0, ones / 4 + 1, ones / 2, ones / 2 + 1, ones / 2 + 2, ones - ones / 4];
@@ -80,7 +80,7 @@ fn selected(format: Format) -> Vec<u64> {
     for exponent in 0..=last {
         let base = exponent << format.fraction_bits;
         codes.extend(quarters.iter().chain(&ends).map(|fraction| base | fraction));
-        // The ends, exponents around 1, and those where 64-bit integers are inexact.
+        // The ends, exponents around 1, and exponents at which 64-bit integers are inexact.
         let few = exponent <= 2
             || exponent >= last - 1
             || (one - 1..=one + 1).contains(&exponent)
@@ -104,7 +104,7 @@ fn selected_integers(bits: u32) -> Vec<u128> {
     centers.into_iter().flat_map(near).collect()
 }
 
-/// Returns the powers of two in the range of a source, and the midpoints between them.
+/// Powers of two in the range of a source, and midpoints between them.
 fn powers_of_two(src: Type) -> Vec<Magnitude> {
     let exponents = match src.class() {
         Class::Float(format) => {
@@ -116,8 +116,7 @@ fn powers_of_two(src: Type) -> Vec<Magnitude> {
     exponents.into_iter().flat_map(|power| [power, power.midpoint(power.times_power_of_two(1))]).collect()
 }
 
-/// Pushes the codes of `src` at `mark` and around it: if `mark` is a value of `src`, that one and two on either side,
-/// else two below and two above (and one more, which is harmless).
+/// Adds the codes of `src` at and around `mark`: two or three codes on each side.
 fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
     match src.class() {
         Class::Float(format) => {
@@ -132,18 +131,17 @@ fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
         Class::Int { signed, bits } => {
             let (min, max) =
                 if signed { (-(1i128 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
-            // Marks far outside are irrelevant for an integer.
+            // An integer source has no codes near a value far out of range.
             let Some(floor) = mark.floor().filter(|floor| *floor <= 1 << 65) else { return };
             for n in floor as i128 - 2..=floor as i128 + 3 {
                 codes.extend([n, -n].into_iter().filter(|n| min <= *n && *n <= max).map(|n| src.mask(n as u64)));
             }
         }
-        // Not wide.
+        // These types are not wide.
         Class::Bool | Class::MxInt8 | Class::Nf4 => {}
     }
 }
 
-/// Pushes zeros, infinities, NaN patterns and extremes.
 fn specials(src: Type, codes: &mut Vec<u64>) {
     match src.class() {
         Class::Float(format) => {
@@ -151,7 +149,7 @@ fn specials(src: Type, codes: &mut Vec<u64>) {
             let quiet = 1u64 << (format.fraction_bits - 1);
             let mut magnitudes =
                 vec![0, 1, 2, quiet * 2 - 1, quiet * 2, format.max_finite() - 1, format.max_finite(), infinity];
-            // Each payload bit alone, all below it, all above it, in a signaling and in a quiet NaN.
+            // Each payload bit alone, all lower bits, and all higher bits; in a signaling and in a quiet NaN.
             for bit in 0..format.fraction_bits {
                 for fraction in [1 << bit, (1 << bit) - 1, (quiet - 1) & !((1 << bit) - 1)] {
                     magnitudes

@@ -1,7 +1,4 @@
-//! One conversion of one code: the rules, in order of application.
-//!
-//! Decoding and the search for neighbors are in `format.rs`; here values are only compared with their neighbors.
-//! Sources: `docs/spec/onnx.md §4`, `docs/spec/openvino.md §6`.
+//! Conversion of one code: rules in order of application. Sources: `docs/spec/onnx.md §4`, `docs/spec/openvino.md §6`.
 
 use std::cmp::Ordering;
 
@@ -13,9 +10,8 @@ use super::policy::{
 
 /// Converts one code of `src` to a code of `dst`.
 ///
-/// Result: the one right code under `policy`, or `None` if an `Error` rule refuses the conversion. Bits of `code` above
-/// the width of `src` are ignored.
-/// Cost: one search among the values of `dst`.
+/// Result: the code under `policy`, or `None` if an `Error` rule refuses the conversion. Bits of `code` above the width
+/// of `src` are ignored. Cost: a search among the values of `dst`.
 pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> {
     if let Some(via) = policy.via {
         let each = Policy { via: None, ..*policy };
@@ -32,7 +28,7 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
         Value::Nan { .. } if policy.nan == Nan::Keep && src == dst => Some(code),
         Value::Nan { negative, fraction } => convert_nan(src, dst, policy, negative, fraction),
         Value::Inf { negative } => convert_inf(dst, policy, negative),
-        // A value, so zero has a sign even if the source format has no code for it.
+        // A value, so that zero has a sign even if the source format has no code for -0.
         Value::Finite { negative, .. }
             if policy.subnormals != Subnormals::FlushResult && is_flushed(src, policy, code) =>
         {
@@ -50,7 +46,6 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
     })
 }
 
-/// Whether the policy flushes this code to zero.
 fn is_flushed(of: Type, policy: &Policy, code: u64) -> bool {
     match of.class() {
         Class::Float(format) => {
@@ -66,7 +61,7 @@ fn convert_nan(src: Type, dst: Type, policy: &Policy, negative: bool, fraction: 
             Specials::Ieee => {
                 let quiet = 1 << (format.fraction_bits - 1);
                 let payload = match src.class() {
-                    // The fractions are aligned at their top.
+                    // The fractions are left-aligned.
                     Class::Float(from) if policy.nan == Nan::Keep && from.specials == Specials::Ieee => {
                         let at_top = fraction << (64 - from.fraction_bits);
                         at_top >> (64 - format.fraction_bits)
@@ -184,11 +179,11 @@ fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, 
     }
 }
 
-/// Returns the magnitude code that nonzero x rounds to. A code above the largest finite one means overflow. `None`
-/// means that a format without zero would need a zero.
+/// Magnitude code to which a nonzero x rounds; a code above the largest finite one means overflow. `None` if the result
+/// would be zero, but the format has no zero.
 fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, x: Magnitude) -> Option<u64> {
     let upper_code = dst.count_not_above(format, x);
-    // The grid of a format without zero is continued by 0, as if with the code -1, which is odd.
+    // In a format without zero, 0 is the neighbor below the smallest value, and counts as an odd code.
     let (lower, lower_is_odd) = match upper_code.checked_sub(1) {
         Some(lower_code) => (format.value(lower_code), lower_code % 2 == 1),
         None => (Magnitude::ZERO, true),
@@ -200,7 +195,7 @@ fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, 
     if goes_up(rounding, negative, x.cmp(&middle), lower_is_odd) { Some(upper_code) } else { upper_code.checked_sub(1) }
 }
 
-/// Whether a value strictly between two neighbors rounds to the larger magnitude.
+/// True if a value between two neighbors rounds to the larger magnitude.
 fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd: bool) -> bool {
     match rounding {
         Rounding::NearestEven => to_middle == Ordering::Greater || (to_middle == Ordering::Equal && lower_is_odd),
@@ -214,7 +209,7 @@ fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd
     }
 }
 
-/// Returns the code for infinity or for a finite value that is too large.
+/// Code for infinity, or for a finite value that is too large.
 fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
     let max = format.encode(negative, format.max_finite());
     match rule {
@@ -228,7 +223,6 @@ fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
     }
 }
 
-/// Returns the NaN of a format without infinity.
 fn nan_of(format: Format, negative: bool) -> u64 {
     match format.specials {
         Specials::Fnuz => format.sign(true),
@@ -246,7 +240,7 @@ fn vanishing(format: Format, policy: &Policy) -> Option<u64> {
 
 // -------------------- integers
 
-/// Rounds x to an integer. `None` if the integer is 2^127 or more in magnitude; x is then a multiple of 2^64.
+/// Rounds x to an integer. `None` if the magnitude is 2^127 or more; x is then a multiple of 2^64.
 fn round_to_integer(rounding: Rounding, negative: bool, x: Magnitude) -> Option<i128> {
     let floor = x.floor()?;
     let up = x != Magnitude::new(floor, 0) && {
@@ -261,7 +255,7 @@ fn integer_bounds(signed: bool, bits: u32) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// Returns the bound of a range, or the next f32 toward zero from it.
+/// Bound of an integer range. If the bound is not an f32 value, the next f32 toward zero.
 fn nearest_f32_within(bound: i128) -> i128 {
     let near = bound as f32;
     let beyond = (near as i128).unsigned_abs() > bound.unsigned_abs();
@@ -274,8 +268,7 @@ fn nearest_f32_within(bound: i128) -> i128 {
     }) as i128
 }
 
-/// Returns t modulo 2^bits: the two's complement code of an integer in range, and the wrapped code of any other
-/// integer.
+/// t modulo 2^bits: two's complement of an integer in range, wrapped code of any other integer.
 fn code_of_integer(t: i128, bits: u32) -> u64 {
     t.rem_euclid(1 << bits) as u64
 }
@@ -290,7 +283,7 @@ fn convert_to_integer(signed: bool, bits: u32, policy: &Policy, negative: bool, 
         return Some(code_of_integer(t, bits));
     }
     match policy.int_overflow {
-        // A magnitude of 2^127 or more is a multiple of 2^64, and so of 2^bits.
+        // A magnitude of 2^127 or more is a multiple of 2^64, and thus of 2^bits.
         IntOverflow::Wrap => Some(rounded.map_or(0, |t| code_of_integer(t, bits))),
         IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
         IntOverflow::SaturateToF32 => Some(code_of_integer(nearest_f32_within(if negative { min } else { max }), bits)),
@@ -315,7 +308,7 @@ fn convert_to_nf4(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> 
     if x > Magnitude::new(1, 0) {
         return if policy.overflow == OnRange::Error { None } else { Some(if negative { 0 } else { 0xF }) };
     }
-    // -1 <= x <= 1: both neighbors exist, and are the same code if x is a code value.
+    // For -1 <= x <= 1 both neighbors exist. Both are the same code if x is a code value.
     let below = NF4_VALUES.iter().rposition(|&value| compare(value) != Ordering::Less)? as u64;
     let above = NF4_VALUES.iter().position(|&value| compare(value) != Ordering::Greater)? as u64;
     Some(match policy.to_float {

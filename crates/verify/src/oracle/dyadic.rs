@@ -1,13 +1,10 @@
-//! Exact non-negative dyadic rationals m * 2^e: construction, comparison, midpoint, floor.
-//!
-//! Nothing here rounds: an operation with a result that does not fit panics, and the bounds of the formats (at most 64
-//! significant bits, neighbors of one format at most 53) keep every caller far from that. Callers keep the sign.
+//! Exact nonnegative dyadic rationals m * 2^e. Nothing rounds: an operation whose result does not fit panics, and the
+//! bounds of the formats exclude that. Callers keep the sign.
 
-/// A non-negative dyadic rational.
+/// A nonnegative dyadic rational.
 ///
-/// Invariant: zero is `{ top: i32::MIN, m: 0 }`; any other value is `m * 2^(top - 63)` with the highest bit of `m`
-/// set, so that `top` is floor(log2(value)). Each value has one representation, and the derived order (first `top`,
-/// then `m`) is the order of the values.
+/// Invariant: zero is `{ top: i32::MIN, m: 0 }`. Any other value is `m * 2^(top - 63)` with the highest bit of `m` set,
+/// so `top` is floor(log2(value)). The derived order (`top`, then `m`) is the order of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Magnitude {
     top: i32,
@@ -17,7 +14,6 @@ pub(super) struct Magnitude {
 impl Magnitude {
     pub(super) const ZERO: Magnitude = Magnitude { top: i32::MIN, m: 0 };
 
-    /// `m * 2^e`.
     pub(super) fn new(m: u128, e: i32) -> Magnitude {
         if m == 0 {
             return Magnitude::ZERO;
@@ -32,24 +28,21 @@ impl Magnitude {
         self.m == 0
     }
 
-    /// `self * 2^k`.
     pub(super) fn times_power_of_two(self, k: i32) -> Magnitude {
         if self.is_zero() { self } else { Magnitude { top: self.top + k, m: self.m } }
     }
 
-    /// `(self + other) / 2`.
     pub(super) fn midpoint(self, other: Magnitude) -> Magnitude {
         let (low, high) = if self <= other { (self, other) } else { (other, self) };
         if low.is_zero() {
             return high.times_power_of_two(-1);
         }
-        // Both as multiples of the unit of the lower one.
         let apart = high.top - low.top;
         assert!(apart < 63, "not neighbors");
         Magnitude::new((u128::from(high.m) << apart) + u128::from(low.m), low.top - 63 - 1)
     }
 
-    /// Returns the largest integer not above the value, or `None` for 2^127 or more (then it is a multiple of 2^64).
+    /// Largest integer not above the value. `None` for 2^127 or more, which is a multiple of 2^64.
     pub(super) fn floor(self) -> Option<u128> {
         match self.top {
             ..0 => Some(0),
@@ -66,7 +59,7 @@ mod tests {
 
     #[test]
     fn order_is_that_of_the_rationals() {
-        // Compares all pairs of numbers m * 2^e, with small m and e, with integers scaled to one exponent.
+        // All pairs of numbers m * 2^e with small m and e, compared with integers.
         let all: Vec<(u128, i32)> = (0..20).flat_map(|m| (-8..9).map(move |e| (m, e))).collect();
         for &(m, e) in &all {
             for &(n, f) in &all {

@@ -1,7 +1,5 @@
-//! The types: names, layouts, the textbook decoding of their codes, and the search for neighbors among their values.
-//!
-//! Rules of conversions are in `convert.rs`. Sources of the tables: `docs/spec/onnx.md §2.1`, §2.2,
-//! `docs/spec/openvino.md §1.3`.
+//! Types: names, layouts, decoding by textbook formulas, and search for neighbors. Sources: `docs/spec/onnx.md §2.1`,
+//! §2.2, `docs/spec/openvino.md §1.3`.
 
 use std::sync::OnceLock;
 
@@ -20,7 +18,6 @@ pub(super) enum Specials {
     Finite,
 }
 
-/// A binary float format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Format {
     pub(super) signed: bool,
@@ -31,26 +28,24 @@ pub(super) struct Format {
     pub(super) has_zero: bool,
 }
 
-/// The families of types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Float(Format),
-    /// Two's complement or plain binary of `bits` bits.
+    /// Two's complement or unsigned binary integers.
     Int {
         signed: bool,
         bits: u32,
     },
     Bool,
-    /// Two's complement n of 8 bits, value n/64.
+    /// n/64, with n in two's complement.
     MxInt8,
-    /// The code book `NF4_VALUES`.
+    /// Code book `NF4_VALUES`.
     Nf4,
 }
 
-/// A decoded code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// `fraction` is the fraction field of an IEEE NaN, 0 for any other.
+    /// `fraction` is the fraction field of an IEEE NaN, otherwise 0.
     Nan {
         negative: bool,
         fraction: u64,
@@ -67,20 +62,20 @@ pub(super) enum Value {
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident $name:literal $bits:literal $class:expr;)+) => {
-        /// A number type. The names are those of `docs/interfaces.md §1`.
+        /// A numeric type, named as in `docs/interfaces.md §1`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Type { $($(#[$doc])* $variant),+ }
 
         impl Type {
-            /// Every type, in the order of declaration.
+            /// All types, in the order of declaration.
             pub const ALL: &'static [Type] = &[$(Type::$variant),+];
 
-            /// The canonical name.
+            /// Canonical name.
             pub const fn name(self) -> &'static str {
                 match self { $(Type::$variant => $name),+ }
             }
 
-            /// Width of a code in bits. tf32 has 19; bool and i1 are stored in a byte, where every nonzero code is
+            /// Width of a code in bits. tf32 has 19. bool and i1 have 8: a byte, in which every nonzero code is
             /// accepted.
             pub const fn bits(self) -> u32 {
                 match self { $(Type::$variant => $bits),+ }
@@ -182,29 +177,28 @@ const fn int(signed: bool, bits: u32) -> Class {
     Class::Int { signed, bits }
 }
 
-/// `2^bits - 1`, also for 64 bits.
+/// `2^bits - 1`, for up to 64 bits.
 pub(super) const fn all_ones(bits: u32) -> u64 {
     if bits == 0 { 0 } else { u64::MAX >> (64 - bits) }
 }
 
 impl Type {
-    /// The type with this canonical name.
+    /// Finds a type by its canonical name.
     pub fn from_name(name: &str) -> Option<Type> {
         Type::ALL.iter().copied().find(|t| t.name() == name)
     }
 
-    /// Returns `code` without the bits above the type's width.
+    /// Clears the bits above the type's width.
     pub(super) fn mask(self, code: u64) -> u64 {
         code & all_ones(self.bits())
     }
 
-    /// Returns the exact value of a code.
     pub(super) fn decode(self, code: u64) -> Value {
         let code = self.mask(code);
         match self.class() {
             Class::Float(format) => format.decode(code),
             Class::Int { signed, bits } => {
-                // bits = 1, stored wider: every nonzero code is the code 1.
+                // For `bits` = 1 in a wider storage, every nonzero code means 1.
                 let code = if self.bits() > bits { u64::from(code != 0) } else { code };
                 let wraps = signed && code >> (bits - 1) == 1;
                 integer_value(if wraps { i128::from(code) - (1 << bits) } else { i128::from(code) }, 0)
@@ -215,13 +209,13 @@ impl Type {
         }
     }
 
-    /// Returns the number of magnitude codes of `format`, the format of this type, with a value <= x. Codes are counted
-    /// up to the code after the largest finite one.
+    /// Number of magnitude codes with a value <= x, including the code after the largest finite one. `format` is the
+    /// format of this type.
     ///
-    /// The lower neighbor of x is the last of these codes; the number 0 means that x is below the smallest value of a
-    /// format without zero.
+    /// The lower neighbor of x is the last of these codes. 0 means that x is below the smallest value of a format
+    /// without zero.
     pub(super) fn count_not_above(self, format: Format, x: Magnitude) -> u64 {
-        // Values of the narrow types, computed once. The wide ones apply the formula in the search.
+        // Values of narrow types, computed once. Wide types use the formula in the search.
         static GRIDS: [OnceLock<Vec<Magnitude>>; Type::ALL.len()] = [const { OnceLock::new() }; Type::ALL.len()];
         let end = format.max_finite() + 2;
         if self.bits() <= 16 {
@@ -246,23 +240,22 @@ fn integer_value(n: i128, e: i32) -> Value {
     Value::Finite { negative: n < 0, magnitude: Magnitude::new(n.unsigned_abs(), e) }
 }
 
-/// Returns the value of a literal that a table gives as f32 bits.
+/// Value of f32 bits.
 pub(super) fn f32_value(bits: u32) -> Value {
     Type::F32.decode(u64::from(bits))
 }
 
 impl Format {
-    /// Returns the position of the sign bit, which is also the number of bits of a magnitude code.
+    /// Position of the sign bit, which is also the width of a magnitude code.
     pub(super) fn magnitude_bits(self) -> u32 {
         self.exponent_bits + self.fraction_bits
     }
 
-    /// Returns the sign bit in its place; 0 for an unsigned format.
+    /// The sign bit in its position; 0 for an unsigned format.
     pub(super) fn sign(self, negative: bool) -> u64 {
         if negative && self.signed { 1 << self.magnitude_bits() } else { 0 }
     }
 
-    /// Returns the magnitude code of the largest finite value.
     pub(super) fn max_finite(self) -> u64 {
         match self.specials {
             Specials::Ieee => (all_ones(self.exponent_bits) << self.fraction_bits) - 1,
@@ -271,12 +264,11 @@ impl Format {
         }
     }
 
-    /// Whether a magnitude code is subnormal.
     pub(super) fn is_subnormal(self, magnitude_code: u64) -> bool {
         self.has_zero && magnitude_code != 0 && magnitude_code >> self.fraction_bits == 0
     }
 
-    /// Returns the code of a value by sign and magnitude code; handles formats without -0.
+    /// Code for a sign and a magnitude code. Handles formats without -0.
     pub(super) fn encode(self, negative: bool, magnitude_code: u64) -> u64 {
         if magnitude_code == 0 && self.specials == Specials::Fnuz {
             return 0;
@@ -284,8 +276,7 @@ impl Format {
         self.sign(negative) | magnitude_code
     }
 
-    /// Computes the textbook formula for any magnitude code: beyond the largest finite one, the exponent field
-    /// continues.
+    /// Textbook formula for any magnitude code. Beyond the largest finite one, the exponent field continues.
     pub(super) fn value(self, magnitude_code: u64) -> Magnitude {
         let exponent = (magnitude_code >> self.fraction_bits) as i32;
         let fraction = magnitude_code & all_ones(self.fraction_bits);
@@ -316,7 +307,7 @@ impl Format {
     }
 }
 
-/// nf4, decoding: f32 bits by code (`docs/spec/openvino.md §1.3`).
+/// NF4 values as f32 bits, by code (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_VALUES: [u32; 16] = [
     0xBF80_0000,
     0xBF32_39B1,
@@ -336,7 +327,7 @@ pub(super) const NF4_VALUES: [u32; 16] = [
     0x3F80_0000,
 ];
 
-/// nf4, encoding: f32 bits of the threshold above each code but the last (`docs/spec/openvino.md §1.3`).
+/// NF4 thresholds as f32 bits: above each code except the last (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_THRESHOLDS: [u32; 15] = [
     0xBF59_1CD9,
     0xBF1C_5270,

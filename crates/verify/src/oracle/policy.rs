@@ -1,8 +1,6 @@
-//! Choices that a conversion leaves open: plain enums, and `Policy`, which holds one of each.
-//!
-//! The semantics are in `convert.rs`.
+//! Choices that a conversion leaves open: enums, and [`Policy`] with one value of each. `convert.rs` has the semantics.
 
-/// Declares plain enums with the list of all their values, which sweeps need.
+/// Declares enums with lists of all their values.
 macro_rules! choices {
     ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident,)+ })+) => {$(
         $(#[$doc])*
@@ -10,38 +8,38 @@ macro_rules! choices {
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
-            /// Every value, in the order of declaration.
+            /// All values, in the order of declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
         }
     )+};
 }
 
 choices! {
-    /// Neighbor that an inexact value rounds to.
+    /// Neighbor to which an inexact value rounds.
     Rounding {
-        /// The nearer one; a tie goes to the even code.
+        /// Nearest; ties to the even code.
         NearestEven,
-        /// The nearer one; a tie goes away from zero.
+        /// Nearest; ties away from zero.
         NearestAway,
-        /// The one nearer to zero.
+        /// Neighbor nearer to zero.
         TowardZero,
-        /// The one nearer to +infinity.
+        /// Neighbor nearer to +infinity.
         Up,
-        /// The one nearer to -infinity.
+        /// Neighbor nearer to -infinity.
         Down,
-        /// The one farther from zero.
+        /// Neighbor farther from zero.
         AwayFromZero,
-        /// The nearer one; a tie goes toward +infinity.
+        /// Nearest; ties toward +infinity.
         NearestUp,
-        /// The one with the odd code.
+        /// Neighbor with the odd code.
         ToOdd,
     }
 
-    /// Result for a value beyond the largest finite one.
+    /// Result for a value beyond the largest finite value.
     OnRange {
-        /// Infinity, or NaN without one, or the largest finite value without either.
+        /// Infinity, or else NaN, or else the largest finite value: the first that the format has.
         Nonfinite,
-        /// [`OnRange::Nonfinite`], also if the rounding is toward the largest finite value.
+        /// As [`OnRange::Nonfinite`], even if the rounding is toward the largest finite value.
         NonfiniteAlways,
         /// The largest finite value of the same sign.
         Saturate,
@@ -51,7 +49,7 @@ choices! {
 
     /// Treatment of NaN.
     Nan {
-        /// Sign and leading payload bits survive between IEEE formats; an unchanged type copies the code.
+        /// Sign and leading payload bits are kept between IEEE formats; an unchanged type copies the code.
         Keep,
         /// The canonical quiet NaN of the same sign.
         Canonical,
@@ -61,7 +59,7 @@ choices! {
 
     /// Result for NaN in a format without NaN.
     NanSubstitute {
-        /// The code of -0 for +NaN, of +0 for -NaN.
+        /// Code of -0 for +NaN, code of +0 for -NaN.
         ZeroFlipped,
         /// The largest finite value with the sign of the NaN.
         MaxSigned,
@@ -73,13 +71,13 @@ choices! {
 
     /// Result for an integer out of range.
     IntOverflow {
-        /// Its residue modulo 2^N.
+        /// The residue modulo 2^N.
         Wrap,
         /// The nearest bound.
         Saturate,
-        /// The least value of a signed type, all ones of an unsigned one.
+        /// Smallest value of a signed type, all ones of an unsigned type.
         Indefinite,
-        /// The nearest bound, or the next f32 toward zero from it.
+        /// The nearest bound, or the next f32 toward zero.
         SaturateToF32,
         /// The conversion is refused.
         Error,
@@ -91,7 +89,7 @@ choices! {
         Zero,
         /// The largest value of the type.
         Saturate,
-        /// The least value of a signed type, all ones of an unsigned one.
+        /// Smallest value of a signed type, all ones of an unsigned type.
         Indefinite,
         /// The code with only its top bit set.
         TopBit,
@@ -101,17 +99,17 @@ choices! {
 
     /// Treatment of subnormals.
     Subnormals {
-        /// Kept.
+        /// Subnormals are kept.
         Keep,
-        /// Read and written as zero of the same sign.
+        /// Subnormals are read and written as zeros of the same sign.
         Flush,
-        /// Read as zero of the same sign.
+        /// Subnormals are read as zeros of the same sign.
         FlushSource,
-        /// Written as zero of the same sign.
+        /// Subnormals are written as zeros of the same sign.
         FlushResult,
     }
 
-    /// Value that the range test of a float destination examines.
+    /// Value whose range is tested, for a float destination.
     Range {
         /// The rounded value.
         Rounded,
@@ -125,13 +123,13 @@ choices! {
         Smallest,
         /// NaN.
         Nan,
-        /// Its magnitude is converted.
+        /// The result for the magnitude.
         Magnitude,
         /// The conversion is refused.
         Error,
     }
 
-    /// Result for zero, or a value that rounds to it, in a format without zero.
+    /// Result for zero, or for a value that rounds to zero, in a format without zero.
     Vanishing {
         /// The smallest code, 0.
         Smallest,
@@ -142,38 +140,38 @@ choices! {
     }
 }
 
-/// One complete set of choices.
+/// One value of each choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Rounding into float formats, mxint8 and nf4.
+    /// Rounding to float formats, mxint8 and nf4.
     pub to_float: Rounding,
-    /// Rounding into integer types.
+    /// Rounding to integer types.
     pub to_int: Rounding,
     /// Finite values beyond the range of a float destination.
     pub overflow: OnRange,
-    /// Infinities into a float destination.
+    /// Infinities, for a float destination.
     pub inf: OnRange,
     /// NaN, for any destination.
     pub nan: Nan,
-    /// NaN into a float destination without NaN.
+    /// NaN, for a float destination without NaN.
     pub nan_substitute: NanSubstitute,
     /// Values beyond the range of an integer destination.
     pub int_overflow: IntOverflow,
-    /// NaN into an integer destination.
+    /// NaN, for an integer destination.
     pub nan_to_int: NanToInt,
-    /// Subnormals of the source and of the destination.
+    /// Subnormals in source and destination.
     pub subnormals: Subnormals,
-    /// Value for the range test of a float destination.
+    /// Value whose range is tested, for a float destination.
     pub range: Range,
-    /// Negative values into an unsigned float destination.
+    /// Negative values, for an unsigned float destination.
     pub negative: Negative,
-    /// Zero into a float destination without zero.
+    /// Zero, for a float destination without zero.
     pub vanishing: Vanishing,
-    /// Type to convert to first.
+    /// Intermediate type of a conversion in two steps.
     pub via: Option<super::Type>,
-    /// Negative values become +0, and NaN the canonical one.
+    /// Negative values become +0, and NaN the canonical NaN.
     pub relu: bool,
-    /// Finite values are multiplied by this power of two first.
+    /// Power of two with which finite values are multiplied first.
     pub scale_exponent: i32,
 }
 

@@ -1,5 +1,5 @@
-//! Witnesses from the pages as literal rows, here and in `witnesses.txt`, and agreement with three independent sources:
-//! `rustc_apfloat`, the language's own `as`, and a linear scan in f64.
+//! Tests with rows from the specification pages, here and in `witnesses.txt`. Also compares with `rustc_apfloat`, with
+//! Rust's `as`, and with a linear scan in f64.
 
 use super::*;
 use crate::random::Random;
@@ -29,17 +29,16 @@ fn saturate() -> Policy {
     Policy { overflow: OnRange::Saturate, inf: OnRange::Saturate, ..Policy::default() }
 }
 
-/// 2^k, k in the range of f64.
 fn p(k: i32) -> f64 {
     2f64.powi(k)
 }
 
-/// Random stream with a seed fixed in each test, so that a failure repeats.
+/// Random stream with a fixed seed, so that a failure repeats.
 fn stream(seed: u64) -> Random {
     Random::new(seed, &[])
 }
 
-/// Draws an f64 with an exponent near the exponents of narrow formats, and often a short fraction.
+/// Random f64 with an exponent near those of narrow formats, often with a short fraction.
 fn near_narrow(random: &mut Random) -> f64 {
     let fraction = (random.bits() >> 12) & (u64::MAX << (random.bits() % 53));
     let exponent = 1023 - 160 + random.bits() % 320;
@@ -55,8 +54,7 @@ fn names() {
     assert_eq!(ty("tf32").bits(), 19);
 }
 
-/// Converts by a line of `witnesses.txt`, which has a source, its value or code, a destination, and non-default
-/// choices.
+/// Converts by a line of `witnesses.txt`: source, value or code, destination, non-default choices.
 fn witness(src: Type, value: &str, dst: Type, choices: &[&str]) -> Option<u64> {
     let number = || match value.split_once("2^") {
         None => value.parse().expect("a number"),
@@ -128,7 +126,7 @@ fn special_codes() {
             assert_eq!(default(name, "f64", code | sign), Some((-value).to_bits()), "{name} -{code:02X}");
         }
     }
-    // Types missing in the pages of ONNX, from their layouts.
+    // Types that are not in the pages of ONNX; values from their layouts.
     for (name, code, value) in [
         ("f8e5m3fnu", 0xFE, 114_688.0),
         ("f8e5m3fnu", 1, p(-17)),
@@ -150,7 +148,7 @@ fn special_codes() {
 
 #[test]
 fn float8_table() {
-    // spec/onnx.md §4.6. Destinations as in its columns; rows: input, codes with saturation, codes without.
+    // spec/onnx.md §4.6: destinations as in the columns. Rows: input, codes with saturation, codes without.
     let names = ["f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"];
     let nan = f32::NAN.abs();
     let tiny = f32::from_bits(1);
@@ -176,7 +174,7 @@ fn float8_table() {
 
 #[test]
 fn e8m0_table() {
-    // spec/onnx.md §4.7. Columns: saturating up, down, nearest; not saturating up, down, nearest.
+    // spec/onnx.md §4.7. Columns: saturating up, down, nearest; then not saturating.
     let clamp = Policy {
         overflow: OnRange::Saturate,
         inf: OnRange::Saturate,
@@ -234,7 +232,7 @@ fn e8m0_table() {
 
 #[test]
 fn integer_table() {
-    // spec/onnx.md §4.5: finite values, wrapped. Columns i8 u8 i16 u16 i32 u32 i64 u64, then 4 and 2 bits all zero.
+    // spec/onnx.md §4.5: finite values, wrapped. Columns: i8 u8 i16 u16 i32 u32 i64 u64; 4 and 2 bits are all zero.
     let names = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
     let wide: [(f32, [i128; 8]); 5] = [
         (3e9, [0, 0, 24064, 24064, -1_294_967_296, 3_000_000_000, 3_000_000_000, 3_000_000_000]),
@@ -258,7 +256,6 @@ fn integer_table() {
             assert_eq!(of_f32(x, name, &Policy::default()), Some(0), "{x} {name}");
         }
     }
-    // The eight roundings of ±k/4.
     use Rounding::*;
     for (rounding, want) in [
         (NearestEven, [2, 2, 2, 3, 3, 3, 4, 4, 4, -2, -2, -3, -3, -4]),
@@ -325,7 +322,7 @@ fn nan_table() {
 fn mxint8_and_nf4() {
     let any = Policy::default();
     let refuse = Policy { overflow: OnRange::Error, inf: OnRange::Error, ..any };
-    // nf4: a value equal to a threshold takes the lower code.
+    // nf4: a value equal to a threshold gets the lower code.
     for (code, threshold) in (0..).zip(super::format::NF4_THRESHOLDS) {
         let x = f64::from(f32::from_bits(threshold));
         assert_eq!(of_f64(x, "nf4", &any), Some(code), "{x}");
@@ -353,7 +350,7 @@ fn every_narrow_code_survives_f64() {
     for &narrow in Type::ALL.iter().filter(|t| t.bits() <= 19) {
         for code in 0..1 << narrow.bits() {
             let here = convert(narrow, narrow, &Policy::default(), code).unwrap();
-            // A byte holding one bit is normalized.
+            // A byte that holds one bit is normalized.
             let normal = if matches!(narrow, Type::Bool | Type::I1) { u64::from(code != 0) } else { code };
             assert_eq!(here, normal, "{} {code:X}", narrow.name());
             let wide = convert(narrow, Type::F64, &Policy::default(), code).unwrap();
@@ -380,7 +377,7 @@ fn every_narrow_code_survives_f64() {
     }
 }
 
-/// Finds the signed neighbors of x by scanning every code, and decides in f64, where sums of two neighbors are exact.
+/// Finds the signed neighbors of x by scanning every code. The decision in f64 is exact.
 fn scan(values: &[(f64, u64)], rounding: Rounding, x: f64) -> u64 {
     let below = values.iter().copied().filter(|v| v.0 <= x).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     let above = values.iter().copied().filter(|v| v.0 >= x).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
@@ -442,7 +439,7 @@ fn agrees_with_a_linear_scan() {
                 let got = of_f64(x, dst.name(), &to_float(rounding)).unwrap();
                 let want = scan(&values, rounding, x);
                 let number = |code| values.iter().find(|v| v.1 == code).map(|v| v.0);
-                // The scan ignores the sign of a zero that a negative value rounds to.
+                // The linear scan may give a zero of the other sign.
                 assert_eq!(number(got), number(want), "{} {x:e} {rounding:?}", dst.name());
                 assert!(got == want || number(got) == Some(0.0), "{} {x:e}", dst.name());
             }
@@ -548,7 +545,7 @@ fn agrees_with_native_casts() {
 
 #[test]
 fn wrapping_is_modular() {
-    // Exact integers far beyond 2^64, against repeated doubling modulo 2^64.
+    // Exact integers far beyond 2^64, compared with repeated doubling modulo 2^64.
     let mut random = stream(0x5EED_0004);
     for _ in 0..20_000 {
         let significand = (random.bits() >> 11) | (1 << 52);
@@ -577,7 +574,6 @@ fn boundary_lists() {
             assert!(codes.len() > 100 && codes.len() < 2_000_000, "{pair}");
         }
     }
-    // The tie at 464, its neighbors, and the same below zero.
     let codes = boundaries(Type::F32, Type::F8E4M3Fn);
     for step in 0..5 {
         let code = u64::from(464f32.to_bits()) - 2 + step;
@@ -601,7 +597,7 @@ fn boundary_lists() {
 
 #[test]
 fn nothing_panics() {
-    // Every pair under every value of every choice, one choice at a time, over codes that reach every rule.
+    // Every pair under every value of every choice, one choice at a time.
     let any = Policy::default();
     let mut policies = vec![any];
     policies.extend(Rounding::ALL.iter().flat_map(|&r| [Policy { to_float: r, ..any }, Policy { to_int: r, ..any }]));

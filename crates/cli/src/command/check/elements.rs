@@ -1,4 +1,4 @@
-//! Check of elements: whether each is a result that the specification permits.
+//! Check of elements: is each result one that the specification permits?
 
 use super::groups;
 use super::source::{Asked, asked, explain_options, source_type};
@@ -35,7 +35,7 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     let name = request.to_string();
     let permitting = match findings.wrong {
         0 => None,
-        // Results about text are not compared with other specifications.
+        // Text results are not compared with those of other specifications.
         _ if [from, to].contains(&DType::String) => None,
         _ => Some(permitted_by([from, to], input, actual, nan)?),
     };
@@ -70,7 +70,6 @@ fn permitting_text(all: &[Interpretation], terminal: &Terminal) -> String {
 fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
     match &violation.permitted {
         Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
-        // A conversion from text to text keeps the text.
         Permitted::ReadsBack(text) if spec.src == DType::String => {
             text.iter().map(|text| Escaped(text).to_string()).collect()
         }
@@ -81,7 +80,7 @@ fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
     }
 }
 
-/// Formats an element as its code, or as text in quotes.
+/// Code, or text in quotes.
 fn shown(element: &ElementValue, dtype: DType) -> String {
     match element {
         ElementValue::Code(code) => bits(*code, dtype.code_bits()),
@@ -106,7 +105,7 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &CastFindings) -> Value 
     })
 }
 
-/// Formats an element as its code with its value, or as text in quotes.
+/// Code with value, or text in quotes.
 fn shown_with_value(element: &ElementValue, dtype: DType, terminal: &Terminal) -> String {
     match element {
         ElementValue::Code(code) => code_with_value(dtype, *code, terminal),

@@ -1,4 +1,4 @@
-//! Results that are not permitted, grouped by the convention that they follow, as `check` shows them.
+//! Groups of wrong results, by the convention that the results follow, in the output of `check`.
 
 use crate::number::{count, grouped};
 use crate::table::Mark;
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use truecast::convention::{COMPARED, ConventionGroup};
 
-/// Returns the heading of a group, such as `252 as if rounded through f16 first`, or
-/// `All 2_032 results are as if nothing saturates; 258 of them are wrong`.
+/// Heading such as `252 as if rounded through f16 first`, or `All 2_032 results are as if nothing saturates; 258 of
+/// them are wrong`.
 fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
     let wrong = grouped(group.count);
     let text = match group.convention {
@@ -24,7 +24,7 @@ fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, t
         Some(convention) => format!("{wrong} as if {convention}"),
         None => format!("{wrong} unexplained: no known convention gives them"),
     };
-    // A terminal names one convention and the number of equivalent ones; a pipe and `--wide` name all.
+    // On a terminal, equivalent conventions are counted. A pipe and `--wide` print all their names.
     let alike: Vec<String> = group.alike.iter().map(|convention| convention.to_string()).collect();
     let also = match (alike.len() as u64, terminal.width) {
         (0, _) => String::new(),
@@ -35,8 +35,7 @@ fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, t
     wrapped.lines().map(|line| terminal.paint(Mark::Strong, line) + "\n").collect()
 }
 
-/// Returns each group with its first violations, and a command that explains the first one. `show` is the number of
-/// violations to show in all groups together.
+/// Groups with their first violations. `show` limits the violations of all groups together.
 pub fn text<C: Display + Copy, V>(
     groups: &[ConventionGroup<C, V>],
     (elements, show): (u64, usize),
@@ -55,7 +54,6 @@ pub fn text<C: Display + Copy, V>(
     text
 }
 
-/// Returns a note if some wrong results were not compared with the conventions.
 pub fn left_out(wrong: u64, compared: u64) -> String {
     if wrong > compared && compared == COMPARED {
         format!("only the first {} wrong results were compared with known conventions\n", grouped(compared))
@@ -64,7 +62,7 @@ pub fn left_out(wrong: u64, compared: u64) -> String {
     }
 }
 
-/// Returns the number of examples to show of each group. The groups take turns, as long as they have further examples.
+/// Distributes `show` examples over the groups in turns.
 fn shares(available: &[usize], show: usize) -> Vec<usize> {
     let mut shares = vec![0; available.len()];
     let turns = 0..available.iter().copied().max().unwrap_or(0);
@@ -73,7 +71,6 @@ fn shares(available: &[usize], show: usize) -> Vec<usize> {
     shares
 }
 
-/// Returns the groups as JSON (`docs/interfaces.md §6`).
 pub fn to_json<C: Display + Copy, V>(
     groups: &[ConventionGroup<C, V>],
     name: impl Fn(C) -> String,

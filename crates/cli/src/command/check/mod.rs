@@ -1,5 +1,5 @@
-//! `truecast check`: whether results are permitted (`elements`, and `tosa` for TOSA), or whether a model's conversions
-//! are legal (`model`).
+//! `truecast check`: are results permitted (`elements`; `tosa` for TOSA), or are the conversions of a model legal
+//! (`model`)?
 
 mod elements;
 mod groups;

@@ -1,4 +1,4 @@
-//! Check of a model: whether each of its conversions is legal.
+//! Check of a model: is each of its conversions legal?
 
 use crate::args::CheckArgs;
 use crate::command::Context;

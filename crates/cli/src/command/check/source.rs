@@ -1,4 +1,4 @@
-//! Arguments that every check of elements needs: types and files.
+//! Types and files of a check of elements.
 
 use crate::args::CheckArgs;
 use crate::command::rescale;
@@ -8,14 +8,16 @@ use std::path::Path;
 use truecast::DType;
 use truecast::check::{CheckError, stated_type};
 
-/// The destination type and the files of a check.
 pub struct Asked<'a> {
     pub to: DType,
     pub input: &'a Path,
     pub actual: &'a Path,
 }
 
-/// Returns the types and files of the check. One error names all missing options.
+/// Types and files from the arguments.
+///
+/// # Errors
+/// One error for all missing options.
 pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     let operator = args.what.to_str().unwrap_or_default();
     let scale = if operator == "rescale" { rescale::missing_scale(&args.rescale) } else { Vec::new() };
@@ -32,7 +34,7 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     }
 }
 
-/// Returns the example of the operator in the help of `check`; for CastLike, the adapted example of Cast.
+/// Example from the help of `check`. CastLike has the example of Cast, with the name replaced.
 fn example(operator: &str) -> String {
     let lines = page("check").expect("check has a page").examples.iter().map(|(_, line)| *line);
     let known = if operator == "castlike" { "cast" } else { operator };
@@ -40,7 +42,6 @@ fn example(operator: &str) -> String {
     line.replacen(&format!(" {known} "), &format!(" {operator} "), 1)
 }
 
-/// Returns the type of the input: the typed one, or the type in the header of its file.
 pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     match args.from {
         Some(from) => Ok(from),
@@ -48,8 +49,7 @@ pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     }
 }
 
-/// Returns the options with which `explain` answers for the same conversion. `explain` has no equivalent of
-/// `--input-unsigned`.
+/// Options of `explain` for the same conversion. `explain` has no equivalent of `--input-unsigned`.
 pub fn explain_options(args: &CheckArgs, [from, to]: [DType; 2], spec: &str) -> String {
     let from = if from == DType::F32 { String::new() } else { format!(" --from {from}") };
     format!("--to {to}{from} {}", args.policy.as_typed(spec))

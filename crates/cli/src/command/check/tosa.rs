@@ -1,4 +1,4 @@
-//! `truecast check cast|rescale` by the rules of TOSA: verdicts, the first elements that do not pass, lints.
+//! `truecast check cast|rescale` by the rules of TOSA: verdicts, first failing elements, lints.
 
 use super::groups;
 use super::source::{Asked, asked, explain_options, source_type};
@@ -27,7 +27,6 @@ use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_che
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
 
-/// Returns the destination type, and the arguments that every check has.
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
     let profile = args.policy.get("profile").map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let Asked { to, input, actual } = asked(args)?;
@@ -64,7 +63,7 @@ pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Co
     }
 }
 
-/// Returns the block-scaled CAST, if one is requested, and the file with the scales of its block-scaled side.
+/// The block-scaled CAST, if one is requested, and the file with the scales of the input or result.
 fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast, &Path)>, Failure> {
     let (direction, element, plain, scales) = match (&args.input_scale, &args.actual_scale) {
         (None, None) => return Ok(None),
@@ -150,7 +149,6 @@ fn spec_name(target: &Target) -> String {
     format!("tosa@{}", target.version.name())
 }
 
-/// Reports a result for the whole graph: every output is permitted, or none, so no element is judged.
 fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Context) -> Result<u8, Failure> {
     let (status, message, wrong) = match result {
         GraphResult::Unpredictable { requirement, index } => {
@@ -169,15 +167,15 @@ fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Cont
     Ok(wrong as u8)
 }
 
-/// Most codes of a range that are listed one by one.
+/// Longest range whose codes are all listed.
 const MANY_CODES: u64 = 64;
 
-/// Lists every code of the ranges; of a long range, only the first and last code.
+/// Lists all codes of short ranges; otherwise the first and last code.
 fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
     let mask = u64::MAX >> (64 - width);
     let range = |range: RangeInclusive<u64>| {
         let (first, last) = range.into_inner();
-        // A range of integers may cross zero: codes wrap from all ones (-1) to 0.
+        // A range of integers may contain -1 and 0: the code then wraps from all ones to 0.
         match last.wrapping_sub(first) & mask {
             steps @ 0..MANY_CODES => (0..=steps).map(|step| bits(first.wrapping_add(step) & mask, width)).collect(),
             _ => vec![format!("{}..{}", bits(first, width), bits(last, width))],
@@ -186,20 +184,18 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
     ranges.into_iter().flat_map(range).collect()
 }
 
-/// Function that returns, as ranges, the codes that would pass in place of a failure. The first argument is the
-/// failure's index among the kept failures.
+/// Ranges of permitted codes for a failing element. The first argument is the index of the failure.
 type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>;
 
 struct Presentation {
     target: Target,
     profile: Profile,
-    /// Types of the input and of the result.
     types: [DType; 2],
-    /// Options with which `explain` answers for the same conversion, if it can.
+    /// Options of `explain` for the same conversion, if `explain` supports it.
     explain: Option<String>,
     clause: &'static str,
     permitted: PermittedCodes,
-    /// Number of block scales that do not pass, and the first of them.
+    /// Number of wrong block scales, and the first wrong ones.
     scales: Option<(u64, Vec<ScaleFailure>)>,
 }
 
@@ -222,13 +218,11 @@ impl Presentation {
         bits(code, self.types[1].code_bits())
     }
 
-    /// Lists every code that would pass; of a long range, only the first and last code.
     fn permitted(&self, at: usize, violation: &Violation) -> Vec<String> {
         listed((self.permitted)(at, violation), self.types[1].code_bits())
     }
 
-    /// Returns the object that `check` prints for every specification (`docs/interfaces.md §6`), with the verdicts of
-    /// TOSA's profiles.
+    /// `check --json` (`docs/interfaces.md §6`), with a verdict per profile of TOSA.
     fn json<C: Display + Copy>(&self, judged: &CheckedElements<C>, name: fn(C) -> String) -> Value {
         let CheckedElements { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
@@ -262,7 +256,7 @@ impl Presentation {
         object
     }
 
-    /// Lists the codes that would pass: up to two single codes with their values, more codes without values.
+    /// Permitted codes as text. One or two codes have values, more codes have none.
     fn permitted_with_values(&self, at: usize, violation: &Violation, terminal: &Terminal) -> String {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();
@@ -299,7 +293,7 @@ impl Presentation {
             true if findings.failures.is_empty() => String::new(),
             true => self.rows(findings.failures.iter().enumerate(), terminal),
             false => {
-                // The index is not used here: only checks of blocks use it, and those have no groups.
+                // The index of the failure matters only for blocks, and blocks have no groups.
                 let rows = |failures: &[Violation]| self.rows(failures.iter().map(|f| (0, f)), terminal);
                 let explain = |f: &Violation| Some(format!("{} {}", self.input(f.input), self.explain.as_ref()?));
                 groups::text(groups, (findings.elements, findings.failures.len()), rows, explain, terminal)
@@ -336,7 +330,7 @@ impl Presentation {
         }
         let verdict = terminal.verdict(findings.passes(), "permitted", "NOT PERMITTED");
         let (elements, failed) = (count(findings.elements, "element"), grouped(findings.failed));
-        // Every element may be permitted by itself while the combination is not.
+        // Each element may be permitted although their combination is not.
         let together = if findings.mixed_flush_fails() { ", subnormals treated inconsistently" } else { "" };
         let profile = self.profile.name();
         text + &terminal.wrap(&format!("{verdict} by {profile}: {elements}, {failed} wrong{together}\n"))

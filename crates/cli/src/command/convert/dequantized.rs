@@ -1,12 +1,12 @@
-//! Number of tensors that a conversion dequantized, and number of other tensors whose type changed.
+//! Number of dequantized tensors, and number of other tensors whose type changed.
 
 use crate::args::SelectArgs;
 use crate::number::count;
 use truecast::report::{Report, TensorReport};
 use truecast::select::quantize_options::Layer;
 
-/// Returns text such as `72 tensors dequantized, 19 kept` for `dequantize`. For `convert`, returns the number of
-/// unquantized tensors that changed type, if there are any.
+/// Text such as `72 tensors dequantized, 19 kept`. For `convert`, the number of unquantized tensors with a new type, if
+/// any.
 pub fn summary(report: &Report, select: &SelectArgs) -> String {
     let number = |is_one: fn(&TensorReport) -> bool| report.tensors.iter().filter(|row| is_one(row)).count() as u64;
     let dequantized = number(|row| row.converted && row.scheme.is_some() && row.to_scheme.is_none());

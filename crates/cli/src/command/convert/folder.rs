@@ -1,4 +1,4 @@
-//! `truecast convert DIR OUT`: checkpoints that are folders.
+//! `truecast convert DIR OUT`: checkpoints in folders.
 
 use super::{destination, dry_run_note, left_out};
 use crate::args::ConvertArgs;
@@ -11,10 +11,10 @@ use std::path::Path;
 use truecast::convert::{Plan, is_begun};
 use truecast::report::{BlockCounts, Report, ShardReport, ShardState};
 
-/// Most shards that a terminal lists one by one.
+/// Largest number of shards that a terminal lists one by one.
 const SHARDS_ON_A_SCREEN: usize = 8;
 
-/// Returns a function for an interrupted conversion: it returns a hint if finished shards remain.
+/// Hint for an interrupted conversion, if finished shards remain.
 pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> + Clone + use<> {
     let hint = "finished shards remain; --resume continues from there";
     let components = plan.folder().components().iter().map(|component| dst.join(component));
@@ -22,7 +22,6 @@ pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> 
     move || begun.iter().find(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
 }
 
-/// Prints the plan of a conversion, before the conversion starts.
 pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let Some(folder) = &report.folder else { return Ok(()) };
     let is_long = terminal.width.is_some() && folder.shards.len() > SHARDS_ON_A_SCREEN;
@@ -59,7 +58,7 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
     })
 }
 
-/// Returns text such as `163 shards, 641 GiB -> 321 GiB: 63 planned, 100 resumed`.
+/// Text such as `163 shards, 641 GiB -> 321 GiB: 63 planned, 100 resumed`.
 fn in_short(shards: &[ShardReport]) -> String {
     let sum = |of: fn(&ShardReport) -> u64| number::bytes(shards.iter().map(of).sum());
     let mut states: Vec<(ShardState, u64)> = Vec::new();
@@ -74,7 +73,6 @@ fn in_short(shards: &[ShardReport]) -> String {
     format!("{}, {before} -> {after}: {}", count(shards.len() as u64, "shard"), states.join(", "))
 }
 
-/// Returns a warning about saturated, zero and NaN scales of blocks, if there are any.
 pub fn blocks(report: &Report) -> String {
     let mut all = BlockCounts::default();
     report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(&of_row.counts));
@@ -91,13 +89,11 @@ pub fn blocks(report: &Report) -> String {
     if said.is_empty() { String::new() } else { format!("of {}: {}\n", count(all.blocks, "block"), said.join(", ")) }
 }
 
-/// Returns the number of correct shards from an earlier run.
 pub fn resumed(report: &Report) -> u64 {
     let shards = report.folder.iter().flat_map(|folder| &folder.shards);
     shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64
 }
 
-/// Returns a note if other parts of the conversion are not finished.
 pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     match report.folder.as_deref() {
         Some(folder) if !folder.complete => {
@@ -109,7 +105,6 @@ pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     }
 }
 
-/// Returns a note about shards that an earlier run converted, if there are any.
 pub fn ending(report: &Report) -> String {
     let mut text = String::new();
     let resumed = resumed(report);

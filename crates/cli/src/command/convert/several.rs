@@ -1,5 +1,4 @@
-//! `truecast convert SRC.. FOLDER`: each source becomes a file or a folder of its own name, as if it were converted
-//! alone.
+//! `truecast convert SRC.. FOLDER`: converts each source to a file or folder of the same name.
 
 use super::{one, options};
 use crate::args::{ConvertArgs, RuleOrder};
@@ -14,8 +13,8 @@ use truecast::ErrorKind;
 use truecast::convert::Plan;
 use truecast::io::{FileFormat, Foreign, NewFolder, look};
 
-/// Converts the sources in their order. A usage error for any source is reported before anything is written. If a
-/// source cannot be converted, the others still are; the highest exit code is returned.
+/// Converts the sources in order; a failure does not stop the next ones. Usage errors come before anything is written.
+/// Returns the highest exit code.
 pub fn run(
     sources: &[&Path],
     folder: &Path,
@@ -39,7 +38,7 @@ pub fn run(
         }
         requests.push(ConvertArgs { src: source.to_path_buf(), dst, more: Vec::new(), ..args.clone() });
     }
-    // The folder is removed again if nothing is written into it.
+    // Dropping `_made` removes the folder if the folder is still empty.
     let _made = NewFolder::make(folder)?;
     for ConvertArgs { src, dst, .. } in &requests {
         match Plan::new(src, dst, &options).and_then(|plan| plan.check()) {
@@ -63,7 +62,6 @@ pub fn run(
     Ok(worst)
 }
 
-/// Refuses options that apply to a single source only.
 fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     let given =
         [("--report", args.report.is_some()), ("--part", args.folder.part.is_some()), ("--merge", args.folder.merge)];
@@ -75,7 +73,7 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a path that looks like an option, because options after `--` are read as paths.
+/// Refuses a path that looks like an option: after `--`, options would be read as paths.
 fn refuse_option(path: &Path) -> Result<(), Failure> {
     let typed = path.to_string_lossy();
     if typed.starts_with("--") {
@@ -85,7 +83,7 @@ fn refuse_option(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a last path that is a file, has the name of a file, or is a stream: it must be a folder.
+/// Refuses a destination that is a file, a file name or a stream.
 fn check_folder(folder: &Path) -> Result<(), Failure> {
     if look::is_folder(folder)? {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `truecast differ` without operands: all specifications, in classes that give equal results.
+//! `truecast differ` without operands: classes of specifications that give equal results.
 
 use super::{counts, few_digits, in_words, number, pairs};
 use crate::args::DifferArgs;
@@ -16,7 +16,7 @@ use truecast::differ::{Classes, Given};
 use truecast::exact::decode;
 use truecast::spec::Interpretation;
 
-/// Most characters of a value that is printed with every digit.
+/// Largest number of characters of a value that is shown with all digits.
 const FEW_DIGITS: usize = 12;
 
 pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
@@ -25,7 +25,6 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
-/// Returns the classes for every requested pair that some specification converts.
 fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> {
     let pairs = pairs(args);
     let bar = progress::steps(pairs.len() as u64, !context.tells());
@@ -39,7 +38,7 @@ fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> 
     if all.is_empty() { Err(failure!(InvalidValue, "no specification converts between these types")) } else { Ok(all) }
 }
 
-/// Returns the short names of each class, and last the names that fit several classes.
+/// Names per class; the last entry has the names that fit several classes.
 fn names(found: &Classes) -> Vec<Vec<String>> {
     let classes = found.classes.iter().map(|class| &class.members).chain([&found.undecided]);
     let all: Vec<(&Interpretation, usize)> =
@@ -96,7 +95,6 @@ fn render(all: &[Classes], terminal: &Terminal) -> String {
     text + &terminal.wrap(&format!("{verdict}: names differ for {} of {} {pairs} of types\n", listed.len(), all.len()))
 }
 
-/// Returns a table with one line for each class: its result for each witness, and its names.
 fn table(found: &Classes, terminal: &Terminal) -> String {
     let witness = |code: &u64| Column::left(short(found.src, *code, || number(found.src, *code))).of_numbers();
     let names_of = Column::left("names").wraps().of_any_length();
@@ -118,7 +116,7 @@ fn table(found: &Classes, terminal: &Terminal) -> String {
     format!("{} to {}: {counts} inputs differ\n{}\n", found.src, found.dst, table.render(terminal))
 }
 
-/// Returns every digit of a value if they are few, and the result of `otherwise` if not.
+/// All digits of a value if there are few, otherwise the result of `otherwise`.
 fn short(dtype: DType, code: u64, otherwise: impl FnOnce() -> String) -> String {
     let text = to_decimal(decode(dtype, code));
     if text.len() <= FEW_DIGITS { text } else { otherwise() }

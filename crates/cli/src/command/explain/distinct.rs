@@ -1,4 +1,4 @@
-//! Distinct answers, each with the specifications that give it; shown before the list of all answers.
+//! Distinct answers with their specifications. Printed before the list of all answers.
 
 use super::{Question, json_text, sentences};
 use crate::command::labels;
@@ -14,16 +14,14 @@ use truecast::differ::Given;
 use truecast::exact::decode;
 use truecast::explain::Explanation;
 
-/// One answer.
 pub struct Distinct {
     pub given: Given,
-    /// Number of specifications' answers with this result.
     pub count: usize,
-    /// Short names, in the order of the list.
+    /// Short names of specifications.
     pub labels: Vec<String>,
 }
 
-/// Returns the distinct answers: the most frequent answer first, open results last.
+/// Distinct answers: the most frequent first, open results last.
 pub fn of(e: &Explanation) -> Vec<Distinct> {
     let mut all: Vec<Distinct> = Vec::new();
     let mut classes = Vec::new();
@@ -47,10 +45,10 @@ pub fn of(e: &Explanation) -> Vec<Distinct> {
     all
 }
 
-/// Most names that are listed for an answer, if more names follow.
+/// Largest number of names per answer; `and N more` follows.
 const MOST_NAMES: usize = 12;
 
-/// Returns a table of the answers, or one line if all agree.
+/// Text of the distinct answers. One line if all answers agree.
 pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Terminal) -> String {
     let value = |code| sentences::value(args.exact, decode(e.to, code));
     let code_of = |code| bits(code, e.to.code_bits());
@@ -87,7 +85,7 @@ pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Ter
         };
         let mark = if one.given == Given::Open { Mark::Dim } else { Mark::Plain };
         let names = match one.labels.len() {
-            // A single further name takes no more room than `and 1 more`.
+            // A single further name is as short as `and 1 more`.
             count if count > MOST_NAMES + 1 => {
                 format!("{} and {} more", one.labels[..MOST_NAMES].join(", "), count - MOST_NAMES)
             }

@@ -1,4 +1,4 @@
-//! `truecast explain VALUE` without `--to`: the value in every type of numbers.
+//! `truecast explain VALUE` without `--to`: the value in every numeric type.
 
 use super::source::{Source, not_a_number, of_code};
 use super::{code_text, json_text};
@@ -29,10 +29,9 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The typed value: a number of any length, or an element.
+/// The typed value: a number with any number of digits, or an element.
 pub struct Typed {
     pub value: Exact,
-    /// The value as a ratio, with every digit; `None` for NaN and infinities.
     ratio: Option<Ratio>,
 }
 
@@ -62,12 +61,11 @@ pub fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
     Ok(Typed { value, ratio: ratio(&every) })
 }
 
-/// The value in one type.
 struct Row {
     dtype: DType,
     /// `None` if the value is out of range.
     element: Option<Decoded>,
-    /// Result minus value; `None` if either is not a finite number.
+    /// Result minus value; `None` if one of the two is not finite.
     error: Option<Exact>,
 }
 
@@ -92,8 +90,7 @@ impl Row {
     }
 }
 
-/// Returns a row for every floating-point type, fixed-point type and code book, and for integer types if the value is
-/// an integer.
+/// Integer types have rows only if the value is an integer.
 fn rows(typed: &Typed) -> Vec<Row> {
     let is_integer = Row::of(DType::I64, typed).is_exact(typed) || Row::of(DType::U64, typed).is_exact(typed);
     let is_shown = |dtype: &DType| match dtype.kind() {

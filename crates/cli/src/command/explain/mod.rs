@@ -1,5 +1,5 @@
-//! `truecast explain`: the question, and the object of `--json`. `source` reads the value, `picture` shows it among its
-//! neighbors, `sentences` describes the conversion, and `projection` is for formats of P3109.
+//! `truecast explain`. `source` parses the value, `picture` draws it among its neighbors, `sentences` describes the
+//! conversion, `projection` handles P3109 formats.
 
 mod distinct;
 mod every_type;
@@ -29,12 +29,11 @@ use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, ErrorCode, Exact, Kind, Outcome};
 
-/// A question about one pair of types.
 pub struct Question {
     value: String,
     from: DType,
     to: DType,
-    /// Whether values are printed with every digit.
+    /// Print all digits.
     exact: bool,
     clauses: bool,
     random: Option<RandomBits>,
@@ -109,21 +108,18 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The requested answers.
 enum Asked {
-    /// Answers of every specification, with every set of attributes.
+    /// All specifications, with every set of attributes.
     Everything,
-    /// Answers of one specification.
     These(Vec<Interpretation>),
-    /// Answers of Tile IR, with every set of attributes. Some of its conversions are not expressible as a cast.
+    /// Tile IR with every set of attributes. Some conversions of Tile IR have no `CastSpec`.
     Tile(tile::Cast),
-    /// Answer of Tile IR with these attributes.
+    /// Tile IR with exactly these attributes.
     TileAs(tile::Cast),
 }
 
 impl Asked {
-    /// Returns the interpretations for conversions from or to text; an empty list for Tile IR, which has no such
-    /// conversions.
+    /// Answers of the specifications. Empty for Tile IR, which has no conversions of text.
     fn interpretations(self, args: &Question) -> Vec<Interpretation> {
         match self {
             Asked::Everything => interpretations(args.from, args.to),
@@ -136,7 +132,7 @@ impl Asked {
 fn asked(args: &Question) -> Result<Asked, Failure> {
     let (from, to) = (args.from, args.to);
     if args.policy.spec.is_none() {
-        // `--string-style` needs no --spec: it applies to the texts of all specifications.
+        // `--string-style` needs no `--spec`, because the style applies to all specifications.
         return if args.policy.without("string-style").settings.is_empty() {
             Ok(Asked::Everything)
         } else {
@@ -159,12 +155,12 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
     Ok(Asked::These(if has_options { vec![chosen(&request, cast)] } else { request.interpretations(from, to)? }))
 }
 
-/// Whether the values of a type are numbers on a grid, so that random bits can round to them.
+/// True if the values of the type form a grid, so that random bits can decide the rounding.
 fn is_numbers(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Float(_) | Kind::Int(_) | Kind::Fixed(_))
 }
 
-/// Returns the answer of the specification if random bits decide the rounding.
+/// Answer of the specification with a rounding that random bits decide.
 fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpretation, Failure> {
     let request = args.policy.request()?;
     let mut answer = chosen(&request, request.resolve(args.from, args.to)?.with_random_bits(code, random));
@@ -173,7 +169,7 @@ fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpre
     Ok(answer)
 }
 
-/// Returns the answer of a specification with the options that were typed.
+/// Answer of a specification with the typed options.
 fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     let name = request.to_string();
     let (name, attributes) = name.split_once(' ').unwrap_or((&name, ""));
@@ -181,7 +177,7 @@ fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     Interpretation { spec: request.spec(), version: version.into(), attributes: attributes.replace(' ', ", "), cast }
 }
 
-/// Returns the value in decimal, or as it was typed if it has more digits than an [`Exact`] can hold.
+/// Decimal digits of the value, or the typed text if an [`Exact`] cannot hold all digits.
 fn value_of(args: &Question, value: Exact) -> String {
     match value {
         Exact::Finite { sticky: true, .. } => args.value.trim().into(),
@@ -189,7 +185,6 @@ fn value_of(args: &Question, value: Exact) -> String {
     }
 }
 
-/// Returns the bits of an element; an empty string for text.
 fn code_text(element: &Decoded) -> String {
     if element.dtype == DType::String {
         return String::new();

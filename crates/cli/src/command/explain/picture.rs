@@ -1,5 +1,5 @@
-//! The picture: the value on a number line, and the answers; with `--clauses`, all neighbors with aligned bit patterns,
-//! every name, and its clause.
+//! Picture of a conversion: the value on a number line, and the answers. `--clauses` adds aligned bit patterns, all
+//! names and the clauses.
 
 use super::sentences::{self, ulps};
 use super::source::Source;
@@ -18,7 +18,6 @@ use truecast::explain::{Absent, Answer, CodePoint, Decision, Decoded, Explanatio
 use truecast::spec::table::{self, Group};
 use truecast::{DType, Exact, Kind, Outcome};
 
-/// Shows the value, its place among the destination's values, and the answers.
 pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let reading = sentences::reading(args, source).map_or(String::new(), |reading| reading + "\n");
     let place = number_line(args, e, terminal).unwrap_or_else(|| sentences::decision(args, e, source) + "\n");
@@ -30,7 +29,7 @@ pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Term
     text + &distinct::render(args, e, &answers, terminal) + &differences::render(e, terminal) + &format!("\n{more}\n")
 }
 
-/// Shows the value with all neighbors, a table of every specification's answer, and the clauses.
+/// Picture with all neighbors, a table of answers, and the clauses.
 pub fn with_clauses(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(reading) = sentences::reading(args, source) {
@@ -47,7 +46,7 @@ pub fn with_clauses(args: &Question, e: &Explanation, source: &Source, terminal:
     text + &differences::render(e, terminal)
 }
 
-/// Returns a line such as `f32 1.5 = 0x3fc00000 = 0 01111111 10000000000000000000000`.
+/// Line such as `f32 1.5 = 0x3fc00000 = 0 01111111 10000000000000000000000`.
 fn input(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let Row { name, value, code, bits, .. } = source_row(args, &e.source);
     let is_brief = terminal.width.is_some() && !args.exact && matches!(e.source.value, Exact::Finite { .. });
@@ -61,11 +60,11 @@ fn input(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     format!("{name} {value} = {code} = {}{scaled}\n", fields.join(" "))
 }
 
-/// Steps of the number line from one neighbor to the other; each step is one character.
+/// Width in characters of the number line between the two neighbors.
 const STEPS: usize = 32;
 
-/// Draws a line from one neighbor in the destination to the other, with the value and the midpoint, and the numbers in
-/// the next line. `None` if the value is not between two neighbors.
+/// Number line between the two neighbors in the destination, with the value and the midpoint; labels in the next line.
+/// `None` if the value lacks a neighbor.
 fn number_line(args: &Question, e: &Explanation, terminal: &Terminal) -> Option<String> {
     let n = &e.neighbors;
     let value = |v| if args.exact { to_decimal(v) } else { brief(v) };
@@ -100,14 +99,12 @@ fn number_line(args: &Question, e: &Explanation, terminal: &Terminal) -> Option<
     Some(format!("{low_code} {line} {high_code}\n{low} < {} < {high}\n", inner.join(" < ")))
 }
 
-/// One line of the picture, as cells of a table.
 #[derive(Default)]
 struct Row {
     name: String,
     value: String,
     code: String,
     ulp: String,
-    /// Kind of number, and code, for the bit pattern.
     bits: Option<(Kind, u64)>,
     mark: Mark,
 }
@@ -134,7 +131,7 @@ impl Row {
     }
 }
 
-/// Shows the source between its neighbors, and the neighbors in the destination.
+/// Text with the source between its neighbors, and the neighbors in the destination.
 fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
     let rows = source_rows(args, &e.source).into_iter().chain(scaled);
@@ -142,7 +139,7 @@ fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String
     laid_out(rows.chain(destination_rows(&e.neighbors, args.exact, of)).collect(), terminal)
 }
 
-/// Shows a value, already formatted, among its neighbors in a format of P3109.
+/// A formatted value among its neighbors in a P3109 format.
 pub fn of_number(
     value: String,
     neighbors: &Neighbors<CodePoint>,
@@ -159,7 +156,7 @@ pub fn of_number(
     laid_out([here].into_iter().chain(destination_rows(neighbors, exact, of)).collect(), terminal)
 }
 
-/// Shows an element between its neighbors in its own type.
+/// An element between its neighbors in its own type.
 pub fn of_element(args: &Question, element: &Decoded, terminal: &Terminal) -> String {
     laid_out(source_rows(args, element), terminal)
 }
@@ -206,7 +203,7 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     let tie = n.decision == Decision::Tie;
     let from_first = n.steps.map_or(String::new(), |steps| ulps(steps, tie));
     let mut to_second = n.steps.map_or(String::new(), |steps| ulps((1.0 - steps).abs(), tie));
-    // The remaining part of a step is as exact as the part before it.
+    // If the first distance is rounded, the second is rounded too.
     if from_first.starts_with('≈') && !to_second.starts_with('≈') {
         to_second.insert(0, '≈');
     }
@@ -233,8 +230,7 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     rows
 }
 
-/// Splits the code of a float into sign, exponent and fraction; a missing field is empty. Any other code is a single
-/// binary number, in the last field.
+/// Sign, exponent and fraction bits of a float; a missing field is empty. Other kinds have all bits in the last field.
 fn parts(kind: Kind, code: u64) -> [String; 3] {
     let binary = |value: u64, width: u32| match width as usize {
         0 => String::new(),
@@ -246,8 +242,7 @@ fn parts(kind: Kind, code: u64) -> [String; 3] {
     [sign, binary(exponent, f.exp_bits.into()), binary(fraction, f.man_bits.into())]
 }
 
-/// Formats bit patterns such as `0 1111 110` so that the boundaries of sign, exponent and fraction line up. Other kinds
-/// of numbers are a single binary number.
+/// Bit patterns such as `0 1111 110`, aligned at the sign, exponent and fraction. Other kinds have a single field.
 fn aligned(all: &[Option<(Kind, u64)>]) -> Vec<String> {
     let all: Vec<[String; 3]> =
         all.iter().map(|bits| bits.map_or_else(Default::default, |(k, c)| parts(k, c))).collect();
@@ -302,14 +297,13 @@ fn is_of_table(absent: &Absent) -> bool {
     table::Table::of_name(absent.spec).is_some()
 }
 
-/// Lists the languages, chips and libraries that do not convert this pair of types.
 fn lacking(e: &Explanation, terminal: &Terminal) -> String {
     let tables = e.absent.iter().filter(|absent| is_of_table(absent));
     let names: Vec<String> = tables.map(|absent| name_of(absent.spec, &absent.version)).collect();
     if names.is_empty() { String::new() } else { terminal.wrap(&format!("no such conversion: {}\n", names.join(", "))) }
 }
 
-/// Lists the clauses of each specification, without repetition.
+/// Table of clauses, each clause once.
 fn clauses(e: &Explanation, terminal: &Terminal) -> String {
     let mut table = Table::new([Column::left("specification"), Column::left("clause").wraps()]);
     let mut seen = Vec::new();

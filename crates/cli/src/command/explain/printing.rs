@@ -29,7 +29,7 @@ pub fn run(args: &Question, asked: Vec<Interpretation>, context: &Context) -> Re
 
 type Answers = [(Interpretation, Result<String, Condition>)];
 
-/// Returns the reason why the specification leaves the text open, if it does.
+/// Reason why the specification leaves the text open; `None` if the text is defined.
 fn open(interpretation: &Interpretation) -> Option<&'static str> {
     interpretation.cast.undefined.iter().find(|u| u.condition == Condition::Any).map(|u| u.reason)
 }
@@ -64,7 +64,7 @@ fn to_json(args: &Question, element: &Decoded, exact: bool, answers: &Answers) -
             "value": printed.as_ref().ok(), "undefined": open(i), "clause": i.cast.clause
         })
     });
-    // No implementation is known to print a different text than its specification.
+    // No implementation is known to print another text than its specification.
     json!({
         "value": args.value, "from": args.from.name(), "to": args.to.name(),
         "source": { "bits": code_text(element), "exact": value, "rounded": !exact },

@@ -1,4 +1,5 @@
-//! `truecast explain VALUE --to binary8p4se`: a number under every projection of P3109.
+//! `truecast explain VALUE --to binary8p4se`: a number rounded to a P3109 format, in every rounding and saturation
+//! mode.
 
 use super::every_type::typed;
 use super::{json_text, neighbors_json, picture, sentences};
@@ -39,7 +40,7 @@ struct Shown<'a> {
     to: Format,
     value: Exact,
     neighbors: Neighbors<CodePoint>,
-    /// Each rounding mode with the codes under every saturation mode.
+    /// Rounding mode, and a code per saturation mode.
     rows: Vec<(String, [u64; 3])>,
 }
 
@@ -61,7 +62,6 @@ impl Shown<'_> {
         NumberFormat::P3109(self.to)
     }
 
-    /// Formats a code and its value.
     fn code(&self, code: u64) -> [String; 2] {
         let value = sentences::value(self.args.exact, self.format().decode(code));
         [bits(code, self.format().code_bits()), value]

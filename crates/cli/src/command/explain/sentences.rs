@@ -1,4 +1,4 @@
-//! The conversion of the value in words.
+//! Sentences that describe the conversion.
 
 use super::source::Source;
 use super::{Question, code_text};
@@ -11,18 +11,18 @@ use truecast::explain::{Answer, Decision, Decoded, Explanation};
 use truecast::setting::Setting;
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
-/// Formats a value, with every digit if `exact`.
+/// Formats a value; `exact` requests every digit.
 pub fn value(exact: bool, value: Exact) -> String {
     if exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
 
-/// Describes the rounding of the typed number to the source type, before the conversion; `None` if it was exact.
+/// Describes the rounding of the typed number to the source type. `None` if the number is exact.
 pub fn reading(args: &Question, source: &Source) -> Option<String> {
     if source.exact {
         return None;
     }
     let (typed, from) = (&args.value, args.from);
-    // `--from string` accepts fewer notations of numbers, and not every specification converts text.
+    // `--from string` accepts fewer notations, and some specifications convert no text.
     let of_text = Setting::of_name("string-style").expect("a setting of the table");
     let has_text = |spec: &str| !of_text.values(spec.split('@').next().unwrap_or(spec)).is_empty();
     let is_text = !typed.contains(['/', 'x', 'X', '_']) && args.policy.spec.as_deref().is_none_or(has_text);
@@ -50,19 +50,18 @@ pub fn reading(args: &Question, source: &Source) -> Option<String> {
     Some(format!("{typed} rounded to {from} when it was read{off}{itself}"))
 }
 
-/// Formats a number of ulps with up to five decimals; `≈` marks a rounded number.
+/// A number of ulps with up to five decimals; `≈` marks a rounded number.
 pub fn ulps(x: f64, is_tie: bool) -> String {
     if x >= 1e4 {
         return format!("≈{x:.1e}");
     }
     let rounded = format!("{x:.5}");
     let text = rounded.trim_end_matches('0').trim_end_matches('.');
-    // Without a tie, 0.5 is the f64 of a number that is only close to one half.
+    // Except for a tie, 0.5 is the f64 of a number close to one half.
     let is_exact = text.parse() == Ok(x) && (x != 0.5 || is_tie);
     if is_exact { text.into() } else { format!("≈{text}") }
 }
 
-/// Describes the rounding decision.
 pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     let n = &e.neighbors;
     if let (Some(_), [answer]) = (args.random, e.answers.as_slice())
@@ -96,7 +95,7 @@ pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     }
 }
 
-/// Describes the effect of the rounding that the options choose, if it differs from the default.
+/// Describes the effect of the chosen rounding, if it differs from the default rounding.
 fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
     let n = &e.neighbors;
     let neutral = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() };
@@ -154,7 +153,7 @@ fn float(args: &Question, e: &Explanation) -> String {
         format!("a tie at {} {goes} to the even code {} = {}", value(m), code_text(kept), value(kept.value))
     };
     let goes = match n.decision {
-        // Beyond the last midpoint, away from zero.
+        // The value is beyond the last midpoint, on the side away from zero.
         Decision::Below | Decision::Above if n.beyond.is_some() && (n.decision == Decision::Below) == negative => {
             "rounds beyond the largest finite value, overflow; "
         }
@@ -165,8 +164,7 @@ fn float(args: &Question, e: &Explanation) -> String {
     format!("to nearest even: {goes}{}{}", tie_rule(), otherwise_rounded(args, e))
 }
 
-/// Returns text such as `; nearest-up: 0x81 = 4` about answers with another rule for ties, if they give the other
-/// neighbor.
+/// Text such as `; nearest-up: 0x81 = 4`: answers that round a tie to the other neighbor.
 fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let to_nearest_even = match (n.decision, &n.below) {
@@ -189,7 +187,6 @@ fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     text
 }
 
-/// Describes rounding to an integer: toward zero, which most specifications use, and to nearest even.
 fn integer(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let value = |v| value(args.exact, v);
@@ -223,7 +220,6 @@ fn book(args: &Question, e: &Explanation) -> String {
     )
 }
 
-/// Describes a value that the type cannot represent.
 fn no_room(to: DType, kind: Kind, e: &Explanation) -> String {
     let says = "each specification defines the result";
     match (kind, e.source.value) {

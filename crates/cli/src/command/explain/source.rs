@@ -1,4 +1,4 @@
-//! The explained value: the text that was typed, and its element of the source type.
+//! The value to explain: its text, and its element of the source type.
 
 use crate::failure::Failure;
 use crate::number_format::NumberFormat;
@@ -10,14 +10,12 @@ use truecast::literal::{Literal, ratio, read};
 use truecast::policy::{CastPolicy, Condition, IntOverflow};
 use truecast::{DType, Exact, Kind};
 
-/// The element in question.
 pub struct Source {
     pub code: u64,
-    /// Whether the typed number is the element's value, without rounding.
+    /// True if the typed number was not rounded.
     pub exact: bool,
-    /// Rounding error of the typed number, if it is a number.
     pub off_by: Option<RoundingError>,
-    /// Types that hold the typed number, if it is out of range and was read as NaN or an infinity.
+    /// Types that can hold the typed number, if the number overflowed the source type.
     pub beyond: Option<Vec<DType>>,
 }
 
@@ -30,7 +28,6 @@ pub fn not_a_number(text: &str, error: impl Display) -> Failure {
 }
 
 impl Source {
-    /// Returns the source for text, which has no code.
     pub fn text() -> Source {
         Source::exact(0)
     }
@@ -39,7 +36,7 @@ impl Source {
         Source { code, exact: true, off_by: None, beyond: None }
     }
 
-    /// Reads an element of the type `from`, typed as its code or as a number. A number is rounded once if necessary.
+    /// Parses a code or a number of type `from`. A number is rounded at most once.
     pub fn read(text: &str, from: DType) -> Result<Source, Failure> {
         if from == DType::Bool {
             for (word, code) in [("false", 0), ("true", 1)] {

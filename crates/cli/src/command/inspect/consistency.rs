@@ -1,4 +1,4 @@
-//! `truecast inspect --check`: lists where the metadata and tensors of a checkpoint contradict each other.
+//! `truecast inspect --check`: contradictions between the metadata and the tensors of a checkpoint.
 
 use crate::args::InspectArgs;
 use crate::command::Context;
@@ -12,8 +12,7 @@ use truecast::convert::{Check, Effect, Finding, check};
 use truecast::files::Error;
 use truecast::io::Error as FileError;
 
-/// Prints the findings of every checkpoint. Returns the highest exit code: 1 for a checkpoint with findings, and the
-/// code of the error for a checkpoint that cannot be opened.
+/// Returns the highest exit code: 1 for findings, another code if a checkpoint cannot be opened.
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
     for path in &args.src {

@@ -1,4 +1,4 @@
-//! Descriptions of OpenVINO networks, TOSA graphs and Tile IR modules: constants, operations, conversions.
+//! Constants, operations and conversions of OpenVINO networks, TOSA graphs and Tile IR modules.
 
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
@@ -8,13 +8,12 @@ use std::path::Path;
 use truecast::io::{Escaped, FileFormat};
 use truecast::run::{Constant, Conversion, Description, Legality, ModelKind};
 
-/// Whether the file is a network of OpenVINO, a graph of TOSA or a module of Tile IR.
 pub fn is_model(path: &Path) -> bool {
     FileFormat::of_path(path).is_none()
         && matches!(ModelKind::of(path), Ok(ModelKind::OpenVino | ModelKind::Tile | ModelKind::Tosa))
 }
 
-/// Returns a conversion as JSON. `legal` is null if the model does not state the types, and missing if legality was not
+/// A conversion as JSON. `legal` is null if the model does not state the types, and missing if legality was not
 /// requested.
 pub fn conversion(c: &Conversion) -> Value {
     let mut object = json!({ "node": c.place, "operation": c.operation, "from": c.from, "to": c.to });
@@ -62,8 +61,7 @@ pub fn render(model: &Description, terminal: &Terminal) -> String {
     text + &terminal.wrap(&format!("{}: {}\n", count(nodes as u64, "operation"), operators.join(", ")))
 }
 
-/// Returns a table with a row for each conversion, and the specification's verdict if it was requested. Empty without
-/// conversions.
+/// A row per conversion, with its legality if requested.
 pub fn conversions(all: &[Conversion], terminal: &Terminal) -> String {
     if all.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! The tensors of a GGUF file, which consist of blocks, and its keys.
+//! Tensors and keys of a GGUF file.
 
 use super::tensors::{Asked, Elements, Inspected, cells, columns, shown, sizes, write_metadata};
 use crate::args::InspectArgs;
@@ -17,10 +17,10 @@ use truecast::io::folder::Folder;
 use truecast::io::gguf::{self, Block, BlockTensor, Header};
 use truecast::measure::Survey;
 
-/// Listed tensors of a file, or of a model in parts.
+/// Listed tensors of a GGUF model in one or more files.
 pub struct GgufListing {
     folder: Folder,
-    /// Listed tensors in their order: index of the part, and index of the tensor in that part.
+    /// Index of the file, and index of the tensor in the file.
     rows: Vec<(usize, usize)>,
     is_sorted: bool,
 }
@@ -54,7 +54,7 @@ impl GgufListing {
         self.folder.shards().iter().map(|part| part.source.gguf().expect("a part of a GGUF model"))
     }
 
-    /// Returns the header of the first part, which has the keys.
+    /// Header of the first file, which has the keys.
     fn header(&self) -> &Header {
         self.headers().next().expect("a model has a part")
     }
@@ -75,7 +75,6 @@ impl GgufListing {
         Elements::of(self.tensors().map(|tensor| (type_name(tensor.block), tensor.len())))
     }
 
-    /// Returns the names of the listed tensors.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors().map(|tensor| &*tensor.name)
     }
@@ -105,7 +104,7 @@ impl GgufListing {
     }
 }
 
-/// Returns the type of a tensor: GGUF's name of a block type, or truecast's name if the elements are not in blocks.
+/// GGUF's name of a block type, or truecast's name of an element type.
 fn type_name(block: Block) -> &'static str {
     block.dtype().map_or(block.name(), DType::name)
 }

@@ -1,15 +1,15 @@
-//! The magnitudes of a tensor's values as a line of bars, one bar for each group of powers of two.
+//! Histogram of magnitudes as a line of bars; each bar stands for a range of powers of two.
 
 use truecast::inspect::Magnitudes;
 
-/// Returns the most bars of one tensor; a narrow terminal gets half as many.
+/// Largest number of bars per tensor; half as many in a narrow terminal.
 pub fn bars(columns: Option<usize>) -> usize {
     if columns.is_some_and(|columns| columns < 120) { 8 } else { 16 }
 }
 
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Returns bars such as `2^-14 ▁▂▅█▇▃ 2^1`, from the smallest to the largest power of two. Empty for a tensor of zeros.
+/// Bars such as `2^-14 ▁▂▅█▇▃ 2^1`, in ascending order. Empty if all values are zero.
 pub fn sparkline(magnitudes: &Magnitudes, bars: usize) -> String {
     let Magnitudes { first, counts, .. } = magnitudes;
     if counts.is_empty() {
@@ -37,7 +37,7 @@ mod tests {
         let of = |first, counts: &[u64]| sparkline(&Magnitudes { first, counts: counts.into(), every: 1 }, 16);
         assert_eq!(of(-3, &[1, 0, 4, 8]), "2^-3 ▁ ▄█ 2^0");
         assert_eq!((of(7, &[5]), of(0, &[])), ("2^7 █".into(), String::new()));
-        // 20 powers, two to a bar; a single value among very many is still seen.
+        // 20 powers, two per bar. A single value among a thousand remains visible.
         assert_eq!(of(-10, &[vec![1], vec![0; 18], vec![1000]].concat()), "2^-10 ▁        █ 2^9");
         assert_eq!(of(0, &[u64::MAX / 2, 1]), "2^0 █▁ 2^1");
     }

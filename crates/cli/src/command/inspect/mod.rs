@@ -1,5 +1,4 @@
-//! `truecast inspect`: the contents of files. Each of several files has a heading. `tensors` describes tensors,
-//! `describe` models that are not containers.
+//! `truecast inspect`: the contents of files. `tensors` describes containers of tensors, `describe` other models.
 
 mod consistency;
 mod describe;
@@ -42,16 +41,14 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     }
 }
 
-/// Contents of one file.
 pub enum Seen {
     Tensors(Box<Listing>),
     Gguf(Box<GgufListing>),
-    /// A model that is not a container.
     Model {
         object: Value,
         text: String,
     },
-    /// One of several files, which cannot be read; nothing is printed.
+    /// JSON object of a file that cannot be read.
     Unread(Value),
 }
 
@@ -69,7 +66,6 @@ impl Seen {
         Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
     }
 
-    /// Returns the names of the listed tensors.
     fn names(&self) -> Vec<&str> {
         match self {
             Seen::Tensors(listing) => listing.names().collect(),
@@ -98,7 +94,7 @@ impl Serialize for Seen {
     }
 }
 
-/// Shows several files. If a file cannot be read, the others are still shown; the highest exit code is returned.
+/// Inspects several files. An unreadable file does not stop the others. Returns the highest exit code.
 fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
     for path in paths {
@@ -108,7 +104,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
             Err(failure) => {
                 worst = worst.max(failure.exit_code());
                 let object = json!({ "path": name, "error": failure.message(), "code": failure.code().name() });
-                // The function returns the exit code for all files at its end.
+                // The exit code is returned with the codes of the other files.
                 let _ = failure.report(context.json);
                 Seen::Unread(object)
             }
@@ -130,7 +126,6 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
     Ok(worst)
 }
 
-/// The objects of several files.
 #[derive(Serialize)]
 struct Files<'a> {
     files: &'a [Seen],

@@ -1,4 +1,4 @@
-//! Description of an ONNX model, except its tensors.
+//! Description of an ONNX model, without its tensors.
 
 use crate::number::count;
 use serde_json::{Value, json};

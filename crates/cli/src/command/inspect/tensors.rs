@@ -1,4 +1,4 @@
-//! The tensors of a file: selection, order, and properties of each.
+//! Tensors of a file: selection, order and properties.
 
 use super::{describe, magnitudes, onnx};
 use crate::args::InspectArgs;
@@ -30,7 +30,6 @@ use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
 use truecast::select::Glob;
 
-/// Requested filters of the tensors, and their order.
 pub struct Asked {
     filters: Vec<Glob>,
     sort: Option<Key>,
@@ -50,8 +49,7 @@ impl Asked {
         self.filters.is_empty() || self.filters.iter().any(|glob| glob.matches(name))
     }
 
-    /// Sorts rows: names and smallest values in ascending order, everything else in descending order. Rows with equal
-    /// keys stay in the order of the data.
+    /// Sorts rows: names and smallest values ascending, other columns descending. The sort is stable.
     pub fn sort<'a, R>(&self, rows: &mut [R], item: impl Fn(&R) -> Item<'a>) {
         let Some(key) = self.sort else { return };
         // Tensors without values come last.
@@ -67,7 +65,6 @@ impl Asked {
         });
     }
 
-    /// Refuses a filter that matches no tensor in any of the files.
     pub fn check_filters(&self, names: &[&str], args: &InspectArgs) -> Result<(), Failure> {
         let is_used = |glob: &&Glob| names.iter().any(|name| glob.matches(name));
         match self.filters.iter().find(|glob| !is_used(glob)) {
@@ -80,7 +77,7 @@ impl Asked {
     }
 }
 
-/// Returns the sort key of a column; columns of values need `--stats`.
+/// Sort key for a column name; columns of values need `--stats`.
 fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     let name = column.to_ascii_lowercase();
     match KEYS.into_iter().find(|(known, ..)| *known == name) {
@@ -98,18 +95,15 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     }
 }
 
-/// The tensors of one file.
 pub struct Listing {
     path: PathBuf,
     opened: Opened,
-    /// Column by which the tensors are sorted.
     sort: Option<String>,
-    /// Listed tensors in their order: index of the tensor, and its statistics if they were requested.
+    /// Index of a listed tensor, and statistics if requested.
     rows: Vec<(usize, Option<Stats>)>,
-    /// Indices of the listed text tensors of a model.
     texts: Vec<usize>,
     conversions: Vec<Conversion>,
-    /// Number of tensors by scheme, or the reason why the quantization is not understood.
+    /// Number of tensors per scheme, or the reason why the quantization cannot be interpreted.
     schemes: Result<Vec<(String, u64)>, String>,
 }
 
@@ -142,7 +136,6 @@ impl Listing {
         Ok(Listing { path: path.into(), sort: args.sort.clone(), opened, rows, texts, conversions, schemes })
     }
 
-    /// Returns the names of the listed tensors.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let held = self.opened.tensors();
         let tensors: Vec<&str> = self.rows.iter().map(|(i, _)| &*held[*i].tensor().name).collect();
@@ -208,7 +201,6 @@ impl Listing {
         writeln!(out, "{shown}{files}, {}", sizes(listed, self.file_bytes()))
     }
 
-    /// Describes the quantization of the tensors; empty if no tensor is quantized.
     fn quantized(&self, terminal: &Terminal) -> String {
         let text = match &self.schemes {
             Ok(schemes) if schemes.is_empty() => return String::new(),
@@ -234,7 +226,6 @@ impl Listing {
         self.rows.iter().any(|(_, seen)| seen.as_ref().is_some_and(|stats| of(&stats.survey) > 0))
     }
 
-    /// Counts the listed elements by the name of their type.
     fn elements(&self) -> Elements {
         let held = self.opened.tensors();
         let of_tensors = self.rows.iter().map(|(i, _)| (held[*i].tensor().dtype.name(), held[*i].tensor().len()));
@@ -307,10 +298,10 @@ impl Listing {
     }
 }
 
-/// Most keys that a terminal shows.
+/// Largest number of metadata keys on a terminal.
 const KEYS_ON_A_SCREEN: usize = 8;
 
-/// Writes a line for each key of a file; on a terminal, only for the first keys.
+/// Writes the metadata. On a terminal, only the first keys.
 pub fn write_metadata<'a>(
     metadata: impl Iterator<Item = (&'a str, String)>,
     terminal: &Terminal,
@@ -331,7 +322,6 @@ pub fn write_metadata<'a>(
     writeln!(out, "{}", terminal.paint(Mark::Dim, &terminal.wrap(&note)))
 }
 
-/// Returns the columns that every list of tensors has.
 pub fn columns() -> [Column; 5] {
     [
         Column::left("tensor").shrinks_to(24),
@@ -342,12 +332,11 @@ pub fn columns() -> [Column; 5] {
     ]
 }
 
-/// Returns the cells under [`columns`].
+/// Cells for [`columns`].
 pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) -> [Cell; 5] {
     [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
 }
 
-/// Number of elements, by the name of their type.
 #[derive(Default)]
 pub struct Elements(BTreeMap<String, u64>);
 
@@ -366,8 +355,7 @@ impl Elements {
         json!(self.0)
     }
 
-    /// Returns text such as `2_873_600 elements: bf16 2_870_000, f32 3_600`, the most frequent type first. Empty
-    /// without tensors.
+    /// Text such as `2_873_600 elements: bf16 2_870_000, f32 3_600`.
     pub fn text(&self) -> String {
         let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
         types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));
@@ -380,18 +368,16 @@ impl Elements {
     }
 }
 
-/// Returns the number of listed tensors, and of all tensors if it differs.
+/// Text with the number of listed tensors, and with the number of all tensors if they differ.
 pub fn shown(shown: usize, all: usize) -> String {
     let part = if shown == all { String::new() } else { format!("{} of ", grouped(shown as u64)) };
     part + &number::count(all as u64, "tensor")
 }
 
-/// Returns the bytes of the listed tensors, and of the file.
 pub fn sizes(listed: u64, all: u64) -> String {
     format!("{} of data, {} in all", number::bytes(listed), number::bytes(all))
 }
 
-/// Object of `--json` for one file.
 #[derive(Serialize)]
 pub struct Inspected<'a, M, T> {
     pub path: String,
@@ -432,9 +418,8 @@ impl Serialize for Listing {
     }
 }
 
-/// Formats the smallest or largest value, with every digit if they are few. Otherwise it gets enough digits to
-/// distinguish it from its neighbors in its type, or on a terminal 6 digits if these would take more than 12
-/// characters.
+/// Smallest or largest value: every digit if there are few. Otherwise enough digits to identify the value in its type;
+/// on a terminal at most 12 characters.
 fn extreme(value: Extreme, dtype: DType, terminal: &Terminal) -> String {
     const FEW: usize = 12;
     let every = value.to_string();

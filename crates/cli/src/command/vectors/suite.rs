@@ -1,4 +1,4 @@
-//! `truecast vectors suite`: a folder of test vectors that can be used without truecast (`docs/interfaces.md §4.1`).
+//! `truecast vectors suite`: a folder of test vectors for use without truecast (`docs/interfaces.md §4.1`).
 
 use super::super::{Context, tell_leftovers};
 use crate::args::VectorsArgs;
@@ -17,21 +17,20 @@ use truecast::io::{Existing, OutputFolder, folder::JsonFile, look};
 use truecast::suite::{Case, Digest, NanCodes, cases, names, names_of};
 use truecast::{DType, ErrorCode, Outcome};
 
-/// The version of the layout and of the files.
 const FORMAT: u32 = 1;
-/// Name of the file that lists the contents of a suite.
+/// Table of contents of a suite.
 const LIST: &str = "suite.json";
-/// Files that are the same in every suite.
+/// Files with constant contents.
 const FIXED: [(&str, &str); 3] = [
     ("README.md", include_str!("README.md")),
     ("readers/check.c", include_str!("check.c")),
     ("readers/check.py", include_str!("check.py")),
 ];
-/// Widest source type, in bits, whose digests are in every suite.
+/// Widest source type, in bits, whose digests every suite has.
 const DIGEST_BITS: u32 = 16;
-/// Widest source type, in bits, whose digests are written with `--exhaustive`.
+/// Widest source type, in bits, whose digests `--exhaustive` adds.
 const EXHAUSTIVE_BITS: u32 = 32;
-/// Number of cases whose vectors are computed before they are written.
+/// Number of cases that are computed before their files are written.
 const AT_ONCE: usize = 256;
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
@@ -50,7 +49,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
             suite.write(&case.file(), text.as_bytes())?;
             suite.entries.push(entry);
         }
-        // Cases of wide source types run one after the other: each one uses all threads.
+        // Each wide case uses all threads, so wide cases run one after the other.
         let is_wide = |case: &&Case| case.src.code_bits() > DIGEST_BITS;
         let (wide, narrow): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(is_wide);
         if args.files {
@@ -81,10 +80,9 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Cases that the options select.
 struct Asked {
     cases: Vec<Case>,
-    /// Names of `--only` that convert no pair of the requested types.
+    /// Specifications in `--only` that convert none of the requested pairs.
     without: Vec<String>,
 }
 
@@ -124,7 +122,6 @@ fn asked(args: &VectorsArgs) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
-/// Returns the names of `--only`, each with its versions.
 fn only(args: &VectorsArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
     let versions = |only: &String| {
         let request = named(only)?;
@@ -146,7 +143,7 @@ fn only(args: &VectorsArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
     args.only.iter().map(versions).collect()
 }
 
-/// Returns the files of an older suite, which the new suite replaces.
+/// Files of an older suite in the folder; the new suite replaces the old one.
 fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     if !look::is_folder(dir)? || look::names(dir)?.is_empty() {
         return Ok(BTreeSet::new());
@@ -166,8 +163,7 @@ fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// Whether a path has the form `RULE/ATTRIBUTES/FROM-TO.txt` (or `.bin`). Other paths are ignored, so that a list
-/// cannot make the command remove any other file.
+/// True for `RULE/ATTRIBUTES/FROM-TO.txt` (or `.bin`). No other file of an older suite's list is removed.
 fn is_of_suite(path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     let ends = path.extension().is_some_and(|ending| ending == "txt" || ending == "bin");
@@ -177,7 +173,7 @@ fn is_of_suite(path: &Path) -> bool {
     is_plain && path.components().count() == 3 && ends && is_pair
 }
 
-/// Returns the text of a file of vectors, and its entry in the list.
+/// Contents of a file with vectors, and its entry in the table of contents.
 fn made(case: &Case, most: usize) -> Result<(String, Value), Failure> {
     let Case { rule, attributes, src, dst, clause, .. } = case;
     let digits = |dtype: &DType| dtype.code_bits().div_ceil(4) as usize;
@@ -215,7 +211,6 @@ fn made(case: &Case, most: usize) -> Result<(String, Value), Failure> {
     Ok((text, entry))
 }
 
-/// A suite that is being written.
 struct Suite<'a> {
     folder: OutputFolder,
     args: &'a VectorsArgs,
@@ -237,7 +232,6 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// Computes the digest of every result, and writes the results with `--files`.
     fn digest(&mut self, case: &Case) -> Result<(), Failure> {
         if !self.args.files {
             return self.note(case, case.digest(|_| Ok(())), None);
@@ -272,7 +266,7 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// Writes the lists, moves the finished suite to its place, and returns the object of `--json`.
+    /// Moves the finished suite to its place, and returns the object of `--json`.
     fn commit(mut self, dir: &Path, old: &BTreeSet<PathBuf>, args: &VectorsArgs) -> Result<Value, Failure> {
         for (name, text) in FIXED {
             self.write(name, text.as_bytes())?;
@@ -304,7 +298,6 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// Returns a JSON object with a list of one line per entry.
 fn listed(head: Value, name: &str, entries: &[Value]) -> String {
     let head = head.to_string();
     let entries: Vec<String> = entries.iter().map(Value::to_string).collect();

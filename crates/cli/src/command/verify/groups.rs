@@ -1,4 +1,4 @@
-//! Groups of tensors with the same difference, which are reported together. Most often, these tensors were kept.
+//! Groups of tensors with the same difference. Most often, the tensors of a group were kept in their old type.
 
 use crate::command::provenance::quoted;
 use std::fmt;
@@ -6,24 +6,24 @@ use truecast::DType;
 use truecast::io::Escaped;
 use truecast::verify::{FileDifference, VerifyReport};
 
-/// Most tensors that have a line each; more tensors with the same difference form a group.
+/// Largest number of tensors with the same difference that have a line each. More tensors form a group.
 const FEW: usize = 3;
-/// Most patterns of a suggestion.
+/// Largest number of globs in a suggestion.
 const PATTERNS: usize = 4;
 
-/// Tensors whose types are wrong in the same way.
 #[derive(Debug)]
 pub struct Group<'a> {
     expected: DType,
     actual: DType,
     tensors: Vec<&'a str>,
-    /// Globs that match these tensors and no others, if all have the type of the source and so may have been kept.
+    /// Globs for exactly the tensors of the group. Empty unless all tensors have their source type: only such tensors
+    /// can have been kept.
     keep: Vec<String>,
 }
 
 impl<'a> Group<'a> {
-    /// Returns all groups of a verdict. `source_type` looks up the type of a tensor in the source, and `names` has the
-    /// names of all source tensors.
+    /// Groups of tensors with the same difference. `source_type` returns the type of a source tensor; `names` lists all
+    /// source tensors.
     pub fn all<'n>(
         verdict: &'a VerifyReport,
         source_type: impl Fn(&str) -> Option<DType>,
@@ -48,13 +48,12 @@ impl<'a> Group<'a> {
         all
     }
 
-    /// Whether the difference belongs to the group.
     pub fn holds(&self, difference: &FileDifference) -> bool {
         type_alone(difference).is_some_and(|(_, expected, actual)| (self.expected, self.actual) == (expected, actual))
     }
 }
 
-/// Returns the tensor and both types, if its type is wrong and its shape is right.
+/// Tensor and both types of a difference; `None` if anything other than the type differs.
 fn type_alone(difference: &FileDifference) -> Option<(&str, DType, DType)> {
     match difference {
         FileDifference::Header { tensor, expected, actual } if expected.1 == actual.1 => {
@@ -77,8 +76,8 @@ impl fmt::Display for Group<'_> {
     }
 }
 
-/// Returns globs `*PART*` that match all of `names` and none of `others`. Each PART is a component of a name, between
-/// dots. Empty if there are no such globs, or too many would be needed.
+/// Globs `*PART*` that match all of `names` and none of `others`; a PART lies between dots. Empty if there are no such
+/// globs, or too many.
 fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
     let is_word = |part: &&str| part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     let telling = |part: &&str| is_word(part) && part.chars().any(|c| c.is_ascii_alphabetic());
@@ -86,7 +85,7 @@ fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
     let mut globs = Vec::new();
     while let Some(first) = left.first() {
         let parts = first.split('.').filter(telling).filter(|part| !others.iter().any(|other| other.contains(part)));
-        // The best part occurs in most of the remaining names; among equally frequent parts it is the longest.
+        // The best part occurs in most of the remaining names. Ties go to the longest part.
         let best = parts.max_by_key(|part| (left.iter().filter(|name| name.contains(part)).count(), part.len()));
         let Some(best) = best.filter(|_| globs.len() < PATTERNS) else { return Vec::new() };
         globs.push(format!("*{best}*"));
@@ -103,7 +102,7 @@ mod tests {
     fn patterns_match_these_and_no_others() {
         let norms = ["enc.0.LayerNorm.weight", "enc.0.LayerNorm.bias", "enc.1.LayerNorm.weight", "emb.words.weight"];
         assert_eq!(patterns(&norms, &["enc.0.key.weight", "enc.1.key.bias"]), ["*LayerNorm*", "*words*"]);
-        // No part distinguishes the second name from the others.
+        // Every part of `b.key.w` also occurs in the other names.
         assert_eq!(patterns(&["a.norm.w", "b.key.w"], &["c.key.w", "b.w", "norm.a"]), Vec::<String>::new());
         assert_eq!(patterns(&["a", "b", "c", "d", "e"], &[]), Vec::<String>::new());
     }

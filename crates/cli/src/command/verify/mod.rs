@@ -22,9 +22,8 @@ use truecast::{CastOptions, DType, ErrorCode};
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
 
 pub struct Asked {
-    /// Options of the conversion.
     pub options: Options,
-    /// Whether the options come from a report or a folder, not from the command line.
+    /// True if the options come from a report or a folder.
     is_recorded: bool,
     pub record: Option<Record>,
 }
@@ -39,7 +38,7 @@ pub fn asked(
 ) -> Result<Asked, Failure> {
     let record = report.map(Record::read).transpose()?;
     let says_nothing = said.selection.to.is_none() && said.selection.rules.is_empty() && said.writing.is_none();
-    // A missing file is reported as such, before the options are searched for in the destination.
+    // A missing file is reported before the search for options.
     for path in [src, dst].into_iter().filter(|_| says_nothing && record.is_none()) {
         std::fs::metadata(path).map_err(|source| FileError::Io { path: path.into(), action: "opening", source })?;
     }
@@ -50,7 +49,6 @@ pub fn asked(
         None if says_nothing => return Err(Failure::new(ErrorCode::MissingArgument, NO_OPTIONS)),
         None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
-    // Typed options take precedence over recorded ones.
     let (reading, writing) = (said.reading.or(&options.reading), said.writing.or(options.writing));
     Ok(Asked { options: Options { exec: said.exec, reading, writing, ..options }, is_recorded: true, record })
 }
@@ -101,8 +99,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     Ok(!verdict.differences.is_empty() as u8)
 }
 
-/// Returns the output of `verify`. `source_type` looks up the type of a tensor in the source, and `names` has the names
-/// of all source tensors.
+/// Text of a verification. `source_type` returns the type of a source tensor; `names` lists all source tensors.
 #[must_use]
 pub fn to_text<'a>(
     verdict: &VerifyReport,
@@ -112,11 +109,11 @@ pub fn to_text<'a>(
     printing::render(verdict, &Group::all(verdict, source_type, names), &Terminal::default())
 }
 
-/// Returns the options of a report; refuses options of the command line that contradict it.
+/// Refuses typed options that contradict the report.
 fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Options, Failure> {
     let Options { selection, request, seed, min_elements, onnx, writing, .. } = said;
     let (is_other_spec, defaults) = (*request != Request::default(), Options::default());
-    // A switch or number with its default value contradicts nothing.
+    // A default value contradicts nothing.
     let contradictions = [
         ("--spec and its options", (names_spec || is_other_spec) && *request != record.request),
         ("--seed", seed.is_some() && *seed != record.seed),

@@ -10,13 +10,12 @@ use truecast::DType;
 use truecast::io::Escaped;
 use truecast::verify::{FileDifference, Sample, VerifyReport};
 
-/// Formats the storage of an element, with all its digits.
 fn hex(storage: u64, dtype: DType) -> String {
     output::bits(storage, dtype.storage_bits().unwrap_or(64))
 }
 
-/// Returns the object that `verify --json` prints.
 #[must_use]
+/// The JSON object of `verify`.
 pub fn to_json(verdict: &VerifyReport) -> Value {
     let difference = |d: &FileDifference| match d {
         FileDifference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
@@ -69,10 +68,10 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
     })
 }
 
-/// Returns the verdict in words. Each of the `groups` has one line; its members have no lines of their own.
+/// Text of a verdict. A group has one line instead of a line per member.
 pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal) -> String {
     let mut text = String::new();
-    // A difference in the source comes first, because it explains the others.
+    // A difference in the source comes first, because it may cause the others.
     for difference in &verdict.differences {
         if let FileDifference::Source { path, why } = difference {
             text += &format!("{}: {why}\n", Escaped(path));
@@ -137,7 +136,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     let is_equal = verdict.differences.is_empty();
     let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
-        // For example, every type is wrong: `--full` would not compare more elements.
+        // If every type is wrong, `--full` would compare no elements either.
         _ if verdict.elements == 0 && !is_equal => "no element was compared".into(),
         None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sample { of, seed }) => {
@@ -153,7 +152,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     terminal.wrap(&text) + &verdict + &format!(": {files}{tensors}, {covered}\n")
 }
 
-/// Returns the number of files that differ; 0 if anything else differs too.
+/// Number of files that differ; 0 if there are other differences too.
 fn files(verdict: &VerifyReport) -> u64 {
     let paths = verdict.differences.iter().map(|difference| match difference {
         FileDifference::File { path, .. } | FileDifference::Digest { path, .. } => Some(path),
@@ -168,7 +167,7 @@ fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &s
     format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, expected {expected}\n")
 }
 
-/// Returns the file that records digests of this kind: SHA-256 in a report, others in a manifest.
+/// Name of the file with a digest: reports have SHA-256, manifests have XXH3.
 fn recorded_in(digest: &str) -> &'static str {
     if digest == "sha256" { "report" } else { "manifest" }
 }

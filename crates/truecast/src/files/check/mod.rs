@@ -1,5 +1,5 @@
-//! Checks results of another implementation. [`truecast_core::permitted`] judges every element; [`crate::convention`]
-//! sorts the violations.
+//! Checks of results from another implementation. [`truecast_core::permitted`] judges each element;
+//! [`crate::convention`] groups the violations.
 
 pub mod tosa;
 
@@ -23,11 +23,11 @@ pub struct CastViolation {
     pub index: u64,
     /// The input.
     pub input: ElementValue,
-    /// The result.
+    /// Actual result.
     pub actual: ElementValue,
-    /// The permitted results.
+    /// Permitted results.
     pub permitted: Permitted,
-    /// The clause.
+    /// Clause of the specification.
     pub clause: &'static str,
 }
 
@@ -43,24 +43,23 @@ pub enum ElementValue {
 /// The findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CastFindings {
-    /// Number of elements judged.
+    /// Number of checked elements.
     pub elements: u64,
-    /// Elements whose result the specification leaves open; they are accepted.
+    /// Number of elements whose result the specification leaves open; any result is accepted.
     pub open: u64,
-    /// Reasons for open results, each with its number of elements, in order of appearance.
+    /// Reasons for open results, with the number of elements, in order of appearance.
     pub reasons: Vec<(&'static str, u64)>,
     /// Number of results that are not permitted.
     pub wrong: u64,
-    /// The first violations.
+    /// The first violations, up to a limit.
     pub violations: Vec<CastViolation>,
     /// Violations grouped by the convention that they follow; empty for text.
     pub groups: Vec<ConventionGroup<Convention, CastViolation>>,
-    /// Number of violations compared with the conventions.
+    /// Number of violations that were compared with the conventions.
     pub compared: u64,
 }
 
 impl CastFindings {
-    /// Notes the verdict on one element; `both` gives input and result of a violation.
     fn note(
         &mut self,
         verdict: Verdict,
@@ -91,7 +90,6 @@ impl CastFindings {
         }
     }
 
-    /// Judges a tensor whose input or result is text.
     fn judge_text(&mut self, spec: &CastSpec, input: &Tensor, actual: &Tensor, nan: NanComparison, keep: usize) {
         let code = |tensor: &Tensor, bytes: &[u8], i| {
             let packed = Elements::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
@@ -125,7 +123,7 @@ impl CastFindings {
     }
 }
 
-/// Judges numbers element by element, in parts, and compares violations with the conventions.
+/// Check of numbers, element by element. Compares violations with known conventions.
 ///
 /// # Examples
 /// ```
@@ -151,16 +149,16 @@ pub struct Check {
 }
 
 impl Check {
-    /// Creates an empty check that keeps at most `keep` violations in total, and at most `keep` in each group.
+    /// Creates an empty check. `keep` limits the kept violations, in total and per group.
     #[must_use]
     pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
         let grouping = Grouping::new(Convention::all(&spec), keep);
         Self { spec, nan, keep, findings: CastFindings::default(), grouping }
     }
 
-    /// Judges the next results.
+    /// Checks the next elements.
     ///
-    /// Shapes: equal numbers of inputs and results, of the numeric types of the cast; every part but the last has an
+    /// Shapes: equal numbers of inputs and results, of the numeric types of the cast. Every part except the last has an
     /// even number of elements.
     pub fn judge(&mut self, input: &Elements<'_>, actual: &Elements<'_>) {
         let Self { spec, nan, keep, .. } = *self;
@@ -183,14 +181,14 @@ impl Check {
         }
     }
 
-    /// Returns the conventions that give every violating result; each may explain the whole tensor.
+    /// Conventions that give every violating result. Each may explain the whole tensor.
     #[must_use]
     pub fn candidates(&self) -> Vec<Convention> {
         self.grouping.explain_every_result()
     }
 
-    /// Drops each of the `candidates` that gives another result than one of these elements; results that the
-    /// specification leaves open do not count. Shapes: as [`Check::judge`].
+    /// Removes each candidate whose results differ from these elements. Open results do not count. Shapes: as in
+    /// [`Check::judge`].
     pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Elements<'_>, actual: &Elements<'_>) {
         for i in 0..input.len() {
             if candidates.is_empty() {
@@ -207,7 +205,7 @@ impl Check {
         }
     }
 
-    /// Returns the findings; `whole` are the candidates that no element refuted.
+    /// Returns the findings. `whole`: the candidates that remained.
     #[must_use]
     pub fn finish(self, whole: &[Convention]) -> CastFindings {
         let Self { mut findings, grouping, .. } = self;
@@ -224,7 +222,7 @@ fn codes(spec: &CastSpec, input: &Elements<'_>, actual: &Elements<'_>, i: usize)
     [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
 }
 
-/// Returns the other source element of the pair of elements `2 k` and `2 k + 1`.
+/// Code of the other element in a pair of source elements (`2 k`, `2 k + 1`).
 fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
     (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
 }
@@ -243,7 +241,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// Tells who has to act; decides the exit code (`docs/interfaces.md §5`).
+    /// Kind of the error; determines the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -259,18 +257,18 @@ impl CheckError {
     }
 }
 
-/// Element type of a single-tensor file, from its header.
+/// Element type of a single-tensor file, from the header.
 ///
 /// # Errors
-/// The file does not state its type, or holds several tensors.
+/// The file does not state its type, or has several tensors.
 pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     array::stated_type(path)
 }
 
 /// Checks that the elements of `actual` are permitted results for `input`.
 ///
-/// Cost: about 50 ns an element, for the definition. The files are read twice if one convention may explain every
-/// violation. Bounded memory, except for text, which is held whole.
+/// Cost: about 50 ns per element. The files are read twice if a convention may explain every violation. Bounded memory
+/// for numbers; text is read whole.
 ///
 /// # Errors
 /// [`CheckError`]. Violations are not errors.
@@ -304,10 +302,10 @@ pub fn check(
     Ok(check.finish(&candidates))
 }
 
-/// Lists the specifications that permit every element of `actual` as a result for `input`: every standard, language,
-/// chip and library, with every attribute that matters. Numbers only; empty for text.
+/// Lists the specifications that permit every element of `actual` as a result for `input`, with every attribute that
+/// matters. Empty for text.
 ///
-/// Cost: for each specification, its definition up to the first wrong result.
+/// Cost: per specification, about 50 ns per element up to the first wrong result.
 ///
 /// # Errors
 /// As [`check`].
@@ -347,7 +345,7 @@ fn same_shape(expected: &[u64], actual: &Path, found: &[u64]) -> Result<(), Chec
     }
 }
 
-/// Reads two files side by side, until `part` returns false.
+/// Reads two files in parallel until `part` returns false.
 fn each_part(
     spec: &CastSpec,
     input: &Path,

@@ -1,4 +1,4 @@
-//! Checks results of another implementation of TOSA. Files are paired and read in parts here;
+//! Checks of results from another implementation of TOSA. Pairs the elements of files;
 //! [`truecast_core::spec::tosa::check`] judges.
 
 use crate::files::rescale::{RescaleFailure, RescaleRequest};
@@ -17,38 +17,38 @@ use truecast_models::tosa::value::scale_shape;
 /// The files to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// The elements before the operation.
+    /// File with the operation's inputs.
     pub input: &'a Path,
-    /// The results to judge.
+    /// File with the results.
     pub actual: &'a Path,
-    /// Limit on failures that are kept with their places.
+    /// Largest number of failures that are kept.
     pub keep: usize,
     /// Profile whose rules apply.
     pub profile: Profile,
 }
 
-/// Verdict on an output.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked<F> {
-    /// Each element was judged.
+    /// Findings for the elements.
     Elements(F),
-    /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes every output wrong.
+    /// The graph as a whole is unpredictable or an error. [`GraphResult::Error`] makes every output wrong.
     Graph(GraphResult),
 }
 
 /// Findings for single elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedElements<C> {
-    /// The verdicts.
+    /// Verdicts on the elements.
     pub findings: Findings,
-    /// Failures by the convention that they follow.
+    /// Failures, grouped by the convention that they follow.
     pub groups: Vec<ConventionGroup<C, Violation>>,
-    /// Number of failures compared with the conventions.
+    /// Number of failures that were compared with the conventions.
     pub compared: u64,
 }
 
 impl<C: Copy> CheckedElements<C> {
-    /// `whole` are the conventions that give the result of every element.
+    /// `whole`: conventions that give the result of every element.
     fn new(
         findings: Findings,
         grouping: &Grouping<C, Violation>,
@@ -63,12 +63,12 @@ impl<C: Copy> CheckedElements<C> {
     }
 }
 
-/// Judges the elements of `actual` as results of a CAST of `input`.
+/// Checks the elements of `actual` as results of CAST on `input`.
 ///
-/// Cost: some microseconds an element; bounded memory.
+/// Cost: some microseconds per element; bounded memory.
 ///
 /// # Errors
-/// [`RescaleFailure`] if the files are not arrays of these types and of equal shape. Violations are not errors.
+/// [`RescaleFailure`] unless the files are arrays of these types and of equal shape. Violations are not errors.
 pub fn check_cast(
     spec: &CastSpec,
     target: &Target,
@@ -108,8 +108,8 @@ pub fn check_cast(
     Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole, Convention::may_be_partial)))
 }
 
-/// Judges the elements of `actual` as results of a RESCALE of `input`. Reads the files once for the result of the whole
-/// graph and once for the verdicts; once more if one convention may explain every failure.
+/// Checks the elements of `actual` as results of RESCALE on `input`. Reads the files twice: for the result of the
+/// graph, then for the verdicts. A third time if a convention may explain every failure.
 ///
 /// # Errors
 /// As [`check_cast`].
@@ -167,7 +167,6 @@ pub fn check_rescale(
     Ok(Checked::Elements((CheckedElements::new(check.findings, &grouping, &whole, |_| true), spec)))
 }
 
-/// Codes on both sides of an operation.
 struct Sides {
     input: Elements,
     output: Elements,
@@ -178,7 +177,6 @@ impl Sides {
         Sides { input: Elements::new(xs, src), output: Elements::new(ys, dst) }
     }
 
-    /// Calls `visit` with each input and output until it returns false.
     fn each(mut self, mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), RescaleFailure> {
         let stopped = self.input.by_ref().zip(self.output.by_ref()).any(|(x, y)| !visit(x, y));
         if !stopped {
@@ -189,10 +187,10 @@ impl Sides {
     }
 }
 
-/// Judges a block-scaled CAST; `scales` is the scale file of the block-scaled side.
+/// Checks a block-scaled CAST. `scales` is the scale file of the block-scaled side.
 ///
 /// # Errors
-/// As [`check_cast`], and the conditions of the CAST, which depend on types and shape alone.
+/// As [`check_cast`], and the conditions of the CAST on types and shape.
 pub fn check_blocks(
     cast: &BlockCast,
     target: &Target,
@@ -238,12 +236,11 @@ fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), Rescal
     }
 }
 
-/// Codes of an array, read in parts. They end early at a part that cannot be read; see [`Elements::ended`].
+/// Iterator over the codes of an array, read in parts. A read error ends the iteration; see [`Elements::ended`].
 struct Elements {
     reader: Reader,
     dtype: DType,
     part: Vec<u8>,
-    /// Number of elements in `part`; `at` is the index of the next one in it.
     len: u64,
     at: u64,
     failed: Option<truecast_io::Error>,
@@ -252,19 +249,18 @@ struct Elements {
 const PART: u64 = 1 << 16;
 
 impl Elements {
-    /// Reads all codes as `dtype`, which has the width of the reader's type.
+    /// `dtype` must have the width of the reader's type.
     fn new(reader: Reader, dtype: DType) -> Elements {
         Elements { reader, dtype, part: Vec::new(), len: 0, at: 0, failed: None }
     }
 
-    /// Returns the next block; `None` if fewer codes are left.
+    /// The next block; `None` if too few codes remain.
     fn block(&mut self) -> Option<[u64; BLOCK]> {
         let mut block = [0; BLOCK];
         block.iter_mut().try_for_each(|code| self.next().map(|next| *code = next))?;
         Some(block)
     }
 
-    /// Returns the read error that ended the codes early, if there was one.
     fn ended(self) -> Result<(), RescaleFailure> {
         self.failed.map_or(Ok(()), |error| Err(error.into()))
     }

@@ -1,4 +1,4 @@
-//! The operation on a plain tensor's elements, chunk by chunk.
+//! Operations on the elements of a plain tensor.
 
 use crate::files::convert::planned::Planned;
 use crate::files::error::Cause;
@@ -7,7 +7,6 @@ use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::text::{CellCaster, is_text};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError, StochasticCaster};
 
-/// A cast of numbers that rounds by its specification or by random bits.
 #[derive(Debug)]
 pub(crate) enum NumberCaster {
     Ordinary(Box<Caster>),
@@ -15,7 +14,6 @@ pub(crate) enum NumberCaster {
 }
 
 impl NumberCaster {
-    /// Plans a cast; with a seed it rounds stochastically.
     pub fn new(cast: &CastSpec, seed: Option<u64>, exec: &CastOptions) -> Result<NumberCaster, PlanError> {
         Ok(match seed {
             None => NumberCaster::Ordinary(Box::new(Caster::new(cast, exec)?)),
@@ -23,8 +21,8 @@ impl NumberCaster {
         })
     }
 
-    /// Casts the elements of a tensor from `first` on. Returns counts of parts, to be added in order; an error states
-    /// the index in the tensor.
+    /// Casts the elements from index `first` on. Returns partial counts in element order. An error has the element's
+    /// index in the tensor.
     pub fn cast_parts(
         &self,
         first: u64,
@@ -40,12 +38,10 @@ impl NumberCaster {
     }
 }
 
-/// An operation on elements, shared by tensors.
 pub(crate) enum Action {
     Cast(NumberCaster),
-    /// Casts from or to text.
     Text(Box<CellCaster>),
-    /// Copies bytes, and counts numbers.
+    /// Copies bytes. With a `Measure`, the copied numbers are counted.
     Copy(Option<Box<Measure>>),
 }
 
@@ -61,7 +57,7 @@ impl Action {
         })
     }
 
-    /// Runs on a chunk of a tensor. Returns counts of parts, to be added in order.
+    /// Casts or copies a piece. Returns partial counts in element order.
     pub fn run(
         &self,
         tensor: &Planned,
@@ -82,7 +78,8 @@ impl Action {
             }
             Action::Copy(measure) => {
                 dst.copy_from_slice(src);
-                // Unmeasured copies count as finite, so that measures leave nothing out.
+                // Unmeasured copies count as pairs of finite numbers. Otherwise the report would show an incomplete
+                // measurement.
                 let copied = || vec![Counts { finite_pairs: len as u64, ..Counts::copied(len as u64) }];
                 Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare_some(codes, codes, first, sample)))
             }

@@ -14,7 +14,7 @@ use truecast_core::DType;
 use truecast_io::Existing;
 use truecast_schemes::Scheme;
 
-/// A conversion of a file or a folder. The defaults are the options of [`Options::default`].
+/// A conversion of a file or a folder. Default options: [`Options::default`].
 ///
 /// # Examples
 /// ```
@@ -41,7 +41,7 @@ pub struct Convert {
 }
 
 impl Convert {
-    /// A conversion of `src` into `dst`, whose name decides the kind of file.
+    /// Conversion of `src` into `dst`. The name of `dst` determines the kind of file.
     pub fn new(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Convert {
         Convert { src: src.as_ref().into(), dst: dst.as_ref().into(), options: Options::default() }
     }
@@ -51,19 +51,19 @@ impl Convert {
         Convert { options, ..self }
     }
 
-    /// Converts tensors of numbers to this type.
+    /// Converts numeric tensors to this type.
     pub fn to(mut self, dtype: DType) -> Convert {
         self.options.selection.to = Some(dtype);
         self
     }
 
-    /// Selects the elements whose errors are measured; the default is a sample of large tensors.
+    /// Selects the elements whose errors are measured. Default: a sample of large tensors.
     pub fn measure(mut self, measure: Measuring) -> Convert {
         self.options.measure = measure;
         self
     }
 
-    /// Keeps the types of tensors with matching names. The first rule that matches a name decides.
+    /// Keeps the types of tensors with matching names. For each name, the first matching rule applies.
     ///
     /// # Errors
     /// A malformed glob.
@@ -71,7 +71,7 @@ impl Convert {
         Ok(self.rule(Rule::new(glob, None)?))
     }
 
-    /// Adds a rule. The first rule that matches a name decides.
+    /// Adds a rule. For each name, the first matching rule applies.
     pub fn rule(mut self, rule: Rule) -> Convert {
         self.options.selection.rules.push(rule);
         self
@@ -83,19 +83,19 @@ impl Convert {
         self
     }
 
-    /// Rounds casts stochastically, by this seed and the index of each element in its tensor.
+    /// Rounds casts stochastically. The seed and an element's index determine the random bits.
     pub fn stochastic(mut self, seed: u64) -> Convert {
         self.options.seed = Some(seed);
         self
     }
 
-    /// Quantizes weights by this scheme.
+    /// Quantizes weights with this scheme.
     pub fn quantize(mut self, scheme: Scheme) -> Convert {
         self.options.writing = Some(QuantizeOptions::of(scheme));
         self
     }
 
-    /// Replaces an existing destination.
+    /// Allows replacement of an existing destination.
     pub fn replace(mut self) -> Convert {
         self.options.existing = Existing::Replace;
         self
@@ -109,7 +109,7 @@ impl Convert {
         Plan::new(&self.src, &self.dst, &self.options)
     }
 
-    /// Converts.
+    /// Runs the conversion.
     ///
     /// # Errors
     /// As [`Plan::new`] and [`Plan::run`].
@@ -119,8 +119,8 @@ impl Convert {
 
     /// Recomputes the result and compares it with the destination, bit for bit.
     ///
-    /// Cost: about a nanosecond per element and core for common conversions; otherwise the price of the definition, up
-    /// to 100 ns, or up to 0.2 ms for printed text; a few MiB of memory per core.
+    /// Cost: about a nanosecond per element and core for common conversions. Others take up to 100 ns, and printed text
+    /// up to 0.2 ms. A few MiB of memory per core.
     ///
     /// # Errors
     /// As [`Verification::new`] and [`Verification::run`].

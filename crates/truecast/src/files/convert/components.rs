@@ -1,5 +1,5 @@
-//! Folders with several checkpoints. Each component is converted separately, into a folder of the same name in the
-//! result; the enclosing model is converted last (`docs/spec/checkpoints.md §2.7`).
+//! Folders with several checkpoints. Each component becomes a folder of the same name in the result; the enclosing
+//! model is converted last (`docs/spec/checkpoints.md §2.7`).
 
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::plan::Plan;
@@ -10,7 +10,6 @@ use std::path::Path;
 use truecast_io::folder::Folder;
 
 impl Plan {
-    /// Plans a folder and the checkpoints inside it.
     pub(crate) fn of_folder(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let folder = Folder::open(src, options.onnx.follow_links)?;
         if folder.components().is_empty() {
@@ -21,7 +20,7 @@ impl Plan {
             return Err(error.into());
         }
         let (mut plan, mut unused) = of_names(src, dst, options.clone())?;
-        // Schemes apply to the enclosing model only.
+        // A scheme applies only to the enclosing model.
         let plain = Options { writing: None, reading: Default::default(), ..options.clone() };
         for path in folder.components() {
             let (component, unused_too) = of_names(&src.join(path), &dst.join(path), plain.clone())?;
@@ -34,7 +33,7 @@ impl Plan {
         if let Some(error) = unused.into_iter().find(is_unused) {
             return Err(error);
         }
-        // Record the requested selection: rules that match no tensor of the enclosing model apply to components.
+        // The record has the selection as requested: rules without a match in the enclosing model apply to components.
         plan.provenance.selection = options.selection.clone();
         if options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain()) {
             plan.warnings.push(format!("{}: models in its folders are not quantized", src.display()));
@@ -43,7 +42,7 @@ impl Plan {
     }
 }
 
-/// Plans one checkpoint without the rules that have no effect on it; also returns the errors of these rules.
+/// Plans one checkpoint. Rules that match no tensor are left out; their errors are also returned.
 fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<Error>), Error> {
     let mut unused = Vec::new();
     loop {
@@ -59,7 +58,7 @@ fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<E
     }
 }
 
-/// Returns the first given option that applies to one model only.
+/// The first option that is only valid for a single model.
 fn for_one(options: &Options, has_model: bool) -> Option<Flag> {
     let given = [
         (Flag::Part, matches!(options.share, RunScope::Part(_))),
@@ -72,7 +71,7 @@ fn for_one(options: &Options, has_model: bool) -> Option<Flag> {
 }
 
 impl Report {
-    /// Adds a component's report, with the component's folder before its names.
+    /// Names in the report get the component's folder as a prefix.
     pub(crate) fn join(&mut self, component: &Path, other: Report) {
         let named = |name: String| format!("{}/{name}", component.display());
         for mut row in other.tensors {

@@ -1,5 +1,5 @@
-//! Consistency of a checkpoint (`docs/spec/checkpoints.md §5.7`): index and shards, scales and codes, scales of weights
-//! that belong together. `truecast_schemes` checks headers and configurations.
+//! Consistency of a checkpoint (`docs/spec/checkpoints.md §5.7`): index and shards, scales and codes, scales of related
+//! weights. `truecast_schemes` checks headers and configurations.
 
 use crate::files::convert::error::of_others;
 use crate::files::convert::found::Contents;
@@ -18,16 +18,16 @@ use truecast_kernel::Level;
 use truecast_kernel::measure::Survey;
 use truecast_schemes::{Advice, Check, Family, Finding, Group, Options};
 
-/// Limit on scales: no weights have scales of this size.
+/// Scales of this magnitude or more are a finding.
 const ABSURD: f64 = (1u64 << 40) as f64;
-/// Bytes of codes to read if all scales are 0.
+/// Number of bytes of codes to read if all scales are 0.
 const PIECE: u64 = 1 << 20;
 
 /// Lists the inconsistencies of a checkpoint: a folder, a `.safetensors` or a `.gguf` file. Reads headers,
-/// configurations, the beginnings of zero points, and all scales.
+/// configurations, beginnings of zero points, and all scales.
 ///
 /// # Errors
-/// A folder or file that cannot be opened, or that differs from its declaration.
+/// A file that cannot be opened, or that contradicts its declaration.
 pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
     let folder = if look::is_folder(path)? { Folder::open(path, follow_links)? } else { Folder::of_file(path)? };
     let Contents { stored, found, .. } = Contents::of(&folder, &Options { lists: true, ..Options::default() })?;
@@ -40,7 +40,7 @@ pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Findin
     Ok([of_index(&folder), found.findings, scales, globals].concat())
 }
 
-/// The first finding of each kind, and the number of others.
+/// First finding of each kind, and number of further findings.
 type Firsts = BTreeMap<usize, (Finding, u64)>;
 
 fn told(firsts: Firsts) -> Vec<Finding> {
@@ -48,7 +48,6 @@ fn told(firsts: Firsts) -> Vec<Finding> {
     firsts.into_values().map(told).collect()
 }
 
-/// Checks the index against its shards, and `total_size`.
 fn of_index(folder: &Folder) -> Vec<Finding> {
     let Some(index) = folder.index() else { return Vec::new() };
     let of = |shard: &Shard| shard.tensors.iter().map(|at| shard.source.tensors()[*at].bytes()).sum::<u64>();
@@ -64,7 +63,7 @@ fn of_index(folder: &Folder) -> Vec<Finding> {
     copies.chain(total).collect()
 }
 
-/// Tests the conditions on scales. Each entry has true for a violation, the finding, and the expectation.
+/// Conditions on scales. Each entry: true for a violation, text of the finding, expected state.
 fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str); 5] {
     let (least, most) = seen.range.map_or((0.0, 0.0), |(least, most)| (least.nearest, most.nearest));
     let is_unsigned = part == Part::Global || dtype == DType::F8E4M3Fn;
@@ -79,7 +78,6 @@ fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str)
     ]
 }
 
-/// Checks the scales of every tensor.
 fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level) -> Result<Vec<Finding>, Error> {
     let mut firsts = Firsts::new();
     for group in groups {
@@ -89,7 +87,7 @@ fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level)
             let at = stored[number];
             let seen = survey(at.source(folder), at.tensor, dtype, level)?;
             for (kind, (is_odd, is, should)) in odd(part, dtype, &seen).into_iter().enumerate() {
-                // A tensor of zeros has zero scales.
+                // A tensor of zeros may have zero scales.
                 if is_odd && (kind > 0 || !is_constant(folder, stored[group.parts[0].1])?) {
                     let place = format!("tensor {}", Escaped(&at.header(folder).name));
                     let finding = Finding::new(Check::Scales, place, [is, should.to_string()], None);
@@ -101,14 +99,13 @@ fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level)
     Ok(told(firsts))
 }
 
-/// True if the first bytes are equal.
 fn is_constant(folder: &Folder, codes: Stored) -> Result<bool, Error> {
     let bytes = codes.read(folder, 0..codes.header(folder).bytes().min(PIECE))?;
     Ok(bytes.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
-/// Finds weights that vLLM holds in one layer and whose global scales differ. `all` has the family, the weight's name
-/// and the place of each global scale.
+/// Finds weights that vLLM stores in one layer although their global scales differ. `all`: family, weight name and
+/// position of each global scale.
 ///
 /// # Errors
 /// An unreadable file.

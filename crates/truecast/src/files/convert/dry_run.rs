@@ -1,4 +1,4 @@
-//! Checks that a conversion could be written, and the report of a dry run.
+//! Checks that need no data, and the report of a dry run.
 
 use crate::files::convert::place::destination;
 use crate::files::convert::place::stage;
@@ -9,8 +9,7 @@ use truecast_io::{folder, follow, look};
 use truecast_kernel::Counts;
 
 impl Plan {
-    /// Checks that [`run`](Plan::run) could start: the memory, the container's rules, the destination, the disk. Writes
-    /// nothing.
+    /// Checks that [`run`](Plan::run) could start: memory, container, destination, disk. Writes nothing.
     ///
     /// # Errors
     /// The errors of [`run`](Plan::run) that need no data.
@@ -28,8 +27,8 @@ impl Plan {
         destination::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
-    /// Removes files of an earlier result that would make an incomplete result look whole, if files may be replaced.
-    /// Several parts may then be written to the destination as to a new folder.
+    /// Removes files of an earlier result that would make an incomplete result look complete, if files may be replaced.
+    /// After that, several parts can be written.
     ///
     /// # Errors
     /// The errors of [`check`](Plan::check) about the destination; a file that cannot be removed.
@@ -42,7 +41,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Makes the report of a dry run, without counts and errors; only headers were read.
+    /// Report of a dry run, without counts and errors. Reads headers only.
     #[must_use]
     pub fn report(&self) -> Report {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));

@@ -1,10 +1,9 @@
-//! Errors of a checkpoint as a whole, as opposed to errors of its files.
+//! Errors that concern a whole checkpoint.
 
 use crate::flag::Flag;
 use truecast_core::{DType, ErrorCode, ErrorKind};
 use truecast_io::{Escaped, counted, one_line};
 
-/// Schemes that a file can declare on its own.
 fn comfy() -> String {
     crate::scaled::written_to_files()
         .into_iter()
@@ -13,12 +12,12 @@ fn comfy() -> String {
         .join(", ")
 }
 
-/// Reason why a checkpoint was not converted.
+/// Error of the conversion of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The error messages name the fields.
 pub enum CheckpointError {
-    /// Source and destination contain each other: `docs/spec/checkpoints.md §2.2 C7`.
+    /// Source and destination contain each other (`docs/spec/checkpoints.md §2.2 C7`).
     #[error("source and destination must not contain each other; choose another folder")]
     Nested,
     /// The destination of a checkpoint must be a folder.
@@ -28,21 +27,21 @@ pub enum CheckpointError {
     #[error("the folder exists and holds {}", Escaped(.holds))]
     Occupied {
         holds: String,
-        /// True if it has an unfinished run of the same conversion.
+        /// True if the folder has an unfinished run of the same conversion.
         is_begun: bool,
-        /// True if replacement would leave no other file.
+        /// True if a replacement would leave no other file.
         is_replaceable: bool,
     },
     /// The destination holds a complete result.
     #[error("the folder holds {}, so a complete result, which a part does not replace; remove it", Escaped(.holds))]
     Whole {
-        /// A file that shows that the result is complete.
+        /// Name of a file that shows that the result is complete.
         holds: String,
     },
     /// Another process is writing the same files.
     #[error("another process is writing into the folder; wait until it ends")]
     Busy,
-    /// Weights outside the new result would remain.
+    /// Old weights would remain next to the new result.
     #[error("holds {}, which the result would not replace; remove it, or choose another destination", Escaped(.file))]
     Stale { file: String },
     /// No manifest records an earlier run.
@@ -57,13 +56,13 @@ pub enum CheckpointError {
     /// Parts or shards are missing.
     #[error("the conversion is not finished: {what}; run its other parts, or resume it")]
     Unfinished {
-        /// The missing part, or the file that names it.
+        /// The missing part, or the file that names the part.
         what: String,
     },
-    /// The order of nibbles is wrong: §5.4.
+    /// The values fit the other nibble order better (§5.4).
     #[error("its values fit the other nibble order better")]
     Nibbles,
-    /// The scheme needs a configuration, which a file lacks.
+    /// The scheme needs a configuration file next to the weights.
     #[error(
         "{scheme} is declared in {file}, which a file by itself does not have; give a folder, or one of {}",
         comfy()
@@ -78,29 +77,29 @@ pub enum CheckpointError {
     /// The scheme is not a type of GGUF files.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
     NotOfGguf { scheme: String },
-    /// The scheme exists in GGUF files only.
+    /// The scheme exists only in GGUF files.
     #[error("{scheme} is a type of .gguf files; name a .gguf destination")]
     OfGguf { scheme: String },
-    /// Interrupted, with finished work to resume.
+    /// The run was interrupted; finished work can be resumed.
     #[error("interrupted; {finished} of {} finished", counted(*.of as u64, "shard"))]
     Interrupted {
         finished: usize,
-        /// Number of shards of this run.
+        /// Number of shards in this run.
         of: usize,
     },
-    /// A quantized tensor is to be kept, but the result would lack its scales.
+    /// A tensor keeps its codes, but the result would have no scales.
     #[error(
         "tensor {} is quantized ({scheme}), and the result would keep it without its scales",
         Escaped(.tensor)
     )]
     Kept { tensor: String, scheme: String },
-    /// The source's scales would be dropped, but the new type needs scales.
+    /// The result would drop the source's scales, but the new type needs scales.
     #[error("the source is quantized ({scheme}, for example tensor {}): {to} would drop the scales", Escaped(.tensor))]
     Narrow { tensor: String, scheme: String, to: DType },
-    /// A scheme cannot hold some tensors.
+    /// The scheme does not support some tensors.
     #[error("{first}{}", alike(.others))]
     NoForm { first: String, others: Vec<String> },
-    /// The scheme's loaders need scales of activations, which are unknown.
+    /// Loaders of the scheme need scales of activations, which are unknown.
     #[error(
         "{scheme} also quantizes activations, and its loaders need the largest input magnitude of each layer; it is \
          not known for {}{}",
@@ -109,27 +108,26 @@ pub enum CheckpointError {
     )]
     NoActivations {
         scheme: String,
-        /// The first weight without scales.
+        /// The first weight without an activation scale.
         tensor: String,
         others: u64,
-        /// A scheme without scales of activations.
+        /// A similar scheme without activation scales.
         weights_only: Option<String>,
     },
     /// The file of activation ranges is invalid.
     #[error("expected an object that maps layers to the largest magnitudes of their inputs: {why}")]
     Ranges { why: String },
-    /// An adapter, which loaders add to a model.
+    /// The checkpoint is an adapter, which loaders add to a model.
     #[error("no loader takes an adapter quantized; merge it into its model and quantize that, or cast it with convert")]
     Adapter,
-    /// An option without effect for the scheme, the kind of file or the names.
+    /// An option has no effect with this scheme, kind of file or tensors.
     #[error("{option} has no effect: {why}")]
     NoEffect { option: Flag, why: String },
 }
 
-/// Limit on listed names.
 const LISTED: usize = 20;
 
-/// Returns the text after the first of several names: the number of the others.
+/// Text after the first of several names, such as ` and 3 others`.
 pub(crate) fn of_others(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" and {}", counted(count, "other")) }
 }
@@ -144,7 +142,7 @@ fn alike(names: &[String]) -> String {
 }
 
 impl CheckpointError {
-    /// Tells who has to act: the caller, the input or the system.
+    /// Kind of the error: usage, input or system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()

@@ -1,5 +1,4 @@
-//! Meaning of a checkpoint's tensors: quantized and dropped ones, and the resulting configuration. Detection is the
-//! work of `truecast_schemes`.
+//! Meaning of a checkpoint's tensors: plain, quantized or dropped. `truecast_schemes` detects the meaning.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::stored::Stored;
@@ -10,9 +9,8 @@ use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
 use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
-/// The tensors of a checkpoint with their meaning.
 pub(crate) struct Contents {
-    /// Every relevant tensor, in the order of files and data.
+    /// All relevant tensors, by file and by offset of their data.
     pub stored: Vec<Stored>,
     pub documents: Documents,
     pub found: Detection,
@@ -22,7 +20,7 @@ impl Contents {
     /// Reads headers, JSON files, and small tensors that describe others.
     ///
     /// # Errors
-    /// Quantized tensors that are not understood.
+    /// Quantized tensors that cannot be interpreted.
     pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
         let stored: Vec<Stored> = stored(folder).collect();
         let documents = documents(folder)?;
@@ -30,20 +28,17 @@ impl Contents {
         Ok(Contents { stored, documents, found })
     }
 
-    /// True if tensors differ in meaning from their headers.
     pub fn is_quantized(&self) -> bool {
         self.found.roles.iter().any(|role| *role != Role::Plain)
     }
 }
 
-/// Every relevant tensor, in the order of files and data.
 fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     let of_shard =
         |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
     folder.shards().iter().enumerate().flat_map(of_shard)
 }
 
-/// Reads a folder's JSON files about its quantization.
 fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
     let [config, hf_quant_config, params, description] = Documents::FILES.map(read);
@@ -55,7 +50,6 @@ fn documents(folder: &Folder) -> Result<Documents, Error> {
     })
 }
 
-/// Detects the meaning of the relevant tensors, `stored`.
 fn detection(
     folder: &Folder,
     stored: &[Stored],
@@ -83,7 +77,7 @@ fn detection(
     detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
 }
 
-/// The quantized tensor of a group, with the places of its parts.
+/// Quantized tensor of a group, with the positions of its parts.
 pub(crate) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
     let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
     let bytes = parts.iter().map(|(_, at)| at.header(folder).bytes()).sum();

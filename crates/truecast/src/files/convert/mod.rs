@@ -1,7 +1,5 @@
-//! Conversion of files and folders. Each is treated as a checkpoint of shards. First, every tensor is planned (`plan`,
-//! made by `planner` or `container::by_value`). Then one pass over the shards (`run`) writes the result. The pass can
-//! be interrupted, resumed and divided among processes. `truecast_io::folder` defines folders. Read first:
-//! `docs/spec/checkpoints.md §2`, §11.
+//! Conversion of files and folders; each is treated as a checkpoint of shards. `plan` plans every tensor, `run` writes
+//! the shards in one pass. Read first: `docs/spec/checkpoints.md §2`, §11.
 
 pub(crate) mod action;
 mod builder;

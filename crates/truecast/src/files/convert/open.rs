@@ -1,4 +1,4 @@
-//! Planning for each kind of source and destination, and conversion to a single file.
+//! Planning by kind of source and destination, and conversion to a single file.
 
 use crate::files::convert::container::{Container, OPTIONS_KEY, format_of, gguf};
 use crate::files::convert::dequantize::reference::{Reference, contents};
@@ -16,11 +16,11 @@ use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
 
 impl Plan {
-    /// Opens the source and plans each tensor. Writes nothing. Under the source scheme `plain`, codes are converted by
-    /// value, without scales. For a `.gguf` destination the source may be a checkpoint's folder.
+    /// Opens the source and plans each tensor. Writes nothing. With the source scheme `plain`, codes are converted by
+    /// value, without scales. For a `.gguf` destination the source may be a folder.
     ///
     /// # Errors
-    /// An invalid folder, header or option; scales whose tensor is not understood.
+    /// An invalid folder, header or option; scales whose tensor cannot be found.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let mut plan = Plan::settled(src, dst, options)?;
         if let (Container::File(FileFormat::Safetensors), [shard]) = (&plan.container, &mut plan.shards[..]) {
@@ -53,7 +53,7 @@ impl Plan {
         if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
             FileFormat::known(src)?;
             format_of(dst)?;
-            // In a checkpoint rules select reinterpreted tensors; a model states its types.
+            // In a checkpoint, rules select tensors to reinterpret. A model states its types.
             let from = options.selection.from.filter(|_| of_source != Some(FileFormat::Safetensors));
             let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
             return Plan::by_value(source, dst, options);
@@ -76,7 +76,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans a GGUF file from a file or a folder.
     fn into_gguf(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let is_checkpoint =
             truecast_io::gguf::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
@@ -94,7 +93,6 @@ impl Plan {
         Plan::of_checkpoint(folder, dst, options)
     }
 
-    /// Checks that the file could be written.
     pub(crate) fn check_file(&self, dst: &Path) -> Result<(), Error> {
         self.refuse_source(dst)?;
         self.shards.iter().try_for_each(|shard| self.check_output(dst, shard))
@@ -117,7 +115,7 @@ impl Plan {
         Ok(false)
     }
 
-    /// Converts to one file. The destination is complete or untouched.
+    /// Converts to one file. On an error, the destination is unchanged.
     pub(crate) fn run_file(
         mut self,
         stop: &AtomicBool,
@@ -128,7 +126,7 @@ impl Plan {
         self.refuse_source(dst)?;
         self.widen_texts(stop)?;
         let mut shards = Shards::new(&self, stop);
-        // Without a digest: single files have no manifest.
+        // Single files have no manifest, so no digest is needed.
         shards.write(0, dst, Vec::new(), self.options.existing, false, progress)?;
         let outputs = [vec![dst.clone()], std::mem::take(&mut shards.data)].concat();
         Ok(shards.report(self.warnings(), outputs))

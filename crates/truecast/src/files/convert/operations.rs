@@ -1,4 +1,4 @@
-//! Cached operations of a conversion, shared by similar tensors. The size of the cache is bounded.
+//! Cached operations of a conversion. Similar tensors share an operation.
 
 use crate::files::convert::action::Action;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
@@ -15,10 +15,9 @@ use truecast_core::{CastSpec, DType};
 use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::Repacker;
 
-/// Plans per cache; each takes some kilobytes.
+/// Largest number of plans per cache; a plan takes some kilobytes.
 const KEPT: usize = 256;
 
-/// Cache of plans; the key has the properties that tensors of one plan share.
 struct Kept<K, P>(Mutex<HashMap<K, P>>);
 
 impl<K: Eq + Hash, P: Clone> Kept<K, P> {
@@ -41,14 +40,13 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
     }
 }
 
-/// The operations of a conversion, planned at first use.
 pub(crate) struct Operations {
     seed: Option<u64>,
     pub measure: Measuring,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
-    /// By output type, output layout, and layout of a quantized source.
+    /// Key: output type, output layout, layout of a quantized source.
     quantize: Kept<(DType, Layout, Option<Layout>), Arc<TensorQuantizer>>,
     repack: Kept<Repacking, Arc<Repacker>>,
 }
@@ -66,7 +64,6 @@ impl Operations {
         }
     }
 
-    /// The cast or copy of a plain tensor.
     pub fn cast(&self, planned: &Planned) -> Result<Arc<Action>, Cause> {
         self.casts.get((planned.from, planned.cast), || Ok(Arc::new(Action::new(planned, self.seed, &self.exec)?)))
     }

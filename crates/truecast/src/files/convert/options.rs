@@ -13,38 +13,38 @@ use truecast_schemes::ShapeOf;
 /// Options for a conversion of a file or a folder.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Selected tensors and their types.
+    /// Selection of tensors, and their types.
     pub selection: Selection,
-    /// The deciding specification.
+    /// Specification of the casts.
     pub request: Request,
-    /// Seed for stochastic rounding of casts, by the index of each element in its tensor.
+    /// Seed for stochastic rounding; `None` rounds by the specification.
     pub seed: Option<u64>,
-    /// Total bytes for buffers.
+    /// Limit on buffers, in bytes.
     pub max_memory: u64,
-    /// Behavior for an existing destination.
+    /// Treatment of an existing destination.
     pub existing: Existing,
-    /// The elements whose errors are measured.
+    /// Elements whose errors are measured.
     pub measure: Measuring,
-    /// Level and threads; counting is always on.
+    /// Instruction set and threads. Counting is always on.
     pub exec: CastOptions,
-    /// Minimum number of elements: smaller tensors of a model are kept unless a rule names them.
+    /// Smaller tensors of a model are kept unless a rule names them.
     pub min_elements: u64,
-    /// Strictness for ONNX files; `follow_links` applies to a folder's links too.
+    /// Strictness for ONNX files. `follow_links` also applies to links in folders.
     pub onnx: truecast_io::onnx::Options,
     /// Copies the files next to the shards.
     pub sidecars: bool,
-    /// Continues an interrupted run.
+    /// Continues an interrupted conversion.
     pub resume: bool,
-    /// The shards to convert.
+    /// Shards to convert in this run.
     pub share: RunScope,
-    /// Given facts about quantized tensors of the source.
+    /// Interpretation of quantized tensors in the source.
     pub reading: SourceScheme,
     /// Quantization of unquantized tensors.
     pub writing: Option<QuantizeOptions>,
 }
 
 impl Options {
-    /// Returns the options for detection; `reference` gives the shapes of unquantized tensors.
+    /// Options for detection. `reference` returns the shapes of unquantized tensors.
     pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
@@ -73,7 +73,7 @@ impl Default for Options {
 }
 
 words! {
-    /// The elements whose errors are measured; counts that need no error always cover all elements.
+    /// Elements whose errors are measured. Counts that need no errors cover all elements.
     ///
     /// Source: `docs/spec/checkpoints.md §10`.
     pub enum Measuring {
@@ -87,7 +87,6 @@ words! {
 }
 
 impl Measuring {
-    /// Selects the measured elements of a tensor of this length.
     pub(crate) fn of(self, elements: u64) -> Sample {
         match self {
             Measuring::Sample => Sample::of(elements),
@@ -97,19 +96,19 @@ impl Measuring {
     }
 }
 
-/// Scope of one run on a checkpoint.
+/// Shards that a run converts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunScope {
     /// All shards.
     #[default]
     Whole,
-    /// One of several parts; the run that finds all parts finished completes the result.
+    /// One of several runs that share the shards. The run that finds all parts finished completes the result.
     Part(Partition),
-    /// No shards: completes the result of finished parts.
+    /// No shards; completes the result of finished parts.
     Merge,
 }
 
-/// One of several parts: every `of`-th shard in the order of names (`docs/spec/checkpoints.md §2.9`).
+/// Part of a checkpoint: every `of`-th shard in the order of names (`docs/spec/checkpoints.md §2.9`).
 ///
 /// # Examples
 /// ```
@@ -125,23 +124,21 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Upper bound on N in `--part I/N`.
+    /// Largest N in `--part I/N`.
     const MOST: usize = 100_000;
 
-    /// Creates part `number` of `of`, counted from 1; `None` if `number` is not within 1 to `of`, and for too many
-    /// parts.
+    /// Part `number` of `of`, counted from 1. `None` unless `number` is within 1 to `of`, and for too many parts.
     #[must_use]
     pub fn new(number: usize, of: usize) -> Option<Partition> {
         ((1..=of).contains(&number) && of <= Partition::MOST).then_some(Partition { number, of })
     }
 
-    /// True if the shard, by its position from 0, belongs to the part.
+    /// True if the shard with this index (from 0) belongs to the part.
     #[must_use]
     pub fn has(self, shard: usize) -> bool {
         shard % self.of == self.number - 1
     }
 
-    /// All parts of the same division.
     pub(crate) fn all(self) -> impl Iterator<Item = Partition> {
         (1..=self.of).map(move |number| Partition { number, of: self.of })
     }

@@ -1,4 +1,4 @@
-//! Order of a shard's work, and offsets of its results in the file.
+//! Order of a shard's jobs, and offsets of the output tensors in the file.
 
 use crate::files::convert::job::{Job, Piece, TensorJob};
 use crate::files::convert::operations::Operations;
@@ -7,21 +7,19 @@ use crate::files::stream::Item;
 use std::collections::HashMap;
 use truecast_io::Writer;
 
-/// Ordered work for a shard.
 pub(crate) struct Outline<'a> {
     pub works: &'a [TensorJob],
-    /// The works in order, as items of the stream; `index` is the position in `works`.
+    /// Jobs as items of the stream, in order of the output file. `Item::index` is the position in `works`.
     pub items: Vec<Item>,
-    /// Offsets of all tensors in the data.
+    /// Offset of each output tensor in the data.
     offsets: Vec<u64>,
-    /// For each work, the index of its first tensor in `offsets`.
+    /// For each job, index of its first output tensor in `offsets`.
     firsts: Vec<usize>,
-    /// Largest magnitudes of matrices, for works that need them.
     amax: HashMap<usize, Vec<f32>>,
 }
 
 impl<'a> Outline<'a> {
-    /// Orders works by the position of their first tensor in the file.
+    /// Orders the jobs by the offset of their first output tensor.
     pub fn new(shard: &'a ShardPlan, amax: HashMap<usize, Vec<f32>>, writer: &Writer) -> Outline<'a> {
         let works = &shard.works;
         let first = |next: &mut usize, work: &TensorJob| {
@@ -39,12 +37,11 @@ impl<'a> Outline<'a> {
         Outline { works, items, offsets, firsts, amax }
     }
 
-    /// Offset of a tensor in the data.
     pub fn offset(&self, work: usize, output: usize) -> u64 {
         self.offsets[self.firsts[work] + output]
     }
 
-    /// Largest magnitudes of a work's matrices, if needed.
+    /// Largest magnitudes of a job's matrices, if needed.
     pub fn amax(&self, work: usize) -> &[f32] {
         self.amax.get(&work).map_or(&[], Vec::as_slice)
     }

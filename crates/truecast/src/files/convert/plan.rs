@@ -1,5 +1,4 @@
-//! Plan of a conversion, by file and tensor. `planner` and `container::by_value` make plans; `container::files` has the
-//! files next to the shards.
+//! Plan of a conversion, by file and tensor. `planner` and `container::by_value` make plans.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
@@ -20,40 +19,37 @@ use truecast_io::folder::Folder;
 use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_kernel::{Counts, PlanError, StochasticCaster};
 
-/// A planned conversion of a checkpoint, before anything is written.
+/// A planned conversion; nothing is written yet.
 #[derive(Debug)]
 pub struct Plan {
-    /// Path of the result.
     pub(crate) dst: PathBuf,
     pub(crate) folder: Folder,
     pub(crate) container: Container,
     pub(crate) provenance: Provenance,
     pub(crate) shards: Vec<ShardPlan>,
-    /// Changes to the files next to the shards.
     pub(crate) configuration: Configuration,
-    /// Checkpoints inside the folder, with their paths; they are converted first.
+    /// Paths and plans of checkpoints inside the folder; they are converted first.
     pub(crate) components: Vec<(PathBuf, Plan)>,
-    /// Sets of tensors with a common global scale.
+    /// Sets of tensors that share a global scale.
     pub(crate) shares: Vec<Vec<Stored>>,
-    /// For the tensors in `shares`: their indices among the works of their shards.
+    /// Index, in its shard, of the job for each tensor in `shares`.
     pub(crate) sharing: HashMap<Stored, usize>,
     /// Quantized tensors whose codes and scales are carried over.
     pub(crate) relaid: Vec<Relaid>,
-    /// Tensors left out because they depend on others, with the reason.
+    /// Names of tensors that the result omits, with the reason.
     pub(crate) dropped: Vec<(String, String)>,
-    /// Warnings from planning.
     pub(crate) warnings: Vec<String>,
     pub(crate) options: Options,
 }
 
 impl Plan {
-    /// The opened source.
+    /// Opened source.
     #[must_use]
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// The options that decide the result.
+    /// Options that determine the result.
     #[must_use]
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
@@ -63,18 +59,17 @@ impl Plan {
         self.shards.iter().flat_map(|shard| &shard.works)
     }
 
-    /// The tensors with the same global scale, including this one.
+    /// Tensors with the same global scale, including this one.
     pub(crate) fn shared(&self, scaled: &Scaled) -> &[Stored] {
         scaled.share.map_or(&[], |set| &self.shares[set])
     }
 
-    /// Finds a tensor with a shared global scale by its place in the source.
+    /// Quantized tensor with a shared global scale.
     pub(crate) fn scaled(&self, at: Stored) -> Option<&Scaled> {
         let work = *self.sharing.get(&at)?;
         self.shards[at.shard].works[work].job.scaled()
     }
 
-    /// True if this run converts the shard.
     pub(crate) fn is_mine(&self, shard: usize) -> bool {
         match self.options.share {
             RunScope::Whole => true,
@@ -89,7 +84,7 @@ impl Plan {
         !matches!(self.container, Container::Folder)
     }
 
-    /// Returns the bytes of tensor data that this run reads, and the bytes that it writes.
+    /// Number of bytes to read, and number of bytes to write, in this run.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
@@ -97,10 +92,10 @@ impl Plan {
         mine.chain(others).fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
     }
 
-    /// Cautions about the result.
+    /// Warnings about the result.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        // A GGUF result keeps the metadata arrays that safetensors files cannot hold.
+        // A GGUF result keeps metadata arrays; safetensors files cannot hold arrays.
         let is_gguf = || self.folder.shards().iter().all(|shard| shard.source.format() == FileFormat::Gguf);
         let of_folder =
             if matches!(self.container, Container::Gguf(_)) && is_gguf() { &[] } else { self.folder.warnings() };
@@ -122,7 +117,6 @@ impl Plan {
         warnings
     }
 
-    /// Warns if the options change no tensor.
     fn changes_nothing(&self) -> Option<String> {
         let is_converted = |work: &TensorJob| self.row(work, Counts::default()).converted;
         let is_repacked = |relaid: &Relaid| {
@@ -141,7 +135,7 @@ impl Plan {
         Some(format!("{}: every tensor is kept: {asked} changes nothing", self.folder.path().display()))
     }
 
-    /// Checks that random bits round every cast and nothing else.
+    /// Checks that every cast can round stochastically.
     pub(crate) fn check_stochastic(&self) -> Result<(), Error> {
         self.components.iter().try_for_each(|(_, plan)| plan.check_stochastic())?;
         if self.works().any(|work| work.job.scaled().is_some()) {
@@ -161,7 +155,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that every worker has memory for the smallest piece of every tensor.
+    /// Checks that each worker has memory for the smallest piece of every tensor.
     pub(crate) fn check_memory(&self) -> Result<(), Error> {
         let items = self.works().enumerate().map(|(index, work)| work.item(index));
         let least = items.map(|item: Item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
@@ -176,24 +170,23 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct ShardPlan {
     pub name: String,
-    /// In the order of the source's data.
+    /// Jobs in the order of the source's data.
     pub works: Vec<TensorJob>,
     pub metadata: BTreeMap<String, String>,
 }
 
 impl ShardPlan {
-    /// Its tensors; empty if the shard is not written.
+    /// Output tensors; empty if the shard is not written.
     pub fn targets(&self) -> Vec<Tensor> {
         self.works.iter().flat_map(TensorJob::targets).cloned().collect()
     }
 
-    /// Returns the bytes of tensors that are read for the file, and the bytes that are written.
+    /// Number of bytes to read for the file, and to write.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.works.iter().map(TensorJob::bytes_in).sum();
         (read, self.works.iter().map(TensorJob::bytes_out).sum())
     }
 
-    /// True for a shard without tensors, which is not written.
     pub fn is_empty(&self) -> bool {
         self.works.is_empty()
     }

@@ -11,25 +11,20 @@ use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::{FileFormat, Tensor, layout_for};
 
-/// Types, layouts and cast of one tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
-    /// Its name in the source.
     pub name: Arc<str>,
-    /// The output tensor.
     pub target: Tensor,
-    /// The type that its payload is read as.
+    /// Type as which the source bytes are read.
     pub from: DType,
-    /// Layout in the source.
     pub src_layout: Layout,
-    /// `None` copies the bytes.
     pub cast: Option<CastSpec>,
-    /// Reason why a preset kept it.
+    /// Reason why a preset kept the type.
     pub kept_by: Option<KeptBy>,
 }
 
 impl Planned {
-    /// Combines the chosen type with the container's layout for it.
+    /// Combines the chosen type with the container's layout of that type.
     pub(crate) fn new(
         tensor: &Tensor,
         choice: Choice,
@@ -38,7 +33,7 @@ impl Planned {
         request: &Request,
     ) -> Result<Planned, Error> {
         let Choice { from, to, kept_by } = choice;
-        // In a model an unchanged type means unchanged bytes.
+        // In a model, a tensor of unchanged type has unchanged bytes.
         let to = to.filter(|&to| kind != FileFormat::Onnx || to != from);
         let cast = to.map(|to| request.resolve(from, to)).transpose();
         let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
@@ -55,18 +50,17 @@ impl Planned {
         let layout = layout_for(kind, dtype).map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
         let layout = match (dtype, from) {
             (DType::String, DType::String) => tensor.layout,
-            // An upper bound, until the longest text is known.
+            // Width of the longest possible text, until the texts are read.
             (DType::String, _) => Layout::Utf32 { width: max_len(from, request.text) as u32 },
             _ => layout,
         };
-        // A copy to another layout of narrow elements is a cast to the same type.
+        // A copy to another layout is a cast to the same type.
         let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
         let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };
         let target = Tensor { name: tensor.name.clone(), dtype, layout, shape: tensor.shape.clone() };
         Ok(Planned { name: tensor.name.clone(), target, from, src_layout: tensor.layout, cast, kept_by })
     }
 
-    /// Description for the stream.
     pub(crate) fn item(&self, index: usize) -> Item {
         let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("a container's layout fits its type");
         let (src_bits, dst_bits) = (bits(self.from, self.src_layout), bits(self.target.dtype, self.target.layout));

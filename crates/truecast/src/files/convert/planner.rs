@@ -1,4 +1,4 @@
-//! Plans a checkpoint, tensor by tensor and file by file. `container::by_value` plans files of plain values.
+//! Plans of checkpoints. `container::by_value` plans files of plain values.
 
 use crate::files::convert::consistency::global_scales;
 use crate::files::convert::container::config::Configuration;
@@ -32,14 +32,12 @@ use truecast_io::{FileFormat, Tensor};
 use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
-    /// Plans a checkpoint.
     pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         Plan::of(folder, found, options, reference, dst)
     }
 
-    /// Plans each tensor of an opened checkpoint.
     pub(crate) fn of(
         folder: Folder,
         contents: Contents,
@@ -50,7 +48,7 @@ impl Plan {
         let into = gguf::container(dst);
         let Contents { stored, documents, found } = contents;
         let src = folder.path();
-        // A GGUF file keeps the keys of original shapes.
+        // A GGUF file keeps the keys with original shapes.
         let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
         let (tensors, groups): (Vec<Tensor>, Vec<_>) =
@@ -127,7 +125,7 @@ impl Plan {
             Container::Folder
         };
         let provenance = Provenance { detected: detected(&found), ..Provenance::of(options) };
-        // Choices by name concern files other than GGUF.
+        // These choices do not concern tensors in GGUF files.
         let choices = if is_gguf && holds_gguf(&folder) { Vec::new() } else { found.choices };
         let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
         warnings.extend(relayout::warning(src, &relaid));
@@ -163,11 +161,11 @@ impl Plan {
     }
 }
 
-/// A source tensor with its user-visible name, type and shape (of the codes, if it is quantized).
+/// A source tensor, and its name, type and shape for users. A quantized tensor has the type and shape of its codes.
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
-/// Lists the source tensors by file, and within a file by the offset of their data. A quantized tensor has the place of
-/// its codes. Also returns the names of dropped tensors, with the reasons.
+/// Source tensors by file and offset. A quantized tensor stands at the offset of its codes. Also returns the names of
+/// dropped tensors, with reasons.
 fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
@@ -195,7 +193,7 @@ fn listed<'a>(
     (listed, dropped)
 }
 
-/// Rejects undecoded blocks: they can only be copied by a rule, and only to a GGUF file.
+/// Rejects undecoded blocks. They can only be copied, to a GGUF file, if a rule keeps them.
 fn check_undecoded(
     folder: &Folder,
     stored: &[Stored],
@@ -219,12 +217,10 @@ fn holds_gguf(folder: &Folder) -> bool {
     folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf)
 }
 
-/// True if the result is one file: a GGUF file, or the result of a file, which may have parts.
 fn is_one(folder: &Folder, into: FileFormat) -> bool {
     into == FileFormat::Gguf || folder.is_file()
 }
 
-/// The files of the result, without tensors.
 fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<ShardPlan> {
     let has_other_tensors = !found.groups.is_empty() || holds_gguf(folder);
     let of_shard = |shard: &Shard| {
@@ -239,19 +235,18 @@ fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<Sha
     folder.shards().iter().take(files).map(of_shard).collect()
 }
 
-/// Plans the tensors of a checkpoint, in the order of files and data.
+/// Plans the tensors of a checkpoint in order.
 struct Planner<'a> {
     folder: &'a Folder,
     stored: &'a [Stored],
     options: &'a Options,
     into: FileFormat,
-    /// Target scheme of carried-over codes; the first tensor fixes its open parameters.
+    /// Scheme of codes that are carried over. The first tensor determines the open parameters.
     carried: Option<(Scheme, Relayout)>,
-    /// Selection for tensors that are not quantized; a scheme removes its presets.
+    /// Selection for unquantized tensors. With a scheme, the selection has no presets.
     unquantized: &'a Selection,
     activations: Activations,
     quantizing: Option<Quantizing<'a>>,
-    /// Names of the result's tensors.
     names: HashSet<Arc<str>>,
     shards: Vec<ShardPlan>,
     relaid: Vec<Relaid>,
@@ -261,7 +256,6 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Plans a tensor, which is quantized if it has a group.
     fn settle(
         &mut self,
         tensor: &'a Tensor,
@@ -316,7 +310,7 @@ impl<'a> Planner<'a> {
         at.source(self.folder).path()
     }
 
-    /// Adds a job, whose output names must be new.
+    /// Adds a job. Fails if the name of an output tensor already exists.
     fn add(&mut self, at: Stored, work: TensorJob) -> Result<(), Error> {
         if let Some(twice) = work.targets().find(|target| !self.names.insert(target.name.clone())) {
             let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.to_string() };
@@ -327,12 +321,10 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Index of the output file of a tensor.
     fn of_result(&self, at: Stored) -> usize {
         if is_one(self.folder, self.into) { 0 } else { at.shard }
     }
 
-    /// Carries codes and scales over to another scheme.
     fn carry_over(
         &mut self,
         tensor: &Tensor,
@@ -354,7 +346,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Makes the job that dequantizes a tensor.
     fn dequantized(
         &self,
         tensor: &Tensor,
@@ -379,7 +370,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// True for an adapter, whose tensors are added to a model's: named by PEFT's convention, or with LoRA matrices only.
+/// True for an adapter, named by PEFT's convention or with LoRA matrices only. Loaders add the tensors of an adapter to
+/// a model.
 fn is_adapter(folder: &Folder) -> bool {
     let tensors = folder.shards().iter().flat_map(|shard| shard.source.tensors());
     let mut matrices = tensors.filter(|tensor| tensor.shape.len() > 1).peekable();
@@ -393,7 +385,7 @@ fn is_narrow(to: DType) -> bool {
     to.storage_bits().is_some_and(|bits| bits <= 8)
 }
 
-/// Maps each tensor with a shared global scale to its index among the works of its shard.
+/// Position in its shard of each job whose tensor shares a global scale.
 fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     let mut sharing = HashMap::new();
     for shard in shards {
@@ -408,7 +400,6 @@ fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     sharing
 }
 
-/// Returns the detected facts that decide the values of a quantized source.
 fn detected(found: &Detection) -> Detected {
     let order = |group: &Group| match (group.scheme.family, group.layout.planes()?.codes.packing) {
         (Family::ComfyNvfp4, Packing::HighFirst) => Some(Nibbles::High),

@@ -8,11 +8,11 @@ use truecast_io::FileFormat;
 use truecast_io::folder::Folder;
 use truecast_schemes::Options;
 
-/// Each scheme of a folder or a `.safetensors` file by name, with its number of tensors; empty without quantized
-/// tensors. Reads headers, configuration and markers, and returns `opened` itself too.
+/// Lists the schemes of a folder or a `.safetensors` file, with their number of tensors. Empty without quantized
+/// tensors. Also returns `opened`.
 ///
 /// # Errors
-/// Quantized tensors that are not understood.
+/// Quantized tensors that cannot be interpreted.
 ///
 /// # Examples
 /// ```

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_io::{Finished, NewFolder, Writer};
 
-/// A file of tensors with an optional checksum. The checksum is computed during writing if the file is written from
-/// front to back; otherwise the file is read again at the end.
+/// File of tensors with an optional checksum. A file written from front to back is hashed during writing; any other
+/// file is read again at the end.
 pub(crate) struct ShardFile {
     writer: Writer,
     path: PathBuf,
     sum: Option<Summing>,
     wants_sum: bool,
-    /// Bytes of data included in the checksum.
+    /// Number of data bytes in the checksum.
     seen: u64,
 }
 
@@ -27,7 +27,6 @@ impl ShardFile {
         ShardFile { writer, path: path.into(), sum, wants_sum, seen: 0 }
     }
 
-    /// Writes bytes at `offset` of the data.
     pub fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         self.fill(Some(offset));
         match &mut self.sum {
@@ -40,7 +39,7 @@ impl ShardFile {
         Ok(self.writer.write_at(offset, bytes)?)
     }
 
-    /// Adds to the checksum the zeros that the writer puts before `offset`, or at the end of the data.
+    /// Adds the zeros to the checksum that the writer puts before `offset`, or at the end.
     fn fill(&mut self, offset: Option<u64>) {
         if let Some(sum) = &mut self.sum {
             let zeros = self.writer.filling(offset);
@@ -49,7 +48,7 @@ impl ShardFile {
         }
     }
 
-    /// Gives the file its name. Returns its length, and the requested checksum.
+    /// Gives the file its name. Returns length and checksum.
     pub fn finish(mut self, made: Vec<NewFolder>, stop: &AtomicBool) -> Result<(u64, Option<Checksum>), Error> {
         self.fill(None);
         let bytes = made.into_iter().fold(self.writer.complete()?, Finished::and_folder).commit()?;

@@ -1,4 +1,4 @@
-//! Place of a tensor in the source.
+//! Position of a tensor in the source.
 
 use crate::files::error::Error;
 use crate::files::stream::zeros;
@@ -6,7 +6,6 @@ use std::ops::Range;
 use truecast_io::folder::Folder;
 use truecast_io::{Source, Tensor};
 
-/// A tensor of the source, by file and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stored {
     pub shard: usize,
@@ -22,7 +21,7 @@ impl Stored {
         &self.source(folder).tensors()[self.tensor]
     }
 
-    /// Reads some of its bytes.
+    /// Reads a byte range.
     ///
     /// # Errors
     /// An unreadable file; out of memory.

@@ -1,5 +1,4 @@
-//! Verification of a result against the definition, shard by shard, including index, configuration and the files next
-//! to the weights.
+//! Verification of a result against the reference definition, with index, configuration and other files.
 
 use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::error::CheckpointError;
@@ -32,22 +31,21 @@ use truecast_io::npy::HeaderError;
 use truecast_io::{Escaped, FileFormat, OpenOptions, Source, counted, look};
 use truecast_kernel::parallel;
 
-/// A planned verification of a checkpoint, before any element is read.
+/// Planned verification; no element is read yet.
 #[derive(Debug)]
 pub struct Verification {
     plan: Plan,
-    /// Stretches to recompute for each tensor, in the order of the works.
+    /// Stretches to recompute for each tensor, in the order of the jobs.
     stretches: Vec<Vec<Stretch>>,
     seed: Option<u64>,
     components: Vec<(PathBuf, Verification)>,
 }
 
 impl Verification {
-    /// Plans the expected result of converting `src` under `options` to `dst`, and the elements to recompute. A sample
-    /// is drawn from `seed`.
+    /// Plans the expected result of the conversion, and the elements to recompute. `seed` selects a sample.
     ///
     /// # Errors
-    /// An unreadable source, or invalid options for it.
+    /// An unreadable source, or options that are invalid for the source.
     pub fn new(
         src: &Path,
         dst: &Path,
@@ -58,7 +56,6 @@ impl Verification {
         Ok(Verification::of(Plan::new(src, dst, options)?, coverage, seed))
     }
 
-    /// Plans the verification of a plan's result.
     pub(crate) fn of(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let components = std::mem::take(&mut plan.components).into_iter();
         let components = components.map(|(path, plan)| (path, Verification::of(plan, coverage, seed))).collect();
@@ -73,18 +70,18 @@ impl Verification {
         &self.plan
     }
 
-    /// Element type of a source tensor, by its name in the destination.
+    /// Source type of a tensor, by the tensor's name in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
         self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
     }
 
-    /// Expected names of the destination's tensors, without components.
+    /// Expected tensor names in the destination, without components.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
     }
 
-    /// Source bytes to read.
+    /// Number of source bytes to read.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = |(work, some): (&TensorJob, &Vec<Stretch>)| {
@@ -95,8 +92,8 @@ impl Verification {
         self.plan.works().zip(&self.stretches).map(bytes).chain(others).sum()
     }
 
-    /// Compares the result with the expectation, bit for bit, on all threads of the current pool of rayon. `progress`
-    /// gets the finished source bytes, and the tensor.
+    /// Compares the result with the expectation bit for bit, on the current rayon pool. `progress` gets the finished
+    /// source bytes, and the tensor.
     ///
     /// # Errors
     /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
@@ -116,7 +113,6 @@ impl Verification {
         Ok(verdict)
     }
 
-    /// Compares the folder without its components.
     fn alone(&self, stop: &AtomicBool, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<VerifyReport, Error> {
         let dst = &self.plan.dst;
         let is_file = self.plan.is_one_file();
@@ -161,8 +157,8 @@ impl Verification {
         Ok(verdict)
     }
 
-    /// Opens the destination. A narrow type that an array's header lacks (`docs/interfaces.md §4`) is read as bytes,
-    /// and later as the expected type.
+    /// Opens the destination. If an array's header lacks the narrow type (`docs/interfaces.md §4`), elements are read
+    /// as bytes and later as the expected type.
     fn open_result(&self, dst: &Path) -> Result<Folder, truecast_io::Error> {
         let format = match self.plan.container {
             Container::Folder => return Folder::open(dst, self.plan.folder.follows_links()),
@@ -181,7 +177,7 @@ impl Verification {
         source.map(Folder::of_source)
     }
 
-    /// Compares the shards of a result. Returns the number of elements in their tensors.
+    /// Returns the number of elements in the shards.
     fn shards(
         &self,
         result: &Folder,
@@ -250,7 +246,7 @@ impl Verification {
                 let check = JobCheck { of: of_work, caches: &mut caches, progress: &mut progress };
                 let (found, by) = by_kind::compare(&*work.job, check)?;
                 let kept_block = work.kept_block(&self.plan.folder);
-                // Quantization is recomputed in whole blocks, which may be more than the sample requires.
+                // Quantization is recomputed in whole blocks, so more elements than sampled are compared.
                 let is_of_blocks = work.job.scaled().is_some();
                 let elements = if is_of_blocks { by.all() } else { elements_in(kept_block, elements_of(some)) };
                 verdict.elements += elements;
@@ -274,7 +270,6 @@ impl Verification {
         Ok(of)
     }
 
-    /// Compares the files next to the weights.
     fn files(&self, dst: &Path, stop: &AtomicBool, verdict: &mut VerifyReport) -> Result<(), Error> {
         let manifest = recorded_in(dst)?;
         let mut differs = |path: &Path, why: &str| {
@@ -310,7 +305,7 @@ impl Verification {
                 }
             }
         }
-        // Read whole files only without sampling.
+        // Whole files are read only without sampling.
         let shards = manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none());
         let written: Vec<_> =
             shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
@@ -328,8 +323,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Verifies the finished shards of an earlier run against this plan. Returns the plan, and true without
-    /// differences.
+    /// Verifies the finished shards of an earlier run. Returns the plan, and true if there are no differences.
     ///
     /// # Errors
     /// As [`Verification::run`].
@@ -350,7 +344,7 @@ impl Verification {
         Ok((verification.plan, verdict.differences.is_empty()))
     }
 
-    /// Reports a result whose source files had other lengths or headers.
+    /// Difference if the manifest records source files with other lengths or headers.
     fn other_source(&self, dst: &Path) -> Result<Option<FileDifference>, Error> {
         let Some(manifest) = recorded_in(dst)? else { return Ok(None) };
         let Some(what) = manifest.other_source(&self.plan.manifest()?) else { return Ok(None) };
@@ -360,14 +354,13 @@ impl Verification {
     }
 }
 
-/// Reason for a difference of a file that the conversion writes itself.
+/// Reason if a file differs that the conversion itself writes.
 const OTHER_TEXT: &str = "differs from what the conversion writes";
-/// Size in bytes of the largest such file that is read and compared; a larger file differs.
+/// Largest JSON file in bytes that is compared; a larger file counts as different.
 const MOST_JSON: u64 = 1 << 26;
-/// Limit on named keys.
 const MOST_KEYS: usize = 3;
 
-/// Names the keys of a JSON object that differ: `: "dtype", "quantization_config"`. Empty if the expected text is not a
+/// Lists the differing keys of a JSON object: `: "dtype", "quantization_config"`. Empty if the expected text is not a
 /// JSON object.
 fn other_keys(expected: &str, actual: &[u8]) -> String {
     let Ok(expected) = serde_json::from_str::<Map<String, Value>>(expected) else { return String::new() };
@@ -386,7 +379,7 @@ fn goes_on(stop: &AtomicBool) -> ControlFlow<()> {
     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Reads the manifest of a result; `None` if it is missing or invalid.
+/// Manifest of a result; `None` if the manifest is missing or invalid.
 fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     match Manifest::read(dst, MANIFEST) {
         Err(error) if error.kind() == ErrorKind::Input => Ok(None),
@@ -394,7 +387,7 @@ fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     }
 }
 
-/// Makes the difference that states why an existing result cannot be opened.
+/// Difference that states why an existing result cannot be opened.
 ///
 /// # Errors
 /// A missing file or folder; a failed system call; links that may not be followed.
@@ -412,22 +405,22 @@ fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Erro
     Ok(FileDifference::File { path, why })
 }
 
-/// Returns the only tensor of a result under its expected name, if source or result is a single array. The name of such
-/// an array is not compared.
+/// The only tensor of a result, under its expected name. `None` unless source or result is a single array, whose name
+/// is ignored.
 fn nameless<'a>(shard: &'a ShardPlan, actual: Option<&Shard>, source: &Folder) -> Option<HashMap<&'a str, usize>> {
     let (found, [work]) = (&actual?.source, &shard.works[..]) else { return None };
     let holds_one = source.shards()[0].source.format().holds_one() || found.format().holds_one();
     (holds_one && found.tensors().len() == 1).then(|| HashMap::from([(&*work.planned.target.name, 0)]))
 }
 
-/// True if the types are equal, or the container does not distinguish them.
+/// True if the types are equal, or if the container does not distinguish them.
 fn fits(result: &Source, expected: DType, actual: DType) -> bool {
     let is_array = matches!(result.format(), FileFormat::Npy | FileFormat::Npz);
     let as_bytes = actual == DType::U8 && expected.bits_in(Layout::Bytes) == Some(8);
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
 }
 
-/// Compares a model and its external data with the expected bytes. The file of external data may have any name.
+/// Compares a model and its external data with the expected bytes. The external data may have any file name.
 fn model(plan: &Plan, result: &Source) -> Result<Option<FileDifference>, Error> {
     let Some(model) = result.model() else { return Ok(None) };
     let location = model.external_location().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Converts one shard to a file, in bounded memory.
+//! Converts a shard to a file, in bounded memory.
 
 use crate::files::convert::job::{SourceReader, TensorJob};
 use crate::files::convert::operations::Operations;
@@ -24,19 +24,14 @@ use truecast_kernel::scaled::BlockCounts;
 use truecast_kernel::{CastOptions, Counting};
 use truecast_schemes::Content;
 
-/// Shards that are converted one after the other.
 pub(crate) struct Shards<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
-    /// Reports of the tensors so far.
     rows: Vec<TensorReport>,
-    /// Finished source bytes.
+    /// Number of finished source bytes.
     pub read: u64,
-    /// Files of external data next to models.
     pub data: Vec<PathBuf>,
-    /// Warnings about the results.
     warnings: Vec<String>,
-    /// Largest magnitudes, for tensors whose scales need them.
     amax: Amax,
     operations: Operations,
 }
@@ -59,7 +54,6 @@ impl<'a> Shards<'a> {
         }
     }
 
-    /// Makes the report, with further warnings.
     pub fn report(self, mut warnings: Vec<String>, outputs: Vec<PathBuf>) -> Report {
         warnings.extend(self.warnings);
         warnings.extend(ODD_VALUES.iter().filter_map(|odd| odd_values(&self.rows, odd)));
@@ -67,8 +61,8 @@ impl<'a> Shards<'a> {
         Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
 
-    /// Converts shard `at` into the file `path`, and keeps the folders `made` for the file. Returns its length, and the
-    /// requested checksum.
+    /// Converts shard number `at` into the file `path`. `made`: folders that this run created. Returns length and
+    /// checksum.
     pub fn write(
         &mut self,
         at: usize,
@@ -85,7 +79,7 @@ impl<'a> Shards<'a> {
         let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
         let (read, operations) = (&mut self.read, &self.operations);
         self.amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
-        // Find planning errors before anything is written.
+        // Planning errors come before anything is written.
         for work in &shard.works {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -147,7 +141,7 @@ impl<'a> Shards<'a> {
     }
 }
 
-/// Outputs with bytes known before the first piece: the global scale, and descriptions.
+/// Outputs with bytes that are known before the first piece: global scale, descriptions.
 fn small(scaled: &Scaled, global: Option<f32>) -> Vec<(usize, Vec<u8>)> {
     let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
         Content::Part(Part::Global) => Some((at, global?.to_le_bytes().to_vec())),
@@ -157,7 +151,7 @@ fn small(scaled: &Scaled, global: Option<f32>) -> Vec<(usize, Vec<u8>)> {
     scaled.outputs.iter().enumerate().filter_map(bytes).collect()
 }
 
-/// Warning about a global scale that looks like one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
+/// Warns about a global scale that fits the opposite convention better (`docs/spec/checkpoints.md §4.5.1`).
 fn unlikely(tensor: &str, scaled: &Scaled, global: Option<f32>) -> Option<String> {
     let (rule, value) = (scaled.layout.planes()?.global?.rule, global?);
     let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
@@ -170,14 +164,13 @@ fn unlikely(tensor: &str, scaled: &Scaled, global: Option<f32>) -> Option<String
     })
 }
 
-/// A kind of odd values in a tensor.
 struct OddValues {
     count: fn(&TensorReport) -> u64,
     name: &'static str,
     why: &'static str,
 }
 
-/// Odd values that the scales of a quantized source cause (§5.7).
+/// Unusual values caused by the scales of a quantized source (§5.7).
 const ODD_VALUES: [OddValues; 3] = [
     OddValues { count: |row| row.counts.nan_in, name: "NaN", why: "codes or scales are NaN" },
     OddValues { count: |row| row.counts.inf_in, name: "Inf", why: "scales are Inf or too large" },

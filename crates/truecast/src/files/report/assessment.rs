@@ -1,5 +1,4 @@
-//! Suspicious tensors of a report, and `--keep` globs that would spare them. This module applies the limits; it does
-//! not word messages.
+//! Assessment: suspicious tensors of a report, and `--keep` globs that would keep them.
 
 use super::keep_suggestion::spare;
 use foldhash::HashSet;
@@ -7,52 +6,51 @@ use std::cmp::Ordering;
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 
-/// General limit: below it, noise is a tenth of the signal's amplitude or more. Narrow types, which are always noisy,
-/// have a lower limit ([`least_sqnr_db`]).
+/// Lowest acceptable signal-to-noise ratio: below it, noise has a tenth of the signal's amplitude. Narrow types have a
+/// lower limit ([`least_sqnr_db`]).
 pub const LEAST_SQNR_DB: f64 = 20.0;
-/// Permitted loss below the usual ratio of a type.
+/// Permitted difference from the usual ratio of a type.
 const MARGIN_DB: f64 = 6.0;
-/// Suspicious if more than one value in 100 saturates or wraps.
+/// Suspicious: more than one value in 100 saturates or wraps.
 const ONE_OUTSIDE_IN: u64 = 100;
-/// Suspicious if more than half of the nonzero values become zero; with four bits and scales, up to a third is normal.
+/// Suspicious: more than half of the nonzero values become zero. With four bits and scales, a third is normal.
 const ONE_FLUSHED_IN: u64 = 2;
-/// Limit on names that are compared with one another.
+/// Largest number of names for which globs are computed.
 const MOST_SPARED: usize = 1000;
 
-/// A tensor to be assessed.
+/// Input of an assessment: one tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Assessed<'a> {
-    /// Its name.
+    /// Name of the tensor.
     pub name: &'a str,
-    /// Its types before and after.
+    /// Types before and after.
     pub types: (DType, DType),
-    /// True if the results have scales: the largest values of a block saturate there by rounding.
+    /// True if the result has scales. The largest values of a block then saturate by rounding.
     pub is_scaled: bool,
-    /// Its counts.
+    /// Counts of the tensor.
     pub counts: &'a Counts,
 }
 
 /// Reason for suspicion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reason {
-    /// Number of values that became infinite, and number that became NaN.
+    /// Number of new infinities, and number of new NaNs.
     Nonfinite(u64, u64),
-    /// The signal to noise ratio in decibels is below [`least_sqnr_db`].
+    /// Signal-to-noise ratio in decibels, below [`least_sqnr_db`].
     Noise(f64),
     /// Number of saturated values, if more than one in a hundred.
     Saturated(u64),
-    /// Number of values wrapped by integer overflow, if more than one in a hundred.
+    /// Number of wrapped integers, if more than one in a hundred.
     Wrapped(u64),
     /// Number of nonzero values that became zero, if more than half.
     FlushedToZero(u64),
 }
 
-/// Returns the usual signal to noise ratio, in decibels, for normally distributed values in a type, or in scaled codes
-/// of that type. `None` for integers without scales, whose noise depends on the values.
+/// Usual signal-to-noise ratio in decibels, for normally distributed values. `is_scaled`: the type is the type of
+/// scaled codes. `None` for integers without scales.
 ///
-/// Floats: `6 m + 13.5` with `m` stored significand bits, because each bit halves the error. Integers: `6 b - 7` with
-/// `b` bits, because the largest value of a row or block fills their range. This is between the ratios for one scale
-/// per tensor and for one scale per 16 values.
+/// Floats with `m` stored significand bits: `6 m + 13.5`. Integers with `b` bits: `6 b - 7`; this is between the ratio
+/// for one scale per tensor and for one scale per 16 values.
 ///
 /// Source: measured, `docs/interfaces.md §3`.
 #[must_use]
@@ -65,8 +63,8 @@ pub fn usual_sqnr_db(dtype: DType, is_scaled: bool) -> Option<f64> {
     }
 }
 
-/// Returns the lowest acceptable ratio: [`LEAST_SQNR_DB`], or 6 dB below the usual ratio of the coarser type if that is
-/// lower.
+/// Returns the lowest acceptable ratio in decibels: [`LEAST_SQNR_DB`], or 6 dB below the usual ratio of the coarser
+/// type if that is lower.
 ///
 /// # Examples
 /// ```
@@ -83,9 +81,9 @@ pub fn least_sqnr_db(types: (DType, DType), is_scaled: bool) -> f64 {
 /// A suspicious tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
-    /// Its index in the report.
+    /// Index of the tensor in the report.
     pub index: usize,
-    /// Reasons; empty if it was listed without suspicion.
+    /// Reasons for suspicion; empty for a tensor that is listed on request.
     pub reasons: Vec<Reason>,
 }
 
@@ -98,36 +96,36 @@ pub enum Named {
     Worst(usize),
 }
 
-/// Counts for tensors of floats that became integers without a scale, and mostly became zero.
+/// Counts for float tensors that became integers without a scale, and mostly became zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unscaled {
-    /// Tensors of which more than half of the nonzero values became zero.
+    /// Number of tensors with more than half of the nonzero values lost.
     pub tensors: u64,
-    /// Nonzero values of these tensors before the conversion.
+    /// Number of nonzero values before the conversion.
     pub nonzero: u64,
-    /// Nonzero values that became zero.
+    /// Number of nonzero values that became zero.
     pub flushed_to_zero: u64,
 }
 
-/// The conclusions from a report.
+/// Result of an assessment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assessment {
-    /// Tensors whose type or values changed.
+    /// Number of tensors with a changed type or value.
     pub changed: u64,
     /// Number of suspicious tensors.
     pub suspicious: u64,
-    /// The listed tensors, worst first.
+    /// Listed tensors, worst first.
     pub worst: Vec<Suspect>,
-    /// Globs for `--keep` that match suspicious tensors and no other changed one; empty if a short list does not exist,
-    /// or if most tensors are suspicious.
+    /// Globs for `--keep` that match suspicious tensors and no other changed tensor. Empty if no short list exists, or
+    /// if most tensors are suspicious.
     pub spare: Vec<String>,
-    /// Number of suspicious tensors that the globs match.
+    /// Number of suspicious tensors that `spare` matches.
     pub spared: u64,
-    /// Set if a tensor of floats became integers and most of its nonzero values became zero.
+    /// Set if float tensors became integers, and most nonzero values became zero.
     pub unscaled: Option<Unscaled>,
 }
 
-/// Assesses the `len` tensors of a report, which `row` gives by index; `named` selects the listed ones.
+/// Assesses the `len` tensors of a report. `row` returns a tensor by index; `named` selects the listed tensors.
 ///
 /// # Examples
 /// ```
@@ -172,19 +170,19 @@ pub fn assess<'a>(len: usize, row: &dyn Fn(usize) -> Assessed<'a>, named: Named)
 }
 
 impl Assessed<'_> {
-    /// True if its type or a value changed.
+    /// True if the type or a value changed.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.counts.elements > 0 && (self.types.0 != self.types.1 || self.counts.inexact > 0)
     }
 
-    /// Reasons for suspicion; empty for a sound tensor.
+    /// Reasons for suspicion.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
         let c = self.counts;
         let mut all = Vec::new();
         all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
-        // A truth value does not approximate a number.
+        // A Bool does not approximate a number.
         if self.types.1 == DType::Bool {
             return all;
         }
@@ -205,7 +203,7 @@ fn is_unscaled(row: &Assessed<'_>) -> bool {
     becomes_integer && !row.is_scaled && row.counts.flushed_to_zero > row.counts.nonzero_in() / 2
 }
 
-/// Orders tensors for the list of the worst: first those with values that became Inf or NaN, then by noise.
+/// Puts tensors with new infinities or NaNs first; then sorts by noise.
 fn worse_first(a: &Counts, b: &Counts) -> Ordering {
     let is_finite = |c: &Counts| c.to_inf == 0 && c.to_nan == 0;
     let part = |count: u64, of: u64| count as f64 / of.max(1) as f64;
@@ -220,7 +218,6 @@ mod tests {
 
     const F8: (DType, DType) = (DType::F32, DType::F8E4M3Fn);
 
-    /// 1000 elements with this ratio of signal to noise.
     fn noisy(sqnr_db: f64) -> Counts {
         let noise = 10f64.powf(-sqnr_db / 10.0);
         Counts { elements: 1000, inexact: 1000, finite_pairs: 1000, signal: 1.0, noise, ..Counts::default() }
@@ -268,7 +265,6 @@ mod tests {
         assert_eq!((assessed(&rows, F8, 0).suspicious, assessed(&rows, F8, 0).changed), (4, 5));
     }
 
-    /// The worst tensors are listed on request, even without suspicion; exact tensors are never listed.
     #[test]
     fn the_worst_that_lost_little() {
         let rows = [noisy(50.0), noisy(10.0), Counts::copied(9), noisy(40.0)];
@@ -284,7 +280,6 @@ mod tests {
         assert_eq!(assessed(&rows, (DType::F32, DType::F32), 5).changed, 0);
     }
 
-    /// Globs spare the suspicious tensors, unless most tensors are suspicious.
     #[test]
     fn sparing() {
         let rows = [("l.0.bias", noisy(1.0)), ("l.1.bias", noisy(1.0)), ("l.0.w", noisy(50.0)), ("l.1.w", noisy(50.0))];

@@ -1,16 +1,16 @@
-//! Counts of the blocks of a tensor that was quantized (`docs/spec/checkpoints.md §10`).
+//! Counts of blocks of a quantized tensor (`docs/spec/checkpoints.md §10`).
 
 use serde::ser::SerializeMap;
 use truecast_kernel::scaled::BlockCounts;
 
-/// Counts of a quantized tensor's blocks, whose elements share a scale, and of its padding.
+/// Counts of blocks (elements with a common scale), and padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// Counts of blocks.
     pub counts: BlockCounts,
-    /// Padding rows.
+    /// Number of padding rows.
     pub pad_rows: u64,
-    /// Padding columns.
+    /// Number of padding columns.
     pub pad_cols: u64,
 }
 

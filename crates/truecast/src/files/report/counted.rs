@@ -1,17 +1,16 @@
-//! Compact counts of one tensor.
+//! Compact counts of a tensor.
 
 use std::ops::Deref;
 use std::sync::LazyLock;
 use truecast_kernel::Counts;
 
-/// Counts that take almost no memory while they are zero.
+/// Counts that take almost no memory if they are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted(Option<Box<Counts>>);
 
 static NOTHING: LazyLock<Counts> = LazyLock::new(Counts::default);
 
 impl Counted {
-    /// As [`Counts::add`].
     pub(crate) fn add(&mut self, next: &Counts) {
         self.0.get_or_insert_default().add(next);
     }

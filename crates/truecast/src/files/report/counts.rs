@@ -1,22 +1,22 @@
-//! The counts and error figures of a report by name: in JSON, as titles of columns and for `--fail-on`
+//! Counts and error measures of a report by name: keys of JSON, headings of columns, words of `--fail-on`
 //! (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`).
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use truecast_kernel::Counts;
 
-/// One of the counts.
+/// A count of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// Its name in JSON and options; columns have spaces instead of `_`.
+    /// Name in JSON and options; headings have spaces instead of `_`.
     pub name: &'static str,
     /// Former name, still accepted by `--fail-on`.
     pub old_name: Option<&'static str>,
-    /// True if a conversion can count it, but a comparison of two files cannot.
+    /// True if only conversions have the count; a comparison of two files lacks the count.
     pub of_conversions: bool,
-    /// True if it covers the measured elements only.
+    /// True if only measured elements are counted.
     pub of_errors: bool,
-    /// Its value.
+    /// Value of the count.
     pub of: fn(&Counts) -> u64,
 }
 
@@ -36,7 +36,7 @@ const fn renamed(old: &'static str, name: &'static str, of: fn(&Counts) -> u64) 
     Count { old_name: Some(old), ..count(name, of) }
 }
 
-/// Every count, in the order of JSON.
+/// All counts, in the order of JSON.
 pub const COUNTS: [Count; 16] = [
     of_errors("exact", |c| c.exact),
     of_errors("inexact", |c| c.inexact),
@@ -56,13 +56,13 @@ pub const COUNTS: [Count; 16] = [
     of_errors("left_out", left_out),
 ];
 
-/// Number of measured pairs without an error measure, because the value or its result is infinite or NaN.
+/// Number of measured pairs that error measures omit, because one value is infinite or NaN.
 #[must_use]
 pub fn left_out(c: &Counts) -> u64 {
     c.measured.saturating_sub(c.finite_pairs)
 }
 
-/// True if pairs without an error measure differ: the measures then look better than the result.
+/// True if pairs that error measures omit differ. The measures then hide a loss.
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ pub fn hides_loss(c: &Counts) -> bool {
     c.to_inf > 0 || c.to_nan > 0 || nan_left || inf_left
 }
 
-/// A number, or a string where JSON has no such number.
+/// A number in JSON; a string for NaN and infinities.
 #[derive(Clone, Copy, Debug)]
 pub struct Number(pub f64);
 
@@ -93,13 +93,13 @@ impl Serialize for Number {
     }
 }
 
-/// [`Number`] as a value.
+/// [`Number`] as a JSON value.
 #[must_use]
 pub fn json_number(value: f64) -> serde_json::Value {
     serde_json::to_value(Number(value)).expect("numbers and strings are JSON")
 }
 
-/// Origin of counts, which determines the counts that are known.
+/// Origin of counts; some counts exist only for conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Conversion,
@@ -112,12 +112,12 @@ pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origi
     if c.is_sampled() {
         map.serialize_entry("measured", &c.measured)?;
     }
-    // A sample without an error proves nothing about the rest.
+    // A sample without an error proves nothing about the other elements.
     if c.is_sampled() && c.inexact == 0 { Ok(()) } else { map.serialize_entry("lossless", &c.lossless()) }
 }
 
-/// Writes the error measures. The largest errors of a sample have other names, since errors outside the sample may be
-/// larger.
+/// Writes the error measures. The largest errors of a sample have other names, because errors outside of the sample may
+/// be larger.
 pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts, is_sampled: bool) -> Result<(), M::Error> {
     let [abs, rel] = if is_sampled {
         ["max_abs_error_at_least", "max_rel_error_at_least"]

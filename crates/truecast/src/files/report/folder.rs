@@ -1,34 +1,34 @@
-//! The part of a report about a checkpoint (`docs/interfaces.md §6`).
+//! Report of a checkpoint's files (`docs/interfaces.md §6`).
 
 use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
 
-/// Files and configuration of a converted checkpoint: the changes other than tensors.
+/// Files and configuration of a converted checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FolderReport {
-    /// The source's files of tensors.
+    /// Files of tensors in the source.
     pub shards: Vec<ShardReport>,
-    /// Changes of its configuration.
+    /// Changes of the configuration.
     pub changes: Vec<String>,
     /// Copied files, relative to the folder.
     pub sidecars: Vec<String>,
-    /// True if index and configuration were written: every part is finished.
+    /// True if every part is finished, and index and configuration are written.
     pub complete: bool,
 }
 
 /// A file of tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShardReport {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
     /// Number of tensors after the conversion.
     pub tensors: u64,
-    /// Bytes of the tensors that were read to make it.
+    /// Number of tensor bytes read for the file.
     pub bytes_in: u64,
-    /// Bytes of its tensors after the conversion.
+    /// Number of tensor bytes after the conversion.
     pub bytes_out: u64,
-    /// Its state.
+    /// State of the conversion.
     pub state: ShardState,
 }
 
@@ -40,11 +40,11 @@ pub enum ShardState {
     Planned,
     /// Converted by this run.
     Converted,
-    /// Converted by an earlier run, and read again.
+    /// Converted by an earlier run, and checked by this run.
     Resumed,
-    /// Belongs to another part.
+    /// Assigned to another part.
     OfOthers,
-    /// No tensor is left in it.
+    /// Not written, because no tensor remains.
     Empty,
 }
 
@@ -63,7 +63,7 @@ impl ShardState {
 }
 
 impl ShardReport {
-    /// True if its file is complete.
+    /// True if the file is complete.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         matches!(self.state, ShardState::Converted | ShardState::Resumed)

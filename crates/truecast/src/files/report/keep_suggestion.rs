@@ -1,11 +1,11 @@
-//! Short list of globs that match some names but not others, chosen greedily.
+//! Short list of globs that match some names but no others, chosen greedily.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-/// Limit on globs in a list that a person would type.
+/// Largest number of globs that a person would type.
 const MOST_GLOBS: usize = 5;
 
-/// The fixed part of a glob; the rest is `*`.
+/// Fixed part of a glob; the rest is `*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Pattern<'a> {
     Suffix(&'a str),
@@ -14,7 +14,7 @@ enum Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// Lists every pattern that cuts the name at a dot or slash, and the whole name.
+    /// Patterns that cut the name at a dot or slash, and the whole name.
     fn all(name: &'a str) -> impl Iterator<Item = Pattern<'a>> {
         let ends = name.bytes().enumerate().filter(|(i, b)| *i > 0 && matches!(b, b'.' | b'/')).map(|(i, _)| i);
         let parts = ends.flat_map(|i| [Pattern::Suffix(&name[i..]), Pattern::Prefix(&name[..=i])]);
@@ -35,7 +35,7 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Chooses globs that match as many of `names` as possible but no name of `others`; also returns the number of matches.
+/// Globs that match many of `names` and none of `others`. Also returns the number of matched names.
 pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>) -> (Vec<String>, u64) {
     let mut patterns: HashMap<Pattern<'a>, Vec<usize>> = HashMap::new();
     for (i, name) in names.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>
     while globs.len() < MOST_GLOBS && matched.len() < names.len() {
         let gain = |of: &Vec<usize>| of.iter().filter(|i| !matched.contains(*i)).count();
         let best = patterns.iter().map(|(pattern, of)| (gain(of), pattern.glob(), of));
-        // Most names, then shortest glob, then alphabetical order.
+        // Most names first, then the shortest glob, then alphabetical order.
         let Some((gain, glob, of)) =
             best.max_by(|a, b| a.0.cmp(&b.0).then(b.1.len().cmp(&a.1.len())).then(b.1.cmp(&a.1)))
         else {
@@ -73,7 +73,7 @@ mod tests {
     use truecast_core::{DType, Layout};
     use truecast_io::{FileFormat, Tensor};
 
-    /// The names that remain converted under `--keep` with the globs.
+    /// Names that `--keep` with the globs still converts.
     fn converted(globs: &[String], names: &[&str]) -> Vec<String> {
         let rules = globs.iter().map(|glob| Rule::new(glob, None).unwrap()).collect();
         let selection = Selection { to: Some(DType::Bf16), rules, ..Selection::default() };

@@ -1,8 +1,5 @@
-//! Report of a conversion, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
-//! `serde_json::to_writer_pretty(file, &report)`.
-//!
-//! [`counts`](COUNTS) names the counts, [`Total`] sums them, [`Assessment`] lists suspicious tensors, and
-//! [`Provenance`] holds the request. Commands print reports.
+//! Report of a conversion, tensor by tensor, and its JSON (`docs/interfaces.md §6`). Large reports are written as a
+//! stream: `serde_json::to_writer_pretty(file, &report)`.
 
 mod assessment;
 mod blocks;
@@ -42,31 +39,31 @@ use truecast_core::{CastSpec, DType};
 /// One tensor of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorReport {
-    /// Its name.
+    /// Name of the tensor.
     pub name: Arc<str>,
-    /// Its shape, in elements.
+    /// Dimensions of the tensor.
     pub shape: Arc<[u64]>,
-    /// The type that its payload was read as.
+    /// Type as which the source was read.
     pub from: DType,
-    /// Its type after the conversion.
+    /// Type after the conversion.
     pub to: DType,
-    /// Its scheme in the source, if it was quantized; `from` is then the type of the codes.
+    /// Scheme of a tensor that is quantized in the source; `from` is then the type of the codes.
     pub scheme: Option<Arc<str>>,
-    /// Its scheme in the destination, if it is quantized; `to` is then the type of the codes.
+    /// Scheme of a tensor that is quantized in the destination; `to` is then the type of the codes.
     pub to_scheme: Option<Arc<str>>,
-    /// Counts of its blocks, if it was quantized.
+    /// Counts of blocks of a quantized tensor.
     pub blocks: Option<Box<Blocks>>,
-    /// False if its bytes were copied.
+    /// False if the bytes were copied.
     pub converted: bool,
-    /// Reason why `--keep-preset` kept it, or `--scheme` did not quantize it.
+    /// Reason why `--keep-preset` kept the tensor, or `--scheme` did not quantize it.
     pub kept_by: Option<KeptBy>,
     /// Number of elements.
     pub elements: u64,
-    /// Bytes before.
+    /// Size in the source, in bytes.
     pub bytes_in: u64,
-    /// Bytes after.
+    /// Size in the destination, in bytes.
     pub bytes_out: u64,
-    /// Counts of its values; empty in a dry run.
+    /// Counts of values; empty in a dry run.
     pub counts: Counted,
 }
 
@@ -91,13 +88,13 @@ impl TensorReport {
         }
     }
 
-    /// Group of the total to which the tensor belongs.
+    /// Group of the tensor in the total.
     #[must_use]
     pub fn group(&self) -> Group {
         Group::of_tensors(self.from, self.to, (self.scheme.as_deref(), self.to_scheme.as_deref()))
     }
 
-    /// Input of an assessment.
+    /// Input for an assessment.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let (types, is_scaled) = ((self.from, self.to), self.to_scheme.is_some());
@@ -108,23 +105,23 @@ impl TensorReport {
 /// Report of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The source, as given.
+    /// Path of the source, as given.
     pub source: String,
-    /// The specification, options and rules that decided the result.
+    /// Specification, options and rules that determined the result.
     pub provenance: Provenance,
-    /// The tensors, in the data order of the source.
+    /// Tensors in the order of the source's data.
     pub tensors: Vec<TensorReport>,
     /// Sums of the tensors.
     pub total: Total,
     /// True for a plan without counts.
     pub is_dry_run: bool,
-    /// Cautions about the result.
+    /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// The written files: the destination, and its file of external data.
+    /// Written files: the destination, and external data of a model.
     pub outputs: Vec<PathBuf>,
-    /// Tensors left out because they depend on others, with the reason.
+    /// Omitted tensors, with the reason.
     pub dropped: Vec<(String, String)>,
-    /// Checkpoints only: changes other than tensors. `tensors` then lists the tensors in the shards of this run.
+    /// Changes of a checkpoint other than tensors. `tensors` then lists the tensors in the shards of this run.
     pub folder: Option<Box<FolderReport>>,
 }
 
@@ -144,7 +141,7 @@ impl Report {
         Self { source, provenance, tensors, total, is_dry_run, warnings, outputs, dropped, folder: None }
     }
 
-    /// Bits per quantized element, including scales and other parts; `None` without quantized elements.
+    /// Bits per quantized element, including scales. `None` without quantized elements.
     #[must_use]
     pub fn bits_per_weight(&self) -> Option<f64> {
         let quantized = || self.tensors.iter().filter(|row| row.converted && row.to_scheme.is_some());
@@ -153,14 +150,14 @@ impl Report {
         (elements > 0).then(|| bytes as f64 * 8.0 / elements as f64)
     }
 
-    /// Returns the JSON form that lists these rows.
+    /// JSON object with these rows.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ReportJson { report: self, rows }
     }
 }
 
-/// `source`, `options`, `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
+/// Keys: `docs/interfaces.md §6`.
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.with(Rows::All).serialize(serializer)
@@ -213,5 +210,5 @@ impl Serialize for ReportJson<'_> {
     }
 }
 
-/// Memory bound for large checkpoints: at most 200 bytes per tensor, without name, shape and counts.
+/// Memory limit: at most 200 bytes per tensor, without name, shape and counts.
 const _: () = assert!(size_of::<TensorReport>() <= 200);

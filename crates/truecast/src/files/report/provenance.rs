@@ -1,5 +1,4 @@
-//! The part of [`Options`] that decides every bit of a result, and its JSON form (`docs/interfaces.md §6`). Memory and
-//! threads are left out: they do not affect the result.
+//! [`Provenance`]: the part of [`Options`] that determines a result, and its JSON (`docs/interfaces.md §6`).
 
 use crate::files::convert::options::Options;
 use crate::files::select::{Detected, Layer, QuantizeOptions, Rule, Selection, SourceScheme};
@@ -7,7 +6,7 @@ use crate::request::Request;
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
 
-/// The options that decide the result of a conversion.
+/// The options that determine the result of a conversion. Memory and threads do not.
 ///
 /// # Examples
 /// ```
@@ -24,35 +23,35 @@ pub struct Provenance {
     pub request: Request,
     /// Seed of stochastic rounding.
     pub seed: Option<u64>,
-    /// The types, and the rules in their order.
+    /// Types, and rules in order.
     pub selection: Selection,
-    /// Minimum number of elements: smaller tensors of a model were kept unless a rule named them.
+    /// Smaller tensors of a model were kept unless a rule named them.
     pub min_elements: u64,
     /// Strictness for ONNX files.
     pub onnx: truecast_io::onnx::Options,
-    /// Quantization of a checkpoint's tensors, if any.
+    /// Quantization of tensors, if any.
     pub writing: Option<QuantizeOptions>,
     /// Given facts about a quantized source.
     pub reading: SourceScheme,
-    /// Detected facts about the quantized source.
+    /// Detected facts about a quantized source.
     pub detected: Detected,
 }
 
-/// Error for an object that differs from the form of [`Provenance::to_json`].
+/// Error for an invalid JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("options.{field}: {why}")]
 pub struct ProvenanceError {
-    /// The field of the object.
+    /// Key of the invalid value.
     pub field: &'static str,
-    /// The problem with it.
+    /// Problem with the value.
     pub why: String,
 }
 
 impl Provenance {
-    /// Extracts the options that decide the result.
+    /// The options that determine the result.
     #[must_use]
     pub fn of(options: &Options) -> Provenance {
-        // All fields are listed, so that the compiler reports a new one.
+        // All fields are listed, so that the compiler reports a new field.
         let Options { selection, request, seed, min_elements, onnx, reading, writing, .. } = options;
         let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, .. } = options;
         Provenance {
@@ -67,20 +66,20 @@ impl Provenance {
         }
     }
 
-    /// Returns options for the same results, with default memory and threads.
+    /// Options for the same result, with default memory and threads.
     #[must_use]
     pub fn options(&self) -> Options {
         let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
         Options { request, seed, selection, min_elements, onnx, writing, reading, ..Options::default() }
     }
 
-    /// True if tensors are cast under the request; a scheme alone casts nothing.
+    /// True if tensors are cast under the request. A scheme alone casts nothing.
     #[must_use]
     pub fn casts(&self) -> bool {
         self.writing.is_none() || self.selection.casts()
     }
 
-    /// The report's object `options`.
+    /// The object `options` of a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected } = self;
@@ -112,10 +111,10 @@ impl Provenance {
         object
     }
 
-    /// Reads the output of [`to_json`](Provenance::to_json).
+    /// Parses the result of [`to_json`](Provenance::to_json).
     ///
     /// # Errors
-    /// A field that is missing, of another kind, or unknown to this version of truecast.
+    /// A missing, malformed or unknown key.
     pub fn from_json(object: &Value) -> Result<Provenance, ProvenanceError> {
         let rule = |rule: &Value| {
             let glob = rule.get("glob").and_then(Value::as_str).ok_or_else(|| wrong("rules", "a rule has no glob"))?;
@@ -173,7 +172,6 @@ fn rule_to_json(rule: &Rule) -> Value {
     }
 }
 
-/// Reads the presets.
 fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
     let Some(_) = object.get("keep_preset") else { return Ok(Vec::new()) };
     let preset = |value: &Value| {
@@ -183,7 +181,7 @@ fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
     array(object, "keep_preset")?.iter().map(preset).collect()
 }
 
-/// Switches are booleans, repeatable attributes are lists, all others are text.
+/// Switches are booleans, repeatable attributes are lists, all others are strings.
 fn attributes_to_json(request: &Request) -> Value {
     let mut all = Map::new();
     for (name, value) in request.attributes() {
@@ -200,7 +198,7 @@ fn attributes_to_json(request: &Request) -> Value {
     all.into()
 }
 
-/// Reads the request; `None` for a run without casts.
+/// `None` for a run without casts.
 fn request(object: &Value) -> Result<Option<Request>, ProvenanceError> {
     let spec = match field(object, "spec")? {
         Value::Null => return Ok(None),
@@ -246,7 +244,6 @@ fn boolean(object: &Value, name: &'static str) -> Result<bool, ProvenanceError> 
     field(object, name)?.as_bool().ok_or_else(|| wrong(name, "neither true nor false"))
 }
 
-/// Reads a type or null from the field `name`; errors name `place`.
 fn dtype(object: &Value, name: &str, place: &'static str) -> Result<Option<DType>, ProvenanceError> {
     match object.get(name).ok_or_else(|| wrong(place, "missing"))? {
         Value::Null => Ok(None),

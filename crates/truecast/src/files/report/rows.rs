@@ -1,4 +1,4 @@
-//! The JSON object of one tensor, and the selection of tensors in a report.
+//! JSON object of a tensor, and selection of tensors in a report.
 
 use super::blocks::Blocks;
 use super::counts::{Number, Origin, put_counts, put_measures};
@@ -10,36 +10,33 @@ use truecast_core::decimal::to_decimal;
 use truecast_core::{DType, Exact};
 use truecast_kernel::Counts;
 
-/// The tensors listed in a report's JSON.
+/// Tensors that a report lists in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows<'a> {
-    /// All, in the order of the data.
+    /// All tensors, in the order of the data.
     All,
-    /// These indices, in this order.
+    /// Tensors with the given indices, in the given order.
     Ordered(&'a [usize]),
-    /// No list.
+    /// No tensors.
     None,
 }
 
-/// The fields of a tensor in any report.
 pub(crate) struct RowJson<'a> {
     pub name: &'a str,
     pub shape: &'a [u64],
     pub types: (DType, DType),
     pub group: Group,
-    /// Schemes of quantized tensors, before and after.
+    /// Schemes of a quantized tensor, before and after.
     pub schemes: (Option<&'a str>, Option<&'a str>),
-    /// For quantized tensors.
     pub blocks: Option<Blocks>,
-    /// For conversions.
+    /// `None` in comparisons.
     pub converted: Option<bool>,
-    /// For tensors kept by a preset.
     pub kept_by: Option<&'a str>,
     pub elements: u64,
     pub bytes: (u64, u64),
     /// `None` without counting.
     pub counts: Option<(&'a Counts, Origin)>,
-    /// For comparisons: index and values of the largest error.
+    /// Index and values of the largest error, in comparisons.
     pub worst: Option<(Vec<u64>, &'a [Exact; 2])>,
 }
 
@@ -74,7 +71,7 @@ impl Serialize for RowJson<'_> {
     }
 }
 
-/// Writes tensors one by one: a long report is never in memory as text.
+/// Writes tensors one by one, so that a long report is never in memory as text.
 pub(crate) struct ListJson<'a, F> {
     pub len: usize,
     pub rows: Rows<'a>,

@@ -1,4 +1,4 @@
-//! The totals of a report, for `convert` and `compare` alike (`docs/interfaces.md §6`).
+//! Totals of a report, in `convert` and `compare` (`docs/interfaces.md §6`).
 
 use super::counts::{Origin, put_counts, put_measures};
 use serde::Serialize;
@@ -6,8 +6,8 @@ use serde::ser::{SerializeMap, Serializer};
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 
-/// Group of tensors whose errors are measured together. Integers are a separate group: a few large integers would hide
-/// the noise of all weights.
+/// Group of tensors with common error measures. Integers are a separate group: a few large integers would hide the
+/// noise of all weights.
 ///
 /// # Examples
 /// ```
@@ -20,17 +20,17 @@ use truecast_kernel::Counts;
 pub enum Group {
     /// The type changed.
     Converted,
-    /// The type stayed.
+    /// The type is unchanged.
     Kept,
-    /// The source holds integers or truth values.
+    /// The source has integers or truth values.
     Integers,
 }
 
 impl Group {
-    /// Every group, in the order of reports.
+    /// All groups, in the order of reports.
     pub const ALL: [Group; 3] = [Group::Converted, Group::Kept, Group::Integers];
 
-    /// The group of a tensor.
+    /// Group of an unquantized tensor.
     #[must_use]
     pub fn of(from: DType, to: DType) -> Group {
         match from.kind() {
@@ -40,8 +40,8 @@ impl Group {
         }
     }
 
-    /// Returns the group of a tensor, from its types and its schemes before and after. The types of a quantized tensor
-    /// are ignored, because they are the types of its codes.
+    /// Group of a tensor, from its types and schemes before and after. For a quantized tensor the types are ignored:
+    /// they are types of codes.
     #[must_use]
     pub fn of_tensors(from: DType, to: DType, schemes: (Option<&str>, Option<&str>)) -> Group {
         match schemes {
@@ -69,14 +69,14 @@ pub struct Sum {
     pub tensors: u64,
     /// Number of elements.
     pub elements: u64,
-    /// Bytes before.
+    /// Size before, in bytes.
     pub bytes_in: u64,
-    /// Bytes after.
+    /// Size after, in bytes.
     pub bytes_out: u64,
-    /// Counts, added in the order of the tensors; for the largest errors, the maxima.
+    /// Sums of the counts; maxima of the largest errors.
     pub counts: Counts,
-    /// Counts of the tensors with an error only. Error measures use these counts: unchanged norms would hide the loss
-    /// of the matrices.
+    /// Sums of the counts over tensors with an error. Error measures use these sums, because unchanged tensors would
+    /// hide the loss.
     pub inexact: Counts,
 }
 
@@ -92,7 +92,7 @@ impl Sum {
 /// The totals of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// Every tensor. Reports print error measures by group only, because measures over several groups mislead.
+    /// All tensors. Error measures over several groups would mislead, so reports have none.
     pub all: Sum,
     groups: [Sum; 3],
 }
@@ -104,7 +104,6 @@ impl Total {
         &self.groups[group as usize]
     }
 
-    /// Adds a tensor: its group, elements, bytes before and after, and counts.
     pub(crate) fn add(&mut self, group: Group, elements: u64, bytes: (u64, u64), counts: &Counts) {
         for sum in [&mut self.all, &mut self.groups[group as usize]] {
             sum.tensors += 1;
@@ -119,7 +118,7 @@ impl Total {
     }
 }
 
-/// The object `total`; `origin` is `None` without counting.
+/// JSON object `total`. `origin` is `None` without counting.
 pub(crate) struct TotalJson<'a> {
     pub total: &'a Total,
     pub origin: Option<Origin>,

@@ -1,4 +1,4 @@
-//! [`Dequantizer`]: converts the arrays of a scaled tensor to plain elements, on every thread.
+//! [`Dequantizer`]: converts the arrays of a scaled tensor to plain elements.
 
 use super::{Form, PIECE};
 use crate::files::error::Error;
@@ -10,18 +10,17 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
 use truecast_kernel::scaled::{Dequantizer as Kernel, Read};
 
-/// A planned dequantization of a tensor.
+/// Planned dequantization of a tensor.
 #[derive(Debug)]
 pub struct Dequantizer {
     form: Form,
     kernel: Kernel,
-    /// Bytes per result.
     width: u64,
     is_divided: bool,
 }
 
 impl Dequantizer {
-    /// Plans a dequantization. `spec` converts f32 values to the results' type, of whole bytes.
+    /// Plans a dequantization. `spec` converts f32 values to the type of the results, which must fill whole bytes.
     ///
     /// # Errors
     /// [`Error::Scaled`] for a result type without a cast from f32.
@@ -31,12 +30,12 @@ impl Dequantizer {
         Ok(Dequantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
     }
 
-    /// Computes a tensor's elements, in the order of its shape, from the arrays of [`Form::arrays`].
+    /// Computes the elements in the order of the shape. `arrays` are the arrays of [`Form::arrays`].
     ///
-    /// Result: each [`truecast_core::scaled::Layout::value`], converted; threads change no bit.
+    /// Result: each [`truecast_core::scaled::Layout::value`], converted; the number of threads changes no bit.
     ///
     /// # Errors
-    /// [`Error::Scaled`]: buffers of another size, codes or scales without a value.
+    /// [`Error::Scaled`]: buffers of a wrong size, codes or scales without a value.
     pub fn run(&self, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
         self.form.check(arrays.iter().map(|array| array.len()))?;
         let layout = self.form.layout();

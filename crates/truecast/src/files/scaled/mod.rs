@@ -1,8 +1,7 @@
-//! Quantizes and dequantizes tensors in memory, as conversions of checkpoints do in files.
+//! Quantization and dequantization of tensors in memory.
 //!
-//! A [`Form`] lists the arrays of a tensor under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them, and
-//! [`quantize()`] does both for a slice. `truecast_schemes` defines storage, `truecast_kernel::scaled` computes; this
-//! module divides the work among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
+//! A [`Form`] lists the arrays of a tensor under a scheme. [`Quantizer`] fills the arrays, [`Dequantizer`] reads them.
+//! [`quantize()`] is a shortcut for slices. Read first: `docs/spec/checkpoints.md §3`, §7.
 //!
 //! # Examples
 //! ```
@@ -43,10 +42,9 @@ use truecast_core::DType;
 use truecast_io::Tensor;
 use truecast_schemes::{Content, Error as NoTarget, target};
 
-/// Bytes per piece of work, of sources or results.
 const PIECE: u64 = 1 << 20;
 
-/// Short names of forms, independent of the package that stores them; parameters may follow after commas.
+/// Short name of a form, and its scheme; parameters may follow after commas.
 pub const NAMES: [(&str, &str); 8] = [
     ("mxfp4", "ct:mxfp4-pack-quantized"),
     ("mxfp6", "ct:mxfp6-pack-quantized"),
@@ -58,15 +56,15 @@ pub const NAMES: [(&str, &str); 8] = [
     ("int8-tensor", "ct:int-quantized,strategy=tensor"),
 ];
 
-/// Names that several schemes share.
+/// Name that several schemes share, and these schemes.
 const AMBIGUOUS: [(&str, &[&str]); 3] = [
     ("fp8", &["fp8-block", "fp8-channel", "fp8-tensor"]),
     ("int4", &["int4-group", "int4-channel"]),
     ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
 ];
 
-/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a type of GGUF files. The
-/// name of a mixture of such types (`q4_k_m`) gives the type of most tensors.
+/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a GGUF type. A mixture of
+/// GGUF types (`q4_k_m`) means the type of most tensors.
 ///
 /// # Errors
 /// The problem with the name.
@@ -93,7 +91,7 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     })
 }
 
-/// Finds a GGUF type by its name or by the name of a mixture: `q8_0`, `Q4_K`, `q4_k_m`.
+/// Finds a GGUF type by its name, or by the name of a mixture: `q8_0`, `Q4_K`, `q4_k_m`.
 fn gguf_type(name: &str) -> Option<Family> {
     let base =
         ["_s", "_m", "_l"].into_iter().find_map(|size| name.to_ascii_lowercase().strip_suffix(size).map(String::from));
@@ -105,7 +103,7 @@ fn gguf_type(name: &str) -> Option<Family> {
     Family::all().find(is_it)
 }
 
-/// Names of the writable schemes, without parameters: [`NAMES`], and the names of §5.6.
+/// Names of the writable schemes, without parameters: [`NAMES`] and names of `docs/spec/checkpoints.md §5.6`.
 ///
 /// # Examples
 /// ```
@@ -120,14 +118,14 @@ pub fn written() -> Vec<&'static str> {
     NAMES.into_iter().map(|(short, _)| short).chain(own).collect()
 }
 
-/// Names of the schemes that are written to files: [`written`] and the types of GGUF files.
+/// Names of the schemes that can be written to files: [`written`] and GGUF types.
 #[must_use]
 pub fn written_to_files() -> Vec<&'static str> {
     let in_files = |family: &Family| family.writing() == Writing::Gguf || *family == Family::GptOss;
     written().into_iter().chain(Family::all().filter(in_files).map(Family::name)).collect()
 }
 
-/// Form of a tensor under a scheme.
+/// Arrays of a tensor under a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     scheme: Scheme,
@@ -138,18 +136,18 @@ pub struct Form {
 /// An array of a scaled tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// Its role.
+    /// Role of the array.
     pub part: Part,
-    /// Type of its elements: of the entries, or of the bytes or words that several entries share.
+    /// Element type. An element is an entry, or a byte or word that several entries share.
     pub dtype: DType,
-    /// Its shape.
+    /// Dimensions of the array.
     pub shape: Vec<u64>,
-    /// Its entries and their arrangement.
+    /// Entries of the array, and their packing.
     pub plane: Plane,
 }
 
 impl Array {
-    /// Its size in bytes.
+    /// Size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let width = u64::from(self.dtype.storage_bits().unwrap_or(8)) / 8;
@@ -158,10 +156,10 @@ impl Array {
 }
 
 impl Form {
-    /// Determines the form of a tensor of this shape; the last two dimensions are the matrices to quantize.
+    /// Determines the arrays for a tensor of this shape. The last two dimensions are the matrix to quantize.
     ///
     /// # Errors
-    /// [`Error::NotQuantized`] for a read-only scheme or a shape that it cannot hold.
+    /// [`Error::NotQuantized`] for a read-only scheme, or a shape that the scheme does not support.
     pub fn new(scheme: Scheme, shape: &[u64]) -> Result<Form, Error> {
         if scheme.family.writing() == Writing::Gguf {
             return Err(Error::NotQuantized {
@@ -196,25 +194,24 @@ impl Form {
         Ok(Form { scheme, layout: target.layout, arrays: stored.filter_map(array).collect() })
     }
 
-    /// The scheme.
+    /// Scheme of the tensor.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Arrangement of the arrays.
+    /// Layout of the tensor.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The arrays, the codes first.
+    /// The arrays; the codes come first.
     #[must_use]
     pub fn arrays(&self) -> &[Array] {
         &self.arrays
     }
 
-    /// Checks that every array has its size in bytes.
     fn check(&self, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), ScaledError> {
         let (expected, got) = (self.arrays.len(), lengths.len());
         if expected != got {

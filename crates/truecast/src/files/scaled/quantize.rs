@@ -1,4 +1,4 @@
-//! [`Quantizer`]: converts elements to the arrays of a scaled tensor, on every thread.
+//! [`Quantizer`]: converts elements to the arrays of a scaled tensor.
 
 use super::{Form, PIECE};
 use crate::files::error::Error;
@@ -9,20 +9,19 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
 use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel, Read};
 
-/// A planned quantization of a tensor.
+/// Planned quantization of a tensor.
 #[derive(Debug)]
 pub struct Quantizer {
     form: Form,
     kernel: Kernel,
-    /// Bytes per element.
     width: u64,
     is_divided: bool,
 }
 
-/// Output of a piece of work, for one part.
+/// Output buffer of a piece of work, for one part.
 enum Room<'a> {
     Given(&'a mut [u8]),
-    /// Separate buffer: another piece writes the same bytes.
+    /// Separate buffer, because another piece writes the same bytes.
     Own(Vec<u8>),
 }
 
@@ -45,11 +44,11 @@ struct Piece<'a> {
     rooms: Vec<(Part, Room<'a>)>,
 }
 
-/// The bytes of a part that are not assigned to pieces yet.
+/// Bytes of a part that are not yet assigned to a piece.
 struct Left<'a> {
     part: Part,
     bytes: &'a mut [u8],
-    /// Number of bytes before them.
+    /// Number of bytes before the unassigned bytes.
     at: u64,
 }
 
@@ -67,7 +66,7 @@ impl<'a> Left<'a> {
 }
 
 impl Quantizer {
-    /// Plans a quantization of elements of type `src`: f32, f16, bf16, or f64, which is rounded to f32 first.
+    /// Plans a quantization of elements of type f32, f16, bf16 or f64; f64 is first rounded to f32.
     ///
     /// # Errors
     /// [`Error::Scaled`] for another type, and for padded forms.
@@ -81,12 +80,12 @@ impl Quantizer {
         Ok(Quantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
     }
 
-    /// Quantizes a tensor: `src` holds its elements, `arrays` gets the arrays of [`Form::arrays`].
+    /// Quantizes a tensor. `src` has the elements; `arrays` gets the arrays of [`Form::arrays`].
     ///
-    /// Result: each block as [`truecast_core::scaled::Planes::quantize`] gives it; threads change no bit.
+    /// Result: each block as in [`truecast_core::scaled::Planes::quantize`]; the number of threads changes no bit.
     ///
     /// # Errors
-    /// [`Error::Scaled`]: buffers of another size, an element that is not finite.
+    /// [`Error::Scaled`]: buffers of a wrong size, an element that is not finite.
     pub fn run(&self, src: &[u8], arrays: &mut [&mut [u8]]) -> Result<(), Error> {
         self.form.check(arrays.iter().map(|array| array.len()))?;
         let layout = self.form.layout();
@@ -148,7 +147,6 @@ impl Quantizer {
         self.kernel.run(matrix, rows, src, amax, parts).map(drop).map_err(|error| after(error, first).into())
     }
 
-    /// Largest magnitude of a matrix.
     fn amax(&self, matrix: usize, src: &[u8]) -> Result<f32, Error> {
         let layout = self.form.layout();
         let before = matrix as u64 * layout.rows * layout.cols;
@@ -163,7 +161,7 @@ impl Quantizer {
     }
 }
 
-/// Converts the element index in a piece's error to the index in the tensor; the piece begins at element `first`.
+/// Converts the element index in an error from an index in the piece to an index in the tensor.
 fn after(error: ScaledError, first: u64) -> ScaledError {
     match error {
         ScaledError::NotFinite { index } => ScaledError::NotFinite { index: first + index },

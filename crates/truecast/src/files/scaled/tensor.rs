@@ -1,4 +1,4 @@
-//! [`ScaledTensor`]: codes and scales of a slice of numbers.
+//! [`ScaledTensor`]: codes and scales of a matrix.
 
 use super::{Dequantizer, Form, Quantizer, scheme};
 use crate::files::error::Error;
@@ -23,14 +23,14 @@ impl fmt::Debug for ScaledTensor {
     }
 }
 
-/// Quantizes a matrix under a [`scheme`], with the scales of its formula. [`Quantizer`] has other options and shapes.
+/// Quantizes a matrix under a [`scheme`]. [`Quantizer`] has options for scales, and other shapes.
 ///
-/// Shapes: `values` holds the matrix row by row, as f32, f64, or with the feature `half` f16 or bf16. Result: each
-/// block as [`truecast_core::scaled::Planes::quantize`] gives it.
+/// Shapes: `values` is `[rows, cols]`, row-major; f32, f64, or with the feature `half` f16 or bf16. Result: each block
+/// as in [`truecast_core::scaled::Planes::quantize`].
 ///
 /// # Errors
-/// [`Error::NotQuantized`] for an unknown name or a shape that the scheme cannot hold; [`Error::Scaled`] for another
-/// number of values, another type, or a value that is not finite.
+/// [`Error::NotQuantized`] for an unknown name or a shape that the scheme does not support; [`Error::Scaled`] for
+/// another number of values, another type, or a value that is not finite.
 ///
 /// # Examples
 /// ```
@@ -59,26 +59,26 @@ impl ScaledTensor {
         &self.form
     }
 
-    /// The packed codes.
+    /// Packed codes.
     #[must_use]
     pub fn codes(&self) -> &[u8] {
         self.part(Part::Codes)
     }
 
-    /// The bytes of the scales.
+    /// Scales, as bytes.
     #[must_use]
     pub fn scales(&self) -> &[u8] {
         self.part(Part::Scales)
     }
 
-    /// The bytes of a part; empty if the scheme lacks it.
+    /// Bytes of a part; empty if the scheme lacks the part.
     #[must_use]
     pub fn part(&self, part: Part) -> &[u8] {
         let mut arrays = self.form.arrays().iter().zip(&self.arrays);
         arrays.find(|(array, _)| array.part == part).map_or(&[], |(_, bytes)| bytes)
     }
 
-    /// The f32 values of codes and scales, row by row.
+    /// Values as f32, row-major.
     ///
     /// # Errors
     /// As [`Dequantizer::run`].

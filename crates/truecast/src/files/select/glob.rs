@@ -1,8 +1,8 @@
-//! Patterns for names of tensors, translated to regular expressions that match in linear time.
+//! Glob patterns for names of tensors, translated to regular expressions.
 
 use regex_lite::{Regex, RegexBuilder, escape};
 
-/// A pattern of `--rule`, `--keep` and `--filter`. Case matters.
+/// Pattern of `--rule`, `--keep` and `--filter`; case-sensitive.
 ///
 /// | | matches |
 /// |---|---|
@@ -34,16 +34,16 @@ pub struct Glob {
 #[non_exhaustive]
 #[allow(missing_docs)] // The error messages name the fields.
 pub enum GlobError {
-    /// A class without an end.
+    /// A class `[..` without `]`.
     #[error("the class that begins with '[' has no ']'")]
     UnclosedClass,
     /// An empty range of characters.
     #[error("the range from {first:?} to {last:?} is empty: {first:?} comes after {last:?}")]
     Range { first: char, last: char },
-    /// The end of a choice without a beginning.
+    /// A `}` without `{`.
     #[error("a '}}' without a '{{' before it; [}}] matches the character")]
     UnopenedChoice,
-    /// A choice without an end.
+    /// A `{` without `}`.
     #[error("the choice that begins with '{{' has no '}}'; [{{] matches the character")]
     UnclosedChoice,
     /// A backslash at the end.
@@ -54,13 +54,12 @@ pub enum GlobError {
     TooLong,
 }
 
-/// Limit on the bytes of a pattern: the time of a match grows with the product of the lengths of pattern and name.
+/// Longest pattern in bytes. The time of a match grows with the product of both lengths.
 const MOST_BYTES: usize = 4096;
-/// Characters that do not match themselves.
 const WILDCARDS: [char; 6] = ['*', '?', '[', '{', '}', '\\'];
 
 impl Glob {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     /// [`GlobError`].
@@ -68,19 +67,19 @@ impl Glob {
         if text.len() > MOST_BYTES {
             return Err(GlobError::TooLong);
         }
-        // `.` also matches line breaks: names come from files.
+        // `.` also matches line breaks, because names come from files.
         let regex = RegexBuilder::new(&translated(text)?).dot_matches_new_line(true).build();
         Ok(Glob { text: text.into(), regex: regex.map_err(|_| GlobError::TooLong)?, is_module: false })
     }
 
-    /// The pattern as given.
+    /// Text of the pattern.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Adapts the pattern to these names. A pattern without wildcards that equals no name may be the name of a module;
-    /// it then matches all tensors of the module.
+    /// Adapts the pattern to these names. A pattern without wildcards that equals no name is the name of a module, and
+    /// matches all tensors of the module.
     ///
     /// # Examples
     /// ```
@@ -104,7 +103,7 @@ impl Glob {
         Glob { is_module, ..self.clone() }
     }
 
-    /// True if the whole name matches.
+    /// True if the pattern matches the whole name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         match name.strip_prefix(&self.text) {
@@ -114,14 +113,12 @@ impl Glob {
     }
 }
 
-/// Two patterns are equal if their texts are equal.
 impl PartialEq for Glob {
     fn eq(&self, other: &Glob) -> bool {
         self.text == other.text
     }
 }
 
-/// Translates a pattern to a regular expression.
 fn translated(text: &str) -> Result<String, GlobError> {
     let mut regex = String::from("^");
     let (mut rest, mut open) = (text, 0u32);
@@ -183,8 +180,8 @@ fn translated(text: &str) -> Result<String, GlobError> {
     Ok(regex)
 }
 
-/// Translates the class that begins before `text` and returns the rest. `]` as the first character and `-` as the first
-/// or last match themselves.
+/// Translates a class and returns the rest of `text`. `]` as the first character, and `-` as the first or last, match
+/// themselves.
 fn class<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
     let (is_negated, text) = match text.strip_prefix(['!', '^']) {
         Some(rest) => (true, rest),
@@ -209,7 +206,6 @@ fn class<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
     Ok(&text[end + 1..])
 }
 
-/// Escapes a character between brackets.
 fn in_class(c: char) -> String {
     match c {
         '[' | ']' | '\\' | '^' | '-' | '&' | '~' => format!("\\{c}"),
@@ -221,7 +217,7 @@ fn in_class(c: char) -> String {
 mod tests {
     use super::*;
 
-    /// (pattern, matching names, other names): every form in the documentation.
+    /// (pattern, matching names, other names)
     const FORMS: &[(&str, &[&str], &[&str])] = &[
         ("a.weight", &["a.weight"], &["a.weights", "xa.weight", "A.weight", "a_weight", ""]),
         ("*", &["", "a", "a/b.c"], &[]),
@@ -283,7 +279,6 @@ mod tests {
         assert_eq!(Glob::new(&"{a,b}".repeat(1 << 20)), Err(GlobError::TooLong));
     }
 
-    /// Nested choices and many stars take little time.
     #[test]
     fn no_pattern_takes_long() {
         let glob = Glob::new(&"*a".repeat(50)).unwrap();

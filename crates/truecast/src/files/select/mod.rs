@@ -1,4 +1,4 @@
-//! Selection of tensors and their types: rules and keep lists. Reference: `docs/interfaces.md §3`.
+//! Selection of tensors and their types, by rules. Reference: `docs/interfaces.md §3`.
 
 pub(crate) mod glob;
 pub(crate) mod near;
@@ -15,14 +15,13 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{FileFormat, Tensor};
 
-/// One `--rule GLOB=TYPE`, `--keep GLOB` or `--quantize GLOB`.
+/// A rule: `--rule GLOB=TYPE`, `--keep GLOB` or `--quantize GLOB`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     glob: Glob,
     becomes: Becomes,
 }
 
-/// Effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     Kept,
@@ -31,7 +30,7 @@ enum Becomes {
 }
 
 impl Rule {
-    /// A rule for tensors whose name matches `glob`.
+    /// Rule for tensors whose name matches `glob`; `None` keeps the type.
     ///
     /// # Errors
     /// [`Error::Glob`].
@@ -39,7 +38,7 @@ impl Rule {
         Rule::of(glob, to.map_or(Becomes::Kept, Becomes::Type))
     }
 
-    /// A rule that quantizes all tensors whose name matches `glob` ([`QuantizeOptions`]).
+    /// Rule that quantizes tensors whose name matches `glob` ([`QuantizeOptions`]).
     ///
     /// # Errors
     /// [`Error::Glob`].
@@ -54,25 +53,25 @@ impl Rule {
         }
     }
 
-    /// The option that states such a rule, without its dashes.
+    /// Name of the option for the rule, without dashes.
     #[must_use]
     pub fn option(&self) -> &'static str {
         self.becomes.option()
     }
 
-    /// True if it quantizes its tensors.
+    /// True for a rule that quantizes.
     #[must_use]
     pub fn quantizes(&self) -> bool {
         self.becomes == Becomes::Quantized
     }
 
-    /// The pattern.
+    /// Pattern of the rule.
     #[must_use]
     pub fn glob(&self) -> &str {
         self.glob.as_str()
     }
 
-    /// The type that its tensors get; `None` if they are kept or quantized.
+    /// New type of the tensors; `None` if they are kept or quantized.
     #[must_use]
     pub fn to(&self) -> Option<DType> {
         match self.becomes {
@@ -108,14 +107,14 @@ impl std::fmt::Display for Rule {
 /// Tensors to convert, and their types.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// The type of tensors without a rule; `None` converts by rules only.
+    /// Type for tensors without a rule; `None` converts only by rules.
     pub to: Option<DType>,
-    /// Type as which the payload of the chosen tensors is read; `None` for the stored types.
+    /// Type as which selected tensors are read; `None` for the stored types.
     pub from: Option<DType>,
-    /// Rules; the first match wins.
+    /// Rules; for each tensor, the first matching rule applies.
     pub rules: Vec<Rule>,
-    /// Layers to keep unless a rule names their tensors; a tensor's name determines its layer. Such tensors are never
-    /// quantized by default, with or without this list ([`QuantizeOptions`]).
+    /// Layers to keep unless a rule names their tensors. The name of a tensor determines its layer. By default, tensors
+    /// of these layers are never quantized ([`QuantizeOptions`]).
     pub keep: Vec<Layer>,
 }
 
@@ -124,29 +123,28 @@ pub struct Selection {
 pub enum Eligibility {
     /// Converted unless a rule says otherwise.
     Converted,
-    /// As `Converted`, for a tensor that is quantized in the source.
+    /// As `Converted`; the tensor is quantized in the source.
     Dequantized,
     /// Converted only by a rule.
     ByRule,
-    /// Never converted; rules ignore it.
+    /// Never converted, not even by a rule.
     Kept,
 }
 
 impl Eligibility {
-    /// Returns the eligibility of a tensor: in a checkpoint, floating-point tensors are converted; in a file of arrays,
-    /// all tensors.
+    /// Eligibility of a tensor. In a checkpoint, floating-point tensors are converted; in an array file, all tensors.
     #[must_use]
     pub fn in_container(kind: FileFormat, tensor: &Tensor) -> Eligibility {
         if kind.is_array() || tensor.dtype.is_float() { Eligibility::Converted } else { Eligibility::ByRule }
     }
 }
 
-/// Decision for one tensor.
+/// Decision about a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The type that its payload is read as.
+    /// Type as which the source is read.
     pub from: DType,
-    /// The type to convert to; `None` copies the bytes.
+    /// Type to convert to; `None` copies the bytes.
     pub to: Option<DType>,
     /// Reason for keeping a tensor that would otherwise be converted.
     pub kept_by: Option<KeptBy>,
@@ -155,9 +153,9 @@ pub struct Choice {
 /// Reason why `--keep-preset` keeps a tensor, or `--scheme` does not quantize it (`docs/spec/checkpoints.md §11.3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeptBy {
-    /// Its layer.
+    /// Layer of the tensor.
     Layer(Layer),
-    /// Fewer than two dimensions: every preset except `Unquantized` keeps such a tensor.
+    /// Fewer than two dimensions. Every preset except `Unquantized` keeps such a tensor.
     Dimensions,
 }
 
@@ -178,7 +176,6 @@ impl fmt::Display for KeptBy {
     }
 }
 
-/// Reason in the error for a preset without a match.
 pub(crate) const UNUSED_PRESET: &str = "no tensor has such a name";
 
 impl Selection {
@@ -188,12 +185,10 @@ impl Selection {
         self.to.is_some() || self.rules.iter().any(|rule| rule.to().is_some())
     }
 
-    /// The preset that matches the tensor's name.
     fn preset(&self, tensor: &Tensor) -> Option<Layer> {
         Layer::by_name(&tensor.name, tensor.shape.len()).filter(|layer| self.keep.contains(layer))
     }
 
-    /// The reason why a preset keeps a tensor.
     fn kept_by(&self, tensor: &Tensor, eligibility: Eligibility) -> Option<KeptBy> {
         let is_unquantized = self.keeps_unquantized() && eligibility != Eligibility::Dequantized;
         let unquantized = is_unquantized.then_some(Layer::Unquantized);
@@ -202,13 +197,12 @@ impl Selection {
         layer.or(is_vector.then_some(KeptBy::Dimensions))
     }
 
-    /// True if only quantized tensors are converted, unless rules name others.
+    /// True if only quantized tensors are converted, apart from rules.
     #[must_use]
     pub fn keeps_unquantized(&self) -> bool {
         self.keep.contains(&Layer::Unquantized)
     }
 
-    /// True if a preset keeps tensors by their names.
     fn keeps_names(&self) -> bool {
         self.keep.iter().any(|layer| *layer != Layer::Unquantized)
     }
@@ -219,7 +213,7 @@ impl Selection {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
-    /// Adapts the selection to these tensors: a rule without wildcards may name a module ([`Glob::for_names`]).
+    /// Adapts the rules to these tensors: a rule without wildcards may name a module ([`Glob::for_names`]).
     #[must_use]
     pub fn for_tensors(&self, tensors: &[Tensor]) -> Selection {
         let names = || tensors.iter().map(|tensor| &*tensor.name);
@@ -227,7 +221,7 @@ impl Selection {
         Selection { rules: rules.collect(), ..self.clone() }
     }
 
-    /// Removes the unmatched rule or presets that an error of [`choose`](Selection::choose) names.
+    /// Removes the unmatched rule or presets in an error of [`choose`](Selection::choose).
     pub(crate) fn without(mut self, unused: &Error) -> Option<Selection> {
         match unused {
             Error::UnusedRule { rule, option, .. } => {
@@ -235,7 +229,7 @@ impl Selection {
                 drop(self.rules.remove(at));
             }
             Error::UnusedPreset { .. } => self.keep.clear(),
-            // No tensor is converted, unless rules name it.
+            // No tensor is converted, except by rules.
             Error::NoneQuantized { .. } => {
                 self.keep.clear();
                 self.to = None;
@@ -248,8 +242,8 @@ impl Selection {
 
     /// Decides for every tensor of a container whether it is converted, and to which type.
     ///
-    /// `eligibilities` are in the order of the tensors. In a checkpoint, `from` reinterprets the tensors that a rule
-    /// converts and whose elements have the width of `from`. An array was reinterpreted when it was opened.
+    /// `eligibilities` are in the order of the tensors. In a checkpoint, `from` reinterprets tensors that a rule
+    /// converts and that have the width of `from`. An array was reinterpreted when it was opened.
     ///
     /// # Errors
     /// [`Error::UnusedRule`], [`Error::UnusedFrom`], [`Error::UnusedPreset`] and [`Error::NoneQuantized`].
@@ -273,7 +267,7 @@ impl Selection {
                 let kept_by = to.and_then(|_| self.kept_by(tensor, eligibility));
                 return Choice { from, to: to.filter(|_| kept_by.is_none()), kept_by };
             };
-            // A rule is used if it matches a tensor, even if earlier rules decide for all its tensors.
+            // A rule that matches a tensor counts as used, even if earlier rules decide.
             for (used, rule) in used.iter_mut().zip(&self.rules) {
                 *used |= rule.matches(&tensor.name);
             }
@@ -372,7 +366,7 @@ mod tests {
         assert!(matches!(choices_of(&wrong), Err(Error::UnusedFrom { .. })));
     }
 
-    /// `docs/spec/checkpoints.md §11.3`: presets keep by name or dimensions; rules take precedence, integers are
+    /// `docs/spec/checkpoints.md §11.3`: presets keep by name or dimensions. Rules take precedence; integers are
     /// exempt.
     #[test]
     fn presets_keep_what_no_rule_names() {
@@ -416,7 +410,6 @@ mod tests {
         }
     }
 
-    /// The preset `unquantized` converts quantized tensors only, and needs one.
     #[test]
     fn unquantized_tensors_are_kept() {
         let tensors = tensors();
@@ -429,7 +422,7 @@ mod tests {
         assert_eq!(found.map_err(|error: Error| error.to_string()), Ok(vec![None, Some(DType::Bf16), None]));
         let none = choose([Eligibility::Converted, Eligibility::Converted, Eligibility::ByRule]);
         let Err(error @ Error::NoneQuantized { .. }) = none else { panic!("{none:?}") };
-        // In a folder of several models, a model without quantized tensors stays unchanged.
+        // In a folder with several models, a model without quantized tensors stays unchanged.
         assert_eq!(selection.clone().without(&error).map(|rest| rest.casts()), Some(false));
     }
 

@@ -2,14 +2,13 @@
 
 use truecast_core::spelling;
 
-/// Limit on suggested names.
 const MOST: usize = 3;
-/// Limit on compared pairs of letters: names and patterns come from files.
+/// Limit on compared pairs of letters, because names and patterns come from files.
 const MOST_WORK: usize = 1 << 27;
 const SEPARATORS: [char; 2] = ['.', '/'];
 
-/// Lists the tensors whose names are nearest to the longest part of a glob without wildcards, in the order of the file.
-/// Empty if no name is near. Case is ignored, since wrong case is one reason for a pattern without a match.
+/// Names that are nearest to the longest part of a glob without wildcards, in the order of the file. Empty if no name
+/// is near. Case is ignored.
 pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let pieces = glob.split(['*', '?', '[', ']', '{', '}', ',', '!', '\\']);
     let longest =
@@ -38,7 +37,7 @@ pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     found.into_iter().map(str::to_owned).collect()
 }
 
-/// Lists each run of `parts` consecutive parts of a name, and the whole name.
+/// Runs of `parts` consecutive parts of a name, and the whole name.
 fn runs(name: &str, parts: usize) -> impl Iterator<Item = &str> {
     let bounds: Vec<usize> = name.match_indices(SEPARATORS).map(|(at, _)| at).collect();
     let begins: Vec<usize> = std::iter::once(0).chain(bounds.iter().map(|at| at + 1)).collect();
@@ -52,7 +51,6 @@ fn runs(name: &str, parts: usize) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// Long words, long names, names of very many parts, and very many of them.
     #[test]
     fn work_on_hostile_names_is_bounded() {
         let begin = std::time::Instant::now();

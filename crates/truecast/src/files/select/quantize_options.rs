@@ -1,5 +1,5 @@
-//! Tensors to quantize, their scheme, and the choice of scales: `--scheme` and related options. Reference:
-//! `docs/spec/checkpoints.md §7`, §11.3; `docs/interfaces.md §4.2`.
+//! Options of quantization: `--scheme` and related options. Reference: `docs/spec/checkpoints.md §7`, §11.3;
+//! `docs/interfaces.md §4.2`.
 
 use super::glob::{Glob, GlobError};
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ pub struct QuantizeOptions {
     pub share: Vec<SharedGlobalScale>,
     /// Carries codes and scales over instead of quantizing again.
     pub relayout: Option<Relayout>,
-    /// File with the largest input magnitudes of layers (`docs/spec/checkpoints.md §7.8`).
+    /// File with the largest input magnitude of each layer (`docs/spec/checkpoints.md §7.8`).
     pub activation_ranges: Option<PathBuf>,
 }
 
@@ -35,17 +35,17 @@ pub enum Relayout {
     Lossy,
 }
 
-/// The words of `--relayout`.
+/// Words of `--relayout`.
 pub const RELAYOUTS: [(&str, Relayout); 2] = [("exact", Relayout::Exact), ("lossy", Relayout::Lossy)];
 
-/// A common global scale for tensors of one module whose names match one of the patterns (§7.4).
+/// Patterns for tensors that share a global scale within a module (§7.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedGlobalScale {
     globs: Vec<Glob>,
 }
 
 impl SharedGlobalScale {
-    /// Reads comma-separated patterns; commas within `{}` do not separate.
+    /// Parses comma-separated patterns; commas within `{}` do not separate.
     ///
     /// # Errors
     /// The first invalid pattern, and its error.
@@ -63,8 +63,8 @@ impl SharedGlobalScale {
         Ok(SharedGlobalScale { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
     }
 
-    /// Lists the groups of weights that vLLM holds in one layer. vLLM reads them with the largest of their global
-    /// scales, which is wrong for weights with another global scale (§7.4). Empty for schemes without such layers.
+    /// Groups of weights that vLLM stores in one layer. vLLM applies the largest of their global scales, so the scales
+    /// must be equal (§7.4). Empty for schemes without such layers.
     pub fn usual(family: Family) -> Vec<SharedGlobalScale> {
         const SETS: [&str; 5] = [
             "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight",
@@ -81,12 +81,12 @@ impl SharedGlobalScale {
         }
     }
 
-    /// The patterns.
+    /// Patterns for names.
     pub fn globs(&self) -> &[Glob] {
         &self.globs
     }
 
-    /// Returns the group of a matching name: the prefix before the module's name.
+    /// Group of a matching name: the part before the module's name.
     ///
     /// # Examples
     /// ```
@@ -109,13 +109,13 @@ impl std::fmt::Display for SharedGlobalScale {
 }
 
 const MSE: &str = "mse";
-/// The words of `--scale-search`.
+/// Words of `--scale-search`.
 pub const SEARCHES: [(&str, Search); 1] = [(MSE, Search::Mse)];
-/// The words of `--nonfinite`.
+/// Words of `--nonfinite`.
 pub const NONFINITE: [(&str, NonFinite); 2] = [("error", NonFinite::Error), ("saturate", NonFinite::Saturate)];
 
 impl QuantizeOptions {
-    /// Options for a scheme, with scales by the scheme's formula.
+    /// Default options for a scheme.
     #[must_use]
     pub fn of(scheme: Scheme) -> QuantizeOptions {
         QuantizeOptions {
@@ -127,14 +127,14 @@ impl QuantizeOptions {
         }
     }
 
-    /// True if a tensor can be quantized: a float of 16 bits or more, of two dimensions or more, with elements.
+    /// True if a tensor can be quantized: a float of 16 bits or more, at least two dimensions, not empty.
     #[must_use]
     pub fn is_about(tensor: &Tensor) -> bool {
         let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits() >= Some(16);
         is_wide && tensor.dtype != DType::Tf32 && tensor.shape.len() >= 2 && !tensor.shape.contains(&0)
     }
 
-    /// Options other than the scheme, with their values; defaults are left out.
+    /// Names and values of options other than the scheme; defaults are omitted.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let QuantizeOptions { scheme: _, how, share, relayout, activation_ranges } = self;
@@ -154,7 +154,6 @@ impl QuantizeOptions {
         all
     }
 
-    /// Adds the fields of a report's object `options`.
     pub(crate) fn put(&self, object: &mut Map<String, Value>) {
         let share: Vec<String> = self.share.iter().map(SharedGlobalScale::to_string).collect();
         let search = (self.how.search == Search::Mse).then_some(MSE);
@@ -171,10 +170,10 @@ impl QuantizeOptions {
         }
     }
 
-    /// Reads the fields of [`put`](QuantizeOptions::put), if they are present.
+    /// Reads the keys of [`put`](QuantizeOptions::put), if present.
     ///
     /// # Errors
-    /// The invalid field, and the reason.
+    /// The invalid key, and the reason.
     pub(crate) fn from_json(object: &Value) -> Result<Option<QuantizeOptions>, (&'static str, String)> {
         let Some(scheme) = object.get("scheme") else { return Ok(None) };
         let text = |key: &'static str, value: &Value| {
@@ -214,7 +213,7 @@ fn named<T: Copy>(names: &[(&'static str, T)], text: &str) -> Result<T, String> 
     found.ok_or_else(|| format!("expected {}", names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))
 }
 
-/// Parses a rule of `--mx-scale`.
+/// Parses a word of `--mx-scale`.
 ///
 /// # Errors
 /// The accepted words.

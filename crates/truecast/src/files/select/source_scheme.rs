@@ -1,25 +1,25 @@
-//! Scheme of a quantized source: given (`--from-scheme` and related options) or detected. Reference:
+//! Scheme of a quantized source, given (`--from-scheme` and related options) or detected. Reference:
 //! `docs/spec/checkpoints.md §5`.
 
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use truecast_schemes::{Nibbles, Scheme};
 
-/// Facts about a source that the user gives, because they cannot be detected or to override detection.
+/// Given facts about a quantized source, where detection is impossible or wrong.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceScheme {
-    /// Its scheme.
+    /// Scheme of the source.
     pub from_scheme: Option<Scheme>,
-    /// Accepts unusual global scales.
+    /// Accept unusual global scales.
     pub trust_scales: bool,
-    /// Order of nibbles in ComfyUI's NVFP4, if it is not the usual one.
+    /// Order of nibbles in ComfyUI's NVFP4, if unusual.
     pub nibbles: Option<Nibbles>,
-    /// An unquantized checkpoint with the same names: shows shapes that padding hides, and the order of nibbles.
+    /// Unquantized checkpoint with the same names; gives shapes before padding, and the order of nibbles.
     pub reference: Option<PathBuf>,
 }
 
 impl SourceScheme {
-    /// The given options with their values; switches have no value.
+    /// Names and values of the given options; switches have no value.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference } = self;
@@ -42,17 +42,17 @@ impl SourceScheme {
         }
     }
 
-    /// Adds a field per given fact to a report's object `options`.
+    /// Adds a key per given fact to a report's object `options`.
     pub(crate) fn put(&self, object: &mut Map<String, Value>) {
         for (option, value) in self.options() {
             object.insert(option.replace('-', "_"), value.map_or(json!(true), |value| json!(value)));
         }
     }
 
-    /// Reads the fields of [`put`](SourceScheme::put).
+    /// Reads the keys of [`put`](SourceScheme::put).
     ///
     /// # Errors
-    /// The invalid field, and the reason.
+    /// The invalid key, and the reason.
     pub(crate) fn from_json(object: &Value) -> Result<SourceScheme, (&'static str, String)> {
         let text = |key: &'static str| match object.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -72,12 +72,12 @@ impl SourceScheme {
     }
 }
 
-/// Detected facts that decide the values of a quantized source.
+/// Detected facts that determine the values of a quantized source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detected {
-    /// The names of its schemes.
+    /// Names of the schemes.
     pub schemes: Vec<String>,
-    /// The first nibble of a byte, where files do not state it (§5.4).
+    /// Order of nibbles, if the files do not state it (§5.4).
     pub nibbles: Option<Nibbles>,
 }
 
@@ -94,7 +94,7 @@ impl Detected {
     /// Reads the object of [`to_json`](Detected::to_json).
     ///
     /// # Errors
-    /// The reason why it is invalid.
+    /// The reason why the object is invalid.
     pub(crate) fn from_json(value: Option<&Value>) -> Result<Detected, String> {
         let Some(object) = value else { return Ok(Detected::default()) };
         let schemes = object.get("schemes").and_then(Value::as_array).ok_or("has no list of schemes")?;

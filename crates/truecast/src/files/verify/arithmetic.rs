@@ -1,9 +1,8 @@
-//! Wide sources, wide destinations: Rust's own arithmetic where it equals the requested conversion.
+//! Verification with Rust's own arithmetic, where it equals the requested conversion. A test accepts only right
+//! results.
 //!
-//! A test accepts only right results; all other elements, mainly special values, go to the definition. Floats and
-//! integers are converted by `as`: to floats, rounded to nearest even; to integers, toward zero. A process with FTZ or
-//! DAZ set changes results near zero only. A float is therefore accepted only if it is normal, or a zero converted from
-//! a zero.
+//! `as` rounds to nearest even for floats, and toward zero for integers. FTZ and DAZ change only results near zero. So
+//! a float is accepted only if it is normal, or a zero converted from a zero.
 
 use truecast_core::policy::{IntOverflow, RangeTest};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Rounding, format::IntFormat};
@@ -15,13 +14,13 @@ pub(crate) enum Arithmetic {
     Same(Float),
     /// f32 to f64.
     Widen,
-    /// f64 to f32, to nearest even.
+    /// f64 to f32, round to nearest even.
     Narrow,
     /// Float to integer, toward zero.
     ToInteger(Float, IntFormat),
-    /// Integer to float, to nearest even or exact.
+    /// Integer to float, round to nearest even or exact.
     FromInteger(IntFormat, Float),
-    /// Integers of equal value, or under a wrapping policy of equal low bits.
+    /// Integers of equal value. `wraps`: integers of equal low bits.
     Integers { src: IntFormat, dst: IntFormat, wraps: bool },
 }
 
@@ -49,7 +48,6 @@ impl Float {
         }
     }
 
-    /// True for a zero of either sign.
     #[inline(always)]
     fn is_zero(self, code: u64) -> bool {
         code << (64 - self.bits()) << 1 == 0
@@ -79,7 +77,7 @@ impl Float {
 }
 
 impl Arithmetic {
-    /// Returns the arithmetic that equals the cast, if Rust has it.
+    /// Arithmetic that equals the cast, if any.
     pub fn of(cast: &CastSpec) -> Option<Arithmetic> {
         let CastSpec { src, dst, policy, .. } = *cast;
         let CastPolicy { to_float, to_int, via, relu, scale_exponent, .. } = policy;
@@ -89,7 +87,7 @@ impl Arithmetic {
         match (src.kind(), dst.kind()) {
             (Kind::Int(s), Kind::Int(d)) => {
                 let wraps = policy.int_overflow == IntOverflow::Wrap;
-                // One-bit integers have their own storage.
+                // One-bit integers are stored differently.
                 (s.bits.min(d.bits) > 1).then_some(Arithmetic::Integers { src: s, dst: d, wraps })
             }
             (Kind::Int(s), _) => {
@@ -113,7 +111,7 @@ impl Arithmetic {
         }
     }
 
-    /// True if all pairs of source and destination are known to be right.
+    /// True if all pairs of source and destination are certainly right.
     pub fn hold(self, mut pairs: impl Iterator<Item = (u64, u64)>) -> bool {
         match self {
             Arithmetic::Same(float) => pairs.all(|(x, y)| x == y && (float.is_normal(x) || float.is_zero(x))),
@@ -154,14 +152,14 @@ impl Arithmetic {
             Arithmetic::Integers { src, dst, wraps: true } => pairs.all(|(x, y)| y == extended(src, x) & dst.mask()),
             Arithmetic::Integers { src, dst, wraps: false } => pairs.all(|(x, y)| {
                 let (wide, result) = (extended(src, x), extended(dst, y));
-                // If the top bit is set, signed and unsigned types represent different numbers.
+                // With the top bit set, signed and unsigned types have different values.
                 y <= dst.mask() && wide == result && (src.signed == dst.signed || wide >> 63 == 0)
             }),
         }
     }
 }
 
-/// Extends a storage element to a 64-bit integer of the same signedness.
+/// Extends a stored integer to 64 bits, by sign or by zero.
 #[inline(always)]
 fn extended(format: IntFormat, storage: u64) -> u64 {
     let unused = 64 - format.bits as u32;

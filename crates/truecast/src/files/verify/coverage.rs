@@ -1,34 +1,32 @@
-//! Selection of recomputed elements: all, or a sample drawn from a seed.
+//! Selection of the elements to recompute: all, or a sample determined by a seed.
 //!
-//! A sample always has the first and the last block of a tensor. The blocks between are divided into rows of neighbors,
-//! one row for each block to draw, and one block of each row is drawn. The sample is thus spread over the whole tensor,
-//! and its size does not depend on chance.
+//! A sample has the first and the last block of a tensor. The other blocks are divided into rows of equal length, and
+//! one block of each row is drawn.
 
 use crate::files::convert::planned::Planned;
 use crate::files::scan::{Stretch, UNIT};
 
-/// Recomputed part of a file. Structure, headers and the presence of tensors are always checked.
+/// Elements to recompute. Structure, headers and presence of tensors are always checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Coverage {
-    /// Everything if the source's tensors take at most [`Coverage::LARGE`] bytes; otherwise a sample of 5 % or 256 MiB,
-    /// whichever is more.
+    /// Everything up to [`Coverage::LARGE`] bytes of source tensors. For more bytes, a sample of 5 % or 256 MiB,
+    /// whichever is larger.
     #[default]
     BySize,
-    /// Every element.
+    /// All elements.
     Full,
     /// At least this fraction of the elements, above 0 and at most 1.
     Sample(f64),
 }
 
 impl Coverage {
-    /// Largest size in bytes that is verified completely by default; larger files are sampled.
+    /// Largest size in bytes that is verified completely by default.
     pub const LARGE: u64 = 1 << 30;
-    /// Default fraction of a large file.
     const PART: f64 = 0.05;
-    /// Smallest default sample, in bytes.
+    /// Smallest default sample in bytes.
     const LEAST: u64 = 256 << 20;
 
-    /// Fraction of elements to recompute for `bytes` of tensors; `None` for all.
+    /// Fraction of elements to recompute; `None` for all.
     pub(crate) fn part(self, bytes: u64) -> Option<f64> {
         match self {
             Coverage::Full => None,
@@ -39,8 +37,7 @@ impl Coverage {
         }
     }
 
-    /// Returns the stretches of each tensor to recompute, and the seed if they are a sample. `bytes` is the size of all
-    /// tensors of the source.
+    /// Stretches to recompute per tensor, and the seed of a sample. `bytes` is the size of all source tensors.
     pub(crate) fn stretches<'a>(
         self,
         bytes: u64,
@@ -60,20 +57,16 @@ impl Coverage {
     }
 }
 
-/// Total number of elements.
 pub(crate) fn elements_of(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|stretch| stretch.len).sum()
 }
 
-/// Source bytes per block.
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// Draws the stretches of a sample from a tensor of `len` elements with `bits` bits each; `tensor` is the tensor's
-/// number in the file.
+/// Draws a sample of a tensor with `len` elements of `bits` bits; `tensor` is its index in the file.
 fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
     let block = (BLOCK_BYTES * 8 / bits.max(1) / UNIT * UNIT).max(UNIT);
     let blocks = len.div_ceil(block);
-    // Blocks between the first and the last.
     let inner = blocks.saturating_sub(2);
     let rows = ((inner as f64 * part).ceil() as u64).min(inner);
     let drawn = (0..rows).map(|row| {
@@ -86,7 +79,7 @@ fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch
     if blocks == 0 { Vec::new() } else { chosen.map(stretch).collect() }
 }
 
-/// Returns a pseudorandom number for each place, by SplitMix64. The number depends on every bit of the place.
+/// Pseudo-random number for each row (SplitMix64).
 fn random(seed: u64, tensor: u64, row: u64) -> u64 {
     let mix = |state: u64| {
         let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -119,7 +112,6 @@ mod tests {
         assert_eq!(sample(0.5, 0, 0, 0, 32), []);
     }
 
-    /// Every block is drawn for some seed, and each seed is repeatable.
     #[test]
     fn every_element_can_be_drawn() {
         let len = 40 * 16_384;

@@ -1,4 +1,4 @@
-//! Compares numbers block by block with quick tests, and one by one where a test fails.
+//! Compares numbers: block by block with quick tests, then one by one where a test fails.
 
 use super::difference::WrongElement;
 use super::method::{Method, definition};
@@ -15,24 +15,23 @@ use truecast_core::{CastSpec, DType};
 use truecast_io::Tensor;
 use truecast_kernel::Elements;
 
-/// Elements per quick test; their storage, as machine words, stays in L1.
+/// Elements per quick test; as machine words they fit in the L1 cache.
 const BLOCK: usize = 1024;
-/// Elements per quick test within a block that failed.
+/// Elements per quick test in a block that failed.
 const ROW: usize = 16;
 
-/// Cache of methods by conversion: a checkpoint has thousands of similar tensors.
+/// Cache of methods by conversion, because a checkpoint has thousands of similar tensors.
 #[derive(Default)]
 pub(crate) struct Prepared {
-    /// Seed of stochastic rounding.
     seed: Option<u64>,
     /// Number of elements to recompute for each cast.
     lens: HashMap<CastSpec, u64>,
-    /// Keyed also by the storage widths, which depend on the containers.
+    /// Key: cast and storage widths. The widths depend on the containers.
     methods: HashMap<(CastSpec, (u32, u32)), Method>,
 }
 
 impl Prepared {
-    /// Creates an empty cache; `seed` is for casts that round stochastically.
+    /// Cache without entries; `seed` is for stochastic rounding.
     pub fn new(seed: Option<u64>) -> Prepared {
         Prepared { seed, ..Prepared::default() }
     }
@@ -42,7 +41,7 @@ impl Prepared {
         *self.lens.entry(cast).or_default() += len;
     }
 
-    /// Returns a checker that compares computed f32 values with the codes of `target`.
+    /// Checker for f32 values against the codes of `target`.
     pub fn checker(&mut self, cast: CastSpec, target: &Tensor) -> Checker<'_> {
         let bits = target.dtype.bits_in(target.layout).expect("numbers have a width");
         let seed = seed_of(&cast, self.seed);
@@ -58,7 +57,7 @@ impl Prepared {
     }
 }
 
-/// Compares a tensor of the source with its result; also returns the number of elements by method.
+/// Compares a source tensor with its result. Also returns the number of elements per method.
 pub(crate) fn compare(
     of: &Written<'_>,
     from: Stored,
@@ -69,7 +68,7 @@ pub(crate) fn compare(
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
     let result = &of.result.tensors()[of.places[0]];
     let widths = (bits(tensor.from, tensor.src_layout), bits(tensor.target.dtype, result.layout));
-    // Copied bytes keep even the bits that their type ignores.
+    // Copied tensors must match in all bits, even ignored ones.
     let seed = seed_of(&cast, prepared.seed);
     let method = if tensor.cast.is_none() { &Method::Copied } else { prepared.method(cast, widths) };
     let checker = Checker { cast, seed, method };
@@ -78,15 +77,13 @@ pub(crate) fn compare(
     Ok(seen.findings([&tensor.target.name; 3], (tensor.from, tensor.target.dtype)))
 }
 
-/// Returns the seed for a cast; `None` for an unchanged type, which needs neither rounding nor a slow method.
+/// Seed for a cast; `None` for an unchanged type, which is not rounded.
 fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
     seed.filter(|_| cast.src != cast.dst)
 }
 
-/// Compares the elements of one conversion.
 pub(crate) struct Checker<'a> {
     pub cast: CastSpec,
-    /// Seed of stochastic rounding.
     pub seed: Option<u64>,
     pub method: &'a Method,
 }
@@ -107,8 +104,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares the computed f32 values of the elements from `first` on with the codes in the file. `exact` computes
-    /// the value of an element that the quick tests do not accept.
+    /// Compares computed f32 values with the codes in the file, from element `first` on. `exact` computes the value of
+    /// an element that the quick tests do not accept.
     ///
     /// # Errors
     /// The errors of `exact`.
@@ -120,7 +117,7 @@ impl Checker<'_> {
         seen: &mut Seen,
         exact: &impl Fn(u64) -> Result<u32, E>,
     ) -> Result<(), E> {
-        // Elements narrower than a byte are read from the start of a byte, so `dst` may have elements before `first`.
+        // The read begins at a byte boundary, so `dst` may have elements before `first`.
         let skip = dst.len() - values.len();
         let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
         for at in (0..dst.len()).step_by(BLOCK) {
@@ -141,8 +138,8 @@ impl Checker<'_> {
         random.map_or(cast, |random| cast.with_random_bits(cast.src.code_of_storage(storage), random))
     }
 
-    /// Compares at most [`BLOCK`] elements from `first` on. For an element that the quick tests do not accept, `exact`
-    /// gives the source code from its index and the assumed code.
+    /// Compares at most [`BLOCK`] elements from `first` on. `exact` gives the source code of an element that the quick
+    /// tests do not accept.
     fn block<E>(
         &self,
         first: u64,
@@ -156,7 +153,7 @@ impl Checker<'_> {
             *self.method.counter(by) += xs.len() as u64;
             return Ok(());
         }
-        // A few special values should not slow down the rest.
+        // A few special values must not slow down the other elements.
         for (row, (xs, ys)) in (first..).step_by(ROW).zip(xs.chunks(ROW).zip(ys.chunks(ROW))) {
             if self.method.hold(xs, ys) {
                 *self.method.counter(by) += xs.len() as u64;
@@ -184,7 +181,7 @@ impl Checker<'_> {
     }
 }
 
-/// Reads the storage of the elements from `first` on into `words`; `first` is a multiple of 8.
+/// Reads the storage of elements into `words`; `first` is a multiple of 8.
 fn words(codes: &Elements<'_>, first: usize, words: &mut [u64]) {
     let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
     let bytes = &codes.bytes()[first * bits / 8..];
@@ -209,7 +206,7 @@ fn whole<const N: usize>(bytes: &[u8], words: &mut [u64]) {
     }
 }
 
-/// Unpacks narrow elements: eight elements of `BITS` bits fill `BITS` bytes.
+/// Unpacks elements of `BITS` bits; eight elements fill `BITS` bytes.
 fn packed<const BITS: usize>(bytes: &[u8], words: &mut [u64]) {
     for (group, words) in bytes.chunks(BITS).zip(words.chunks_mut(8)) {
         let group = match <&[u8; BITS]>::try_from(group) {

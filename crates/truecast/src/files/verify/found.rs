@@ -1,6 +1,6 @@
 //! Differences in a tensor, collected from workers in any order.
 
-/// Findings: the number of wrong elements, the first of them, and the first refused element, which takes precedence.
+/// Number of wrong elements, the first wrong element, and the first refused element, which takes precedence.
 pub(crate) struct Found<T> {
     pub count: u64,
     pub first: Option<(u64, T)>,
@@ -23,7 +23,6 @@ impl<T> Found<T> {
         self.refused = Some(self.refused.map_or(index, |first| first.min(index)));
     }
 
-    /// Merges the findings of two workers.
     pub(crate) fn merge(self, other: Found<T>) -> Found<T> {
         let first = match (self.first, other.first) {
             (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),

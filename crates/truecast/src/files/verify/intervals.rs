@@ -1,39 +1,34 @@
-//! Wide sources, narrow destinations: the interval of source codes for which a destination code is right.
+//! Wide sources, narrow destinations: for each destination code, the interval of source codes with this result.
 //!
-//! [`cast_one`] computes the bounds of these intervals instead of every element. Source codes are numbered in the order
-//! of their values (`key`); each destination code has an interval of keys in which every source has that result. An
-//! element is right if its source is in the interval of its code in the file. Other elements go to the definition, so
-//! an interval may be missing, but must not be too wide.
+//! [`cast_one`] computes the bounds of the intervals. Source codes are numbered in the order of their values (`key`).
+//! An element is right if the key of its source is in the interval of its destination code. Other elements go to the
+//! reference definition. So an interval may be missing, but must not be too wide.
 //!
 //! # Why an interval is not too wide
 //!
-//! Call a finite source *in range* if its result is neither an overflow nor another special case of [`Condition`]
-//! except `Fraction`. `cast_one` tells this if those conditions are left open.
+//! A finite source is *in range* if its result is no special case of [`Condition`] except `Fraction`. `cast_one` shows
+//! this if those conditions are left open.
 //!
-//! 1. In range, the result is the source rounded once to a neighbor on the destination's grid, with subnormals perhaps
-//!    replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of the
-//!    value: between two neighbors it is a step from the lower to the upper one. The place of the step is fixed
-//!    (nearest, up, down), or depends on the sign (toward zero, away), or on the neighbor that is odd (even, odd). The
-//!    sign and the odd neighbor are the same for all values between the two neighbors. Flushing subnormals maps an
-//!    interval around zero to zeros of the same sign, which keeps the order. The sort key [`order`], in which -0 is
-//!    below +0, keeps the order too.
-//! 2. A non-decreasing function that has the same value at both ends of an interval has it everywhere in between. So if
-//!    `cast_one` gives one code at two keys in range, it gives that code between them. Bisection finds the key at which
-//!    each code begins; every probe is checked to be in order, and all keys of the range are covered, since each
-//!    interval begins where the one before ends.
-//! 3. The range is an interval of keys: whether a value overflows, is too small or has the wrong sign is decided by
-//!    comparing it, or what it rounds to, with a bound.
+//! 1. In range, the result is the source rounded once to a neighbor on the destination's grid. Every
+//!    [`Rounding`](truecast_core::Rounding) is a non-decreasing function: between two neighbors it steps once from the
+//!    lower to the upper neighbor. Subnormals that are flushed become zeros of the same sign, which keeps the order.
+//!    The sort key [`order`], in which -0 is below +0, keeps the order too.
+//! 2. A non-decreasing function with equal values at both ends of an interval is constant in the interval. So if
+//!    `cast_one` gives one code at two keys in range, it gives that code between them. Bisection finds the first key of
+//!    each code, and checks that all probes are in order. Each interval begins where the previous interval ends.
+//! 3. The keys in range form an interval: overflow, underflow and a wrong sign depend on a comparison of the value, or
+//!    of the rounded value, with a bound.
 //! 4. Beyond the range, an overflow of one sign has one result under every policy except wrapping integers: infinity,
 //!    NaN, the end of the range, or a refusal. Wrapping integers have no interval beyond the range.
 //!
-//! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
+//! NaN, infinities and the other special cases have no interval. Bool is not ordered like numbers.
 
 use crate::order::Keys;
 use truecast_core::policy::{Condition, IntOverflow, Undefined};
 use truecast_core::{CastSpec, DType, Kind, Outcome, cast_one};
 use truecast_kernel::parallel;
 
-/// Keys with one destination code: `count` of them from `first` on.
+/// `count` keys from `first` on, with the same destination code.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval<K> {
     first: K,
@@ -62,7 +57,7 @@ const OVERFLOW: &str = "overflow";
 /// Number of key ranges that are searched in parallel.
 const PARTS: u64 = 64;
 
-/// Estimates the number of calls of the definition that find all intervals.
+/// Estimated number of calls of the reference definition that find all intervals.
 pub(super) fn cost(src_bits: u32, dst_bits: u32) -> u64 {
     (src_bits.saturating_sub(dst_bits) as u64 + 2) << dst_bits
 }
@@ -108,7 +103,7 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
         for (i, &(first, code)) in starts.iter().enumerate() {
             let count = starts.get(i + 1).map_or(end, |next| next.0).wrapping_sub(first);
             let slot: &mut Interval<K> = &mut of_code[dst.storage_of_code(code) as usize];
-            // A code may occur twice: keep the wider interval.
+            // A code may occur twice; the wider interval is kept.
             if count > slot.count.into() {
                 *slot = Interval { first: K::try_from(first).ok()?, count: K::try_from(count).ok()? };
             }
@@ -127,7 +122,7 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
         })
     }
 
-    /// True if the destination's storage is known to be right for the source's code.
+    /// True if the stored destination is certainly right for the source.
     #[inline(always)]
     pub fn holds(&self, src: u64, dst: u64) -> bool {
         let Some(interval) = self.of_code.get(dst as usize) else { return false };
@@ -136,9 +131,8 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
 }
 
 impl Intervals<u32> {
-    /// True if every code is known to be right for its value divided by `divisor`. Codes have at most eight bits.
+    /// True if every code is certainly right for its value divided by `divisor`. Codes have at most eight bits.
     pub fn hold_quotients(&self, values: &[u32], divisor: f32, codes: &[u32]) -> bool {
-        /// Divisions per loop.
         const TOGETHER: usize = 64;
         let Some(of_code) = self.of_code.first_chunk::<256>() else { return false };
         let (flipped, in_negative) = (self.keys.flipped as u32, self.keys.in_negative as u32);
@@ -173,7 +167,6 @@ impl Search {
         }
     }
 
-    /// First and last finite key.
     fn finite(&self) -> (u64, u64) {
         match self.cast.src.kind() {
             Kind::Float(f) => (self.keys.key(f.sign_bit() | f.max_code()), self.keys.key(f.max_code())),
@@ -181,7 +174,7 @@ impl Search {
         }
     }
 
-    /// Finds a key in range: the key of zero or of one.
+    /// A key in range: the key of zero or of one.
     fn inside(&self) -> Option<u64> {
         let one = match self.cast.src.kind() {
             Kind::Float(f) => (f.bias as u64) << f.man_bits,
@@ -190,7 +183,7 @@ impl Search {
         [0, one].into_iter().map(|code| self.keys.key(code)).find(|&key| self.code(key).is_some())
     }
 
-    /// Finds the last key in range, from the key `inside`, which is in range, toward the key `finite`.
+    /// Last key in range, from `inside` (in range) toward `finite`.
     fn end(&self, inside: u64, finite: u64) -> u64 {
         if self.code(finite).is_some() {
             return finite;
@@ -203,7 +196,7 @@ impl Search {
         inside
     }
 
-    /// Finds the keys at which codes begin, ascending, each with its code. `None` if the codes are not in order.
+    /// First key of each code, ascending. `None` if the codes are not in order.
     fn starts(&self, low: u64, high: u64) -> Option<Vec<(u64, u64)>> {
         let edge = |part: u64| low + ((high - low) as u128 * part as u128 / PARTS as u128) as u64;
         let parts = parallel::map(PARTS as usize, |part| {
@@ -220,7 +213,7 @@ impl Search {
         Some(starts)
     }
 
-    /// Finds every key in `from..=to`, except the first, at which a code begins.
+    /// Keys in `from..=to`, except the first, at which a code begins.
     fn changes(&self, from: (u64, u64), to: (u64, u64), starts: &mut Vec<(u64, u64)>) -> Option<()> {
         let order = |code| order(self.cast.dst, code);
         if from.1 == to.1 {
@@ -240,7 +233,7 @@ impl Search {
     }
 }
 
-/// Sort key that grows with the value of a destination code in range.
+/// Sort key of a destination code in range; ascends with the value.
 fn order(dtype: DType, code: u64) -> i128 {
     match dtype.kind() {
         Kind::Float(f) if code & f.sign_bit() != 0 => !((code & f.magnitude_mask()) as i128),

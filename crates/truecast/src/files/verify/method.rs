@@ -1,31 +1,30 @@
-//! Quick tests of an element, by lookup or arithmetic, and the definition.
+//! Methods of verification: quick tests by lookup or arithmetic, and the reference definition.
 //!
-//! No code is shared with the kernels that may have written the result. A quick test says "right" or "unknown"; the
-//! definition decides about unknown elements, so false alarms are impossible. Wrong elements are not accepted either:
-//! tables and intervals are filled by [`cast_one`], and `arithmetic` proves where Rust's own arithmetic may be used.
+//! A quick test says "right" or "unknown"; the reference definition decides about unknown elements. Tables and
+//! intervals come from [`cast_one`]; `arithmetic` shows where Rust's own arithmetic may be used.
 
 use super::arithmetic::Arithmetic;
 use super::intervals::{self, Intervals};
 use truecast_core::{CastSpec, Outcome, cast_one};
 
-/// Number of elements by method of checking.
+/// Number of elements per method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Methods {
-    /// Copied, and compared byte by byte.
+    /// Copied; compared byte by byte.
     pub copied: u64,
-    /// Looked up in a table of the definition's results for all codes of the source.
+    /// Found in a table with the result of every source code.
     pub table: u64,
-    /// Found in the interval of sources for which the definition gives the destination's code.
+    /// Found in the interval of sources with this result.
     pub intervals: u64,
-    /// Recomputed by Rust's integer and floating-point arithmetic.
+    /// Recomputed with Rust's integer and floating-point arithmetic.
     pub arithmetic: u64,
-    /// Recomputed by the definition.
+    /// Recomputed by the reference definition.
     pub definition: u64,
 }
 
 impl Methods {
-    /// The counts with their names in JSON.
+    /// Counts with their JSON keys.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 5] {
         let Methods { copied, table, intervals, arithmetic, definition } = *self;
@@ -51,12 +50,10 @@ impl Methods {
     }
 }
 
-/// A quick test for one conversion.
 #[derive(Debug)]
 pub(crate) enum Method {
-    /// The result is the source.
     Copied,
-    /// Results by source. Refused sources hold [`REFUSED`], which equals no destination.
+    /// Result of each source; [`REFUSED`] for refused sources.
     Table(Vec<u64>),
     Narrow(Intervals<u32>),
     Wide(Intervals<u64>),
@@ -64,7 +61,7 @@ pub(crate) enum Method {
     Definition,
 }
 
-/// Marks a refusal in a table.
+/// Marks a refusal in a table. No destination equals `REFUSED`.
 const REFUSED: u64 = u64::MAX;
 
 impl Method {
@@ -73,7 +70,7 @@ impl Method {
         if src_bits <= 16 && len >= 1 << src_bits {
             let result = |storage| definition(cast, storage).unwrap_or(REFUSED);
             let table: Vec<u64> = (0..1 << src_bits).map(result).collect();
-            // A 64-bit result may equal `REFUSED`; the definition then decides.
+            // A 64-bit result may equal `REFUSED`; then no table is used.
             let is_clear = dst_bits < 64 || !table.contains(&REFUSED);
             return if is_clear { Method::Table(table) } else { Method::Definition };
         }
@@ -90,7 +87,7 @@ impl Method {
         Method::Definition
     }
 
-    /// True if all elements are known to be right. Takes storage of the widths that the method was made for.
+    /// True if all elements are certainly right. The storage must have the widths given to [`Method::new`].
     pub fn hold(&self, src: &[u64], dst: &[u64]) -> bool {
         let mut pairs = src.iter().copied().zip(dst.iter().copied());
         match self {
@@ -103,7 +100,6 @@ impl Method {
         }
     }
 
-    /// Counter for elements that pass the test.
     pub fn counter<'a>(&self, methods: &'a mut Methods) -> &'a mut u64 {
         match self {
             Method::Copied => &mut methods.copied,
@@ -115,7 +111,7 @@ impl Method {
     }
 }
 
-/// Computes the definition's result for a storage element; `None` for a refusal.
+/// Stored result of the reference definition; `None` for a refusal.
 pub(crate) fn definition(cast: &CastSpec, storage: u64) -> Option<u64> {
     match cast_one(cast, cast.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(cast.dst.storage_of_code(code)),
@@ -134,7 +130,7 @@ mod tests {
         DType::ALL.into_iter().filter(|t| t.is_numeric())
     }
 
-    /// Lists every rounding; and, under two roundings, every other choice of every field.
+    /// All roundings; under two roundings also all other fields.
     fn policies() -> Vec<CastPolicy> {
         let base = CastPolicy::IEEE;
         let mut all: Vec<_> = Rounding::ALL.iter().map(|&r| CastPolicy { to_float: r, to_int: r, ..base }).collect();
@@ -176,7 +172,7 @@ mod tests {
         dtype.bits_in(Layout::Bytes).unwrap()
     }
 
-    /// Storage of a source: patterns of one or two changed bits, values near one, random bits.
+    /// Stored sources: patterns with one or two changed bits, values near one, random bits.
     fn sources(src: DType) -> Vec<u64> {
         let width = bits(src);
         let mask = u64::MAX >> (64 - width);
@@ -199,8 +195,7 @@ mod tests {
         all
     }
 
-    /// Checks that a method accepts only the definition's result, among the right code, its neighbors and a random
-    /// code.
+    /// Offers the right code, its neighbors and a random code to a method.
     fn accepts_only_what_is_right(cast: &CastSpec, method: &Method, sources: impl Iterator<Item = u64>) -> (u64, u64) {
         let (mut stream, mut accepted, mut seen) = (Stream(11), 0, 0);
         let mask = u64::MAX >> (64 - bits(cast.dst));
@@ -244,7 +239,7 @@ mod tests {
         });
     }
 
-    /// Tests that nothing wrong is accepted with an interval for each code of 16 bits.
+    /// Each code of 16 bits has an interval.
     #[test]
     fn nothing_wrong_is_accepted_of_16_bits() {
         let sources = [DType::F32, DType::F64, DType::I32, DType::U64];
@@ -259,7 +254,6 @@ mod tests {
         }
     }
 
-    /// Common conversions do not fall back to the definition for each element.
     #[test]
     fn ordinary_values_are_quick() {
         use DType::*;

@@ -1,6 +1,5 @@
-//! Verifies that a file holds the definition's results. Recomputes every element, or a sample, by
-//! [`cast_one`](truecast_core::cast_one) or a method derived from it (`method`), without code of the kernels that may
-//! have written the file.
+//! Verifies that a file has the results of the reference definition ([`cast_one`](truecast_core::cast_one)). `method`
+//! has faster methods derived from the definition. No code is shared with the kernels.
 
 mod arithmetic;
 pub(crate) mod coverage;
@@ -24,13 +23,13 @@ use std::path::Path;
 /// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerifyReport {
-    /// Number of tensors compared.
+    /// Number of compared tensors.
     pub tensors: u64,
-    /// Number of elements compared.
+    /// Number of compared elements.
     pub elements: u64,
-    /// The sample, if not everything was compared.
+    /// The sample; `None` if everything was compared.
     pub sampled: Option<Sample>,
-    /// Number of elements by method of comparison, without text.
+    /// Number of elements per method, without text.
     pub methods: Methods,
     /// Differences in the order of the tensors.
     pub differences: Vec<FileDifference>,
@@ -41,12 +40,11 @@ pub struct VerifyReport {
 pub struct Sample {
     /// Number of elements in the compared tensors.
     pub of: u64,
-    /// Seed, which repeats the sample.
+    /// Seed that repeats the sample.
     pub seed: u64,
 }
 
 impl VerifyReport {
-    /// Adds the report of a component of the folder.
     pub(crate) fn join(&mut self, component: &Path, mut other: VerifyReport) {
         for tensor in other.differences.iter_mut().filter_map(FileDifference::tensor_mut) {
             *tensor = format!("{}/{tensor}", component.display());
@@ -60,7 +58,7 @@ impl VerifyReport {
         self.differences.extend(other.differences);
     }
 
-    /// Fraction of the elements that was compared; 1 for all.
+    /// Fraction of the elements that was compared.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         match self.sampled {

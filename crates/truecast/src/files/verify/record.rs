@@ -1,4 +1,4 @@
-//! The report that a conversion wrote (`docs/interfaces.md §6`), read again to check the result.
+//! Report of a conversion (`docs/interfaces.md §6`), read again for a verification.
 
 use super::difference::FileDifference;
 use crate::files::digest::sha256;
@@ -14,32 +14,31 @@ use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::look;
 use truecast_kernel::parallel;
 
-/// A report of `convert --report`.
+/// A report written by `convert --report`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The options that decided the result.
+    /// Options that determined the result.
     pub provenance: Provenance,
-    /// The written files, destination first; empty for the report of a dry run.
+    /// Written files, destination first. Empty for a dry run.
     pub outputs: Vec<RecordedFile>,
-    /// Destination as given to the conversion.
     destination: PathBuf,
 }
 
-/// A file with its state after writing.
+/// A written file, with its size and digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "the object of a file")]
 pub struct RecordedFile {
     /// Path as given to the conversion.
     #[serde(serialize_with = "shown")]
     pub path: PathBuf,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Its SHA-256, in lower-case hexadecimal digits.
+    /// SHA-256 in lower-case hexadecimal.
     #[serde(deserialize_with = "digest")]
     pub sha256: String,
 }
 
-/// Reads a digest. Refuses other text, because the digest may be shown.
+/// Refuses any other text, because the digest may be printed.
 fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     if text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
@@ -49,14 +48,13 @@ fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
-/// Writes a path as text, even if the path is not valid UTF-8.
+/// Writes a path as text, also if it is not UTF-8.
 fn shown<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }
 
 impl RecordedFile {
-    /// Lists the files that a conversion wrote, with their present lengths and digests; for a folder, also the files
-    /// that earlier runs finished.
+    /// Lists the written files with their current lengths and digests; for a folder, also files of earlier runs.
     ///
     /// # Errors
     /// An unreadable file; [`Error::Interrupted`] once `stop` is set.
@@ -78,23 +76,23 @@ pub enum RecordError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
-    /// The file has another form.
+    /// The file is not such a JSON object.
     #[error("{path}: not a report of a conversion: {cause}")]
     Form {
         path: String,
-        /// The missing or unexpected field, and its place.
+        /// Missing or unexpected key, with its position.
         cause: serde_json::Error,
     },
-    /// The report is of another command.
+    /// The report belongs to another command.
     #[error("{path}: a report of {command:?}, not of a conversion")]
     Command { path: String, command: String },
-    /// The options are unknown to this version of truecast.
+    /// This version of truecast does not know the options.
     #[error("{path}: {cause}")]
     Options { path: String, cause: ProvenanceError },
 }
 
 impl RecordError {
-    /// Tells who has to act: the caller, the input or the system.
+    /// Kind of the error: usage, input or system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error_code().kind()
@@ -110,7 +108,6 @@ impl RecordError {
     }
 }
 
-/// The fields that are read from a report.
 #[derive(Deserialize)]
 #[serde(expecting = "the object of a report")]
 struct Form {
@@ -141,7 +138,7 @@ impl Record {
         Ok(Record { provenance, outputs, destination })
     }
 
-    /// Compares the lengths and digests of the destination and its accompanying files with the record.
+    /// Compares the lengths and digests of destination and accompanying files with the record.
     ///
     /// # Errors
     /// An unreadable file, unless it is missing; [`Error::NoOutput`] if a path is not a file; [`Error::Interrupted`]

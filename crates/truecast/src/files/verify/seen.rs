@@ -1,4 +1,4 @@
-//! Findings of a tensor's pieces, which are compared on every thread.
+//! Findings in the pieces of a tensor.
 
 use super::difference::{FileDifference, WrongElement};
 use super::found::Found;
@@ -9,15 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use truecast_core::DType;
 use truecast_kernel::parallel;
 
-/// Differences of the output tensors of a job, and the methods of comparison.
+/// Differences of a job's output tensors, and methods of comparison.
 pub(crate) type Findings = (Vec<FileDifference>, Methods);
 
-/// Findings in a tensor or a piece of it, and the methods of comparison.
+/// Findings in a tensor or a piece, and methods of comparison.
 pub(crate) struct Seen {
-    /// Wrong elements.
     pub elements: Found<WrongElement>,
-    /// Wrong entries of codes, scales and zero points, with the expected and the actual entry. The codes include
-    /// padding, and the bytes of tensors that have no elements.
+    /// Wrong entries of codes, scales and zero points (expected, actual). Codes include padding, and bytes of tensors
+    /// without elements.
     pub entries: [Found<(u64, u64)>; 3],
     pub by: Methods,
 }
@@ -44,7 +43,7 @@ impl Seen {
         }
     }
 
-    /// Converts the findings to differences; `names` are the tensors of codes, scales and zero points.
+    /// Converts to differences; `names` are the tensors of codes, scales and zero points.
     pub fn findings(self, names: [&str; 3], types: (DType, DType)) -> Findings {
         let (tensor, count) = (names[0].to_string(), self.elements.count);
         if let Some(index) = self.elements.refused {
@@ -57,8 +56,8 @@ impl Seen {
     }
 }
 
-/// Compares pieces, which are taken in order, and merges the findings. `progress` gets the source bytes of finished
-/// pieces, and decides whether to continue.
+/// Compares pieces in parallel and merges the findings. `progress` gets the source bytes of finished pieces; false
+/// stops.
 ///
 /// # Errors
 /// The error of the first piece that failed; [`Error::Interrupted`].
@@ -102,13 +101,11 @@ pub(crate) fn compare_pieces<P>(
     failed.map_or_else(|| Ok(all.into_iter().fold(Seen::new(), Seen::merge)), |(_, error)| Err(error))
 }
 
-/// State of the workers.
 struct Walk<'a, I> {
-    /// Pieces that are left, with their numbers.
     pieces: I,
     progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-    /// Elements of finished pieces.
+    /// Number of source bytes of finished pieces.
     seen: u64,
-    /// Number and error of the first piece with an error.
+    /// Index and error of the first piece with an error.
     failed: Option<(usize, Error)>,
 }

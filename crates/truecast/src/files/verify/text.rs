@@ -1,4 +1,4 @@
-//! Recomputes text, and numbers from text, by the definition.
+//! Verification of conversions from and to text, by the reference definition.
 
 use super::difference::{FileDifference, WrongText};
 use super::found::Found;
@@ -14,10 +14,8 @@ use truecast_kernel::Elements;
 use truecast_kernel::parallel;
 use truecast_kernel::text::utf32;
 
-/// Elements per piece of work.
 const PIECE: usize = 64;
 
-/// Compares a tensor of the source with its result.
 pub(crate) fn compare(
     of: &Written<'_>,
     from: Stored,
@@ -28,7 +26,7 @@ pub(crate) fn compare(
         from,
         Found::new,
         |found, (first, [src, dst])| {
-            // The definition is slow, so that even a chunk is divided among threads.
+            // The reference definition is slow, so each chunk is divided among threads.
             let piece = |at: usize| {
                 let mut found = Found::new();
                 for i in at * PIECE..((at + 1) * PIECE).min(src.len()) {
@@ -59,7 +57,7 @@ pub(crate) fn compare(
     Ok(first.map(shown))
 }
 
-/// An element in a file: storage bits or text.
+/// An element in a file: stored bits or text.
 #[derive(Clone, PartialEq, Eq)]
 enum Cell {
     Number(u64),
@@ -74,7 +72,7 @@ impl Cell {
         Cell::Text(text)
     }
 
-    /// The definition's result; `None` for an error.
+    /// Result of the reference definition; `None` for an error.
     fn converted(&self, cast: &CastSpec) -> Option<Cell> {
         match self {
             _ if cast.src == cast.dst => Some(self.clone()),

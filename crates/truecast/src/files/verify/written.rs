@@ -1,4 +1,4 @@
-//! The expected output of a job, and access to its files.
+//! Expected output of a job, and access to its files.
 
 use super::difference::FileDifference;
 use crate::files::convert::planned::Planned;
@@ -13,27 +13,23 @@ use truecast_core::scaled::ScaledError;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 
-/// The expected output of a job.
 pub(crate) struct Written<'a> {
     pub folder: &'a Folder,
     pub planned: &'a Planned,
-    /// The tensors with the same global scale, including this tensor.
+    /// Tensors with the same global scale, including this one.
     pub shared: Vec<&'a Scaled>,
-    /// The file with the result, and the indices of the tensors in it.
     pub result: &'a Source,
     pub places: Vec<usize>,
     pub stretches: &'a [Stretch],
 }
 
 impl Written<'_> {
-    /// Bytes of one output tensor.
     pub fn read(&self, output: usize, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
         let mut read = zeros(bytes.end - bytes.start)?;
         self.result.read_at(self.places[output], bytes.start, &mut read)?;
         Ok(read)
     }
 
-    /// Compares an output tensor with known bytes.
     pub fn compare_bytes(&self, output: usize, tensor: &str, expected: &[u8]) -> Result<Option<FileDifference>, Error> {
         let actual = self.read(output, 0..expected.len() as u64)?;
         Ok(FileDifference::of_bytes(tensor, expected, &actual))
@@ -43,12 +39,11 @@ impl Written<'_> {
         Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
     }
 
-    /// The requested cast; a copy for copied tensors.
     pub(super) fn cast(&self) -> CastSpec {
         self.planned.cast.unwrap_or(CastSpec::copy(self.planned.from))
     }
 
-    /// Passes chunks of the source tensor and of the first output tensor to `work`, as [`scan`] does.
+    /// Passes chunks of the source tensor and the first output tensor to `work`; see [`scan`].
     pub(super) fn scan<T: Send>(
         &self,
         from: Stored,

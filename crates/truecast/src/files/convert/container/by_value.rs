@@ -1,4 +1,4 @@
-//! Files whose tensors are plain values: arrays, models, and safetensors files without quantization.
+//! Files with plain values: arrays, models, and safetensors files without quantization.
 
 use crate::files::convert::action::Action;
 use crate::files::convert::container::{Container, format_of};
@@ -20,7 +20,6 @@ use truecast_io::{Escaped, FileFormat, Source};
 use truecast_kernel::text::{CellCaster, TextError};
 
 impl Plan {
-    /// Plans the conversion of a file of plain values.
     pub(crate) fn by_value(source: Source, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let (format, src) = (format_of(dst)?, source.path().to_path_buf());
         if source.same_file(dst)? {
@@ -74,7 +73,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Sets the width of text cells to the longest text. The header states the width before the data, so every text is
+    /// Sets the width of text cells to the longest text. The header with the width precedes the data, so all texts are
     /// printed twice.
     pub(crate) fn widen_texts(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let (most, exec, folder) = (self.options.max_memory / 16, self.options.exec, &self.folder);
@@ -96,7 +95,6 @@ impl Plan {
     }
 }
 
-/// Warns if codes of quantized tensors are converted as values.
 fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     let found = planned.iter().find(|tensor| truecast_schemes::is_auxiliary(&tensor.name))?;
     let (path, name) = (path.display(), Escaped(&found.name));
@@ -105,7 +103,7 @@ fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     ))
 }
 
-/// Returns the number of characters in the longest printed element; at least 1, since other code rejects 0.
+/// Length of the longest text in characters; at least 1.
 fn longest(mut parts: Parts, caster: &CellCaster, stop: &AtomicBool) -> Result<Result<u32, TextError>, Error> {
     let (mut first, mut width) = (0, 1);
     while let Some(codes) = parts.next()? {

@@ -1,5 +1,4 @@
-//! Types in the configuration of the result, edited as text (`docs/spec/checkpoints.md §2.6`). `truecast_schemes`
-//! handles schemes.
+//! Element types in the configuration of the result, edited as text (`docs/spec/checkpoints.md §2.6`).
 
 use crate::files::error::Error;
 use serde_json::{Value, json};
@@ -8,37 +7,33 @@ use truecast_core::{DType, Ecosystem};
 use truecast_io::folder::{Edit, Folder, JsonFile, edit};
 use truecast_schemes::{Change, Documents, Outcome, changes};
 
-/// The file with the type of the tensors.
 const CONFIG: &str = "config.json";
 
-/// A file of the result with a new text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NewFile {
     pub name: String,
     pub text: String,
 }
 
-/// Changes to the files next to the weights.
 #[derive(Debug, Default)]
 pub(crate) struct Configuration {
     pub files: Vec<NewFile>,
-    /// Names of files that are not copied.
     pub dropped: Vec<String>,
     /// Changes, for display.
     pub changes: Vec<String>,
-    /// Cautions about loaders.
+    /// Warnings about loaders.
     pub warnings: Vec<String>,
 }
 
 /// Keys with the type of the tensors, at any depth (§2.6 step 2).
 const TYPES: [&str; 2] = ["torch_dtype", "dtype"];
-/// Sections about quantization, whose types are not the types of the model.
+/// Sections with types of quantization, which are not types of the model.
 const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "quantization"];
-/// Types that loaders accept for a model. Loaders load tensors of other types as one of these.
+/// Types that loaders accept as the type of a model. Tensors of other types are loaded as one of these.
 const OF_MODELS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 
 impl Configuration {
-    /// Changes for tensors of type `to`, and for the given outcome of quantization.
+    /// Changes for tensors of type `to`, and for the result of quantization.
     pub fn of(
         folder: &Folder,
         documents: &Documents,
@@ -75,7 +70,7 @@ impl Configuration {
                 Some(JsonFile { text, path, .. }) => {
                     edit(&text, &edits).map_err(|cause| truecast_io::Error::Folder { path, cause })?
                 }
-                // Create the file that declares the scheme.
+                // Creates the file that declares the scheme.
                 None => {
                     let keys: Vec<String> = edits.iter().map(|edit| edit.path.join(".")).collect();
                     all.warnings.push(format!(
@@ -99,7 +94,6 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has a text") + "\n"
 }
 
-/// Finds the keys that state a floating-point type other than `to`.
 fn types(section: &Value, path: &[String], to: DType, found: &mut Vec<Vec<String>>) {
     for (key, value) in section.as_object().into_iter().flatten() {
         let path = [path, std::slice::from_ref(key)].concat();

@@ -1,5 +1,4 @@
-//! Files of the result other than its shards: the index, sidecars, and the initial manifest. `config` edits the
-//! configuration.
+//! Files of the result except shards: index, sidecars, initial manifest.
 
 use crate::files::convert::container::config::Configuration;
 use crate::files::convert::job::TensorJob;
@@ -13,11 +12,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use truecast_io::folder::Index;
 
-/// Name of a new index.
 const INDEX: &str = "model.safetensors.index.json";
 
 impl Plan {
-    /// Makes the initial manifest: options and source, without finished work.
+    /// Initial manifest: options and source, no finished work.
     pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
         let mut shards = Vec::with_capacity(self.shards.len());
         for shard in self.folder.shards() {
@@ -40,11 +38,10 @@ impl Plan {
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 
-    /// Returns the name and the text of the result's index, if the result has an index (`docs/spec/checkpoints.md
-    /// §2.4`).
+    /// `docs/spec/checkpoints.md §2.4`
     pub(crate) fn index(&self) -> Option<(String, String)> {
         let written = self.shards.iter().filter(|shard| !shard.is_empty());
-        // The only shard left of several still has the name of a part, which needs an index.
+        // The name of a single remaining shard still has a part number, so an index is needed.
         if self.folder.index().is_none() && self.folder.shards().len() < 2 {
             return None;
         }
@@ -68,7 +65,7 @@ impl Plan {
         Some((name, text))
     }
 
-    /// Names of all top-level files of the result, except the sidecars.
+    /// Names at the top level, without sidecars.
     pub(crate) fn names(&self) -> Vec<String> {
         let shards = self.shards.iter().filter(|shard| !shard.is_empty()).map(|shard| shard.name.clone());
         shards
@@ -77,12 +74,10 @@ impl Plan {
             .collect()
     }
 
-    /// Paths of all files in the result.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.names().into_iter().map(PathBuf::from).chain(self.copied().map(|sidecar| sidecar.path.clone()))
     }
 
-    /// Sidecars that are copied.
     pub(crate) fn copied(&self) -> impl Iterator<Item = &truecast_io::folder::Sidecar> {
         let all = if self.options.sidecars { self.folder.sidecars() } else { &[] };
         let Configuration { files, dropped, .. } = &self.configuration;

@@ -1,5 +1,4 @@
-//! A GGUF file as the result: its keys and types of blocks (`docs/spec/checkpoints.md §9.8`). `truecast_io::gguf`
-//! defines the layout.
+//! Keys and block types of a GGUF result (`docs/spec/checkpoints.md §9.8`). `truecast_io::gguf` defines the layout.
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
@@ -21,17 +20,16 @@ use truecast_schemes::{Documents, Family, Group, Scheme, Writing};
 const FILE_TYPE: &str = "general.file_type";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
-/// Length in bytes of the longest tensor name that ggml takes.
+/// Longest tensor name in bytes that ggml accepts.
 const LONGEST_NAME: usize = 63;
-/// Largest number of dimensions that ggml takes.
+/// Largest number of dimensions that ggml accepts.
 const GGML_RANK: usize = 4;
 
-/// Format of the result for a checkpoint, from the destination's name.
+/// Format of a result at `dst`: `Gguf` for a `.gguf` name, otherwise `Safetensors`.
 pub(crate) fn container(dst: &Path) -> FileFormat {
     if is_named(dst) { FileFormat::Gguf } else { FileFormat::Safetensors }
 }
 
-/// Rejects options without a meaning for a single-file result.
 pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> {
     let given = [
         (options.resume, Flag::Resume),
@@ -45,7 +43,6 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
     found.map_or(Ok(()), refused)
 }
 
-/// Rejects a scheme in the wrong container.
 pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Result<(), Error> {
     let is_blocks = matches!(scheme.family, Family::Gguf(_));
     let name = || scheme.to_string();
@@ -61,8 +58,7 @@ pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Resu
     Err(Error::checkpoint(src, cause))
 }
 
-/// Makes the keys of the result of `works`: the keys of the source's GGUF file except for types, or keys derived from a
-/// folder.
+/// Keys of the result: keys of the source's GGUF file except types, or keys derived from a folder.
 pub(crate) fn keys(
     folder: &Folder,
     documents: &Documents,
@@ -70,7 +66,7 @@ pub(crate) fn keys(
     works: &[TensorJob],
 ) -> Result<Keys, Error> {
     let mut keys = match folder.shards() {
-        // The first of several parts has the keys.
+        // The keys are in the first file.
         [shard, ..] if shard.source.format() == FileFormat::Gguf => {
             let mut keys = Keys::of(&shard.source)?;
             keys.retain(|key| !key.starts_with(SPLIT));
@@ -91,7 +87,7 @@ pub(crate) fn keys(
         }
     };
     let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
-    // A target of type U8 holds the bytes of blocks: the format has no type U8.
+    // GGUF has no type U8; a target of type U8 holds the bytes of blocks.
     if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
         keys.set_u32(QUANTIZATION_VERSION, 2)
     } else {
@@ -104,7 +100,7 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// Returns the file type's number, which states the type of most tensors (§9.2).
+/// Number of the file type, which states the type of most tensors (§9.2).
 fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
     match (scheme, to) {
         (Some(Family::Gguf(BlockType::Q8_0)), _) => Some(7),
@@ -116,13 +112,12 @@ fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
     }
 }
 
-/// Copies the tensors of a group with their blocks; `None` if a GGUF file has no such blocks.
+/// Jobs that copy a group's blocks; `None` if GGUF has no such blocks.
 pub(crate) fn copied(folder: &Folder, stored: &[Stored], group: &Group) -> Option<Vec<TensorJob>> {
     let Family::Gguf(_) = group.scheme.family else { return None };
     Some(group.parts.iter().map(|(_, number)| copy(folder, stored[*number])).collect())
 }
 
-/// Copies a tensor with its blocks.
 pub(crate) fn copy(folder: &Folder, at: Stored) -> TensorJob {
     let tensor = at.header(folder).clone();
     let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
@@ -141,7 +136,6 @@ pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
         .is_some_and(|scaled| blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout))
 }
 
-/// Cautions about loading the file.
 pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
     let path = folder.path().display();
     let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);

@@ -1,4 +1,4 @@
-//! The GGUF file of a plan: its header, and its comparison with another file. `gguf` chooses keys and blocks.
+//! Header of a planned GGUF file, and comparison with another file.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::job::{TensorJob, elements_in};
@@ -14,7 +14,6 @@ use truecast_io::{Escaped, Source, Tensor};
 use truecast_kernel::Counts;
 
 impl Plan {
-    /// Returns the GGUF file to write; `None` for results of another format.
     pub(crate) fn gguf(&self) -> Option<NewFile> {
         let Container::Gguf(keys) = &self.container else { return None };
         let keys = keys.clone();
@@ -22,7 +21,6 @@ impl Plan {
         Some(NewFile { keys, tensors: tensors.collect() })
     }
 
-    /// Report of a job.
     pub(crate) fn row(&self, work: &TensorJob, counts: Counts) -> TensorReport {
         let row = work.report(counts);
         let Some(block) = work.kept_block(&self.folder) else { return row };
@@ -47,7 +45,7 @@ impl Plan {
         NewTensor { name: target.name.clone(), block, shape }
     }
 
-    /// Lists the differences in keys and block types between a file and the plan.
+    /// Differences in keys and block types between a file and the plan.
     ///
     /// # Errors
     /// An unreadable file.

@@ -14,16 +14,11 @@ use truecast_io::gguf::Keys;
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{Existing, FileFormat, Foreign, OutputFile, Writer, check_output, follow, look};
 
-/// Container of the result.
 #[derive(Debug)]
 pub(crate) enum Container {
-    /// Files of tensors with their accompanying files.
     Folder,
-    /// A file of tensors.
     File(FileFormat),
-    /// A GGUF file with these keys.
     Gguf(Keys),
-    /// The source's model with changes.
     Model(Arc<ModelFile>, Changes),
 }
 
@@ -46,7 +41,6 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
 }
 
 impl Plan {
-    /// Returns the model to write at `dst`, if the result is a model.
     pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
         match self.container {
             Container::Model(..) => self.new_model_with(&unused_location(dst)?),
@@ -54,14 +48,13 @@ impl Plan {
         }
     }
 
-    /// Returns the model to write, whose file of external data is named `location`; `None` if the result is not a
-    /// model.
+    /// The model to write, with external data in the file `location`. `None` if the result is not a model.
     pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
         let Container::Model(file, changes) = &self.container else { return Ok(None) };
         Ok(Some(NewModel::new(file, changes, location)?))
     }
 
-    /// Returns the path of the file of external data to be created next to a model, if the model needs it.
+    /// Path of the new file with a model's external data, if the model needs the file.
     ///
     /// # Errors
     /// As [`run`](Plan::run), before it writes.
@@ -70,7 +63,7 @@ impl Plan {
         Ok(self.new_model(dst)?.and_then(|new| new.data_path(dst)))
     }
 
-    /// Checks that a shard can become the file at `path`. Writes nothing.
+    /// Checks that the shard can be written at `path`. Writes nothing.
     pub(crate) fn check_output(&self, path: &Path, shard: &ShardPlan) -> Result<(), Error> {
         let existing = self.options.existing;
         if let Some(new) = self.gguf() {
@@ -89,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// Opens the file of a shard at `path`. Also returns the path of a model's external data.
+    /// Opens the file of a shard. Also returns the path of a model's external data.
     pub(crate) fn writer(
         &self,
         path: &Path,

@@ -1,6 +1,6 @@
-//! Dequantized elements, computed piece by piece from the parts of quantized tensors in files.
+//! Dequantization of tensors in files, piece by piece.
 //!
-//! A part may be in any file of the checkpoint. Each piece reads only its own bytes, so tensors may exceed memory.
+//! A tensor may exceed memory, because each piece reads only its own bytes. Parts of a tensor may be in several files.
 
 use crate::files::convert::action::NumberCaster;
 use crate::files::convert::quantize::flat::flat;
@@ -18,31 +18,28 @@ use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::scaled::{Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 
-/// A quantized tensor of the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantized {
-    /// Name of the dequantized tensor.
     pub name: Arc<str>,
     pub layout: Layout,
     pub parts: Vec<(Part, Stored)>,
     pub scheme: Arc<str>,
-    /// Total bytes of its parts.
+    /// Size of all parts in bytes.
     pub bytes: u64,
 }
 
 impl Quantized {
-    /// Returns the tensor with a stack of small matrices treated as one matrix.
+    /// Treats a stack of small matrices as one matrix.
     pub fn flat(self) -> Quantized {
         Quantized { layout: flat(&self.layout), ..self }
     }
 
-    /// Returns the transposed tensor.
     pub fn transposed(self) -> Quantized {
         let layout = Layout { transposed: !self.layout.transposed, ..self.layout };
         Quantized { layout, ..self }
     }
 
-    /// Bits per element of all parts and of the intermediate f32; rounded up.
+    /// Memory per element in bits: all stored parts and the intermediate f32. Rounded up.
     pub fn bits(&self) -> u32 {
         let bits = (self.bytes.saturating_mul(8)).div_ceil(self.layout.elements().max(1));
         32 + u32::try_from(bits).unwrap_or(64).min(64)
@@ -54,30 +51,27 @@ impl Quantized {
     }
 }
 
-/// Computes the elements of one tensor, on any thread.
 #[derive(Debug)]
 pub(crate) struct TensorDequantizer {
     dequantizer: Dequantizer,
     last: Last,
 }
 
-/// Last step after the f32 values.
+/// Step after the computation of f32 values.
 #[derive(Debug)]
 enum Last {
-    /// A second rounding to the result's type.
+    /// Rounding to the type of the result.
     Cast(DType, NumberCaster),
-    /// No further step: f32 is the result's type.
+    /// No step: the result has type f32.
     Keep(Box<Measure>),
 }
 
 thread_local! {
-    /// f32 values of a piece.
     static VALUES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl TensorDequantizer {
-    /// Plans a dequantization. `cast`, with the seed of its random bits, converts the f32 values to the result; `None`
-    /// keeps f32.
+    /// Plans a dequantization. `cast`: conversion of the f32 values, and seed of stochastic rounding. `None` keeps f32.
     ///
     /// # Errors
     /// A layout or conversion that is not supported.
@@ -95,8 +89,7 @@ impl TensorDequantizer {
         Ok(TensorDequantizer { dequantizer, last })
     }
 
-    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns the number of
-    /// bytes.
+    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns their number.
     pub fn read(
         &self,
         folder: &Folder,
@@ -111,8 +104,8 @@ impl TensorDequantizer {
         read_all(folder, &reads, buffer)
     }
 
-    /// Computes elements `first .. first + len` from the bytes read. Returns counts of the last step, from f32 to the
-    /// result, in parts, to be added in order.
+    /// Computes elements `first .. first + len` from the source bytes. Returns partial counts of the cast from f32, in
+    /// element order.
     pub fn run(
         &self,
         first: u64,
@@ -136,7 +129,7 @@ impl TensorDequantizer {
         }
     }
 
-    /// Computes the f32 values, as bytes.
+    /// Computes f32 values, as bytes.
     pub fn values(&self, first: u64, len: usize, mut src: &[u8], dst: &mut [u8]) -> Result<(), Cause> {
         let next = |read: &Read| {
             let (bytes, rest) = src.split_at(read.bytes() as usize);
@@ -147,12 +140,12 @@ impl TensorDequantizer {
     }
 }
 
-/// Largest gap between reads that are joined.
+/// Largest gap in bytes between two reads that are joined.
 const GAP: u64 = 4096;
-/// Limit on bytes per joined read.
+/// Largest joined read in bytes.
 const TOGETHER: u64 = 1 << 20;
 
-/// Performs the reads, in order, into the start of `buffer`. Returns the number of bytes.
+/// Reads all ranges into the start of `buffer`, one after the other. Returns the number of bytes.
 pub(crate) fn read_all(folder: &Folder, reads: &[(Stored, Read)], buffer: &mut Vec<u8>) -> Result<usize, Error> {
     let mut bytes = room(buffer, reads.iter().map(|(_, read)| read.bytes()).sum())?;
     let all = bytes.len();

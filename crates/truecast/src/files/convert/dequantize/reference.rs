@@ -1,4 +1,4 @@
-//! An unquantized reference for a quantized checkpoint: gives shapes that padding hides, and the order of nibbles
+//! Unquantized reference of a quantized checkpoint. Gives the shapes before padding, and the order of nibbles
 //! (`docs/spec/checkpoints.md §4.6.2`, §5.4).
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
@@ -19,14 +19,12 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::measure::Measure;
 use truecast_schemes::ShapeOf;
 
-/// A checkpoint with unquantized tensors of the same names.
 pub(crate) struct Reference {
     opened: Opened,
     shapes: HashMap<Arc<str>, Arc<[u64]>>,
 }
 
 impl Reference {
-    /// Opens the requested reference.
     pub fn of(options: &Options) -> Result<Option<Reference>, Error> {
         let path = options.reading.reference.as_deref();
         path.map(|path| Reference::open(path, options.onnx.follow_links)).transpose()
@@ -43,15 +41,14 @@ impl Reference {
         self.shapes.get(name).map(|shape| shape.to_vec())
     }
 
-    /// Compares the beginning of each tensor whose order of nibbles is ambiguous with the reference. Returns the
-    /// finding as a sentence.
+    /// Compares tensors whose nibble order is ambiguous with the reference. Returns the finding as a sentence.
     ///
     /// # Errors
     /// The other order is nearer to the reference.
     pub fn check_nibbles(&self, folder: &Folder, all: &[Quantized]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
         let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
-        // Noise with the nibble order in use, and with the other order.
+        // Sums of squared errors: with the nibble order in use, and with the other order.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantized in all {
             let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {
@@ -85,14 +82,13 @@ impl Reference {
     }
 }
 
-/// Detects the contents of a checkpoint, under the options of a conversion.
 pub(crate) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
     let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
     let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
     Contents::of(folder, &options.schemes(shape))
 }
 
-/// Returns the tensor with swapped nibbles, if the tensor's file does not state their order.
+/// The tensor with swapped nibbles, if its file does not state the order.
 fn swapped(quantized: &Quantized) -> Option<Quantized> {
     let Coding::Planes(planes) = quantized.layout.coding else { return None };
     let packing = match planes.codes.packing {

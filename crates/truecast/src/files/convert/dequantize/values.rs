@@ -1,4 +1,4 @@
-//! Tensors of a file or a folder as values; a quantized tensor has the f32 values of its codes and scales.
+//! Tensors of a file or folder as values; quantized tensors are dequantized to f32.
 
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::found::{Contents, quantized};
@@ -15,16 +15,14 @@ use truecast_io::{FileFormat, OpenOptions, Source};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
-/// A tensor as values.
 #[derive(Clone)]
 pub(crate) struct Logical<'a> {
     pub name: Arc<str>,
     pub shape: Arc<[u64]>,
-    /// Type of the values.
     pub dtype: DType,
-    /// Total stored bytes, including scales.
+    /// Stored bytes, including scales.
     pub bytes: u64,
-    /// Type of blocks that are not decoded; the values are then bytes.
+    /// Type of blocks that cannot be decoded. The values are then bytes.
     pub undecoded: Option<Block>,
     origin: Origin<'a>,
 }
@@ -36,7 +34,7 @@ enum Origin<'a> {
 }
 
 impl<'a> Logical<'a> {
-    /// Type of the values, or of the codes of a quantized tensor.
+    /// Type of the values; for a quantized tensor, type of the codes.
     pub fn code_type(&self) -> DType {
         match &self.origin {
             Origin::Held(_) => self.dtype,
@@ -51,7 +49,6 @@ impl<'a> Logical<'a> {
         }
     }
 
-    /// Describes the values of a quantized tensor of `folder`.
     pub(crate) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
         let (name, bytes) = (quantized.name.clone(), quantized.bytes);
         let origin = Origin::Quantized(folder, Box::new(quantized));
@@ -59,8 +56,8 @@ impl<'a> Logical<'a> {
     }
 }
 
-/// Opens a container or a folder; opens a quantized file as a checkpoint. Also returns the reason if a file's scales
-/// are not applied.
+/// Opens a container or folder. A quantized file is opened as a checkpoint. Also returns the reason if the scales of a
+/// file are not applied.
 ///
 /// # Errors
 /// As [`Opened::open`].
@@ -79,19 +76,18 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
     Ok((Opened::File(Box::new(source)), note))
 }
 
-/// The tensors of a file or folder. A file may have very many, so each is described on request.
+/// Tensors of a file or folder. Tensors of a file are described on request, because a file may have very many.
 pub(crate) enum Contained<'a> {
-    /// A file, with the value names of a model.
+    /// File, and names of the values in a model.
     File(&'a Source, Vec<Arc<str>>),
-    /// Detected tensors of a folder.
     Folder(Vec<Logical<'a>>),
 }
 
 impl<'a> Contained<'a> {
-    /// Describes the tensors on request for a file; for a folder, lists them as [`logical`] does.
+    /// Lists the tensors of a folder; a file is described on request.
     ///
     /// # Errors
-    /// Quantized tensors that are not understood.
+    /// Quantized tensors that cannot be interpreted.
     pub fn of(opened: &'a Opened) -> Result<Contained<'a>, Error> {
         Ok(match opened.file() {
             Some(source) => Contained::File(source, source.model().map_or(Vec::new(), |_| source.value_names())),
@@ -121,10 +117,10 @@ impl<'a> Contained<'a> {
     }
 }
 
-/// Lists all tensors as values, in the order of files and data.
+/// Lists all tensors, by file and by offset of their data.
 ///
 /// # Errors
-/// Quantized tensors that are not understood.
+/// Quantized tensors that cannot be interpreted.
 pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     let names = opened.value_names();
     let Opened::Folder(folder) = opened else {
@@ -152,7 +148,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     Ok(all)
 }
 
-/// Returns the shapes that tensors had before they were stored in a GGUF file.
+/// Shapes before the tensors were stored in a GGUF file.
 ///
 /// # Errors
 /// [`Source::original_shapes`].
@@ -170,13 +166,12 @@ fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
     Logical { name, shape, dtype, bytes, undecoded: None, origin: Origin::Held(held) }
 }
 
-/// The values of a tensor in pieces of equal length, from any kind of storage.
+/// Iterator over the values of a tensor, in pieces of equal length.
 pub(crate) enum Values<'a> {
     Stored(Box<Parts>),
     Made(Box<MadeValues<'a>>),
 }
 
-/// Values computed from codes.
 pub(crate) struct MadeValues<'a> {
     folder: &'a Folder,
     quantized: &'a Quantized,
@@ -201,7 +196,6 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The next piece, `None` at the end.
     pub fn next(&mut self) -> Result<Option<Elements<'_>>, Error> {
         let made = match self {
             Values::Stored(parts) => return Ok(parts.next()?),

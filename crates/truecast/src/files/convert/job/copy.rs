@@ -1,4 +1,4 @@
-//! Jobs for a tensor that is copied or cast, and for one with known bytes.
+//! Jobs that copy or cast a tensor, or write known bytes.
 
 use crate::files::convert::job::{Job, JobKind, Piece, SourceReader};
 use crate::files::convert::planned::Planned;
@@ -15,7 +15,7 @@ impl Job for Stored {
     }
 
     fn block(&self, folder: &Folder, planned: &Planned) -> Option<Block> {
-        // A target of type U8 holds the bytes of blocks: the format has no type U8.
+        // GGUF has no type U8; a target of type U8 holds the bytes of blocks.
         let blocks = self.source(folder).blocks();
         (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
     }
@@ -27,7 +27,6 @@ impl Job for Stored {
     }
 }
 
-/// A tensor whose bytes are known without reading.
 #[derive(Debug)]
 pub(crate) struct Known(pub Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Places of pieces in the output tensors, against the definition's places of elements and entries.
+//! Offsets of pieces in the output tensors, compared with the reference definition.
 
 use super::*;
 use crate::files::convert::options::Measuring;
@@ -16,7 +16,7 @@ fn planned(dtype: DType, layout: Layout, len: u64) -> Planned {
     Planned { name: "w".into(), target, from: dtype, src_layout: layout, cast: None, kept_by: None }
 }
 
-/// First elements of pieces of every allowed length.
+/// First element of each piece, for all allowed lengths of pieces.
 fn firsts(item: &Item) -> impl Iterator<Item = u64> {
     let (period, unit) = (item.period.min(item.len), item.unit);
     (0..item.len).step_by(period.max(1) as usize).flat_map(move |at| (at..at + period).step_by(unit as usize))
@@ -60,7 +60,6 @@ fn rewritten_rows_begin_at_their_first_entry() {
     assert!(seen > 1000, "{seen}");
 }
 
-/// Layouts of codes, scales and zero points in several packings.
 fn layouts() -> Vec<scaled::Layout> {
     let int = |packing| Plane { code: Code::unsigned(4), packing };
     let [fp8, fp4, bf16, f32] = [DType::F8E4M3Fn, DType::F4E2M1, DType::Bf16, DType::F32].map(Plane::of);

@@ -16,7 +16,7 @@ use truecast_io::folder::Folder;
 use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Counts};
 
-/// A plane of the source, and its new form.
+/// A plane of the source, and its packing in the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneOperation {
     pub part: Part,
@@ -24,28 +24,25 @@ pub(crate) struct PlaneOperation {
     pub how: Repacking,
 }
 
-/// Job that rewrites the entries of a plane.
 #[derive(Clone, Debug)]
 pub(crate) struct Transcode {
     pub plane: PlaneOperation,
     pub matrices: u64,
-    /// Bytes of the plane in the source.
     pub bytes: u64,
-    /// Rows per unit of work.
+    /// Number of rows per unit of work.
     pub unit: u64,
 }
 
-/// Columns of a transposed matrix that are read together.
+/// Number of columns of a transposed matrix that are read together.
 const COLUMNS: u64 = 64;
 
-/// Matrix and rows of the result.
 struct Rows {
     matrix: u64,
     rows: Range<u64>,
 }
 
 impl Transcode {
-    /// Plans the units of a plane with this number of bytes.
+    /// Plans the units of work.
     ///
     /// # Errors
     /// A packing that does not fit the plane.
@@ -56,13 +53,13 @@ impl Transcode {
         Ok(Transcode { plane, matrices, bytes, unit })
     }
 
-    /// Description for the stream: pieces end between rows, and at the end of each matrix.
+    /// Pieces end between rows, and at the end of each matrix.
     fn cut(&self, index: usize) -> Item {
         let Repacking { from, to, to_shape: [rows, cols], transposed, .. } = self.plane.how;
         let matrix = rows * cols;
         let bits = |bits: u64| u32::try_from(bits.div_ceil(matrix.max(1))).unwrap_or(u32::MAX).min(1 << 16);
         let dst_bits = bits(to.bytes([rows, cols]).unwrap_or(0).saturating_mul(8));
-        // Transposition unpacks entries into slots of whole bytes.
+        // Transposition unpacks entries into whole bytes.
         let slots = if transposed { 2 * from.code.bits().next_multiple_of(8) } else { 0 };
         let src_bits = bits(self.bytes * 8 / self.matrices.max(1)).max(from.code.bits()) + slots;
         let (len, unit) = (self.matrices * matrix, (self.unit.min(rows) * cols).max(1));
@@ -70,7 +67,7 @@ impl Transcode {
         Item { index, len, src_bits, dst_bits, unit, period }
     }
 
-    /// Returns the offset of a row in the result; the row must be the first of a unit.
+    /// Offset in the result of a row that begins a unit.
     pub fn start(&self, matrix: u64, row: u64) -> u64 {
         let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
         let bytes = |rows| to.bytes([rows, cols]).unwrap_or(0);
@@ -95,7 +92,7 @@ impl Transcode {
         read_all(folder, read.as_slice(), buffer)
     }
 
-    /// Packs entries into `dst`. Returns the number of bytes, and true if every entry has a code in the new form.
+    /// Packs entries into `dst`. Returns the number of bytes, and false if an entry has no code in the result.
     fn run_rows(
         &self,
         repacker: &Repacker,
@@ -109,7 +106,7 @@ impl Transcode {
         Ok((dst.len(), is_right))
     }
 
-    /// True if every entry has a code in the new form, and the resulting bytes satisfy the condition.
+    /// True if every entry has a code in the result, and the resulting bytes satisfy the condition.
     ///
     /// # Errors
     /// An unreadable file.
@@ -136,7 +133,7 @@ impl Transcode {
     }
 }
 
-/// Counts unchanged elements, all of them as finite, so that measures leave nothing out.
+/// Copies count as finite pairs, so that no measure is incomplete.
 fn copied(elements: u64) -> Counts {
     Counts { finite_pairs: elements, ..Counts::copied(elements) }
 }

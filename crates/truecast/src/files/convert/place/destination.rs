@@ -1,4 +1,4 @@
-//! Checks of a destination folder: permission, existing contents, disk space.
+//! Checks of a destination folder: permissions, existing contents, disk space.
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::{Options, RunScope};
@@ -11,19 +11,18 @@ use std::path::{Path, PathBuf};
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
 use truecast_io::{Existing, FileFormat, Foreign, OutputFile, look};
 
-/// State of the destination.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    /// The folder to write to: the destination, or a folder inside it if the destination holds an old result.
+    /// Folder to write to: the destination, or a folder inside it if the destination holds an old result.
     pub at: PathBuf,
-    /// The manifest of an earlier run of the same share.
+    /// Manifest of an earlier run with the same scope.
     pub manifest: Option<Manifest>,
 }
 
-/// Checks that the result may be written at `dst`, and returns its state.
+/// Checks that the result may be written at `dst`.
 ///
 /// # Errors
-/// A destination inside or around the source, a destination with files that this run may not touch, a full disk.
+/// A destination inside or around the source, a destination with files that this run must not change, a full disk.
 pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
     if is_nested(plan.folder.path(), dst)? {
@@ -53,7 +52,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         None => Ok(manifest),
     };
     let is_of_others = |name: &&String| match part {
-        // Manifests of another division of the same work.
+        // The folder may hold manifests of another partition.
         Some(part) => {
             let is_whole = options.resume && **name == MANIFEST;
             name.starts_with(PREFIX) && !is_whole && !part.all().any(|part| **name == name_of(Some(part)))
@@ -65,7 +64,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     let stale = || names.iter().filter(|name| !ours.contains(name)).find(is_weights);
     let is_whole = |name: &&String| **name == MANIFEST || (is_about_all(name) && !name.starts_with(PREFIX));
     let occupied = |holds: &String| {
-        // An unreadable manifest is not resumed.
+        // An unreadable manifest cannot be resumed.
         let is_begun = [&own, MANIFEST]
             .iter()
             .any(|name| matches!(Manifest::read(dst, name), Ok(Some(of)) if of.difference(fresh).is_none()));
@@ -129,7 +128,6 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     }
 }
 
-/// Checks that every file of the result may replace a file of the old result.
 fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     for path in plan.files().map(|file| dst.join(file)) {
         if look::at_itself(&path)?.is_some() {
@@ -139,10 +137,10 @@ fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tests condition C7 by real paths: true if one folder is inside the other, or both are the same.
+/// Condition C7, tested on real paths: true if one folder contains the other, or both are equal.
 fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     let Some(src) = look::real(src)? else { return Ok(false) };
-    // Resolve the existing part of a new path.
+    // Resolves the existing part of a new path.
     for above in dst.ancestors() {
         if let Some(real) = look::real(above)? {
             let dst = real.join(dst.strip_prefix(above).expect("it is above"));
@@ -152,7 +150,7 @@ fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Lists the visible names in the destination. Hidden files are ignored; leftovers of killed runs are hidden.
+/// Visible names in the destination. Files of killed runs are hidden.
 fn names_in(dst: &Path) -> Result<Vec<String>, Error> {
     let names = look::names(dst)?.into_iter().map(|name| name.to_string_lossy().into_owned());
     Ok(names.filter(|name| !name.starts_with('.')).collect())

@@ -1,5 +1,5 @@
-//! Manifest of a conversion of a checkpoint: everything that decides the bytes of the result, the source, and the
-//! finished work (`docs/spec/checkpoints.md §2.9`).
+//! Manifest of a conversion: options and source, which determine the result, and finished work
+//! (`docs/spec/checkpoints.md §2.9`).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Partition;
@@ -12,12 +12,10 @@ use std::sync::atomic::AtomicBool;
 use truecast_io::folder::JsonFile;
 use truecast_io::{Escaped, look};
 
-/// Manifest of a whole conversion.
+/// File name of the manifest of a whole conversion.
 pub(crate) const MANIFEST: &str = "truecast-manifest.json";
-/// Prefix of all manifests.
 pub(crate) const PREFIX: &str = "truecast-manifest.";
 
-/// Name of a part's manifest.
 pub(crate) fn name_of(part: Option<Partition>) -> String {
     match part {
         Some(part) => format!("{PREFIX}{}.json", part.to_string().replace('/', "-of-")),
@@ -25,53 +23,44 @@ pub(crate) fn name_of(part: Option<Partition>) -> String {
     }
 }
 
-/// Lists the manifests in a folder, both of the whole conversion and of parts.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let names = look::names(folder)?.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
 }
 
-/// Options, source and progress of a conversion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a manifest")]
 pub(crate) struct Manifest {
-    /// Version of the writer.
     pub truecast: String,
-    /// All other inputs that decide the bytes of the result.
+    /// Options that determine the bytes of the result.
     pub options: Value,
     /// True if index, configuration and sidecars are written too.
     pub complete: bool,
-    /// The source's shards, by name.
     pub shards: Vec<ShardEntry>,
 }
 
-/// A shard of the source and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a shard")]
 pub(crate) struct ShardEntry {
     pub name: String,
     pub source: SourceEntry,
-    /// `None` for an unfinished shard, and for a shard without a result.
+    /// `None` for an unfinished shard, and for a shard without tensors.
     pub output: Option<FileEntry>,
 }
 
-/// A file of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(crate) struct SourceEntry {
     pub bytes: u64,
-    /// Checksum of the header.
     pub header_xxh3: Checksum,
 }
 
 impl SourceEntry {
-    /// True for equal length and header.
     fn is_like(&self, other: &SourceEntry) -> bool {
         (self.bytes, &self.header_xxh3) == (other.bytes, &other.header_xxh3)
     }
 }
 
-/// A written file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(crate) struct FileEntry {
@@ -88,12 +77,10 @@ impl FileEntry {
 }
 
 impl Manifest {
-    /// Returns the exact text of the manifest's file.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a manifest has a text") + "\n"
     }
 
-    /// Reads a manifest of a folder; `None` if it does not exist.
     pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
         let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
         let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, false)? else { return Ok(None) };
@@ -105,14 +92,14 @@ impl Manifest {
         }
     }
 
-    /// Adds the finished shards of another run.
+    /// Adds the finished shards of another manifest.
     pub fn join(&mut self, other: Manifest) {
         for (entry, theirs) in self.shards.iter_mut().zip(other.shards) {
             entry.output = entry.output.take().or(theirs.output);
         }
     }
 
-    /// Describes the first difference between the source of this manifest and the source of `other`.
+    /// First difference between the sources of two manifests, in words.
     pub fn other_source(&self, other: &Manifest) -> Option<String> {
         let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
         let (mine, others) = (names(self), names(other));
@@ -129,7 +116,7 @@ impl Manifest {
         })
     }
 
-    /// Describes the first difference in options or source from `other`; progress is ignored.
+    /// First difference in options or source, in words. Progress is ignored.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         if self.truecast != other.truecast {
             return Some(format!("truecast {} wrote it, this is {}", self.truecast, other.truecast));

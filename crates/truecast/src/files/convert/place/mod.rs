@@ -1,5 +1,5 @@
-//! Destination folder: its checks, the leftovers of an earlier run, and the division of work among processes
-//! (`docs/spec/checkpoints.md §2.8`, §2.9).
+//! Destination folder: checks, leftovers of earlier runs, division of work among processes (`docs/spec/checkpoints.md
+//! §2.8`, §2.9).
 
 pub(crate) mod destination;
 pub(crate) mod manifest;

@@ -1,4 +1,4 @@
-//! Joint state of processes that share a conversion, from their manifests.
+//! Joint progress of processes that share a conversion.
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Partition;
@@ -8,7 +8,7 @@ use crate::files::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Returns the joint manifest if every part is finished and all parts have the same options and source.
+/// Joint manifest, if every part is finished and all parts have the same options and source.
 pub(crate) fn of_all_parts(
     plan: &Plan,
     dst: &Path,
@@ -26,12 +26,11 @@ pub(crate) fn of_all_parts(
     Ok(is_whole(plan, &whole).then_some(whole))
 }
 
-/// True if every shard with a result is finished.
 pub(crate) fn is_whole(plan: &Plan, manifest: &Manifest) -> bool {
     manifest.shards.iter().zip(&plan.shards).all(|(entry, shard)| entry.output.is_some() || shard.is_empty())
 }
 
-/// Joins the manifests of finished parts; reads every written file again to check it.
+/// Joins the manifests of finished parts. Reads every written file again, as a check.
 pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBool) -> Result<Manifest, Error> {
     let failed = |cause| Error::checkpoint(dst, cause);
     let mut whole = fresh.clone();

@@ -1,4 +1,4 @@
-//! A new result inside the folder of an old result, which stays until the new result is complete
+//! Staging folder: a new result inside the folder of an old result, which remains until the new result is complete
 //! (`docs/spec/checkpoints.md §2.8`).
 
 use crate::files::convert::place::manifest::{self, MANIFEST, Manifest, PREFIX};
@@ -9,21 +9,19 @@ use truecast_io::folder::INDEX_SUFFIX;
 use truecast_io::look;
 use truecast_schemes::Documents;
 
-/// Name of the new result's folder, inside the folder of the old result.
 pub(crate) const STAGE: &str = ".truecast-new";
 
-/// Path of the new result for `dst`.
 pub(crate) fn of(dst: &Path) -> PathBuf {
     dst.join(STAGE)
 }
 
-/// Returns the folder of an earlier run's result: the stage inside an old result, or `dst`.
+/// Folder of an earlier run: the staging folder, or `dst`.
 pub(crate) fn begun(dst: &Path) -> Result<PathBuf, Error> {
     let stage = of(dst);
     Ok(if look::is_file(&stage.join(MANIFEST))? { stage } else { dst.into() })
 }
 
-/// True if `dst` has a run to resume.
+/// True if `dst` has a run that can be resumed.
 ///
 /// # Errors
 /// A path that the system cannot inspect.
@@ -36,29 +34,27 @@ pub fn is_begun(dst: &Path) -> Result<bool, Error> {
     Ok(is_part || begun(dst)? != dst || is_unfinished()?)
 }
 
-/// True for a file that makes a folder a checkpoint, or states how the folder's tensors are stored. Such a file must
-/// not accompany the tensors of another result.
+/// True for index, manifest and files about quantization. Such a file must not be next to the tensors of another
+/// result.
 pub(crate) fn is_about_all(name: &str) -> bool {
     name.ends_with(INDEX_SUFFIX) || name.starts_with(PREFIX) || Documents::FILES.contains(&name)
 }
 
-/// Lists the files of an old result for which [`is_about_all`] is true. They must be removed together with the old
-/// result.
 pub(crate) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
     let names = look::names(dst)?.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| is_about_all(name)).map(PathBuf::from).collect())
 }
 
-/// Moves a complete new result into the place of the old one. The caller has claimed the folder.
+/// Moves a complete new result to the place of the old one. The caller has claimed the folder.
 ///
 /// # Errors
-/// A failed system call. The same call can be repeated.
+/// A failed system call. The call can be repeated.
 pub(crate) fn place(dst: &Path) -> Result<(), Error> {
     let stage = of(dst);
     match Manifest::read(&stage, MANIFEST)? {
         Some(manifest) if manifest.complete => {}
         Some(_) => return Ok(()),
-        // Everything is moved, or nothing was started.
+        // Without a manifest, everything has been moved, or nothing was started.
         None => return remove(dst),
     }
     let rank = |file: &Path| match file.to_str() {
@@ -69,7 +65,7 @@ pub(crate) fn place(dst: &Path) -> Result<(), Error> {
     Ok(staged::move_all(&stage, dst, rank, &outdated(dst)?)?)
 }
 
-/// Removes an unfinished new result inside an old one.
+/// Removes the staging folder.
 ///
 /// # Errors
 /// A failed system call.

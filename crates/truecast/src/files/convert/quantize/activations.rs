@@ -1,5 +1,5 @@
-//! Scales of activations in the result, from those of the source, or from a file with the largest magnitude of each
-//! layer's inputs (`docs/spec/checkpoints.md §7.8`).
+//! Activation scales in the result, from the source or from a file with the largest input magnitude of each layer
+//! (`docs/spec/checkpoints.md §7.8`).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::quantize::code::{little_endian, to_f32};
@@ -14,25 +14,23 @@ use truecast_io::Tensor;
 use truecast_io::folder::Folder;
 use truecast_schemes::{ActivationScale, Detection, Dropped, MAX_READ_BYTES, Need, Output, Role, Scheme};
 
-/// Known input magnitudes of layers, and the scales of the result.
 #[derive(Default)]
 pub(crate) struct Activations {
     wanted: Option<(ActivationScale, Need)>,
-    /// Largest magnitudes, by modules or names of weights.
+    /// Largest input magnitude by name of module or weight.
     ranges: HashMap<String, f64>,
-    /// Scales of the source, by modules: the tensor's name, its kind, and its values.
+    /// Scales of the source by module: tensor name, kind, values.
     of_source: HashMap<String, (String, ActivationScale, Vec<f32>)>,
-    /// Source tensors that the result has, unchanged or in another form.
+    /// Source tensors that remain in the result, unchanged or converted.
     carried: HashSet<String>,
-    /// Weights without a known input magnitude.
     missing: Vec<String>,
 }
 
 impl Activations {
-    /// Reads the source and the file, if the target has such scales.
+    /// Reads the source and the file, if the target has activation scales.
     ///
     /// # Errors
-    /// An unreadable or invalid file; a file for a target without such scales.
+    /// An unreadable or invalid file; a file for a target without activation scales.
     pub fn new(
         folder: &Folder,
         stored: &[Stored],
@@ -78,7 +76,7 @@ impl Activations {
                 all.of_source.insert(module.to_string(), (name.to_string(), scale, values));
             }
         }
-        // If some activations are unknown, quantize weights only.
+        // If some magnitudes are unknown, only weights are quantized.
         let is_partial =
             all.ranges.is_empty() && found.groups.iter().any(|group| !all.of_source.contains_key(&group.module));
         if matches!(wanted, Some((_, Need::AllOrNone)))
@@ -89,7 +87,6 @@ impl Activations {
         Ok(all)
     }
 
-    /// Activation scale for a quantized weight, if it has one.
     pub fn output(&mut self, weight: &Tensor) -> Option<Output> {
         let (scale, need) = self.wanted?;
         let module = weight.name.strip_suffix(".weight").unwrap_or(&weight.name);
@@ -112,17 +109,15 @@ impl Activations {
         Some(scale.output(weight, &values))
     }
 
-    /// True if the configuration declares these scales of activations.
     pub fn are_declared(&self) -> bool {
         self.wanted.is_some()
     }
 
-    /// True if the result has this source tensor, unchanged or in another form.
     pub fn carries(&self, tensor: &str) -> bool {
         self.carried.contains(tensor)
     }
 
-    /// Checks the result.
+    /// Checks that no needed scale is missing.
     ///
     /// # Errors
     /// Layers without a scale that their loader needs.
@@ -139,10 +134,10 @@ impl Activations {
     }
 }
 
-/// Reads a JSON object of numbers: the largest magnitude of the inputs of each layer.
+/// Reads a JSON object that maps each layer to the largest magnitude of its inputs.
 ///
 /// # Errors
-/// The problem with the file.
+/// An unreadable or malformed file.
 pub fn activation_ranges(path: &Path) -> Result<HashMap<String, f64>, Error> {
     let failed = |why: String| Error::checkpoint(path, CheckpointError::Ranges { why });
     let text = std::fs::read_to_string(path).map_err(|source| truecast_io::Error::Io {

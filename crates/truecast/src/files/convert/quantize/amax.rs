@@ -1,5 +1,5 @@
-//! Largest magnitudes of whole tensors, for scales that need them in the first piece: a pass over the source before the
-//! conversion.
+//! Largest magnitudes of whole tensors, found in a pass before the conversion. Needed by scales that the first piece
+//! already uses.
 
 use crate::files::convert::operations::Operations;
 use crate::files::convert::plan::{Plan, ShardPlan};
@@ -11,12 +11,11 @@ use crate::files::stream::{Item, Limits, run};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Known magnitudes of each tensor's matrices.
 #[derive(Debug, Default)]
 pub(crate) struct Amax(HashMap<Stored, Vec<f32>>);
 
 impl Amax {
-    /// Finds the magnitudes for the tensors of a shard, including other tensors that share their global scale.
+    /// Finds the magnitudes for a shard, including other tensors with the same global scale.
     ///
     /// # Errors
     /// An unreadable file; a value that is not finite, where that is an error; [`Error::Interrupted`].
@@ -47,7 +46,7 @@ impl Amax {
         let quantizers =
             wanted.iter().map(|scaled| operations.quantize(scaled).map_err(|cause| in_tensor(scaled, cause)));
         let quantizers: Vec<Arc<TensorQuantizer>> = quantizers.collect::<Result<_, _>>()?;
-        // In the pieces of the conversion: transposed rows are read as a whole.
+        // Pieces are equal to the pieces of the conversion, because transposed rows are read whole.
         let item = |(at, scaled): (usize, &&Scaled)| Item { dst_bits: 0, ..scaled.item(at) };
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
@@ -70,7 +69,7 @@ impl Amax {
         Ok(())
     }
 
-    /// Magnitudes for a tensor: the largest among the tensors with the same global scale.
+    /// Largest magnitudes among all tensors with the same global scale.
     pub fn of(&self, plan: &Plan, scaled: &Scaled) -> Vec<f32> {
         let mut amax = self.0.get(&scaled.from).cloned().unwrap_or_default();
         for other in plan.shared(scaled) {

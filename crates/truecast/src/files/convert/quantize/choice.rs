@@ -1,4 +1,4 @@
-//! Selection of tensors to quantize, and their form (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
+//! Selection of tensors to quantize, and their schemes (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::error::CheckpointError;
@@ -19,40 +19,37 @@ use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
 use truecast_schemes::{Family, Layer, Limit, Model, Scheme, Target, target, target_of_experts};
 
-/// Accumulates decisions for the unquantized tensors of a checkpoint.
 pub(crate) struct Quantizing<'a> {
     writing: &'a QuantizeOptions,
-    /// Groups with a common global scale: requested, or expected by loaders.
+    /// Groups with a common global scale, requested or expected by loaders.
     shares_of: Vec<SharedGlobalScale>,
     selection: &'a Selection,
     model: &'a Model<'a>,
-    /// Tensors that the scheme cannot hold, with the error of the first.
+    /// Tensors that the scheme does not support, with the first error.
     refused: Option<(truecast_schemes::Error, Vec<String>)>,
-    /// Modules with an unquantized matrix, and those with a quantized one.
+    /// Modules with an unquantized matrix.
     kept: Vec<String>,
     modules: Vec<String>,
-    /// Kept tensors that might be weights of layers, by reason: the first, and the number.
+    /// Kept weights by reason: name of the first weight, and number of weights. Only weights that a user may expect to
+    /// be quantized.
     left: BTreeMap<String, (String, usize)>,
-    /// Known limits of loaders for the quantized tensors: program, limit, first tensor.
+    /// Known limits of loaders: program, limit, first tensor.
     limits: BTreeMap<(&'static str, &'static str), String>,
-    /// Index in `shares` of each group with a common global scale.
+    /// Index in `shares` of each group with a common global scale. Key: index of the pattern, and name of the group.
     groups: HashMap<(usize, String), usize>,
     shares: Vec<Vec<Stored>>,
-    /// Patterns of shares that matched.
+    /// Flags for the patterns of `shares_of`: true if the pattern matched.
     used: Vec<Vec<bool>>,
     quantized: usize,
     has_powers_of_two: bool,
-    /// Pieces of tensors, by layout and type.
     cuts: HashMap<(scaled::Layout, DType), Cut>,
 }
 
-/// Decisions after all tensors.
 #[derive(Default)]
 pub(crate) struct Decision {
-    /// Modules with an unquantized matrix, and those with a quantized one.
     pub kept: Vec<String>,
     pub modules: Vec<String>,
-    /// Tensors with a common global scale.
+    /// Sets of tensors that share a global scale.
     pub shares: Vec<Vec<Stored>>,
     pub warnings: Vec<String>,
 }
@@ -82,11 +79,11 @@ impl<'a> Quantizing<'a> {
         }
     }
 
-    /// Job that quantizes the tensor, or `None` to keep it. For a tensor that was quantized before, `tensor` has the
-    /// type of its values, f32.
+    /// Job that quantizes the tensor, or `None` to keep the tensor. For a quantized source, `tensor` has type f32.
     ///
     /// # Errors
-    /// A scheme that cannot be written. [`finish`](Quantizing::finish) reports all tensors that the scheme cannot hold.
+    /// A scheme that cannot be written. [`finish`](Quantizing::finish) reports the tensors that the scheme does not
+    /// support.
     pub fn work(
         &mut self,
         at: Stored,
@@ -104,7 +101,7 @@ impl<'a> Quantizing<'a> {
         let scheme = self.writing.scheme;
         let (mut target, layers) = match self.target(tensor) {
             Ok(target) => target,
-            // Loaders that split experts take no fused ones.
+            // Loaders that split experts do not accept fused ones.
             Err(truecast_schemes::Error::NoForm { why, .. })
                 if self.selection.rule(name).is_none() && !self.splits(tensor) =>
             {
@@ -145,12 +142,12 @@ impl<'a> Quantizing<'a> {
         Ok(Some(TensorJob { planned, job: Arc::new(scaled) }))
     }
 
-    /// True for fused experts whose loaders make a layer of each expert.
+    /// True for fused experts that loaders split into layers.
     fn splits(&self, tensor: &Tensor) -> bool {
         self.model.splits_experts(self.writing.scheme.family) && self.model.layer(tensor) == Layer::Experts
     }
 
-    /// The output tensors, and the layers of experts whose loaders do not take them fused.
+    /// Output tensors, and the layers into which loaders split fused experts.
     fn target(&self, tensor: &Tensor) -> Result<(Target, Option<Vec<Tensor>>), truecast_schemes::Error> {
         let (scheme, model) = (self.stored(tensor), self.model);
         if self.splits(tensor) {
@@ -160,13 +157,13 @@ impl<'a> Quantizing<'a> {
         Ok((target(tensor, scheme)?, None))
     }
 
-    /// The scheme with the loader's type of scales: that of the weights, if the scheme stores it.
+    /// Scheme with the type of scales that loaders expect: the type of the weights, if the scheme allows that type.
     fn stored(&self, tensor: &Tensor) -> Scheme {
         self.writing.scheme.with_scales_of(self.selection.to.or(self.model.dtype()).unwrap_or(tensor.dtype))
     }
 
-    /// True if a rule says so, or the table does and no rule disagrees. A tensor that is quantized in the source counts
-    /// as a layer.
+    /// A matching rule decides; otherwise the table of layers. A tensor that is quantized in the source counts as a
+    /// layer.
     fn quantizes(&self, tensor: &Tensor, is_quantized: bool) -> bool {
         match self.selection.rule(&tensor.name) {
             Some(rule) => rule.quantizes(),
@@ -180,7 +177,6 @@ impl<'a> Quantizing<'a> {
         }
     }
 
-    /// Notes an unquantized tensor.
     fn keep(&mut self, tensor: &Tensor) {
         self.kept.extend(truecast_schemes::loaded_module(tensor));
         if self.splits(tensor) {
@@ -204,13 +200,11 @@ impl<'a> Quantizing<'a> {
         self.left.entry(why).or_insert_with(|| (tensor.name.to_string(), 0)).1 += 1;
     }
 
-    /// Reason for keeping a tensor that could be quantized, if the reason is its layer or shape.
     pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
         let could_be = QuantizeOptions::is_about(tensor) && self.selection.rule(&tensor.name).is_none();
         could_be.then(|| KeptBy::Layer(self.model.layer(tensor)))
     }
 
-    /// Index of the tensor's set in `shares`.
     fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
         let mut found = None;
         for (i, share) in self.shares_of.iter().enumerate() {
@@ -231,7 +225,7 @@ impl<'a> Quantizing<'a> {
     /// Completes the decisions.
     ///
     /// # Errors
-    /// Tensors that the scheme cannot hold; options that it lacks; patterns without a match.
+    /// Tensors that the scheme does not support; options that the scheme lacks; patterns without a match.
     pub fn finish(self, path: &Path) -> Result<Decision, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
         let QuantizeOptions { scheme, how, share, .. } = self.writing;
@@ -271,7 +265,7 @@ impl<'a> Quantizing<'a> {
     }
 }
 
-/// Warning about kept tensors: the reason, the first, and their number.
+/// Warning about kept tensors. Argument: reason, first name, number of tensors.
 fn not_quantized((why, (first, count)): (String, (String, usize))) -> String {
     let others = match count - 1 {
         0 => " is".to_string(),

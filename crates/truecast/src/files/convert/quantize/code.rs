@@ -1,4 +1,4 @@
-//! Codes as numbers, by the definition.
+//! Codes as numbers, by the reference definition.
 
 use truecast_core::{CastSpec, DType, cast_one};
 

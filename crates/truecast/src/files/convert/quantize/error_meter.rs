@@ -1,5 +1,4 @@
-//! Quantization error of a piece: dequantizes the result and compares it with the source. `quantizer` computes the
-//! result.
+//! Quantization error of a piece: dequantizes the result and compares it with the source.
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
@@ -13,32 +12,31 @@ use truecast_kernel::measure::{BLOCK, Measure, Sample};
 use truecast_kernel::scaled::{BlockCounts, Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements};
 
-/// Counts of a piece in parts, to be added in order.
+/// Quantization errors of a piece. `counts`: partial counts in element order.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorSums {
     pub counts: Vec<Counts>,
     pub blocks: BlockCounts,
 }
 
-/// Measures the errors for tensors of a layout and a type.
+/// Measures errors; shared by tensors of one layout and type.
 #[derive(Debug)]
 pub(crate) struct ErrorMeter {
     dequantizer: Dequantizer,
     measure: Measure,
     dtype: DType,
-    /// Bytes per element, and per unit.
+    /// Bytes per element, and elements per unit.
     size: usize,
     unit_bytes: usize,
-    /// False for integer blocks, which have neither subnormal nor saturated results.
+    /// False for integer blocks, whose results are never subnormal or saturated.
     has_ends: bool,
 }
 
-/// The encoded parts of a piece.
 pub(crate) struct Made<'a> {
-    /// Ranges in their tensors, in the order of the bytes.
+    /// Byte range of each part in its tensor.
     pub writes: Vec<Read>,
     pub bytes: &'a [u8],
-    /// The global scale, or 1.
+    /// Global scale, or 1.
     pub global: [u8; 4],
 }
 
@@ -47,10 +45,6 @@ thread_local! {
 }
 
 impl ErrorMeter {
-    /// Plans the measurement.
-    ///
-    /// # Errors
-    /// A layout that is not supported.
     pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<ErrorMeter, Cause> {
         let Scaled { layout, dtype, unit, .. } = *scaled;
         let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
@@ -64,8 +58,8 @@ impl ErrorMeter {
         })
     }
 
-    /// Counts of values in parts of [`BLOCK`] elements, unit by unit, with the counts of codes in the first. Outside the
-    /// sample, errors are left out, and other counts depend on [`BlockCounts::needs_values`].
+    /// Partial counts of [`BLOCK`] elements each; the first also has the counts of codes. Errors are measured only in
+    /// the sample.
     pub fn counts(
         &self,
         first: u64,
@@ -78,7 +72,7 @@ impl ErrorMeter {
             let (mut counts, mut from) = (Vec::new(), first);
             for src in src.chunks(self.unit_bytes) {
                 let is_whole = blocks.needs_values || sample == Sample::ALL;
-                // All at once, or one step per measured part.
+                // All elements at once, or block by block.
                 let step = if is_whole { src.len() } else { BLOCK * self.size };
                 for src in src.chunks(step.max(1)) {
                     let n = src.len() / self.size;
@@ -116,7 +110,6 @@ impl ErrorMeter {
 }
 
 impl Made<'_> {
-    /// Serves the dequantizer's reads.
     fn get(&self, read: &Read) -> Cow<'_, [u8]> {
         let mut at = 0;
         for write in &self.writes {

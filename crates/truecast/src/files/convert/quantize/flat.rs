@@ -1,14 +1,14 @@
-//! Treats a stack of small matrices as one matrix with the same bytes, to avoid per-matrix overhead.
+//! Treats a stack of small matrices as one matrix with the same bytes, to avoid overhead per matrix.
 
 use truecast_core::scaled::{Coding, Group, Layout, Packing, Part, Plane, Planes, Scales};
 
-/// Larger matrices are kept apart.
+/// Largest matrix, in elements, that is joined with others.
 const SMALL: u64 = 65_536;
 
-/// The parts on the grid of the elements or on that of the scales.
+/// Parts with an entry per element or per block.
 pub(crate) const ON_GRID: [Part; 3] = [Part::Codes, Part::Scales, Part::Zeros];
 
-/// The same tensor with the same bytes: matrices with one scale become rows; rows without common scales become the rows
+/// Equivalent layout with the same bytes. Matrices with one scale become rows; rows without a common scale become rows
 /// of one matrix.
 pub(crate) fn flat(layout: &Layout) -> Layout {
     let Layout { matrices, rows, cols, kept, transposed, coding } = *layout;
@@ -32,19 +32,18 @@ pub(crate) fn flat(layout: &Layout) -> Layout {
     if are_planes_in_rows(layout) && flat.check().is_ok() { flat } else { *layout }
 }
 
-/// True if entries follow each other without row padding, in whole bytes.
+/// True if entries fill whole bytes without row padding.
 fn is_stream(plane: &Plane, cols: u64) -> bool {
     plane.packing == Packing::BYTES && plane.code.bits() == 8 && plane.bytes([1, cols]) == Some(cols)
 }
 
-/// True if the bytes of a matrix's rows follow each other.
 pub(crate) fn lies_in_rows(plane: &Plane, [rows, cols]: [u64; 2]) -> bool {
     let in_rows = matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded);
     let row = plane.bytes([1, cols]).and_then(|row| row.checked_mul(rows));
     in_rows && row == plane.bytes([rows, cols])
 }
 
-/// Number of rows whose bytes follow those of the same number of rows before them.
+/// Smallest number of rows that can be joined to a contiguous range of bytes.
 pub(crate) fn rows_together(plane: &Plane, rows: u64) -> u64 {
     match plane.packing {
         Packing::Rows { .. } | Packing::HighFirst | Packing::Padded | Packing::Awq => 1,
@@ -56,13 +55,12 @@ pub(crate) fn rows_together(plane: &Plane, rows: u64) -> u64 {
     }
 }
 
-/// True if that holds for codes, scales and zero points.
+/// True if codes, scales and zero points have contiguous rows.
 pub(crate) fn are_planes_in_rows(layout: &Layout) -> bool {
     let mut planes = ON_GRID.into_iter().filter_map(|part| layout.plane(part));
     planes.all(|(plane, block)| lies_in_rows(&plane, layout.grid(block)))
 }
 
-/// Every packing.
 #[cfg(test)]
 pub(crate) const PACKINGS: [Packing; 11] = [
     Packing::BYTES,
@@ -84,7 +82,6 @@ mod tests {
     use truecast_core::DType;
     use truecast_core::scaled::{Code, Parts, Zero};
 
-    /// The bytes of earlier rows end where those of later rows begin.
     #[test]
     fn rows_follow_each_other() {
         let (mut seen, [rows, cols]) = (0, [384, 24]);
@@ -104,7 +101,6 @@ mod tests {
         assert!(seen > 1000, "{seen}");
     }
 
-    /// The definition gives equal values for both layouts.
     #[test]
     fn values_stay_the_same() {
         let bytes: Vec<u8> = (0..4096u32).map(|i| (i * 37 % 251) as u8 & 0x77).collect();

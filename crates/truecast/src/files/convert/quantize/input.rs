@@ -1,4 +1,4 @@
-//! The elements to quantize: elements of an unquantized tensor, or the f32 values of a quantized one.
+//! Elements to quantize, from an unquantized tensor or from dequantized values.
 
 use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -23,7 +23,7 @@ impl TensorQuantizer {
         scaled.read(folder, first, len, buffer)
     }
 
-    /// Elements `first .. first + len` from the bytes read; `values` is a buffer for them.
+    /// Elements `first .. first + len` from the source bytes. Computed values are stored in the buffer `values`.
     pub fn elements<'a>(
         &self,
         first: u64,
@@ -39,7 +39,7 @@ impl TensorQuantizer {
 }
 
 impl Scaled {
-    /// Reads unquantized elements `first .. first + len`, whole rows if they are transposed, into the start of `buffer`.
+    /// Reads unquantized elements `first .. first + len` into the start of `buffer`; transposed rows must be whole.
     /// Returns the number of bytes.
     pub fn read(&self, folder: &Folder, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let size = u64::from(self.dtype.storage_bits().unwrap_or(64)) / 8;
@@ -54,14 +54,13 @@ impl Scaled {
     }
 }
 
-/// Reads whole rows, which are columns in the source, from element `first` on, with `size` bytes per element.
+/// Reads rows that are columns in the source, from element `first` on, with `size` bytes per element.
 fn read_transposed(source: &Source, tensor: usize, first: u64, size: usize, bytes: &mut [u8]) -> Result<(), Error> {
     let [.., cols, rows] = *source.tensors()[tensor].shape else { unreachable!("a transposed tensor has matrices") };
     let (width, mut row) = (cols as usize * size, first / cols);
     let mut rest = bytes;
     let mut line = Vec::new();
     while !rest.is_empty() {
-        // Rows of one matrix.
         let (matrix, from) = (row / rows, row % rows);
         let count = ((rest.len() / width) as u64).min(rows - from) as usize;
         assert!(count > 0, "pieces of transposed tensors are whole rows");

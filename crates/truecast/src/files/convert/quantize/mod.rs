@@ -1,5 +1,5 @@
-//! Quantization of tensors: selection (`choice`), output tensors (`scaled`), codes and scales (`quantizer`), and
-//! errors (`error_meter`).
+//! Quantization of tensors: selection (`choice`), output tensors (`scaled`), codes and scales (`quantizer`), errors
+//! (`error_meter`).
 
 pub(crate) mod activations;
 pub(crate) mod amax;

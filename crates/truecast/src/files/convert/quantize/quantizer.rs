@@ -1,4 +1,4 @@
-//! [`TensorQuantizer`]: quantizes pieces of whole units (`scaled`) to codes and scales. `error_meter` measures the error.
+//! [`TensorQuantizer`]: quantizes pieces of whole units to codes and scales.
 
 use crate::files::convert::dequantize::dequantizer::TensorDequantizer;
 use crate::files::convert::quantize::error_meter::{ErrorMeter, ErrorSums, Made};
@@ -12,31 +12,24 @@ use truecast_kernel::measure::Sample;
 use truecast_kernel::scaled::{BlockCounts, PartsMut, Quantizer, Read};
 use truecast_kernel::{CastOptions, Counting};
 
-/// The quantization of the tensors of a layout and a type, planned once.
+/// Quantizer for tensors of one layout and type, planned once.
 ///
-/// `amax` has the largest magnitude of each matrix, if it is needed before the first piece.
+/// `amax` has the largest magnitude of each matrix, if the first piece needs it.
 #[derive(Debug)]
 pub(crate) struct TensorQuantizer {
-    /// For a quantized source: computes its values.
     pub maker: Option<TensorDequantizer>,
     kernel: Quantizer,
     meter: ErrorMeter,
-    /// Bytes per element.
     size: usize,
 }
 
 thread_local! {
-    /// Elements of a piece of a quantized tensor.
+    /// Values of a piece of a quantized source.
     static ELEMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// A padded matrix.
     static FILLED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl TensorQuantizer {
-    /// Plans a quantization.
-    ///
-    /// # Errors
-    /// A read-only layout.
     pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<TensorQuantizer, Cause> {
         let Scaled { layout, dtype, how, .. } = *scaled;
         let maker = scaled.source.as_ref().map(|quantized| TensorDequantizer::new(quantized, None, exec));
@@ -52,15 +45,14 @@ impl TensorQuantizer {
         self.kernel.layout()
     }
 
-    /// The global scale, if there is one.
     pub fn global(&self, amax: &[f32]) -> Option<f32> {
         self.kernel.global(amax.first().copied().unwrap_or(0.0))
     }
 
-    /// Largest magnitudes among elements: of each matrix, with its index.
+    /// Largest magnitude of each matrix, with the matrix's index.
     ///
     /// # Errors
-    /// An element that is not finite, where that is an error, with its index in the tensor.
+    /// An element that is not finite, where that is an error; the error has the index in the tensor.
     pub fn amax(&self, first: u64, mut src: &[u8]) -> Result<Vec<(usize, f32)>, ScaledError> {
         let segments = segments(self.layout(), first, (src.len() / self.size) as u64);
         let of = |segment: Segment| {
@@ -71,7 +63,7 @@ impl TensorQuantizer {
         segments.map(of).collect()
     }
 
-    /// The error of an element, by its index in the tensor. Rows have `cols` columns, with padding.
+    /// Converts an error to the element's index in the tensor. Rows have `cols` columns, padding included.
     fn in_tensor(&self, segment: &Segment, cols: u64, error: ScaledError) -> ScaledError {
         let Layout { kept: [rows, kept], .. } = *self.layout();
         let before = segment.matrix * rows * kept + segment.first;
@@ -83,11 +75,11 @@ impl TensorQuantizer {
         }
     }
 
-    /// Ranges of the results in the output tensors, in the order of the bytes from [`run`](TensorQuantizer::run).
+    /// Byte ranges of codes, scales and zero points that [`run`](TensorQuantizer::run) writes, in order.
     pub fn writes(&self, first: u64, len: u64) -> Vec<Read> {
         let Some(segment) = segments(self.layout(), first, len).next() else { return Vec::new() };
         let mut writes = self.kernel.writes(segment.matrix, self.rows(&segment));
-        // Whole matrices follow each other.
+        // Whole matrices are contiguous.
         let matrices = len / segment.len;
         for write in &mut writes {
             let bytes = write.bytes() * matrices;
@@ -96,14 +88,14 @@ impl TensorQuantizer {
         writes
     }
 
-    /// True if a row of blocks begins with this element.
+    /// True if element `first` is the first of a row of blocks.
     pub fn begins_block(&self, first: u64) -> bool {
         let Layout { kept: [rows, cols], .. } = *self.layout();
         let block = self.layout().planes().map_or(1, |planes| planes.scales.block[0]);
         (first % (rows * cols) / cols).is_multiple_of(block)
     }
 
-    /// The rows of these elements, including padding after the last.
+    /// Rows of the elements; the last rows include padding.
     fn rows(&self, segment: &Segment) -> Range<u64> {
         let Layout { kept: [rows, cols], rows: all, .. } = *self.layout();
         let (start, end) = (segment.first / cols, (segment.first + segment.len) / cols);
@@ -131,7 +123,6 @@ impl TensorQuantizer {
         })
     }
 
-    /// Computes and counts codes and scales of whole units.
     fn quantize(
         &self,
         first: u64,
@@ -157,7 +148,6 @@ impl TensorQuantizer {
         Ok(blocks)
     }
 
-    /// Same for one matrix or a part of it.
     fn quantize_one(
         &self,
         segment: &Segment,
@@ -168,7 +158,6 @@ impl TensorQuantizer {
         let (Layout { kept: [_, kept_cols], cols, .. }, rows) = (*self.layout(), self.rows(segment));
         let amax = match amax {
             Some(amax) => *amax,
-            // The whole matrix is present.
             None if self.kernel.needs_amax() => self.amax(segment.matrix * segment.len, src)?[0].1,
             None => 0.0,
         };
@@ -190,15 +179,13 @@ impl TensorQuantizer {
     }
 }
 
-/// Elements of one matrix.
 struct Segment {
     matrix: u64,
-    /// Index within the matrix.
     first: u64,
     len: u64,
 }
 
-/// Divides elements by matrices. A piece has a part of one matrix, or whole matrices.
+/// Splits elements into segments. Each segment is a part of one matrix, or a whole matrix.
 fn segments(layout: &Layout, first: u64, len: u64) -> impl Iterator<Item = Segment> + use<> {
     let [rows, cols] = layout.kept;
     let (size, end, mut at) = (rows * cols, first + len, first);

@@ -1,4 +1,4 @@
-//! Tensors to quantize, their output tensors, and their division into pieces.
+//! Tensors to quantize: output tensors, and division into pieces.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::quantize::flat::flat;
@@ -14,34 +14,31 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::{BlockCounts, Quantizer};
 use truecast_schemes::{Content, Output, Scheme, Target};
 
-/// A tensor of the source, quantized or not, and its output tensors.
+/// A source tensor to quantize, and its output tensors. The source may be quantized already.
 #[derive(Clone, Debug)]
 pub(crate) struct Scaled {
-    /// Its place; that of the codes, if it is quantized.
+    /// Position of the tensor; of the codes, if the source is quantized.
     pub from: Stored,
-    /// Its parts, if it is quantized.
     pub source: Option<Box<Quantized>>,
-    /// Its type; f32, if it is quantized.
+    /// Type of the tensor; f32 for a quantized source.
     pub dtype: DType,
-    /// Layout of the outputs, with a stack of small matrices as one where possible. Padding rows and columns are zeros.
+    /// Layout of the output tensors. A stack of small matrices is one matrix where possible. Padding is zero.
     pub layout: Layout,
     /// True if the rows of the layout are columns of the source.
     pub transposed: bool,
     pub outputs: Vec<Output>,
     pub scheme: Arc<str>,
     pub how: Quantization,
-    /// Index of its group with a common global scale in the plan.
+    /// Index of the set of tensors with the same global scale.
     pub share: Option<usize>,
-    /// True if the first piece needs the largest magnitude.
     pub needs_amax: bool,
     /// Number of elements that are quantized and measured together.
     pub unit: u64,
 }
 
-/// Minimum number of elements per sum of errors, for any pieces (`docs/spec/checkpoints.md §10`).
+/// Smallest number of elements per sum of errors (`docs/spec/checkpoints.md §10`).
 const MEASURED: u64 = 65_536;
 
-/// Properties of a plan that decide the pieces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     granule: u64,
@@ -49,7 +46,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Properties for a layout that [`flat`] made.
+    /// `layout` must be a result of [`flat`].
     ///
     /// # Errors
     /// A read-only layout.
@@ -60,7 +57,7 @@ impl Cut {
 }
 
 impl Scaled {
-    /// Plans the pieces. `cut` answers for a layout.
+    /// Plans the pieces. `cut` returns the properties of a layout.
     ///
     /// # Errors
     /// The errors of `cut`.
@@ -75,7 +72,7 @@ impl Scaled {
     ) -> Result<Scaled, ScaledError> {
         let Target { layout, tensors: outputs } = target;
         let transposed = layout.transposed && source.is_none();
-        // Use the order of the stored result.
+        // Elements are in the order of the stored result.
         let (layout, source) = if layout.transposed {
             (Layout { transposed: false, ..layout }, source.map(|source| Box::new(source.transposed())))
         } else {
@@ -90,7 +87,7 @@ impl Scaled {
             (granule * MEASURED.div_ceil((granule * cols).max(1))).min(rows) * cols
         };
         let has_global = layout.planes().is_some_and(|planes| planes.global.is_some());
-        // A piece with a whole matrix can find the magnitude itself.
+        // A piece with a whole matrix can compute the magnitude itself.
         let needs_amax = needs_amax && (has_global || unit < matrix);
         let (scheme, unit) = (scheme.to_string().into(), unit.max(1));
         Ok(Scaled { from, source, dtype, layout, transposed, outputs, scheme, how, share: None, needs_amax, unit })
@@ -100,20 +97,19 @@ impl Scaled {
         self.outputs.iter().map(|output| &output.tensor)
     }
 
-    /// Bytes of all output tensors.
     pub fn bytes_out(&self) -> u64 {
         self.tensors().map(Tensor::bytes).sum()
     }
 
-    /// Indices of a part's outputs: one, or one for each layer of fused experts.
+    /// Indices of the outputs with the part `part`. Fused experts have an output per layer.
     pub fn outputs_of(&self, part: Part) -> Range<usize> {
         let is_of = |output: &Output| matches!(output.content, Content::Part(of) if of == part);
         let first = self.outputs.iter().position(is_of).unwrap_or(self.outputs.len());
         first..first + self.outputs[first..].iter().take_while(|output| is_of(output)).count()
     }
 
-    /// Places of `len` bytes of a part from byte `first` on: output, first byte in it, number of bytes. Outputs of a
-    /// part have equal sizes.
+    /// Splits `len` bytes of a part, from byte `first` on. Each item: index of the output, first byte in the output,
+    /// number of bytes. All outputs of a part have equal sizes.
     pub fn places(&self, part: Part, first: u64, len: u64) -> impl Iterator<Item = (usize, u64, u64)> {
         let outputs = self.outputs_of(part);
         let size = self.outputs.get(outputs.start).map_or(1, |output| output.tensor.bytes());
@@ -122,28 +118,27 @@ impl Scaled {
         cuts.map(move |cut| (outputs.start + (cut.start / size) as usize, cut.start % size, cut.end - cut.start))
     }
 
-    /// True if each output of the part holds all of it.
+    /// True if each output contains the whole part.
     pub fn is_repeated(&self, part: Part) -> bool {
         let outputs = self.outputs_of(part);
         outputs.len() > 1 && self.layout.part_bytes(part) == Ok(Some(self.outputs[outputs.start].tensor.bytes()))
     }
 
-    /// Counts of its blocks, with the padding of its matrices.
+    /// Number of padding rows and columns, and totals of `counts`.
     pub fn blocks(&self, counts: &BlockCounts) -> Blocks {
         let Layout { rows, cols, kept, .. } = self.layout;
         Blocks { counts: counts.total(), pad_rows: rows - kept[0], pad_cols: cols - kept[1] }
     }
 
-    /// Elements per matrix.
     pub fn matrix(&self) -> u64 {
         self.layout.kept[0] * self.layout.kept[1]
     }
 
-    /// Description for the stream: cut between units, and between matrices that are larger than a unit.
+    /// Item of the stream. Pieces end between units, and between matrices larger than a unit.
     pub fn item(&self, index: usize) -> Item {
         let bits = self.dtype.storage_bits().unwrap_or(64);
         let out = (self.bytes_out() * 8).div_ceil(self.layout.elements().max(1));
-        // Memory for measured values, and for a padded copy.
+        // Memory for dequantized values in f32, and for a padded copy.
         let is_padded = self.layout.kept != [self.layout.rows, self.layout.cols];
         let (values, copy) = (32, if is_padded { bits } else { 0 });
         let dst_bits = u32::try_from(out).unwrap_or(64).min(128) + values + copy;
@@ -151,7 +146,7 @@ impl Scaled {
         Item { index, len: self.layout.elements(), src_bits: self.src_bits(), dst_bits, unit: self.unit, period }
     }
 
-    /// Source bits per element, including the values computed from them.
+    /// Memory per source element in bits, including computed values.
     pub fn src_bits(&self) -> u32 {
         self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
     }

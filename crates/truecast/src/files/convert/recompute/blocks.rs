@@ -1,6 +1,6 @@
-//! Checks blocks of GGUF files against their source elements, without code of the writer: by Rust's own arithmetic, and
-//! by the definition (`truecast_core::scaled`) for blocks that the arithmetic does not accept. Compares whole blocks,
-//! since every element affects the scale.
+//! Verifies GGUF blocks against their source without code of the writer. Simple f32 arithmetic accepts most blocks; the
+//! reference definition (`truecast_core::scaled`) decides the others. Blocks are compared whole, because every element
+//! affects the scale.
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::job_check::JobCheck;
@@ -12,10 +12,8 @@ use std::ops::Range;
 use truecast_core::scaled::{BlockType, ScaledError};
 use truecast_core::{CastSpec, DType};
 
-/// Approximate number of elements per piece.
 const PIECE: u64 = 1 << 16;
 
-/// Compares the blocks with the elements to check.
 pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, progress, .. } = check;
     let (of_block, bytes) = (block.elements(), block.bytes());
@@ -68,8 +66,8 @@ fn holds(block: BlockType, values: &[u32], bytes: &[u8]) -> bool {
                     == 0
         }
         BlockType::Mxfp4 => {
-            // The scale is 2^(floor(log2(amax)) - 2). Values are divided by half the scale and compared with twice the
-            // values of E2M1. Small scales go to the definition.
+            // The scale is 2^(floor(log2(amax)) - 2). Values divided by half the scale are compared with doubled values
+            // of E2M1. Small scales go to the reference definition.
             let exponent = amax >> 23;
             let byte = exponent.saturating_sub(2);
             if u32::from(bytes[0]) != byte || byte < 2 {
@@ -89,7 +87,7 @@ fn or(a: u8, b: u8) -> u8 {
     a | b
 }
 
-/// Rounds to the nearest integer of eight bits, ties away from zero.
+/// Rounds to the nearest i8, ties away from zero.
 fn to_i8(x: f32) -> u8 {
     let whole = x as i32;
     let rest = x - whole as f32;
@@ -97,8 +95,7 @@ fn to_i8(x: f32) -> u8 {
     nearest.clamp(-128, 127) as u8
 }
 
-/// Returns the E2M1 code whose doubled value is nearest. Ties go to the smaller code; a value that rounds to zero gets
-/// code 0.
+/// E2M1 code whose doubled value is nearest. Ties go to the smaller code. A value that rounds to zero gets code 0.
 fn doubled(x: f32) -> u8 {
     let above = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0].iter().fold(0, |code, limit| code + u8::from(x.abs() > *limit));
     if x < 0.0 && above > 0 { above | 8 } else { above }
@@ -110,7 +107,6 @@ mod tests {
     use truecast_core::scaled::NonFinite;
     use truecast_testkit::random::Random;
 
-    /// The quick test accepts only the definition's blocks: of ordinary, half-integer, tiny, huge and special values.
     #[test]
     fn blocks_are_those_of_the_definition() {
         let mut random = Random::seeded(9);

@@ -1,4 +1,4 @@
-//! Compares the result of a job with the definition, without code that may have written it.
+//! Compares the result of a job with the reference definition, without code of the writer.
 
 use crate::files::convert::job::{Job, JobKind, elements_in};
 use crate::files::convert::recompute::job_check::JobCheck;
@@ -9,7 +9,6 @@ use crate::files::verify::{Methods, elements, text};
 use truecast_core::DType;
 use truecast_core::scaled::Coding;
 
-/// Compares the output tensors of a job.
 pub(crate) fn compare(job: &dyn Job, check: JobCheck<'_>) -> Result<Findings, Error> {
     let planned = check.of.planned;
     match job.kind() {

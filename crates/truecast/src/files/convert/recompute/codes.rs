@@ -1,8 +1,7 @@
-//! Quick tests of blocks by Rust's own arithmetic; the definition decides about blocks that fail.
+//! Quick tests of blocks by f32 arithmetic (`docs/spec/checkpoints.md §7`). The reference definition decides about
+//! blocks that fail.
 //!
-//! The formulas are those of `docs/spec/checkpoints.md §7`. Each step is one f32 operation, rounded once, as in Rust.
-//! Quotients become floating-point codes by the definition's intervals (`verify::intervals`), and integers by adding a
-//! number in whose binade the last bit has the value 1.
+//! Each step is one f32 operation, rounded once. Quotients become floating-point codes by `verify::intervals`.
 
 use crate::files::convert::recompute::source::{INFINITE, largest};
 use crate::files::convert::recompute::values::Numbers;
@@ -14,7 +13,7 @@ use truecast_core::policy::Overflow;
 use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantization, Quantized, Search, Zero};
 use truecast_core::{CastPolicy, CastSpec, DType};
 
-/// A cast from f32 that saturates to the largest finite number.
+/// A cast from f32 that saturates to the largest finite value.
 fn saturating(dst: DType) -> CastSpec {
     let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
     CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "" }
@@ -31,15 +30,11 @@ impl Roundings {
     }
 }
 
-/// Quick test for the blocks of a tensor.
 pub(crate) struct Quick {
     planes: Planes,
-    /// Values of scale entries.
     numbers: Numbers,
-    /// The rule for power-of-two scales.
     mx: Option<MxScale>,
     global: f32,
-    /// Result for a block of zeros.
     of_zeros: Quantized,
     element: CodeRule,
     /// Intervals of an eight-bit scale type.
@@ -53,10 +48,9 @@ enum CodeRule {
 
 #[derive(Clone, Copy)]
 struct Integer {
-    /// Lower end of the range.
     least: f32,
     most: f32,
-    /// Offset of the stored form; `mask` is its mask.
+    /// Constant that is added to an integer code before storage. `mask` selects the stored bits.
     half: u32,
     mask: u32,
     has_zero: bool,
@@ -66,21 +60,20 @@ struct Integer {
 const TO_INTEGER: f32 = 12_582_912.0;
 
 impl Integer {
-    /// Rounds to the nearest integer of the range, in stored form.
+    /// Nearest integer of the range, as stored.
     fn stored(&self, value: f32) -> u32 {
         let nearest = (value.clamp(self.least, self.most) + TO_INTEGER).to_bits().wrapping_sub(TO_INTEGER.to_bits());
         nearest.wrapping_add(self.half) & self.mask
     }
 }
 
-/// The values of a block and its codes, row by row.
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'a> {
     pub values: &'a [u32],
     pub codes: &'a [u32],
-    /// Distance between rows, in elements.
+    /// Distance between the beginnings of two rows, in elements.
     pub wide: usize,
-    /// Rows and columns of the block.
+    /// Number of rows and columns of the block.
     pub size: [usize; 2],
 }
 
@@ -93,7 +86,7 @@ impl<'a> Block<'a> {
 }
 
 impl Quick {
-    /// Prepares the quick test; `None` if the scheme or its options have no quick test.
+    /// `None` if the scheme or its options have no quick test.
     pub fn new(planes: &Planes, how: &Quantization, global: u32, roundings: &mut Roundings) -> Option<Quick> {
         if how.search != Search::Formula {
             return None;
@@ -127,13 +120,12 @@ impl Quick {
         Some(Quick { planes: *planes, numbers, mx, global: f32::from_bits(global), of_zeros, element, scale })
     }
 
-    /// True if intervals of the definition test its elements.
     pub fn has_intervals(&self) -> bool {
         matches!(self.element, CodeRule::Float { .. })
     }
 
-    /// True if all codes, scale and zero point are right. `amax` is the largest magnitude of all elements that share
-    /// the scale, if the block has only some of them.
+    /// True if all codes, scale and zero point are right. `amax`: largest magnitude of all elements with the same
+    /// scale, if the block has only some of them.
     pub fn holds(&self, block: Block<'_>, amax: Option<u32>, scale: u32, zero: Option<u32>) -> bool {
         let here = block.rows().fold(0, |most, (values, _)| most.max(largest(values)));
         let amax = amax.unwrap_or(here);
@@ -159,7 +151,7 @@ impl Quick {
                 let Integer { least, most, has_zero, .. } = *integer;
                 let steps = most - least;
                 if !has_zero {
-                    // The formula doubles the range; this divides by half the number of steps instead.
+                    // The formula doubles the range; this code halves the number of steps instead.
                     return zero.is_none()
                         && self.is_scale(amax, || Some(f32::from_bits(amax) / (steps / 2.0)), scale)
                         && are_integers(block, integer, |x| x / t);
@@ -179,7 +171,7 @@ impl Quick {
         }
     }
 
-    /// True if the scale is right: the scale of a block of zeros, or the formula's scale rounded to the type of scales.
+    /// True if `scale` is the scale for zeros, or the rounded scale of the formula.
     fn is_scale(&self, amax: u32, formula: impl Fn() -> Option<f32>, scale: u32) -> bool {
         if amax == 0 {
             return u64::from(scale) == self.of_zeros.scale;
@@ -195,7 +187,7 @@ impl Quick {
         }
     }
 
-    /// Computes the unrounded scale of floating-point elements; `None` if there is no formula for it.
+    /// Scale of floating-point elements before rounding; `None` if there is no formula.
     fn of_floats(&self, amax: u32, most: f32) -> Option<f32> {
         let a = f32::from_bits(amax);
         let Some(mx) = self.mx else {
@@ -220,7 +212,6 @@ impl Quick {
     }
 }
 
-/// True if every code represents the formula's value.
 fn are_integers(block: Block<'_>, integer: &Integer, value: impl Fn(f32) -> f32) -> bool {
     block.rows().all(|(values, codes)| {
         let differs = |(x, code): (&u32, &u32)| integer.stored(value(f32::from_bits(*x))) ^ code;
@@ -235,7 +226,6 @@ mod tests {
     use truecast_core::scaled::{Global, NonFinite, Plane};
     use truecast_testkit::random::Random;
 
-    /// Writable schemes, with global scales.
     fn cases() -> Vec<(Planes, Quantization, u32)> {
         let int = |code| Plane { code, ..Plane::of(DType::F32) };
         let block = [1, 16];
@@ -290,7 +280,6 @@ mod tests {
         (0..16).map(|_| value(stream)).collect()
     }
 
-    /// Accepts the definition's results only: no other code, scale or zero point.
     #[test]
     fn nothing_wrong_is_accepted() {
         let mut stream = Random::seeded(3);
@@ -346,7 +335,6 @@ mod tests {
         assert!(seen > 4000 && tested > 50_000, "{seen} {tested}");
     }
 
-    /// Quotients at every step between codes, and their neighbors, with scales of every kind.
     #[test]
     fn codes_are_right_between_steps() {
         let mut roundings = Roundings::default();

@@ -1,4 +1,4 @@
-//! Compares dequantized tensors.
+//! Verification of dequantized tensors.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::job::Job;
@@ -10,15 +10,13 @@ use std::ops::Range;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Elements;
 
-/// Compares the elements of a dequantized tensor.
 pub(crate) fn compare(quantized: &Quantized, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, caches, progress } = check;
     let (target, item) = (&of.planned.target, quantized.item(of.planned, 0));
-    // The last step: the cast from f32.
     let checker = caches.prepared.checker(of.planned.cast.unwrap_or(CastSpec::copy(DType::F32)), target);
     let values = Recomputed::new(of.folder, quantized);
     let compare = |piece: Range<u64>| {
-        // Elements narrower than a byte begin at a byte.
+        // For elements narrower than a byte, the range begins at a byte.
         let begin = piece.start / 8 * 8;
         let dst = of.read(0, quantized.offset(&item, begin)..quantized.offset(&item, piece.end))?;
         let dst = Elements::with_layout(target.dtype, target.layout, (piece.end - begin) as usize, &dst[..]);

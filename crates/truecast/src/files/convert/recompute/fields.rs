@@ -1,10 +1,9 @@
-//! Reads many fields of a plane's row at once. The definition (`Packing::bit`) gives the places of the first fields,
-//! which repeat periodically.
+//! Reads many fields of a row at once. The reference definition (`Packing::bit`) gives the positions of the first
+//! fields, which repeat periodically.
 
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Plane};
 
-/// The rows of one matrix of a plane.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     pub plane: Plane,
@@ -12,7 +11,7 @@ pub(crate) struct Fields<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Place of a field: its first bit, the number of contiguous bits from there, and the first of the other bits.
+/// Position of a field: first bit, number of contiguous bits, first of the remaining bits.
 #[derive(Clone, Copy, PartialEq)]
 struct FieldPlace {
     low: u64,
@@ -21,7 +20,6 @@ struct FieldPlace {
 }
 
 impl Fields<'_> {
-    /// Reads the fields of some columns in a row.
     pub fn read(&self, row: u64, cols: Range<u64>, fields: &mut [u32]) {
         debug_assert_eq!(cols.end - cols.start, fields.len() as u64, "a field for each column");
         let bits = self.plane.code.bits();
@@ -72,7 +70,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Returns the period of the places, in columns and in bits; `None` if they do not repeat.
+    /// Period of the positions, in columns and in bits; `None` if the positions do not repeat.
     fn period(&self) -> Option<(u64, u64)> {
         let bits = self.plane.code.bits().into();
         match self.plane.packing {
@@ -96,7 +94,7 @@ impl Fields<'_> {
         FieldPlace { low, together, high: if together < bits { bit(together) } else { 0 } }
     }
 
-    /// Reads at most 32 bits from `bit` on.
+    /// Reads at most 32 bits, beginning at `bit`.
     #[inline(always)]
     fn window(&self, bit: u64, bits: u32) -> u32 {
         let at = (bit / 8) as usize;
@@ -114,7 +112,7 @@ mod tests {
     use crate::files::convert::quantize::flat::PACKINGS;
     use truecast_core::scaled::Code;
 
-    /// Compares with fields read bit by bit: every packing and width, from every column on.
+    /// Compares with the reference definition: every packing and width, from every column on.
     #[test]
     fn fields_are_those_of_the_definition() {
         let bytes: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();

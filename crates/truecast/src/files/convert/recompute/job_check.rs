@@ -1,4 +1,4 @@
-//! Input for checking a job.
+//! Inputs for the verification of a job.
 
 use crate::files::convert::recompute::codes::Roundings;
 use crate::files::convert::recompute::source::Amaxes;
@@ -6,14 +6,12 @@ use crate::files::verify::elements::Prepared;
 use crate::files::verify::written::Written;
 use std::ops::ControlFlow;
 
-/// Caches for the checks of similar tensors.
 pub(crate) struct CheckCaches {
     pub prepared: Prepared,
     pub roundings: Roundings,
     pub amaxes: Amaxes,
 }
 
-/// The expected output, and the tools to compare it.
 pub(crate) struct JobCheck<'a> {
     pub of: Written<'a>,
     pub caches: &'a mut CheckCaches,

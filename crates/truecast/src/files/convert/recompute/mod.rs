@@ -1,6 +1,6 @@
-//! Recomputes values of quantized tensors without code of the writer: by Rust's own arithmetic (`values`), and by the
-//! definition (`truecast_core::scaled`) for uncertain elements. Reads bands of rows if rows are contiguous, otherwise
-//! whole matrices.
+//! Recomputes values of quantized tensors without code of the writer: by f32 arithmetic (`values`), and by the
+//! reference definition (`truecast_core::scaled`) for uncertain elements. Reads bands of rows if rows are contiguous,
+//! otherwise whole matrices.
 
 pub(crate) mod blocks;
 pub(crate) mod by_kind;
@@ -25,14 +25,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Planes};
 use truecast_io::folder::Folder;
 
-/// Approximate number of elements per band.
 const BAND: u64 = 1 << 16;
 
-/// The f32 values of a quantized tensor.
 pub(crate) struct Recomputed<'a> {
     folder: &'a Folder,
     quantized: &'a Quantized,
-    /// The matrix that was read last, for layouts whose rows cannot be read alone.
+    /// The last matrix that was read. Used for layouts whose rows cannot be read alone.
     last: Mutex<Option<Arc<HeldRows>>>,
 }
 
@@ -41,7 +39,7 @@ impl<'a> Recomputed<'a> {
         Recomputed { folder, quantized, last: Mutex::new(None) }
     }
 
-    /// Returns the f32 bits of these elements.
+    /// f32 bits of elements.
     ///
     /// # Errors
     /// An unreadable file; codes without a value.
@@ -59,7 +57,7 @@ impl<'a> Recomputed<'a> {
         Ok(all)
     }
 
-    /// Reads the rows of a piece; the whole matrix if its rows cannot be read alone.
+    /// Reads the rows of a piece, or the whole matrix if the rows cannot be read alone.
     pub fn rows(&self, piece: &Range<u64>) -> Result<Arc<HeldRows>, Error> {
         let layout = &self.quantized.layout;
         let [rows, cols] = layout.out();
@@ -94,7 +92,7 @@ impl<'a> Recomputed<'a> {
         Ok(HeldRows { parts, layout, before: (matrix * out_rows + first) * out_cols })
     }
 
-    /// Computes the f32 bits of an element of these rows by the definition.
+    /// f32 bits of an element by the reference definition.
     ///
     /// # Errors
     /// A code without a value.
@@ -104,16 +102,15 @@ impl<'a> Recomputed<'a> {
     }
 }
 
-/// Stored rows in memory.
 pub(crate) struct HeldRows {
     parts: Vec<(Part, Vec<u8>)>,
     layout: Layout,
-    /// Number of tensor elements before them.
+    /// Number of tensor elements before the rows.
     before: u64,
 }
 
 impl HeldRows {
-    /// Computes the f32 bits of these elements by arithmetic; NaN for uncertain elements.
+    /// f32 bits by arithmetic; NaN for uncertain elements.
     pub fn quick(&self, Range { start, end }: Range<u64>) -> Vec<u32> {
         Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
     }
@@ -123,8 +120,8 @@ impl HeldRows {
     }
 }
 
-/// Divides elements into pieces of a few rows within a matrix. A piece begins within a block only if it ends in the
-/// same block.
+/// Divides elements into pieces of a few rows within a matrix. A piece that begins inside a block also ends in that
+/// block.
 pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let [rows, cols] = layout.out().map(|len| len.max(1));
     let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
@@ -142,20 +139,19 @@ pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator
     })
 }
 
-/// Numbers of rows that share an entry of a grid.
+/// Numbers of rows per block, for the grids of scales and of global scales.
 fn blocks(layout: &Layout) -> Vec<u64> {
     let planes = layout.planes();
     let of = |planes: &Planes| [Some(planes.scales.block[0]), planes.global.map(|global| global.block[0])];
     planes.map_or(Vec::new(), |planes| of(planes).into_iter().flatten().collect())
 }
 
-/// True if every plane has contiguous rows.
 pub(crate) fn are_rows_together(layout: &Layout) -> bool {
     let Some(planes) = layout.planes() else { return !layout.transposed };
     !layout.transposed && planes.group != Group::OfRow && are_planes_in_rows(layout)
 }
 
-/// Returns the range of a part's bytes that belong to some rows of a matrix. `None` if the layout lacks the part.
+/// Byte range of some rows in a part. `None` if the layout lacks the part.
 pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
     let each = layout.part_bytes(part).ok()?? / layout.matrices.max(1);
     let (row, rows, all) = match (layout.coding, layout.plane(part)) {
@@ -169,7 +165,7 @@ pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u6
         _ => (None, 0..0, 0),
     };
     let first = matrix * each;
-    // A whole matrix may have any packing; books and group indices belong to all rows.
+    // A whole matrix may have any packing. Code books and group indices have no rows.
     if rows == (0..all) {
         return Some(first..first + each);
     }

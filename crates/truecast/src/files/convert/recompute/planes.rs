@@ -1,4 +1,4 @@
-//! Reads planes of a written tensor for proofs: entries, and bits outside entries. `scaled` computes the expectation.
+//! Reads planes of a written tensor for verification: entries, and padding bits.
 
 use crate::files::convert::quantize::flat::rows_together;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -10,14 +10,12 @@ use crate::files::verify::written::Written;
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Part, Plane};
 
-/// The planes of a written tensor.
 pub(crate) struct StoredPlanes<'a> {
     pub scaled: &'a Scaled,
     pub of: &'a Written<'a>,
 }
 
 impl StoredPlanes<'_> {
-    /// The plane of a part, with its rows and columns.
     fn plane(&self, part: Part) -> Option<(Plane, [u64; 2])> {
         let (plane, block) = self.scaled.layout.plane(part)?;
         Some((plane, self.scaled.layout.grid(block)))
@@ -36,12 +34,12 @@ impl StoredPlanes<'_> {
         Ok(read)
     }
 
-    /// Finds nonzero bits in padding: of words at the end of a row, and of tiles.
+    /// Finds nonzero padding bits at the end of rows and in tiles.
     pub fn filling(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
         let mut wrong = Found::new();
         let outputs = self.scaled.outputs_of(part);
         let Some((plane, shape)) = self.plane(part).filter(|_| !outputs.is_empty()) else { return Ok(wrong) };
-        // Rows that have the same padding; otherwise whole matrices.
+        // Rows with equal padding, or else whole matrices.
         let [rows, cols] = if rows_together(&plane, shape[0]) == 1 { [1, shape[1]] } else { shape };
         let bits = plane.code.bits();
         let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
@@ -65,7 +63,7 @@ impl StoredPlanes<'_> {
         Ok(wrong)
     }
 
-    /// Reads the entries in a rectangle of a plane, row by row, into the buffer `all`.
+    /// Reads a rectangle of entries, row by row, into `all`.
     pub fn entries(
         &self,
         part: Part,
@@ -81,7 +79,6 @@ impl StoredPlanes<'_> {
         let row_bytes = |rows| plane.bytes([rows, shape[1]]).unwrap_or(0);
         let begin = |row| matrix * row_bytes(shape[0]) + row_bytes(row);
         if matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst) && *cols != (0..shape[1]) {
-            // Eight fields fill whole bytes.
             let (octets, bits) = (cols.start / 8..cols.end.div_ceil(8), u64::from(plane.code.bits()));
             let (first, end) = (octets.start * bits, (octets.end * bits).min(row_bytes(1)));
             for (row, entries) in each {

@@ -1,5 +1,5 @@
-//! Proof that carried-over codes and scales give the same values, by the definition (`truecast_core::scaled`) on both
-//! sides. The bytes are proved separately, like those of a copied tensor.
+//! Verifies that carried-over codes and scales give the same values, by the reference definition
+//! (`truecast_core::scaled`) on both sides.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::recompute::Recomputed;
@@ -12,11 +12,10 @@ use std::ops::ControlFlow;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 
-/// Elements per piece.
 pub(crate) const PIECE: u64 = 1 << 16;
 
-/// Compares the first `most` elements of a tensor between source and result. `folders` are the folders of both; in the
-/// result, the tensor is in the file `shard`.
+/// Compares the first `most` elements of source and result. `folders`: source, result. `shard`: file of the result's
+/// tensor.
 pub(crate) fn compare(
     relaid: &Relaid,
     folders: [&Folder; 2],
@@ -31,7 +30,7 @@ pub(crate) fn compare(
         Some(Stored { shard, tensor })
     };
     let found = parts.iter().map(|(part, name)| Some((*part, stored(name)?))).collect::<Option<Vec<_>>>();
-    // Missing and wrongly sized parts are reported elsewhere.
+    // Other checks report missing parts and parts of a wrong size.
     let is_whole = |(part, at): &(_, Stored)| {
         layout.part_bytes(*part).is_ok_and(|bytes| bytes == Some(source.tensors()[at.tensor].bytes()))
     };

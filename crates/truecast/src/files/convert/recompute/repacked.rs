@@ -1,5 +1,4 @@
-//! Compares a rewritten plane by the definition (`truecast_core::scaled::Repacking`), which shares no code with the
-//! writer. Padding bits must be 0.
+//! Verifies a rewritten plane by the reference definition (`truecast_core::scaled::Repacking`). Padding bits must be 0.
 
 use crate::files::convert::job::{PlaneOperation, Transcode};
 use crate::files::convert::quantize::flat::rows_together;
@@ -13,10 +12,8 @@ use std::ops::Range;
 use truecast_core::scaled::Repacking;
 use truecast_io::folder::Folder;
 
-/// Approximate number of entries per band.
 const BAND: u64 = 1 << 16;
 
-/// Compares the entries of a rewritten plane.
 pub(crate) fn compare(job: &Transcode, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, progress, .. } = check;
     let [rows, cols] = job.plane.how.to_shape;
@@ -31,13 +28,12 @@ pub(crate) fn compare(job: &Transcode, check: JobCheck<'_>) -> Result<Findings, 
     Ok(seen.findings([&target.name; 3], (target.dtype, target.dtype)))
 }
 
-/// Reads a whole matrix of the source if its rows are columns of the result.
+/// Reads a whole source matrix if its rows are columns of the result.
 fn whole(plane: &PlaneOperation, folder: &Folder, matrix: u64) -> Result<Option<Vec<u8>>, Error> {
     let all = 0..plane.how.from_shape[0];
     plane.how.transposed.then(|| source_rows(plane, folder, matrix, &all)).transpose()
 }
 
-/// Reads rows of the source.
 fn source_rows(plane: &PlaneOperation, folder: &Folder, matrix: u64, rows: &Range<u64>) -> Result<Vec<u8>, Error> {
     let Repacking { from, from_shape: [all, cols], .. } = plane.how;
     let bytes = |rows| from.bytes([rows, cols]).unwrap_or(0);
@@ -45,14 +41,12 @@ fn source_rows(plane: &PlaneOperation, folder: &Folder, matrix: u64, rows: &Rang
     plane.from.read(folder, first..first + bytes(rows.end - rows.start))
 }
 
-/// Bands of rows of a matrix.
 fn bands(job: &Transcode) -> impl Iterator<Item = Range<u64>> + use<> {
     let [rows, cols] = job.plane.how.to_shape;
     let step = (BAND / cols.max(1)).max(1).next_multiple_of(job.unit);
     (0..rows).step_by(step as usize).map(move |row| row..(row + step).min(rows))
 }
 
-/// Compares some rows of the result.
 fn compare_rows(
     job: &Transcode,
     of: &Written<'_>,
@@ -84,7 +78,7 @@ fn compare_rows(
                 let place = [at[0] - rows.start, at[1]];
                 to.packing.set(to.code.bits(), shape, place, &mut expected, code);
             }
-            // Report an entry without a code at the first byte of the rows.
+            // An entry without a code is reported at the first byte of the rows.
             None => seen.entries[0].wrong(begin, || (code, code)),
         }
     }

@@ -1,6 +1,6 @@
-//! Checks codes and scales against their source elements, without code of the writer: by arithmetic (`codes`),
-//! and by the definition (`truecast_core::scaled`) for uncertain blocks. Compares whole blocks, since every element
-//! affects the scale. `units` selects blocks; `source` reads elements, `planes` reads codes and scales.
+//! Verifies codes and scales against their source without code of the writer: by f32 arithmetic (`codes`), and by the
+//! reference definition (`truecast_core::scaled`) for uncertain blocks. Blocks are compared whole, because every
+//! element affects the scale.
 
 use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -19,25 +19,23 @@ use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_schemes::Content;
 
 thread_local! {
-    /// Codes of a unit. Reused, since the allocator returns freed buffers of this size to the system.
+    /// Codes of a unit. The buffer is reused, because the allocator would return such buffers to the system.
     static CODES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A tensor of the source and its result.
 struct ScaledProof<'a> {
     scaled: &'a Scaled,
     of: &'a Written<'a>,
     planes: Planes,
     source: SourceValues<'a>,
     written: StoredPlanes<'a>,
-    /// Expected global scale.
     global: u32,
     quick: Option<Quick>,
-    /// Largest magnitude of each matrix, if its scale depends on nothing else: the matrix need not be in memory.
+    /// Largest magnitude of each matrix, if the scale depends on this magnitude only. The matrix then need not be in
+    /// memory.
     amaxes: Option<Vec<u32>>,
 }
 
-/// Compares the blocks with the elements to check.
 pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, caches, progress } = check;
     let mut differences = Vec::new();
@@ -110,8 +108,8 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
     Ok((differences, by))
 }
 
-/// Moves a difference that names the first output of a part to the output that has the wrong entry. `total` returns the
-/// number of a part's entries.
+/// Replaces the name of a part's first output by the name of the output with the wrong entry. `total`: number of
+/// entries of a part.
 fn in_layer(scaled: &Scaled, mut difference: FileDifference, total: impl Fn(Part) -> Option<u64>) -> FileDifference {
     let (FileDifference::Elements { tensor, first: WrongElement { index, .. }, .. }
     | FileDifference::Part { tensor, index, .. }) = &mut difference
@@ -129,11 +127,10 @@ fn in_layer(scaled: &Scaled, mut difference: FileDifference, total: impl Fn(Part
     difference
 }
 
-/// True if a matrix's scale depends on its largest magnitude only.
 fn is_one_scale(scaled: &Scaled, planes: &Planes) -> bool {
     let ([rows, cols], layout) = (planes.scales.block, &scaled.layout);
     let is_formula = scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
-    // Small matrices of a stack are recomputed as a whole.
+    // Small matrices of a stack are recomputed whole.
     let is_large = layout.matrices == 1 || scaled.needs_amax;
     is_formula && is_large && rows >= layout.rows && cols >= layout.cols
 }
@@ -144,10 +141,8 @@ impl ScaledProof<'_> {
         let (layout, Unit { matrix, rows, cols }) = (&scaled.layout, unit);
         let [kept_rows, kept_cols] = layout.kept;
         let [block_rows, block_cols] = planes.scales.block;
-        // Padding is zeros.
         let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
         let mut source: Vec<u32> = Vec::new();
-        // Whole rows are contiguous.
         let together = if used == (0..kept_cols) && wide as u64 == kept_cols { rows.end - rows.start } else { 1 };
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
@@ -176,7 +171,7 @@ impl ScaledProof<'_> {
             Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),
             _ => None,
         };
-        // Replaces the elements that are not loaded.
+        // Largest magnitude of the matrix, which may not be in memory as a whole.
         let largest = self.amaxes.as_ref().map(|amaxes| amaxes[*matrix as usize]);
         let mut seen = Seen::new();
         let [of_padding, of_scales, of_zeros] = &mut seen.entries;
@@ -224,7 +219,7 @@ impl ScaledProof<'_> {
                     of_padding.wrong((matrix * layout.rows + row) * layout.cols + col, || (expected, actual));
                     continue;
                 };
-                // The source code is read later, for the first difference only.
+                // The source code is read later, only for the first difference.
                 seen.elements.wrong(index, || WrongElement { index, source: 0, expected, actual });
             }
         }

@@ -1,4 +1,4 @@
-//! Source elements for proofs: their values as bits of f32, and the largest magnitudes of matrices.
+//! Source elements for verification: values as f32 bits, and largest magnitudes of matrices.
 
 use crate::files::convert::quantize::code::{little_endian, to_f32};
 use crate::files::convert::quantize::scaled::Scaled;
@@ -13,21 +13,17 @@ use truecast_core::scaled::{ScaledError, amax};
 use truecast_io::folder::Folder;
 use truecast_kernel::parallel;
 
-/// Elements per read for whole tensors.
 const PIECE: u64 = 1 << 18;
 
 static HALVES: LazyLock<Vec<u32>> =
     LazyLock::new(|| (0..=u16::MAX).map(|code| to_f32(DType::F16, code.into()).to_bits()).collect());
 
-/// Cache of the largest magnitudes in the matrices of tensors, as bits of f32: all tensors with a common global scale
-/// need the same magnitudes.
+/// Largest magnitudes of matrices as f32 bits. Cached, because all tensors with the same global scale need them.
 pub(crate) type Amaxes = HashMap<Stored, Vec<u32>>;
 
-/// Source elements of a tensor to quantize.
 pub(crate) struct SourceValues<'a> {
     folder: &'a Folder,
     scaled: &'a Scaled,
-    /// Values of a quantized source.
     values: Option<Recomputed<'a>>,
 }
 
@@ -37,14 +33,13 @@ impl<'a> SourceValues<'a> {
         SourceValues { folder, scaled, values }
     }
 
-    /// Source bytes per element.
     pub fn bytes_per_element(&self) -> f64 {
         let of_plain = || f64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8.0;
         let of_quantized = |bytes: u64| bytes as f64 / self.scaled.layout.elements().max(1) as f64;
         self.scaled.source.as_ref().map_or_else(of_plain, |quantized| of_quantized(quantized.bytes))
     }
 
-    /// Reads the values of elements, as bits of f32.
+    /// Values of elements, as f32 bits.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         if let Some(values) = &self.values {
             return values.of(elements);
@@ -63,7 +58,7 @@ impl<'a> SourceValues<'a> {
         })
     }
 
-    /// Returns the code of an element; if the source is quantized, the f32 bits of its value.
+    /// Code of an element; for a quantized source, f32 bits of the value.
     pub fn code(&self, index: u64) -> Result<u64, Error> {
         match &self.values {
             Some(values) => Ok(values.of(index..index + 1)?[0].into()),
@@ -73,7 +68,7 @@ impl<'a> SourceValues<'a> {
 
     fn read(&self, Range { start, end }: Range<u64>) -> Result<Vec<u8>, Error> {
         let (cols, mut bytes) = (self.scaled.layout.kept[1], Vec::new());
-        // Transposed rows are read as a whole.
+        // Transposed rows are read whole.
         let granule = if self.scaled.transposed { cols } else { 1 };
         let (first, last) = (start / granule * granule, end.next_multiple_of(granule));
         let read = self.scaled.read(self.folder, first, last - first, &mut bytes)? as u64;
@@ -83,8 +78,7 @@ impl<'a> SourceValues<'a> {
         Ok(bytes)
     }
 
-    /// Finds the largest magnitude of each matrix. The inner error is the error of an element, with its index in the
-    /// tensor.
+    /// Largest magnitude of each matrix. The inner error is about one element, with its index in the tensor.
     pub fn amax(&self, known: &mut Amaxes) -> Result<Result<Vec<u32>, ScaledError>, Error> {
         let Scaled { from, layout, how, .. } = self.scaled;
         if let Some(found) = known.get(from) {
@@ -119,10 +113,9 @@ impl<'a> SourceValues<'a> {
     }
 }
 
-/// Bits of infinity; larger magnitudes are NaN.
+/// f32 bits of infinity; larger magnitudes are NaN.
 pub(crate) const INFINITE: u32 = 0x7f80_0000;
 
-/// Largest magnitude of the values, as bits of f32.
 pub(crate) fn largest(values: &[u32]) -> u32 {
     values.iter().fold(0, |largest, value| largest.max(value & 0x7fff_ffff))
 }

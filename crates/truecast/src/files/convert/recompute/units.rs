@@ -1,13 +1,13 @@
-//! Division of a quantized tensor's blocks, all or sampled, into units of recomputation.
+//! Division of a quantized tensor's blocks, or of a sample, into units of recomputation.
 
 use crate::files::scan::Stretch;
 use std::ops::Range;
 use truecast_core::scaled::Layout;
 
-/// Approximate number of elements per unit.
 const UNIT: u64 = 1 << 16;
 
-/// Blocks in one row of the grid, or in several full rows; rows of elements, if the matrix has one scale.
+/// Unit of recomputation: blocks of one block row, or several whole block rows. For a matrix with one scale: rows of
+/// elements.
 pub(crate) struct Unit {
     pub matrix: u64,
     pub rows: Range<u64>,
@@ -15,15 +15,15 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Counts the elements of the unit that are not padding.
+    /// Number of elements without padding.
     pub fn kept(&self, [rows, cols]: [u64; 2]) -> u64 {
         let len = |of: &Range<u64>, kept: u64| of.end.min(kept).saturating_sub(of.start);
         len(&self.rows, rows) * len(&self.cols, cols)
     }
 }
 
-/// Divides a stretch into units, with blocks of `rows` by `cols`. A sample has at least the blocks for its number of
-/// elements; a stretch that reaches the end of the tensor includes the last block.
+/// Divides a range of elements into units of blocks `[rows, cols]`. A sample is extended to whole blocks. A range that
+/// ends with the tensor includes the last block.
 pub(crate) fn units(layout: &Layout, [rows, cols]: [u64; 2], stretch: &Stretch) -> impl Iterator<Item = Unit> + use<> {
     let layout = *layout;
     let [kept_rows, kept_cols] = layout.kept;
@@ -46,7 +46,6 @@ pub(crate) fn units(layout: &Layout, [rows, cols]: [u64; 2], stretch: &Stretch) 
     std::iter::from_fn(move || {
         let (row, from) = (block / across, block % across);
         let (matrix, of_matrix) = (row / down, row % down);
-        // Full rows of blocks, or blocks within a row.
         let whole = (end - block) / across;
         let (now, n_rows) = match from {
             0 if whole > 0 => (across, whole.min(together).min(down - of_matrix)),

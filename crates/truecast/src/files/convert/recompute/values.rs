@@ -1,8 +1,8 @@
-//! Values of codes and scales by Rust's own f32 arithmetic, row by row.
+//! Values of codes and scales by f32 arithmetic, row by row. Uncertain results are NaN; the reference definition
+//! (`Layout::value`) then gives the value or the error.
 //!
-//! Codes of at most eight bits and scales are f32 numbers, and so are the rounded terms of their formulas
-//! (`docs/spec/checkpoints.md §3.2`). Each step of a formula is one operation, rounded once to f32, as in Rust.
-//! Uncertain results are NaN: the definition (`Layout::value`) then gives the value or the error.
+//! Scales, codes of at most eight bits, and the rounded terms of `docs/spec/checkpoints.md §3.2` are f32 numbers. Each
+//! step is one f32 operation, rounded once.
 
 use crate::files::convert::quantize::code::to_f32;
 use crate::files::convert::recompute::fields::Fields;
@@ -11,26 +11,22 @@ use truecast_core::DType;
 use truecast_core::exact::Exact;
 use truecast_core::scaled::{BlockType, Code, Coding, Form, GlobalRule, Group, Layout, Parts, Plane, Planes, Zero};
 
-/// Marks an element that needs the definition.
+/// Marks an element that needs the reference definition.
 const UNKNOWN: f32 = f32::NAN;
 
-/// Largest zero point whose difference with an eight-bit code is exact.
+/// Up to this zero point, the difference of an eight-bit code and the zero point is exact in f32.
 const LARGEST_ZERO: i64 = 1 << 22;
 
-/// Computes the values of one matrix.
 pub(crate) struct Arithmetic<'a> {
     layout: &'a Layout,
     parts: Parts<'a>,
     codes: [f32; 256],
-    /// Values of scale and bias entries.
     numbers: Numbers,
-    /// Rows in the grids of scales and of global scales for which `terms` are computed.
+    /// Rows of the block grids to which `terms` belong: grid of scales, grid of global scales.
     row: Option<[u64; 2]>,
-    /// Operands for each column of the grid.
     terms: Vec<Term>,
 }
 
-/// The operands that a code is combined with.
 #[derive(Clone, Copy)]
 struct Term {
     zero: f32,
@@ -39,7 +35,7 @@ struct Term {
 }
 
 impl<'a> Arithmetic<'a> {
-    /// Prepares the computation for a layout of one matrix.
+    /// `layout` must have one matrix.
     pub fn new(layout: &'a Layout, parts: Parts<'a>) -> Arithmetic<'a> {
         let mut codes = [UNKNOWN; 256];
         if let Some(planes) = layout.planes() {
@@ -57,7 +53,7 @@ impl<'a> Arithmetic<'a> {
         Arithmetic { layout, parts, codes, numbers, row: None, terms: Vec::new() }
     }
 
-    /// Returns the f32 bits of these elements of the matrix; NaN for uncertain elements.
+    /// f32 bits of elements; NaN for uncertain elements.
     pub fn values(&mut self, elements: Range<u64>) -> Vec<u32> {
         let [_, cols] = self.layout.out();
         let mut all = vec![0; (elements.end - elements.start) as usize];
@@ -70,7 +66,7 @@ impl<'a> Arithmetic<'a> {
             let first = elements.start - rows.start * cols;
             for stored in 0..cols {
                 self.row(stored, rows.clone(), &mut columns);
-                // Drop the unrequested elements of a partial row at either end.
+                // Drops elements of partial rows that were not requested.
                 for (row, value) in (0..).zip(&columns) {
                     let at = (row * cols + stored).wrapping_sub(first);
                     if let Some(element) = all.get_mut(at as usize) {
@@ -91,7 +87,6 @@ impl<'a> Arithmetic<'a> {
         all
     }
 
-    /// Computes columns of a stored row.
     fn row(&mut self, row: u64, cols: Range<u64>, values: &mut [u32]) {
         match &self.layout.coding {
             Coding::Planes(planes) => self.of_planes(planes, row, cols, values),
@@ -142,7 +137,7 @@ impl<'a> Arithmetic<'a> {
         }
     }
 
-    /// Reads scales, zero points and biases for a row of the grid.
+    /// Reads scales, zero points and biases of a grid row.
     fn terms(&mut self, planes: &Planes, grid: [u64; 2], [row, of_global]: [u64; 2]) {
         let len = grid[1] as usize;
         let read = |plane, bytes| {
@@ -195,7 +190,7 @@ impl<'a> Arithmetic<'a> {
         self.terms = (0..len).map(term).collect();
     }
 
-    /// Computes the values of GGUF blocks, from the definition's integers and factors.
+    /// Values of GGUF blocks, from the integers and factors of the reference definition.
     fn of_blocks(&self, block: BlockType, factor: bool, row: u64, cols: Range<u64>, values: &mut [u32]) {
         let (of_block, group) = (block.elements(), block.group());
         let last = self.parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes)).filter(|_| factor);
@@ -229,7 +224,6 @@ impl<'a> Arithmetic<'a> {
     }
 }
 
-/// Replaces codes by values.
 fn combine(form: Form, scale_type: Code, of_code: &[f32; 256], term: Term, codes: &mut [u32]) {
     let Term { zero, scale, bias } = term;
     let value = |code: &u32| of_code[(code & 255) as usize] - zero;
@@ -248,8 +242,8 @@ fn combine(form: Form, scale_type: Code, of_code: &[f32; 256], term: Term, codes
     }
 }
 
-/// Rounds a sum or product, already rounded to f32, to the type of its operands. The rounding to f32 does not change
-/// the result: f32 has 24 bits, at least 2 more than twice the type's bits. Products with an eight-bit code are exact.
+/// Rounds a sum or product in f32 to the type of its operands. The double rounding is exact: f32 has at least twice the
+/// type's bits plus 2. Products with an eight-bit code are exact.
 fn rounded(of: Code, x: f32) -> f32 {
     let (beyond, range) = match of {
         Code::Float(DType::F32) => return x,
@@ -266,7 +260,6 @@ fn rounded(of: Code, x: f32) -> f32 {
     f32::from_bits((bits + (1 << (beyond - 1)) - 1 + even) >> beyond << beyond)
 }
 
-/// Values of a plane's entries.
 pub(crate) struct Numbers {
     of: Code,
     /// Values by code, for types of at most eight bits.
@@ -313,7 +306,7 @@ mod tests {
     use truecast_core::scaled::{Book, Global, Packing, Part, Scales};
     use truecast_testkit::random::Random;
 
-    /// Ordinary scales, and numbers at every end of f32.
+    /// Ordinary scales, and limits of f32.
     const SPECIAL: [u32; 16] = [
         0,
         0x8000_0000,
@@ -333,7 +326,6 @@ mod tests {
         0xbf80_0000,
     ];
 
-    /// Bytes of entries of a type.
     fn entries(of: Code, len: u64, stream: &mut Random, is_ordinary: bool) -> Vec<u8> {
         let bytes = u64::from(of.bits().div_ceil(8));
         let mut all = Vec::new();
@@ -355,8 +347,7 @@ mod tests {
         all
     }
 
-    /// Checks all arithmetic values against the definition. Returns the number of certain values, and the number of all
-    /// values.
+    /// Compares arithmetic with the reference definition. Returns the number of certain values, and of all values.
     fn check(layout: &Layout, is_ordinary: bool, stream: &mut Random) -> (u64, u64) {
         layout.check().unwrap();
         let bytes = |part, of: Code, stream: &mut Random| {
@@ -373,7 +364,7 @@ mod tests {
         }
         let mut codes = bytes(Part::Codes, Code::unsigned(8), stream);
         if let (Coding::Blocks { block, .. }, true) = (layout.coding, is_ordinary) {
-            // Ordinary f16 and E8M0, at any place.
+            // Ordinary f16 and E8M0 scales, at any position.
             codes.chunks_mut(block.bytes() as usize).flatten().for_each(|byte| *byte = 0x20 | *byte & 0x1f);
         }
         let (scales, zeros) = (bytes(Part::Scales, scale_type, stream), bytes(Part::Zeros, Code::unsigned(8), stream));
@@ -473,7 +464,6 @@ mod tests {
         assert!(known > 1_000_000, "{known}");
     }
 
-    /// Common values do not fall back to the definition for each element.
     #[test]
     fn ordinary_values_are_known() {
         let mut stream = Random::seeded(7);

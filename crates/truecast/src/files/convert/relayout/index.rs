@@ -1,10 +1,10 @@
-//! Group index of rows or columns, checked against division by the group size.
+//! Group indices of rows or columns, compared with division by the group size.
 
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use truecast_io::folder::Folder;
 
-/// An index of groups of `group` entries, in order.
+/// Index with `len` entries in groups of `group`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Index {
     pub len: u64,

@@ -1,6 +1,5 @@
-//! Carries codes and scales over to another scheme with equal values (`docs/spec/checkpoints.md §8`), without
-//! quantizing again. Maps source tensors to output tensors, or states why this is impossible. Parts with equal bytes
-//! are copied; other parts are repacked (`job::transcode`).
+//! Carries codes and scales over to another scheme without quantizing again (`docs/spec/checkpoints.md §8`). Parts with
+//! equal bytes are copied; other parts are repacked (`job::transcode`).
 
 mod index;
 mod plane_map;
@@ -25,20 +24,19 @@ use truecast_schemes::{Content, NO_EQUAL_GLOBAL_SCALE, Output, Scheme, Target};
 /// A quantized tensor with the same values in source and result.
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
-    /// The source tensor.
     pub quantized: Quantized,
-    /// Layout of the result; `parts` has the names of its tensors, and `shard` is their file.
+    /// Layout of the result. `parts` has the names of its tensors; `shard` is their file.
     pub layout: Layout,
     pub parts: Vec<(Part, String)>,
     pub shard: usize,
-    /// True if its global scale was rounded to f32, which changes values slightly.
+    /// True if the global scale was rounded to f32, which changes values slightly.
     pub is_rounded: bool,
 }
 
 /// Maps a quantized tensor to the other scheme.
 ///
 /// # Errors
-/// A layout or value that the other scheme cannot hold; an unreadable global scale, scale, zero point or group.
+/// A layout or value that the other scheme does not support; an unreadable part.
 pub(crate) fn relaid(
     folder: &Folder,
     quantized: Quantized,
@@ -104,7 +102,6 @@ fn transcode(folder: &Folder, quantized: &Quantized, part: Part, of: &PlaneMappi
     made.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
 }
 
-/// The tensors of the result, each with the job of its part.
 fn together(
     folder: &Folder,
     quantized: Quantized,
@@ -129,8 +126,7 @@ fn together(
     Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false }))
 }
 
-/// Makes the job for an output tensor. Reports show the output's type as the source type too, except for scales that
-/// change type.
+/// Job for an output tensor. In reports, the source type is the type of the output, except for scales that change type.
 fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     let (from, src_layout) = (job.from().unwrap_or(output.tensor.dtype), output.tensor.layout);
     TensorJob {
@@ -139,7 +135,7 @@ fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     }
 }
 
-/// Returns the equivalent global scale under the second rule, and true if all scales stay equal.
+/// Converts a global scale from the first rule to the second. The flag is true if all effective scales stay equal.
 fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
     match rules {
         // RN32(g / 2688) is the factor of scales (§4.12).
@@ -149,8 +145,7 @@ fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static st
     }
 }
 
-/// Returns the inverse of a global scale, and true if every block scale gives the same value with it. Division by the
-/// inverse replaces multiplication by the scale, or the reverse.
+/// Returns the inverse of a global scale. The flag is true if the products of all block scales are unchanged.
 fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
     let inverse = 1.0 / scale;
     if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
@@ -164,11 +159,10 @@ fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
         };
         scale.to_bits() == other.to_bits()
     };
-    // Codes without sign; 7F is NaN.
+    // Codes without sign; 0x7f is NaN.
     Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
 }
 
-/// Warning about carried-over codes and scales.
 pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
     let mut rounded = relaid.iter().filter(|relaid| relaid.is_rounded);
     let (first, others) = (rounded.next()?, of_others(rounded.count() as u64));
@@ -180,7 +174,7 @@ pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Powers of two have an inverse that gives the same products; few other scales do.
+    /// Only powers of two and few other scales have an exact inverse.
     #[test]
     fn second_scales_are_inverted() {
         for scale in [1.0, 0.25, 2f32.powi(-20), 2f32.powi(40)] {

@@ -1,43 +1,41 @@
-//! Mapping between two layouts of a tensor (`docs/spec/checkpoints.md §8`): its planes, and the conditions under which
-//! the tensor's values stay equal.
+//! Mapping between two layouts of a tensor (`docs/spec/checkpoints.md §8`), and the conditions under which the values
+//! stay equal.
 
 use crate::files::convert::quantize::flat::lies_in_rows;
 use crate::files::convert::relayout::index::Index;
 use truecast_core::DType;
 use truecast_core::scaled::{Change, Code, Form, GlobalRule, Group, Layout, Packing, Plane, Planes, Repacking, Zero};
 
-/// Mapping of a tensor's parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneMap {
     pub codes: PlaneMapping,
     pub scales: PlaneMapping,
-    /// Zero points, if both sides have them.
+    /// Zero points, if both layouts have them.
     pub zeros: Option<PlaneMapping>,
-    /// Zero points that the target lacks, as differences from the expected zero point; each difference must be 0.
+    /// Zero points that the target lacks, minus the expected zero point; all differences must be 0.
     pub midpoint: Option<PlaneMapping>,
-    /// The rules of global scales.
+    /// Rules of the global scales in both layouts.
     pub globals: Option<[GlobalRule; 2]>,
-    /// Group index of rows or columns, which must equal division by the group size.
+    /// Group index of rows or columns; must equal division by the group size.
     pub index: Option<Index>,
 }
 
-/// One side of the mapping.
 pub(crate) struct LayoutSide<'a> {
     pub layout: &'a Layout,
     pub planes: &'a Planes,
 }
 
-/// A plane of the source, and its counterpart.
+/// A plane of the source, and the corresponding plane of the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneMapping {
     pub how: Repacking,
     pub matrices: u64,
-    /// True if every entry has a code in the counterpart.
+    /// True if every entry has a code in the result.
     pub is_total: bool,
 }
 
 impl PlaneMapping {
-    /// True if the plane and its counterpart have the same bytes.
+    /// True if both planes have the same bytes.
     pub fn is_same(&self) -> bool {
         let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = self.how;
         let cols = [1, from_shape[1]];
@@ -54,7 +52,7 @@ fn require(holds: bool, why: Why) -> Result<(), Why> {
     if holds { Ok(()) } else { Err(why) }
 }
 
-/// Maps the parts of one layout to the parts of another, so that the values stay equal.
+/// Maps each part to a part of the other layout. All values stay equal.
 pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     let (Some(old), Some(new)) = (from.planes(), to.planes()) else {
         return Err("its codes and scales are in blocks of one tensor");
@@ -90,7 +88,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
             zeros = Some(of_plane(&sides, [plane, other], blocks, change, false)?);
         }
         (Zero::Grid { plane, plus }, zero) => {
-            // The difference from the expected value must be zero.
+            // Every zero point must equal the expected zero point.
             let expected = constant(zero) - i64::from(add);
             let difference = Plane { code: Code::signed(8), packing: Packing::BYTES };
             let change = Change::Integer { add: -expected as i32, plus: [plus, 0] };
@@ -116,7 +114,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     Ok(PlaneMap { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
 }
 
-/// Returns the offset between integer codes; an error if a code has no counterpart.
+/// Offset that converts integer codes; an error if a code has no counterpart.
 fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     let other = "its codes have another type in the target";
     let (Code::Int(from), Code::Int(to)) = (old.codes.code, new.codes.code) else {
@@ -131,7 +129,6 @@ fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     Ok(add)
 }
 
-/// Returns the constant zero point; 0 for other forms.
 fn constant(zero: Zero) -> i64 {
     match zero {
         Zero::Constant(zero) => zero.into(),
@@ -139,7 +136,7 @@ fn constant(zero: Zero) -> i64 {
     }
 }
 
-/// Returns the change of the scales, and true if every scale has an equal counterpart.
+/// Conversion of scales, and true if every scale has an equal counterpart.
 fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
     let (Code::Float(from), Code::Float(to)) = (old.code, new.code) else {
         return Err("its scales have another type in the target");
@@ -149,7 +146,7 @@ fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
 }
 
 impl LayoutSide<'_> {
-    /// Returns the rows and columns that share a scale, and the tensor's number of rows if several rows share a scale.
+    /// Rows per scale, columns per scale, and rows of the matrix if several rows share a scale.
     fn blocks(&self) -> [u64; 3] {
         let Layout { matrices, transposed, .. } = *self.layout;
         let [mut block, mut grid] = [self.planes.scales.block, self.grid(self.planes.scales.block)];
@@ -165,14 +162,14 @@ impl LayoutSide<'_> {
         }
     }
 
-    /// Rows and columns of a block grid without padding, in stored order.
+    /// Size `[rows, cols]` of the block grid without padding, as stored.
     fn grid(&self, block: [u64; 2]) -> [u64; 2] {
         let [rows, cols] = self.layout.kept;
         [rows.div_ceil(block[0]), cols.div_ceil(block[1])]
     }
 }
 
-/// Maps a plane from the block grid of one side to the block grid of the other.
+/// Maps a plane between the block grids of both layouts.
 fn of_plane(
     [from, to]: &[LayoutSide<'_>; 2],
     [old, new]: [Plane; 2],
@@ -190,7 +187,7 @@ fn of_plane(
     let flat = of_rows(from, &old, from_shape, blocks[0]).zip(of_rows(to, &new, to_shape, blocks[1]));
     let mut matrices = from.layout.matrices;
     match flat {
-        // Treat the rows of all matrices as the rows of one matrix.
+        // The rows of all matrices are treated as rows of one matrix.
         Some((from_rows, to_rows)) if !transposed && from_rows == to_rows => {
             (how.from_shape, how.to_shape, how.kept, matrices) = (from_rows, to_rows, to_rows, 1);
         }
