@@ -1,7 +1,7 @@
 //! The list of tensors in a report, and the totals. On a terminal, tensors with the same name pattern share a row.
 
 use super::error_columns::ErrorColumns;
-use super::patterns::{Pattern, patterns};
+use super::patterns::{Pattern, patterns, tree};
 use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
@@ -116,6 +116,14 @@ impl Listed {
         Listed::Patterns(largest(patterns(0..len, name, alike), of_pattern))
     }
 
+    /// The same list with a row for each module that several patterns share.
+    pub fn as_tree(self) -> Listed {
+        match self {
+            Listed::Patterns(patterns) => Listed::Patterns(tree(patterns)),
+            listed => listed,
+        }
+    }
+
     /// Rows as JSON, which never has patterns.
     pub fn rows(&self) -> Rows<'_> {
         match self {
@@ -147,7 +155,7 @@ impl Listed {
             match self {
                 Listed::Ordered(order) => single(order[at]),
                 Listed::Patterns(patterns) => {
-                    let Pattern { name, members } = &patterns[at];
+                    let Pattern { name, members, .. } = &patterns[at];
                     let cells = row(Row { name, members }).into_iter().map(Into::into).collect();
                     with_second(cells, number::grouped(members.len() as u64).into())
                 }
@@ -194,7 +202,10 @@ impl Listed {
         match self {
             Listed::All | Listed::None => 0,
             Listed::Ordered(order) => len - order.len(),
-            Listed::Patterns(patterns) => len - patterns.iter().map(|pattern| pattern.members.len()).sum::<usize>(),
+            Listed::Patterns(patterns) => {
+                let leaves = patterns.iter().filter(|pattern| !pattern.is_module);
+                len - leaves.map(|pattern| pattern.members.len()).sum::<usize>()
+            }
         }
     }
 }

@@ -12,6 +12,8 @@ pub struct Pattern {
     /// Name with all values of each number.
     pub name: String,
     pub members: Vec<usize>,
+    /// Whether the row sums the patterns below it in a [`tree`].
+    pub is_module: bool,
 }
 
 /// Patterns in the order of their first members. Members of a pattern have equal values of `alike`.
@@ -30,8 +32,72 @@ pub fn patterns<'a, L: Eq + Hash>(
         }
         groups[group].push(tensor);
     }
-    let pattern = |members: Vec<usize>| Pattern { name: pattern(members.iter().map(|&i| name(i))), members };
+    let pattern =
+        |members: Vec<usize>| Pattern { name: pattern(members.iter().map(|&i| name(i))), members, is_module: false };
     groups.into_iter().map(pattern).collect()
+}
+
+/// Puts a row for their module above patterns that share one, and indents their names.
+pub fn tree(patterns: Vec<Pattern>) -> Vec<Pattern> {
+    let leaves = patterns.into_iter().map(|pattern| {
+        let path = path(&pattern.name).into_iter().map(str::to_owned).collect();
+        (path, pattern.members)
+    });
+    let mut rows = Vec::new();
+    add_rows(leaves.collect(), 0, &mut rows);
+    rows
+}
+
+type Leaf = (Vec<String>, Vec<usize>);
+
+fn add_rows(leaves: Vec<Leaf>, depth: usize, rows: &mut Vec<Pattern>) {
+    let mut modules: Vec<Vec<Leaf>> = Vec::new();
+    for leaf in leaves {
+        match modules.iter_mut().find(|module| module[0].0[0] == leaf.0[0]) {
+            Some(module) => module.push(leaf),
+            None => modules.push(vec![leaf]),
+        }
+    }
+    let named = |path: &[String]| format!("{}{}", "  ".repeat(depth), path.concat().trim_end_matches('.'));
+    for mut module in modules {
+        if let [(path, members)] = &mut module[..] {
+            rows.push(Pattern { name: named(path), members: std::mem::take(members), is_module: false });
+            continue;
+        }
+        // Every name keeps its last component.
+        let shortest = module.iter().map(|(path, _)| path.len() - 1).min().unwrap_or(0);
+        let is_shared = |at: usize| module.iter().all(|(path, _)| path[at] == module[0].0[at]);
+        let shared = (0..shortest).take_while(|&at| is_shared(at)).count();
+        if shared == 0 {
+            // Patterns with equal names and other shapes.
+            let rest =
+                module.into_iter().map(|(path, members)| Pattern { name: named(&path), members, is_module: false });
+            rows.extend(rest);
+            continue;
+        }
+        let members = module.iter().flat_map(|(_, members)| members.iter().copied()).collect();
+        rows.push(Pattern { name: named(&module[0].0[..shared]), members, is_module: true });
+        let below = module.into_iter().map(|(mut path, members)| (path.split_off(shared), members));
+        add_rows(below.collect(), depth + 1, rows);
+    }
+}
+
+/// Components of a pattern, each with its dot. Dots in braces separate numbers.
+fn path(name: &str) -> Vec<&str> {
+    let (mut depth, mut begin, mut all) = (0, 0, Vec::new());
+    for (at, c) in name.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            '.' if depth == 0 => {
+                all.push(&name[begin..=at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(&name[begin..]);
+    all
 }
 
 enum Part<'a> {
@@ -125,6 +191,28 @@ mod tests {
     fn what_is_no_number_stays() {
         let names = ["fc1.bias", "fc2.bias", "a.01", "a.02", "b.99999999999999999999", "", "..", "7"];
         assert_eq!(of(&names), names.map(|name| (name.to_owned(), 1)));
+    }
+
+    #[test]
+    fn modules_stand_above_their_tensors() {
+        let names =
+            ["m.embed.weight", "m.l.0.q.weight", "m.l.0.q.bias", "m.l.1.q.weight", "m.l.1.q.bias", "m.norm.w", "h"];
+        let rows = tree(patterns(0..names.len(), |i| names[i], |_| ()));
+        let shown: Vec<_> = rows.iter().map(|row| (&*row.name, row.members.len(), row.is_module)).collect();
+        let expected = [
+            ("m", 6, true),
+            ("  embed.weight", 1, false),
+            ("  l.{0,1}.q", 4, true),
+            ("    weight", 2, false),
+            ("    bias", 2, false),
+            ("  norm.w", 1, false),
+            ("h", 1, false),
+        ];
+        assert_eq!(shown, expected);
+        // Braces of a name that close nothing, equal names, and empty components.
+        let odd = ["}.a", "}.b", "a", "a", "..", ""];
+        let rows = tree(patterns(0..odd.len(), |i| odd[i], |i| i));
+        assert_eq!(rows.iter().filter(|row| !row.is_module).map(|row| row.members.len()).sum::<usize>(), odd.len());
     }
 
     #[test]

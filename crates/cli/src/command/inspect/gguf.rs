@@ -1,6 +1,6 @@
 //! Tensors and keys of a GGUF file.
 
-use super::tensors::{Asked, Elements, Inspected, cells, columns, shown, sizes, write_metadata};
+use super::tensors::{Asked, Elements, Inspected, cells, columns, common, shown, sizes, write_metadata};
 use crate::args::InspectArgs;
 use crate::command::list::{Listed, Row};
 use crate::failure::Failure;
@@ -82,23 +82,31 @@ impl GgufListing {
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let tensor = |row: usize| self.tensor(self.rows[row]);
         let row = |row: Row<'_>| {
-            let BlockTensor { block, shape, .. } = tensor(row.members[0]);
-            let bytes = row.members.iter().map(|&i| tensor(i).bytes).sum();
-            let elements = row.members.iter().map(|&i| tensor(i).len()).sum();
-            cells(row.name, type_name(*block), shape, elements, bytes).to_vec()
+            let members = || row.members.iter().map(|&i| tensor(i));
+            let (bytes, parameters) = (members().map(|one| one.bytes).sum(), members().map(BlockTensor::len).sum());
+            let kinds = members().map(|one| (type_name(one.block), &*one.shape));
+            cells(row.name, common(kinds), parameters, bytes).to_vec()
         };
         let (len, name) = (self.rows.len(), |row: usize| &*tensor(row).name);
         let alike = |row: usize| (type_name(tensor(row).block), &tensor(row).shape);
         let listed = if self.is_sorted {
             Listed::first((0..len).collect(), terminal)
         } else {
-            Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal)
+            Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal).as_tree()
         };
-        listed.write(out, terminal, &(0..len).map(name).collect::<Vec<_>>(), || columns().to_vec(), row, Vec::new())?;
+        listed.write(
+            out,
+            terminal,
+            &(0..len).map(name).collect::<Vec<_>>(),
+            || columns("parameters").to_vec(),
+            row,
+            Vec::new(),
+        )?;
         let metadata = self.header().metadata.iter().map(|(key, value)| (key.as_str(), said(value)));
         write_metadata(metadata, terminal, out)?;
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
-        out.write_all(terminal.wrap(&self.elements().text()).as_bytes())?;
+        let elements = self.elements();
+        out.write_all(terminal.wrap(&elements.text(Some(elements.all()))).as_bytes())?;
         let shown = shown(self.rows.len(), self.headers().map(|header| header.tensors.len()).sum());
         writeln!(out, "{shown}, {}", sizes(listed, self.file_bytes()))
     }
@@ -145,6 +153,7 @@ impl Serialize for GgufListing {
             file_bytes: self.file_bytes(),
             elements: self.elements().all(),
             elements_by_type: self.elements().by_type(),
+            parameters: Some(self.elements().all()),
             version: Some(header.version),
             metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect::<Map<_, _>>(),
             tensors: output::Rows(|| self.tensors().map(row)),

@@ -19,11 +19,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast::DType;
-use truecast::convert;
+use truecast::convert::{self, QuantizedParts};
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
-use truecast::io::{OpenOptions, Source, Tensor};
+use truecast::io::{FileFormat, OpenOptions, Source, Tensor};
 use truecast::measure::{Extreme, Survey};
 use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
@@ -103,15 +103,15 @@ pub struct Listing {
     rows: Vec<(usize, Option<Stats>)>,
     texts: Vec<usize>,
     conversions: Vec<Conversion>,
-    /// Number of tensors per scheme, or the reason why the quantization cannot be interpreted.
-    schemes: Result<Vec<(String, u64)>, String>,
+    /// The reason if the quantization cannot be interpreted.
+    quantized: Result<QuantizedParts, String>,
 }
 
 impl Listing {
     pub fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
         let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
-        let (opened, schemes) = convert::schemes(opened);
-        let schemes = schemes.map_err(|error| error.to_string());
+        let (opened, quantized) = convert::schemes(opened);
+        let quantized = quantized.map_err(|error| error.to_string());
         let held = opened.tensors();
         let indices: Vec<usize> = (0..held.len()).filter(|&i| asked.lists(&held[i].tensor().name)).collect();
         let total: u64 = indices.iter().map(|&i| held[i].tensor().bytes()).sum();
@@ -133,7 +133,7 @@ impl Listing {
         let texts = texts.filter(|(_, listed)| asked.lists(&listed.name)).map(|(i, _)| i).collect();
         let conversions = model.map_or(Vec::new(), |file| onnx_conversions(file.model()));
         drop(held);
-        Ok(Listing { path: path.into(), sort: args.sort.clone(), opened, rows, texts, conversions, schemes })
+        Ok(Listing { path: path.into(), sort: args.sort.clone(), opened, rows, texts, conversions, quantized })
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -197,14 +197,14 @@ impl Listing {
         let files = files.map_or(String::new(), |files| format!(" in {}", number::count(files, "file")));
         let listed = self.rows.iter().map(|(i, _)| held[*i].tensor().bytes()).sum();
         let shown = shown(self.rows.len() + self.texts.len(), all);
-        out.write_all(terminal.wrap(&self.elements().text()).as_bytes())?;
+        out.write_all(terminal.wrap(&self.elements().text(self.all_parameters())).as_bytes())?;
         writeln!(out, "{shown}{files}, {}", sizes(listed, self.file_bytes()))
     }
 
     fn quantized(&self, terminal: &Terminal) -> String {
-        let text = match &self.schemes {
-            Ok(schemes) if schemes.is_empty() => return String::new(),
-            Ok(schemes) => {
+        let text = match &self.quantized {
+            Ok(QuantizedParts { schemes, .. }) if schemes.is_empty() => return String::new(),
+            Ok(QuantizedParts { schemes, .. }) => {
                 let one = |(name, tensors): &(String, u64)| format!("{name} ({})", number::count(*tensors, "tensor"));
                 format!("quantized by: {}\n", schemes.iter().map(one).collect::<Vec<_>>().join(", "))
             }
@@ -224,6 +224,30 @@ impl Listing {
 
     fn any(&self, of: fn(&Survey) -> u64) -> bool {
         self.rows.iter().any(|(_, seen)| seen.as_ref().is_some_and(|stats| of(&stats.survey) > 0))
+    }
+
+    /// Whether the tensors are weights, and not arrays.
+    fn has_parameters(&self) -> bool {
+        self.opened.file().is_none_or(|source| source.format() == FileFormat::Safetensors)
+    }
+
+    /// Number of parameters in a listed tensor: the values that codes stand for; zero in scales and integers. For
+    /// arrays, the number of elements.
+    fn parameters(&self, index: usize, tensor: &Tensor) -> u64 {
+        match &self.quantized {
+            _ if !self.has_parameters() => tensor.len(),
+            Ok(parts) if parts.others.contains(&index) => 0,
+            Ok(QuantizedParts { elements, .. }) if elements.contains_key(&index) => elements[&index],
+            _ if tensor.dtype.is_float() => tensor.len(),
+            _ => 0,
+        }
+    }
+
+    /// `None` for arrays.
+    fn all_parameters(&self) -> Option<u64> {
+        let held = self.opened.tensors();
+        let parameters = self.rows.iter().map(|(index, _)| self.parameters(*index, held[*index].tensor()));
+        self.has_parameters().then(|| parameters.sum())
     }
 
     fn elements(&self) -> Elements {
@@ -251,15 +275,17 @@ impl Listing {
         let of_values: Vec<Column> = of_values.into_iter().flatten().filter(|_| has_stats).collect();
         let columns = || {
             let file = has_files.then(|| Column::left("file").shrinks().drops(12));
-            let all = columns().into_iter().chain(of_values.iter().cloned()).chain(file);
+            let counted = if self.has_parameters() { "parameters" } else { "elements" };
+            let all = columns(counted).into_iter().chain(of_values.iter().cloned()).chain(file);
             Column::sorted(all, self.sort.as_deref())
         };
         let bars = magnitudes::bars(terminal.width);
         let row = |row: Row<'_>| {
             let first = tensor(row.members[0]);
-            let sum = |of: fn(&Tensor) -> u64| row.members.iter().map(|&i| of(tensor(i))).sum::<u64>();
-            let (elements, bytes) = (sum(Tensor::len), sum(Tensor::bytes));
-            let mut cells = cells(row.name, first.dtype.name(), &first.shape, elements, bytes).to_vec();
+            let bytes = row.members.iter().map(|&i| tensor(i).bytes()).sum();
+            let parameters = row.members.iter().map(|&i| self.parameters(self.rows[i].0, tensor(i))).sum();
+            let kinds = row.members.iter().map(|&i| (tensor(i).dtype.name(), &*tensor(i).shape));
+            let mut cells = cells(row.name, common(kinds), parameters, bytes).to_vec();
             if has_stats {
                 let stats = Stats::sum(row.members.iter().filter_map(|&i| self.rows[i].1.as_ref()));
                 let survey = stats.survey;
@@ -292,7 +318,7 @@ impl Listing {
         let alike = |row: usize| (tensor(row).dtype, &tensor(row).shape);
         let listed = match self.sort {
             Some(_) => list::Listed::first((0..len).collect(), terminal),
-            None => list::Listed::fitted(len, name, |row| tensor(row).bytes(), alike, terminal),
+            None => list::Listed::fitted(len, name, |row| tensor(row).bytes(), alike, terminal).as_tree(),
         };
         listed.write(out, terminal, &(0..len).map(name).collect::<Vec<_>>(), columns, row, texts.collect())
     }
@@ -322,19 +348,29 @@ pub fn write_metadata<'a>(
     writeln!(out, "{}", terminal.paint(Mark::Dim, &terminal.wrap(&note)))
 }
 
-pub fn columns() -> [Column; 5] {
+/// Columns of a list, whose fourth counts `counted`.
+pub fn columns(counted: &'static str) -> [Column; 5] {
     [
         Column::left("tensor").shrinks_to(24),
         Column::left("type"),
         Column::left("shape").shrinks().drops(9),
-        Column::right("elements").drops(10),
+        Column::right(counted).drops(10),
         Column::right("bytes").drops(11),
     ]
 }
 
-/// Cells for [`columns`].
-pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) -> [Cell; 5] {
-    [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
+/// Cells for [`columns`], with type and shape as texts.
+pub fn cells(name: &str, [dtype, shape]: [String; 2], parameters: u64, bytes: u64) -> [Cell; 5] {
+    let parameters = if parameters == 0 { String::new() } else { grouped(parameters) };
+    [name.into(), dtype.into(), shape.into(), parameters.into(), number::bytes(bytes).into()]
+}
+
+/// Type and shape of tensors that a row sums, each empty if it differs between them.
+pub fn common<'a>(mut tensors: impl Iterator<Item = (&'a str, &'a [u64])>) -> [String; 2] {
+    let Some((dtype, shape)) = tensors.next() else { return Default::default() };
+    let (is_one_type, is_one_shape) =
+        tensors.fold((true, true), |same, other| (same.0 && other.0 == dtype, same.1 && other.1 == shape));
+    [is_one_type.then(|| dtype.into()), is_one_shape.then(|| format!("{shape:?}"))].map(Option::unwrap_or_default)
 }
 
 #[derive(Default)]
@@ -355,15 +391,16 @@ impl Elements {
         json!(self.0)
     }
 
-    /// Text such as `2_873_600 elements: bf16 2_870_000, f32 3_600`.
-    pub fn text(&self) -> String {
+    /// Text such as `2_880_000 parameters; 1_530_000 elements: u8 1_440_000, f8e8m0 90_000`.
+    pub fn text(&self, parameters: Option<u64>) -> String {
         let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
         types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));
         let types: Vec<String> = types.into_iter().map(|(dtype, len)| format!("{dtype} {}", grouped(*len))).collect();
         if types.is_empty() {
             String::new()
         } else {
-            format!("{}: {}\n", number::count(self.all(), "element"), types.join(", "))
+            let parameters = parameters.map_or(String::new(), |all| number::count(all, "parameter") + "; ");
+            format!("{parameters}{}: {}\n", number::count(self.all(), "element"), types.join(", "))
         }
     }
 }
@@ -386,6 +423,8 @@ pub struct Inspected<'a, M, T> {
     pub elements: u64,
     pub elements_by_type: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     pub metadata: M,
     pub tensors: T,
@@ -400,18 +439,19 @@ pub struct Inspected<'a, M, T> {
 impl Serialize for Listing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (held, nothing) = (self.opened.tensors(), BTreeMap::new());
-        let schemes = self.schemes.iter().flatten();
+        let schemes = self.quantized.iter().flat_map(|parts| &parts.schemes);
         let object = Inspected {
             path: self.path.display().to_string(),
             kind: self.opened.file().map_or("folder", |source| source.format().extension()),
             file_bytes: self.file_bytes(),
             elements: self.elements().all(),
             elements_by_type: self.elements().by_type(),
+            parameters: self.all_parameters(),
             version: None,
             metadata: self.opened.file().map_or(&nothing, Source::metadata),
             tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(&held, row))),
             schemes: schemes.map(|(scheme, tensors)| json!({ "scheme": scheme, "tensors": tensors })).collect(),
-            unknown_scheme: self.schemes.as_ref().err().map(String::as_str),
+            unknown_scheme: self.quantized.as_ref().err().map(String::as_str),
             model: self.model().map(|file| onnx::to_json(file, &self.conversions)),
         };
         object.serialize(serializer)

@@ -37,7 +37,7 @@ pub use place::stage::is_begun;
 pub use plan::Plan;
 #[doc(hidden)]
 pub use quantize::activations::activation_ranges;
-pub use schemes::schemes;
+pub use schemes::{QuantizedParts, schemes};
 pub use truecast_schemes::{
     Advice, Check, Effect, Error as SchemeError, Finding, NO_EQUAL_GLOBAL_SCALE, NOT_DECODED, Nibbles, REQUEST, Scheme,
 };
