@@ -106,6 +106,17 @@ impl Source {
         Source::open_with(path, OpenOptions { from, ..OpenOptions::default() })
     }
 
+    /// Opens a column of test vectors in hexadecimal as an array of `dtype`.
+    ///
+    /// # Errors
+    /// [`Error::Hex`]; [`Error::Io`], also of the temporary file that gets the codes.
+    pub fn open_hex(path: &Path, dtype: DType, column: npy::hex::Column) -> Result<Source, Error> {
+        let (file, len) = npy::hex::as_npy(path, dtype, column)?;
+        let mut source = Source::new(path, FileFormat::Npy, file, len)?;
+        source.list_npy(Some(dtype))?;
+        Ok(source)
+    }
+
     /// Opens the container of the path's extension with these options.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use crate::{Data, Tensor, Texts};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, ErrorCode, ErrorKind, Layout};
+use truecast_io::npy::hex::{Column, is_hex};
 use truecast_io::npy::tosa::narrow;
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{FileFormat, Source};
@@ -68,6 +69,14 @@ pub fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
         found if source.format() == FileFormat::Npy && is_stand_in(found, dtype) => as_asked(),
         found => Err(ArrayError::Type { path: path.display().to_string(), found, expected: dtype }),
     }
+}
+
+/// Opens a column of test vectors in hexadecimal if the path has their extension, otherwise as [`open`].
+///
+/// # Errors
+/// [`ArrayError`].
+pub fn open_column(path: &Path, dtype: DType, column: Column) -> Result<Source, ArrayError> {
+    if is_hex(path) { Ok(Source::open_hex(path, dtype, column)?) } else { open(path, dtype) }
 }
 
 pub(crate) fn only_tensor(source: &Source) -> Result<&truecast_io::Tensor, ArrayError> {

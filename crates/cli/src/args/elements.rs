@@ -86,10 +86,10 @@ pub struct CheckArgs {
     /// Destination type
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Inputs of the conversion
+    /// Inputs of the conversion: an array, or lines of hexadecimal codes (.hex, with --from)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub input: Option<PathBuf>,
-    /// Results of the conversion
+    /// Results of the conversion: an array, or lines of hexadecimal codes, of which the second counts (.hex)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub actual: Option<PathBuf>,
     /// TOSA: the input is block-scaled, with these scales
@@ -188,6 +188,9 @@ pub struct VectorsArgs {
     /// Edge cases, or every code of a source type with at most 16 bits
     #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
     pub level: Extent,
+    /// cast: round stochastically, with 32 random bits for each vector that depend on this seed and its index
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Lines, arrays or objects (default: hex, or json with --json)
     #[arg(long, value_parser = one_of(&VECTOR_FORMATS))]
     pub format: Option<VectorFormat>,

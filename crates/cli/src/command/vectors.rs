@@ -3,7 +3,7 @@
 
 mod suite;
 
-use super::{Context, rescale};
+use super::{Context, rescale, select};
 use crate::args::{SUITE, VectorFormat, VectorsArgs};
 use crate::failure::Failure;
 use crate::number::count;
@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use truecast::exact::RandomBits;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, FileFormat, OutputFile, Tensor, Writer, layout_for};
+use truecast::io::{Existing, FileFormat, Finished, OutputFile, Tensor, Writer, layout_for};
 use truecast::permitted::{Permitted, permitted};
 use truecast::spec::onnx;
 use truecast::vectors::{inputs_scaled, rescale_inputs};
-use truecast::{DType, ErrorCode, Layout, cast_one};
+use truecast::{CastOptions, DType, ErrorCode, Layout, StochasticCaster, cast_one};
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let listed = match (args.op.as_str(), operator(&args.op)) {
@@ -45,7 +46,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         }
         (VectorFormat::Npy, Some(path)) => {
             npy(path, &listed, existing)?;
-            tell(&listed, &PARTS.map(|part| beside(path, part)), context)?;
+            tell(&listed, &parts(&listed).iter().map(|part| beside(path, part)).collect::<Vec<_>>(), context)?;
             return Ok(0);
         }
         (VectorFormat::Hex, _) => hex(&listed),
@@ -103,6 +104,8 @@ struct Vector {
     /// Vector of an input; `None` if a policy refuses the input.
     output: Option<u64>,
     open: Option<Open>,
+    /// Random bits of stochastic rounding.
+    random: Option<RandomBits>,
 }
 
 struct Open {
@@ -112,19 +115,30 @@ struct Open {
 }
 
 fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -> Result<Listed, Failure> {
-    let request = args.policy.request_of(operator)?;
+    let policy = if args.seed.is_some() { args.policy.without("rounding") } else { args.policy.clone() };
+    select::request(&args.policy, args.seed, false)?;
+    let request = policy.request_of(operator)?;
     let spec = request.resolve(from, to)?;
-    let vector = |input| {
+    if let Some(seed) = args.seed {
+        StochasticCaster::new(&spec, seed, &CastOptions::default())
+            .map_err(|error| Failure::new(truecast::Error::from(error.clone()).error_code(), error))?;
+    }
+    let inputs = inputs_scaled(from, to, &[spec.policy.scale_exponent], args.level)?;
+    let vector = |(index, input)| {
+        let random = args.seed.map(|seed| RandomBits::of_element(seed, index));
+        let spec = random.map_or(spec, |random| spec.with_random_bits(input, random));
         let (set, reason) = permitted(&spec, input);
         let accepted = match set {
             Permitted::Codes(codes) => Some(codes),
             _ => None,
         };
         let open = reason.map(|reason| Open { reason, accepted });
-        Vector { input, output: cast_one(&spec, input).code(), open }
+        Vector { input, output: cast_one(&spec, input).code(), open, random }
     };
-    let vectors = inputs_scaled(from, to, &[spec.policy.scale_exponent], args.level)?.into_iter().map(vector).collect();
-    Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
+    let vectors = (0..).zip(inputs).map(vector).collect();
+    let seed = args.seed.map_or(String::new(), |seed| format!(" seed={seed}"));
+    let name = request.to_string() + &seed;
+    Ok(Listed { op: args.op.clone(), spec: name, from, to, clause: spec.clause, vectors })
 }
 
 /// Vectors of RESCALE with one scale. Inputs that violate a requirement are omitted, because such an input makes all
@@ -140,6 +154,7 @@ fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failur
     let vectors = codes.into_iter().map(|(input, output, interval)| Vector {
         input,
         output: Some(output),
+        random: None,
         open: interval.map(|accepted| Open {
             reason: "INEXACT_ROUND permits an interval; docs/spec/tosa.md §4.6",
             accepted: Some(accepted),
@@ -157,19 +172,23 @@ fn hex(listed: &Listed) -> String {
     let (input_digits, output_digits) = (digits(listed.from), digits(listed.to));
     let Listed { op, from, to, spec, .. } = listed;
     let mut text = format!("# truecast vectors: {op} {from} {to}, {spec}\n");
-    for Vector { input, output, open } in &listed.vectors {
+    for Vector { input, output, open, random } in &listed.vectors {
         let result = output.map_or("-".into(), |code| format!("{code:0output_digits$x}"));
         let open = if open.is_some() { " undefined" } else { "" };
-        writeln!(text, "{input:0input_digits$x} {result}{open}").expect("a string takes everything");
+        let random = random.map_or(String::new(), |random| format!(" {:08x}", random.bits()));
+        writeln!(text, "{input:0input_digits$x} {result}{random}{open}").expect("a string takes everything");
     }
     text
 }
 
 fn to_json(listed: &Listed) -> Value {
     let output_bits = |code: &u64| json!(bits(*code, listed.to.code_bits()));
-    let vector = |Vector { input, output, open }: &Vector| {
+    let vector = |Vector { input, output, open, random }: &Vector| {
         let input = bits(*input, listed.from.code_bits());
         let mut vector = json!({ "input": input, "output": output.as_ref().map(output_bits) });
+        if let Some(random) = random {
+            vector["random"] = json!(bits(random.bits(), random.count()));
+        }
         if let Some(Open { reason, accepted }) = open {
             let accepted = accepted.as_ref().map(|codes| codes.iter().map(output_bits).collect());
             vector["undefined"] = json!(reason);
@@ -184,9 +203,13 @@ fn to_json(listed: &Listed) -> Value {
     })
 }
 
-const PARTS: [&str; 3] = ["input", "output", "undefined"];
+/// Names of the arrays of `--format npy`.
+fn parts(listed: &Listed) -> &'static [&'static str] {
+    let is_stochastic = listed.vectors.iter().any(|vector| vector.random.is_some());
+    &["input", "output", "undefined", "random"][..if is_stochastic { 4 } else { 3 }]
+}
 
-/// Writes `FILE.input.npy`, `FILE.output.npy` and `FILE.undefined.npy`.
+/// Writes `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`, and `FILE.random.npy` for stochastic rounding.
 fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> {
     let mut inputs: Vec<u64> = listed.vectors.iter().map(|v| v.input).collect();
     let mut from = listed.from;
@@ -203,13 +226,16 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
         })?);
     }
     let open: Vec<u64> = listed.vectors.iter().map(|v| v.open.is_some() as u64).collect();
-    let arrays = [(from, &inputs), (listed.to, &results), (DType::Bool, &open)];
-    let mut paths = PARTS.map(|part| beside(path, part)).into_iter();
-    let [input, output, undefined] =
-        arrays.map(|(dtype, codes)| array(&paths.next().expect("one for each"), dtype, codes, existing));
-    // All three files are complete before the first file gets its final name.
-    let [input, output, undefined] = [input?, output?, undefined?].map(Writer::complete);
-    input?.and(output?).and(undefined?).commit()?;
+    let random: Vec<u64> = listed.vectors.iter().filter_map(|v| Some(v.random?.bits())).collect();
+    let arrays = [(from, &inputs), (listed.to, &results), (DType::Bool, &open), (DType::U32, &random)];
+    let write =
+        |(part, (dtype, codes)): (&&str, (DType, &Vec<u64>))| array(&beside(path, part), dtype, codes, existing);
+    let files = parts(listed).iter().zip(arrays).map(write).collect::<Result<Vec<Writer>, Failure>>()?;
+    // All files are complete before the first file gets its final name.
+    let files = files.into_iter().map(Writer::complete).collect::<Result<Vec<_>, _>>()?;
+    if let Some(files) = files.into_iter().reduce(Finished::and) {
+        files.commit()?;
+    }
     Ok(())
 }
 

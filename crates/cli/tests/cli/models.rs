@@ -339,6 +339,66 @@ fn vectors_in_each_format() {
     assert!(folder.read("v.hex").starts_with(b"# truecast vectors"));
 }
 
+#[test]
+fn vectors_in_hexadecimal_are_checked() {
+    let folder = Folder::new();
+    for (from, to, spec) in
+        [("f32", "f8e4m3fn", "onnx"), ("i48", "i32", "tosa"), ("f16", "f4e2m1", "tosa"), ("f64", "i64", "c")]
+    {
+        let line = format!("--from {from} --to {to} --spec {spec}");
+        folder.run(&format!("vectors cast {line} -o v.hex --force")).succeeds();
+        let checked = |actual: &str| folder.run(&format!("check cast {line} --input v.hex --actual {actual}"));
+        checked("v.hex").exits(0);
+        // One code a line, as a simulator prints them.
+        let text = String::from_utf8(folder.read("v.hex")).unwrap();
+        let results = text.lines().skip(1).map(|line| format!("0x{}", line.split(' ').nth(1).unwrap().to_uppercase()));
+        let results: Vec<String> = results.collect();
+        folder.write("one.hex", results.join("\r\n").as_bytes());
+        checked("one.hex").exits(0);
+        folder.write("short.hex", results[1..].join("\n").as_bytes());
+        let shape = format!("{}", results.len());
+        folder.refused(
+            &format!("check cast {line} --input v.hex --actual short.hex"),
+            "shape-mismatch",
+            &["short.hex", &shape],
+        );
+    }
+    folder.write("in.hex", b"43e88000\n3f800000\n");
+    folder.write("out.hex", b"# 465 and 1\n7f\n38\n");
+    let ran = folder.run("check cast --from f32 --to f8e4m3fn --input in.hex --actual out.hex --json").exits(1);
+    assert_eq!(ran.object("check")["violations"][0]["actual"], "0x7f");
+    for (bytes, key) in
+        [("100", "line 1"), ("38 \n\nzz", "line 3"), ("-", "line 1"), (&*"3".repeat(5000), "1024 bytes")]
+    {
+        folder.write("bad.hex", bytes.as_bytes());
+        folder.refused(
+            "check cast --from f32 --to f8e4m3fn --input in.hex --actual bad.hex",
+            "malformed-file",
+            &["bad.hex", key],
+        );
+    }
+    folder.refused("check cast --to f8e4m3fn --input in.hex --actual out.hex", "missing-argument", &["--from"]);
+}
+
+/// Random bits belong to the index of a vector, as `convert --seed` has them.
+#[test]
+fn stochastic_vectors_are_those_of_convert() {
+    let folder = Folder::new();
+    folder.run("vectors cast --from f32 --to f8e4m3fn --seed 7 --format npy -o v").succeeds();
+    assert_eq!(folder.names(), ["v.input.npy", "v.output.npy", "v.random.npy", "v.undefined.npy"]);
+    folder.run("convert v.input.npy converted.npy --to f8e4m3fn --seed 7 --quiet").succeeds();
+    let codes = |name: &str| npy_parts(&folder.read(name)).1.to_vec();
+    assert_eq!(codes("converted.npy"), codes("v.output.npy"));
+    let nearest = folder.run("vectors cast --from f32 --to f8e4m3fn").succeeds().out;
+    let random = folder.run("vectors cast --from f32 --to f8e4m3fn --rounding stochastic --seed 7").succeeds().out;
+    let line = random.lines().nth(1).unwrap();
+    let bits = u32::from_le_bytes(codes("v.random.npy")[..4].try_into().unwrap());
+    assert_eq!(line.split(' ').nth(2).unwrap(), format!("{bits:08x}"));
+    assert_eq!(nearest.lines().count(), random.lines().count());
+    folder.refused("vectors cast --from f32 --to bool --seed 1", "unsupported-pair", &["bool"]);
+    folder.refused("vectors cast --from f32 --to f16 --rounding stochastic", "missing-argument", &["--seed"]);
+}
+
 /// `docs/spec/onnx.md §1.4`: CastLike has the results of Cast, but its own types and opsets.
 #[test]
 fn cast_like_has_types_of_its_own() {

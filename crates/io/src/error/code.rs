@@ -34,6 +34,7 @@ impl Error {
             Error::HeaderTooLong { .. } => ErrorCode::LimitExceeded,
             Error::DataLength { .. } => ErrorCode::InvalidValue,
             Error::NotRegular { .. } => ErrorCode::NotRegularFile,
+            Error::Hex { .. } => ErrorCode::MalformedFile,
             Error::Safetensors { cause, .. } => of_safetensors(cause),
             Error::Gguf { cause, .. } => of_gguf(cause),
             Error::Npy { cause, .. } => of_npy(cause),

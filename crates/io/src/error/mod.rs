@@ -76,6 +76,9 @@ pub enum Error {
         /// Number of tensors to write.
         tensors: usize,
     },
+    /// Test vectors in hexadecimal are malformed.
+    #[error("{}: line {line}: {why}", EscapedPath(path))]
+    Hex { path: PathBuf, line: u64, why: String },
     #[error("{}: tensor {}: {cause}", EscapedPath(path), Escaped(tensor))]
     Refused { path: PathBuf, tensor: String, cause: DeniedTensor },
     /// The header of the new file exceeds the limit of readers.

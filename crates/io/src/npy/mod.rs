@@ -4,6 +4,7 @@
 
 mod descr;
 mod emit;
+pub mod hex;
 mod literal;
 mod parse;
 pub mod tosa;

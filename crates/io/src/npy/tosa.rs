@@ -1,5 +1,6 @@
 //! The `.npy` arrays of Arm's tools, with descriptors that differ from NumPy's. Source: `docs/spec/tosa.md §7.1`, §7.2.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use truecast_core::{DType, Layout};
 
 use crate::atomic::{Existing, OutputFile};
 use crate::error::Error;
+use crate::npy::hex::{Column, as_npy, is_hex};
 use crate::npy::{Header, header};
 use crate::open::open_regular;
 use crate::window::Window;
@@ -74,14 +76,30 @@ impl Reader {
     /// [`Error`].
     pub fn open(path: &Path, dtype: DType) -> Result<Reader, Error> {
         let (file, found) = open_regular(path)?;
+        Reader::new(path, file, found.len(), dtype)
+    }
+
+    /// Opens a column of test vectors in hexadecimal if the path has their extension, otherwise an array.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn open_column(path: &Path, dtype: DType, column: Column) -> Result<Reader, Error> {
+        if !is_hex(path) {
+            return Reader::open(path, dtype);
+        }
+        let (file, len) = as_npy(path, dtype, column)?;
+        Reader::new(path, file, len, dtype)
+    }
+
+    fn new(path: &Path, file: File, len: u64, dtype: DType) -> Result<Reader, Error> {
         let file = Arc::new(file);
-        let mut whole = Window::new(file.clone(), 0, found.len());
-        let header = Header::read(&mut whole, found.len()).map_err(|e| e.at(path, "reading the header"))?;
+        let mut whole = Window::new(file.clone(), 0, len);
+        let header = Header::read(&mut whole, len).map_err(|e| e.at(path, "reading the header"))?;
         if !holds(&header.descr, dtype) {
             return Err(Error::Descr { path: path.into(), descr: header.descr, dtype });
         }
         let swap = header.swap();
-        let window = Window::new(file, header.data_start, found.len());
+        let window = Window::new(file, header.data_start, len);
         let mut shape = header.shape;
         if shape.contains(&0) {
             return Err(Error::Empty { path: path.into(), shape });

@@ -7,6 +7,7 @@ use crate::help_text::page;
 use std::path::Path;
 use truecast::DType;
 use truecast::check::{CheckError, stated_type};
+use truecast::io::npy::hex::is_hex;
 
 pub struct Asked<'a> {
     pub to: DType,
@@ -45,6 +46,9 @@ fn example(operator: &str) -> String {
 pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     match args.from {
         Some(from) => Ok(from),
+        None if is_hex(input) => {
+            Err(failure!(MissingArgument, "{}: a .hex file does not state its type; give --from TYPE", input.display()))
+        }
         None => Ok(stated_type(input).map_err(CheckError::from)?),
     }
 }

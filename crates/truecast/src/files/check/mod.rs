@@ -11,6 +11,7 @@ use truecast_core::spec::Interpretation;
 use truecast_core::spec::table::Table;
 use truecast_core::{CastSpec, DType};
 use truecast_core::{ErrorCode, ErrorKind};
+use truecast_io::npy::hex::Column;
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::array::{self, ArrayError};
 use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
@@ -265,7 +266,8 @@ pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     array::stated_type(path)
 }
 
-/// Checks that the elements of `actual` are permitted results for `input`.
+/// Checks that the elements of `actual` are permitted results for `input`. Files are arrays, or test vectors in
+/// hexadecimal (`.hex`).
 ///
 /// Cost: about 50 ns per element. The files are read twice if a convention may explain every violation. Bounded memory
 /// for numbers; text is read whole.
@@ -352,7 +354,8 @@ fn each_part(
     actual: &Path,
     part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool,
 ) -> Result<(), CheckError> {
-    let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
+    let (inputs, actuals) =
+        (array::open_column(input, spec.src, Column::Input)?, array::open_column(actual, spec.dst, Column::Result)?);
     same_shape(&inputs.tensors()[0].shape, actual, &actuals.tensors()[0].shape)?;
     let mut each = || -> Result<(), truecast_io::Error> {
         let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);

@@ -10,6 +10,7 @@ use truecast_core::spec::tosa::check::{Profile, Verdict, cast, rescale};
 use truecast_core::spec::tosa::rescale::GraphResult;
 use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
+use truecast_io::npy::hex::Column;
 use truecast_io::npy::tosa::Reader;
 use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
 use truecast_models::tosa::value::scale_shape;
@@ -222,7 +223,10 @@ pub fn check_blocks(
 }
 
 fn pair(files: Compared<'_>, src: DType, dst: DType) -> Result<(Reader, Reader), RescaleFailure> {
-    let (xs, ys) = (Reader::open(files.input, src)?, Reader::open(files.actual, dst)?);
+    let (xs, ys) = (
+        Reader::open_column(files.input, src, Column::Input)?,
+        Reader::open_column(files.actual, dst, Column::Result)?,
+    );
     same_shape(files.actual, xs.shape(), ys.shape())?;
     Ok((xs, ys))
 }

@@ -1,0 +1,100 @@
+//! Test vectors: lines of codes in hexadecimal, as `truecast vectors` writes them (`docs/interfaces.md §4.1`).
+//!
+//! A line is an input and a result, or one code; words after them and lines that begin with `#` are ignored. The codes
+//! of a column become a temporary `.npy` file, so that every reader of arrays reads them in bounded memory.
+
+use super::descr::descr_of;
+use super::emit::header;
+use crate::error::Error;
+use crate::open::open_regular;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::path::Path;
+use truecast_core::{DType, Layout};
+
+/// Column of a line of test vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// The first code.
+    Input,
+    /// The second code, or the only one.
+    Result,
+}
+
+/// Whether a path has the extension of test vectors.
+#[must_use]
+pub fn is_hex(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("hex"))
+}
+
+const MAX_LINE_BYTES: u64 = 1024;
+
+/// Writes the codes of a column into a temporary `.npy` file of one dimension. Returns the file and its length.
+pub(crate) fn as_npy(path: &Path, dtype: DType, column: Column) -> Result<(File, u64), Error> {
+    let (mut vectors, _) = open_regular(path)?;
+    let descr = descr_of(dtype).filter(|_| dtype.is_numeric());
+    let descr = descr.ok_or_else(|| malformed(path, 1, format!("no codes of {dtype} fit into a line")))?;
+    let width = dtype.bits_in(Layout::Bytes).expect("a number") as usize / 8;
+    let failed = |cause| Error::io(path, "copying the codes")(cause);
+    let mut count = 0;
+    each_code(path, &vectors, dtype, column, &mut |_| {
+        count += 1;
+        Ok(())
+    })?;
+    vectors.rewind().map_err(failed)?;
+    let mut npy = BufWriter::new(tempfile::tempfile().map_err(failed)?);
+    npy.write_all(&header(descr, &[count])).map_err(failed)?;
+    each_code(path, &vectors, dtype, column, &mut |code| {
+        // Arrays hold i48 in 64 bits.
+        let storage =
+            if dtype == DType::I48 { ((code << 16) as i64 >> 16) as u64 } else { dtype.storage_of_code(code) };
+        let width = if dtype == DType::I48 { 8 } else { width };
+        npy.write_all(&storage.to_le_bytes()[..width])
+    })?;
+    let mut file = npy.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.rewind().map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    Ok((file, len))
+}
+
+fn each_code(
+    path: &Path,
+    vectors: &File,
+    dtype: DType,
+    column: Column,
+    take: &mut dyn FnMut(u64) -> std::io::Result<()>,
+) -> Result<(), Error> {
+    let (mut lines, mut line, mut number) = (BufReader::new(vectors), Vec::new(), 0);
+    loop {
+        line.clear();
+        let read = (&mut lines).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        if read.map_err(Error::io(path, "reading"))? == 0 {
+            return Ok(());
+        }
+        number += 1;
+        if line.len() as u64 == MAX_LINE_BYTES {
+            return Err(malformed(path, number, format!("the line has more than {MAX_LINE_BYTES} bytes")));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let mut words = text.split_whitespace().take_while(|word| !word.starts_with('#'));
+        let Some(first) = words.next() else { continue };
+        let word = match (column, words.next()) {
+            (Column::Result, Some(second)) if second != "undefined" => second,
+            _ => first,
+        };
+        let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);
+        let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let code = u64::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+        let code = code.filter(|code| dtype.code_bits() == 64 || code >> dtype.code_bits() == 0);
+        let code = code.ok_or_else(|| {
+            let why =
+                format!("expected a code of {dtype} in hexadecimal, found {:?}", crate::Escaped(word).to_string());
+            malformed(path, number, why)
+        })?;
+        take(code).map_err(Error::io(path, "copying the codes"))?;
+    }
+}
+
+fn malformed(path: &Path, line: u64, why: String) -> Error {
+    Error::Hex { path: path.into(), line, why }
+}
