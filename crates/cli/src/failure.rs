@@ -40,8 +40,8 @@ impl Failure {
         Self { message: message.to_string(), code, file: None }
     }
 
-    /// Converts an error of the library; adds the hint for the command line.
-    fn of(code: ErrorCode, error: &(impl std::fmt::Display + Hint)) -> Self {
+    /// Creates a failure from an error of the library, with the hint for the command line if the error has one.
+    fn from_error(code: ErrorCode, error: &(impl std::fmt::Display + Hint)) -> Self {
         let failure = Failure::new(code, error);
         match error.hint() {
             Some(hint) => failure.with_hint(&hint),
@@ -98,7 +98,7 @@ macro_rules! of_library {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Failure::of(error.error_code(), &error)
+                Failure::from_error(error.error_code(), &error)
             }
         })*
     };
@@ -110,14 +110,14 @@ impl From<truecast::files::Error> for Failure {
     fn from(error: truecast::files::Error) -> Self {
         match error {
             truecast::files::Error::Io(error) => error.into(),
-            error => Failure::of(error.error_code(), &error),
+            error => Failure::from_error(error.error_code(), &error),
         }
     }
 }
 
 impl From<truecast::io::Error> for Failure {
     fn from(error: truecast::io::Error) -> Self {
-        let failure = Failure::of(error.error_code(), &error);
+        let failure = Failure::from_error(error.error_code(), &error);
         match error {
             truecast::io::Error::Io { path, source, .. } => {
                 Failure { file: Some((path, source.kind(), source.raw_os_error())), ..failure }
@@ -172,6 +172,6 @@ impl From<BenchError> for Failure {
             BenchError::Layout(_) => ErrorCode::UnsupportedScheme,
             BenchError::Memory { .. } => ErrorCode::OutOfMemory,
         };
-        Failure::of(code, &error)
+        Failure::from_error(code, &error)
     }
 }

@@ -197,7 +197,7 @@ pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
 /// Refuses options of `convert` or `verify` that have no effect for these files.
 pub fn check_files(command: &'static str, options: &[&str], src: &Path, dst: &Path) -> Result<(), Failure> {
     let files = match command {
-        "verify" => both(src, dst),
+        "verify" => reads_pair(src, dst),
         _ => [reads(src), said(FILES)],
     };
     let facts: Vec<Said> = files.into_iter().chain([(Fact(Question::Command, command), command.into())]).collect();
@@ -294,11 +294,11 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
         }
         Command::Verify(args) => {
             facts.extend(casts(args.policy.spec()));
-            facts.extend(both(&args.src, &args.dst));
+            facts.extend(reads_pair(&args.src, &args.dst));
         }
         Command::Inspect(args) => facts.extend(args.src.iter().map(|path| reads(path))),
         Command::Show(args) => facts.push(reads(&args.src)),
-        Command::Compare(args) => facts.extend(both(&args.a, &args.b)),
+        Command::Compare(args) => facts.extend(reads_pair(&args.a, &args.b)),
         Command::Run(args) => facts.extend(model(&args.model)),
         Command::Check(args) => facts.extend(judged(args, typed.clone())),
         Command::Vectors(args) => {
@@ -372,8 +372,8 @@ fn reads(path: &Path) -> Said {
     (form, path.display().to_string())
 }
 
-/// Facts about two files; messages name both files.
-fn both(a: &Path, b: &Path) -> [Said; 2] {
+/// Returns the facts about two files that are read; messages name both files.
+fn reads_pair(a: &Path, b: &Path) -> [Said; 2] {
     let together = format!("{} and {}", a.display(), b.display());
     [a, b].map(|path| (reads(path).0, together.clone()))
 }

@@ -92,7 +92,7 @@ words! {
 impl Subnormals {
     /// Returns the policy that flushes sources, results, both or neither.
     #[must_use]
-    pub const fn of(source: bool, result: bool) -> Subnormals {
+    pub const fn new(source: bool, result: bool) -> Subnormals {
         match (source, result) {
             (false, false) => Subnormals::Keep,
             (true, true) => Subnormals::Flush,

@@ -141,7 +141,7 @@ pub enum Requirement {
 ///     output_zp: Operand { dtype: I8, shape: &[1], values: &[0] },
 /// };
 /// let half = Rescale::new(I32, I8).resolve(&[4], &operands, &Default::default())?;
-/// let one = |v: i32| half.one(0, v as u32 as u64).unwrap();
+/// let one = |v: i32| half.rescale_one(0, v as u32 as u64).unwrap();
 /// assert_eq!((one(3).code, one(-3).code), (2, 0xff)); // 1.5 and -1.5 round up
 /// assert!(one(1000).saturated);
 /// # Ok::<(), truecast_core::spec::SpecError>(())
@@ -191,8 +191,8 @@ impl RescaleSpec {
     /// The first requirement of R1 to R5 that fails: the result of the whole tensor is unpredictable.
     ///
     /// # Panics
-    /// If `channel` is out of bounds.
-    pub fn one(&self, channel: usize, code: u64) -> Result<Rescaled, Requirement> {
+    /// If there is no such channel.
+    pub fn rescale_one(&self, channel: usize, code: u64) -> Result<Rescaled, Requirement> {
         let q = self.scaled(channel, self.input.value(code) as i64 - self.input_zp)?;
         let offset = q + self.output_zp;
         if !fits_i32(offset) {

@@ -135,7 +135,7 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
             let mut text = Vec::new();
             let read = |decimal: &Decimal<'_>| encode(digits_type(src), &CastPolicy::IEEE, decimal.to_exact()).code;
             let Digits { digits, exponent } = every.shortest(read);
-            lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent, policy.text));
+            lay_out(&mut text, neg, &digits, exponent, Notation::new(every.exponent, policy.text));
             String::from_utf8(text).expect("digits are ASCII")
         }
     })
@@ -147,7 +147,7 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
 pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     CastPolicy {
         nan: if matches!(policy.nan, NanRule::Error) { NanRule::Error } else { NanRule::Keep },
-        subnormals: Subnormals::of(policy.subnormals.flushes_source(), false),
+        subnormals: Subnormals::new(policy.subnormals.flushes_source(), false),
         text: policy.text,
         ..CastPolicy::IEEE
     }
@@ -178,7 +178,7 @@ impl Notation {
     /// Returns the notation of a number; `exponent` is the power of ten of the first digit of the **exact** value.
     /// Source: `docs/spec/onnx.md §6.2` rules 2 and 9.
     #[must_use]
-    pub const fn of(exponent: i32, style: TextStyle) -> Notation {
+    pub const fn new(exponent: i32, style: TextStyle) -> Notation {
         match style {
             TextStyle::Plain => Notation::Fixed,
             TextStyle::Reference if -4 <= exponent && exponent < 16 => Notation::Fixed,

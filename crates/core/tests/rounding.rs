@@ -789,7 +789,7 @@ fn half_a_flush() {
     let small = 2f32.powi(-15).to_bits().into();
     assert_eq!((code(source, F32, F16, small), code(result, F32, F16, small)), (Some(0x0200), Some(0)));
     for (from, to) in [(false, false), (true, false), (false, true), (true, true)] {
-        let both = Subnormals::of(from, to);
+        let both = Subnormals::new(from, to);
         assert_eq!((both.flushes_source(), both.flushes_result()), (from, to));
     }
 }

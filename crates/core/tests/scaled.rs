@@ -179,20 +179,8 @@ fn swizzled_scales() {
 
 #[test]
 fn fields_do_not_overlap() {
-    let every = [
-        (Packing::BYTES, 1..=8),
-        (Packing::WORDS, 1..=8),
-        (Packing::HighFirst, 4..=4),
-        (Packing::Padded, 1..=8),
-        (Packing::Columns { word: 32 }, 1..=8),
-        (Packing::Columns { word: 8 }, 4..=4),
-        (Packing::PaddedColumns, 1..=8),
-        (Packing::Awq, 4..=4),
-        (Packing::AwqColumns, 4..=4),
-        (Packing::Planes, 2..=2),
-        (Packing::Swizzled, 8..=8),
-    ];
-    for (packing, widths) in every {
+    let widths = [1..=8, 1..=8, 4..=4, 1..=8, 4..=4, 1..=8, 1..=8, 4..=4, 4..=4, 2..=2, 8..=8];
+    for (packing, widths) in Packing::ALL.into_iter().zip(widths) {
         for bits in widths {
             for shape in [[8, 8], [16, 24], [128, 16], [136, 40]] {
                 let n = packing.bytes(bits, shape).unwrap_or_else(|| panic!("{packing:?} {bits} {shape:?}"));

@@ -62,7 +62,7 @@ fn agrees<S: Native, D: Native>(codes: &[u64], cast: fn(S) -> D) {
     if S::DTYPE == D::DTYPE {
         return;
     }
-    let spec = Cast { to: D::DTYPE, ..Cast::of("rust", None).unwrap().unwrap() }.resolve(S::DTYPE).unwrap();
+    let spec = Cast { to: D::DTYPE, ..Cast::find("rust", None).unwrap().unwrap() }.resolve(S::DTYPE).unwrap();
     let mask = u64::MAX >> (64 - S::DTYPE.code_bits());
     for code in codes.iter().map(|code| code & mask) {
         let by_language = cast(S::of(code));

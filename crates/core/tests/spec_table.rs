@@ -16,17 +16,17 @@ fn versions(table: &Table) -> Vec<Option<&'static str>> {
 }
 
 fn cast(name: &str, version: Option<&str>, to: DType) -> Cast {
-    Cast { to, ..Cast::of(name, version).unwrap().unwrap() }
+    Cast { to, ..Cast::find(name, version).unwrap().unwrap() }
 }
 
 #[test]
 fn names_are_those_of_one_table_each() {
     let names: HashSet<&str> = TABLES.iter().map(|table| table.name).collect();
     assert_eq!(names.len(), TABLES.len());
-    assert!(Cast::of("cobol", None).unwrap().is_none());
+    assert!(Cast::find("cobol", None).unwrap().is_none());
     for table in TABLES {
-        assert!(matches!(Cast::of(table.name, Some("0.0")), Err(SpecError::Version { .. })), "{}", table.name);
-        assert_eq!(Cast::of(table.name, None).unwrap().unwrap().version, table.versions.last().copied());
+        assert!(matches!(Cast::find(table.name, Some("0.0")), Err(SpecError::Version { .. })), "{}", table.name);
+        assert_eq!(Cast::find(table.name, None).unwrap().unwrap().version, table.versions.last().copied());
         for row in table.rows {
             let known = row.versions.iter().all(|version| table.versions.contains(version));
             assert!(known, "{}: {:?}", table.name, row.versions);

@@ -6,7 +6,7 @@ use truecast_core::spec::{ieee, table};
 use truecast_core::{CastPolicy, CastSpec, DType, Exact, Outcome, Rounding, cast_one};
 
 fn avx10(to: DType, overflow: Option<Overflow>) -> CastSpec {
-    table::Cast { to, overflow, ..table::Cast::of("avx10", None).unwrap().unwrap() }.resolve(DType::F16).unwrap()
+    table::Cast { to, overflow, ..table::Cast::find("avx10", None).unwrap().unwrap() }.resolve(DType::F16).unwrap()
 }
 
 fn rounded(cast: &CastSpec, code: u64, bits: u64, count: u32) -> Option<u64> {

@@ -219,10 +219,10 @@ fn leftovers() {
     named_only(work);
     let alive = named_only(|| OutputFile::create(&disk.path, Existing::Refuse)).unwrap();
     assert_eq!(disk.names().len(), 2);
-    let found = leftover::of(&disk.path);
+    let found = leftover::beside(&disk.path);
     assert_eq!((found.len(), found[0].bytes), (1, 200_000));
     assert_eq!(leftover::in_folder(disk.folder.path()), found);
-    assert!(leftover::of(&disk.path.with_file_name("b.npy")).is_empty());
+    assert!(leftover::beside(&disk.path.with_file_name("b.npy")).is_empty());
     found[0].remove().unwrap();
     assert_eq!(disk.names().len(), 1);
     drop(alive);

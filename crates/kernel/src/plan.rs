@@ -101,7 +101,7 @@ fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     if exponent == 0 || exponent.abs() > 800 || src.code_bits() > 32 || src == dst {
         return None;
     }
-    let subnormals = Subnormals::of(policy.subnormals.flushes_source(), false);
+    let subnormals = Subnormals::new(policy.subnormals.flushes_source(), false);
     let widening = CastSpec { dst: DType::F64, policy: CastPolicy { subnormals, ..CastPolicy::IEEE }, ..*spec };
     let rest = CastSpec { src: DType::F64, policy: CastPolicy { scale_exponent: 0, ..policy }, ..*spec };
     Some(([widening, rest], 2f64.powi(exponent)))
@@ -127,7 +127,7 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     }
     let one = |op: &Op| match level.kernels().of(std::slice::from_ref(op)) {
         Some(kernel) => (Method::of_kernel(std::slice::from_ref(op)), kernel),
-        None => (Method::Lane, lane::of(op, level)),
+        None => (Method::Lane, lane::stage_for(op, level)),
     };
     let (methods, stages): (Vec<Method>, Stages) = ops.iter().map(one).unzip();
     (Route::of(methods), stages)

@@ -86,7 +86,7 @@ fn expected(spec: &RescaleSpec, codes: &[u64]) -> Result<(Vec<u64>, RescaleCount
     let mut results = Vec::new();
     let mut counts = RescaleCounts { elements: codes.len() as u64, saturated: 0 };
     for (index, &code) in codes.iter().enumerate() {
-        let one = spec.one(spec.channel_of(index as u64), code);
+        let one = spec.rescale_one(spec.channel_of(index as u64), code);
         let one = one.map_err(|requirement| RescaleError::Unpredictable { index: index as u64, requirement })?;
         counts.saturated += one.saturated as u64;
         results.push(one.code);

@@ -5,20 +5,6 @@ use truecast_core::scaled::{Change, Code, Packing, Part, Plane, Repacking};
 use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Level};
 
-const PACKINGS: [Packing; 11] = [
-    Packing::BYTES,
-    Packing::WORDS,
-    Packing::HighFirst,
-    Packing::Padded,
-    Packing::Columns { word: 8 },
-    Packing::Columns { word: 32 },
-    Packing::PaddedColumns,
-    Packing::Awq,
-    Packing::AwqColumns,
-    Packing::Planes,
-    Packing::Swizzled,
-];
-
 fn bytes(n: u64, seed: u64) -> Vec<u8> {
     (0..n).map(|i| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 37) as u8).collect()
 }
@@ -74,7 +60,7 @@ fn every_packing_and_width() {
     let mut agreed = 0;
     for bits in 1..=8 {
         let code = Code::unsigned(bits);
-        for (from, to) in PACKINGS.iter().flat_map(|from| PACKINGS.iter().map(move |to| (*from, *to))) {
+        for (from, to) in Packing::ALL.iter().flat_map(|from| Packing::ALL.iter().map(move |to| (*from, *to))) {
             for [rows, cols] in [[1, 1], [8, 16], [70, 130], [12, 264], [33, 7]] {
                 for transposed in [false, true] {
                     let how = Repacking {

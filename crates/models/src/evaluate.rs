@@ -105,7 +105,7 @@ pub(crate) type Given<V> = Option<Arc<V>>;
 ///
 /// # Errors
 /// All errors of the program's methods.
-pub(crate) fn run<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
+pub(crate) fn run_program<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
     let uses = uses(program);
     let mut values = Values { held: (0..program.values()).map(|_| None).collect(), uses: uses.clone() };
     for step in 0..=program.steps() {

@@ -42,8 +42,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// Order for these strides in elements. `None` unless the elements are contiguous and do not overlap.
-    pub fn of(shape: &[usize], strides: &[usize]) -> Option<Order> {
+    /// Returns the order of elements with these distances, if they are contiguous and do not overlap.
+    pub fn of_strides(shape: &[usize], strides: &[usize]) -> Option<Order> {
         let axes = || shape.iter().zip(strides).filter(|(n, _)| **n != 1);
         if is_dense(axes().rev()) {
             return Some(Order::C);
@@ -93,7 +93,7 @@ fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 impl<'py> Given<'py> {
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
-        let given = Given::found(x)?;
+        let given = Given::find(x)?;
         if given.library == Library::Torch && torch::is_recorded(&given.array)? {
             let instead = "use x.detach(), or truecast.torch.cast(x, .., gradient=\"straight-through\")";
             return Err(raise(
@@ -107,14 +107,14 @@ impl<'py> Given<'py> {
 
     pub fn of_out(out: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = out.py();
-        let given = Given::found(out)?;
+        let given = Given::find(out)?;
         if given.library == Library::Torch && torch::is_recorded(&given.array)? {
             let instead = "write under torch.no_grad(), or to out.detach()";
             return Err(raise(py, Class::Usage, format_args!("out requires a gradient: {instead}")));
         }
         // Results in a temporary array would be lost.
         let is_itself = given.library != Library::Numpy || given.array.is(out) || {
-            let (one, other) = (Interface::of(&given.array)?, Interface::of(&Given::found(out)?.array)?);
+            let (one, other) = (Interface::of(&given.array)?, Interface::of(&Given::find(out)?.array)?);
             one.bytes == 0 || one.data == other.data
         };
         if !is_itself {
@@ -125,8 +125,8 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// Array of any library; a torch tensor may have a gradient.
-    pub fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
+    /// Returns the array of an argument whose gradient does not matter.
+    pub fn find(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         if x.get_type().is(ndarray(py)?) {
             return Ok(Given { array: x.clone(), library: Library::Numpy });
@@ -487,5 +487,5 @@ fn order_of(shape: &[ffi::Py_ssize_t], strides: &[ffi::Py_ssize_t], width: usize
         (stride.checked_rem(width)? == 0).then(|| stride / width)
     };
     let strides: Vec<usize> = strides.iter().map(in_elements).collect::<Option<_>>()?;
-    Order::of(&shape, &strides)
+    Order::of_strides(&shape, &strides)
 }

@@ -47,7 +47,7 @@ fn planned(
     }
     drop(all);
     let spec = request::resolve(py, request, src, dst)?;
-    let caster = Arc::new(Caster::new(&spec, &exec).map_err(|error| error::of(py, &error.into()))?);
+    let caster = Arc::new(Caster::new(&spec, &exec).map_err(|error| error::to_py_err(py, &error.into()))?);
     let mut all = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
     all.truncate(MOST_PLANNED - 1);
     all.insert(0, (key, caster.clone()));
@@ -58,14 +58,14 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     let py = x.py();
     let given = Given::of(x)?;
     let library = given.library;
-    let source = Source::of(given, call.from, call.shape.as_deref())?;
+    let source = Source::new(given, call.from, call.shape.as_deref())?;
     if [source.dtype, call.to].contains(&DType::String) {
         return text::convert(source, call);
     }
     let plan = |is_untouched| planned(py, &call.request, (source.dtype, call.to), call.counting, is_untouched);
     let caster = plan(false)?;
-    let target = Target::of(&source, library, call)?;
-    // Random bits depend on the index of an element, so the elements must be in C order.
+    let target = Target::new(&source, library, call)?;
+    // Random bits depend on the index of an element, not on its position in memory.
     let dense = source.read(target.any_order() && call.seed.is_none())?;
     let (result, counts) = target.fill(py, &dense, |codes, room, is_untouched| {
         let caster = if is_untouched { plan(true)? } else { caster };
@@ -84,7 +84,7 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
                 }
             }
         };
-        pool::run(py, bytes, work).map_err(|error: truecast::Error| error::of(py, &error.into()))
+        pool::run(py, bytes, work).map_err(|error: truecast::Error| error::to_py_err(py, &error.into()))
     })?;
     let result = if call.out.is_some() { result.array } else { hand_back(result, library)? };
     Ok((result, counts))
@@ -100,7 +100,8 @@ pub struct Target<'a, 'py> {
 }
 
 impl<'a, 'py> Target<'a, 'py> {
-    pub fn of(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
+    /// Returns a new array of the requested form as the destination, or the given array.
+    pub fn new(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
         let py = source.shape.py();
         let out = call.out.map(|out| PyResult::Ok((out, Given::of_out(out)?))).transpose()?;
         let of_out = out.as_ref().map_or(library, |(_, given)| given.library);

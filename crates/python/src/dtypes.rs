@@ -133,7 +133,8 @@ pub enum Form {
 }
 
 impl Form {
-    pub fn of(py: Python<'_>, layout: Option<&str>) -> PyResult<Form> {
+    /// Reads the argument `layout`.
+    pub fn parse(py: Python<'_>, layout: Option<&str>) -> PyResult<Form> {
         match layout {
             None | Some("values") => Ok(Form::Values),
             Some("codes") => Ok(Form::Codes),

@@ -151,7 +151,8 @@ fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
     }
 }
 
-pub fn of(py: Python<'_>, error: &Error) -> PyErr {
+/// Returns the exception for an error of the library.
+pub fn to_py_err(py: Python<'_>, error: &Error) -> PyErr {
     with_code(py, error.error_code(), without_code(py, error))
 }
 

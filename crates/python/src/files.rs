@@ -54,7 +54,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
 
 /// Types of tensors; `keep` takes precedence over `rules`.
 fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
-    let fail = |error: Error| error::of(py, &error);
+    let fail = |error: Error| error::to_py_err(py, &error);
     let mut rules = Vec::new();
     for glob in asked.texts("keep")? {
         rules.push(Rule::new(&glob, None).map_err(fail)?);
@@ -122,7 +122,7 @@ fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) 
         return Err(raise(py, Class::Usage, message));
     }
     options.request = request.unwrap_or_default();
-    let dst = follow(dst).map_err(|error| error::of(py, &error.into()))?;
+    let dst = follow(dst).map_err(|error| error::to_py_err(py, &error.into()))?;
     Ok((dst, options))
 }
 
@@ -138,7 +138,7 @@ pub fn convert<'py>(
     let mut asked = Keywords::of(keywords)?;
     let dry_run = asked.switch("dry_run", false)?;
     let (dst, options) = conversion(py, &src, &dst, &mut asked)?;
-    let fail = |error: Error| error::of(py, &error);
+    let fail = |error: Error| error::to_py_err(py, &error);
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
     py.detach(|| plan.check()).map_err(fail)?;
     if dry_run {
@@ -153,7 +153,7 @@ pub fn convert<'py>(
 #[pyfunction]
 pub fn clear<'py>(py: Python<'py>, src: PathBuf, dst: PathBuf, keywords: &Bound<'py, PyDict>) -> PyResult<()> {
     let (dst, options) = conversion(py, &src, &dst, &mut Keywords::of(keywords)?)?;
-    py.detach(|| Plan::new(&src, &dst, &options)?.clear()).map_err(|error| error::of(py, &error))
+    py.detach(|| Plan::new(&src, &dst, &options)?.clear()).map_err(|error| error::to_py_err(py, &error))
 }
 
 /// Verifies a converted file or folder; arguments shared with `convert` have the same meaning.
@@ -165,7 +165,7 @@ pub fn verify<'py>(
     keywords: &Bound<'py, PyDict>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(String, String)> {
-    let fail = |error: Error| error::of(py, &error);
+    let fail = |error: Error| error::to_py_err(py, &error);
     let asked = &mut Keywords::of(keywords)?;
     let (report, full) = (asked.path("report")?, asked.switch("full", false)?);
     let coverage = match asked.read("sample", truecast_cli::part)? {
@@ -209,7 +209,7 @@ pub fn compare(
     let types = (from.map(dtypes::of_object).transpose()?, to.map(dtypes::of_object).transpose()?);
     let readings = (reading(types.0), reading(types.1));
     let exec: CastOptions = pool::options();
-    let total = bytes_of(&a).map_err(|error| error::of(py, &error))?;
+    let total = bytes_of(&a).map_err(|error| error::to_py_err(py, &error))?;
     let found =
         watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, &mut |now| tell(now)))?;
     json(py, &found.with(Rows::All))
@@ -224,7 +224,7 @@ pub fn load(
     from: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<u8>, &'static str, Vec<u64>)> {
     let options = OpenOptions { from: from.map(dtypes::of_object).transpose()?, ..OpenOptions::default() };
-    let read = py.detach(|| DenseTensor::read(&path, tensor, options)).map_err(|error| error::of(py, &error))?;
+    let read = py.detach(|| DenseTensor::read(&path, tensor, options)).map_err(|error| error::to_py_err(py, &error))?;
     let (name, shape) = (read.dtype().name(), read.shape().to_vec());
     Ok((read.into_bytes(), name, shape))
 }

@@ -173,6 +173,6 @@ impl<'py> Keywords<'py> {
             return Ok(None);
         }
         let spec = spec.as_ref().map(|spec| spec.to_cow()).transpose()?;
-        request::of(py, spec.as_deref(), Some(&self.left)).map(Some)
+        request::parse(py, spec.as_deref(), Some(&self.left)).map(Some)
     }
 }

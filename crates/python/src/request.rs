@@ -7,8 +7,8 @@ use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
 
-/// Request for a specification. Default: ONNX at the newest opset.
-pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
+/// Parses the request; by default ONNX at its newest opset.
+pub fn parse(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
     let (name, version) = match spec.map(|spec| spec.split_once('@').unwrap_or((spec, ""))) {
         None => ("onnx", None),
         Some((name, version)) => (name, Some(version).filter(|version| !version.is_empty())),

@@ -29,7 +29,7 @@ impl Numbers {
 }
 
 fn version(py: Python<'_>, spec: Option<&str>) -> PyResult<Version> {
-    let asked = request::of(py, Some(spec.unwrap_or("tosa")), None)?;
+    let asked = request::parse(py, Some(spec.unwrap_or("tosa")), None)?;
     match asked.standard {
         Standard::Tosa(cast) => Ok(cast.target),
         _ => Err(raise(py, Class::Usage, "RESCALE is an operator of TOSA")),
@@ -68,7 +68,7 @@ pub fn rescale<'py>(
     let given = Given::of(x)?;
     let library = given.library;
     let from = from_.map(dtypes::of_object).transpose()?;
-    let source = Source::of(given, from, None)?;
+    let source = Source::new(given, from, None)?;
     let to = dtypes::of_object(to)?;
     let mode = RoundingMode::of_name(rounding).ok_or_else(|| {
         raise(py, Class::Usage, format_args!("rounding {rounding:?} is not one of single, double, inexact"))
@@ -106,7 +106,7 @@ pub fn rescale<'py>(
         counting: Counting::Off,
         seed: None,
     };
-    let target = Target::of(&source, library, &call)?;
+    let target = Target::new(&source, library, &call)?;
     let dense = source.read(false)?;
     let rescaler = Rescaler::new(&resolved, &pool::options());
     let stored = if source.dtype == DType::I64 { DType::I64 } else { input };
@@ -117,7 +117,7 @@ pub fn rescale<'py>(
             rescaler.rescale(codes, ElementsMut::with_layout(op.output, Layout::Bytes, len, room)?)
         };
         pool::run(py, bytes, work).map_err(|failure| match failure {
-            RescaleError::Buffer(error) => error::of(py, &error.into()),
+            RescaleError::Buffer(error) => error::to_py_err(py, &error.into()),
             other => raise(py, Class::Input, other),
         })
     })?;

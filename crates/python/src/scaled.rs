@@ -65,17 +65,17 @@ pub fn quantize<'py>(
     let py = x.py();
     let usage = |why| raise(py, Class::Usage, why);
     let scheme = read_scheme(scheme, &truecast::scaled::written()).map_err(usage)?;
-    let words = Words::of(py, layout)?;
+    let words = Words::parse(py, layout)?;
     if words == Words::Packed {
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; the scheme determines the packing"));
     }
     let how = how(&mut Keywords::of(keywords)?)?;
     // Codes and scales have no gradient.
-    let given = Given::found(x)?;
+    let given = Given::find(x)?;
     let library = given.library;
-    let source = Source::of(given, from_.map(dtypes::of_object).transpose()?, None)?;
+    let source = Source::new(given, from_.map(dtypes::of_object).transpose()?, None)?;
     let shape: Vec<u64> = source.shape.extract()?;
-    let fail = |error: Error| error::of(py, &error);
+    let fail = |error: Error| error::to_py_err(py, &error);
     let form = Form::new(scheme, &shape)
         .map_err(|error| raise(py, Class::Usage, format_args!("x has shape {}: {error}", source.shape)))?;
     let dense = source.read(false)?;
@@ -113,11 +113,11 @@ pub fn dequantize<'py>(
     spec: Option<&str>,
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let fail = |error: Error| error::of(py, &error);
+    let fail = |error: Error| error::to_py_err(py, &error);
     let shape = shape_of(shape)?;
     let form = Form::new(scheme_of(py, scheme)?, &shape).map_err(fail)?;
     let to = dtypes::of_object(to)?;
-    let request = request::of(py, spec, attributes)?;
+    let request = request::parse(py, spec, attributes)?;
     let cast = match to {
         DType::F32 => CastSpec::copy(DType::F32),
         to => request::resolve(py, &request, DType::F32, to)?,

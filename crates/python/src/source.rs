@@ -35,8 +35,8 @@ pub struct Source<'py> {
 }
 
 impl<'py> Source<'py> {
-    /// Elements of an argument, of its own type or of type `from`.
-    pub fn of(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
+    /// Returns the elements of an argument, of its own type or of `from`.
+    pub fn new(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let found = given.dtype()?;
         let Some(dtype) = from else {
@@ -152,12 +152,12 @@ pub fn call<'a, 'py>(
         to: dtypes::of_object(to)?,
         request: match (spec, attributes) {
             (None, None) => Request::default(),
-            _ => request::of(py, spec, attributes)?,
+            _ => request::parse(py, spec, attributes)?,
         },
         out,
         from: from.map(dtypes::of_object).transpose()?,
         shape: shape.map(shape_of).transpose()?,
-        form: Form::of(py, layout)?,
+        form: Form::parse(py, layout)?,
         counting: Counting::Off,
         seed: None,
     })

@@ -28,7 +28,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
             let caster = planned(py, &spec)?;
             let mut codes = vec![0; len * bytes_of(to)];
             let parsed = py.detach(|| caster.parse(&texts, &mut codes));
-            parsed.map_err(|error| error::of(py, &error.into()))?;
+            parsed.map_err(|error| error::to_py_err(py, &error.into()))?;
             elements(py, &source.shape, to, call.form, codes)?
         }
         (from, _) => {
@@ -38,7 +38,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
             let caster = planned(py, &spec)?;
             let mut texts = Texts::default();
             let printed = py.detach(|| caster.print(loose.as_deref().unwrap_or(codes), &mut texts));
-            printed.map_err(|error| error::of(py, &error.into()))?;
+            printed.map_err(|error| error::to_py_err(py, &error.into()))?;
             let texts = texts.iter().map(|text| PyString::new(py, &String::from_utf8_lossy(text)));
             strings(py, &source.shape, PyList::new(py, texts.collect::<Vec<_>>())?)?
         }

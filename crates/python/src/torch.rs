@@ -102,7 +102,7 @@ impl<'py> Place<'py> {
             return Err(raise(tensor.py(), Class::Type, message));
         }
         let bytes = said.shape.iter().fold(said.width, |bytes, n| bytes.saturating_mul(*n));
-        let order = Order::of(&said.shape, &said.strides).filter(|_| said.is_as_it_is);
+        let order = Order::of_strides(&said.shape, &said.strides).filter(|_| said.is_as_it_is);
         Ok(Place { tensor, data: said.data, bytes, order })
     }
 

@@ -76,7 +76,7 @@ pub fn watched<T: Send>(
     });
     stopped?;
     match result {
-        Ok(result) => result.map_err(|error| error::of(py, &error)),
+        Ok(result) => result.map_err(|error| error::to_py_err(py, &error)),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

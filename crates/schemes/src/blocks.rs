@@ -27,8 +27,8 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Finds the main stack. `is_in_tower` marks tensors outside the main stack, `is_table` marks tables of tokens.
-    pub(crate) fn of(
+    /// Finds the main stack. `is_in_tower` marks tensors outside it, and `is_table` marks tables of tokens.
+    pub(crate) fn find(
         tensors: impl Iterator<Item = &'a Tensor>,
         is_in_tower: impl Fn(&Tensor) -> bool,
         is_table: impl Fn(&Tensor) -> bool,
@@ -143,7 +143,7 @@ mod tests {
             let decoder = weight("model.decoder.layers.0.a");
             let mut tensors: Vec<Tensor> = names.iter().map(|name| weight(name)).collect();
             tensors.extend(names[0].contains("decoder").then_some(decoder));
-            let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| tensor.name.contains("embed"));
+            let blocks = Blocks::find(tensors.iter(), |_| false, |tensor| tensor.name.contains("embed"));
             assert!(blocks.hold(names[inside]) && !blocks.hold(names[outside]), "{names:?}: {blocks:?}");
         }
     }
@@ -157,7 +157,7 @@ mod tests {
             tensor("layers.0.norm.weight", &[8]),
             tensor("pooler.dense.weight", &[8, 8]),
         ];
-        let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| &*tensor.name == "embed.weight");
+        let blocks = Blocks::find(tensors.iter(), |_| false, |tensor| &*tensor.name == "embed.weight");
         assert!(!blocks.hold("pooler.dense") && !blocks.hold("layers.0.conv"), "{blocks:?}");
     }
 
@@ -172,7 +172,7 @@ mod tests {
                 tensor("blocks.0.norm.weight", &[4]),
                 tensor("blocks.0.a.weight", &[4, 4]),
             ];
-            let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| &*tensor.name == "embed.weight");
+            let blocks = Blocks::find(tensors.iter(), |_| false, |tensor| &*tensor.name == "embed.weight");
             assert_eq!(["layers.0.a", "blocks.0.a"].map(|module| blocks.hold(module)), is_main, "{width}");
         }
     }

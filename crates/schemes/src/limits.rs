@@ -142,8 +142,8 @@ const TABLE: &[Limit] = &[
 ];
 
 impl Limit {
-    /// Limits that apply to a weight of a model, quantized in a scheme.
-    pub fn of(scheme: Scheme, weight: &Tensor, model: &Model<'_>) -> impl Iterator<Item = &'static Limit> {
+    /// Returns the limits that apply to a weight of a model, quantized in a scheme.
+    pub fn applicable(scheme: Scheme, weight: &Tensor, model: &Model<'_>) -> impl Iterator<Item = &'static Limit> {
         let splits_experts = model.splits_experts(scheme.family);
         let is_asymmetric = scheme.parameters.symmetric == Some(false);
         let is_one_of = |types: &[&str]| model.model_type().is_some_and(|of| types.contains(&of));

@@ -61,7 +61,7 @@ impl<'a> Model<'a> {
             has_half_precision: of_bits(16) > of_bits(32),
         };
         let is_in_tower = |tensor: &Tensor| model.by_name(tensor) == Some(Layer::Tower);
-        model.blocks = Blocks::of(tensors.iter(), is_in_tower, |tensor| model.is_table_of_tokens(tensor));
+        model.blocks = Blocks::find(tensors.iter(), is_in_tower, |tensor| model.is_table_of_tokens(tensor));
         model
     }
 

@@ -23,7 +23,7 @@ pub(crate) enum Name {
 const WEIGHT: &str = "weight";
 
 impl Name {
-    pub(crate) fn of(self, logical: &str) -> Option<String> {
+    pub(crate) fn stored(self, logical: &str) -> Option<String> {
         match self {
             Name::Append(end) => Some(format!("{logical}{end}")),
             Name::Sibling(last) => replaced(logical, WEIGHT, last),
@@ -156,12 +156,12 @@ mod tests {
             (Name::Sibling("scale"), "a.scale"),
             (Name::Hidden("qdata"), "a._weight_qdata"),
         ] {
-            assert_eq!(name.of("a.weight").as_deref(), Some(stored));
+            assert_eq!(name.stored("a.weight").as_deref(), Some(stored));
             assert_eq!(name.logical(stored).as_deref(), Some("a.weight"));
         }
         assert_eq!(Name::Sibling("scale").logical("scale").as_deref(), Some("weight"));
         assert_eq!(Name::Sibling("scale").logical("logit_scale"), None);
-        assert_eq!(Name::Sibling("scale").of("a.gate_up_proj"), None);
+        assert_eq!(Name::Sibling("scale").stored("a.gate_up_proj"), None);
         assert_eq!(Name::Append("_scale").logical("_scale"), None);
     }
 }

@@ -32,7 +32,7 @@ const KEPT: usize = 1000;
 /// ```
 /// use truecast::{DType, differ::{Difference, Inputs}, request::Request};
 /// let [torch, ml_dtypes] = ["torch@2.15", "ml_dtypes@0.6"].map(|name| Request::of_words(name).unwrap());
-/// let found = Difference::of([&torch, &ml_dtypes], DType::Bf16, DType::F8E4M3Fn, Inputs::Boundary)?;
+/// let found = Difference::find([&torch, &ml_dtypes], DType::Bf16, DType::F8E4M3Fn, Inputs::Boundary)?;
 /// assert!(found.is_every && found.inputs == 65_536);
 /// assert_eq!(found.different, 30_512); // beyond 464 torch saturates, and ml_dtypes gives NaN
 /// # Ok::<(), truecast::spec::SpecError>(())
@@ -90,16 +90,17 @@ impl Difference {
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
-    pub fn of(requests: [&Request; 2], src: DType, dst: DType, which: Inputs) -> Result<Difference, SpecError> {
-        let search = Search::of(requests, src, dst)?;
+    pub fn find(requests: [&Request; 2], src: DType, dst: DType, which: Inputs) -> Result<Difference, SpecError> {
+        let search = Search::new(requests, src, dst)?;
         match which {
             Inputs::Every => Ok(search.every_code(|_| ()).unwrap_or_else(|| search.boundary())),
             Inputs::Boundary => Ok(search.boundary()),
         }
     }
 
-    /// Compares every code of a source of 21 to 32 bits with kernels. `tell` receives the number of codes compared so
-    /// far, at first 0. Returns `None` for other sources, and for pairs without kernels; use [`Difference::of`] there.
+    /// Compares every code of a wide source with kernels. `tell` receives the number of codes compared so far, first 0.
+    /// Returns `None` for narrow sources, for sources above 32 bits and for pairs without kernels: [`Difference::find`]
+    /// then gives the same result for all [`Inputs`].
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
@@ -109,13 +110,13 @@ impl Difference {
         dst: DType,
         tell: impl FnMut(u64),
     ) -> Result<Option<Difference>, SpecError> {
-        Ok(Search::of(requests, src, dst)?.every_code(tell))
+        Ok(Search::new(requests, src, dst)?.every_code(tell))
     }
 
     /// Returns the specification's error for a pair that the request does not convert; `None` for other pairs.
     #[must_use]
     pub fn refusal(request: &Request, src: DType, dst: DType) -> Option<SpecError> {
-        Rule::of(request, src, dst).err()
+        Rule::new(request, src, dst).err()
     }
 }
 
@@ -204,12 +205,12 @@ struct Search {
 }
 
 impl Search {
-    fn of(requests: [&Request; 2], src: DType, dst: DType) -> Result<Search, SpecError> {
+    fn new(requests: [&Request; 2], src: DType, dst: DType) -> Result<Search, SpecError> {
         if !src.is_numeric() || !dst.is_numeric() {
             let why = "text and complex numbers have no codes to compare";
             return Err(SpecError::Pair { src, dst, why, since: None });
         }
-        let rules = [Rule::of(requests[0], src, dst)?, Rule::of(requests[1], src, dst)?];
+        let rules = [Rule::new(requests[0], src, dst)?, Rule::new(requests[1], src, dst)?];
         Ok(Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst })
     }
 
@@ -217,12 +218,12 @@ impl Search {
     fn boundary(&self) -> Difference {
         let bits = self.src.code_bits();
         if bits <= DEFINITION_BITS {
-            return self.found(1 << bits, true, self.each((0..1 << bits).map(|key| self.keys.code(key))));
+            return self.difference(1 << bits, true, self.each((0..1 << bits).map(|key| self.keys.code(key))));
         }
         let scales = self.rules.each_ref().map(Rule::scale_exponent);
         let mut codes = inputs_scaled(self.src, self.dst, &scales, Extent::Boundary).unwrap_or_default();
         codes.sort_unstable_by_key(|code| self.keys.key(*code));
-        self.found(codes.len() as u64, false, self.each(codes.into_iter()))
+        self.difference(codes.len() as u64, false, self.each(codes.into_iter()))
     }
 
     /// Compares all codes with kernels. `None` for sources without kernels and for sources of up to 20 bits.
@@ -233,7 +234,7 @@ impl Search {
         }
         let casters = [self.rules[0].caster()?, self.rules[1].caster()?];
         tell(0);
-        Some(self.found(1 << bits, true, self.sweep(&casters, tell)))
+        Some(self.difference(1 << bits, true, self.sweep(&casters, tell)))
     }
 
     fn results(&self, code: u64) -> [Option<u64>; 2] {
@@ -329,7 +330,7 @@ impl Search {
         source
     }
 
-    fn found(&self, inputs: u64, is_every: bool, found: Found) -> Difference {
+    fn difference(&self, inputs: u64, is_every: bool, found: Found) -> Difference {
         let different = |(range, count, verdict): &(Range<u64>, u64, Verdict)| {
             let [first, last] = [range.start, range.end].map(|key| self.keys.code(key));
             let is_open = *verdict == Verdict::Open;
@@ -427,7 +428,7 @@ mod tests {
             ("ieee", "ieee:rounding=up", DType::I32, DType::F32),
             ("ieee", "ieee:int-overflow=saturate", DType::U32, DType::I16),
         ] {
-            let search = Search::of([&request(a), &request(b)], src, dst).unwrap();
+            let search = Search::new([&request(a), &request(b)], src, dst).unwrap();
             let casters = search.rules.each_ref().map(|rule| rule.caster().unwrap());
             let mut blocks: Vec<u64> = inputs(src, dst, Extent::Boundary).unwrap();
             blocks.iter_mut().for_each(|code| *code = search.keys.key(*code) / BLOCK);

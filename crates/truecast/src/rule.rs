@@ -15,7 +15,9 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    pub fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
+    /// # Errors
+    /// The specification's refusal.
+    pub fn new(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
         Rule::or_of_tile(request.resolve(src, dst), src, || match request.standard {
             Standard::Tile(Tile { cast, .. }) => Some(tile::Cast { to: dst, ..cast }),
             _ => None,

@@ -140,7 +140,7 @@ fn of_pair(request: &Request, rule: &str, src: DType, dst: DType) -> Vec<Case> {
         conversion,
     };
     if matches!(request.standard, Standard::Tile(_)) {
-        return match Rule::of(request, src, dst) {
+        return match Rule::new(request, src, dst) {
             Ok(Rule::Cast(cast)) => vec![case(String::new(), true, cast.clause, Rule::Cast(cast))],
             Ok(conversion) => vec![case(String::new(), true, "docs/spec/tile-ir.md", conversion)],
             Err(_) => Vec::new(),

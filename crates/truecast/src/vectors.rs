@@ -185,8 +185,16 @@ fn powers(dst: DType) -> Vec<Magnitude> {
     }
 }
 
-/// A vector of RESCALE: input, output, and the permitted codes if INEXACT_ROUND permits several.
-pub type RescaleVector = (u64, u64, Option<Vec<u64>>);
+/// A vector of RESCALE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RescaleVector {
+    /// Code of the input.
+    pub input: u64,
+    /// Code of the output.
+    pub output: u64,
+    /// The permitted codes, if INEXACT_ROUND permits several.
+    pub permitted: Option<Vec<u64>>,
+}
 
 /// Lists the vectors of RESCALE for one scale, by ascending unsigned input, without the inputs that violate a
 /// requirement.
@@ -208,15 +216,15 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
     } else {
         decisive(spec)
     };
-    let vector = |code: u64| {
-        let output = spec.one(0, code).ok()?.code;
+    let vector = |input: u64| {
+        let output = spec.rescale_one(0, input).ok()?.code;
         let interval = match spec.rounding {
-            RoundingMode::Inexact => inexact_interval(spec, 0, code, Bound::Released).ok(),
+            RoundingMode::Inexact => inexact_interval(spec, 0, input, Bound::Released).ok(),
             RoundingMode::Single | RoundingMode::Double => None,
         };
         let several = interval.filter(|(low, high)| low < high);
-        let accepted = several.map(|(low, high)| (low..=high).map(|v| spec.output.code(v.into())).collect());
-        Some((code, output, accepted))
+        let permitted = several.map(|(low, high)| (low..=high).map(|v| spec.output.code(v.into())).collect());
+        Some(RescaleVector { input, output, permitted })
     };
     Ok(codes.into_iter().filter_map(vector).collect())
 }
@@ -225,7 +233,7 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
 fn decisive(spec: &RescaleSpec) -> Vec<u64> {
     let f = spec.input;
     let (min, max) = (f.min() as i64, f.max() as i64);
-    let result = |v: i64| spec.one(0, f.code(v.into())).ok().map(|one| spec.output.value(one.code));
+    let result = |v: i64| spec.rescale_one(0, f.code(v.into())).ok().map(|one| spec.output.value(one.code));
     // Ends of the range where the requirements hold; the range contains the zero point or is empty.
     let middle = spec.input_zp.clamp(min, max);
     let first = bisect(min, middle, |v| result(v).is_some());

@@ -144,7 +144,7 @@ fn flushed_subnormals() {
 #[test]
 fn other_scales() {
     let scaled = |n: i16| {
-        let arm = table::Cast::of("arm", None).unwrap().unwrap();
+        let arm = table::Cast::find("arm", None).unwrap().unwrap();
         table::Cast { to: DType::F8E4M3Fn, scale_exponent: Some(n), ..arm }.resolve(DType::F32).unwrap()
     };
     for wrong in [0, 3] {

@@ -59,7 +59,7 @@ fn every_option_of_reading_is_kept() {
 fn every_name_and_choice_is_kept() {
     for one in TABLES {
         let versions = [None].into_iter().chain(one.versions.iter().map(|version| Some(*version)));
-        for cast in versions.map(|version| table::Cast::of(one.name, version).unwrap().unwrap()) {
+        for cast in versions.map(|version| table::Cast::find(one.name, version).unwrap().unwrap()) {
             keeps(&of_request(Standard::Table(cast)));
             let rounding = Some(Rounding::TowardZero);
             if !one.values("rounding").is_empty() {
@@ -71,7 +71,7 @@ fn every_name_and_choice_is_kept() {
             }
         }
     }
-    let ptx = table::Cast::of("ptx", None).unwrap().unwrap();
+    let ptx = table::Cast::find("ptx", None).unwrap().unwrap();
     keeps(&of_request(Standard::Table(table::Cast { relu: true, scale_exponent: Some(-9), ..ptx })));
 }
 

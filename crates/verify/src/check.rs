@@ -31,8 +31,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Computes the results.
-    pub fn of(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
+    /// Computes the definition.
+    pub fn new(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
         let mut refused = Vec::new();
         let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element))
         {
@@ -83,8 +83,13 @@ pub fn caster(spec: &CastSpec, exec: &CastOptions) -> Caster {
 /// Runs a caster over `len` elements. The destination buffer first has other bits.
 ///
 /// # Errors
-/// Error or panic of the caster.
-pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) -> Result<(Vec<u8>, Counts), Failure> {
+/// The caster's error or panic.
+pub fn convert(
+    caster: &Caster,
+    src: (Layout, &[u8]),
+    len: usize,
+    layout: Layout,
+) -> Result<(Vec<u8>, Counts), Failure> {
     let spec = caster.spec();
     let n_bytes = spec.dst.bytes_in(layout, len as u64).expect("numeric types have a size") as usize;
     let mut dst = vec![0xa5; n_bytes];
@@ -108,7 +113,7 @@ pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) ->
 /// # Errors
 /// As [`run`].
 pub fn run_packed(caster: &Caster, src: &Source) -> Result<(Vec<u8>, Counts), Failure> {
-    run(caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed)
+    convert(caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed)
 }
 
 /// Witness about one input.
@@ -138,7 +143,7 @@ pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layou
 /// Makes all comparisons of a request: casters with the definition, the definition with `rustc_apfloat`, and with the
 /// oracle at every `every`-th input.
 pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usize, sheet: &mut Sheet) {
-    let wanted = Wanted::of(session, spec, &src.elements);
+    let wanted = Wanted::new(session, spec, &src.elements);
     let levels = against_levels(session, spec, src, &wanted, &mut sheet.routes);
     sheet.add("casters = definition", levels);
     sheet.add("definition = oracle", against_oracle(spec, src, &wanted, every));
@@ -175,7 +180,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
             let caster = caster(spec, &options);
             routes.count(caster.route());
             let mut compare_with = |elements: &[u64], bytes: &[u8], want: &[u8]| {
-                let got = run(&caster, (Layout::Packed, bytes), elements.len(), Layout::Packed);
+                let got = convert(&caster, (Layout::Packed, bytes), elements.len(), Layout::Packed);
                 match got {
                     Ok((got, _)) => compare(tally, spec, &who, elements, Layout::Packed, &got, want),
                     Err(failure) => {
@@ -209,7 +214,7 @@ fn accepted(src: &Source, wanted: &Wanted) -> (Source, Wanted) {
 fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src: &Source, wanted: &Wanted) {
     let mut owes = |bytes: &[u8], elements: &[u64], index: usize, condition: Condition| {
         tally.checks += 1;
-        let got = run(caster, (Layout::Packed, bytes), elements.len(), Layout::Packed).map(|_| ());
+        let got = convert(caster, (Layout::Packed, bytes), elements.len(), Layout::Packed).map(|_| ());
         let CastSpec { src, dst, .. } = *spec;
         let code = src.code_of_storage(elements[index]);
         let want = Failure::Cast(CastError::Value { index, condition, src, dst, code });

@@ -87,7 +87,7 @@ fn ends(dst: DType) -> Vec<f64> {
     let magnitudes = match dst.kind() {
         Kind::Float(f) => {
             let (sig, exp) = f.overflow_threshold();
-            let max = Value::of(dst, dst.storage_of_code(f.max_code())).number().map_or(0.0, Number::to_f64);
+            let max = Value::decode(dst, dst.storage_of_code(f.max_code())).number().map_or(0.0, Number::to_f64);
             vec![max, sig as f64 * power(exp), power(f.emin()), power(f.quantum()), power(f.quantum()) / 2.0]
         }
         Kind::Int(f) => [f.max(), -f.min()].iter().flat_map(|&n| [-0.5, 0.0, 0.5].map(|d| n as f64 + d)).collect(),
@@ -214,7 +214,7 @@ fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
             Box::new(move |random| {
                 let field = match random.below(4) {
                     0 => random.below(1 << f.exp_bits),
-                    _ => random.of(&fields),
+                    _ => random.pick(&fields),
                 };
                 let code = field << f.man_bits | pattern(random, f.man_bits as u32);
                 let code = if random.below(2) == 0 { code } else { code | f.sign_bit() };

@@ -23,7 +23,7 @@ pub fn counts(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted)
     for (first, (src, dst)) in src.elements.chunks(CHUNK).zip(wanted.elements.chunks(CHUNK)).enumerate() {
         let sums = Sums::default();
         let sums = src.iter().zip(dst).enumerate().fold(sums, |mut sums, (i, (&src, &dst))| {
-            one(session, spec, (first * CHUNK + i) as u64, src, dst, &mut total, &mut sums);
+            count_element(session, spec, (first * CHUNK + i) as u64, src, dst, &mut total, &mut sums);
             sums
         });
         total.noise += tree(sums.noise);
@@ -50,9 +50,9 @@ fn tree(lanes: [f64; 16]) -> f64 {
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
-fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut Counts, sums: &mut Sums) {
+fn count_element(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut Counts, sums: &mut Sums) {
     let code = spec.src.code_of_storage(src);
-    let (x, y) = (source_value(s, spec, src), Value::of(spec.dst, dst));
+    let (x, y) = (source_value(s, spec, src), Value::decode(spec.dst, dst));
     let infinite = |v: Value| matches!(v, Value::Inf { .. });
     let is_zero = |v: Value| matches!(v, Value::Finite(n) if n.is_zero());
     let mut count = |holds: bool, field: fn(&mut Counts) -> &mut u64| *field(total) += holds as u64;
@@ -89,11 +89,11 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
 /// Value before rounding, scaled if the policy scales.
 fn source_value(session: &Session, spec: &CastSpec, src: u64) -> Value {
     if spec.policy.scale_exponent == 0 {
-        return Value::of(spec.src, src);
+        return Value::decode(spec.src, src);
     }
     let scaled = spec.scaled_value();
     let code = (session.definition)(&scaled, spec.src.code_of_storage(src)).code();
-    Value::of(scaled.dst, code.expect("this policy refuses nothing"))
+    Value::decode(scaled.dst, code.expect("this policy refuses nothing"))
 }
 
 fn errors(index: u64, x: Number, y: Number, total: &mut Counts, sums: &mut Sums) {
@@ -188,7 +188,8 @@ pub fn owed(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: 
     let close = |got: f64, want: f64| (got - want).abs() <= APART * want.abs();
     let or = |got: f64, want: f64| if close(got, want) { got } else { want };
     let error_at = |i: usize| {
-        let (x, y) = (Value::of(spec.src, *src.elements.get(i)?), Value::of(spec.dst, *wanted.elements.get(i)?));
+        let (x, y) =
+            (Value::decode(spec.src, *src.elements.get(i)?), Value::decode(spec.dst, *wanted.elements.get(i)?));
         Some(y.number()?.minus(x.number()?).abs())
     };
     let reaches = error_at(got.index_max_abs as usize).is_some_and(|error| close(error, want.max_abs_error));

@@ -29,8 +29,8 @@ pub struct Number {
 }
 
 impl Value {
-    /// Value of a stored element.
-    pub fn of(dtype: DType, element: u64) -> Value {
+    /// Returns the value of a storage element.
+    pub fn decode(dtype: DType, element: u64) -> Value {
         match decode(dtype, dtype.code_of_storage(element)) {
             Exact::Nan { .. } => Value::Nan,
             Exact::Inf { neg } => Value::Inf { neg },
@@ -68,7 +68,7 @@ impl Number {
 
     /// Value of a finite f64; `None` for other values.
     pub fn from_f64(value: f64) -> Option<Number> {
-        Value::of(DType::F64, value.to_bits()).number()
+        Value::decode(DType::F64, value.to_bits()).number()
     }
 
     /// True for +0 and -0.

@@ -120,31 +120,37 @@ pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &
 
 /// Random policy; rarely with an `Error`.
 fn any(random: &mut Random) -> CastPolicy {
-    let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate]);
+    let range =
+        |random: &mut Random| random.pick(&[Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate]);
     let mut policy = CastPolicy {
-        to_float: random.of(&Rounding::ALL),
-        to_int: random.of(&Rounding::ALL),
+        to_float: random.pick(&Rounding::ALL),
+        to_int: random.pick(&Rounding::ALL),
         overflow: range(random),
         inf: range(random),
-        nan: random.of(&[NanRule::Keep, NanRule::Canonical]),
-        nan_substitute: random.of(&[
+        nan: random.pick(&[NanRule::Keep, NanRule::Canonical]),
+        nan_substitute: random.pick(&[
             NanSubstitute::ZeroFlipped,
             NanSubstitute::MaxSigned,
             NanSubstitute::MaxPositive,
             NanSubstitute::CodeZero,
         ]),
-        int_overflow: random.of(&[
+        int_overflow: random.pick(&[
             IntOverflow::Wrap,
             IntOverflow::Saturate,
             IntOverflow::Indefinite,
             IntOverflow::SaturateToF32,
         ]),
-        nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate, NanToInt::Indefinite, NanToInt::TopBit]),
-        subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush, Subnormals::FlushSource, Subnormals::FlushResult]),
-        range: random.of(&[RangeTest::Rounded, RangeTest::Source]),
-        negative: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan, Unrepresentable::Magnitude]),
-        vanishing: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan]),
-        via: random.of(&[
+        nan_to_int: random.pick(&[NanToInt::Zero, NanToInt::Saturate, NanToInt::Indefinite, NanToInt::TopBit]),
+        subnormals: random.pick(&[
+            Subnormals::Keep,
+            Subnormals::Flush,
+            Subnormals::FlushSource,
+            Subnormals::FlushResult,
+        ]),
+        range: random.pick(&[RangeTest::Rounded, RangeTest::Source]),
+        negative: random.pick(&[Unrepresentable::Smallest, Unrepresentable::Nan, Unrepresentable::Magnitude]),
+        vanishing: random.pick(&[Unrepresentable::Smallest, Unrepresentable::Nan]),
+        via: random.pick(&[
             None,
             None,
             None,
@@ -155,7 +161,7 @@ fn any(random: &mut Random) -> CastPolicy {
             Some(DType::I32),
         ]),
         relu: random.below(8) == 0,
-        scale_exponent: random.of(&[0, 0, 0, 0, 0, 1, -1, 20, -130]),
+        scale_exponent: random.pick(&[0, 0, 0, 0, 0, 1, -1, 20, -130]),
         text: BASE.text, // only for text, which is not swept
     };
     match random.below(12) {

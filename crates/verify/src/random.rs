@@ -27,8 +27,8 @@ impl Random {
         (((self.bits() >> 32) as u128 * n as u128) >> 32) as u64
     }
 
-    /// Random element of a nonempty list.
-    pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    /// Returns an element of a nonempty list.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }
 

@@ -107,7 +107,7 @@ fn print(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let figures = ErrorColumns::of(&comparison.total.all.counts, true);
+    let figures = ErrorColumns::of_comparison(&comparison.total.all.counts);
     let columns = || {
         let mut columns = figures.columns("types");
         columns.push(Column::left("largest error").drops(10));
@@ -118,7 +118,7 @@ fn print(
         let counts = list::sum(rows().map(|row| &*row.counts));
         let reasons: Vec<_> = rows().flat_map(|row| row.assessed().reasons()).collect();
         let mut cells = vec![Cell::from(row.name), Cell::from(types(&comparison.rows[row.members[0]]))];
-        cells.extend(figures.of_tensor(&counts, &reasons));
+        cells.extend(figures.cells(&counts, Some(&counts), &reasons));
         cells.push(rows().max_by(by_error).and_then(worst).unwrap_or_default().into());
         cells
     };

@@ -66,13 +66,13 @@ fn differences(
     }
     // All codes of a 32-bit source take seconds per pair, so only a single pair is compared completely.
     if let (Some(_), Some(_), &[(src, dst)]) = (args.from, args.to, &pairs[..]) {
-        let boundary = Difference::of(requests, src, dst, Inputs::Boundary)?;
+        let boundary = Difference::find(requests, src, dst, Inputs::Boundary)?;
         return Ok(vec![every_code(args, requests, boundary, context)?]);
     }
     let bar = progress::steps(pairs.len() as u64, !context.tells());
     let mut all = Vec::new();
     for (src, dst) in pairs {
-        all.push(Difference::of(requests, src, dst, Inputs::Boundary)?);
+        all.push(Difference::find(requests, src, dst, Inputs::Boundary)?);
         bar.more(1, &format!("{src} to {dst}"));
     }
     bar.finish();

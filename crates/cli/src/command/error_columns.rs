@@ -40,15 +40,24 @@ pub struct ErrorColumns {
 }
 
 impl ErrorColumns {
-    /// Returns the columns for tensors with these total counts.
-    pub fn of(all: &Counts, is_comparison: bool) -> Self {
+    /// Returns the columns for converted tensors with these total counts.
+    pub fn of_conversion(total: &Counts) -> Self {
+        Self::new(total, false)
+    }
+
+    /// Returns the columns for compared tensors with these total counts.
+    pub fn of_comparison(total: &Counts) -> Self {
+        Self::new(total, true)
+    }
+
+    fn new(total: &Counts, is_comparison: bool) -> Self {
         let find = |(name, drops): (&str, u8)| Some((COUNTS.into_iter().find(|count| count.name == name)?, drops));
         let always = |count: &Count| is_comparison && count.name == "inexact";
-        let sampled = all.is_sampled().then_some([all.measured, all.elements]);
+        let sampled = total.is_sampled().then_some([total.measured, total.elements]);
         let is_known = |count: &Count| sampled.is_none() || !count.of_errors;
-        let is_shown = |count: &Count| is_known(count) && ((count.of)(all) > 0 || always(count));
+        let is_shown = |count: &Count| is_known(count) && ((count.of)(total) > 0 || always(count));
         let shown = SHOWN.into_iter().filter_map(find).filter(|(count, _)| is_shown(count));
-        let (counts, has_hidden_loss) = (shown.collect(), hides_loss(all));
+        let (counts, has_hidden_loss) = (shown.collect(), hides_loss(total));
         Self { counts, is_comparison, has_hidden_loss, sampled, says_lost: false.into() }
     }
 
@@ -77,58 +86,55 @@ impl ErrorColumns {
         all
     }
 
-    /// Returns the cells of these counts, with measures over the same elements.
-    pub fn of_tensor(&self, counts: &Counts, reasons: &[Reason]) -> Vec<Cell> {
-        self.cells(counts, Some(counts), reasons)
-    }
-
-    /// Returns the cells of the counts `c`, with error measures over the elements of `measured`. The measures are empty
-    /// without `measured` and without finite pairs. Cells that deserve attention are marked.
-    pub fn cells(&self, c: &Counts, measured: Option<&Counts>, reasons: &[Reason]) -> Vec<Cell> {
-        let mut cells = vec![Cell::from(grouped(c.elements))];
-        cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
+    /// Returns the cells of a row: its counts, and the error measures over the elements of `measured`. The measures are
+    /// empty without `measured` and without finite pairs. Cells that deserve attention are marked.
+    pub fn cells(&self, counts: &Counts, measured: Option<&Counts>, reasons: &[Reason]) -> Vec<Cell> {
+        let mut cells = vec![Cell::from(grouped(counts.elements))];
+        cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(counts) {
             0 => Cell::default(),
             n => Cell::from(grouped(n)).mark(mark(count.name, reasons)),
         }));
-        let places = if self.is_comparison { 5 } else { 3 };
-        let measures = cells.len()..cells.len() + places;
-        if let Some(m) = measured.filter(|_| c.finite_pairs > 0) {
-            let is_partial = hides_loss(c);
-            let partial = |text: String| match is_partial {
-                true => Cell::from(format!("({text})")).mark(Mark::Bad),
-                false => Cell::from(text),
-            };
-            // The largest error of a sample is only a lower bound.
-            let at_least = if m.is_sampled() { ">=" } else { "" };
-            let largest = [m.max_abs_error, m.max_rel_error].map(|error| significant(error, DIGITS));
-            cells.extend(largest.map(|error| partial(format!("{at_least}{error}"))));
-            cells.extend(self.is_comparison.then(|| partial(significant(m.rmse(), DIGITS))));
-            cells.push(match m.sqnr_db() {
-                f64::INFINITY if is_partial => {
-                    self.says_lost.set(true);
-                    Cell::from("lost").mark(Mark::Bad)
-                }
-                f64::INFINITY if m.is_sampled() => Cell::from("no error"),
-                f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
-                db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => {
-                    partial(decibels(db)).mark(Mark::Bad)
-                }
-                db => partial(decibels(db)),
-            });
-            cells.extend(self.is_comparison.then(|| partial(format!("{:.9}", m.cosine()))));
+        match measured.filter(|_| counts.finite_pairs > 0) {
+            Some(measured) => cells.extend(self.measures(measured, hides_loss(counts), reasons)),
+            None => cells.resize(cells.len() + if self.is_comparison { 5 } else { 3 }, Cell::default()),
         }
-        cells.resize(measures.end, Cell::default());
+        cells
+    }
+
+    /// Returns the error measures; in parentheses if they are `partial`: they leave out the values that became Inf or
+    /// NaN.
+    fn measures(&self, measured: &Counts, partial: bool, reasons: &[Reason]) -> Vec<Cell> {
+        let cell = |text: String| {
+            if partial { Cell::from(format!("({text})")).mark(Mark::Bad) } else { Cell::from(text) }
+        };
+        // The largest error of a sample is only a lower bound.
+        let at_least = if measured.is_sampled() { ">=" } else { "" };
+        let largest = |error: f64| cell(format!("{at_least}{}", significant(error, DIGITS)));
+        let sqnr = match measured.sqnr_db() {
+            f64::INFINITY if partial => {
+                self.says_lost.set(true);
+                Cell::from("lost").mark(Mark::Bad)
+            }
+            f64::INFINITY if measured.is_sampled() => Cell::from("no error"),
+            f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
+            db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => cell(decibels(db)).mark(Mark::Bad),
+            db => cell(decibels(db)),
+        };
+        let mut cells = vec![largest(measured.max_abs_error), largest(measured.max_rel_error)];
+        cells.extend(self.is_comparison.then(|| cell(significant(measured.rmse(), DIGITS))));
+        cells.push(sqnr);
+        cells.extend(self.is_comparison.then(|| cell(format!("{:.9}", measured.cosine()))));
         cells
     }
 }
 
 /// Returns a sentence about the measured part of the elements.
-fn sampled([measured, all]: [u64; 2]) -> String {
+fn sampled([measured, elements]: [u64; 2]) -> String {
     match measured {
         0 => "errors were not measured\n".into(),
         _ => format!(
             "sampled: errors are those of 1 in {:.1} elements, >= is a lower bound; --measure full measures all\n",
-            all as f64 / measured as f64
+            elements as f64 / measured as f64
         ),
     }
 }
@@ -165,9 +171,9 @@ mod tests {
             ..Counts::default()
         };
         let text = |c: &Counts| {
-            let figures = ErrorColumns::of(c, true);
+            let figures = ErrorColumns::of_comparison(c);
             let mut table = crate::table::Table::new(figures.columns("types"));
-            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.of_tensor(c, &[])));
+            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, Some(c), &[])));
             let terminal = crate::terminal::Terminal::default();
             table.render(&terminal) + &figures.note(&terminal)
         };

@@ -16,8 +16,8 @@ pub struct LeftOpen {
     elements: u64,
 }
 
-/// Open results of a report, in the order of the data. Pairs of types with the same reasons share an entry.
-pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
+/// Returns the open results by reasons, in the order of the data. Pairs of types with the same reasons share an entry.
+pub fn by_reasons(report: &Report, request: &Request) -> Vec<LeftOpen> {
     let mut all: Vec<LeftOpen> = Vec::new();
     for tensor in report.tensors.iter().filter(|tensor| tensor.counts.undefined > 0) {
         let Ok(cast) = request.resolve(tensor.from, tensor.to) else { continue };

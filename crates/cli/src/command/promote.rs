@@ -21,12 +21,12 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<u8, Failure> {
         (Some(lhs), Some(rhs), systems) => {
             let inputs = (input(lhs, args.lhs_rank, words(systems))?, input(rhs, args.rhs_rank, words(systems))?);
             match systems {
-                [system] => {
-                    one(*system, inputs, context).map_err(|error| match is_undefined(lhs) || is_undefined(rhs) {
+                [system] => print_pair(*system, inputs, context).map_err(|error| {
+                    match is_undefined(lhs) || is_undefined(rhs) {
                         true => error.with_hint("undefined is OpenVINO's other name for dynamic"),
                         false => error,
-                    })?
-                }
+                    }
+                })?,
                 all => side_by_side(all, inputs, context)?,
             }
         }
@@ -174,7 +174,7 @@ fn system_to_json(system: System) -> Value {
     json!({ "system": system.name(), "version": system.version(), "mode": mode(system) })
 }
 
-fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
+fn print_pair(system: System, inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
     let outcome = system.promote(inputs.0, inputs.1);
     let warnings: Vec<String> = loss(system, inputs, &outcome).iter().filter_map(warning).collect();
     let names = Some(system);

@@ -29,7 +29,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, type_of(&args.src)?, args.to)?;
     let options = RescaleOptions { existing, max_memory: args.max_memory, exec: context.exec };
-    super::tell_leftovers(leftover::of(&args.dst), existing, context);
+    super::tell_leftovers(leftover::beside(&args.dst), existing, context);
     let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag(context.json))?;
     let [from, to] = request.op.types();
     let object = || {

@@ -20,32 +20,47 @@ use truecast::spec::tosa::Freedoms;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    // The meaning of `--profile` depends on the kind of model. A model that cannot be opened is reported later.
-    let settings = match ModelKind::of(&args.model) {
-        Ok(ModelKind::Tosa) => Meaning::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?),
-        _ => Meaning::Other(tile_settings(args)?),
-    };
-    let left = super::tell_leftovers(leftover::in_folder(&args.output_dir), existing, context);
+    let settings = KindSettings::new(args)?;
+    let leftovers = super::tell_leftovers(leftover::in_folder(&args.output_dir), existing, context);
     // From here on there are temporary files, which a request to end must remove.
     signals::stop_at_once(context.json);
-    let result = evaluated(args, &settings, existing, context);
-    if let (Err(error), true) = (&result, context.json) {
-        without_result(error)?;
+    let result = evaluate(args, &settings, existing, context);
+    if let Err(error) = &result
+        && context.json
+    {
+        print_status(error)?;
     }
-    let mut ran = result?;
-    context.warn(&ran.warnings);
-    ran.warnings.extend(left);
-    context.report("run", || to_json(&ran), || render(&ran, &context.terminal))?;
+    let mut report = result?;
+    context.warn(&report.warnings);
+    report.warnings.extend(leftovers);
+    context.report("run", || to_json(&report), || render(&report, &context.terminal))?;
     Ok(0)
 }
 
-/// Options of a run for the kind of model.
-enum Meaning {
+/// Settings that depend on the kind of model, such as the meaning of `--profile`.
+enum KindSettings {
     Tosa(Freedoms),
     Other(tile::EntrySettings),
 }
 
-fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &Context) -> Result<RunReport, RunError> {
+impl KindSettings {
+    fn new(args: &RunArgs) -> Result<KindSettings, Failure> {
+        match ModelKind::of(&args.model) {
+            Ok(ModelKind::Tosa) => {
+                Ok(KindSettings::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?))
+            }
+            // A model that cannot be opened is reported later.
+            Ok(_) | Err(_) => Ok(KindSettings::Other(tile_settings(args)?)),
+        }
+    }
+}
+
+fn evaluate(
+    args: &RunArgs,
+    settings: &KindSettings,
+    existing: Existing,
+    context: &Context,
+) -> Result<RunReport, RunError> {
     let options = RunOptions {
         inputs: &args.input,
         folder: &args.output_dir,
@@ -54,8 +69,8 @@ fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &C
         exec: context.exec,
     };
     let entry = match settings {
-        Meaning::Tosa(freedoms) => return tosa::run(&args.model, None, *freedoms, &options),
-        Meaning::Other(entry) => entry,
+        KindSettings::Tosa(freedoms) => return tosa::run(&args.model, None, *freedoms, &options),
+        KindSettings::Other(entry) => entry,
     };
     let model = Model::open_with(&args.model, args.ir_layout)?;
     let model = model.with_text_style(args.string_style.unwrap_or_default());
@@ -64,7 +79,7 @@ fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &C
 
 /// Prints the status of a model without a result on standard output, for `--json` (`docs/interfaces.md §6`). Nothing is
 /// printed for a damaged file, which is not a model, and for an input that does not fit.
-fn without_result(error: &RunError) -> Result<(), Failure> {
+fn print_status(error: &RunError) -> Result<(), Failure> {
     let is_of_model = match error {
         RunError::Model { cause, .. } => !matches!(**cause, ModelError::TosaFile(_)),
         RunError::SameOutput { .. } | RunError::LongName { .. } | RunError::Tile { .. } => true,
@@ -73,12 +88,14 @@ fn without_result(error: &RunError) -> Result<(), Failure> {
     if !is_of_model || error.kind() != ErrorKind::Input {
         return Ok(());
     }
-    let is_unpredictable = |cause: &ModelError| matches!(cause, ModelError::Undefined(undefined) if matches!(undefined.reason, Reason::Requirement(_)));
-    let status = match error {
-        RunError::Model { cause, .. } if is_unpredictable(cause) => "unpredictable",
-        _ => "error",
-    };
+    let status = if is_unpredictable(error) { "unpredictable" } else { "error" };
     output::json("run", json!({ "status": status, "message": error.to_string() }))
+}
+
+fn is_unpredictable(error: &RunError) -> bool {
+    let RunError::Model { cause, .. } = error else { return false };
+    let ModelError::Undefined(undefined) = &**cause else { return false };
+    matches!(undefined.reason, Reason::Requirement(_))
 }
 
 fn tile_settings(args: &RunArgs) -> Result<tile::EntrySettings, Failure> {
@@ -95,14 +112,15 @@ fn tile_settings(args: &RunArgs) -> Result<tile::EntrySettings, Failure> {
     Ok(tile::EntrySettings { rules, entry: args.entry.clone(), values })
 }
 
-fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Value {
-    let output = |w: &Written| json!({ "name": w.name, "dtype": w.dtype.name(), "shape": w.shape, "path": w.path.display().to_string() });
+fn to_json(report: &RunReport) -> Value {
+    let output = |Written { name, dtype, shape, path }: &Written| json!({ "name": name, "dtype": dtype.name(), "shape": shape, "path": path.display().to_string() });
     let undefined = |OpenResults { conversion, elements, undefined, clause }: &OpenResults| json!({ "conversion": conversion, "elements": elements, "undefined": undefined, "clause": clause });
-    let (outputs, undefined) = (written.iter().map(output), left_open.iter().map(undefined));
     // Undefined results have one documented value each, so no model is unpredictable.
     json!({
-        "status": "valid", "outputs": outputs.collect::<Value>(), "undefined": undefined.collect::<Value>(),
-        "warnings": warnings
+        "status": "valid",
+        "outputs": report.written.iter().map(output).collect::<Value>(),
+        "undefined": report.left_open.iter().map(undefined).collect::<Value>(),
+        "warnings": report.warnings,
     })
 }
 

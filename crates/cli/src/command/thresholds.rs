@@ -32,10 +32,10 @@ pub fn parse<'a>(
     texts: impl IntoIterator<Item = &'a String>,
     known: &[&'static str],
 ) -> Result<Vec<Threshold>, Failure> {
-    texts.into_iter().map(|text| one(text, known)).collect()
+    texts.into_iter().map(|text| parse_threshold(text, known)).collect()
 }
 
-fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
+fn parse_threshold(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
     let (name, relation, limit) = match text.find(['=', '<', '>']) {
         Some(at) => (&text[..at], Some(&text[at..=at]), &text[at + 1..]),
         None => (text, None, "0"),

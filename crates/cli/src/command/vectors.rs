@@ -38,7 +38,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     if let Some(path) = &args.output {
         signals::stop_at_once(context.json);
-        super::tell_leftovers(leftover::of(path), existing, context);
+        super::tell_leftovers(leftover::beside(path), existing, context);
     }
     let text = match (args.format(context.json), &args.output) {
         (VectorFormat::Npy, None) => {
@@ -150,12 +150,12 @@ fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failur
     let target = rescale::target(args.policy().spec())?;
     let rounding = args.policy.get("rounding").unwrap_or("single");
     let request = rescale::request(&args.rescale, rounding, target, from, to)?;
-    let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level)?;
-    let vectors = codes.into_iter().map(|(input, output, interval)| Vector {
-        input,
-        output: Some(output),
+    let vectors = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level)?;
+    let vectors = vectors.into_iter().map(|vector| Vector {
+        input: vector.input,
+        output: Some(vector.output),
         random: None,
-        open: interval.map(|accepted| Open {
+        open: vector.permitted.map(|accepted| Open {
             reason: "INEXACT_ROUND permits an interval; docs/spec/tosa.md §4.6",
             accepted: Some(accepted),
         }),

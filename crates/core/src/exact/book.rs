@@ -22,7 +22,7 @@ pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) ->
         }
         Exact::Inf { neg } => end(policy.inf, Condition::Infinite, int_bound(f.int, neg)),
         Exact::Finite { neg, sig, exp, sticky } => {
-            let steps = Whole::of(sig, exp + f.frac_bits as i32, sticky).round(neg, policy.to_float);
+            let steps = Whole::new(sig, exp + f.frac_bits as i32, sticky).round(neg, policy.to_float);
             let limit = if neg { f.int.min().unsigned_abs() } else { f.int.max() as u128 };
             match steps.magnitude {
                 Some(m) if m <= limit => Encoded::plain(f.int.code(if neg { -(m as i128) } else { m as i128 })),

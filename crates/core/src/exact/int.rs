@@ -28,7 +28,7 @@ pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Enc
                 IntOverflow::Error => None,
             },
         ),
-        Exact::Finite { neg, sig, exp, sticky } => encode_whole(f, policy, neg, Whole::of(sig, exp, sticky)),
+        Exact::Finite { neg, sig, exp, sticky } => encode_whole(f, policy, neg, Whole::new(sig, exp, sticky)),
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    pub(super) fn of(sig: u64, exp: i32, sticky: bool) -> Whole {
+    pub(super) fn new(sig: u64, exp: i32, sticky: bool) -> Whole {
         if exp >= 0 {
             let low = if exp < 64 { sig << exp } else { 0 };
             let fits = sig == 0 || leading(sig, exp) < 64;

@@ -45,7 +45,22 @@ impl Packing {
     /// Rows of 32-bit words.
     pub const WORDS: Packing = Packing::Rows { align: 4 };
 
-    /// Returns the size of a matrix in bytes; `None` beyond 2^60, or if fields of `bits` bits cannot have this packing.
+    /// Every packing.
+    pub const ALL: [Packing; 11] = [
+        Packing::BYTES,
+        Packing::WORDS,
+        Packing::HighFirst,
+        Packing::Padded,
+        Packing::Columns { word: 8 },
+        Packing::Columns { word: 32 },
+        Packing::PaddedColumns,
+        Packing::Awq,
+        Packing::AwqColumns,
+        Packing::Planes,
+        Packing::Swizzled,
+    ];
+
+    /// Bytes of a matrix; `None` beyond 2^60, or if these fields cannot have this packing.
     #[must_use]
     pub fn bytes(self, bits: u32, [rows, cols]: [u64; 2]) -> Option<u64> {
         let (rows, cols, wide) = (u128::from(rows), u128::from(cols), u128::from(bits));

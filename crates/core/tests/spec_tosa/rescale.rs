@@ -62,7 +62,7 @@ impl Graph {
         let spec = self.resolve().unwrap();
         let one = |(i, x): (usize, &i64)| {
             let code = *x as u64 & spec.input.mask();
-            spec.one(spec.channel_of(i as u64), code).map(|r| spec.output.value(r.code) as i64)
+            spec.rescale_one(spec.channel_of(i as u64), code).map(|r| spec.output.value(r.code) as i64)
         };
         inputs.iter().enumerate().map(one).collect()
     }
@@ -320,7 +320,7 @@ fn against_fractions() {
         for _ in 0..4 {
             let code = random.signed(input.code_bits()) as u64 & spec.input.mask();
             let x = spec.input.value(code) as i64;
-            let ours = spec.one(0, code);
+            let ours = spec.rescale_one(0, code);
             let expected = oracle(&spec, spec.channels[0], x);
             assert_eq!(ours.ok().map(|r| spec.output.value(r.code) as i64), expected, "{spec:?}, {x}");
             let Some(value) = expected else {
@@ -329,8 +329,8 @@ fn against_fractions() {
             };
             defined += 1;
             let single = RescaleSpec { rounding: RoundingMode::Single, ..spec.clone() };
-            let single = single.output.value(single.one(0, code).unwrap().code) as i64;
-            // §4.6: the older interval is inside the newer interval, and SINGLE_ROUND is inside both.
+            let single = single.output.value(single.rescale_one(0, code).unwrap().code) as i64;
+            // §4.6: SINGLE_ROUND is inside both intervals, and the older interval inside the newer.
             let (lo, hi) = inexact_interval(&spec, 0, code, Bound::Released).unwrap();
             let (seed_lo, seed_hi) = inexact_interval(&spec, 0, code, Bound::Seed).unwrap();
             assert!(lo <= seed_lo && seed_lo <= single && single <= seed_hi && seed_hi <= hi, "{spec:?}, {x}");

@@ -19,12 +19,12 @@ use crate::os::{self, Access};
 /// ```
 /// use truecast_io::atomic::Claim;
 /// let folder = tempfile::tempdir().unwrap();
-/// let claim = Claim::of(folder.path(), None)?;
-/// assert!(claim.is_some() && Claim::of(folder.path(), None)?.is_none());
+/// let claim = Claim::take(folder.path(), None)?;
+/// assert!(claim.is_some() && Claim::take(folder.path(), None)?.is_none());
 /// drop(claim);
-/// let claim = Claim::of(folder.path(), Some("1-of-2"))?;
-/// assert!(claim.is_some() && Claim::of(folder.path(), Some("1-of-2"))?.is_none());
-/// assert!(Claim::of(folder.path(), Some("2-of-2"))?.is_some());
+/// let claim = Claim::take(folder.path(), Some("1-of-2"))?;
+/// assert!(claim.is_some() && Claim::take(folder.path(), Some("1-of-2"))?.is_none());
+/// assert!(Claim::take(folder.path(), Some("2-of-2"))?.is_some());
 /// # Ok::<(), truecast_io::Error>(())
 /// ```
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Claim {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn of(folder: &Path, part: Option<&str>) -> Result<Option<Claim>, Error> {
+    pub fn take(folder: &Path, part: Option<&str>) -> Result<Option<Claim>, Error> {
         let claimed = os::claim_folder(folder, part.is_none()).map_err(Error::io(folder, "claiming the folder"))?;
         let Some(claimed) = claimed else { return Ok(None) };
         let Some(part) = part else { return Ok(Some(Claim { _folder: claimed, _part: None })) };

@@ -40,11 +40,11 @@ impl Leftover {
 /// # let folder = tempfile::tempdir().unwrap();
 /// let left = folder.path().join(".a.npy.Jf2k1b.truecast-tmp");
 /// std::fs::write(&left, "half of it").unwrap();
-/// let found = truecast_io::atomic::leftover::of(&folder.path().join("a.npy"));
+/// let found = truecast_io::atomic::leftover::beside(&folder.path().join("a.npy"));
 /// assert_eq!((found[0].path.as_path(), found[0].bytes), (left.as_path(), 10));
-/// assert!(truecast_io::atomic::leftover::of(&folder.path().join("b.npy")).is_empty());
+/// assert!(truecast_io::atomic::leftover::beside(&folder.path().join("b.npy")).is_empty());
 /// ```
-pub fn of(path: &Path) -> Vec<Leftover> {
+pub fn beside(path: &Path) -> Vec<Leftover> {
     left(name::find(folder_of(path), Some(path)))
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    pub fn of(folder: &Path, names: &[String], follow_links: bool) -> Result<Declared, Error> {
+    pub fn read(folder: &Path, names: &[String], follow_links: bool) -> Result<Declared, Error> {
         let read = |name| Ok::<_, Error>(JsonFile::read(folder, name, follow_links)?.map(|file| file.value));
         let (pipeline, modules) = (read(PIPELINE)?, read(MODULES)?);
         let of_pipeline = pipeline.iter().filter_map(Value::as_object).flat_map(|models| models.keys());

@@ -39,8 +39,8 @@ impl Index {
         }
     }
 
-    /// Reads an index and checks rules C1 and C5.
-    pub(super) fn of(name: &str, file: &JsonFile) -> Result<Index, Error> {
+    /// Reads an index and checks C1 and C5.
+    pub(super) fn parse(name: &str, file: &JsonFile) -> Result<Index, Error> {
         let failed = |cause: FolderError| cause.at(&file.path);
         let map = file.value.get("weight_map").and_then(Value::as_object);
         let map = map.ok_or_else(|| failed(FolderError::WeightMap))?;

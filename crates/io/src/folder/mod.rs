@@ -96,11 +96,11 @@ impl Folder {
     /// [`Error::Folder`] and the errors of [`Source::open`].
     pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
         let names = names_in(path)?;
-        let declared = Declared::of(path, &names, follow_links)?;
+        let declared = Declared::read(path, &names, follow_links)?;
         let name = Index::find(&names).map_err(|cause| cause.at(path))?.filter(|_| !declared.is_pipeline);
         let index = match name {
             Some(name) => match JsonFile::read(path, name, follow_links)? {
-                Some(file) => Some(Index::of(name, &file)?),
+                Some(file) => Some(Index::parse(name, &file)?),
                 None => None,
             },
             None => None,

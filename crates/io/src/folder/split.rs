@@ -30,7 +30,7 @@ fn number(part: &Source, key: &str) -> Option<u64> {
 
 /// Opens all parts of a model in order, given any part; or a single file.
 pub(super) fn open(path: &Path) -> Result<Vec<Source>, Error> {
-    let given = one(path)?;
+    let given = open_single(path)?;
     let given_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let (no, count) = (number(&given, NO).unwrap_or(0), number(&given, COUNT).unwrap_or(1));
     let named = named(&given_name);
@@ -48,7 +48,7 @@ pub(super) fn open(path: &Path) -> Result<Vec<Source>, Error> {
         let part = match given.take_if(|_| at == no) {
             Some(part) => part,
             None if look::at(&whole)?.is_none() => return Err(HeaderError::MissingPart { file: name }.at(path)),
-            None => one(&whole)?,
+            None => open_single(&whole)?,
         };
         for (key, expected) in [(NO, Some(at)), (COUNT, Some(count)), (TENSORS, tensors)] {
             let found = number(&part, key);
@@ -69,7 +69,7 @@ pub(super) fn open(path: &Path) -> Result<Vec<Source>, Error> {
     }
 }
 
-fn one(path: &Path) -> Result<Source, Error> {
+fn open_single(path: &Path) -> Result<Source, Error> {
     let (file, found) = open_regular(path)?;
     Source::of_gguf(path, file, found.len())
 }

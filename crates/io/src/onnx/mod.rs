@@ -5,6 +5,7 @@
 //!
 //! Read first: `docs/spec/onnx.md §3`. Then `wire`, `parse`, `tensor`, `elements`, `external`.
 
+mod edits;
 pub(crate) mod elements;
 mod emit;
 mod external;

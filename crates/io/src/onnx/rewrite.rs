@@ -3,16 +3,17 @@
 //! A changed tensor is stored under another name, and a Cast back to the old type produces the value. Every node,
 //! subgraph and output that refers to the value therefore stays unchanged, byte for byte. Only messages with a change
 //! are rebuilt, with the lengths around them; all other fields, known or not, are copied. The changes are chosen
-//! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
+//! elsewhere. Read first: `docs/spec/onnx.md §3.10`, then `edits`.
 
 use std::ops::Range;
 
-use foldhash::{HashMap, HashMapExt, HashSet};
 use truecast_core::DType;
 
+use super::edits::{Edits, Tensors};
 use super::emit;
-use super::inventory::{Listed, Names, Role, constant, stored_name, visit_nodes};
-use super::model::{Attribute, AttributeValue, Function, Graph, Model, Node, SparseTensor, ValueInfo, default_opset};
+use super::inventory::Listed;
+use super::model::default_opset;
+use super::model::{Attribute, AttributeValue, Function, Graph, Model, Node, OpsetImport, SparseTensor, ValueInfo};
 use super::rope::Rope;
 use super::tensor::{DATA_FIELDS, TensorProto, field};
 use super::wire::{Field, Fields, Wire};
@@ -23,9 +24,6 @@ use crate::error::onnx::ProtoError;
 pub(crate) const MAX_MODEL_BYTES: u64 = i32::MAX as u64;
 /// Smaller tensors stay inside a model whose other tensors move out (`docs/spec/onnx.md §3.8`).
 const LEAST_EXTERNAL_BYTES: u64 = 1024;
-/// Alignment of tensors in a file of external data, for mapping (`docs/spec/onnx.md §3.6`).
-const EXTERNAL_ALIGNMENT: u64 = 4096;
-
 /// Changes to make.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
@@ -63,46 +61,25 @@ pub(crate) struct Rewritten {
 /// Plans the new model. Each tensor stays inside or outside the file. If the file would be too long for protobuf,
 /// larger tensors move outside.
 pub(crate) fn rewrite(
-    wire: Wire,
+    mut wire: Wire,
     model: &Model,
     listed: &[Listed],
     changes: &Changes,
     location: &str,
 ) -> Result<Rewritten, ReadError<ProtoError>> {
-    let mut rewriter = Rewriter::new(wire, model, listed, changes, location);
-    rewriter.plan();
-    for is_crowded in [false, true] {
-        let external_bytes = rewriter.place(is_crowded);
-        let rope = rewriter.model()?;
-        if rope.bytes <= MAX_MODEL_BYTES || is_crowded {
-            let Rewriter { places, names, .. } = rewriter;
-            return Ok(Rewritten { rope, places, names, external_bytes });
-        }
+    let tensors = Tensors::new(listed, &changes.dtypes);
+    let edits = Edits::plan(model, &tensors, changes.opset);
+    let mut rebuild = |places: &[Place]| {
+        let mut rebuilder = Rebuilder { wire: &mut wire, tensors: &tensors, edits: &edits, changes, places, location };
+        rebuilder.model(model)
+    };
+    let (mut places, mut external_bytes) = tensors.place(u64::MAX);
+    let mut rope = rebuild(&places)?;
+    if rope.bytes > MAX_MODEL_BYTES {
+        (places, external_bytes) = tensors.place(LEAST_EXTERNAL_BYTES);
+        rope = rebuild(&places)?;
     }
-    unreachable!("the second layout is the last")
-}
-
-struct Rewriter<'a> {
-    wire: Wire,
-    model: &'a Model,
-    listed: &'a [Listed],
-    changes: &'a Changes,
-    location: &'a str,
-    /// Index of each listed tensor, by the start of its message.
-    by_start: HashMap<u64, usize>,
-    places: Vec<Place>,
-    /// Name of each listed tensor in the new file's list.
-    names: Vec<String>,
-    /// New names, by the start of the message: for tensors, for outputs of Constants, and for graph inputs, with the
-    /// number of the input's new type.
-    tensor_names: HashMap<u64, String>,
-    output_names: HashMap<u64, String>,
-    inputs: HashMap<u64, (String, i64)>,
-    /// Casts to insert, by the start of their scope's message and the index of the node that they precede.
-    casts: HashMap<(u64, usize), Vec<Vec<u8>>>,
-    taken: Names<'a>,
-    /// Bodies with a changed tensor: 0 for the main graph, or the number of a function.
-    changed_bodies: HashSet<usize>,
+    Ok(Rewritten { rope, places, names: edits.names, external_bytes })
 }
 
 enum Change {
@@ -128,129 +105,18 @@ impl Change {
     }
 }
 
-impl<'a> Rewriter<'a> {
-    fn new(wire: Wire, model: &'a Model, listed: &'a [Listed], changes: &'a Changes, location: &'a str) -> Self {
-        let by_start = listed.iter().enumerate().map(|(i, l)| (l.tensor.content.start, i)).collect();
-        let is_changed = |(l, dtype): &(&Listed, &DType)| Some(**dtype) != l.tensor.dtype();
-        let changed = listed.iter().zip(&changes.dtypes).filter(is_changed);
-        Rewriter {
-            wire,
-            model,
-            listed,
-            changes,
-            location,
-            by_start,
-            places: Vec::new(),
-            names: listed.iter().map(|l| l.name.clone()).collect(),
-            tensor_names: HashMap::new(),
-            output_names: HashMap::new(),
-            inputs: HashMap::new(),
-            casts: HashMap::new(),
-            taken: names_in(model),
-            changed_bodies: changed.map(|(l, _)| l.body).collect(),
-        }
-    }
+/// Rebuilds messages, from the outermost to the innermost. The result is `None` for a message without a change.
+struct Rebuilder<'a> {
+    wire: &'a mut Wire,
+    tensors: &'a Tensors<'a>,
+    edits: &'a Edits,
+    changes: &'a Changes,
+    places: &'a [Place],
+    /// Name of the file of external data.
+    location: &'a str,
+}
 
-    // Decides all changes before the layout.
-
-    fn plan(&mut self) {
-        let raised = |version: Option<i64>| version.max(self.changes.opset).unwrap_or(1);
-        let graph_opset = raised(default_opset(&self.model.opset_imports));
-        let bodies: Vec<_> =
-            self.model.functions.iter().map(|f| (f, raised(default_opset(&f.opset_imports)))).collect();
-        self.plan_graph(&self.model.graph, graph_opset);
-        for (function, opset) in bodies {
-            self.plan_nodes(&function.nodes, function.content.start, opset);
-        }
-    }
-
-    fn plan_graph(&mut self, graph: &'a Graph, opset: i64) {
-        let changed: Vec<_> = graph.initializers.iter().filter_map(|t| Some((t, self.changed(t)?))).collect();
-        let first_uses = if changed.is_empty() { HashMap::new() } else { first_uses(&graph.nodes) };
-        let inputs: HashMap<&str, &ValueInfo> = graph.inputs.iter().map(|input| (input.name.as_str(), input)).collect();
-        for (tensor, index) in changed {
-            let stored = self.store(&tensor.name, index);
-            // The Cast comes directly before the first use of its result, so that a runtime need not hold the result
-            // longer.
-            let before = first_uses.get(tensor.name.as_str()).copied().unwrap_or(graph.nodes.len());
-            self.cast(graph.content.start, before, &tensor.name, &stored, tensor, opset);
-            if let Some(input) = inputs.get(tensor.name.as_str()) {
-                let code = emit::code_of(self.changes.dtypes[index]);
-                self.inputs.insert(input.content.start, (stored.clone(), code));
-            }
-            self.tensor_names.insert(tensor.content.start, stored);
-        }
-        self.plan_nodes(&graph.nodes, graph.content.start, opset);
-    }
-
-    fn plan_nodes(&mut self, nodes: &'a [Node], scope: u64, opset: i64) {
-        for (i, node) in nodes.iter().enumerate() {
-            if let Some((output, tensor)) = constant(node)
-                && let Some(index) = self.changed(tensor)
-            {
-                let stored = self.store(output, index);
-                self.cast(scope, i + 1, output, &stored, tensor, opset);
-                self.output_names.insert(node.content.start, stored);
-            }
-            for graph in node.attributes.iter().flat_map(|attribute| attribute.value.graphs()) {
-                self.plan_graph(graph, opset);
-            }
-        }
-    }
-
-    /// Returns the index of a tensor if its type changes.
-    fn changed(&self, tensor: &TensorProto) -> Option<usize> {
-        let index = *self.by_start.get(&tensor.content.start)?;
-        (self.is_changed(index)).then_some(index)
-    }
-
-    fn is_changed(&self, index: usize) -> bool {
-        Some(self.changes.dtypes[index]) != self.listed[index].tensor.dtype()
-    }
-
-    /// Chooses the name for a value's stored elements.
-    fn store(&mut self, value: &str, index: usize) -> String {
-        let stored = self.taken.take(stored_name(value, self.changes.dtypes[index]));
-        self.names[index] = format!("{}{stored}", self.listed[index].scope);
-        stored
-    }
-
-    fn cast(&mut self, scope: u64, before: usize, value: &str, stored: &str, tensor: &TensorProto, opset: i64) {
-        let name = self.taken.take(format!("{value}.cast"));
-        let to = tensor.dtype().expect("listed tensors have a type");
-        let cast = emit::cast(&name, stored, value, to, opset);
-        self.casts.entry((scope, before)).or_default().push(cast);
-    }
-
-    /// Decides the place of each tensor's elements; if `is_crowded`, larger tensors move outside. Returns the length of
-    /// the file of external data.
-    fn place(&mut self, is_crowded: bool) -> u64 {
-        let mut end = 0u64;
-        let place = |(index, listed): (usize, &Listed)| {
-            let bytes = self.bytes(index);
-            let may_leave = bytes >= LEAST_EXTERNAL_BYTES && listed.role != Role::Part;
-            if listed.location().is_some() || (is_crowded && may_leave) {
-                let offset = end.next_multiple_of(EXTERNAL_ALIGNMENT);
-                end = offset + bytes;
-                Place::Outside(offset)
-            } else if self.is_changed(index) {
-                Place::Inside
-            } else {
-                Place::Untouched
-            }
-        };
-        self.places = self.listed.iter().enumerate().map(place).collect();
-        end
-    }
-
-    /// Returns the length of a tensor's elements in the new file.
-    fn bytes(&self, index: usize) -> u64 {
-        let described = self.listed[index].tensor.describe(None);
-        described.map_or(0, |tensor| crate::Tensor { dtype: self.changes.dtypes[index], ..tensor }.bytes())
-    }
-
-    // Rebuilding of messages, from the outermost to the innermost. The result is `None` for a message without a change.
-
+impl Rebuilder<'_> {
     fn message(
         &mut self,
         content: &Range<u64>,
@@ -258,7 +124,7 @@ impl<'a> Rewriter<'a> {
     ) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let (mut rope, mut is_changed) = (Rope::default(), false);
         let mut fields = Fields::new(content.clone());
-        while let Some(field) = fields.next(&mut self.wire)? {
+        while let Some(field) = fields.next(self.wire)? {
             match change(self, &field)? {
                 Change::Keep => {
                     rope.copy(field.span);
@@ -272,8 +138,7 @@ impl<'a> Rewriter<'a> {
         Ok(is_changed.then_some(rope))
     }
 
-    fn model(&mut self) -> Result<Rope, ReadError<ProtoError>> {
-        let model = self.model;
+    fn model(&mut self, model: &Model) -> Result<Rope, ReadError<ProtoError>> {
         let Changes { opset, ir_version, .. } = *self.changes;
         let (mut functions, mut imports) = ((1..).zip(&model.functions), model.opset_imports.iter());
         let mut lacks_ir_version = ir_version.is_some();
@@ -284,7 +149,7 @@ impl<'a> Rewriter<'a> {
                 Ok(Change::bytes(emit::int(1, version)))
             }
             (7, _) => Ok(Change::content(7, this.graph(&model.graph)?)),
-            (8, _) => this.import(field, imports.next().filter(|i| i.is_default_domain()).map(|i| i.version)),
+            (8, _) => this.import(field, imports.next()),
             (25, _) => {
                 let (body, function) = functions.next().expect("parsed before");
                 Ok(Change::content(25, this.function(body, function)?))
@@ -295,7 +160,7 @@ impl<'a> Rewriter<'a> {
         if let Some(version) = ir_version.filter(|_| lacks_ir_version) {
             rope.push(emit::int(1, version));
         }
-        let lacks_import = default_opset(&model.opset_imports).is_none() && self.changed_bodies.contains(&0);
+        let lacks_import = default_opset(&model.opset_imports).is_none() && self.tensors.is_body_changed(0);
         if let Some(version) = opset.filter(|_| lacks_import) {
             rope.push(emit::bytes(8, emit::int(2, version)));
         }
@@ -303,7 +168,8 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Rebuilds an import of the default domain with the raised version.
-    fn import(&mut self, field: &Field, version: Option<i64>) -> Result<Change, ReadError<ProtoError>> {
+    fn import(&mut self, field: &Field, import: Option<&OpsetImport>) -> Result<Change, ReadError<ProtoError>> {
+        let version = import.filter(|import| import.is_default_domain()).map(|import| import.version);
         let raised = self.changes.opset.filter(|&opset| version.is_some_and(|version| version < opset));
         let Some(raised) = raised else { return Ok(Change::Keep) };
         let content = field.bytes()?;
@@ -317,26 +183,26 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Rebuilds a function; `body` is its number, from 1.
-    fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError<ProtoError>> {
+    fn function(&mut self, body: usize, function: &Function) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(function.content.start, &function.nodes);
         let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());
         let rope = self.message(&function.content, |this, field| match field.number {
             7 => nodes.next(this, field),
-            9 => this.import(field, imports.next().filter(|i| i.is_default_domain()).map(|i| i.version)),
+            9 => this.import(field, imports.next()),
             11 => Ok(Change::content(11, this.attribute(defaults.next().expect("parsed before"))?)),
             _ => Ok(Change::Keep),
         })?;
         let rope = nodes.end(self, 7, &function.content, rope);
         let import = self.changes.opset.filter(|_| default_opset(&function.opset_imports).is_none());
         // A body that gets no Cast needs no import, if it does not have one already.
-        let has_casts = self.changed_bodies.contains(&body);
+        let has_casts = self.tensors.is_body_changed(body);
         Ok(match (rope, import) {
             (Some(rope), Some(version)) if has_casts => Some(rope.followed_by(emit::bytes(9, emit::int(2, version)))),
             (rope, _) => rope,
         })
     }
 
-    fn graph(&mut self, graph: &'a Graph) -> Result<Option<Rope>, ReadError<ProtoError>> {
+    fn graph(&mut self, graph: &Graph) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(graph.content.start, &graph.nodes);
         let (mut initializers, mut inputs) = (graph.initializers.iter(), graph.inputs.iter());
         let mut sparse = graph.sparse_initializers.iter();
@@ -350,8 +216,8 @@ impl<'a> Rewriter<'a> {
         Ok(nodes.end(self, 1, &graph.content, rope))
     }
 
-    fn node(&mut self, node: &'a Node) -> Result<Option<Rope>, ReadError<ProtoError>> {
-        let output = self.output_names.get(&node.content.start).cloned();
+    fn node(&mut self, node: &Node) -> Result<Option<Rope>, ReadError<ProtoError>> {
+        let output = self.edits.output_names.get(&node.content.start).cloned();
         let mut attributes = node.attributes.iter();
         self.message(&node.content, |this, field| match (field.number, &output) {
             (2, Some(output)) => Ok(Change::bytes(emit::bytes(2, output))),
@@ -360,7 +226,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    fn attribute(&mut self, attribute: &'a Attribute) -> Result<Option<Rope>, ReadError<ProtoError>> {
+    fn attribute(&mut self, attribute: &Attribute) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut at = 0;
         let mut next = || {
             at += 1;
@@ -380,7 +246,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    fn sparse(&mut self, sparse: &'a SparseTensor) -> Result<Option<Rope>, ReadError<ProtoError>> {
+    fn sparse(&mut self, sparse: &SparseTensor) -> Result<Option<Rope>, ReadError<ProtoError>> {
         self.message(&sparse.content, |this, field| match field.number {
             1 => Ok(Change::content(1, this.tensor(&sparse.values)?)),
             2 => Ok(Change::content(2, this.tensor(&sparse.indices)?)),
@@ -391,7 +257,7 @@ impl<'a> Rewriter<'a> {
     /// Rebuilds an input whose default is stored in another type: the input gets the name and type of the stored
     /// default.
     fn input(&mut self, input: &ValueInfo) -> Result<Option<Rope>, ReadError<ProtoError>> {
-        let Some((name, code)) = self.inputs.get(&input.content.start).cloned() else { return Ok(None) };
+        let Some((name, code)) = self.edits.inputs.get(&input.content.start).cloned() else { return Ok(None) };
         self.message(&input.content, |this, field| match field.number {
             1 => Ok(Change::bytes(emit::bytes(1, &name))),
             2 => {
@@ -413,12 +279,12 @@ impl<'a> Rewriter<'a> {
 
     /// Rebuilds a tensor's fields for name, type and data; all other fields are kept.
     fn tensor(&mut self, tensor: &TensorProto) -> Result<Option<Rope>, ReadError<ProtoError>> {
-        let Some(&index) = self.by_start.get(&tensor.content.start) else { return Ok(None) };
+        let Some(index) = self.tensors.index(tensor) else { return Ok(None) };
         let place = self.places[index];
         if place == Place::Untouched {
             return Ok(None);
         }
-        let bytes = self.bytes(index);
+        let bytes = self.tensors.bytes(index);
         let mut payload = Rope::default();
         match place {
             Place::Outside(offset) => payload.push(emit::external(self.location, offset, bytes)),
@@ -429,9 +295,9 @@ impl<'a> Rewriter<'a> {
         }
         // The new payload replaces the first old field with data; other old fields with data are dropped.
         let mut payload = Some(payload);
-        let mut name = self.tensor_names.get(&tensor.content.start).cloned();
+        let mut name = self.edits.tensor_names.get(&tensor.content.start).cloned();
         let is_renamed = name.is_some();
-        let code = emit::code_of(self.changes.dtypes[index]);
+        let code = self.tensors.type_code(index);
         let rope = self.message(&tensor.content, |_, found| match found.number {
             field::DATA_TYPE => Ok(Change::bytes(emit::int(field::DATA_TYPE, code))),
             field::NAME if is_renamed => {
@@ -468,11 +334,11 @@ impl<'a> Nodes<'a> {
     }
 
     /// Returns the change of the next node, which is in `field`. The Casts that precede the node come first.
-    fn next(&mut self, rewriter: &mut Rewriter<'a>, field: &Field) -> Result<Change, ReadError<ProtoError>> {
+    fn next(&mut self, rebuilder: &mut Rebuilder<'_>, field: &Field) -> Result<Change, ReadError<ProtoError>> {
         let node = &self.nodes[self.at];
-        let casts = self.casts(rewriter, field.number);
+        let casts = self.casts(rebuilder, field.number);
         self.at += 1;
-        let new = rewriter.node(node)?;
+        let new = rebuilder.node(node)?;
         if casts.is_empty() {
             return Ok(Change::content(field.number, new));
         }
@@ -486,56 +352,16 @@ impl<'a> Nodes<'a> {
     }
 
     /// Adds the Casts that follow the last node.
-    fn end(self, rewriter: &Rewriter<'a>, number: u32, content: &Range<u64>, rope: Option<Rope>) -> Option<Rope> {
-        let casts = self.casts(rewriter, number);
+    fn end(self, rebuilder: &Rebuilder<'_>, number: u32, content: &Range<u64>, rope: Option<Rope>) -> Option<Rope> {
+        let casts = self.casts(rebuilder, number);
         if casts.is_empty() {
             return rope;
         }
         Some(rope.unwrap_or_else(|| Rope::copy_of(content.clone())).followed_by(casts))
     }
 
-    fn casts(&self, rewriter: &Rewriter<'a>, number: u32) -> Vec<u8> {
-        let casts = rewriter.casts.get(&(self.scope, self.at));
+    fn casts(&self, rebuilder: &Rebuilder<'_>, number: u32) -> Vec<u8> {
+        let casts = rebuilder.edits.casts.get(&(self.scope, self.at));
         casts.into_iter().flatten().flat_map(|cast| emit::bytes(number, cast)).collect()
     }
-}
-
-/// Returns the index of the first node that uses each value of a graph, directly or in a subgraph.
-fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
-    let mut first = HashMap::new();
-    for (i, node) in nodes.iter().enumerate() {
-        visit_nodes(std::slice::from_ref(node), &mut |inner| {
-            let graphs = inner.attributes.iter().flat_map(|attribute| attribute.value.graphs());
-            let outputs = graphs.flat_map(|graph| &graph.outputs).map(|output| output.name.as_str());
-            for name in inner.inputs.iter().map(String::as_str).chain(outputs) {
-                first.entry(name).or_insert(i);
-            }
-        });
-    }
-    first
-}
-
-/// Returns the names of all values and nodes in a model.
-fn names_in(model: &Model) -> Names<'_> {
-    fn graph<'a>(graph: &'a Graph, names: &mut Names<'a>) {
-        let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);
-        infos.for_each(|info| names.insert(&info.name));
-        graph.initializers.iter().for_each(|tensor| names.insert(&tensor.name));
-        graph.sparse_initializers.iter().for_each(|sparse| names.insert(&sparse.values.name));
-        nodes(&graph.nodes, names);
-    }
-    fn nodes<'a>(all: &'a [Node], names: &mut Names<'a>) {
-        for node in all {
-            names.insert(&node.name);
-            node.inputs.iter().chain(&node.outputs).for_each(|name| names.insert(name));
-            node.attributes.iter().flat_map(|attribute| attribute.value.graphs()).for_each(|g| graph(g, names));
-        }
-    }
-    let mut names = Names::default();
-    graph(&model.graph, &mut names);
-    for function in &model.functions {
-        function.inputs.iter().chain(&function.outputs).for_each(|name| names.insert(name));
-        nodes(&function.nodes, &mut names);
-    }
-    names
 }

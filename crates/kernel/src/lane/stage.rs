@@ -210,7 +210,8 @@ fn clamped<D: Slot>(from: Int, encode: EncodeNearest<D, { shape::SUBNORMAL }>, l
     of_int!(from, level, |S, SIGNED| Then(ClampToF32::<S, SIGNED>(Of), encode); 4 u32, 8 u64)
 }
 
-pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
+/// Returns the stage of the lane of an operation.
+pub(crate) fn stage_for(op: &Op, level: Level) -> Box<dyn Stage> {
     match *op {
         Op::F16ToF32(nan) => stage(F16ToF32(nan), level),
         Op::Bf16ToF32(nan) => stage(Bf16ToF32(nan), level),

@@ -1,4 +1,4 @@
-//! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
+//! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::rescale_one`] over the elements.
 //!
 //! 8-bit inputs with one scale use a table of 256 results. Other inputs use a loop over `v * m + half >> s`, compiled
 //! for each level. Reference: `docs/kernels.md §4.19`.
@@ -228,12 +228,12 @@ impl Rescaler {
     /// First element of a tile that fails a requirement, by the definition. `first` is the index of the part in the
     /// tensor, `at` the index of the tile in the part.
     fn first_failure(&self, first: u64, src: Elements<'_>, at: usize, n: usize) -> RescaleError {
-        let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
+        let mut tile = (at..at + n).map(|i| self.rescale_one(first + i as u64, src, i));
         tile.find_map(Result::err).expect("a tile that failed has an element that does")
     }
 
     /// Rescales element `i` of a part by the definition; `index` is the element's index in the tensor.
-    fn one(&self, index: u64, src: Elements<'_>, i: usize) -> Result<Rescaled, RescaleError> {
+    fn rescale_one(&self, index: u64, src: Elements<'_>, i: usize) -> Result<Rescaled, RescaleError> {
         let bytes = bytes_of(src.dtype());
         let mut wide = [0; 8];
         wide[..bytes].copy_from_slice(&src.bytes()[i * bytes..][..bytes]);
@@ -241,7 +241,7 @@ impl Rescaler {
         if src.dtype() == DType::I64 && is_wide(code) {
             return Err(RescaleError::Wide { index });
         }
-        let one = self.spec.one(self.spec.channel_of(index), code);
+        let one = self.spec.rescale_one(self.spec.channel_of(index), code);
         one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
     }
 
@@ -249,7 +249,7 @@ impl Rescaler {
     fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
         let mut counts = RescaleCounts::default();
         for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
-            let Rescaled { code, saturated } = self.one(first + i as u64, src, i)?;
+            let Rescaled { code, saturated } = self.rescale_one(first + i as u64, src, i)?;
             d.copy_from_slice(&code.to_le_bytes()[..d.len()]);
             counts.elements += 1;
             counts.saturated += saturated as u64;

@@ -10,7 +10,7 @@ use truecast_core::rescale::RescaleSpec;
 /// Whether no input fails a requirement. RESCALE is monotone, so the two ends of the input range decide.
 pub(super) fn is_safe(spec: &RescaleSpec) -> bool {
     let ends = [spec.input.min(), spec.input.max()].map(|end| spec.input.code(end));
-    (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.one(channel, end).is_ok()))
+    (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.rescale_one(channel, end).is_ok()))
 }
 
 /// Pass followed by a test of R3: all bits of a value from bit s - 1 up must equal the sign.

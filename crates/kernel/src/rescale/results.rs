@@ -35,7 +35,7 @@ impl OfTable {
         let mut fitting: Option<(u8, u8)> = None;
         for value in 0..=255u8 {
             let code = value ^ flip;
-            let one = spec.one(0, code.into()).ok()?;
+            let one = spec.rescale_one(0, code.into()).ok()?;
             results[code as usize] = one.code;
             if !one.saturated {
                 fitting = Some((fitting.map_or(value, |(low, _)| low), value));

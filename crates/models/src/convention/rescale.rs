@@ -73,7 +73,7 @@ impl RescaleConvention {
     pub fn result(self, changed: &RescaleSpec, output: IntFormat, channel: usize, code: u64) -> Option<u64> {
         let result = match self {
             RescaleConvention::Rounded(rounding) => rounded(changed, rounding, channel, code)?,
-            _ => changed.one(channel, code).ok()?.code,
+            _ => changed.rescale_one(channel, code).ok()?.code,
         };
         Some(result & output.mask())
     }

@@ -9,7 +9,7 @@ use truecast_kernel::CastOptions;
 use super::{Dimension, Graph, Input, Output, Producer};
 use crate::cast::cast;
 use crate::error::Error;
-use crate::evaluate::{Given, OpenResults, Program, run};
+use crate::evaluate::{Given, OpenResults, Program, run_program};
 use crate::tensor::Tensor;
 
 /// Evaluates a graph. Returns the conversions with results that their standard leaves open.
@@ -30,8 +30,8 @@ pub fn evaluate<E: From<Error>>(
     let (provide, deliver): (Provide<'_, E>, Deliver<'_, E>) = (&mut provide, &mut deliver);
     let mut casts =
         Casts { graph, exec, provide, deliver, outputs, names: Names::default(), open: Vec::new(), delivered: 0 };
-    let uses = run(&mut casts)?;
-    // Unused inputs are loaded too, to check their declarations.
+    let uses = run_program(&mut casts)?;
+    // Unused inputs are loaded too, because they must match their declaration.
     for input in graph.inputs.iter().filter(|input| uses[input.value.0] == 0) {
         casts.load(input.value.0)?;
     }

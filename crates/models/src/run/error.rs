@@ -62,7 +62,8 @@ impl From<crate::Error> for RunError {
 }
 
 impl RunError {
-    pub(super) fn of(self, path: &Path) -> RunError {
+    /// Adds the path of the model to an error from its evaluation.
+    pub(super) fn in_file(self, path: &Path) -> RunError {
         match self {
             RunError::Network(cause) => RunError::Model { path: path.display().to_string(), cause },
             other => other,

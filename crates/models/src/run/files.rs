@@ -31,9 +31,9 @@ pub(super) fn file_name(name: &str) -> String {
 pub(super) struct Reads(Vec<FileId>);
 
 impl Reads {
-    /// Lists the model, other files that the model names, and the inputs, each `NAME=FILE`. A name may contain `=`,
-    /// so the text after each `=` counts as a file.
-    pub(super) fn of(
+    /// Lists the model, the other files that it names, and the inputs, given as `NAME=FILE`. A name may contain `=`, so
+    /// the text after each `=` counts as a file.
+    pub(super) fn new(
         model: &Path,
         named: impl IntoIterator<Item = PathBuf>,
         inputs: &[String],

@@ -38,7 +38,7 @@ impl Model {
             file.map(|path| array::read(path, input.dtype, exec)).transpose().map_err(wrong)
         };
         let deliver = |output: &Output, tensor: &Tensor| outputs.add_tensor(&output.name, tensor);
-        let left_open = evaluate(&graph, exec, provide, deliver).map_err(|failed| failed.of(self.path()))?;
+        let left_open = evaluate(&graph, exec, provide, deliver).map_err(|failed| failed.in_file(self.path()))?;
         Ok(RunReport { written: outputs.commit()?, left_open, warnings })
     }
 }

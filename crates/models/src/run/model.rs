@@ -205,7 +205,7 @@ impl Model {
             File::Onnx(file) => file.data_files(),
             File::OpenVino(_) | File::Tile(_) | File::Tosa(_) => BTreeSet::new(),
         };
-        Ok(Reads::of(&self.path, data, inputs)?)
+        Ok(Reads::new(&self.path, data, inputs)?)
     }
 
     pub(super) fn path(&self) -> &Path {

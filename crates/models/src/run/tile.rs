@@ -52,7 +52,7 @@ impl Model {
         let outputs = Outputs::new(options, self.reads(options.inputs)?);
         let mut results = Results { names: BTreeSet::new(), outputs, left_open: Vec::new(), warnings };
         evaluate(entry, values, supplied, |converted| results.add(&converted))
-            .map_err(|failed| failed.of(self.path()))?;
+            .map_err(|failed| failed.in_file(self.path()))?;
         let Results { outputs, left_open, warnings, .. } = results;
         Ok(RunReport { written: outputs.commit()?, left_open, warnings })
     }

@@ -35,7 +35,7 @@ pub fn run(
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
     let target = target.unwrap_or_else(|| target_of(&graph));
     let (outputs, left_open) = results(path, &graph, (&target, freedoms), options)?;
-    let mut files = Outputs::new(options, Reads::of(path, [], options.inputs)?);
+    let mut files = Outputs::new(options, Reads::new(path, [], options.inputs)?);
     for (name, value) in outputs {
         for (file, dtype, array) in arrays(name, Arc::unwrap_or_clone(value)) {
             let path = files.place(&file)?;
@@ -92,7 +92,7 @@ fn results<'a>(
         };
         Ok(Tensor { dtype: declared.element.dtype(), shape, data })
     };
-    evaluate(graph, target, freedoms, &options.exec, provide).map_err(|failed: RunError| failed.of(path))
+    evaluate(graph, target, freedoms, &options.exec, provide).map_err(|failed: RunError| failed.in_file(path))
 }
 
 /// `x_scale.npy` for `x.npy`.

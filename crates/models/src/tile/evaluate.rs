@@ -11,7 +11,7 @@ use truecast_core::Outcome;
 use truecast_core::spec::tile::{Meaning, Options, Profile, TileType, meaning::REASONS};
 
 use crate::error::Error;
-use crate::evaluate::{Given, Program, Reason, UndefinedResult, run};
+use crate::evaluate::{Given, Program, Reason, UndefinedResult, run_program};
 use crate::tensor::Tensor;
 use crate::tile::error::{Cause, shown};
 use crate::tile::module::{Function, Operation, Statement};
@@ -116,7 +116,7 @@ pub fn evaluate<E: From<Error>>(
     let supplied = known(function, supplied)?;
     let mut statements = Vec::new();
     flatten(&function.body, &mut statements);
-    run(&mut Entry { function, settings, statements, supplied, bytes: 0, deliver: &mut deliver })?;
+    run_program(&mut Entry { function, settings, statements, supplied, bytes: 0, deliver: &mut deliver })?;
     Ok(())
 }
 

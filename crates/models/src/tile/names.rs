@@ -16,18 +16,18 @@ const READ: [(&str, Release); 7] = [
     ("unpack", Release::V13_3),
 ];
 
-fn all() -> impl Iterator<Item = (&'static str, Release)> {
+fn dated_names() -> impl Iterator<Item = (&'static str, Release)> {
     let conversions = Op::ALL.iter().map(|op| (op.name(), Release::V13_1));
     conversions.chain(READ).chain(LAYOUTS.iter().map(|layout| (layout.name, layout.since)))
 }
 
 pub(crate) fn since(name: &str) -> Option<Release> {
-    all().find(|(known, _)| *known == name).map(|(_, since)| since)
+    dated_names().find(|(known, _)| *known == name).map(|(_, since)| since)
 }
 
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let most = if name.len() > 3 { 2 } else { 1 };
-    spelling::nearest(name, all().map(|(known, _)| known), most)
+    spelling::nearest(name, dated_names().map(|(known, _)| known), most)
 }
 
 /// Whether the operation belongs to test builds of the dialect (`testing$func`). No release has such operations.
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_one_name() {
-        let mut names: Vec<_> = all().map(|(name, _)| name).collect();
+        let mut names: Vec<_> = dated_names().map(|(name, _)| name).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

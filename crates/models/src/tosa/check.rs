@@ -229,7 +229,7 @@ struct Described {
 }
 
 impl Described {
-    fn of(graph: &Graph<'_>, name: &str) -> Result<Described, GraphError> {
+    fn find(graph: &Graph<'_>, name: &str) -> Result<Described, GraphError> {
         let wrong = |what: &str| GraphError::Tensor { name: name.into(), what: what.into() };
         let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it"))?;
         let is_open = tensor.is_unranked || tensor.shape.contains(&-1);
@@ -249,7 +249,7 @@ impl Rules<'_> {
     /// Checks the rules that do not need values. Returns a RESCALE, whose constants are checked later.
     fn structure(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<Option<Scaled>, GraphError> {
         let described = |names: &[&str]| -> Result<Vec<Described>, GraphError> {
-            names.iter().map(|name| Described::of(graph, name)).collect()
+            names.iter().map(|name| Described::find(graph, name)).collect()
         };
         let (inputs, outputs) = (described(&operator.inputs)?, described(&operator.outputs)?);
         let shapes = || inputs.iter().chain(&outputs).filter_map(|tensor| tensor.shape.as_ref());

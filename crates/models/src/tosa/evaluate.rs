@@ -12,7 +12,7 @@ use super::operator;
 use super::read::Graph;
 use super::value::{Declared, ElementType, declared};
 use crate::error::Error;
-use crate::evaluate::{Given, OpenResults, Program, run};
+use crate::evaluate::{Given, OpenResults, Program, run_program};
 use crate::tensor::Tensor;
 
 /// Outputs by name, and the conversions with results that the specification leaves open.
@@ -56,7 +56,7 @@ pub fn evaluate<'a, E: From<Error>>(
         operators.given.insert(operators.names[name], tensor.into());
         operators.made.insert(name);
     }
-    run(&mut operators).map_err(Error::from)?;
+    run_program(&mut operators).map_err(Error::from)?;
     Ok((operators.outputs, operators.open))
 }
 

@@ -14,21 +14,23 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     let parameters = scheme.parameters;
     let block = parameters.block.unwrap_or([128, 128]);
     let (format, weights, activations) = match scheme.family {
-        Family::Fp8Channel => ("float-quantized", of(8, "float", Strategy::Channel, &parameters), dynamic(8, "float")),
+        Family::Fp8Channel => {
+            ("float-quantized", weights_json(8, "float", Strategy::Channel, &parameters), dynamic(8, "float"))
+        }
         Family::CtFloatQuantized => {
             let strategy = strategy(&parameters);
-            let mut weights = of(8, "float", strategy, &parameters);
+            let mut weights = weights_json(8, "float", strategy, &parameters);
             if strategy == Strategy::Block {
                 weights["block_structure"] = json!(block);
             }
             ("float-quantized", weights, dynamic(8, "float"))
         }
         Family::CtIntQuantized => {
-            ("int-quantized", of(8, "int", strategy(&parameters), &parameters), dynamic(8, "int"))
+            ("int-quantized", weights_json(8, "int", strategy(&parameters), &parameters), dynamic(8, "int"))
         }
         Family::CtPackQuantized => {
             let bits = parameters.bits.unwrap_or(4);
-            ("pack-quantized", of(bits, "int", packed_strategy(&parameters), &parameters), Value::Null)
+            ("pack-quantized", weights_json(bits, "int", packed_strategy(&parameters), &parameters), Value::Null)
         }
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
@@ -76,7 +78,7 @@ pub(crate) fn packed_strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(Strategy::Group)
 }
 
-fn of(bits: u32, kind: &str, strategy: Strategy, parameters: &Parameters) -> Value {
+fn weights_json(bits: u32, kind: &str, strategy: Strategy, parameters: &Parameters) -> Value {
     let group = (strategy == Strategy::Group).then(|| parameters.group.unwrap_or(128));
     json!({
         "num_bits": bits,

@@ -94,7 +94,7 @@ impl<'a> Claims<'a> {
                 let is_weight = logical == "weight" || logical.ends_with(".weight");
                 let required = || entry.rows.iter().filter(|row| row.need == Need::Required);
                 let is_there = |names: &[Name]| {
-                    names.iter().any(|name| name.of(logical).is_some_and(|n| self.index.find(&n).is_some()))
+                    names.iter().any(|name| name.stored(logical).is_some_and(|n| self.index.find(&n).is_some()))
                 };
                 *name != Name::Append("") || is_weight || required().all(|row| is_there(row.names))
             })
@@ -140,11 +140,11 @@ impl<'a> Claims<'a> {
     fn gather(&self, entry: &Entry, setting: &Setting, name: &str, codes: usize) -> Result<Vec<(Piece, usize)>, Error> {
         let mut pieces = Vec::new();
         for row in entry.rows {
-            let mut names = row.names.iter().filter_map(|rule| rule.of(name));
+            let mut names = row.names.iter().filter_map(|rule| rule.stored(name));
             let Some(number) = names.find_map(|name| self.index.find(&name)) else {
                 let is_declared = setting.parts.iter().any(|part| row.piece == Piece::Part(*part));
                 if row.need == Need::Required || is_declared {
-                    let expected = row.names.iter().find_map(|rule| rule.of(name)).unwrap_or_default();
+                    let expected = row.names.iter().find_map(|rule| rule.stored(name)).unwrap_or_default();
                     let codes = self.index.tensor(codes).name.clone();
                     let scheme = Box::new(setting.scheme);
                     return Err(Error::Missing { codes: codes.to_string(), part: row.piece.name(), scheme, expected });

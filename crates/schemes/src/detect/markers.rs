@@ -40,12 +40,12 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
             known::TORCHAO_TENSOR.check(attributes, &place, Some(Family::Torchao))?;
         }
         let setting = Setting { torchao: Some(torchao), ..Setting::of(Scheme::of(Family::Torchao)) };
-        let codes = crate::table::Name::Hidden("qdata").of(name).and_then(|codes| claims.index.find(&codes));
+        let codes = crate::table::Name::Hidden("qdata").stored(name).and_then(|codes| claims.index.find(&codes));
         let missing = || Error::Missing {
             codes: name.clone(),
             part: "codes",
             scheme: Box::new(setting.scheme),
-            expected: crate::table::Name::Hidden("qdata").of(name).unwrap_or_default(),
+            expected: crate::table::Name::Hidden("qdata").stored(name).unwrap_or_default(),
         };
         let codes = codes.ok_or_else(missing)?;
         settings.insert(codes, (name, setting));

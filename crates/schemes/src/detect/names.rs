@@ -51,8 +51,8 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
                 break;
             }
             let Some(name) = claims.logical(entry, tensor) else { continue };
-            let Some(other) = beside.of(&name).and_then(|beside| claims.index.find(&beside)) else { continue };
-            // GPTQ packs along the inputs. AWQ packs along the outputs, so a word of codes holds eight columns
+            let Some(other) = beside.stored(&name).and_then(|beside| claims.index.find(&beside)) else { continue };
+            // GPTQ packs along the inputs. AWQ packs along the outputs, so a word of its codes holds eight columns
             // (§5.2).
             let columns = |number: usize| claims.index.tensor(number).shape.last().copied().unwrap_or(0);
             let family = match family {

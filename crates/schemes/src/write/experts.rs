@@ -59,11 +59,16 @@ pub fn target_of_experts(
         ..tensor.clone()
     };
     let stack = target(&layer(format!("{around}.weight"), &[experts * count]), scheme)?;
+    // The targets of the layers differ only in the names.
     let each = (0..experts).flat_map(|expert| layers.iter().map(move |name| (expert, name)));
-    let each: Vec<Tensor> = each.map(|(expert, name)| layer(format!("{around}.{expert}.{name}.weight"), &[])).collect();
-    let targets = each.iter().map(|layer| target(layer, scheme)).collect::<Result<Vec<_>, _>>()?;
-    let parts = 0..stack.tensors.len();
-    let tensors: Vec<Output> =
-        parts.flat_map(|part| targets.iter().map(move |target| target.tensors[part].clone())).collect();
-    Ok((Target { layout: Layout { transposed: has_input_rows, ..stack.layout }, tensors }, each))
+    let modules: Vec<String> = each.map(|(expert, name)| format!("{around}.{expert}.{name}")).collect();
+    let layers: Vec<Tensor> = modules.iter().map(|module| layer(format!("{module}.weight"), &[])).collect();
+    let outputs = target(&layers[0], scheme)?.tensors;
+    let renamed = |output: &Output, module: &str| {
+        let end = output.tensor.name.strip_prefix(&*modules[0]).expect("tensors of a layer have its name in front");
+        let tensor = Tensor { name: format!("{module}{end}").into(), ..output.tensor.clone() };
+        Output { content: output.content.clone(), tensor }
+    };
+    let tensors = outputs.iter().flat_map(|output| modules.iter().map(|module| renamed(output, module))).collect();
+    Ok((Target { layout: Layout { transposed: has_input_rows, ..stack.layout }, tensors }, layers))
 }

@@ -12,6 +12,7 @@ use truecast_io::Tensor;
 use crate::catalogue;
 use crate::error::Error;
 use crate::found::Piece;
+use crate::grid::Stack;
 use crate::scheme::{Family, Scheme, Writing};
 use crate::table::{Entry, Name};
 pub use experts::target_of_experts;
@@ -94,7 +95,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if !is_wide {
         return Err(refused(format!("its elements are {}", tensor.dtype)));
     }
-    let [lead @ .., rows, cols] = &*tensor.shape else {
+    let Some(stack) = Stack::of(&tensor.shape) else {
         return Err(refused("it has fewer than two dimensions".to_owned()));
     };
     if tensor.shape.contains(&0) {
@@ -109,7 +110,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
             "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
         ));
     }
-    let Some(form) = Form::of(scheme, &tensor.name, lead, [*rows, *cols]).map_err(refused)? else {
+    let Some(form) = Form::new(scheme, &tensor.name, stack).map_err(refused)? else {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
     };
     form.layout.check().map_err(|cause| refused(cause.to_string()))?;
@@ -126,7 +127,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
         }
         tensors.push(Output { content: Content::Part(part), tensor: stored });
     }
-    for (name, dtype, shape, bytes) in form.constants(&tensor.name, &tensor.shape) {
+    for (name, dtype, shape, bytes) in forms::constants(scheme, &tensor.name, &tensor.shape) {
         let tensor = Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() };
         tensors.push(Output { content: Content::Bytes(bytes), tensor });
     }
@@ -136,11 +137,11 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
 fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
     let is_weight = name == "weight" || name.ends_with(".weight");
     if part == Part::Codes {
-        return entry.codes.first()?.0.of(name);
+        return entry.codes.first()?.0.stored(name);
     }
     let row = entry.rows.iter().find(|row| row.piece == Piece::Part(part))?;
     // Scales of fused experts have names such as `gate_up_proj_weight_scale`.
     let fused = row.names.iter().find(|rule| matches!(rule, Name::Append(end) if end.starts_with("_weight")));
     let rule = if is_weight { row.names.first() } else { fused.or(row.names.first()) };
-    rule?.of(name)
+    rule?.stored(name)
 }

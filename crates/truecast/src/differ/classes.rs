@@ -20,7 +20,7 @@ const OPEN: u8 = 0;
 /// # Examples
 /// ```
 /// use truecast::{DType, differ::{Classes, Given}};
-/// let found = Classes::of(DType::Bf16, DType::F8E4M3Fn);
+/// let found = Classes::new(DType::Bf16, DType::F8E4M3Fn);
 /// assert_eq!((found.inputs, found.different), (65_536, 30_512)); // beyond 464
 /// let of = |name: &str| found.classes.iter().find(|class| class.members.iter().any(|one| one.spec == name)).unwrap();
 /// assert_eq!(found.witnesses[0], 0x4400); // 512
@@ -89,7 +89,7 @@ impl Classes {
     /// # Panics
     /// If a type is text or complex.
     #[must_use]
-    pub fn of(src: DType, dst: DType) -> Classes {
+    pub fn new(src: DType, dst: DType) -> Classes {
         let members: Vec<_> = every(src, dst).into_iter().filter(|(one, _)| one.spec != "ieee").collect();
         let mut rules: Vec<Rule> = Vec::new();
         let mut rule_of = |rule: &Rule| {

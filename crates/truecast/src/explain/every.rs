@@ -51,7 +51,7 @@ pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
         note("tile", tile.release.name().into(), error);
     }
     for table in TABLES {
-        let error = |version| Cast { to: dst, ..Cast::of(table.name, version).ok()?? }.resolve(src).err();
+        let error = |version| Cast { to: dst, ..Cast::find(table.name, version).ok()?? }.resolve(src).err();
         let of_versions = match table.versions {
             [] => vec![("", error(None))],
             versions => versions.iter().map(|version| (*version, error(Some(*version)))).collect(),

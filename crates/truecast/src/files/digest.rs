@@ -58,7 +58,8 @@ fn read(path: &Path, stop: &AtomicBool, mut see: impl FnMut(&[u8])) -> Result<u6
 pub(crate) struct Checksum(pub String);
 
 impl Checksum {
-    pub fn of(path: &Path, stop: &AtomicBool) -> Result<(u64, Checksum), Error> {
+    /// Checksum of a file, with its length.
+    pub fn read(path: &Path, stop: &AtomicBool) -> Result<(u64, Checksum), Error> {
         let mut sum = Summing::default();
         Ok((read(path, stop, |piece| sum.add(piece))?, sum.finish()))
     }

@@ -1,7 +1,7 @@
 //! TOSA RESCALE on an array in a file.
 
 use crate::files::error::Error;
-use crate::files::stream::{self, Item, LEAST_MEMORY, Limits, room, run};
+use crate::files::stream::{self, Chunk, Item, LEAST_MEMORY, Limits, room, stream_chunks};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -254,7 +254,7 @@ pub fn rescale(
     // Each thread works on a whole chunk.
     let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
     let items = [item];
-    let work = |_, first, len: u64, src: &[u8], dst: &mut Vec<u8>| {
+    let work = |Chunk { first, len, .. }: Chunk, src: &[u8], dst: &mut Vec<u8>| {
         let codes = Elements::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
         let dst = stream::room(dst, items[0].dst_bytes(len)).map_err(Error::from)?;
         let bytes = dst.len();
@@ -268,12 +268,12 @@ pub fn rescale(
     };
     let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
     let (mut reader, mut writer) = (source.reader(0)?, writer.map_err(Error::from)?);
-    let read = |_, _, len, buffer: &mut Vec<u8>| {
-        let bytes = room(buffer, items[0].src_bytes(len))?;
+    let read = |chunk: Chunk, buffer: &mut Vec<u8>| {
+        let bytes = room(buffer, items[0].src_bytes(chunk.len))?;
         reader.read(bytes)?;
         Ok(bytes.len())
     };
-    run(read, |_, _, _, bytes| Ok(writer.write(bytes)?), &items, &limits, work, done)?;
+    stream_chunks(read, |_, bytes: &[u8]| Ok(writer.write(bytes)?), &items, &limits, work, done)?;
     writer.finish().map_err(Error::from)?;
     Ok(total)
 }

@@ -76,21 +76,34 @@ pub(crate) struct Limits<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Streams every item through `work`, in chunks. `work` runs on any worker. Its arguments are the item's position, the
-/// chunk's first element, number of elements and source bytes, and a buffer. It returns a result and the number of
-/// result bytes at the start of the buffer. `read` fills the start of a buffer with a chunk's source and returns the
-/// number of bytes. `write` takes a chunk's result bytes. `done` gets the item's position, the result of `work`, and
-/// the number of source bytes. Each of `read`, `write` and `done` runs in the order of the data, one call at a time.
+/// A chunk of an item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    /// Position of the item in the list.
+    pub item: usize,
+    /// Its first element.
+    pub first: u64,
+    /// Number of elements.
+    pub len: u64,
+    /// Number of chunks before it.
+    number: u64,
+}
+
+/// Streams every item through `work`, in chunks. `work` runs on any worker. Its arguments are the chunk, its source
+/// bytes, and a buffer. It returns a result and the number of result bytes at the start of the buffer. `read` fills the
+/// start of a buffer with a chunk's source and returns the number of bytes. `write` takes a chunk's result bytes. `done`
+/// gets the result of `work`, and the number of source bytes. Each of `read`, `write` and `done` runs in the order of
+/// the data, one call at a time.
 ///
 /// # Errors
 /// The first error of reading, working or writing; [`Error::Interrupted`] once `stop` is set.
-pub(crate) fn run<W, E: From<Error> + Send>(
-    read: impl FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error> + Send,
-    write: impl FnMut(usize, u64, u64, &[u8]) -> Result<(), Error> + Send,
+pub(crate) fn stream_chunks<W, E: From<Error> + Send>(
+    read: impl FnMut(Chunk, &mut Vec<u8>) -> Result<usize, Error> + Send,
+    write: impl FnMut(Chunk, &[u8]) -> Result<(), Error> + Send,
     items: &[Item],
     limits: &Limits<'_>,
-    work: impl Fn(usize, u64, u64, &[u8], &mut Vec<u8>) -> Result<(W, usize), E> + Sync,
-    done: impl FnMut(usize, W, u64) + Send,
+    work: impl Fn(Chunk, &[u8], &mut Vec<u8>) -> Result<(W, usize), E> + Sync,
+    done: impl FnMut(Chunk, W, u64) + Send,
 ) -> Result<(), E> {
     let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
     let workers = (limits.max_memory / least).clamp(1, limits.threads.get() as u64);
@@ -102,32 +115,23 @@ pub(crate) fn run<W, E: From<Error> + Send>(
     let worker = || {
         let _alarm = Alarm { output: &output, turn: &turn };
         let (mut src, mut dst) = (Vec::new(), Vec::new());
-        let fail = |error| {
-            locked(&output).failed.get_or_insert(error);
-            turn.notify_all();
-        };
         loop {
-            let (chunk, src) = match locked(&input).take(&mut src, limits.stop) {
+            let taken = locked(&input).take(&mut src, limits.stop);
+            let (chunk, src) = match taken {
                 Ok(Some(taken)) => taken,
                 Ok(None) => return,
-                Err(error) => return fail(error.into()),
+                Err(error) => {
+                    locked(&output).failed.get_or_insert(error.into());
+                    return turn.notify_all();
+                }
             };
-            let worked = work(chunk.item, chunk.first, chunk.len, src, &mut dst);
+            let worked = work(chunk, src, &mut dst);
             let is_early = |output: &mut Output<_, _, _>| output.written != chunk.number && !output.is_over();
             let mut output = turn.wait_while(locked(&output), is_early).unwrap_or_else(PoisonError::into_inner);
             if output.is_over() {
                 return;
             }
-            let Output { write, done, written, failed, .. } = &mut *output;
-            let wrote = |(result, bytes)| {
-                write(chunk.item, chunk.first, chunk.len, &dst[..bytes])?;
-                Ok(result)
-            };
-            match worked.and_then(wrote) {
-                Ok(result) => done(chunk.item, result, src.len() as u64),
-                Err(error) => *failed = Some(error),
-            }
-            *written += 1;
+            output.put(chunk, worked, src, &dst);
             turn.notify_all();
         }
     };
@@ -165,15 +169,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A piece of an item.
-struct Chunk {
-    item: usize,
-    first: u64,
-    len: u64,
-    /// Number of chunks before it.
-    number: u64,
-}
-
 /// State of reading.
 struct Input<'a, F> {
     read: F,
@@ -185,7 +180,7 @@ struct Input<'a, F> {
     taken: u64,
 }
 
-impl<F: FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, F> {
+impl<F: FnMut(Chunk, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, F> {
     /// Reads the next chunk into `buffer` and returns its bytes; `None` at the end, and for all workers after an error.
     fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         let taken = self.read_chunk(buffer, stop);
@@ -212,7 +207,7 @@ impl<F: FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, 
         let first = item.len - self.left;
         let len = self.left.min(item.chunk(self.memory)).min(item.period - first % item.period);
         let chunk = Chunk { item: self.at, first, len, number: self.taken };
-        let bytes = (self.read)(chunk.item, chunk.first, len, buffer)?;
+        let bytes = (self.read)(chunk, buffer)?;
         self.left -= len;
         self.taken += 1;
         Ok(Some((chunk, &buffer[..bytes])))
@@ -232,6 +227,24 @@ impl<S, D, E> Output<S, D, E> {
     /// True if no more chunks will be written.
     fn is_over(&self) -> bool {
         self.failed.is_some() || self.has_panicked
+    }
+
+    /// Writes the results of a chunk whose turn it is.
+    fn put<W>(&mut self, chunk: Chunk, worked: Result<(W, usize), E>, src: &[u8], dst: &[u8])
+    where
+        S: FnMut(Chunk, &[u8]) -> Result<(), Error>,
+        D: FnMut(Chunk, W, u64),
+        E: From<Error>,
+    {
+        let written = worked.and_then(|(result, bytes)| {
+            (self.write)(chunk, &dst[..bytes])?;
+            Ok(result)
+        });
+        match written {
+            Ok(result) => (self.done)(chunk, result, src.len() as u64),
+            Err(error) => self.failed = Some(error),
+        }
+        self.written += 1;
     }
 }
 
@@ -273,14 +286,14 @@ mod tests {
         let items: Vec<Item> = (0..64).map(|index| Item::new(index, 1000, 8, 8)).collect();
         let stop = AtomicBool::new(false);
         let limits = Limits { threads: NonZeroUsize::new(4).unwrap(), max_memory: 1 << 30, stop: &stop };
-        let read = |_: usize, _: u64, len: u64, buffer: &mut Vec<u8>| Ok(room(buffer, len)?.len());
-        let work = |at: usize, _: u64, _: u64, _: &[u8], dst: &mut Vec<u8>| {
-            assert!(at != 5, "a panic on purpose");
+        let read = |chunk: Chunk, buffer: &mut Vec<u8>| Ok(room(buffer, chunk.len)?.len());
+        let work = |chunk: Chunk, _: &[u8], dst: &mut Vec<u8>| {
+            assert!(chunk.item != 5, "a panic on purpose");
             room(dst, 1000)?;
             Ok::<_, Error>(((), 1000))
         };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(read, |_, _, _, _| Ok(()), &items, &limits, work, |_, (), _| {}).is_ok()
+            stream_chunks(read, |_, _| Ok(()), &items, &limits, work, |_, (), _| {}).is_ok()
         }));
         assert!(ran.is_err());
     }

@@ -63,7 +63,7 @@ macro_rules! standards {
                     return Ok(Standard::$variant(<$of>::of_version(version)?));
                 })*
                 let unknown = || RequestError::Specification { name: name.into() };
-                spec::table::Cast::of(name, version)?.map(Standard::Table).ok_or_else(unknown)
+                spec::table::Cast::find(name, version)?.map(Standard::Table).ok_or_else(unknown)
             }
         }
     };

@@ -97,7 +97,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     over(session, covers, "counts", &pairs, |&(src, dst), sheet| {
         let all = inputs(src, dst, options);
         for spec in requests(src, dst) {
-            let wanted = Wanted::of(session, &spec, &all.elements);
+            let wanted = Wanted::new(session, &spec, &all.elements);
             sheet.add("counts = naive counts", check(session, &spec, &all, &wanted));
         }
     })

@@ -49,7 +49,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
         let others = others_for(dst, &[Rounding::NearestEven, Rounding::Up], 2, &mut random);
         for policy in main.iter().chain(&others) {
             let spec = spec(src, dst, *policy);
-            let wanted = Wanted::of(session, &spec, &all.elements);
+            let wanted = Wanted::new(session, &spec, &all.elements);
             let under_ftz = flushing(|| against_levels(session, &spec, &all, &wanted, &mut sheet.routes));
             sheet.add("bits", under_ftz.unwrap_or_default());
         }

@@ -86,8 +86,8 @@ fn end_elements(dtype: DType) -> [u64; 2] {
 
 impl<'a> Pair<'a> {
     fn new(session: &'a Session, engine: Engine, dst: DType, source: &'a Source) -> Pair<'a> {
-        let values = source.elements.iter().map(|&e| Value::of(source.dtype, e)).collect();
-        let number = |element| Value::of(dst, element).number().unwrap_or(Number::new(false, 0, 0));
+        let values = source.elements.iter().map(|&e| Value::decode(source.dtype, e)).collect();
+        let number = |element| Value::decode(dst, element).number().unwrap_or(Number::new(false, 0, 0));
         let ends = end_elements(dst).map(|element| (number(element), element));
         Pair { session, engine, src: source.dtype, dst, source, values, ends }
     }
@@ -102,7 +102,7 @@ impl<'a> Pair<'a> {
     /// Destination elements; empty if the conversion fails. Other commands report failures.
     fn convert(&self, spec: &CastSpec, src: &Source) -> Vec<u64> {
         match self.engine {
-            Engine::Definition => Wanted::of(self.session, spec, &src.elements).elements,
+            Engine::Definition => Wanted::new(self.session, spec, &src.elements).elements,
             Engine::Caster => {
                 let caster = caster(spec, &exec(self.session.strongest(), Counting::Off));
                 let bytes = run_packed(&caster, src);
@@ -158,7 +158,7 @@ impl<'a> Pair<'a> {
                 let mut before: Option<(Value, usize)> = None;
                 for &i in order.iter().filter(|&&i| i < results.len()) {
                     tally.checks += 1;
-                    let value = Value::of(self.dst, results[i]);
+                    let value = Value::decode(self.dst, results[i]);
                     let falls = match (before.and_then(|(v, _)| v.number()), value.number()) {
                         (Some(before), Some(now)) => now < before,
                         (None, Some(_)) => false,
@@ -208,7 +208,7 @@ impl<'a> Pair<'a> {
         Tally::timed(|tally| {
             let there = self.results(CastPolicy::IEEE);
             let exact = |i: usize| {
-                let (x, y) = (self.values[i], Value::of(self.dst, there[i]));
+                let (x, y) = (self.values[i], Value::decode(self.dst, there[i]));
                 x == y && x != Value::Nan && x.is_negative() == y.is_negative()
             };
             let kept: Vec<usize> = (0..there.len()).filter(|&i| exact(i)).collect();
@@ -284,7 +284,7 @@ impl<'a> Pair<'a> {
                     continue;
                 }
                 let magnitude = |element| self.dst.code_of_storage(element) & f.magnitude_mask();
-                let (down, up) = (Value::of(self.dst, downs[i]), Value::of(self.dst, ups[i]));
+                let (down, up) = (Value::decode(self.dst, downs[i]), Value::decode(self.dst, ups[i]));
                 let (Value::Finite(down), Value::Finite(up)) = (down, up) else {
                     self.fail(tally, rounded(TOTAL, Rounding::Down), i, downs[i], Answer::Text("a number".into()));
                     continue;

@@ -80,8 +80,8 @@ fn number(random: &mut Random, bits: u32) -> u64 {
 
 fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     let Kind { input, output, scale32, rounding } = kind;
-    let channels = random.of(&CHANNELS);
-    // Half of the cases have only inputs that violate no requirement.
+    let channels = random.pick(&CHANNELS);
+    // In half of the cases, no input breaks a requirement.
     let lowest = match (random.below(2), scale32) {
         (0, _) => 2,
         (_, true) => u64::from(input.bits) + 2,
@@ -137,7 +137,7 @@ fn compare(spec: &RescaleSpec, values: &[u64], exec: &CastOptions, tally: &mut T
     let mut failed = None;
     for (i, (&code, got)) in values.iter().zip(dst.chunks_exact(to)).enumerate() {
         tally.checks += 1;
-        match one(spec, spec.channels[i % spec.channels.len()], code) {
+        match expected_value(spec, spec.channels[i % spec.channels.len()], code) {
             None => {
                 failed = Some(i as u64);
                 break;
@@ -171,8 +171,8 @@ fn compare(spec: &RescaleSpec, values: &[u64], exec: &CastOptions, tally: &mut T
     }
 }
 
-/// Value before the clamp; `None` if a requirement is violated.
-fn one(spec: &RescaleSpec, Channel { multiplier, shift }: Channel, code: u64) -> Option<i128> {
+/// Returns the value before it is clamped; `None` if a requirement does not hold.
+fn expected_value(spec: &RescaleSpec, Channel { multiplier, shift }: Channel, code: u64) -> Option<i128> {
     let int32 = i128::from(i32::MIN)..=i128::from(i32::MAX);
     let v = spec.input.value(code) - i128::from(spec.input_zp);
     let range = 1i128 << (shift - 1);
@@ -215,7 +215,7 @@ mod tests {
             output_zp: 0,
         };
         let row = |spec: &RescaleSpec| -> Vec<i128> {
-            (-6i32..=6).map(|v| one(spec, spec.channels[0], v as u32 as u64).unwrap()).collect()
+            (-6i32..=6).map(|v| expected_value(spec, spec.channels[0], v as u32 as u64).unwrap()).collect()
         };
         let double = spec(1 << 30, 32, RoundingMode::Double);
         assert_eq!(row(&double), [-2, -1, -1, -1, -1, 0, 0, 1, 1, 1, 1, 2, 2]);

@@ -127,8 +127,8 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
         (0..n).map(|_| random.bits() as u8).collect()
     });
     let n = layout.elements();
-    let dst = random.of(&[DType::Bf16, DType::Bf16, DType::F16, DType::F32, DType::F8E4M3Fn]);
-    let stream_above_bytes = random.of(&[None, Some(0)]);
+    let dst = random.pick(&[DType::Bf16, DType::Bf16, DType::F16, DType::F32, DType::F8E4M3Fn]);
+    let stream_above_bytes = random.pick(&[None, Some(0)]);
     let spec = ieee::Cast::to(dst).resolve(DType::F32).expect("f32 becomes any float");
     let exec = CastOptions { level, stream_above_bytes, ..CastOptions::default() };
     let dequantizer = Dequantizer::new(layout, &spec, &exec).expect("it is read");
@@ -195,7 +195,7 @@ fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally
         search: if random.below(16) == 0 { Search::Mse } else { Search::Formula },
         power_of_two: random.below(4) == 0,
     };
-    let src = random.of(&[DType::Bf16, DType::Bf16, DType::F16, DType::F32, DType::F64]);
+    let src = random.pick(&[DType::Bf16, DType::Bf16, DType::F16, DType::F32, DType::F64]);
     let exec = CastOptions { level, ..CastOptions::default() };
     let Ok(quantizer) = Quantizer::new(layout, src, &how, &exec) else { return };
     let codes = source(src, layout.elements(), random);

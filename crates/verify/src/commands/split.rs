@@ -3,7 +3,7 @@
 
 use super::{Chosen, over};
 use crate::buffers::{Source, pack, width};
-use crate::check::{Wanted, caster, compare, exec, run as convert, run_packed, spec, ways, witness};
+use crate::check::{Wanted, caster, compare, convert, exec, run_packed, spec, ways, witness};
 use crate::inputs::{Extent, elements};
 use crate::naive::differences;
 use crate::policies::SATURATE;
@@ -107,8 +107,8 @@ impl Case {
     fn new(session: &Session, spec: CastSpec, n: usize, random: &mut Random) -> Case {
         let list =
             elements(spec.src, spec.dst, &Extent { seed: random.bits(), n_random: 4096, limit: 1 << 14 }).elements;
-        let src = Source::new(spec.src, (0..n).map(|_| random.of(&list)).collect());
-        let wanted = Wanted::of(session, &spec, &src.elements);
+        let src = Source::new(spec.src, (0..n).map(|_| random.pick(&list)).collect());
+        let wanted = Wanted::new(session, &spec, &src.elements);
         let want = wanted.pack(spec.dst, Layout::Packed);
         Case { spec, src, wanted, want }
     }
@@ -214,7 +214,7 @@ impl Case {
     fn parts(&self, session: &Session, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {
-            let level = random.of(&session.levels);
+            let level = random.pick(&session.levels);
             let caster = caster(&self.spec, &exec(level, Counting::Full));
             let whole = run_packed(&caster, &self.src);
             let Ok((_, whole)) = whole else {

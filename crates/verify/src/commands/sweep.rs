@@ -98,7 +98,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
             .map(|block| {
                 let mut sheet = Sheet::default();
                 let src = Source::new(src, (block * BLOCK..(block + 1) * BLOCK).collect());
-                let wanted = Wanted::of(session, &spec, &src.elements);
+                let wanted = Wanted::new(session, &spec, &src.elements);
                 let tally = against_levels(session, &spec, &src, &wanted, &mut sheet.routes);
                 sheet.add(&format!("{} -> {dst}", spec.src), tally);
                 bar.inc(1);

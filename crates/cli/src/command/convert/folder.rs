@@ -1,6 +1,6 @@
 //! `truecast convert DIR OUT`: checkpoints in folders.
 
-use super::{destination, dry_run_note, left_out};
+use super::lines::{destination, dry_run_note, left_out};
 use crate::args::ConvertArgs;
 use crate::failure::Failure;
 use crate::number::{count, grouped};

@@ -1,6 +1,6 @@
 //! `truecast convert SRC.. FOLDER`: converts each source to a file or folder of the same name.
 
-use super::{one, options};
+use super::{convert_source, options};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::command::Context;
 use crate::failure::Failure;
@@ -52,7 +52,7 @@ pub fn run(
             let name = context.terminal.paint(Mark::Strong, &message::one_line(&request.src.display().to_string()));
             output::text(&format!("{}{name}\n", if at == 0 { "" } else { "\n" }))?;
         }
-        let code = match one(request, options.clone(), context) {
+        let code = match convert_source(request, options.clone(), context) {
             Ok(code) => code,
             Err(failure) if signals::stop_flag(context.json).load(Ordering::Relaxed) => return Err(failure),
             Err(failure) => failure.report(context.json),

@@ -20,17 +20,18 @@ use truecast::spec::Interpretation;
 const FEW_DIGITS: usize = 12;
 
 pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
-    let all = found(args, context)?;
+    let all = find_classes(args, context)?;
     context.report("differ", || to_json(&all), || render(&all, &context.terminal))?;
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
-fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> {
+/// Returns the classes for every requested pair that some specification converts.
+fn find_classes(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> {
     let pairs = pairs(args);
     let bar = progress::steps(pairs.len() as u64, !context.tells());
     let mut all = Vec::new();
     for (src, dst) in pairs {
-        all.push(Classes::of(src, dst));
+        all.push(Classes::new(src, dst));
         bar.more(1, &format!("{src} to {dst}"));
     }
     bar.finish();

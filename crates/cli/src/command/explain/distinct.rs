@@ -21,8 +21,8 @@ pub struct Distinct {
     pub labels: Vec<String>,
 }
 
-/// Distinct answers: the most frequent first, open results last.
-pub fn of(e: &Explanation) -> Vec<Distinct> {
+/// Returns the distinct answers: the most frequent answer first, open results last.
+pub fn results(e: &Explanation) -> Vec<Distinct> {
     let mut all: Vec<Distinct> = Vec::new();
     let mut classes = Vec::new();
     for answer in &e.answers {
@@ -105,5 +105,5 @@ pub fn to_json(e: &Explanation) -> Value {
         };
         json!({ "bits": code, "value": value, "labels": one.labels })
     };
-    of(e).into_iter().map(one).collect()
+    results(e).into_iter().map(one).collect()
 }

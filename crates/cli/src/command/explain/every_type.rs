@@ -70,7 +70,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(dtype: DType, typed: &Typed) -> Row {
+    fn new(dtype: DType, typed: &Typed) -> Row {
         let policy = CastPolicy { int_overflow: IntOverflow::Error, ..CastPolicy::IEEE };
         let code = encode(dtype, &policy, typed.value).code;
         let element = code.map(|code| Decoded { dtype, code, value: decode(dtype, code) });
@@ -92,13 +92,13 @@ impl Row {
 
 /// Integer types have rows only if the value is an integer.
 fn rows(typed: &Typed) -> Vec<Row> {
-    let is_integer = Row::of(DType::I64, typed).is_exact(typed) || Row::of(DType::U64, typed).is_exact(typed);
+    let is_integer = Row::new(DType::I64, typed).is_exact(typed) || Row::new(DType::U64, typed).is_exact(typed);
     let is_shown = |dtype: &DType| match dtype.kind() {
         Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_) => true,
         Kind::Int(_) => is_integer,
         _ => false,
     };
-    DType::ALL.into_iter().filter(is_shown).map(|dtype| Row::of(dtype, typed)).collect()
+    DType::ALL.into_iter().filter(is_shown).map(|dtype| Row::new(dtype, typed)).collect()
 }
 
 fn render(args: &ExplainArgs, typed: &Typed, terminal: &Terminal) -> String {

@@ -23,7 +23,7 @@ pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Term
     let place = number_line(args, e, terminal).unwrap_or_else(|| sentences::decision(args, e, source) + "\n");
     let more = if terminal.advice == IN_PYTHON { IN_PYTHON } else { "--clauses shows the table and the clauses" };
     let more = terminal.paint(Mark::Dim, more);
-    let mut answers = distinct::of(e);
+    let mut answers = distinct::results(e);
     answers.sort_by_key(|one| (one.given == Given::Open, one.count)); // rare answers come first
     let text = terminal.wrap(&(input(args, e, terminal) + &reading + &place)) + "\n";
     text + &distinct::render(args, e, &answers, terminal) + &differences::render(e, terminal) + &format!("\n{more}\n")
@@ -37,7 +37,7 @@ pub fn with_clauses(args: &Question, e: &Explanation, source: &Source, terminal:
     }
     text += &neighborhood(args, e, terminal);
     text += &terminal.wrap(&format!("{}\n\n", sentences::decision(args, e, source)));
-    text += &distinct::render(args, e, &distinct::of(e), terminal);
+    text += &distinct::render(args, e, &distinct::results(e), terminal);
     text.push('\n');
     text += &answers(args, e, terminal);
     text += &lacking(e, terminal);
@@ -110,7 +110,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(name: &str, element: &Decoded, args: &Question) -> Row {
+    fn new(name: &str, element: &Decoded, args: &Question) -> Row {
         let value = match element.nan() {
             Some(nan) if nan.is_quiet == Some(false) => {
                 format!("signaling {}", sentences::value(args.exact, element.value))
@@ -135,7 +135,7 @@ impl Row {
 fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
     let rows = source_rows(args, &e.source).into_iter().chain(scaled);
-    let of = |name: &str, element: &Decoded| Row::of(name, element, args);
+    let of = |name: &str, element: &Decoded| Row::new(name, element, args);
     laid_out(rows.chain(destination_rows(&e.neighbors, args.exact, of)).collect(), terminal)
 }
 
@@ -185,12 +185,12 @@ fn source_row(args: &Question, source: &Decoded) -> Row {
         };
         return Row { value, mark: Mark::Strong, ..Row::number("string", source.value, args.exact) };
     }
-    Row { mark: Mark::Strong, ..Row::of(source.dtype.name(), source, args) }
+    Row { mark: Mark::Strong, ..Row::new(source.dtype.name(), source, args) }
 }
 
 fn source_rows(args: &Question, source: &Decoded) -> Vec<Row> {
     let [previous, next] = source.adjacent();
-    let dim = |name, element: &Decoded| Row { mark: Mark::Dim, ..Row::of(name, element, args) };
+    let dim = |name, element: &Decoded| Row { mark: Mark::Dim, ..Row::new(name, element, args) };
     let previous = previous.iter().map(|element| dim("previous", element));
     let next = next.iter().map(|element| dim("next", element));
     previous.chain([source_row(args, source)]).chain(next).collect()

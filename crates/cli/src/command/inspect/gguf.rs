@@ -26,7 +26,7 @@ pub struct GgufListing {
 }
 
 impl GgufListing {
-    pub fn of(path: &Path, args: &InspectArgs, asked: &Asked) -> Result<GgufListing, Failure> {
+    pub fn read(path: &Path, args: &InspectArgs, asked: &Asked) -> Result<GgufListing, Failure> {
         let path_shown = path.display();
         let refused = [
             (args.stats, "--stats is not for GGUF files: blocks are listed, not read"),
@@ -106,7 +106,7 @@ impl GgufListing {
         write_metadata(metadata, terminal, out)?;
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
         let elements = self.elements();
-        out.write_all(terminal.wrap(&elements.text(Some(elements.all()))).as_bytes())?;
+        out.write_all(terminal.wrap(&elements.text(Some(elements.total()))).as_bytes())?;
         let shown = shown(self.rows.len(), self.headers().map(|header| header.tensors.len()).sum());
         writeln!(out, "{shown}, {}", sizes(listed, self.file_bytes()))
     }
@@ -151,9 +151,9 @@ impl Serialize for GgufListing {
             path: self.folder.path().display().to_string(),
             kind: "gguf",
             file_bytes: self.file_bytes(),
-            elements: self.elements().all(),
+            elements: self.elements().total(),
             elements_by_type: self.elements().by_type(),
-            parameters: Some(self.elements().all()),
+            parameters: Some(self.elements().total()),
             version: Some(header.version),
             metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect::<Map<_, _>>(),
             tensors: output::Rows(|| self.tensors().map(row)),

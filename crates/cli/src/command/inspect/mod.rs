@@ -28,7 +28,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     let asked = Asked::new(args)?;
     match &args.src[..] {
         [one] => {
-            let seen = Seen::of(one, args, &asked, context)?;
+            let seen = Seen::read(one, args, &asked, context)?;
             asked.check_filters(&seen.names(), args)?;
             if context.json {
                 output::json("inspect", seen)?
@@ -53,17 +53,17 @@ pub enum Seen {
 }
 
 impl Seen {
-    fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
+    fn read(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
         let path = &single(path)?;
         if is_named(path) && !look::is_folder(path)? {
-            return Ok(Seen::Gguf(Box::new(GgufListing::of(path, args, asked)?)));
+            return Ok(Seen::Gguf(Box::new(GgufListing::read(path, args, asked)?)));
         }
         if describe::is_model(path) {
             let description = Model::open(path)?.describe()?;
             let object = describe::to_json(&path.display().to_string(), &description);
             return Ok(Seen::Model { object, text: describe::render(&description, &context.terminal) });
         }
-        Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
+        Ok(Seen::Tensors(Box::new(Listing::read(path, args, asked, context)?)))
     }
 
     fn names(&self) -> Vec<&str> {
@@ -99,7 +99,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
     let (mut all, mut worst) = (Vec::new(), 0);
     for path in paths {
         let name = path.display().to_string();
-        let seen = match Seen::of(path, args, asked, context) {
+        let seen = match Seen::read(path, args, asked, context) {
             Ok(seen) => seen,
             Err(failure) => {
                 worst = worst.max(failure.exit_code());

@@ -108,7 +108,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
+    pub fn read(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
         let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
         let (opened, quantized) = convert::schemes(opened);
         let quantized = quantized.map_err(|error| error.to_string());
@@ -383,7 +383,7 @@ impl Elements {
         Elements(all)
     }
 
-    pub fn all(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
@@ -400,7 +400,7 @@ impl Elements {
             String::new()
         } else {
             let parameters = parameters.map_or(String::new(), |all| number::count(all, "parameter") + "; ");
-            format!("{parameters}{}: {}\n", number::count(self.all(), "element"), types.join(", "))
+            format!("{parameters}{}: {}\n", number::count(self.total(), "element"), types.join(", "))
         }
     }
 }
@@ -444,7 +444,7 @@ impl Serialize for Listing {
             path: self.path.display().to_string(),
             kind: self.opened.file().map_or("folder", |source| source.format().extension()),
             file_bytes: self.file_bytes(),
-            elements: self.elements().all(),
+            elements: self.elements().total(),
             elements_by_type: self.elements().by_type(),
             parameters: self.all_parameters(),
             version: None,

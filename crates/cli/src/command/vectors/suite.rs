@@ -39,7 +39,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let old = if args.force { files_of(dir)? } else { BTreeSet::new() };
     signals::stop_at_once(context.json);
-    tell_leftovers(leftover::of(dir), existing, context);
+    tell_leftovers(leftover::beside(dir), existing, context);
     let mut suite = Suite::begin(OutputFolder::create(dir, existing)?, args);
     let bar = progress::steps(cases.len() as u64, !context.tells());
     for cases in cases.chunks(AT_ONCE) {

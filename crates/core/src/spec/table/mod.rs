@@ -156,7 +156,7 @@ pub const INTEGER: &str = "N";
 /// # Examples
 /// ```
 /// use truecast_core::{cast_one, spec::table, DType, Outcome};
-/// let torch = table::Cast::of("torch", Some("2.11"))?.unwrap();
+/// let torch = table::Cast::find("torch", Some("2.11"))?.unwrap();
 /// let cast = table::Cast { to: DType::F8E4M3Fn, ..torch }.resolve(DType::F32)?;
 /// assert_eq!(cast_one(&cast, 465f32.to_bits().into()), Outcome::Defined(0x7f)); // NaN
 /// # Ok::<(), truecast_core::spec::SpecError>(())
@@ -284,7 +284,7 @@ impl Cast {
     ///
     /// # Errors
     /// [`SpecError::Version`] for an unknown version.
-    pub fn of(name: &str, version: Option<&str>) -> Result<Option<Cast>, SpecError> {
+    pub fn find(name: &str, version: Option<&str>) -> Result<Option<Cast>, SpecError> {
         let Some(table) = Table::of_name(name) else { return Ok(None) };
         let version = match version {
             None => table.versions.last().copied(),
@@ -396,7 +396,7 @@ impl Cast {
 
 /// Every table's interpretations of a pair; within a table, the newest version comes first.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
-    let at = |table: &'static Table, version| Cast::of(table.name, version).ok().flatten();
+    let at = |table: &'static Table, version| Cast::find(table.name, version).ok().flatten();
     let versions = |table: &'static Table| {
         let none = table.versions.is_empty().then_some(None);
         none.into_iter().chain(table.versions.iter().rev().map(|version| Some(*version)))

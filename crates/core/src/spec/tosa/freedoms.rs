@@ -94,7 +94,7 @@ impl Freedoms {
         let result = self.flushes(dst) && from.quantum() < to.emin();
         let rounds = self.toward_zero && !from.embeds_in(&to);
         CastPolicy {
-            subnormals: Subnormals::of(source, result),
+            subnormals: Subnormals::new(source, result),
             to_float: if rounds { Rounding::TowardZero } else { policy.to_float },
             overflow: if rounds { Overflow::NonfiniteAlways } else { policy.overflow },
             ..policy

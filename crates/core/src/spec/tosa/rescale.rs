@@ -229,14 +229,14 @@ pub enum Bound {
 /// Each operation is rounded to binary64, as in the text.
 ///
 /// # Errors
-/// The errors of [`RescaleSpec::one`].
+/// As [`RescaleSpec::rescale_one`].
 pub fn inexact_interval(
     spec: &RescaleSpec,
     channel: usize,
     code: u64,
     bound: Bound,
 ) -> Result<(i64, i64), Requirement> {
-    spec.one(channel, code)?;
+    spec.rescale_one(channel, code)?;
     let Channel { multiplier, shift } = spec.channels[channel];
     let v = spec.input.value(code) as i64 - spec.input_zp;
     let r = (v as f64 * f64::from(multiplier)) * pow2(-i32::from(shift));
@@ -289,7 +289,8 @@ impl Rescale {
             Err(_) if self.is_computable(shape, operands) => self.assume_legal(operands),
             Err(error) => return GraphResult::Error(error.clone()),
         };
-        let failed = (0..).zip(input).find_map(|(i, code)| Some((i, spec.one(spec.channel_of(i), code).err()?)));
+        let failed =
+            (0..).zip(input).find_map(|(i, code)| Some((i, spec.rescale_one(spec.channel_of(i), code).err()?)));
         match (failed, resolved) {
             (Some((index, requirement)), _) => GraphResult::Unpredictable { requirement, index: Some(index) },
             (None, Err(error)) => GraphResult::Error(error),

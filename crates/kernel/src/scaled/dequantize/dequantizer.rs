@@ -97,7 +97,7 @@ impl Dequantizer {
     /// # Errors
     /// [`ScaledError::Size`] if a buffer does not fit; errors for excluded codes, scales and groups.
     pub fn run(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8]) -> Result<(), ScaledError> {
-        row_run::run(&self.plan, window, parts, dst, Want::Results)
+        row_run::dequantize(&self.plan, window, parts, dst, Want::Results)
     }
 
     /// Computes the values of a window before any rounding, as f64 (`docs/spec/checkpoints.md §10`). Products of codes
@@ -107,6 +107,6 @@ impl Dequantizer {
     /// # Errors
     /// The errors of [`Dequantizer::run`]; `exact` needs eight bytes per element.
     pub fn exact(&self, window: &Window, parts: &Parts<'_>, exact: &mut [u8]) -> Result<(), ScaledError> {
-        row_run::run(&self.plan, window, parts, exact, Want::Exact)
+        row_run::dequantize(&self.plan, window, parts, exact, Want::Exact)
     }
 }

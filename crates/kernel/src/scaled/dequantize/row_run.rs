@@ -19,7 +19,8 @@ use crate::stream;
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Parts, ScaledError};
 
-pub(super) fn run(
+/// Makes the elements of a window; `parts` and `dst` are those that it needs.
+pub(super) fn dequantize(
     plan: &Plan,
     window: &Window,
     parts: &Parts<'_>,

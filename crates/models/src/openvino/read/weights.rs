@@ -42,7 +42,7 @@ impl Packing {
     ///
     /// # Errors
     /// The release, if its layout is unknown.
-    pub fn of(dtype: DType, release: Option<Release>) -> Result<(Packing, Option<&'static str>), Release> {
+    pub fn in_release(dtype: DType, release: Option<Release>) -> Result<(Packing, Option<&'static str>), Release> {
         let before = |gate| release.is_some_and(|r| r < gate);
         Ok(match dtype {
             DType::U1 => (Packing::HighFirst, None),
@@ -101,7 +101,7 @@ impl IrFile {
             |r: Release| IrError::UnknownLayout { layer: layer(), dtype, release: format!("{}.{}", r.0, r.1) };
         let (packing, uncertain) = match (dtype, self.odd_packing) {
             (DType::U3 | DType::U6, Some(named)) => (named, None),
-            _ => Packing::of(dtype, self.network.release).map_err(release)?,
+            _ => Packing::in_release(dtype, self.network.release).map_err(release)?,
         };
         let product = shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
         let len = if shape.contains(&0) { 0 } else { product.ok_or_else(|| overflow("the number of elements"))? };
@@ -217,7 +217,7 @@ mod tests {
     /// Source: `docs/spec/openvino.md §10.2`.
     #[test]
     fn gates() {
-        let of = |dtype, release: Option<(u32, u32)>| Packing::of(dtype, release.map(|(y, n)| Release(y, n)));
+        let of = |dtype, release: Option<(u32, u32)>| Packing::in_release(dtype, release.map(|(y, n)| Release(y, n)));
         let warns = |dtype, release| of(dtype, release).unwrap().1.is_some();
         let packing = |dtype, release| of(dtype, release).unwrap().0;
         for dtype in [DType::U4, DType::I4] {

@@ -14,6 +14,17 @@ use crate::tile::module::{Operation, PackKind, ValueId};
 
 pub(super) type Names<'a> = Vec<(&'a str, u64, Place)>;
 
+/// An attribute that is stated by a name.
+enum Named<T> {
+    Absent,
+    Known(T, Place),
+    Unknown,
+}
+
+fn quoted(word: &str) -> String {
+    format!("\"{}\"", shown(word))
+}
+
 impl<'a> Parser<'a> {
     fn operand(&mut self, scope: &Scope<'a>) -> Result<ValueId, Diagnostic> {
         let at = self.advance()?;
@@ -47,6 +58,73 @@ impl<'a> Parser<'a> {
         Ok(Some(word))
     }
 
+    /// Parses `keyword<word>`. A word that `of_name` does not know is a finding about the attribute.
+    fn named<T>(
+        &mut self,
+        keyword: &str,
+        value: &str,
+        of_name: fn(&str) -> Option<T>,
+        violation: impl FnOnce(String) -> Violation,
+    ) -> Result<Named<T>, Diagnostic> {
+        let Some((word, place)) = self.option(keyword)? else { return Ok(Named::Absent) };
+        let known = of_name(word).map(|name| Named::Known(name, place));
+        Ok(known.unwrap_or_else(|| {
+            self.refuse_attribute(value, place, violation(quoted(word)));
+            Named::Unknown
+        }))
+    }
+
+    fn refuse_attribute(&mut self, value: &str, place: Place, violation: Violation) {
+        self.module.find(Diagnostic::new(place, Cause::Attribute { value: value.into(), violation }));
+    }
+
+    /// Parses `signed` or `unsigned`; `None` and a finding for another word or a missing one.
+    fn signedness(&mut self, op: Op, value: &str) -> Result<Option<Signedness>, Diagnostic> {
+        let at = self.peek()?;
+        let word = if let Token::Word(word) = at.token { Some(word) } else { None };
+        let signedness = word.and_then(Signedness::of_name);
+        let unknown = word.filter(|word| signedness.is_none() && !matches!(*word, "rounding" | "saturating"));
+        if signedness.is_some() || unknown.is_some() {
+            self.advance()?;
+        }
+        if signedness.is_none() {
+            self.refuse_attribute(value, at.place, Violation::Signedness { op, found: unknown.map(quoted) });
+        }
+        Ok(signedness)
+    }
+
+    /// Parses the attributes after the signedness; returns true if all their names are known.
+    fn attributes(&mut self, conversion: &mut Conversion, op: Op, value: &str) -> Result<bool, Diagnostic> {
+        let mut is_known = true;
+        if let Conversion::Trunci { overflow } = conversion {
+            match self.named("overflow", value, IntegerOverflow::of_name, |found| Violation::Overflow { found })? {
+                Named::Absent => {}
+                Named::Known(name, _) => *overflow = name,
+                Named::Unknown => is_known = false,
+            }
+        }
+        if let Conversion::Ftof { rounding } | Conversion::Itof { rounding, .. } | Conversion::Ftoi { rounding, .. } =
+            conversion
+        {
+            match self.named("rounding", value, RoundingMode::of_name, |found| Violation::RoundingName { op, found })? {
+                Named::Absent => {}
+                Named::Known(mode, place) => {
+                    *rounding = mode;
+                    self.gate(format!("rounding mode {mode}"), mode.since(), place);
+                }
+                Named::Unknown => is_known = false,
+            }
+        }
+        if let Conversion::Ftoi { saturating, .. } = conversion {
+            let place = self.peek()?.place;
+            *saturating = self.accept_word("saturating")?;
+            if *saturating {
+                self.gate("saturating".into(), Release::V13_4, place);
+            }
+        }
+        Ok(is_known)
+    }
+
     pub(super) fn conversion(
         &mut self,
         op: Op,
@@ -54,65 +132,10 @@ impl<'a> Parser<'a> {
         scope: &Scope<'a>,
     ) -> Result<(Operation, Option<Arc<TileType>>), Diagnostic> {
         let operand = self.operand(scope)?;
-        let value = || names.first().map_or(op.to_string(), |n| format!("%{}", shown(n.0)));
-        let mut is_known = true;
-        let attribute = |place, violation| Diagnostic::new(place, Cause::Attribute { value: value(), violation });
-        let mut signedness = Signedness::Signed;
-        if op.has_signedness() {
-            let at = self.peek()?;
-            let word = if let Token::Word(word) = at.token { Some(word) } else { None };
-            match word.and_then(Signedness::of_name) {
-                Some(found) => {
-                    signedness = found;
-                    self.advance()?;
-                }
-                None => {
-                    let unknown = word.filter(|w| !matches!(*w, "rounding" | "saturating"));
-                    let found = unknown.map(|w| format!("\"{}\"", shown(w)));
-                    if found.is_some() {
-                        self.advance()?;
-                    }
-                    self.module.find(attribute(at.place, Violation::Signedness { op, found }));
-                    is_known = false;
-                }
-            }
-        }
-        let mut conversion = op.with_defaults(signedness);
-        if let Conversion::Trunci { overflow } = &mut conversion
-            && let Some((word, place)) = self.option("overflow")?
-        {
-            match IntegerOverflow::of_name(word) {
-                Some(found) => *overflow = found,
-                None => {
-                    let found = format!("\"{}\"", shown(word));
-                    self.module.find(attribute(place, Violation::Overflow { found }));
-                    is_known = false;
-                }
-            }
-        }
-        if let Conversion::Ftof { rounding } | Conversion::Itof { rounding, .. } | Conversion::Ftoi { rounding, .. } =
-            &mut conversion
-            && let Some((word, place)) = self.option("rounding")?
-        {
-            match RoundingMode::of_name(word) {
-                Some(found) => {
-                    *rounding = found;
-                    self.gate(format!("rounding mode {found}"), found.since(), place);
-                }
-                None => {
-                    let found = format!("\"{}\"", shown(word));
-                    self.module.find(attribute(place, Violation::RoundingName { op, found }));
-                    is_known = false;
-                }
-            }
-        }
-        if let Conversion::Ftoi { saturating, .. } = &mut conversion {
-            let place = self.peek()?.place;
-            *saturating = self.accept_word("saturating")?;
-            if *saturating {
-                self.gate("saturating".into(), Release::V13_4, place);
-            }
-        }
+        let value = names.first().map_or(op.to_string(), |(name, ..)| format!("%{}", shown(name)));
+        let signedness = if op.has_signedness() { self.signedness(op, &value)? } else { Some(Signedness::Signed) };
+        let mut conversion = op.with_defaults(signedness.unwrap_or(Signedness::Signed));
+        let is_known = self.attributes(&mut conversion, op, &value)? && signedness.is_some();
         let (from, to) = self.signature()?;
         let operation = if is_known {
             Operation::Convert { conversion, operand, from, to: to.clone() }

@@ -30,7 +30,7 @@ const PIECE: u64 = 1 << 20;
 /// A file that cannot be opened, or that contradicts its declaration.
 pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
     let folder = if look::is_folder(path)? { Folder::open(path, follow_links)? } else { Folder::of_file(path)? };
-    let Contents { stored, found, .. } = Contents::of(&folder, &Options { lists: true, ..Options::default() })?;
+    let Contents { stored, found, .. } = Contents::detect(&folder, &Options { lists: true, ..Options::default() })?;
     let of_global = |group: &Group| {
         let number = group.tensor(Part::Global)?;
         Some((group.scheme.family, group.name.clone(), stored[number]))

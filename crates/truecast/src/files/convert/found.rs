@@ -20,8 +20,8 @@ impl Contents {
     /// Reads headers, JSON files, and small tensors that describe others.
     ///
     /// # Errors
-    /// Quantized tensors that cannot be interpreted.
-    pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
+    /// Quantized tensors that are not understood.
+    pub fn detect(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
         let stored: Vec<Stored> = stored(folder).collect();
         let documents = documents(folder)?;
         let found = detection(folder, &stored, &documents, options)?;

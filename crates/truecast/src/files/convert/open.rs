@@ -68,7 +68,7 @@ impl Plan {
         if format_of(dst)? != FileFormat::Safetensors {
             return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors));
         }
-        let plan = Plan::of(folder, found, options, reference, dst)?;
+        let plan = Plan::from_contents(folder, found, options, reference, dst)?;
         if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
             let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
             return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));

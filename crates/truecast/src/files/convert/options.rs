@@ -87,7 +87,8 @@ words! {
 }
 
 impl Measuring {
-    pub(crate) fn of(self, elements: u64) -> Sample {
+    /// Selects the measured elements of a tensor of this length.
+    pub(crate) fn sample(self, elements: u64) -> Sample {
         match self {
             Measuring::Sample => Sample::of(elements),
             Measuring::Full => Sample::ALL,

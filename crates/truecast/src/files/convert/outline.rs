@@ -3,7 +3,7 @@
 use crate::files::convert::job::{Job, Piece, TensorJob};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::plan::ShardPlan;
-use crate::files::stream::Item;
+use crate::files::stream::{Chunk, Item};
 use std::collections::HashMap;
 use truecast_io::Writer;
 
@@ -46,12 +46,13 @@ impl<'a> Outline<'a> {
         self.amax.get(&work).map_or(&[], Vec::as_slice)
     }
 
-    pub fn job(&self, at: usize) -> &dyn Job {
-        &*self.works[self.items[at].index].job
+    pub fn job(&self, chunk: Chunk) -> &dyn Job {
+        &*self.works[self.items[chunk.item].index].job
     }
 
-    pub fn piece(&'a self, operations: &'a Operations, at: usize, first: u64, len: u64) -> Piece<'a> {
-        let (work, amax) = (&self.works[self.items[at].index], self.amax(self.items[at].index));
-        Piece { planned: &work.planned, operations, amax, item: &self.items[at], first, len }
+    pub fn piece(&'a self, operations: &'a Operations, chunk: Chunk) -> Piece<'a> {
+        let Chunk { item, first, len, .. } = chunk;
+        let item = &self.items[item];
+        Piece { planned: &self.works[item.index].planned, operations, amax: self.amax(item.index), item, first, len }
     }
 }

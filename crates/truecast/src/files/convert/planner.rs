@@ -35,10 +35,11 @@ impl Plan {
     pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
-        Plan::of(folder, found, options, reference, dst)
+        Plan::from_contents(folder, found, options, reference, dst)
     }
 
-    pub(crate) fn of(
+    /// Plans each tensor of an opened checkpoint.
+    pub(crate) fn from_contents(
         folder: Folder,
         contents: Contents,
         options: &Options,
@@ -115,7 +116,7 @@ impl Plan {
         let configuration = if is_gguf {
             Configuration::default()
         } else {
-            Configuration::of(&folder, &documents, selection.to, outcome)?
+            Configuration::new(&folder, &documents, selection.to, outcome)?
         };
         let container = if is_gguf {
             Container::Gguf(gguf::keys(&folder, &documents, options, &shards[0].works)?)

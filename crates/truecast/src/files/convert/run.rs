@@ -20,6 +20,9 @@ use std::time::SystemTime;
 use truecast_io::atomic::{Claim, leftover};
 use truecast_io::{Existing, NewFolder, folder, follow, look};
 
+/// Callback for the progress of a conversion.
+type OnProgress<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
+
 impl Plan {
     /// Converts. `progress` gets the finished source bytes, and the tensor.
     ///
@@ -50,55 +53,38 @@ impl Plan {
     }
 
     /// Converts the folder without its components.
-    fn alone(self, stop: &AtomicBool, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<Report, Error> {
+    fn alone(self, stop: &AtomicBool, progress: OnProgress<'_>) -> Result<Report, Error> {
         let dst = &follow(&self.dst)?;
         self.check_memory()?;
         let fresh = self.manifest()?;
         // Check before creating anything.
         destination::look(&self, dst, &self.options, &fresh)?;
-        let made = NewFolder::make(dst)?;
-        let _claim = match claim(dst, &self.options.share) {
-            Ok(claim) => claim,
-            Err(error) => {
-                if matches!(error, Error::Checkpoint { cause: CheckpointError::Busy, .. }) {
-                    // The claiming process writes into the folder, so keep it.
-                    made.keep();
-                }
-                return Err(error);
-            }
-        };
+        let dst_folder = NewFolder::make(dst)?;
+        let claimed = claim(dst, &self.options.share);
+        if let Err(Error::Checkpoint { cause: CheckpointError::Busy, .. }) = claimed {
+            // The claiming process writes into the folder, so keep it.
+            dst_folder.keep();
+            return Err(Error::checkpoint(dst, CheckpointError::Busy));
+        }
+        let _claim = claimed?;
         stage::place(dst)?;
         let found = destination::look(&self, dst, &self.options, &fresh)?;
-        let this = match &found.manifest {
+        let plan = match &found.manifest {
             Some(manifest) => self.unless_stale(&found.at, manifest, stop)?,
             None => self,
         };
-        this.write(dst, found, made, fresh, stop, progress)
+        plan.write_folder(dst, found, dst_folder, fresh, stop, progress)
     }
 
     /// Verifies finished shards again if the source was modified later.
     fn unless_stale(self, dst: &Path, begun: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
-        let mut first = None;
-        for shard in begun.shards.iter().filter(|shard| shard.output.is_some()) {
-            let path = dst.join(&shard.name);
-            // Without file times, verify all finished shards.
-            let written = look::at(&path)?.map(|found| found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
-            first = [first, written].into_iter().flatten().min();
-        }
-        let Some(first) = first else { return Ok(self) };
-        let mut changed = None;
-        for shard in self.folder.shards() {
-            if changed.is_none() && last_change(shard.source.path())?.is_none_or(|at| at >= first) {
-                changed = Some(shard.source.path().display().to_string());
-            }
-        }
-        let Some(path) = changed else { return Ok(self) };
+        let Some(begin) = first_write(dst, begun)? else { return Ok(self) };
+        let Some(changed) = self.source_changed_since(begin)? else { return Ok(self) };
         // Verify intact results only; modified results are converted again.
         let mut intact = Vec::new();
         for shard in &begun.shards {
             let Some(output) = &shard.output else { continue };
-            let file = dst.join(&shard.name);
-            if output.is_at(&file, stop)? {
+            if output.is_at(&dst.join(&shard.name), stop)? {
                 intact.push(shard.name.as_str());
             }
         }
@@ -106,42 +92,50 @@ impl Plan {
         if is_right {
             return Ok(plan);
         }
-        let what = format!("{path} was changed since then");
+        let what = format!("{} was changed since then", changed.display());
         Err(Error::checkpoint(dst, CheckpointError::Changed { what }))
     }
 
-    fn write(
+    /// Returns the first source file with a change at this time or later, or without file times.
+    fn source_changed_since(&self, time: SystemTime) -> Result<Option<PathBuf>, Error> {
+        for shard in self.folder.shards() {
+            let path = shard.source.path();
+            if last_change(path)?.is_none_or(|change| change >= time) {
+                return Ok(Some(path.to_path_buf()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn write_folder(
         self,
         dst: &Path,
         found: Destination,
-        made: NewFolder,
+        dst_folder: NewFolder,
         fresh: Manifest,
         stop: &AtomicBool,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        progress: OnProgress<'_>,
     ) -> Result<Report, Error> {
-        let Destination { at, manifest } = found;
-        let is_new = manifest.is_none();
-        if is_new && self.options.share == RunScope::Whole {
+        let Destination { at, manifest: begun } = found;
+        let is_new = begun.is_none();
+        let is_new_whole = is_new && self.options.share == RunScope::Whole;
+        if is_new_whole {
             stage::remove(dst)?;
         }
         let mut folder = NewFolder::make(&at)?;
-        if is_new && self.options.share == RunScope::Whole {
+        if is_new_whole {
             // Without a finished shard there is nothing to resume.
             folder.note(&at.join(MANIFEST));
         }
-        let made = vec![folder, made];
-        let of_sidecars = self.copied().filter_map(|sidecar| Some(at.join(sidecar.path.parent()?)));
-        for folder in of_sidecars.chain([at.clone(), dst.into()]).collect::<BTreeSet<_>>() {
-            leftover::in_folder(&folder).iter().for_each(|left| drop(left.remove()));
-        }
-        let shards = Shards::new(&self, stop);
+        self.remove_leftovers(dst, &at);
+        let (new_folders, shards) = (vec![folder, dst_folder], Shards::new(&self, stop));
         let (warnings, outputs) = (self.warnings(), Vec::new());
-        let mut work = Run { plan: &self, dst, at: &at, stop, fresh, shards, made, warnings, outputs };
+        let mut run = Run { plan: &self, dst, at: &at, stop, fresh, shards, new_folders, warnings, outputs };
         let mut report = self.folder_report();
-        let result = work.all(manifest, &mut report, progress);
+        let result = run.convert(begun, &mut report, progress);
         let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
         if result.is_ok() || (!is_new && self.options.share != RunScope::Merge) {
-            work.keep();
+            run.keep();
         }
         let result = result.and_then(|()| stage::place(dst));
         result.map_err(|error| match error {
@@ -151,9 +145,28 @@ impl Plan {
             }
             other => other,
         })?;
-        let Run { shards, warnings, outputs, .. } = work;
+        let Run { shards, warnings, outputs, .. } = run;
         Ok(Report { folder: Some(Box::new(report)), ..shards.report(warnings, outputs) })
     }
+
+    /// Removes the temporary files that killed runs left in the folders of this conversion.
+    fn remove_leftovers(&self, dst: &Path, at: &Path) {
+        let sidecars = self.copied().filter_map(|sidecar| Some(at.join(sidecar.path.parent()?)));
+        for folder in sidecars.chain([at.into(), dst.into()]).collect::<BTreeSet<_>>() {
+            leftover::in_folder(&folder).iter().for_each(|leftover| drop(leftover.remove()));
+        }
+    }
+}
+
+/// Returns the time at which the first finished shard was written; the earliest time without file times.
+fn first_write(dst: &Path, begun: &Manifest) -> Result<Option<SystemTime>, Error> {
+    let mut first = None;
+    for shard in begun.shards.iter().filter(|shard| shard.output.is_some()) {
+        let metadata = look::at(&dst.join(&shard.name))?;
+        let written = metadata.map(|metadata| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        first = [first, written].into_iter().flatten().min();
+    }
+    Ok(first)
 }
 
 fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
@@ -161,7 +174,7 @@ fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
         RunScope::Part(part) => Some(part.to_string().replace('/', "-of-")),
         RunScope::Whole | RunScope::Merge => None,
     };
-    let claim = Claim::of(dst, part.as_deref())?;
+    let claim = Claim::take(dst, part.as_deref())?;
     claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
 }
 
@@ -186,7 +199,7 @@ struct Run<'a> {
     /// Folder in work.
     at: &'a Path,
     /// Folders, and files in them, to remove if nothing gets finished.
-    made: Vec<NewFolder>,
+    new_folders: Vec<NewFolder>,
     stop: &'a AtomicBool,
     /// Manifest without finished work.
     fresh: Manifest,
@@ -198,62 +211,71 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn all(
+    fn convert(
         &mut self,
         begun: Option<Manifest>,
         report: &mut FolderReport,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        progress: OnProgress<'_>,
     ) -> Result<(), Error> {
-        let options = &self.plan.options;
-        let part = match options.share {
+        let part = match self.plan.options.share {
             RunScope::Whole => None,
             RunScope::Part(part) => Some(part),
-            RunScope::Merge => return self.end(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
+            RunScope::Merge => return self.complete(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
         };
-        let mut manifest = self.trusted(begun, report, progress)?;
-        let own = self.at.join(name_of(part));
-        let write = |manifest: &Manifest| folder::write(&own, manifest.text().as_bytes(), Existing::Replace);
-        write(&manifest)?;
-        for (at, shard) in self.plan.shards.iter().enumerate() {
-            if !self.plan.is_mine(at) || shard.is_empty() || manifest.shards[at].output.is_some() {
-                continue;
-            }
-            let existing = self.existing();
-            let (path, made) = (self.at.join(&shard.name), std::mem::take(&mut self.made));
-            let written = self.shards.write(at, &path, made, existing, true, progress)?;
-            let (bytes, xxh3) = (written.0, written.1.expect("a checksum was asked for"));
-            manifest.shards[at].output = Some(FileEntry { bytes, xxh3 });
-            report.shards[at].state = ShardState::Converted;
-            write(&manifest)?;
-        }
+        let mut manifest = self.resumed(begun, report, progress)?;
+        self.convert_shards(&mut manifest, &self.at.join(name_of(part)), report, progress)?;
         match part {
-            None => self.end(&mut manifest, report),
-            Some(_) if is_whole(self.plan, &manifest) => self.end(&mut manifest, report),
-            Some(part) => match of_all_parts(self.plan, self.at, part, &manifest)? {
-                Some(mut whole) => self.end(&mut whole, report),
+            Some(part) if !is_whole(self.plan, &manifest) => match of_all_parts(self.plan, self.at, part, &manifest)? {
+                Some(mut whole) => self.complete(&mut whole, report),
                 None => {
                     self.outputs = self.written(&manifest);
                     Ok(())
                 }
             },
+            _ => self.complete(&mut manifest, report),
         }
     }
 
+    /// Converts the shards of this run that are not finished. The manifest's file is current after each shard.
+    fn convert_shards(
+        &mut self,
+        manifest: &mut Manifest,
+        manifest_path: &Path,
+        report: &mut FolderReport,
+        progress: OnProgress<'_>,
+    ) -> Result<(), Error> {
+        let save = |manifest: &Manifest| folder::write(manifest_path, manifest.text().as_bytes(), Existing::Replace);
+        save(manifest)?;
+        for (index, shard) in self.plan.shards.iter().enumerate() {
+            if !self.plan.is_mine(index) || shard.is_empty() || manifest.shards[index].output.is_some() {
+                continue;
+            }
+            let existing = self.existing();
+            let (path, new_folders) = (self.at.join(&shard.name), std::mem::take(&mut self.new_folders));
+            let (bytes, checksum) = self.shards.write(index, &path, new_folders, existing, true, progress)?;
+            let xxh3 = checksum.expect("a checksum was asked for");
+            manifest.shards[index].output = Some(FileEntry { bytes, xxh3 });
+            report.shards[index].state = ShardState::Converted;
+            save(manifest)?;
+        }
+        Ok(())
+    }
+
     /// Returns the manifest of an earlier run, without the results of shards whose files do not match it.
-    fn trusted(
+    fn resumed(
         &mut self,
         begun: Option<Manifest>,
         report: &mut FolderReport,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        progress: OnProgress<'_>,
     ) -> Result<Manifest, Error> {
         let Some(begun) = begun else { return Ok(self.fresh.clone()) };
         let mut manifest = Manifest { complete: false, ..begun };
-        for (at, entry) in manifest.shards.iter_mut().enumerate() {
+        for (index, entry) in manifest.shards.iter_mut().enumerate() {
             let Some(output) = &entry.output else { continue };
             let path = self.at.join(&entry.name);
             if output.is_at(&path, self.stop)? {
-                report.shards[at].state = ShardState::Resumed;
-                self.shards.read += self.plan.shards[at].bytes().0;
+                report.shards[index].state = ShardState::Resumed;
+                self.shards.read += self.plan.shards[index].bytes().0;
                 progress(Progress { bytes: self.shards.read, tensor: &entry.name });
             } else {
                 let path = path.display();
@@ -271,11 +293,11 @@ impl Run<'_> {
 
     /// Keeps created folders after the first finished work.
     fn keep(&mut self) {
-        std::mem::take(&mut self.made).into_iter().for_each(NewFolder::keep);
+        std::mem::take(&mut self.new_folders).into_iter().for_each(NewFolder::keep);
     }
 
     /// Completes the checkpoint after all shards, manifest last.
-    fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
+    fn complete(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
         // Another part may complete the checkpoint at the same time.
         let existing = if plan.options.share == RunScope::Whole { self.existing() } else { Existing::Replace };

@@ -52,7 +52,7 @@ pub fn schemes(opened: Opened) -> (Opened, Result<QuantizedParts, Error>) {
 }
 
 fn of_folder(folder: &Folder) -> Result<QuantizedParts, Error> {
-    let contents = Contents::of(folder, &Options::default())?;
+    let contents = Contents::detect(folder, &Options::default())?;
     // A file lists its tensors as its header does, a folder in the order of their data.
     let place = |number: usize| if folder.is_file() { contents.stored[number].tensor } else { number };
     let (mut schemes, mut parts) = (BTreeMap::<String, u64>::new(), QuantizedParts::default());

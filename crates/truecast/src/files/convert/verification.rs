@@ -53,12 +53,13 @@ impl Verification {
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
-        Ok(Verification::of(Plan::new(src, dst, options)?, coverage, seed))
+        Ok(Verification::of_plan(Plan::new(src, dst, options)?, coverage, seed))
     }
 
-    pub(crate) fn of(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
+    /// Plans the verification of a plan's result.
+    pub(crate) fn of_plan(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let components = std::mem::take(&mut plan.components).into_iter();
-        let components = components.map(|(path, plan)| (path, Verification::of(plan, coverage, seed))).collect();
+        let components = components.map(|(path, plan)| (path, Verification::of_plan(plan, coverage, seed))).collect();
         let bytes: u64 = plan.works().map(TensorJob::bytes_in).sum();
         let (stretches, seed) = coverage.stretches(bytes, seed, plan.works().map(|work| &work.planned));
         Verification { stretches, seed, plan, components }
@@ -300,7 +301,7 @@ impl Verification {
                 let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
                 if !look::is_file(&ours)? {
                     differs(&ours, "is missing");
-                } else if Checksum::of(&theirs, stop)? != Checksum::of(&ours, stop)? {
+                } else if Checksum::read(&theirs, stop)? != Checksum::read(&ours, stop)? {
                     differs(&ours, "differs from the file of the source");
                 }
             }
@@ -311,7 +312,7 @@ impl Verification {
             shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
         let sums = parallel::map(written.len(), |at| {
             let (path, _) = &written[at];
-            look::is_file(path)?.then(|| Checksum::of(path, stop)).transpose()
+            look::is_file(path)?.then(|| Checksum::read(path, stop)).transpose()
         });
         for ((path, FileEntry { bytes, xxh3 }), actual) in written.iter().zip(sums) {
             let (actual, expected) = (actual?.map(|(bytes, sum)| (bytes, sum.0)), (*bytes, xxh3.0.clone()));
@@ -333,7 +334,7 @@ impl Verification {
         names: &[&str],
         stop: &AtomicBool,
     ) -> Result<(Plan, bool), Error> {
-        let verification = Verification::of(plan, Coverage::Full, 0);
+        let verification = Verification::of_plan(plan, Coverage::Full, 0);
         let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
             return Ok((verification.plan, false));
         };

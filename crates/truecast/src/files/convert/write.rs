@@ -13,7 +13,7 @@ use crate::files::digest::Checksum;
 use crate::files::error::{Cause, Error};
 use crate::files::progress::Progress;
 use crate::files::report::{Counted, Report, TensorReport};
-use crate::files::stream::{Limits, run};
+use crate::files::stream::{Chunk, Limits, stream_chunks};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl<'a> Shards<'a> {
             }
             work.job.plan(&work.planned, operations).map_err(|cause| failed(&work.planned, cause))?;
         }
-        let amax = |(at, work): (usize, &TensorJob)| Some((at, self.amax.of(plan, work.job.scaled()?)));
+        let amax = |(at, work): (usize, &TensorJob)| Some((at, self.amax.magnitudes(plan, work.job.scaled()?)));
         let amax = shard.works.iter().enumerate().filter_map(amax).collect();
 
         let (writer, data) = plan.writer(path, shard, existing)?;
@@ -106,12 +106,12 @@ impl<'a> Shards<'a> {
         }
         let mut all_counts = vec![Counted::default(); shard.works.len()];
         let mut of_scaled: HashMap<usize, BlockCounts> = HashMap::new();
-        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
-            let piece = outline.piece(operations, at, first, len);
-            outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
+        let work = |chunk: Chunk, src: &[u8], dst: &mut Vec<u8>| {
+            let piece = outline.piece(operations, chunk);
+            outline.job(chunk).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
         };
-        let done = |at: usize, ErrorSums { counts, blocks }: ErrorSums, bytes: u64| {
-            let index = items[at].index;
+        let done = |chunk: Chunk, ErrorSums { counts, blocks }: ErrorSums, bytes: u64| {
+            let index = items[chunk.item].index;
             counts.iter().for_each(|part| all_counts[index].add(part));
             if shard.works[index].job.scaled().is_some() {
                 of_scaled.entry(index).or_default().add(&blocks);
@@ -120,15 +120,15 @@ impl<'a> Shards<'a> {
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
         let mut reading = SourceReader::of(&plan.folder);
-        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
-            outline.job(at).read(&outline.piece(operations, at, first, len), &mut reading, buffer)
+        let read = |chunk: Chunk, buffer: &mut Vec<u8>| {
+            outline.job(chunk).read(&outline.piece(operations, chunk), &mut reading, buffer)
         };
-        let write = |at: usize, first, len, bytes: &[u8]| {
-            let mut put =
-                |output, offset, bytes: &[u8]| file.put(outline.offset(items[at].index, output) + offset, bytes);
-            outline.job(at).place(&outline.piece(operations, at, first, len), bytes, &mut put)
+        let write = |chunk: Chunk, bytes: &[u8]| {
+            let index = items[chunk.item].index;
+            let mut put = |output, offset, bytes: &[u8]| file.put(outline.offset(index, output) + offset, bytes);
+            outline.job(chunk).place(&outline.piece(operations, chunk), bytes, &mut put)
         };
-        run(read, write, items, &limits, work, done)?;
+        stream_chunks(read, write, items, &limits, work, done)?;
         let written = file.finish(made, self.stop)?;
         drop(outline);
         for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {

@@ -12,9 +12,9 @@ use truecast_kernel::Counts;
 /// # Examples
 /// ```
 /// use truecast::{DType, report::Group};
-/// assert_eq!(Group::of(DType::F32, DType::F8E4M3Fn), Group::Converted);
-/// assert_eq!(Group::of(DType::F32, DType::F32), Group::Kept);
-/// assert_eq!(Group::of(DType::I64, DType::I64), Group::Integers);
+/// assert_eq!(Group::of_types(DType::F32, DType::F8E4M3Fn), Group::Converted);
+/// assert_eq!(Group::of_types(DType::F32, DType::F32), Group::Kept);
+/// assert_eq!(Group::of_types(DType::I64, DType::I64), Group::Integers);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
@@ -32,7 +32,7 @@ impl Group {
 
     /// Group of an unquantized tensor.
     #[must_use]
-    pub fn of(from: DType, to: DType) -> Group {
+    pub fn of_types(from: DType, to: DType) -> Group {
         match from.kind() {
             Kind::Int(_) | Kind::Bool => Group::Integers,
             _ if from == to => Group::Kept,
@@ -45,7 +45,7 @@ impl Group {
     #[must_use]
     pub fn of_tensors(from: DType, to: DType, schemes: (Option<&str>, Option<&str>)) -> Group {
         match schemes {
-            (None, None) => Group::of(from, to),
+            (None, None) => Group::of_types(from, to),
             (Some(before), Some(after)) if before == after => Group::Kept,
             _ => Group::Converted,
         }

@@ -35,7 +35,7 @@ impl Rule {
     /// # Errors
     /// [`Error::Glob`].
     pub fn new(glob: &str, to: Option<DType>) -> Result<Rule, Error> {
-        Rule::of(glob, to.map_or(Becomes::Kept, Becomes::Type))
+        Rule::parse(glob, to.map_or(Becomes::Kept, Becomes::Type))
     }
 
     /// Rule that quantizes tensors whose name matches `glob` ([`QuantizeOptions`]).
@@ -43,10 +43,10 @@ impl Rule {
     /// # Errors
     /// [`Error::Glob`].
     pub fn quantize(glob: &str) -> Result<Rule, Error> {
-        Rule::of(glob, Becomes::Quantized)
+        Rule::parse(glob, Becomes::Quantized)
     }
 
-    fn of(glob: &str, becomes: Becomes) -> Result<Rule, Error> {
+    fn parse(glob: &str, becomes: Becomes) -> Result<Rule, Error> {
         match Glob::new(glob) {
             Ok(glob) => Ok(Rule { glob, becomes }),
             Err(cause) => Err(Error::Glob { glob: glob.into(), option: becomes.option(), cause }),

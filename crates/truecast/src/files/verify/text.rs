@@ -30,7 +30,7 @@ pub(crate) fn compare(
             let piece = |at: usize| {
                 let mut found = Found::new();
                 for i in at * PIECE..((at + 1) * PIECE).min(src.len()) {
-                    let (given, actual, index) = (Cell::of(&src, i), Cell::of(&dst, i), first + i as u64);
+                    let (given, actual, index) = (Cell::read(&src, i), Cell::read(&dst, i), first + i as u64);
                     match given.converted(&cast) {
                         Some(expected) if expected == actual => {}
                         Some(expected) => found.wrong(index, || (given, expected, actual)),
@@ -65,7 +65,7 @@ enum Cell {
 }
 
 impl Cell {
-    fn of(codes: &Elements<'_>, i: usize) -> Cell {
+    fn read(codes: &Elements<'_>, i: usize) -> Cell {
         let Layout::Utf32 { width } = codes.layout() else { return Cell::Number(codes.storage(i)) };
         let (cell, mut text) = (4 * width as usize, Vec::new());
         utf32::read(&codes.bytes()[i * cell..(i + 1) * cell], &mut text);

@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 /// Checks `actual` as the result of rescaling `input`. The profile selects the bound of INEXACT_ROUND.
 #[must_use]
 pub fn check(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {
-    let Ok(exact) = spec.one(channel, input) else { return Verdict::Unpredictable };
+    let Ok(exact) = spec.rescale_one(channel, input) else { return Verdict::Unpredictable };
     if exact.code == actual & spec.output.mask() {
         return Verdict::Exact;
     }
@@ -34,7 +34,7 @@ fn values(spec: &RescaleSpec, channel: usize, input: u64, bound: Bound) -> Range
 /// Returns the permitted values; `None` if every value is permitted because the element is unpredictable.
 #[must_use]
 pub fn permitted(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64) -> Option<RangeInclusive<i64>> {
-    let exact = spec.output.value(spec.one(channel, input).ok()?.code) as i64;
+    let exact = spec.output.value(spec.rescale_one(channel, input).ok()?.code) as i64;
     Some(match (profile, spec.rounding) {
         (Profile::Strict, _) | (_, RoundingMode::Single | RoundingMode::Double) => exact..=exact,
         (_, RoundingMode::Inexact) => values(spec, channel, input, text_bound(profile)),

@@ -33,8 +33,8 @@ const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "qua
 const OF_MODELS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 
 impl Configuration {
-    /// Changes for tensors of type `to`, and for the result of quantization.
-    pub fn of(
+    /// Changes for tensors of type `to`, and for the given outcome of quantization.
+    pub fn new(
         folder: &Folder,
         documents: &Documents,
         to: Option<DType>,

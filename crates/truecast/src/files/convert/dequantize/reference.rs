@@ -85,7 +85,7 @@ impl Reference {
 pub(crate) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
     let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
     let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
-    Contents::of(folder, &options.schemes(shape))
+    Contents::detect(folder, &options.schemes(shape))
 }
 
 /// The tensor with swapped nibbles, if its file does not state the order.

@@ -67,7 +67,7 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
         opened => return Ok((opened, None)),
     };
     let folder = Folder::of_source(*source);
-    let note = match Contents::of(&folder, &truecast_schemes::Options::default()) {
+    let note = match Contents::detect(&folder, &truecast_schemes::Options::default()) {
         Ok(contents) if contents.is_quantized() => return Ok((Opened::Folder(Box::new(folder)), None)),
         Ok(_) => None,
         Err(cause) => Some(cause.to_string()),
@@ -126,7 +126,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     let Opened::Folder(folder) = opened else {
         return Ok(opened.tensors().into_iter().zip(names).map(|(held, name)| of_held(held, name)).collect());
     };
-    let Contents { stored, found, .. } = Contents::of(folder, &truecast_schemes::Options::default())?;
+    let Contents { stored, found, .. } = Contents::detect(folder, &truecast_schemes::Options::default())?;
     let original = original_shapes(folder)?;
     let shape_of = |name: &str, stored: Arc<[u64]>| original.get(name).cloned().unwrap_or(stored);
     let mut all = Vec::new();

@@ -43,7 +43,7 @@ pub(crate) struct Piece<'a> {
 
 impl Piece<'_> {
     fn sample(&self) -> Sample {
-        self.operations.measure.of(self.item.len)
+        self.operations.measure.sample(self.item.len)
     }
 
     fn failed(&self, folder: &Folder) -> impl Fn(Cause) -> Error {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::files::convert::options::Measuring;
-use crate::files::convert::quantize::flat::PACKINGS;
 use crate::files::convert::quantize::scaled::Cut;
 use truecast_core::Layout;
 use truecast_core::scaled::{self, BlockType, Change, Code, Coding, Packing, Part, Plane, Planes, Repacking, Zero};
@@ -44,7 +43,7 @@ fn byte_of(plane: &Plane, shape: [u64; 2], matrix: u64, at: [u64; 2]) -> u64 {
 #[test]
 fn rewritten_rows_begin_at_their_first_entry() {
     let mut seen = 0;
-    for (packing, bits) in PACKINGS.into_iter().flat_map(|packing| [2, 3, 4, 8].map(|bits| (packing, bits))) {
+    for (packing, bits) in Packing::ALL.into_iter().flat_map(|packing| [2, 3, 4, 8].map(|bits| (packing, bits))) {
         let (plane, shape) = (Plane { code: Code::unsigned(bits), packing }, [384, 24]);
         let (from, to, kept, change) = (plane, plane, shape, Change::None);
         let how = Repacking { from, from_shape: shape, to, to_shape: shape, kept, transposed: false, change };
@@ -92,7 +91,7 @@ fn codes_and_scales_are_at_their_entries() {
         };
         let target = Target { layout, tensors: parts.into_iter().filter_map(output).collect() };
         let (how, scheme) = (Default::default(), "fp8-block".parse().unwrap());
-        let cut = |layout: &_| Cut::of(layout, DType::Bf16, &how);
+        let cut = |layout: &_| Cut::new(layout, DType::Bf16, &how);
         let job = Scaled::new(NOWHERE, DType::Bf16, None, target, scheme, how, cut).unwrap();
         let (layout, item) = (job.layout, Job::item(&job, &planned(DType::U8, Layout::Packed, 1), 0));
         let operations = Operations::new(None, Measuring::Off, CastOptions::default());

@@ -93,7 +93,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
                 return Err(refused(CheckpointError::Whole { holds: holds.clone() }));
             }
             if part.is_none() && !names.is_empty() {
-                found.at = stage::of(dst);
+                found.at = stage::path(dst);
                 replaceable(plan, dst)?;
             }
         }

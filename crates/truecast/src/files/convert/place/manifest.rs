@@ -72,7 +72,7 @@ impl FileEntry {
     /// True if the file at `path` has the recorded length and checksum.
     pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
         let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
-        Ok(found.len() == self.bytes && Checksum::of(path, stop)?.1 == self.xxh3)
+        Ok(found.len() == self.bytes && Checksum::read(path, stop)?.1 == self.xxh3)
     }
 }
 

@@ -11,13 +11,14 @@ use truecast_schemes::Documents;
 
 pub(crate) const STAGE: &str = ".truecast-new";
 
-pub(crate) fn of(dst: &Path) -> PathBuf {
+/// Path of the new result for `dst`.
+pub(crate) fn path(dst: &Path) -> PathBuf {
     dst.join(STAGE)
 }
 
 /// Folder of an earlier run: the staging folder, or `dst`.
 pub(crate) fn begun(dst: &Path) -> Result<PathBuf, Error> {
-    let stage = of(dst);
+    let stage = path(dst);
     Ok(if look::is_file(&stage.join(MANIFEST))? { stage } else { dst.into() })
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
 /// # Errors
 /// A failed system call. The call can be repeated.
 pub(crate) fn place(dst: &Path) -> Result<(), Error> {
-    let stage = of(dst);
+    let stage = path(dst);
     match Manifest::read(&stage, MANIFEST)? {
         Some(manifest) if manifest.complete => {}
         Some(_) => return Ok(()),
@@ -70,5 +71,5 @@ pub(crate) fn place(dst: &Path) -> Result<(), Error> {
 /// # Errors
 /// A failed system call.
 pub(crate) fn remove(dst: &Path) -> Result<(), Error> {
-    Ok(staged::remove_all(&of(dst))?)
+    Ok(staged::remove_all(&path(dst))?)
 }

@@ -7,7 +7,7 @@ use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
-use crate::files::stream::{Item, Limits, run};
+use crate::files::stream::{Chunk, Item, Limits, stream_chunks};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -50,27 +50,27 @@ impl Amax {
         let item = |(at, scaled): (usize, &&Scaled)| Item { dst_bits: 0, ..scaled.item(at) };
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
-        let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
-            let quantizer = &quantizers[at];
+        let work = |Chunk { item, first, len, .. }: Chunk, src: &[u8], values: &mut Vec<u8>| {
+            let quantizer = &quantizers[item];
             let seen = quantizer.elements(first, len, src, values).and_then(|src| Ok(quantizer.amax(first, src)?));
-            Ok::<_, Error>((seen.map_err(|cause| in_tensor(wanted[at], cause))?, 0))
+            Ok::<_, Error>((seen.map_err(|cause| in_tensor(wanted[item], cause))?, 0))
         };
-        let done = |at: usize, seen: Vec<(usize, f32)>, _: u64| {
+        let done = |chunk: Chunk, seen: Vec<(usize, f32)>, _: u64| {
             for (matrix, amax) in seen {
-                found[at][matrix] = found[at][matrix].max(amax);
+                found[chunk.item][matrix] = found[chunk.item][matrix].max(amax);
             }
-            told(name(wanted[at]).1);
+            told(name(wanted[chunk.item]).1);
         };
-        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
-            quantizers[at].read(&plan.folder, wanted[at], first, len, buffer)
+        let read = |Chunk { item, first, len, .. }: Chunk, buffer: &mut Vec<u8>| {
+            quantizers[item].read(&plan.folder, wanted[item], first, len, buffer)
         };
-        run(read, |_, _, _, _| Ok(()), &items, limits, work, done)?;
+        stream_chunks(read, |_, _| Ok(()), &items, limits, work, done)?;
         self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
         Ok(())
     }
 
-    /// Largest magnitudes among all tensors with the same global scale.
-    pub fn of(&self, plan: &Plan, scaled: &Scaled) -> Vec<f32> {
+    /// Magnitudes for a tensor: the largest among the tensors with the same global scale.
+    pub fn magnitudes(&self, plan: &Plan, scaled: &Scaled) -> Vec<f32> {
         let mut amax = self.0.get(&scaled.from).cloned().unwrap_or_default();
         for other in plan.shared(scaled) {
             let others = self.0.get(other).into_iter().flatten();

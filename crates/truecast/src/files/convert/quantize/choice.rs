@@ -120,7 +120,7 @@ impl<'a> Quantizing<'a> {
         let (how, dtype, cuts) = (self.writing.how, tensor.dtype, &mut self.cuts);
         let cut = |layout: &scaled::Layout| match cuts.entry((*layout, dtype)) {
             Entry::Occupied(known) => Ok(*known.get()),
-            Entry::Vacant(place) => Ok(*place.insert(Cut::of(layout, dtype, &how)?)),
+            Entry::Vacant(place) => Ok(*place.insert(Cut::new(layout, dtype, &how)?)),
         };
         let scaled = Scaled::new(at, dtype, source(), target, scheme, how, cut);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
@@ -132,7 +132,7 @@ impl<'a> Quantizing<'a> {
         self.quantized += 1;
         let layers = layers.as_deref().unwrap_or(std::slice::from_ref(tensor));
         self.modules.extend(layers.iter().filter_map(truecast_schemes::loaded_module));
-        for limit in Limit::of(scheme, tensor, self.model) {
+        for limit in Limit::applicable(scheme, tensor, self.model) {
             self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
         }
         let shape = tensor.shape.clone();

@@ -62,21 +62,6 @@ pub(crate) fn are_planes_in_rows(layout: &Layout) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) const PACKINGS: [Packing; 11] = [
-    Packing::BYTES,
-    Packing::WORDS,
-    Packing::HighFirst,
-    Packing::Padded,
-    Packing::Columns { word: 8 },
-    Packing::Columns { word: 32 },
-    Packing::PaddedColumns,
-    Packing::Awq,
-    Packing::AwqColumns,
-    Packing::Planes,
-    Packing::Swizzled,
-];
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use truecast_core::DType;
@@ -85,7 +70,7 @@ mod tests {
     #[test]
     fn rows_follow_each_other() {
         let (mut seen, [rows, cols]) = (0, [384, 24]);
-        for (packing, bits) in PACKINGS.into_iter().flat_map(|packing| (1..=8).map(move |bits| (packing, bits))) {
+        for (packing, bits) in Packing::ALL.into_iter().flat_map(|packing| (1..=8).map(move |bits| (packing, bits))) {
             let plane = Plane { code: Code::unsigned(bits), packing };
             let Some(all) = plane.bytes([rows, cols]) else { continue };
             let step = rows_together(&plane, rows) as usize;

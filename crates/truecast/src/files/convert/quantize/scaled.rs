@@ -27,6 +27,8 @@ pub(crate) struct Scaled {
     /// True if the rows of the layout are columns of the source.
     pub transposed: bool,
     pub outputs: Vec<Output>,
+    /// Indices of the outputs of each part.
+    part_outputs: [Range<usize>; Part::ALL.len()],
     pub scheme: Arc<str>,
     pub how: Quantization,
     /// Index of the set of tensors with the same global scale.
@@ -50,7 +52,7 @@ impl Cut {
     ///
     /// # Errors
     /// A read-only layout.
-    pub fn of(layout: &Layout, dtype: DType, how: &Quantization) -> Result<Cut, ScaledError> {
+    pub fn new(layout: &Layout, dtype: DType, how: &Quantization) -> Result<Cut, ScaledError> {
         let quantizer = Quantizer::new(layout, dtype, how, &CastOptions::default())?;
         Ok(Cut { granule: quantizer.granule().max(1), needs_amax: quantizer.needs_amax() })
     }
@@ -89,8 +91,20 @@ impl Scaled {
         let has_global = layout.planes().is_some_and(|planes| planes.global.is_some());
         // A piece with a whole matrix can compute the magnitude itself.
         let needs_amax = needs_amax && (has_global || unit < matrix);
-        let (scheme, unit) = (scheme.to_string().into(), unit.max(1));
-        Ok(Scaled { from, source, dtype, layout, transposed, outputs, scheme, how, share: None, needs_amax, unit })
+        Ok(Scaled {
+            from,
+            source,
+            dtype,
+            layout,
+            transposed,
+            part_outputs: Part::ALL.map(|part| outputs_of(&outputs, part)),
+            outputs,
+            scheme: scheme.to_string().into(),
+            how,
+            share: None,
+            needs_amax,
+            unit: unit.max(1),
+        })
     }
 
     fn tensors(&self) -> impl Iterator<Item = &Tensor> {
@@ -103,9 +117,7 @@ impl Scaled {
 
     /// Indices of the outputs with the part `part`. Fused experts have an output per layer.
     pub fn outputs_of(&self, part: Part) -> Range<usize> {
-        let is_of = |output: &Output| matches!(output.content, Content::Part(of) if of == part);
-        let first = self.outputs.iter().position(is_of).unwrap_or(self.outputs.len());
-        first..first + self.outputs[first..].iter().take_while(|output| is_of(output)).count()
+        self.part_outputs[part as usize].clone()
     }
 
     /// Splits `len` bytes of a part, from byte `first` on. Each item: index of the output, first byte in the output,
@@ -150,4 +162,10 @@ impl Scaled {
     pub fn src_bits(&self) -> u32 {
         self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
     }
+}
+
+fn outputs_of(outputs: &[Output], part: Part) -> Range<usize> {
+    let is_of_part = |output: &Output| matches!(output.content, Content::Part(content) if content == part);
+    let first = outputs.iter().position(is_of_part).unwrap_or(outputs.len());
+    first..first + outputs[first..].iter().take_while(|output| is_of_part(output)).count()
 }

@@ -19,7 +19,7 @@ pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) ->
     let (of_block, bytes) = (block.elements(), block.bytes());
     let source = SourceValues::new(of.folder, scaled);
     let compare = |blocks: Range<u64>| {
-        let values = source.of(blocks.start * of_block..blocks.end * of_block)?;
+        let values = source.read(blocks.start * of_block..blocks.end * of_block)?;
         let actual = of.read(0, blocks.start * bytes..blocks.end * bytes)?;
         let (mut seen, mut expected) = (Seen::new(), vec![0; bytes as usize]);
         let each = values.chunks(of_block as usize).zip(actual.chunks(bytes as usize));

@@ -24,7 +24,7 @@ fn saturating(dst: DType) -> CastSpec {
 pub(crate) struct Roundings(HashMap<DType, Option<Arc<Intervals<u32>>>>);
 
 impl Roundings {
-    fn of(&mut self, dtype: DType) -> Option<Arc<Intervals<u32>>> {
+    fn intervals(&mut self, dtype: DType) -> Option<Arc<Intervals<u32>>> {
         let new = || Intervals::new(&saturating(dtype)).map(Arc::new);
         self.0.entry(dtype).or_insert_with(new).clone()
     }
@@ -99,13 +99,13 @@ impl Quick {
             _ => None,
         };
         let scale = match scale_type {
-            Code::Float(dtype @ DType::F8E4M3Fn) => Some(roundings.of(dtype)?),
+            Code::Float(dtype @ DType::F8E4M3Fn) => Some(roundings.intervals(dtype)?),
             _ => None,
         };
         let element = match planes.codes.code {
             Code::Float(dtype) => {
                 let most = Numbers::new(planes.codes.code).get(planes.codes.code.format()?.max_code() as u32);
-                CodeRule::Float { most, intervals: roundings.of(dtype)? }
+                CodeRule::Float { most, intervals: roundings.intervals(dtype)? }
             }
             Code::Book(_) => return None,
             Code::Int(format) => {

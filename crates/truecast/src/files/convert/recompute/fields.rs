@@ -109,7 +109,6 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::convert::quantize::flat::PACKINGS;
     use truecast_core::scaled::Code;
 
     /// Compares with the reference definition: every packing and width, from every column on.
@@ -117,7 +116,7 @@ mod tests {
     fn fields_are_those_of_the_definition() {
         let bytes: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let mut seen = 0;
-        for (packing, bits) in PACKINGS.into_iter().flat_map(|packing| (1..=32).map(move |bits| (packing, bits))) {
+        for (packing, bits) in Packing::ALL.into_iter().flat_map(|packing| (1..=32).map(move |bits| (packing, bits))) {
             let plane = Plane { code: Code::unsigned(bits), packing };
             for shape in [[1, 1], [3, 7], [4, 40], [8, 33], [140, 9], [64, 16]] {
                 let Some(size) = plane.bytes(shape) else { continue };

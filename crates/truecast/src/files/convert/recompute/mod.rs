@@ -43,7 +43,7 @@ impl<'a> Recomputed<'a> {
     ///
     /// # Errors
     /// An unreadable file; codes without a value.
-    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+    pub fn read(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
         for piece in row_pieces(&self.quantized.layout, elements) {
             let (rows, first) = (self.rows(&piece)?, all.len());

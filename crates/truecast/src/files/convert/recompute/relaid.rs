@@ -43,7 +43,7 @@ pub(crate) fn compare(
     let compare = |first: u64| {
         let (mut seen, elements) = (Seen::new(), first..(first + PIECE).min(all));
         seen.by.definition = elements.end - first;
-        let (expected, actual) = (old.of(elements.clone())?, new.of(elements)?);
+        let (expected, actual) = (old.read(elements.clone())?, new.read(elements)?);
         for (index, (expected, actual)) in (first..).zip(expected.into_iter().zip(actual)) {
             if expected != actual {
                 let (expected, actual) = (u64::from(expected), u64::from(actual));

@@ -147,7 +147,7 @@ impl ScaledProof<'_> {
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
             let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
-            let values = self.source.of(first + used.start..last + used.end)?;
+            let values = self.source.read(first + used.start..last + used.end)?;
             if source.is_empty() {
                 source = values;
             } else {

@@ -39,12 +39,12 @@ impl<'a> SourceValues<'a> {
         self.scaled.source.as_ref().map_or_else(of_plain, |quantized| of_quantized(quantized.bytes))
     }
 
-    /// Values of elements, as f32 bits.
-    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+    /// Reads the values of elements, as bits of f32.
+    pub fn read(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         if let Some(values) = &self.values {
-            return values.of(elements);
+            return values.read(elements);
         }
-        let bytes = self.read(elements)?;
+        let bytes = self.read_bytes(elements)?;
         Ok(match self.scaled.dtype {
             DType::F32 => bytes.as_chunks().0.iter().map(|code| u32::from_le_bytes(*code)).collect(),
             DType::Bf16 => bytes.as_chunks().0.iter().map(|code| u32::from(u16::from_le_bytes(*code)) << 16).collect(),
@@ -61,12 +61,12 @@ impl<'a> SourceValues<'a> {
     /// Code of an element; for a quantized source, f32 bits of the value.
     pub fn code(&self, index: u64) -> Result<u64, Error> {
         match &self.values {
-            Some(values) => Ok(values.of(index..index + 1)?[0].into()),
-            None => Ok(little_endian(&self.read(index..index + 1)?)),
+            Some(values) => Ok(values.read(index..index + 1)?[0].into()),
+            None => Ok(little_endian(&self.read_bytes(index..index + 1)?)),
         }
     }
 
-    fn read(&self, Range { start, end }: Range<u64>) -> Result<Vec<u8>, Error> {
+    fn read_bytes(&self, Range { start, end }: Range<u64>) -> Result<Vec<u8>, Error> {
         let (cols, mut bytes) = (self.scaled.layout.kept[1], Vec::new());
         // Transposed rows are read whole.
         let granule = if self.scaled.transposed { cols } else { 1 };
@@ -92,7 +92,7 @@ impl<'a> SourceValues<'a> {
             })
             .collect();
         let found = parallel::map(pieces.len(), |i| {
-            let values = self.of(pieces[i].clone())?;
+            let values = self.read(pieces[i].clone())?;
             Ok::<_, Error>(match largest(&values) {
                 found if found < INFINITE => Ok(found),
                 _ => amax(how.nonfinite, &values),

@@ -1,0 +1,195 @@
+//! The output of `convert`.
+
+use super::{dequantized, folder, lines};
+use crate::args::ConvertArgs;
+use crate::command::error_columns::ErrorColumns;
+use crate::command::left_open::{self, LeftOpen};
+use crate::command::list::{self, Item, Listed, Row};
+use crate::command::{Context, assessment};
+use crate::failure::Failure;
+use crate::number::{self, grouped};
+use crate::output;
+use crate::sort_keys::Key;
+use crate::table::{Cell, Column, Mark};
+use crate::terminal::Terminal;
+use serde::Serialize;
+use std::time::Duration;
+use truecast::convert::Plan;
+use truecast::report::{Assessment, Group, Report, TensorReport};
+use truecast::verify::RecordedFile;
+
+/// A finished conversion.
+pub struct Conversion {
+    pub report: Report,
+    pub assessment: Assessment,
+    pub undefined: Vec<LeftOpen>,
+    /// The written files, if `--report` is given.
+    pub outputs: Option<Vec<RecordedFile>>,
+    pub elapsed: Duration,
+}
+
+impl Conversion {
+    /// Returns the JSON object with this form of the report.
+    pub fn to_json<R>(&self, args: &ConvertArgs, report: R) -> JsonReport<'_, R> {
+        let (undefined_reasons, outputs) = (&self.undefined[..], self.outputs.as_deref());
+        JsonReport { dry_run: false, destination: lines::destination(args), report, undefined_reasons, outputs }
+    }
+}
+
+/// JSON object that `--json` prints and `--report` writes.
+#[derive(Serialize)]
+pub struct JsonReport<'a, R> {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+    destination: String,
+    #[serde(flatten)]
+    report: R,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    undefined_reasons: &'a [LeftOpen],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outputs: Option<&'a [RecordedFile]>,
+}
+
+/// Prints the plan and the result of a conversion, as text or as one JSON object.
+pub struct Printer<'a> {
+    args: &'a ConvertArgs,
+    context: &'a Context,
+    sorting: Option<Key>,
+    /// Line about the model.
+    model: String,
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(args: &'a ConvertArgs, context: &'a Context, sorting: Option<Key>, plan: &Plan) -> Self {
+        Printer { args, context, sorting, model: lines::model(plan) }
+    }
+
+    /// Prints what a dry run found.
+    pub fn print_dry_run(&self, report: &Report) -> Result<(), Failure> {
+        let listed = self.listed(report);
+        if self.context.json {
+            let (destination, report) = (lines::destination(self.args), report.with(listed.rows()));
+            let object = JsonReport { dry_run: true, destination, report, undefined_reasons: &[], outputs: None };
+            return output::json("convert", object);
+        }
+        if !self.context.tells() {
+            return Ok(());
+        }
+        output::text(&self.model)?;
+        self.print_planned_tensors(report, &listed)
+    }
+
+    /// Prints the result.
+    pub fn print_result(&self, conversion: &Conversion) -> Result<(), Failure> {
+        let (report, terminal) = (&conversion.report, &self.context.terminal);
+        let listed = self.listed(report);
+        if self.context.json {
+            return output::json("convert", conversion.to_json(self.args, report.with(listed.rows())));
+        }
+        if !self.context.tells() {
+            return Ok(());
+        }
+        output::text(&format!("{}{}", self.model, terminal.wrap(&folder::unfinished(report, self.args))))?;
+        // Tensors that an earlier run converted have no figures.
+        if !(report.tensors.is_empty() && folder::resumed(report) > 0) {
+            self.print_figures(conversion, &listed)?;
+        }
+        output::text(&terminal.wrap(&folder::ending(report)))
+    }
+
+    fn listed(&self, report: &Report) -> Listed {
+        let Context { json, wide, terminal, .. } = *self.context;
+        let terminal = if json { Terminal::default() } else { terminal };
+        // A checkpoint may have 90,000 tensors: a pipe gets only totals, unless `--wide` or `--sort` is given.
+        let is_short = report.folder.is_some() && !json && !wide && terminal.width.is_none();
+        if is_short && self.args.list.sort.is_none() {
+            return Listed::None;
+        }
+        let types = |i: usize| lines::types(&report.tensors[i]);
+        Listed::new(&self.args.list, self.sorting, report.tensors.len(), |i| item(report, i), types, &terminal)
+    }
+
+    fn print_planned_tensors(&self, report: &Report, listed: &Listed) -> Result<(), Failure> {
+        let (args, terminal) = (self.args, &self.context.terminal);
+        let columns = || {
+            vec![
+                Column::left("tensor").shrinks(),
+                Column::left("shape").shrinks().drops(2),
+                Column::left("type"),
+                Column::right("elements").drops(3),
+                Column::right("before").drops(1),
+                Column::right("after"),
+            ]
+        };
+        let row = |row: Row<'_>| {
+            let first = &report.tensors[row.members[0]];
+            let sum = |of: fn(&TensorReport) -> u64| row.members.iter().map(|&i| of(&report.tensors[i])).sum::<u64>();
+            let (before, after) = (number::bytes(sum(|t| t.bytes_in)), number::bytes(sum(|t| t.bytes_out)));
+            let is_one_shape = row.members.iter().all(|&i| report.tensors[i].shape == first.shape);
+            let shape = if is_one_shape { format!("{:?}", first.shape) } else { "several".into() };
+            vec![row.name.to_owned(), shape, lines::types(first), grouped(sum(|t| t.elements)), before, after]
+        };
+        output::stream(|out| {
+            out.write_all(lines::header(report, terminal).as_bytes())?;
+            if !matches!(listed, Listed::None) {
+                listed.write(out, terminal, &names(report), columns, row, Vec::new())?;
+            }
+            // For a folder, its plan has these lines.
+            let (left_out, note) = match report.folder {
+                None => (lines::left_out(report), lines::dry_run_note(args)),
+                Some(_) => Default::default(),
+            };
+            let below = [left_out, lines::kept(report), lines::summary(report, args), note].concat();
+            out.write_all(terminal.wrap(&below).as_bytes())
+        })
+    }
+
+    fn print_figures(&self, conversion: &Conversion, listed: &Listed) -> Result<(), Failure> {
+        let Conversion { report, assessment, undefined, elapsed, .. } = conversion;
+        let (args, terminal) = (self.args, &self.context.terminal);
+        let figures = ErrorColumns::of_conversion(&report.total.all.counts);
+        let columns = || Column::sorted(figures.columns("type"), args.list.sort.as_deref());
+        let row = |row: Row<'_>| {
+            let first = &report.tensors[row.members[0]];
+            let counts = list::sum(row.members.iter().map(|&i| &*report.tensors[i].counts));
+            let reasons: Vec<_> = row.members.iter().flat_map(|&i| report.tensors[i].assessed().reasons()).collect();
+            let mark = if first.converted { Mark::Plain } else { Mark::Dim };
+            let mut cells = vec![Cell::from(row.name), Cell::from(lines::types(first)).mark(mark)];
+            cells.extend(figures.cells(&counts, Some(&counts).filter(|_| first.converted), &reasons));
+            cells
+        };
+        // Totals would repeat the row of a single listed tensor.
+        let is_one = report.tensors.len() == 1 && !matches!(listed, Listed::None);
+        let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
+        output::stream(|out| {
+            out.write_all(lines::header(report, terminal).as_bytes())?;
+            listed.write(out, terminal, &names(report), columns, row, totals)?;
+            // For a folder, its plan has the tensors that are left out.
+            let left_out = if report.folder.is_none() { lines::left_out(report) } else { String::new() };
+            let below = [
+                terminal.wrap(&(left_out + &lines::kept(report))),
+                figures.note(terminal),
+                left_open::text(undefined, terminal),
+                assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, true, terminal),
+                terminal.wrap(&folder::blocks(report)),
+                terminal.wrap(&dequantized::summary(report, &args.select)),
+                terminal.wrap(&lines::summary(report, args)),
+                lines::python(report, &args.dst),
+                lines::speed(report.total.all.bytes_in, *elapsed),
+            ];
+            out.write_all(below.concat().as_bytes())?;
+            let verdict = lines::verdict(report, assessment).map(|(mark, sentence)| terminal.paint(mark, &sentence));
+            let mut last = verdict.into_iter().chain(lines::next(report, args, terminal));
+            last.try_for_each(|line| writeln!(out, "{}", terminal.wrap(&line)))
+        })
+    }
+}
+
+fn names(report: &Report) -> Vec<&str> {
+    report.tensors.iter().map(|tensor| &*tensor.name).collect()
+}
+
+fn item(report: &Report, index: usize) -> Item<'_> {
+    let TensorReport { name, bytes_in, elements, counts, .. } = &report.tensors[index];
+    Item { name, bytes: *bytes_in, elements: *elements, counts }
+}
