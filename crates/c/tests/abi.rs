@@ -10,7 +10,7 @@ use std::{env, fs};
 use object::Object;
 use object::read::{File, NameOrOrdinal};
 
-/// Sources of the header, in the header's order.
+/// Source files from which the header is made, in the order of the header.
 const SOURCES: [&str; 6] = ["version", "status", "types", "name", "cast", "check"];
 
 fn root() -> &'static Path {

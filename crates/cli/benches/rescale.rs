@@ -136,7 +136,7 @@ fn run(bencher: Bencher, row: Row, size: Size) {
     }
 }
 
-/// Plain loop over the elements, without checks. The widths are known only at run time.
+/// Plain loop over the elements. It checks nothing, and the widths are known only at run time.
 fn plain_loop(spec: &RescaleSpec, src: &[u8], dst: &mut [u8]) {
     let (width, out) = (usize::from(spec.input.bits / 8), usize::from(spec.output.bits / 8));
     let (min, max) = (spec.output.min() as i64, spec.output.max() as i64);

@@ -12,9 +12,9 @@ pub fn json_line(value: &impl Serialize) -> String {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
-    /// Escapes such as `\u{202e}`. Newlines, tabs and color sequences are not escaped.
+    /// Escapes have the form `\u{202e}`. Newlines, tabs and color sequences are not escaped.
     Text,
-    /// Escapes such as `\u202e`, for invisible characters that JSON permits.
+    /// Escapes have the form `\u202e`. They replace invisible characters that JSON permits.
     Json,
 }
 

@@ -15,8 +15,8 @@ const PLAIN: usize = 24;
 const LONGEST: usize = 40;
 const LEADING: usize = 23;
 
-/// Text of a value in a table. A power of two with many digits is `2^e`. Other values with many digits are cut to the
-/// leading digits.
+/// Text that stands for a value in a table. A power of two with many digits is `2^e`. Other values with many digits are
+/// cut to the leading digits.
 pub fn shown(value: Exact) -> String {
     let every = to_decimal(value);
     match value {
@@ -55,7 +55,7 @@ pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
     (1..=17).filter_map(of).find(|x| code(*x) == code(value))
 }
 
-/// Code and value, such as `0x7e = 448`. A terminal rounds a long value: `0x7f61 ≈ 2.99076299e38`.
+/// Code and value, for example `0x7e = 448`. A terminal rounds a long value, for example `0x7f61 ≈ 2.99076299e38`.
 pub fn code_with_value(dtype: DType, code: u64, terminal: &Terminal) -> String {
     let value = decode(dtype, code);
     let shown = shown(value);
@@ -77,13 +77,13 @@ fn digits_of(decimal: &str) -> (String, i64) {
     (digits.trim_matches('0').into(), point as i64 - 1 - zeros as i64)
 }
 
-/// Text such as `1.25e-3`, from the digits 125 and the exponent -3.
+/// Text such as `1.25e-3`, made from the digits 125 and the exponent -3.
 fn with_exponent(sign: &str, digits: &str, exponent: i64) -> String {
     let (first, rest) = digits.split_at(1);
     format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." })
 }
 
-/// Shorter of two notations: plain, or with an exponent. Very long numbers are cut to their leading digits.
+/// Shorter of two notations, one plain and one with an exponent. Very long numbers are cut to their leading digits.
 pub fn few(every: &str) -> String {
     let (sign, decimal) = signed(every);
     let (digits, exponent) = digits_of(decimal);
@@ -103,7 +103,8 @@ pub fn few(every: &str) -> String {
     }
 }
 
-/// Text such as `4.94e-324` with `digits` significant digits, rounded to nearest. Values may exceed the range of f64.
+/// Text such as `4.94e-324`. The value is rounded to nearest, to `digits` significant digits, and may exceed the range
+/// of f64.
 pub fn scientific(value: Exact, digits: usize) -> String {
     let every = to_decimal(value);
     let (sign, decimal) = signed(&every);
@@ -120,7 +121,8 @@ pub fn scientific(value: Exact, digits: usize) -> String {
     with_exponent(sign, &kept.to_string(), exponent)
 }
 
-/// Value in JSON. A number, rounded to f64, if the value is zero or normal in f64. Otherwise text with 17 digits.
+/// Value in JSON. A value that is zero or normal in f64 is a number, rounded to f64. Any other value is text with 17
+/// digits.
 pub fn json(value: Exact) -> serde_json::Value {
     match to_decimal(value).parse::<f64>() {
         Ok(x) if x.is_normal() || to_decimal(value) == "0" => x.into(),
@@ -146,7 +148,7 @@ pub fn shortened(number: &str, most: usize) -> String {
         digits.insert(1, '.');
         exponent = format!("e{}", whole - 1);
     }
-    // At least as many digits as in `1.2345` remain; the number of digits is omitted instead.
+    // The text keeps at least as many digits as `1.2345` has. If necessary, the number of digits is omitted.
     let few = sign.len() + "1.2345".len();
     let tails = [format!("…{exponent}{count}"), format!("…{exponent}")];
     let tail = tails.iter().find(|tail| tail.chars().count() + few <= most).unwrap_or(&tails[1]);

@@ -14,7 +14,7 @@ pub enum NumberFormat {
 }
 
 impl NumberFormat {
-    /// P3109 format, with a name such as `binary8p4se`.
+    /// Finds the P3109 format that a name such as `binary8p4se` means.
     pub fn read(text: &str) -> Result<NumberFormat, Failure> {
         let is_p3109 = text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("binary"));
         if is_p3109 {

@@ -1,4 +1,4 @@
-//! Table of the options of all commands, and of the runs in which each has an effect.
+//! Table of all options, and of the runs in which each option has an effect.
 //!
 //! An option without effect is an error (`docs/interfaces.md §2`, §5). A `Fact` describes the run, such as its
 //! specification. Each `Row` lists facts that its options require; an option without a row is always valid.
@@ -257,7 +257,8 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     failure!(InapplicableOption, "--{option} belongs to {said}; this is {}", this.join(" "))
 }
 
-/// Typed options: once as `name`, and as `name=value` for each value. A value is cut at its first `=`.
+/// Typed options. An option stands once as `name`, and once more as `name=value` for each of its values. A value ends
+/// at its first `=`.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
     for id in matches.ids().map(Id::as_str) {
@@ -336,7 +337,7 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     facts
 }
 
-/// The command as typed; `check` and `vectors` with their operation or file.
+/// The command that the user typed. `check` and `vectors` include the operation or file.
 fn as_typed(command: &Command, name: &str) -> String {
     match command {
         Command::Check(args) => format!("check {}", args.what.display()),

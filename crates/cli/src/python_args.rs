@@ -88,7 +88,7 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
 }
 
 /// Options and report of a conversion. Options missing in `said` come from the report or the folder's manifest.
-/// `names_spec`: the caller named the specification, even the default.
+/// `names_spec` tells whether the caller named a specification, even the default one.
 ///
 /// # Errors
 /// Errors as the program would print them: a report that cannot be read, or that states other options.

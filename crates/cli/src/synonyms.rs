@@ -1,9 +1,10 @@
-//! Words of other tools, with the equivalent word of truecast or advice.
+//! Words that other tools use. Each has truecast's word, or advice.
 
 use std::path::Path;
 use truecast::io::look;
 
-/// Other names of specifications, and the names in truecast; chips have the rules of their instructions.
+/// Names of specifications that people use elsewhere, with the names in truecast. A chip has the rules of its
+/// instructions.
 const SPECS: [(&str, &str); 12] = [
     ("cuda", "ptx"),
     ("nvidia", "ptx"),

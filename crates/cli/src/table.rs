@@ -53,7 +53,8 @@ impl Column {
         Self { is_right: true, ..Self::left(heading) }
     }
 
-    /// Order in which a narrow terminal drops columns: largest number first; 0 means never.
+    /// Order in which a narrow terminal drops columns. The column with the largest number is dropped first, and a
+    /// column with 0 never.
     pub fn drops(self, order: u8) -> Self {
         Self { drops: order, ..self }
     }
@@ -141,7 +142,7 @@ impl From<&str> for Cell {
 pub struct Table {
     columns: Vec<Column>,
     text: String,
-    /// Length of each cell's text in bytes, and its mark.
+    /// For each cell, the length of the text in bytes and the mark.
     cells: Vec<(u32, Mark)>,
     widths: Vec<usize>,
     instead: Option<&'static str>,
@@ -366,7 +367,7 @@ struct Shown {
 }
 
 struct Layout<'a> {
-    /// Blocks of columns, printed one below the other; usually a single block.
+    /// Blocks of columns, which are printed one below the other. Usually there is a single block.
     blocks: Vec<Vec<Shown>>,
     left_out: Vec<&'a str>,
 }

@@ -116,8 +116,8 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     failure.with_hint(&help)
 }
 
-/// Name of an option or argument in clap's notation: `--to` from `--to <TYPE>`, `--scaled` from
-/// `--scaled[=<LAYOUT>...]`.
+/// Name of an option or argument, without the rest of clap's notation. `--to <TYPE>` gives `--to`, and
+/// `--scaled[=<LAYOUT>...]` gives `--scaled`.
 fn option_of(arg: &str) -> String {
     let end = if arg.starts_with('-') { arg.find([' ', '=', '[']) } else { None };
     arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()

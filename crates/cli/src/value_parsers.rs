@@ -224,7 +224,7 @@ pub fn counts() -> Vec<&'static str> {
     COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
 }
 
-/// Counts of a comparison. Effects of a policy are omitted: two files do not show such effects.
+/// Counts of a comparison. Effects of a policy are omitted, because two files do not show them.
 pub fn differences() -> Vec<&'static str> {
     let counts = COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact");
     [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()

@@ -127,8 +127,8 @@ impl Big {
         self.trim();
     }
 
-    /// Leading 64 bits of `self / divisor`, as `(sig, exp, sticky)`: the quotient is `sig * 2^exp`, with bit 63 of
-    /// `sig` set. `sticky` is true if the quotient has further bits. Neither operand may be zero.
+    /// Leading 64 bits of `self / divisor`, as `(sig, exp, sticky)`. They mean `sig * 2^exp`, and bit 63 of `sig` is
+    /// set. `sticky` is true if the quotient has further bits. Neither operand may be zero.
     pub fn div_to_64(&self, divisor: &Self) -> (u64, i32, bool) {
         // Scale so that the quotient is in (2^63, 2^65), then divide bit by bit.
         let scale = 64 + divisor.bits() as i32 - self.bits() as i32;

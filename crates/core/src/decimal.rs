@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Exact, ParseDecimalError> {
     Ok(scan(text.as_bytes())?.to_exact())
 }
 
-/// Number as written, with every digit.
+/// Number in the form of the text, with every digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number<'a> {
     /// Not a number.
@@ -92,7 +92,7 @@ pub struct Decimal<'a> {
     pub whole: &'a [u8],
     /// Digits after the point, possibly empty; `whole` and `fraction` together have at least one.
     pub fraction: &'a [u8],
-    /// Exponent as written, clamped to 64 bits.
+    /// Exponent that the text states, clamped to 64 bits.
     pub exponent: i64,
 }
 

@@ -89,7 +89,8 @@ impl Kind {
     }
 }
 
-/// Layout of text and of elements narrower than a byte; other types are stored the same way in all layouts.
+/// Layout of text, and layout of elements that are narrower than a byte. Elements of other types are stored in one way,
+/// whatever the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Layout {
     /// One little-endian bit stream: element `i` occupies the bits `i * bits ..`, counted from the least significant
@@ -221,8 +222,8 @@ const TABLE: &[Row] = rows! {
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
 };
 
-/// Abbreviated names with their possible meanings. Without a prefix, such a name is an error, even if only one
-/// ecosystem has the name.
+/// Abbreviated names, and the types that each may mean. Such a name needs a prefix, even if only one ecosystem has the
+/// name.
 const AMBIGUOUS: &[(&str, &[DType])] = {
     use DType::*;
     &[
@@ -256,13 +257,13 @@ pub enum ParseTypeError {
     /// No ecosystem uses this name.
     #[error("unknown type {name:?}")]
     Unknown {
-        /// The name as written.
+        /// The name in the user's spelling.
         name: String,
     },
     /// The name means different types in different places.
     #[error("type name {name:?} is ambiguous: write one of {}, or a prefix such as `onnx:`, `torch:`, `ov:`", list(.choices))]
     Ambiguous {
-        /// The name as written.
+        /// The name in the user's spelling.
         name: String,
         /// Types that the name can mean.
         choices: Vec<DType>,
@@ -270,7 +271,7 @@ pub enum ParseTypeError {
     /// The prefix is not an ecosystem.
     #[error("unknown prefix {prefix:?} of a type name; known prefixes are onnx, np, torch, mlir, ov, tosa, tile, st")]
     Prefix {
-        /// The prefix as written.
+        /// The prefix in the user's spelling.
         prefix: String,
     },
 }
@@ -329,7 +330,7 @@ impl DType {
         }
     }
 
-    /// Returns the number of bits of a code, as in [`crate::exact`]. Storage is wider for bool and i1 (code 1 bit,
+    /// Returns the number of bits that a code of [`crate::exact`] has. Storage is wider for bool and i1 (code 1 bit,
     /// storage 8) and tf32 (code 19 bits, storage 32).
     #[must_use]
     pub const fn code_bits(self) -> u32 {

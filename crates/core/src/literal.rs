@@ -1,5 +1,5 @@
-//! Numbers as typed on a command line: decimals with `_` between digits, hexadecimal floats, fractions, and codes in
-//! hexadecimal.
+//! Numbers in the forms that a command line accepts. They are decimals with `_` between digits, hexadecimal floats,
+//! fractions, and codes in hexadecimal.
 //!
 //! Data files use the stricter grammar of [`crate::decimal`], which a standard fixes.
 
@@ -11,7 +11,7 @@ use crate::decimal::{BEYOND, Number, scan};
 use crate::exact::Exact;
 pub use crate::ratio::Ratio;
 
-/// Number or code as typed.
+/// Number or code that a person typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Literal {
     /// The code of an element.
@@ -77,7 +77,7 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
         None => {
             let plain = without_separators(text)?;
             let number = scan(plain.as_bytes()).map_err(|e| {
-                // Position in the text as typed, with the separators.
+                // Position in the typed text, where separators count.
                 let skipped = text.bytes().scan(0, |digits, b| {
                     *digits += (b != b'_') as usize;
                     Some(*digits)

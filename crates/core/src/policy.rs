@@ -53,8 +53,8 @@ words! {
         Wrap = "wrap",
         /// The nearest bound of the range.
         Saturate = "saturate",
-        /// The smallest value of a signed type, or all ones in an unsigned type (`docs/spec/avx10.md`). The code is the
-        /// same for every such value.
+        /// The smallest value of a signed type, or all ones in an unsigned type (`docs/spec/avx10.md`). All integers
+        /// out of range, and infinities, have this result.
         Indefinite = "indefinite",
         /// The nearest bound of the range, rounded toward zero to the 24 significant bits of f32 (`docs/spec/wgsl.md`).
         SaturateToF32 = "saturate-to-f32",
@@ -141,11 +141,11 @@ words! {
     /// Notation of floating-point numbers as text. Digits and reading do not depend on the notation.
     #[derive(Default)]
     pub enum TextStyle {
-        /// Exponent notation for very small and very large values, as in the reference evaluator of ONNX
+        /// Exponent notation only for very small and very large values. ONNX's reference evaluator prints so
         /// (`docs/spec/onnx.md §6.2` rule 2).
         #[default]
         Reference = "reference",
-        /// Plain notation without exponent, as in the text of ONNX (`docs/spec/onnx.md §6.2` rule 9).
+        /// Plain notation, never with an exponent. The text of ONNX asks for it (`docs/spec/onnx.md §6.2` rule 9).
         Plain = "plain",
     }
 }
@@ -177,7 +177,8 @@ pub struct CastPolicy {
     pub negative: Unrepresentable,
     /// Zero, or a value that underflows, into a type without zero.
     pub vanishing: Unrepresentable,
-    /// Intermediate type. The value is rounded to `via` and then to the destination, both under this policy.
+    /// Intermediate type. The value is rounded to `via`, and then to the destination. This policy governs both
+    /// roundings.
     pub via: Option<DType>,
     /// If true, NaN becomes the canonical NaN, and a negative value becomes +0 (`docs/spec/ptx.md`).
     pub relu: bool,
@@ -302,11 +303,11 @@ pub struct Undefined {
 pub enum Accepted {
     /// Every code.
     Any,
-    /// The documented code, and the results of the same cast under each change of the policy.
+    /// The documented code, and the results that the same cast has under each change of the policy.
     Under(&'static [PolicyChange]),
 }
 
-/// Change of one field of a policy, for another interpretation of a standard.
+/// Change of one policy field. It stands for another interpretation of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyChange {

@@ -1,5 +1,5 @@
-//! Arithmetic of RESCALE in 64-bit integers: subtract the input zero point, multiply by `multiplier * 2^-shift` and
-//! round, add the output zero point, clamp to the output type.
+//! Arithmetic of RESCALE in 64-bit integers. The steps are: subtract the input zero point, multiply by `multiplier *
+//! 2^-shift` and round, add the output zero point, clamp to the output type.
 //!
 //! Requirements R0 to R5 are from `docs/spec/tosa.md §4.4, §4.5`. Attributes and operands are in `spec/tosa`.
 
@@ -156,7 +156,7 @@ pub struct RescaleSpec {
     pub scale32: bool,
     /// Rounding.
     pub rounding: RoundingMode,
-    /// One channel for all elements, or one channel per index in the last dimension.
+    /// One channel that serves all elements, or one channel for each index in the last dimension.
     pub channels: Vec<Channel>,
     /// Input zero point.
     pub input_zp: i64,
@@ -178,8 +178,8 @@ fn fits_i32(value: i64) -> bool {
 }
 
 impl RescaleSpec {
-    /// Returns the channel of the element at `index` in the flattened tensor: the index in the last dimension, or 0 if
-    /// there is one channel.
+    /// Returns the channel of the element at `index` in the flattened tensor. The channel is the index in the last
+    /// dimension, or 0 if there is one channel.
     #[must_use]
     pub fn channel_of(&self, index: u64) -> usize {
         (index % self.channels.len() as u64) as usize

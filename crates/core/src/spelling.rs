@@ -1,4 +1,4 @@
-//! Search for the intended name of a misspelled word, and lists of names for messages.
+//! Search for the word that a misspelled word means, and lists of names in messages.
 
 /// Returns the known name nearest to a word, at most `most` edits away, ignoring case. Of equally near names, the first
 /// is returned.

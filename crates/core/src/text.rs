@@ -11,7 +11,7 @@ use crate::policy::{CastPolicy, CastSpec, Condition, NanRule, Subnormals, TextSt
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Maximum length in bytes of an element as text, in [`TextStyle::Reference`].
+/// Maximum number of bytes that an element takes as text in [`TextStyle::Reference`].
 pub const MAX_LEN: usize = 24;
 
 /// Returns the maximum length of an element as text, in bytes.
@@ -187,7 +187,8 @@ impl Notation {
     }
 }
 
-/// ASCII digits of a positive number without zeros at either end; `exponent` is the power of ten of the first digit.
+/// ASCII digits of a positive number, without zeros at either end. `exponent` is the power of ten that the first digit
+/// counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Digits {
     digits: Vec<u8>,
@@ -209,8 +210,8 @@ impl Digits {
         self
     }
 
-    /// Fewest digits that round to the same code as all digits. Of two candidates, the nearer wins; on a tie, the even
-    /// last digit wins.
+    /// Fewest digits that round to the code of the full digits. If two candidates exist, the nearer one wins, and on a
+    /// tie the one with an even last digit.
     fn shortest(&self, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Digits {
         let own = read(&self.decimal());
         let same = |digits: &Digits| read(&digits.decimal()) == own;

@@ -108,9 +108,9 @@ fn just_below(text: &str) -> String {
     one_less(text) + &"9".repeat(30)
 }
 
-/// Decimal digits of (a + b) / 2, for positive doubles.
+/// Decimal digits of the midpoint (a + b) / 2. Both doubles are positive.
 fn middle(a: f64, b: f64) -> String {
-    // Prints both exactly, with the same number of digits after the point; then computes (a + b) * 5 / 10, digit by
+    // Prints a and b exactly, with equal numbers of digits after the point. Then computes (a + b) * 5 / 10, digit by
     // digit.
     let digits = |x: f64| format!("{x:0>1400.1074}").into_bytes().into_iter().filter(|c| *c != b'.');
     let mut carry = 0;

@@ -7,8 +7,9 @@ use truecast_core::format::*;
 use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one, spec::ieee};
 use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES, TYPES};
 
-/// `docs/kernels.md §3.3`: p; q; T = significand * 2^exponent; whether the maximum is odd; margins (p_H - p_D, q_D -
-/// q_H) per usable intermediate. `SERVES`: usable, but without numbers in the page.
+/// `docs/kernels.md §3.3`. A row has p, q, T = significand * 2^exponent, and whether the maximum is odd. For each
+/// usable intermediate it has the margins (p_H - p_D, q_D - q_H). `SERVES` marks a usable intermediate without numbers
+/// in the page.
 const SERVES: Option<(i32, i32)> = Some((0, 0));
 const NO: Option<(i32, i32)> = None;
 type Margins = Option<(i32, i32)>;
@@ -229,7 +230,8 @@ fn rounding_thresholds() {
     }
 }
 
-/// Minimum and maximum: `docs/spec/onnx.md §2.6`; widths of other integers from their names (`docs/interfaces.md §1`).
+/// Minimum and maximum (`docs/spec/onnx.md §2.6`). The widths of other integers are in their names (`docs/interfaces.md
+/// §1`).
 #[rustfmt::skip]
 const INTEGERS: [(DType, i128, i128); 17] = [
     (DType::I1, -1, 0), (DType::U1, 0, 1), (DType::I2, -2, 1), (DType::U2, 0, 3), (DType::U3, 0, 7),
@@ -272,7 +274,8 @@ fn every_code_round_trips() {
             seen += 1;
         }
     }
-    // bool, i1 u1 i2 u2 u3 i4 u4 u6, i8 u8, i16 u16; f4, two f6, nine f8; f16, bf16; tf32; mxint8, nf4
+    // A type of n bits has 2^n codes. The types are bool, i1 u1 i2 u2 u3 i4 u4 u6, i8 u8, i16 u16, f4, two f6, nine f8,
+    // f16, bf16, tf32, mxint8, nf4.
     let expected = 2 + (2 + 2 + 4 + 4 + 8 + 16 + 16 + 64) + 2 * 256 + 2 * 65536;
     assert_eq!(seen, expected + 16 + 2 * 64 + 9 * 256 + 2 * 65536 + (1 << 19) + 256 + 16);
 }
@@ -321,8 +324,8 @@ fn storage_of_codes() {
     }
 }
 
-/// `docs/interfaces.md §1`: bits in a packed buffer, bits of a code, and the smallest number of elements in whole
-/// bytes.
+/// `docs/interfaces.md §1`. A row is (type, bits in a packed buffer, bits of a code, smallest number of elements that
+/// fill whole bytes).
 #[rustfmt::skip]
 const STORAGE: [(DType, u32, u32, usize); 38] = [
     (DType::Bool, 8, 1, 1), (DType::I1, 8, 1, 1), (DType::U1, 1, 1, 8), (DType::I2, 2, 2, 4), (DType::U2, 2, 2, 4),

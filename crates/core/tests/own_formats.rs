@@ -1,4 +1,5 @@
-//! Custom formats against an independent implementation: values as f64 from the fields, neighbors by search.
+//! Custom formats against an independent implementation. It computes values as f64 from the fields of a code, and finds
+//! neighbors by search.
 
 use core::cmp::Ordering;
 use truecast_core::exact::{decode, decode_float, encode_float};
@@ -49,7 +50,7 @@ fn formats() -> Vec<FloatFormat> {
         FloatFormat { specials: Specials::Fnuz, bias: 8, ..ieee(4, 2) },
         FloatFormat { specials: Specials::Extended, ..ieee(4, 2) },
         FloatFormat { specials: Specials::Extended, signed: false, ..ieee(3, 1) },
-        // Without zero: E8M0 with a fraction, with a sign, with infinities.
+        // Formats without zero. They are like E8M0, but have a fraction, a sign or infinities.
         FloatFormat { specials: Specials::Fn, signed: false, has_zero: false, ..ieee(4, 3) },
         FloatFormat { specials: Specials::Finite, has_zero: false, ..ieee(3, 2) },
         FloatFormat { has_zero: false, bias: 0, ..ieee(4, 1) },

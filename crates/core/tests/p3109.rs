@@ -1,5 +1,5 @@
-//! IEEE P3109: formats by `docs/spec/p3109.md`, and projections by §4.7.4 and §4.7.5 of the report, in f64. f64 holds
-//! every value and significand of these formats.
+//! IEEE P3109. Formats follow `docs/spec/p3109.md`. Projections follow §4.7.4 and §4.7.5 of the report, and are
+//! computed in f64. f64 holds every value and significand of these formats.
 
 use std::collections::BTreeSet;
 use truecast_core::exact::{RandomBits, Stochastic, decode, decode_float};
@@ -72,7 +72,8 @@ fn published_facts() {
     assert_eq!([format("binary8p4sf"), format("binary8p3sf")].map(|f| *f.float()), [F8E4M3FNUZ, F8E5M2FNUZ]);
 }
 
-/// One zero and one NaN, at fixed codes; values ascend with the codes; names and codes round-trip.
+/// A format has one zero and one NaN, both at fixed codes. Values ascend with the codes. Names and codes survive a
+/// round trip.
 #[test]
 fn every_code() {
     let all = formats(3..=10);

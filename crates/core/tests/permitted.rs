@@ -44,7 +44,7 @@ fn every_row_of_the_page() {
     for dst in [F4E2M1, F6E2M3, F6E3M2] {
         assert!(any(&to(dst), f32::NAN) && !any(&to(dst), f32::INFINITY), "{dst}");
     }
-    // U5: truncation, RNE, half away from zero, each wrapped
+    // U5: the permitted results are those of truncation, RNE and half away from zero, each wrapped.
     let rows: [(DType, f32, &[u64]); 8] = [
         (I4, 2.5, &[2, 3]),
         (I4, 3.5, &[3, 4]),

@@ -1,4 +1,4 @@
-//! Promotion tables of `docs/spec/openvino.md`, parsed from the page, and rules in its text.
+//! Promotion tables of `docs/spec/openvino.md`, which are parsed from the page. Also rules from the page's text.
 
 use std::collections::BTreeMap;
 use std::string::String; // not the element type
@@ -154,7 +154,7 @@ fn strict_pairs() {
     }
 }
 
-/// §2.7: commutative; associative except for u64 with signed integers.
+/// §2.7: promotion is commutative. It is associative except for u64 with signed integers.
 #[test]
 fn algebra() {
     for (target, expected) in [(F32, 84), (F64, 104)] {

@@ -79,7 +79,8 @@ fn every_rounding(src: DType) {
     }
 }
 
-/// f32 and f64 sources: every value and midpoint of the destination, both neighbors, and random values.
+/// Sources are f32 and f64: every value and midpoint of the destination, the numbers next to these in the source, and
+/// random values.
 #[test]
 fn wide_sources_round_correctly() {
     let mut random = Random::new("wide_sources_round_correctly");
@@ -112,8 +113,9 @@ fn wide_sources_round_correctly() {
     }
 }
 
-/// `outcome` must be the rounding of `x` under the IEEE policy. NaN for a negative value in an unsigned format, and for
-/// zero in a format without zero. Overflow gives Inf, else NaN, else the largest value.
+/// `outcome` must be the rounding of `x` under the IEEE policy. A negative value gives NaN in an unsigned format, and
+/// zero gives NaN in a format without zero. Overflow gives Inf. If the format has no Inf, overflow gives NaN, and if it
+/// has no NaN, the largest value.
 fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     let what = || format!("{x:e} to {} {rounding}: {outcome:x?}", f.dtype);
     let check = |is_right: bool, why: &str| assert!(is_right, "{}: {why}", what());
@@ -586,7 +588,8 @@ fn infinity_and_nan() {
             assert_eq!(cast(0xffff_ffff_ffff_ffff, policy), Some(negative_nan), "{dst}");
         }
     }
-    // Formats without NaN, with the results for +NaN and -NaN under `ZeroFlipped`, then under `MaxSigned`.
+    // Each row is a format without NaN. Its results are for +NaN and -NaN under `ZeroFlipped`, then for +NaN and -NaN
+    // under `MaxSigned`.
     for (dst, [plus, minus, max, negative_max]) in [
         (F4E2M1, [0x8, 0x0, 0x7, 0xf]),
         (F6E2M3, [0x20, 0x00, 0x1f, 0x3f]),
@@ -821,7 +824,8 @@ fn ieee_options() {
     let cast = |cast: Cast, x: f64| cast_one(&cast.resolve(F64).unwrap(), x.to_bits()).code();
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let (f8, i8, e8, e5) = (Cast::to(F8E4M3Fn), Cast::to(I8), Cast::to(F8E8M0), Cast::to(F8E5M2));
-    // Rounding: by default, nearest even to floats and toward zero to integers. The option sets both.
+    // Rounding option. Without it, floats are rounded to nearest even, and integers toward zero. It sets both
+    // roundings.
     assert_eq!((cast(f8, 464.0), cast(f8, 17.0), cast(i8, -2.9)), (Some(0x7e), Some(0x58), Some(0xfe)));
     let up = |to| Cast { rounding: Some(Rounding::Up), ..to };
     assert_eq!((cast(up(f8), 16.1), cast(up(i8), 2.1), cast(up(i8), -2.9)), (Some(0x59), Some(3), Some(0xfe)));
@@ -891,7 +895,8 @@ fn odd_intermediates() {
     }
 }
 
-/// Positive values, midpoints and the first values out of range: all for at most 8 bits, else a sample.
+/// Positive values, midpoints, and the first values out of range. Formats of at most 8 bits have all of these, and
+/// other formats a sample.
 fn boundaries(f: &Format, random: &mut Random) -> Vec<f64> {
     let lowest = if f.has_zero() { 0 } else { -1 };
     let indices: Vec<i64> = if f.bits() <= 8 {

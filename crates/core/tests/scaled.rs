@@ -1,5 +1,5 @@
-//! Definition of dequantization: vectors of `docs/spec/checkpoints.md`, packings, and arithmetic against the machine's
-//! f32.
+//! Definition of dequantization. Tests compare the vectors of `docs/spec/checkpoints.md`, packings, and arithmetic in
+//! the machine's f32.
 
 use truecast_core::exact::decode;
 use truecast_core::format::{BF16, F16, F32};
@@ -196,8 +196,8 @@ fn fields_do_not_overlap() {
     }
 }
 
-/// Form A4 with zero points on the grid, in GPTQ's first format (§4.10). z - 1 is stored, and 2^b - 1 wraps to 0.
-/// Transposed, with an index of row groups.
+/// Form A4 with zero points on the grid, in GPTQ's first format (§4.10). The stored number is z - 1, and 2^b - 1 wraps
+/// to 0. The matrix is transposed, and has an index of row groups.
 #[test]
 fn gptq() {
     let planes = Planes {

@@ -382,7 +382,7 @@ fn float_to_integer_wraps() {
     }
 }
 
-/// "From E8M0": codes below 7F give 0; codes out of range wrap to 0, as powers of two; FF is NaN.
+/// "From E8M0": codes below 7F give 0. Codes out of range are powers of two and wrap to 0. FF is NaN.
 #[test]
 fn e8m0_to_integer() {
     for dst in INTEGERS {
@@ -396,7 +396,8 @@ fn e8m0_to_integer() {
 
 // ---- §4.6: to F8 ----
 
-/// Table of §4.6: x, then sat=1 and sat=0 for E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ.
+/// Table of §4.6. A row is x, then the results in E4M3FN, E4M3FNUZ, E5M2 and E5M2FNUZ under sat=1, then the results
+/// under sat=0.
 #[rustfmt::skip]
 const TO_F8: [(f64, [u64; 8]); 16] = [
     (0.0,     [0x00, 0x00, 0x00, 0x00,  0x00, 0x00, 0x00, 0x00]),
@@ -486,8 +487,9 @@ fn f8_limits() {
 const TINY: f64 = f64::from_bits((1023 - 127) << 52); // 2^-127
 const HUGE: f64 = f64::from_bits((1023 + 127) << 52); // 2^127
 
-/// Second table of §4.7, "results for all six attribute combinations": up, down, nearest with sat=1, then with sat=0.
-/// The reference implementation deviates in some rows (third table; §5 rows 9, 10, 19, 20).
+/// Second table of §4.7, "results for all six attribute combinations". A row is x, then the results of up, down and
+/// nearest under sat=1, then the results under sat=0. The reference implementation deviates in some rows (third table;
+/// §5 rows 9, 10, 19, 20).
 #[rustfmt::skip]
 const TO_E8M0: &[(f64, [u64; 6])] = &[
     (0.0,          [0x00, 0x00, 0x00, 0xff, 0xff, 0xff]),
@@ -616,7 +618,7 @@ fn to_fn() {
 
 // ---- §4.9: NaN ----
 
-/// Table of §4.9: destination, NaN with sign 0, NaN with sign 1.
+/// Table of §4.9. A row is (destination, code for NaN with sign 0, code for NaN with sign 1).
 #[rustfmt::skip]
 const NAN: [(DType, u64, u64); 13] = [
     (F64, 0x7ff8000000000000, 0xfff8000000000000), (F32, 0x7fc00000, 0xffc00000), (F16, 0x7e00, 0xfe00),
@@ -716,7 +718,8 @@ fn same_type_copies() {
 
 // ---- §4.11: undefined results ----
 
-/// All codes of sources of at most 16 bits, and edge values of other sources, to every destination with all attributes.
+/// Converts sources to every destination under all attributes. Sources of at most 16 bits have all codes, and other
+/// sources have edge values.
 #[test]
 fn undefined_results() {
     for src in ALL {
@@ -835,7 +838,8 @@ fn attribute_sets(dst: DType, opset: u32) -> Vec<Cast> {
     sets.map(|(saturate, round_mode)| Cast { saturate, round_mode, opset, ..Cast::to(dst) }).collect()
 }
 
-/// Signed edge values that FLOAT holds: limits of integers, E8M0 and floats; fractions; Inf; NaN.
+/// Edge values that FLOAT holds, each with both signs. They are limits of integers, of E8M0 and of floats, then
+/// fractions, Inf and NaN.
 fn wide_edges() -> Vec<f64> {
     let mut all =
         vec![0.0, f64::NAN, INF, f32::MAX as f64, f32::MIN_POSITIVE as f64, 2f64.powi(-149), 0.5, 2.5, 1e30f32 as f64];
@@ -859,7 +863,7 @@ fn number(exact: Exact) -> f64 {
     if neg { -magnitude } else { magnitude }
 }
 
-/// Code of a value that the type holds exactly, found by hardware or search, without the code under test.
+/// Code of a value that the type holds exactly. Hardware or a search finds it, not the code under test.
 fn find_code(dtype: DType, x: f64) -> Option<u64> {
     let same = |y: f64| y.to_bits() == x.to_bits();
     match dtype {

@@ -1,4 +1,4 @@
-//! Value rules of `docs/spec/openvino.md §6` as literal rows, and the witnesses of §9.
+//! Rules for values from `docs/spec/openvino.md §6`, as literal rows. Also the witnesses of §9.
 #![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use truecast_core::DType::{self, *};
@@ -40,7 +40,7 @@ fn pairs() {
     assert!(matches!(version(Some("2025.1")), Err(SpecError::Version { .. })));
 }
 
-/// §6.2 step 3: the same type keeps its bits, also of NaN payloads.
+/// §6.2 step 3: a type converted to itself keeps its bits, also the bits of NaN payloads.
 #[test]
 fn same_type() {
     for dtype in TYPES {

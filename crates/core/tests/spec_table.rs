@@ -54,7 +54,7 @@ fn every_row_decides_some_pair() {
     }
 }
 
-/// The kernels count one range of magnitudes per pair.
+/// A pair may have one range of open magnitudes, because the kernels count only one.
 #[test]
 fn a_row_has_at_most_one_range_of_open_magnitudes() {
     for table in TABLES {
@@ -147,7 +147,7 @@ fn known_results() {
     // NaN to a 64-bit integer has only its top bit set in PTX.
     let nan = u64::from(f32::NAN.to_bits());
     assert_eq!(of("ptx", None, DType::F32, nan, DType::I64), Outcome::Defined(1 << 63));
-    // 1 + 2^-8 + 2^-40 rounds to a tie of bf16 in f32.
+    // f32 rounds 1 + 2^-8 + 2^-40 to a number that is a tie in bf16.
     let above_tie = (1.0 + 2f64.powi(-8) + 2f64.powi(-40)).to_bits();
     assert_eq!(of("torch", None, DType::F64, above_tie, DType::Bf16), Outcome::Defined(0x3f80));
     assert_eq!(of("rust", None, DType::F64, 300f64.to_bits(), DType::U8), Outcome::Defined(255));

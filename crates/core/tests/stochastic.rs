@@ -93,7 +93,7 @@ fn the_mean_is_the_value() {
             if low == high {
                 assert_eq!(ups, 0, "{code:#x} to {to}");
             } else if !is_beyond(&cast, code) {
-                // Fraction of a step, in units of 2^-count.
+                // Fraction of a step. Its unit is 2^-count.
                 let f64_of = |code, dtype| match decode(dtype, code) {
                     Exact::Finite { neg, sig, exp, .. } => (if neg { -1.0 } else { 1.0 }) * sig as f64 * 2f64.powi(exp),
                     _ => f64::NAN,

@@ -45,7 +45,7 @@ fn examples_of_printing() {
     assert_eq!(print(F32, 0.9767611f32.to_bits() as u64), "0.9767611");
 }
 
-/// §6.2 rule 9: digits of the other style, in plain notation.
+/// §6.2 rule 9: the digits are those of the reference style, and the notation is plain.
 #[test]
 fn examples_of_plain_notation() {
     let zeros = |n: usize| "0".repeat(n);
@@ -83,7 +83,7 @@ fn styles_differ_in_notation_only() {
         let mask = u64::MAX >> (64 - bits);
         let codes: Vec<u64> = match bits {
             ..=16 => (0..=mask).collect(),
-            // Every power of two with its neighbors, also subnormal, and random codes.
+            // Every power of two, subnormal ones included, with its neighbors. Also random codes.
             _ => {
                 let powers = (0..bits).map(|i| 1 << i).chain((0..2048u64).map(|e| e << (bits - 12)));
                 let around = powers.flat_map(|c| [c.wrapping_sub(1), c, c + 1]);

@@ -1,4 +1,4 @@
-//! Arrays of one tensor with an expected type, as in checks and runs of models. The first byte selects the type.
+//! Files with one array of an expected type, as checks and runs of models read them. The first byte selects the type.
 
 use truecast_core::DType;
 use truecast_kernel::CastOptions;
@@ -36,7 +36,7 @@ pub fn npy_array(input: &[u8]) {
     });
 }
 
-/// An array as written by Arm's tools.
+/// An array in the form that Arm's tools write.
 pub fn npy_tosa(input: &[u8]) {
     use truecast_io::npy::tosa;
     let Some((chosen, bytes)) = input.split_first() else { return };

@@ -1,4 +1,4 @@
-//! Text as elements: the fast code agrees with the reference definition in both directions. Two bytes select type,
+//! Text as elements. In both directions, the fast code must agree with the reference definition. Two bytes select type,
 //! rounding and style.
 
 use truecast_core::policy::TextStyle;

@@ -1,5 +1,5 @@
-//! Allowed locations of a file that another file names: the naming file's folder, or the blobs of its Hugging Face
-//! cache. Locations are checked on opened files, because a name can change between two calls.
+//! Where a file may be that another file names. It may be in the folder of the naming file, or among the blobs of its
+//! Hugging Face cache. Locations are checked on opened files, because a name can change between two calls.
 
 use std::fs::File;
 use std::io;

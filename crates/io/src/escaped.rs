@@ -1,10 +1,10 @@
-//! Untrusted names and paths in messages: on one line, without unprintable characters.
+//! Untrusted names and paths in messages. They are on one line, without unprintable characters.
 
 use std::fmt;
 use std::path::Path;
 
-/// A name from a file for printing: in double quotes, control and other unprintable characters escaped, cut after 200
-/// characters.
+/// A printable form of a name from a file. The name is in double quotes, and is cut after 200 characters. Control
+/// characters and other unprintable characters are escaped.
 ///
 /// # Examples
 /// ```

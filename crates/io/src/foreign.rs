@@ -27,7 +27,7 @@ pub enum Foreign {
     Gguf,
     /// Bytes without a header, according to the extension.
     Raw,
-    /// A pointer of Git LFS in place of the file.
+    /// A pointer of Git LFS that stands in place of the file.
     LfsPointer,
     /// A web page, such as a login.
     Html,
@@ -45,7 +45,7 @@ const WEIGHTS: [(&str, Foreign); 4] = [
     ("nemo", Foreign::Weights("a tar archive of NeMo")),
 ];
 const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
-/// First bytes of a zip archive (written by `torch.save`), and of pickle protocols 2 to 5.
+/// First bytes of foreign files: a zip archive (written by `torch.save`), or pickle protocols 2 to 5.
 const PICKLE_BYTES: [&[u8]; 5] = [b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"];
 
 const BEGIN_BYTES: u64 = 512;
@@ -89,7 +89,7 @@ impl Foreign {
         }
     }
 
-    /// First of `names` that is a pickle, GGUF, raw bytes or weights of another library, with its kind.
+    /// First of `names` that is a pickle, GGUF, raw bytes or weights of another library. Also returns its kind.
     pub(crate) fn among(folder: &Path, names: &[String]) -> Option<(String, Foreign)> {
         let mut found = names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name))));
         found.find(|(_, found)| matches!(found, Foreign::Pickle | Foreign::Weights(_) | Foreign::Gguf | Foreign::Raw))
@@ -102,7 +102,7 @@ impl Foreign {
     }
 }
 
-/// Kind of a text file with these first bytes; `None` if the bytes are not text.
+/// Kind of a text file that begins with these bytes. `None` if the bytes are not text.
 fn of_text(begin: &[u8]) -> Option<Foreign> {
     let text = match std::str::from_utf8(begin) {
         Ok(text) => text,

@@ -1,4 +1,5 @@
-//! Data of an array in Fortran order (first index fastest), read in C order (last index fastest).
+//! Reads an array that is stored in Fortran order (first index fastest). The elements come out in C order (last index
+//! fastest).
 //!
 //! A slab is a range of consecutive elements in C order. Each slab is gathered in memory in one forward pass over the
 //! file.
@@ -24,7 +25,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct FortranData {
     place: Place,
-    /// Dimensions other than 1, followed by an axis over the bytes of an element.
+    /// Dimensions other than 1. The last axis runs over the bytes of an element.
     axes: Vec<Axis>,
     /// Index of the axis that is divided into slabs. One step along this axis fits into a slab.
     split: usize,
@@ -35,7 +36,7 @@ pub(crate) struct FortranData {
     position: u64,
 }
 
-/// A dimension. Distance in bytes between neighbors: `here` in C order, `file` in Fortran order.
+/// A dimension. The distance in bytes between neighbors is `here` in C order, and `file` in Fortran order.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     len: u64,

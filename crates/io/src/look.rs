@@ -1,5 +1,5 @@
-//! Queries to the file system. A path that does not exist is an answer (`None` or `false`); a query that fails is an
-//! error.
+//! Queries to the file system. If a path does not exist, the answer is `None` or `false`. If a query fails, the answer
+//! is an error.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};

@@ -257,7 +257,8 @@ impl TensorReader {
         })
     }
 
-    /// Checks the stream's end: a member's length and checksum; no further entry in a protobuf field.
+    /// Checks what must hold at the end of a stream. A member's length and checksum must be right, and a protobuf field
+    /// must have no further entry.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
             Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) => return Ok(()),

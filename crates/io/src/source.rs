@@ -262,7 +262,8 @@ impl Source {
         }
     }
 
-    /// Names of the tensors' values: the tensors' own names, except where a model stores a value in another type.
+    /// Name of the value that each tensor stores. It is the tensor's name, unless a model stores the value in another
+    /// type.
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self.model() {
             Some(model) => model.value_names().into_iter().map(Arc::from).collect(),
@@ -287,7 +288,7 @@ impl Source {
         self.kind
     }
 
-    /// Path as given to `open`.
+    /// Path that `open` was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -321,13 +322,14 @@ impl Source {
         shapes.map_err(|cause| cause.at(&self.path))
     }
 
-    /// `__metadata__` of a safetensors file, or the keys of a GGUF file with a single value; empty for other files.
+    /// `__metadata__` of a safetensors file, or those keys of a GGUF file that have a single value. Empty for other
+    /// files.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// File offset of a tensor's first byte. `None` if the tensor is compressed, in another file or in a typed field
-    /// of a message, or if `index` is too large.
+    /// File offset of a tensor's first byte. `None` if the tensor is compressed, is in another file, or is in a typed
+    /// field of a message. Also `None` if `index` is too large.
     pub fn data_offset(&self, index: usize) -> Option<u64> {
         match self.places.get(index)? {
             Place::File { offset, .. } => Some(*offset),

@@ -77,7 +77,7 @@ pub struct Tensor {
     pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,
-    /// Layout of text and of elements narrower than a byte in the file.
+    /// Layout in the file. It matters for text and for elements narrower than a byte.
     pub layout: Layout,
     /// The dimensions, in elements. Empty for a scalar.
     pub shape: Arc<[u64]>,

@@ -313,7 +313,7 @@ pub fn check_tensors(
     Ok(())
 }
 
-/// Checks the limits of the container and of other readers; returns the total number of data bytes.
+/// Checks the limits of the container and of other readers. Returns the total number of data bytes.
 fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error> {
     if kind == FileFormat::Onnx {
         return Err(Error::NotAModel { path: path.into() });

@@ -1,5 +1,5 @@
-//! Each change to the file system fails in turn, or the process dies at the change. The output is then complete, or
-//! everything is unchanged.
+//! Each change to the file system fails in turn, or the process dies at that change. Afterwards the output is complete,
+//! or everything is unchanged.
 
 mod disk;
 
@@ -159,7 +159,7 @@ fn write_model(source: &Source, path: &Path, existing: Existing) -> Result<u64, 
     writer.finish()
 }
 
-/// Both new files, both earlier files, or neither.
+/// After a fault, the folder has two new files, two earlier files, or no file.
 #[test]
 fn a_model_and_its_data() {
     let elsewhere = tempfile::tempdir().unwrap();

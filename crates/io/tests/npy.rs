@@ -370,7 +370,7 @@ fn text() {
     assert!(matches!(cause(read(&array("|S3", "False", "(0,)", &[]), None)), HeaderError::Descr { .. }));
 }
 
-/// Header as written by NumPy 2.4.
+/// Header that NumPy 2.4 writes.
 #[test]
 fn text_is_written_as_numpy_writes_it() {
     let disk = disk::empty("a.npy");

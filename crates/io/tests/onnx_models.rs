@@ -175,7 +175,7 @@ fn names_are_unique() {
     assert_eq!(unique.len(), 4);
 }
 
-/// Unknown fields, odd encodings and all unchanged parts are kept; casts precede the first use.
+/// Unknown fields, odd encodings and all unchanged parts are kept. A Cast stands before the first use of its result.
 #[test]
 fn only_what_changes_is_rewritten() {
     let unknown = [int(99, 5), fixed64(100, [1; 8]), bytes(101, "kept")].concat();
@@ -527,7 +527,7 @@ fn casts_are_imported() {
     assert!(result.ends_with(&bytes(8, [bytes(1, ""), int(2, 13)].concat())));
 }
 
-/// A node has each attribute once; of two values of a Constant, neither is used.
+/// A node may have each attribute only once. If a Constant has two values, neither value is used.
 #[test]
 fn a_constant_has_one_attribute() {
     let value = || attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])));

@@ -91,7 +91,7 @@ fn every_storage_form() {
         (12, &[2], packed(11, &[1, 0x1_0000_0002]), vec![1, 0, 0, 0, 2, 0, 0, 0]),
         (13, &[1], packed(11, &[-1]), vec![0xff; 8]),
         (7, &[2], packed(7, &[-1, 5]), [[0xff; 8], [5, 0, 0, 0, 0, 0, 0, 0]].concat()),
-        // §3.4: INT4 (-1, -8, 7) is the entries 143, 7; FLOAT6E2M3 (1, 0.5, 1) is 8, 4, 8
+        // §3.4: INT4 (-1, -8, 7) has the entries 143 and 7, and FLOAT6E2M3 (1, 0.5, 1) has the entries 8, 4 and 8.
         (22, &[3], packed(5, &[143, 7]), vec![0x8f, 0x07]),
         (25, &[5], packed(5, &[0x1b, 0xf2]), vec![0x1b, 0x02]),
         (27, &[3], packed(5, &[8, 4, 8]), vec![0x08, 0x81, 0x00]),

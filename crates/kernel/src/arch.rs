@@ -21,12 +21,13 @@ pub(crate) type Values<'a> = (usize, &'a [u8]);
 /// Kernels of a level. By default, a method has no kernel.
 #[allow(unused_variables)] // what an answer of "none" does not look at
 pub(crate) trait Kernels {
-    /// Kernel for a sequence of operations in one loop.
+    /// Kernel that runs a sequence of operations in one loop.
     fn of(&self, ops: &[Op]) -> Kernel {
         None
     }
 
-    /// Kernel for a lookup in 256 results of `bytes` bytes, by bytes or by packed codes of `code_bits` bits.
+    /// Kernel that looks up one of 256 results of `bytes` bytes. Sources are bytes, or packed codes of `code_bits`
+    /// bits.
     fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
         None
     }
@@ -35,14 +36,14 @@ pub(crate) trait Kernels {
         false
     }
 
-    /// Whether [`Kernels::look_up`] packs results to `bits` bits, for elements of `src_bytes` bytes.
+    /// Whether [`Kernels::look_up`] can pack results to `bits` bits if elements take `src_bytes` bytes.
     fn split_packs(&self, src_bytes: usize, bits: u32) -> bool {
         false
     }
 
-    /// Looks up the results of `n` elements of 16 bits or f32; with `streams`, stores past the caches. `src` and `dst`
-    /// have their bits per element first. Returns false, without any effect, if the lookup or the stores do not exist
-    /// for these buffers.
+    /// Looks up the results of `n` elements of 16 bits, or of `n` f32. With `streams`, results are stored past the
+    /// caches. The number in `src` and in `dst` is the bits per element. Returns false, without any effect, if these
+    /// buffers have no such lookup or no such stores.
     fn look_up(&self, split: &Split, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
         false
     }
@@ -56,8 +57,8 @@ pub(crate) trait Kernels {
         false
     }
 
-    /// Looks up rows of codes in the same tables of 256 two-byte results; returns the number of leading elements done
-    /// in each row.
+    /// Looks up rows of codes. All rows share tables of 256 two-byte results. Returns the number of leading elements
+    /// done in each row.
     fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Table256], streams: bool) -> usize {
         0
     }
@@ -87,7 +88,8 @@ pub(crate) trait Kernels {
     /// Appends the threshold tables for `divisors`.
     fn add_thresholds(&self, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {}
 
-    /// Encodes elements of rows with threshold tables; returns the number of leading elements done in each row.
+    /// Encodes elements of rows with threshold tables. Returns the number of leading elements that are encoded in each
+    /// row.
     fn encode_by_thresholds(&self, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! Borrowed buffers of elements; their sizes are checked once.
+//! Borrowed buffers of elements. The size of a buffer is checked once.
 
 use crate::error::CastError;
 use truecast_core::{DType, Layout};

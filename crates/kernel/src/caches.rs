@@ -70,7 +70,7 @@ impl DataCache {
     }
 }
 
-/// Size such as `1024K` or `32M`, in bytes.
+/// Returns the number of bytes that a text states, for example `1024K` or `32M`.
 fn size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let shift = match &text[digits..] {

@@ -1,4 +1,4 @@
-//! Interleaving of bytes in vectors, for any architecture and width.
+//! Interleaving of the bytes of vectors. The vectors may have any width, and belong to any architecture.
 
 /// Vector whose bytes can be interleaved within 128-bit lanes.
 pub(crate) trait Unpack: Copy {

@@ -137,7 +137,7 @@ impl Level {
         }
     }
 
-    /// [`Level::run`] with the code for AVX2 at level AVX-512.
+    /// Runs a task like [`Level::run`], but level AVX-512 takes the code for AVX2.
     #[inline]
     pub(crate) fn run_at_most_avx2<T: Task>(self, task: T) -> T::Output {
         match self {

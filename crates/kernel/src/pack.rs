@@ -39,7 +39,7 @@ impl<const BITS: usize, const PER_BYTE: usize> Task for PackBytes<'_, BITS, PER_
     }
 }
 
-/// Unpacks the elements that fill whole bytes; returns their number.
+/// Unpacks the elements that fill whole bytes. Returns how many elements were unpacked.
 fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
     level: Level,
     src: &[u8],
@@ -57,7 +57,7 @@ fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
     done
 }
 
-/// Packs the elements that fill whole bytes; returns their number.
+/// Packs the elements that fill whole bytes. Returns how many elements were packed.
 fn pack_bytes<const BITS: usize, const PER_BYTE: usize>(level: Level, src: &[u8], dst: &mut [u8], len: usize) -> usize {
     let (src, _) = src[..len].as_chunks();
     let done = src.len() * PER_BYTE;

@@ -45,7 +45,7 @@ pub(crate) struct Target<'a> {
     pub bytes: &'a mut [u8],
 }
 
-/// Bytes of an array, and of one unpacked element.
+/// Number of bytes of an array, and number of bytes of one unpacked element.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArraySize {
     pub element: usize,
@@ -266,7 +266,8 @@ impl Pipeline {
 struct Ends {
     src_bits: usize,
     dst_bits: usize,
-    /// Mask of a code for a copy of narrow elements that are a byte each; else all ones.
+    /// Mask of a code, for a copy of elements that are narrower than a byte and take a byte each. All ones for other
+    /// work.
     code_mask: u8,
     /// Width of packed source elements that need unpacking.
     unpack: Option<u32>,
@@ -322,7 +323,8 @@ impl Ends {
 mod tests {
     use super::leaves_cache;
 
-    /// f32 to 4 bits: the results of 64 Mi elements have the size of a 32 MiB cache; the source is eight times larger.
+    /// Conversion from f32 to 4 bits. The results of 64 Mi elements are as large as a cache of 32 MiB, and the source
+    /// is eight times larger.
     #[test]
     fn few_results_of_many_sources_leave_the_cache() {
         let (llc, mi) = (32 << 20, 1 << 20);

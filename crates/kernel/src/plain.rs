@@ -91,7 +91,7 @@ fn of_shape<T: Target>(level: Level, looks_ahead: bool, shape: (usize, usize), s
     }
 }
 
-/// Pass from `K` to `M` blocks, or of `shape` if both are 0.
+/// Pass from `K` to `M` blocks. If `K` and `M` are 0, `shape` has the numbers of blocks.
 struct Pass<'a, T, const K: usize, const M: usize> {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 is asked to look ahead"))]
     looks_ahead: bool,

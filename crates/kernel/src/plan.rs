@@ -223,7 +223,8 @@ impl Planner<'_> {
         Int { bytes: slot_bytes(self.spec.src), signed: f.signed }
     }
 
-    /// Operations from the source to f32, exact or rounded to odd; empty for an f32 source. `docs/kernels.md §2.6`.
+    /// Operations that convert the source to f32, exactly or rounded to odd. Empty if the source is f32.
+    /// `docs/kernels.md §2.6`.
     fn to_intermediate(&self, dst: &FloatFormat) -> Option<Ops> {
         const { assert!(F32.is_safe_odd_intermediate_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
         match self.spec.src.kind() {
@@ -344,7 +345,7 @@ impl Planner<'_> {
         (overflow != IntOverflow::Error).then_some(op)
     }
 
-    /// Operation to bool (`docs/kernels.md §4.18`): integer test of the bits of the value.
+    /// Operation to bool (`docs/kernels.md §4.18`), which tests the value's bits as an integer.
     fn to_bool(&self) -> Option<Op> {
         let src = self.spec.src;
         let storage_mask = src.storage_of_code(u64::MAX >> (64 - src.code_bits()));
@@ -375,7 +376,7 @@ pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pi
     Pipeline::new(src, intermediate.dtype(), level, stages)
 }
 
-/// Pipeline from 64-bit integers to their difference from [`values`]; `None` for other types.
+/// Pipeline that computes the difference of 64-bit integers from [`values`]. `None` for other types.
 pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
     let signed = match src {
         DType::I64 => true,

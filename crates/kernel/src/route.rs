@@ -19,7 +19,7 @@ truecast_core::words! {
         Instruction = "instruction",
         /// Hand-written kernel from integers to narrower integers.
         Narrow = "narrow",
-        /// Compiled loop over a function of one element, or over two such functions in turn.
+        /// Compiled loop over a function of one element, or over two functions that are applied one after the other.
         Lane = "lane",
         /// The definition, one element at a time.
         Definition = "definition",

@@ -18,7 +18,7 @@ pub(crate) struct Refusal {
 /// Path of results past the caches (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Streaming {
-    /// Through a tile, if results are wider than their sources or a quarter as wide.
+    /// Results go through a tile if they are wider than their sources, or if they are a quarter as wide.
     ByWidth,
     /// By stores of the stage, for any width.
     Itself,
@@ -43,8 +43,8 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Converts `n` elements. The stage must refuse no value. Each buffer has its bits per element first: the widths of
-    /// [`Stage::widths`], or of packed elements.
+    /// Converts `n` elements. The stage must refuse no value. The number in `_src` and in `_dst` is the bits per
+    /// element: a width of [`Stage::widths`], or the width of a packed element.
     ///
     /// With `streams`, results are stored past the caches ([`Streaming::Itself`]). Returns false, without any effect,
     /// if such stores are impossible in these buffers.

@@ -223,7 +223,7 @@ struct Tiles {
     values: Caster,
     toward_zero: Caster,
     away: Caster,
-    /// Caster between layouts of the destination.
+    /// Caster that changes the layout of results.
     packing: Caster,
     last_place: LastPlace,
     /// Bytes of an unpacked result.

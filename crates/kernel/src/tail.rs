@@ -80,8 +80,8 @@ const LARGEST_GROUP: usize = 1024;
 
 /// Converts `n` elements of `src_bits` bits to results of `dst_bits`, with stores past the caches if `streams`.
 ///
-/// Returns false, without any effect, if the kernel lacks such stores. The first aligned byte of `dst` must begin an
-/// element whose source begins at a byte; otherwise, the result is false, too.
+/// Returns false, without any effect, if the kernel lacks such stores. The result is also false unless the first
+/// aligned byte of `dst` begins an element whose source begins at a byte.
 pub(crate) fn run(
     kernel: &dyn Groups,
     (src_bits, src): (u32, &[u8]),
@@ -127,7 +127,7 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
     kernel.convert(src_bits, &source[..src_group], store, &mut target[..dst_group]);
     let bits = rest * dst_bits;
     if !bits.is_multiple_of(8) {
-        // Extra elements at the end of the source have results, too; their bits are cleared.
+        // Extra elements at the end of the source have results too. The bits of these results are cleared.
         target[bits / 8] &= (1 << (bits % 8)) - 1;
     }
     let bytes = bits.div_ceil(8);

@@ -1,4 +1,4 @@
-//! Single elements of buffers: every type, layout and position, against bit-by-bit shifts.
+//! Access to single elements of buffers, against bit-by-bit shifts. Every type, layout and position occurs.
 
 use truecast_core::{DType, Layout};
 use truecast_kernel::{CastError, Elements, ElementsMut};

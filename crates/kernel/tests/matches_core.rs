@@ -20,7 +20,8 @@ fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "" }
 }
 
-/// Every rounding under the default policy, and every choice of every field under nearest even and one other rounding.
+/// Every rounding under the default policy. Also every choice of every field, under nearest even and under one other
+/// rounding.
 fn policies() -> Vec<CastPolicy> {
     let base = CastPolicy::IEEE;
     let mut all: Vec<_> = Rounding::ALL.iter().map(|&r| CastPolicy { to_float: r, to_int: r, ..base }).collect();

@@ -1,5 +1,5 @@
-//! RESCALE against its definition: every type pair, signedness and mode, per tensor and per channel, at every level,
-//! over threads; the first failing element; counts.
+//! RESCALE against its definition. Every type pair, signedness and mode occurs, per tensor and per channel, at every
+//! level, and over threads. The first failing element and the counts are compared too.
 
 mod shared;
 
@@ -243,7 +243,7 @@ fn the_first_failure_is_named() {
     }
 }
 
-/// i48 as i64: the same results, and an error for larger magnitudes.
+/// i48 may be stored as i64. The results are those of packed i48, and larger magnitudes give an error.
 #[test]
 fn i48_in_i64() {
     let mut random = Random::seeded(8);

@@ -115,7 +115,7 @@ fn convert(
     Ok(all)
 }
 
-/// Every element, in one window and in pieces, at every level, with and without streaming stores.
+/// Checks every element at every level, in one window and in pieces, with streaming stores and without.
 fn check(layout: Layout, dsts: &[DType], random: &mut Random) {
     let stored = stored(&layout, random);
     check_stored(layout, &stored, dsts, random);
@@ -176,7 +176,7 @@ fn all_codes_and_scales() {
         (Code::Float(F4E2M1), 16),
         (Code::Float(F6E2M3), 64),
     ] {
-        // Blocks of one row, and blocks long enough for tables.
+        // Blocks that have one row, and blocks that have enough rows for tables.
         for rows in [1, 4096 / n.min(256)] {
             let layout = planes(
                 1,
@@ -361,7 +361,7 @@ fn affine() {
     }
 }
 
-/// Forms A2 and A5 with every 8-bit scale would divide by zero and multiply infinities by zero.
+/// If forms A2 and A5 had every 8-bit scale, they would divide by zero and multiply infinities by zero.
 #[test]
 fn groups_that_do_not_exist() {
     let codes = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
@@ -408,7 +408,7 @@ fn blocks_of_gguf_files() {
             let mut stored = stored(&layout, &mut random);
             let size = block.bytes() as usize;
             for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
-                // Scales of ordinary size, except in every fourth block.
+                // Scales have ordinary sizes, except in every fourth block.
                 let halves: &[usize] = match block {
                     BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => &[0],
                     BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q4_K | BlockType::Q5_K => &[0, 2],
@@ -433,7 +433,7 @@ fn blocks_of_gguf_files() {
     }
 }
 
-/// Every f16 as the scale of a block, and pairs of f16 with multiples of all sizes. Nonfinite scales are among finite
+/// Every f16 is the scale of some block, and is paired with multiples of all sizes. Nonfinite scales stand among finite
 /// scales.
 #[test]
 fn nibbles_with_every_factor() {

@@ -11,7 +11,7 @@ use truecast_kernel::scaled::{BlockCounts, Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Counting, Level};
 use truecast_testkit::random::Random;
 
-/// Codes of a type: many magnitudes, zeros, blocks of zeros, the smallest and the largest value.
+/// Codes of a type. They have many magnitudes, zeros, blocks of zeros, and the smallest and the largest value.
 fn source(src: DType, shape: [u64; 2], random: &mut Random) -> Vec<u8> {
     let size = src.storage_bits().unwrap() as usize / 8;
     let Kind::Float(f) = src.kind() else { unreachable!() };
@@ -131,7 +131,7 @@ fn expected_counts(
     counts
 }
 
-/// A block: elements with their codes, type of the codes, stored scale, factor of codes, zero point.
+/// A block is (elements with their codes, type of the codes, stored scale, factor of codes, zero point).
 type BlockOf = (Vec<(u64, u64)>, Code, (Code, u64), f64, f64);
 
 /// Blocks with elements of the tensor.
@@ -291,8 +291,9 @@ fn layout(shape: [u64; 2], planes: Planes) -> Layout {
     Layout::new(1, shape, Coding::Planes(planes))
 }
 
-/// Layouts with threshold tables for bf16, and values without extremes: whole groups of 64 and a rest; blocks inside
-/// groups and blocks of many rows; one table for all blocks, per scale code, and per block.
+/// Layouts that have threshold tables for bf16, and values without extremes. Rows are whole groups of 64 and a rest.
+/// Blocks are inside groups, or have many rows. All blocks share one table, or each scale code or each block has its
+/// own.
 #[test]
 fn codes_of_bf16_by_steps() {
     let mut random = Random::new("codes_of_bf16_by_steps");
@@ -387,7 +388,7 @@ fn nvfp4() {
     }
 }
 
-/// Tensors long enough for lookups: with joined rows, with copied rows, and with a rest after the last group.
+/// Tensors that are long enough for lookups. Rows are joined or copied, or leave a rest after the last group.
 #[test]
 fn long_tensors() {
     let mut random = Random::new("long_tensors");

@@ -109,7 +109,8 @@ fn is_nan(dtype: DType, code: u64) -> bool {
     dtype.is_float() && matches!(decode(dtype, code), Exact::Nan { .. })
 }
 
-/// Texts of every kind: short and long decimals, valid and invalid, midpoints of every type and neighbors.
+/// Texts of every kind. They are short and long, valid and invalid, and include midpoints of every type and neighbors
+/// of midpoints.
 fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
     let mut all: Vec<std::string::String> = [
         "0",
@@ -185,7 +186,8 @@ fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
             all.extend([format!("{narrow}"), format!("{narrow:.8e}"), format!("{narrow:.150}")]);
         }
         all.extend([format!("{small}"), format!("{small:.4}"), format!("{small:.30}")]);
-        // Exact midpoints of types with at most 11 bits of precision, and texts one unit in a late digit away.
+        // Exact midpoints of types with at most 11 bits of precision. Also texts that differ from a midpoint by one
+        // unit in a late digit.
         let middle = (random.i32(1..4096) as f64 + 0.5) * 2f64.powi(random.i32(-30..8));
         let exact = format!("{middle:.60}");
         all.extend([format!("{exact}1"), format!("-{exact}0001"), one_less(&exact), exact]);

@@ -53,7 +53,7 @@ impl ArrayError {
     }
 }
 
-/// Opens a file of one tensor with elements of type `dtype`.
+/// Opens a file of one tensor, whose elements have the type `dtype`.
 ///
 /// An array's header may leave the type open, or state bytes or unsigned integers of the same width
 /// (`docs/interfaces.md §4`). Such elements are read as `dtype`.
@@ -111,7 +111,7 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
     same_width && is_bytes && (dtype.is_float() || is_narrow)
 }
 
-/// True for i48 in an array, stored in 64 bits per element.
+/// True if an array stores i48 in 64 bits per element.
 fn is_widened(source: &Source, found: DType, dtype: DType) -> bool {
     source.format() == FileFormat::Npy && (found, dtype) == (DType::I64, DType::I48)
 }

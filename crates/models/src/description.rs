@@ -20,9 +20,9 @@ pub struct Description {
 pub struct Constant {
     /// Name of the constant.
     pub name: String,
-    /// Type, as written in the file.
+    /// Type in the file's spelling.
     pub dtype: String,
-    /// Shape, as written in the file.
+    /// Shape in the file's spelling.
     pub shape: String,
 }
 

@@ -1,4 +1,4 @@
-//! The error type of this crate: errors of each format's folder, with the file.
+//! Error type of this crate. It adds the file to the errors of each format's folder.
 
 use std::path::PathBuf;
 

@@ -1,13 +1,13 @@
-//! Evaluates a model of any format: runs its steps in order, and keeps each value until its last use. A format
-//! defines its steps as a [`Program`].
+//! Evaluates a model of any format. The steps run in order, and each value is kept until the last step that uses it. A
+//! format defines its steps as a [`Program`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use truecast_core::spec::tosa::Requirement;
 
-/// Number of open results of a conversion, which its standard does not define. truecast documents its own choice for
-/// each.
+/// Number of results of a conversion that its standard does not define. truecast documents its own choice for each of
+/// these open results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenResults {
     /// Name of the conversion in errors.

@@ -212,7 +212,7 @@ fn text() {
     assert!(error.contains("\"y\"") && error.contains("element 1"), "{error}");
 }
 
-/// Open results: U8 and U10 of §4.11 in texts, U9 in every number.
+/// Texts have open results under U8 and U10 of §4.11. Numbers always have open results under U9.
 #[test]
 fn open_texts_are_counted() {
     const INT8: i64 = 3;
@@ -361,7 +361,7 @@ fn recursion_and_explosions_are_refused() {
     refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
-/// A function's constant exists once for any number of calls, in the node or as a tensor of the file.
+/// A function's constant exists once, whatever the number of calls. It is in the node, or is a tensor of the file.
 #[test]
 fn constants_of_functions_are_shared() {
     const CALLS: usize = 1000;
@@ -470,7 +470,8 @@ fn conversions_are_judged_wherever_they_are() {
     assert_eq!((all.legal, all.unknown), (3, 0));
     assert!(all.illegal[0].0.contains("\"c\"") && all.illegal[0].1.to_string().contains("saturate"));
     assert!(all.illegal[1].0.starts_with("function \"F\"") && all.illegal[1].1.to_string().contains("\"to\""));
-    // Rows in file order: place, attributes, from, to, legal.
+    // Each expected row is (place, source type, destination type, whether it is legal). Rows stand in the order of the
+    // file.
     let file = open(&model_);
     let listed = conversions(file.model());
     let is_legal = |legality: &Option<Legality>| !matches!(legality, Some(Legality::Illegal(_)));
@@ -628,7 +629,7 @@ fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
     }
 }
 
-/// Functions with many converted inputs, calls with all of them, graphs with many values.
+/// The models are functions with many converted inputs, calls with all of these inputs, and graphs with many values.
 #[test]
 fn models_take_time_as_they_are_long() {
     let make = |n: usize| {

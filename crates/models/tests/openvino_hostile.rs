@@ -113,7 +113,7 @@ fn every_attribute_with_every_value() {
     }
 }
 
-/// Layers: kind, data, number of inputs, number of outputs.
+/// Each layer is (kind, data, number of inputs, number of outputs).
 const KINDS: [(&str, &str, usize, usize); 8] = [
     ("Parameter", r#"<data shape="2,3,4" element_type="f32"/>"#, 0, 1),
     ("Const", r#"<data element_type="i16" shape="4" offset="0" size="8"/>"#, 0, 1),
@@ -125,7 +125,7 @@ const KINDS: [(&str, &str, usize, usize); 8] = [
     ("Relu", "", 1, 1),
 ];
 
-/// A network of these layers. An edge joins an output to an input, each numbered through all layers.
+/// A network of layers. An edge joins an output to an input. Outputs and inputs are numbered through all layers.
 fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
     let mut layers = String::new();
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -152,7 +152,7 @@ fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
     format!(r#"<net version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// Consumers of a Result: a Convert, another Result, both.
+/// The consumers of a Result are a Convert, or another Result, or both.
 #[test]
 fn a_result_may_feed_others() {
     let folder = tempfile::tempdir().unwrap();

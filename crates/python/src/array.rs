@@ -1,7 +1,8 @@
 //! Arrays of other libraries as elements in memory, and new arrays.
 //!
 //! NumPy arrays are read through `__array_struct__`, which is fast and exists in every release. torch tensors are read
-//! through their methods (`torch`). Other objects are first converted to NumPy arrays; JAX arrays without a copy.
+//! through their methods (`torch`). Every other object is first converted to a NumPy array. For a JAX array, this
+//! conversion makes no copy.
 
 use crate::dtypes::{self, Form, imported, numpy};
 use crate::error::{Class, raise};
@@ -436,7 +437,7 @@ impl Interface {
         };
         let (shape, strides) = (numbers(found.shape), numbers(found.strides));
         let bytes = shape.iter().try_fold(width, |bytes, n| bytes.checked_mul(usize::try_from(*n).ok()?));
-        // NumPy makes an array with an invalid address from a DLPack capsule without memory but with an offset.
+        // If a DLPack capsule has no memory but an offset, NumPy makes an array with an invalid address.
         if bytes.is_some_and(|bytes| bytes > 0) && (found.data as usize) < FIRST_PAGE {
             return Err(raise(py, Class::Type, "the array has no memory"));
         }

@@ -20,8 +20,8 @@ pub fn answer(py: Python<'_>, args: Vec<OsString>, columns: Option<usize>) -> Py
     answered.map_err(|refused| error::refused(py, &refused))
 }
 
-/// Options of a command: name, keyword, default, whether it is a switch, whether it may be repeated, and its value's name
-/// and description in help.
+/// Options of a command. Each is (name, keyword, default, whether it is a switch, whether it may be repeated, name of
+/// its value in help, description in help).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub fn arguments(command: &str) -> Vec<(String, String, Option<String>, bool, bool, String, String)> {
@@ -37,8 +37,8 @@ pub fn switches() -> Vec<String> {
     flags.chain(settings).collect()
 }
 
-/// Text from a file in the form of the command's output: on one line, without invisible characters, and cut after two
-/// hundred characters unless it is a sentence with names that are already escaped.
+/// Text from a file in the form that the command prints: on one line, and without invisible characters. A text of more
+/// than two hundred characters is cut, unless it is a sentence whose names are already escaped.
 #[pyfunction]
 #[pyo3(signature = (text, is_sentence=false))]
 pub fn shown(text: &str, is_sentence: bool) -> String {

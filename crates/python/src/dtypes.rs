@@ -71,7 +71,7 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         let unknown = || raise(py, Class::Type, format_args!("{object} is not the number of an ONNX type"));
         return row.and_then(|row| row.dtype).ok_or_else(unknown);
     }
-    // Classes such as `numpy.float32`, `ml_dtypes.bfloat16`, `jax.numpy.bfloat16`, `float`.
+    // A class, for example `numpy.float32`, `ml_dtypes.bfloat16`, `jax.numpy.bfloat16` or `float`.
     match dtype_class.call1((object,)) {
         Ok(dtype) if object.is_instance_of::<PyType>() || object.hasattr(intern!(py, "dtype"))? => of_numpy(&dtype),
         _ => Err(raise(py, Class::Type, format_args!("{} is not an element type", object.repr()?))),
@@ -124,9 +124,9 @@ fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
 /// Representation of the result's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Values, in an array of the library's type for such values.
+    /// Values, in an array that has the library's type for these values.
     Values,
-    /// Codes, in unsigned integers of the same width, one per element.
+    /// Codes, one per element, in unsigned integers of the same width.
     Codes,
     /// Bytes; narrow elements are packed from the lowest bit up.
     Packed,
@@ -195,7 +195,7 @@ pub fn to_numpy(py: Python<'_>, dtype: DType, form: Form) -> PyResult<Bound<'_, 
             (Form::Codes, _) => {
                 code_name(dtype).ok_or_else(|| no_type(py, "NumPy", dtype))?.into_pyobject(py)?.into_any()
             }
-            // Every value of tf32 is a value of f32, and stored as such.
+            // Every value of tf32 is a value of f32, and is stored as f32.
             (_, DType::Tf32) => "float32".into_pyobject(py)?.into_any(),
             (_, DType::String) => "object".into_pyobject(py)?.into_any(),
             _ if is_of_numpy(dtype) => first_name(dtype, Ecosystem::Numpy).into_pyobject(py)?.into_any(),

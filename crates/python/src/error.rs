@@ -52,8 +52,8 @@ impl From<ErrorKind> for Class {
     }
 }
 
-/// Replaces options by keyword arguments, such as `--from-scheme` by `from_scheme`. Removes references to the command's
-/// help.
+/// Replaces options by keyword arguments, for example `--from-scheme` by `from_scheme`. Removes references to the
+/// command's help.
 fn in_python(message: &str) -> String {
     translated(message, false)
 }

@@ -106,7 +106,7 @@ impl<'py> Keywords<'py> {
         self.read(name, |text| text.parse().map_err(|_| "expected a whole number, 0 or more"))
     }
 
-    /// Takes a partition: text such as `2/4`, or both numbers.
+    /// Takes a partition. It is text such as `2/4`, or two numbers.
     pub fn part(&mut self) -> PyResult<Option<Partition>> {
         if let Some((number, of)) = self.left.get_item("part")?.and_then(|part| part.extract::<(usize, usize)>().ok()) {
             self.left.set_item("part", format!("{number}/{of}"))?;

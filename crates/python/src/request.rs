@@ -45,7 +45,7 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     if is_integer && value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
         return Ok(value.to_string());
     }
-    // Includes NumPy's bool.
+    // `extract` takes NumPy's bool too.
     if let Ok(is_on) = value.extract::<bool>() {
         return Ok(is_on.to_string());
     }

@@ -202,7 +202,7 @@ impl Said {
         })
     }
 
-    /// Offset in the storage after the last element, in bytes.
+    /// Offset at which the last element ends in the storage, in bytes.
     fn end(&self) -> Option<usize> {
         let last = self
             .shape

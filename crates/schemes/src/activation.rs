@@ -48,7 +48,7 @@ impl ActivationScale {
         }
     }
 
-    /// Module and form of a stored activation scale, from its name and the type of the module's codes. `None` for
+    /// Module and form that a stored activation scale has, by its name and the type of the module's codes. `None` for
     /// other names.
     pub fn of_source(name: &str, codes: impl FnOnce(&str) -> Option<DType>) -> Option<(&str, ActivationScale)> {
         const ENDS: [&str; 5] = ["input_scale", "input_global_scale", "activation_scale", "qscale_act", "scale_input"];
@@ -84,7 +84,7 @@ impl ActivationScale {
         (if self.is_divisor { self.most / amax } else { amax / self.most }) as f32
     }
 
-    /// Tensor of activation scales for a weight: one value, or one per matrix of a stack.
+    /// Tensor of activation scales that belongs to a weight. It has one value, or one value for each matrix of a stack.
     pub fn output(self, weight: &Tensor, values: &[f32]) -> Output {
         let module = module_of(&weight.name);
         let dot = if module.len() < weight.name.len() { "." } else { "_" };

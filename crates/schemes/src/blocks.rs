@@ -9,7 +9,7 @@ use crate::modules::{in_block, module_of};
 
 #[derive(Default)]
 struct Stack {
-    /// Number of elements in matrices and fused experts, without convolutions.
+    /// Number of elements in matrices and fused experts. Convolutions do not count.
     elements: u64,
     norms: HashSet<u64>,
 }
@@ -17,8 +17,8 @@ struct Stack {
 /// Without a table of tokens, the main stack has the lists with at least a tenth of the largest list's elements.
 const LEAST_SHARE: u64 = 10;
 
-/// Main stack of a model: the lists of blocks that read its table of tokens. Usually one list, or an encoder and a
-/// decoder. Without such a table, all large lists.
+/// Main stack of a model: the lists of blocks that read the model's table of tokens. Usually there is one list, or one
+/// for an encoder and one for a decoder. If a model has no table of tokens, all large lists count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks<'a> {
     main: HashSet<&'a str>,
@@ -76,7 +76,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// True for the shape of a linear layer's weight or of fused experts.
+/// True if the shape is that of a linear layer's weight, or of fused experts.
 fn is_of_layers(tensor: &Tensor) -> bool {
     let rank = tensor.shape.len();
     rank == 2 || rank == 3 && !tensor.name.ends_with(".weight")
@@ -125,7 +125,7 @@ mod tests {
         Tensor { name: name.into(), dtype: DType::Bf16, layout: Layout::Packed, shape: shape.into() }
     }
 
-    /// Cases: published models, index of a module in the main stack, index of a module outside.
+    /// A case is (published model, index of a module in the main stack, index of a module outside).
     #[test]
     fn the_main_stack_reads_the_table_of_tokens() {
         for (names, inside, outside) in [

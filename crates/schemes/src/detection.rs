@@ -40,7 +40,7 @@ impl fmt::Debug for Options<'_> {
 pub struct Detection {
     /// Role of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
     pub roles: Vec<Role>,
-    /// Groups, one per dequantized tensor, in the order of their codes.
+    /// Groups in the order in which their codes stand. There is one group for each dequantized tensor.
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,
@@ -109,7 +109,7 @@ pub struct Group {
     pub scheme: Scheme,
     /// Shape of the dequantized tensor, row-major.
     pub shape: Arc<[u64]>,
-    /// Parts, each with its tensor's index; codes come first.
+    /// Parts, each with the index of its tensor. Codes come first.
     pub parts: Vec<(Part, usize)>,
     /// Layout of the parts. Matrices are the last two dimensions of `shape`.
     pub layout: Layout,

@@ -30,7 +30,8 @@ pub enum Effect {
     Refused,
     /// The values follow the scheme's definition, with a warning.
     Warned,
-    /// Only listed: the contradiction affects only programs that load the checkpoint, or another check warns.
+    /// The contradiction is only listed. It affects only programs that load the checkpoint, or another check warns
+    /// about it.
     Listed,
 }
 

@@ -29,7 +29,7 @@ impl FromStr for Nibbles {
     }
 }
 
-/// A scheme, with details from its configuration or from descriptions in tensors.
+/// A scheme with its details. They come from the configuration, or from descriptions in tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) scheme: Scheme,
@@ -38,7 +38,7 @@ pub(crate) struct Setting {
     pub(crate) is_dense_packing: Option<bool>,
     /// Element type of experts' weights: f4e2m1 or f8e4m3fn (§4.2).
     pub(crate) expert: Option<DType>,
-    /// Description of a torchao tensor in a header (§4.7).
+    /// Description that a header gives of a torchao tensor (§4.7).
     pub(crate) torchao: Option<Torchao>,
     /// Stored description of a bitsandbytes tensor (§4.16).
     pub(crate) bitsandbytes: Option<QuantState>,
@@ -64,7 +64,8 @@ pub(crate) struct QuantState {
     pub(crate) shape: Vec<u64>,
     /// Number of elements per absmax.
     pub(crate) block: u64,
-    /// For quantized absmax values: number of absmax values per outer absmax, and the offset's f32 bits.
+    /// For quantized absmax values: the number of absmax values that share an outer absmax, and the f32 bits of the
+    /// offset.
     pub(crate) nested: Option<(u64, u32)>,
 }
 
@@ -109,7 +110,7 @@ pub(crate) struct Found<'a> {
     pub(crate) pieces: &'a [(Piece, usize)],
     /// Shape that a [`Piece::Shape`] states.
     pub(crate) stated: Option<Vec<u64>>,
-    /// Shape of the tensor in the unquantized reference.
+    /// Shape that the tensor has in the unquantized reference.
     pub(crate) reference: Option<Vec<u64>>,
     pub(crate) nibbles: Nibbles,
 }

@@ -38,14 +38,14 @@ pub(crate) struct Fit {
 }
 
 impl Stack {
-    /// Stack of a group's codes, with `per_entry` elements per entry of the last dimension.
+    /// Stack of the matrices that hold a group's codes. An entry of the last dimension holds `per_entry` elements.
     pub(crate) fn of_codes(found: &Found<'_>, per_entry: u64) -> Result<Stack, Error> {
         let stack =
             Stack::of(&found.codes().shape).ok_or_else(|| found.bad_shape("it has fewer than two dimensions"))?;
         Ok(Stack { cols: found.product(stack.cols, per_entry)?, ..stack })
     }
 
-    /// Stack of matrices in the last two dimensions; `None` for fewer dimensions.
+    /// Stack of matrices, which are the last two dimensions. `None` for fewer dimensions.
     pub(crate) fn of(shape: &[u64]) -> Option<Stack> {
         let [lead @ .., rows, cols] = shape else { return None };
         Some(Stack { lead: lead.to_vec(), rows: *rows, cols: *cols })

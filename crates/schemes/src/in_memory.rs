@@ -33,7 +33,7 @@ const IN_MEMORY: [(&str, &str); 15] = [
     ("shared_transf", "shared_transf"),
 ];
 
-/// Names of towers in transformers 5.24.0, whatever their names in files.
+/// Names that transformers 5.24.0 gives to towers, whatever their names in files are.
 const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower"];
 
 /// Layers that a loader makes from torch's packed attention, `in_proj_weight`.
@@ -41,9 +41,9 @@ const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
 /// Entries for transformers' lists of unquantized modules: names and regular expressions.
 ///
-/// transformers matches an entry with the beginning or end of a name; an expression, with the beginning. A name that
-/// ends a quantized module's name is therefore left out. Expressions match a module inside another; the head needs
-/// none.
+/// transformers matches an entry with the beginning or end of a name, and an expression with the beginning only. A name
+/// that ends a quantized module's name is therefore left out. A module inside another module needs an expression. The
+/// head needs no expression.
 pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String]) -> Vec<String> {
     let is_no_end = |module: &&String| !quantized.iter().any(|other| other.ends_with(module.as_str()));
     let names = in_memory.iter().filter(is_no_end).cloned();

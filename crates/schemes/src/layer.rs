@@ -29,13 +29,13 @@ words! {
         Convolution = "convolutions",
         /// Parameter of a state-space or recurrent layer.
         StateSpace = "ssm",
-        /// Part of an encoder of images or sound, or of its connection to the language model.
+        /// Part of an encoder of images or sound, or part that connects such an encoder to the language model.
         Tower = "towers",
         /// Part of a head that predicts further tokens.
         NextTokens = "next_tokens",
         /// Parameter that computes shift and scale of an image model's block from the time step.
         Modulation = "modulation",
-        /// Weight that loaders keep in f32, or in a layer that they do not quantize.
+        /// Weight that loaders keep in f32, or weight of a layer that loaders do not quantize.
         HighPrecision = "high_precision",
         /// Matrix outside the repeated blocks of the main stack.
         OutsideBlocks = "outside_blocks",
@@ -57,9 +57,10 @@ pub struct UnknownLayer(pub String);
 ///
 /// Dots separate the components of a name. A module is a tensor's name without a final `.weight`.
 enum Test {
-    /// One of the last two components of the name, with `_` before it, contains the text in any case.
+    /// The text is in one of the last two components of the name, in any case. Each component counts with `_` before
+    /// it.
     EndHas(&'static [&'static str]),
-    /// One of the last two components of the module contains the text in any case.
+    /// The text is in one of the last two components of the module, in any case.
     LastTwoHave(&'static [&'static str]),
     /// The module's last component equals the text.
     Last(&'static [&'static str]),
@@ -90,7 +91,7 @@ use Test::{
     Whole,
 };
 
-/// Words in names of encoders of images and sound, connectors to a language model, and secondary models of a
+/// Words in names of secondary models: encoders of images and sound, connectors to a language model, other models of a
 /// pipeline.
 const TOWERS: &[&str] = &[
     "vision",
@@ -169,7 +170,7 @@ impl Layer {
         ("unquantized", Layer::Unquantized),
     ];
 
-    /// Layer for a name and a number of dimensions; `None` if no row of the table matches.
+    /// Finds the layer by a name and a number of dimensions. `None` if no row of the table matches.
     ///
     /// # Examples
     /// ```
@@ -182,7 +183,7 @@ impl Layer {
         Layer::by_name_in(name, rank, "")
     }
 
-    /// Does the same as [`by_name`](Layer::by_name), except that words of `model_type` do not mark a tower.
+    /// Finds the layer that [`by_name`](Layer::by_name) finds, except that words of `model_type` do not mark a tower.
     pub(crate) fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
         let module = module_of(name);
         let has_word = |path: &str, words: &[&str], own: &str| {

@@ -15,7 +15,7 @@ enum When {
     AsymmetricIn(&'static [&'static str]),
     /// Weight of experts that loaders keep in one tensor.
     Expert,
-    /// Weight that loaders join with others in one layer: q, k and v, or gate and up.
+    /// Weight that loaders join with other weights in one layer, such as q, k and v, or gate and up.
     Fused,
     ModelTypes(&'static [&'static str]),
 }

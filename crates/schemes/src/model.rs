@@ -13,7 +13,7 @@ use crate::scheme::{COMPRESSED_TENSORS, Family};
 /// Name components that mark a tensor of several experts, in the order of §11.3.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
-/// Names of the two layers of fused experts: gate and up in one matrix, then down.
+/// Names of the layers of fused experts. The first layer has gate and up in one matrix, and the second is down.
 const EXPERT_LAYERS: [(&str, &str); 4] =
     [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
 
@@ -77,7 +77,7 @@ impl<'a> Model<'a> {
         Layer::by_name_in(&tensor.name, tensor.shape.len(), model_type)
     }
 
-    /// True for a matrix with one row per token: by name, or by the size of the vocabulary.
+    /// True for a matrix that has one row per token. Its name decides, or the size of the vocabulary.
     fn is_table_of_tokens(&self, tensor: &Tensor) -> bool {
         let [rows, _] = *tensor.shape else { return false };
         let last = module_of(&tensor.name).rsplit('.').next().unwrap_or_default();
@@ -89,7 +89,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Value of the configuration, or else of its section for the language model. `null` counts as missing.
+    /// Value of the configuration, or else of the configuration's section for the language model. `null` counts as
+    /// missing.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         let config = self.config?;
         let own = |config: &'a Value| config.get(key).filter(|value| !value.is_null());
@@ -113,7 +114,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Layer of a tensor, by name, or else by neighbors, rank and type.
+    /// Layer of a tensor. The name decides, or else the neighbors, rank and type.
     ///
     /// # Examples
     /// ```
@@ -137,7 +138,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Layer of a tensor by neighbors, rank and type.
+    /// Layer of a tensor whose name does not decide. Neighbors, rank and type decide.
     fn by_neighbors(&self, tensor: &Tensor) -> Layer {
         let (name, rank) = (&*tensor.name, tensor.shape.len());
         let module = module_of(name);
@@ -153,7 +154,7 @@ impl<'a> Model<'a> {
         let is_packed_attention = self.shape(&format!("{around}.in_proj_weight")).is_some();
         let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
-        // I-BERT stores an integer copy of each weight with simulated quantization. Loaders keep such layers
+        // I-BERT simulates quantization and stores an integer copy of each weight. Loaders keep such layers
         // unquantized.
         let integers = self.shape(&format!("{name}_integer"));
         let is_imitation = integers.is_some() && integers == self.shape(name);

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// Module of a logical tensor: the name without `.weight`; for other names, such as fused experts, the whole name.
+/// Module of a logical tensor: the name without `.weight`. If the name has another ending, as fused experts have, the
+/// module is the whole name.
 pub(crate) fn module_of(name: &str) -> &str {
     match name.strip_suffix("weight") {
         Some("") => "",
@@ -136,7 +137,8 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         others.iter().flat_map(|name| [ends(name, true), ends(name, false)]).flatten().collect();
     let around_others: HashSet<&str> = others.iter().flat_map(|name| prefixes(name)).collect();
     let is_known = |part: &str| others.iter().any(|other| has_components(other, part));
-    // Expression for all modules in a part of the model, by the last one or two components of its name.
+    // Expression for all modules in a part of the model. The expression has the last one or two components of the
+    // part's name.
     let named = |prefix: &str| {
         let (around, last) = prefix.rsplit_once('.').unwrap_or(("", prefix));
         let outer = around.rsplit('.').next().unwrap_or_default();

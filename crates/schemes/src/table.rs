@@ -95,7 +95,7 @@ impl Row {
     }
 }
 
-/// Possible names of a scheme's codes, each with the possible types.
+/// Names that a scheme's codes may have. Each name has the types that it may have.
 pub(crate) type Codes = &'static [(Name, &'static [DType])];
 
 type Describe = fn(&Found<'_>) -> Result<Described, Error>;
@@ -103,7 +103,7 @@ type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 /// `quant_method` that declares a scheme for every module, and the other keys allowed next to it.
 pub(crate) type Method = (&'static str, &'static Keys);
 
-/// Written form of matrices, for schemes without special names, shapes or constants.
+/// How matrices are written, in schemes without special names, shapes or constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// Planes for a matrix of these rows and columns, or the reason why the matrix does not fit.

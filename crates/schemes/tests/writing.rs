@@ -184,7 +184,8 @@ fn metadata_of_the_source_scheme_goes() {
     assert_eq!(metadata(&source, &[]), header(&[("format", "pt"), ("note", "{}")]));
 }
 
-/// Names of tensors of published models, with the kind of layer (`docs/spec/checkpoints.md §11.3`).
+/// Names of tensors from published models, and the kind of layer that each belongs to (`docs/spec/checkpoints.md
+/// §11.3`).
 #[test]
 fn layers_are_told_by_names() {
     use Layer::{
@@ -276,7 +277,7 @@ fn layers_are_told_by_their_neighbors() {
     assert_eq!(of(&[("mixer.latents", &[2, 4, 8])], json!({})), Layer::Unknown);
 }
 
-/// Axis of inputs in fused experts: by the sizes of both layers, or by the model's width.
+/// The axis of inputs in fused experts. The sizes of both layers show the axis, or else the model's width.
 #[test]
 fn experts_have_rows_of_outputs_or_of_inputs() {
     let of = |first: (&str, &[u64; 3]), second: (&str, &[u64; 3]), width: u64| {
@@ -297,8 +298,8 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
 
 const OUTSIDE: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
 
-/// Heads that a loader makes from the table of tokens; modules outside of blocks; modules with another name in
-/// memory.
+/// The modules are heads that a loader makes from the table of tokens, modules outside of blocks, and modules with
+/// another name in memory.
 #[test]
 fn modules_in_memory_are_named() {
     let of = |names: &[&str], quantized: &[&str]| {
@@ -325,13 +326,13 @@ fn modules_in_memory_are_named() {
     // Blocks next to the main stack belong to a tower, even without a usual name.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
-    // torch's packed attention becomes four layers; the module may have another name in memory.
+    // torch's packed attention becomes four layers. Its module may have another name in memory.
     let packed = of(&["a.layers.0.attn.in_proj_weight", "a.layers.0.fc.weight", "lm_head.weight"]);
     assert!(
         ["attn.q_proj", "self_attn.o_proj"].iter().all(|layer| packed.contains(&String::from(*layer))),
         "{packed:?}"
     );
-    // Further members of a list of heads share its first member.
+    // All members of a list of heads share the first member.
     let heads = ["lm_head.weight", "layers.0.norm.bias", "layers.0.a.weight", "bbox_embed.0.layers.0.weight"];
     assert!(of(&heads).contains(&"bbox_embed".to_owned()));
 }
@@ -353,8 +354,8 @@ fn experts_are_one_module() {
     }
 }
 
-/// transformers matches an entry with the beginning or end of a name, and an expression with the beginning. A module
-/// inside another needs an expression.
+/// transformers matches an entry with the beginning or the end of a name, and an expression with the beginning only. A
+/// module inside another module needs an expression.
 #[test]
 fn listed_modules_are_found_below_others() {
     let in_memory = [OUTSIDE, "attn.q_proj", "lm_head", "lm_heads"].map(String::from);

@@ -34,9 +34,9 @@ pub fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Number of rows of the matrices in [`linear_model`].
+/// Number of rows that matrices of [`linear_model`] have.
 pub const ROWS: usize = 130;
-/// Number of columns of the matrices in [`linear_model`].
+/// Number of columns that matrices of [`linear_model`] have.
 pub const COLS: usize = 40;
 
 /// Elements of the matrices in [`linear_model`]. The first two rows are a hundred times larger.

@@ -1,4 +1,4 @@
-//! Narrow formats as defined in the specification pages, independent of the code under test.
+//! Narrow formats as the specification pages define them, independent of the code under test.
 #![allow(clippy::type_complexity)] // a table's type is its heading
 
 /// The element types, in the order of `docs/interfaces.md §1`.
@@ -136,7 +136,7 @@ impl Format {
     pub fn value(&self, code: u64) -> f64 {
         self.read(code).unwrap_or_else(|| panic!("{} {code:x} is NaN", self.name))
     }
-    /// Position of a code on the number line; both zeros are at 0.
+    /// Position of a code on the number line. -0 and +0 are at 0.
     pub fn ordinal(&self, code: u64) -> i64 {
         let magnitude = (code & self.magnitude_mask()) as i64;
         if code & self.sign_bit() != 0 { -magnitude } else { magnitude }
@@ -155,7 +155,7 @@ impl Format {
     }
 }
 
-/// `docs/spec/onnx.md §2.3`: codes and their values, each an integer and an exponent of 2.
+/// `docs/spec/onnx.md §2.3`: codes and their values. A value is an integer and an exponent of 2.
 #[rustfmt::skip]
 pub const SPECIAL_CODES: [(&str, &[(u64, i64, i32)]); 5] = [
     ("f8e4m3fn", &[

@@ -57,7 +57,7 @@ fn mxfp4() -> (Vec<u8>, Vec<f32>) {
     (bytes, values)
 }
 
-/// Two matrices of shape `[1, 64]`, before multiplication with their factors.
+/// Two matrices of shape `[1, 64]` before they are multiplied by their factors.
 fn nvfp4() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for block in 0..2usize {

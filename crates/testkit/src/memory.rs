@@ -1,4 +1,4 @@
-//! Counting allocator: memory held by the current thread, in tests of readers.
+//! Allocator that counts the memory of the current thread. Tests of readers use it.
 //!
 //! Each test file installs the allocator: `#[global_allocator] static ALLOCATOR: Counting = Counting;`
 

@@ -5,7 +5,7 @@ pub fn container(header: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
 }
 
-/// A file with this descriptor, this `fortran_order`, and a shape such as `(2, 3)`.
+/// A file with a descriptor, a `fortran_order`, and a shape such as `(2, 3)`.
 pub fn array(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     container(&format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n"), data)
 }

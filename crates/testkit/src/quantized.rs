@@ -1,4 +1,4 @@
-//! Quantized layers and files as written by other programs. Source: `docs/spec/checkpoints.md §4`.
+//! Quantized layers and files in the forms that other programs write. Source: `docs/spec/checkpoints.md §4`.
 
 use crate::random::drawn;
 use crate::safetensors::{Tensor, f32s, safetensors};
@@ -150,7 +150,7 @@ pub fn scaled(scale: &'static str) -> Vec<u8> {
     safetensors(&tensors, &[("made", "by hand")])
 }
 
-/// Files that declare their quantization; each in another way.
+/// Files that declare a quantization. Each file declares it in another way.
 pub fn files() -> Vec<(&'static str, Vec<u8>)> {
     let codes: Vec<u8> = (0..64 * 64u32).map(|i| (i * 37 % 251) as u8).collect();
     let layer = r#"{"format":"float8_e4m3fn"}"#.as_bytes().to_vec();

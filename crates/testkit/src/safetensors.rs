@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// Tensor to write: name, dtype, shape, bytes.
 pub type Tensor<'a> = (&'a str, &'a str, &'a [u64], Vec<u8>);
 
-/// Parsed tensor: name, dtype, shape as written, bytes.
+/// A parsed tensor is (name, dtype, text of the shape, bytes).
 pub type Found = (String, String, String, Vec<u8>);
 
 /// Little-endian bytes.

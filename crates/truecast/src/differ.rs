@@ -21,7 +21,7 @@ const DEFINITION_BITS: u32 = 20;
 /// Widest source, in bits, whose codes are all converted by kernels. No type has between 21 and 31 bits.
 const SWEEP_BITS: u32 = 32;
 const BLOCK: u64 = 1 << 16;
-/// Number of blocks compared before their ranges are joined.
+/// Number of blocks that are compared before the ranges found in them are joined.
 const BLOCKS_AT_ONCE: usize = 256;
 /// Largest number of ranges that are listed. The counts include the other ranges.
 const KEPT: usize = 1000;
@@ -61,7 +61,7 @@ pub struct Difference {
 /// The inputs to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// Every code of sources of up to 16 bits; boundary vectors for wider ones.
+    /// Every code of a source of up to 16 bits. Boundary vectors of a wider source.
     Boundary,
     /// Every code of sources of up to 32 bits.
     Every,
@@ -75,13 +75,13 @@ pub struct Different {
     pub first: u64,
     /// Code of the largest input.
     pub last: u64,
-    /// Number of inputs compared from `first` to `last`, inclusive.
+    /// Number of compared inputs from `first` to `last`. Both ends are included.
     pub count: u64,
     /// True if a request leaves the results open.
     pub is_open: bool,
-    /// Results of both requests for the first input; `None` for a refused value.
+    /// Results of the two requests for the first input. `None` stands for a refused value.
     pub at_first: [Option<u64>; 2],
-    /// Results of both requests for the last input.
+    /// Results of the two requests for the last input.
     pub at_last: [Option<u64>; 2],
 }
 
@@ -120,7 +120,7 @@ impl Difference {
     }
 }
 
-/// Ranges of neighboring keys: first and last key, number of inputs, verdict.
+/// Range of neighboring keys: first key, last key, number of inputs, verdict.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     different: u64,
@@ -226,7 +226,7 @@ impl Search {
         self.difference(codes.len() as u64, false, self.each(codes.into_iter()))
     }
 
-    /// Compares all codes with kernels. `None` for sources without kernels and for sources of up to 20 bits.
+    /// Compares all codes with kernels. `None` if the source has no kernels, or has at most 20 bits.
     fn every_code(&self, mut tell: impl FnMut(u64)) -> Option<Difference> {
         let bits = self.src.code_bits();
         if !(DEFINITION_BITS + 1..=SWEEP_BITS).contains(&bits) {
@@ -360,7 +360,7 @@ fn same_elements<const N: usize>(a: &[u8], b: &[u8]) -> Vec<bool> {
     a.as_chunks::<N>().0.iter().zip(b.as_chunks::<N>().0).map(|(a, b)| a == b).collect()
 }
 
-/// Length of the leading run of equal values.
+/// Length of the run of equal values at the beginning.
 fn first_run(all: &[bool]) -> usize {
     const MANY: usize = 64; // a vector loop compares them
     let is_like_it = |one: &&bool| **one == all[0];

@@ -2,8 +2,8 @@
 
 use truecast_core::{DType, Kind};
 
-/// Order-preserving numbers (keys) of codes: neighboring values have neighboring keys. NaNs are beyond the infinities;
-/// -0 is below +0.
+/// Numbers (keys) of codes in the order of values. Neighboring values have neighboring keys. NaNs are beyond the
+/// infinities, and -0 is below +0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     pub(crate) sign: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Keys of a float, or of an integer that fills its storage; `None` for other types.
+    /// Keys of a type. `None` unless the type is a float, or an integer that fills its storage.
     pub(crate) fn of(dtype: DType) -> Option<Keys> {
         let sign = 1 << (dtype.code_bits() - 1);
         match dtype.kind() {

@@ -1,4 +1,4 @@
-//! Conversion of one pair of types under one request: by the reference definition, or by a kernel with the same
+//! Conversion of one pair of types under one request. The reference definition converts, or a kernel with equal
 //! results.
 
 use crate::request::{Request, Standard, Tile};
@@ -43,7 +43,7 @@ impl Rule {
         }
     }
 
-    /// True if both rules give the same results; the clauses may differ.
+    /// True if both rules give equal results. The clauses may differ.
     pub fn is_alike(&self, other: &Rule) -> bool {
         match (self, other) {
             (Rule::Cast(a), Rule::Cast(b)) => (&a.policy, a.undefined) == (&b.policy, b.undefined),
@@ -84,8 +84,8 @@ pub(crate) fn bytes(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8
 }
 
-/// Every interpretation of a pair: each name, each version with a different rule, each attribute for values out of
-/// range. Sorted by group, newest version first.
+/// All interpretations of a pair. There is one for each name, for each version with a different rule, and for each
+/// attribute that affects values out of range. Sorted by group, newest version first.
 pub(crate) fn every(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let of_names = interpretations(src, dst).into_iter().map(|one| {
         let rule = Rule::Cast(one.cast);

@@ -10,7 +10,7 @@ pub struct Setting {
     name: &'static str,
     /// Placeholder of the value in help; `None` for a flag.
     pub value_name: Option<&'static str>,
-    /// Description with default; key: name of a specification, `TABLES` or `EVERY`.
+    /// Descriptions that include the default. A key is the name of a specification, `TABLES` or `EVERY`.
     about: &'static [(&'static str, &'static str)],
 }
 
@@ -129,7 +129,7 @@ impl Setting {
         of(spec).or_else(|| of(TABLES).filter(|_| Table::of_name(spec).is_some() && self.is_of(spec)))
     }
 
-    /// Description of a setting of all specifications; `None` for other settings.
+    /// Description of a setting that every specification has. `None` for other settings.
     #[must_use]
     pub fn about_of_every(&self) -> Option<&'static str> {
         self.about_of(EVERY)

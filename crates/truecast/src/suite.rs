@@ -167,7 +167,7 @@ impl Case {
         Ok(thinned(self.src, self.dst, most)?.into_iter().map(|code| (code, self.conversion.outcome(code))).collect())
     }
 
-    /// Converts all codes of a source of up to 32 bits and hashes the results. `see` gets the results in pieces.
+    /// Converts all codes of a source that has up to 32 bits, and hashes the results. `see` gets the results in pieces.
     ///
     /// A result is its storage element, in whole little-endian bytes. A NaN becomes the canonical NaN, an open result
     /// the documented one, and a refused value all ones.

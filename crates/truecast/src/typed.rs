@@ -106,11 +106,11 @@ pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut 
     Ok(())
 }
 
-/// Converts a slice into another as [`cast_slice`] does, by a planned conversion with its own options for threads and
-/// counts.
+/// Converts a slice into another by a planned conversion, which has its own options for threads and counts. Shapes are
+/// those of [`cast_slice`].
 ///
 /// # Errors
-/// As [`cast_slice`].
+/// Errors of [`cast_slice`].
 ///
 /// # Examples
 /// ```
@@ -136,7 +136,7 @@ pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: 
 /// Converts a slice into a vector. If the source is packed, converts every element that its bytes can hold.
 ///
 /// # Errors
-/// As [`cast_slice`].
+/// Errors of [`cast_slice`].
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! Memory limits hold for checkpoints of any shapes and any number of tensors.
+//! Memory limits. They hold for checkpoints with any shapes and any number of tensors.
 
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 
 const MEMORY: u64 = 4 << 20;
 
-/// Peak memory of planning and conversion, and of verification.
+/// Peak memory while a conversion is planned and run, and peak memory while its result is verified.
 fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -> [usize; 2] {
     let [src, out] = ["src", "out"].map(|name| folder.join(name));
     std::fs::create_dir(&src).unwrap();

@@ -165,7 +165,7 @@ fn integers_out_of_range() {
     let spec = ieee(DType::F64, DType::I16); // wraps
     let saturated = |code: u64| f64::from_bits(code) as i16 as u16 as u64;
     is_named(&judge(&spec, saturated), Convention::IntegerOverflow(IntOverflow::Saturate));
-    // The low half of the result of x86's cvttsd2si.
+    // x86's cvttsd2si gives this result, of which only the low half counts.
     let indefinite = |code: u64| {
         let value = f64::from_bits(code).trunc();
         let held = if (-2147483648.0..=2147483647.0).contains(&value) { value as i32 } else { i32::MIN };

@@ -13,7 +13,8 @@ fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())
 }
 
-/// Zeros, ends of the subnormal and normal ranges, infinities, NaN, and their neighbors. Every code of a narrow type.
+/// Special codes of a wide type: zeros, ends of the subnormal and normal ranges, infinities and NaN, and the codes next
+/// to these. A narrow type has all codes.
 fn special(dtype: DType) -> Vec<u64> {
     let bits = dtype.code_bits();
     if bits <= 8 {

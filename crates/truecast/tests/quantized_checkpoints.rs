@@ -40,7 +40,7 @@ fn stored(values: &[f32], dtype: DType) -> Vec<u8> {
     values.iter().flat_map(|x| code(x)[..size].to_vec()).collect()
 }
 
-/// f32 bits of stored elements, by the reference definition.
+/// f32 bits that the reference definition gives for stored elements.
 fn widened(bytes: &[u8], dtype: DType) -> Vec<u32> {
     let spec = ieee::Cast::to(DType::F32).resolve(dtype).unwrap();
     let size = dtype.storage_bits().unwrap() as usize / 8;
@@ -124,7 +124,7 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
     DenseTensor::read(path, name, OpenOptions::default()).unwrap().into_bytes()
 }
 
-/// The report's measures (§10) equal those of the reference definition, except for the order of additions.
+/// The report's measures (§10) equal those of the reference definition. Only the order of additions may differ.
 fn measured(scheme: &str, source: &[u32], result: &[u32], report: &Report) {
     let counts = &report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts;
     let value = |bits: &u32| f64::from(f32::from_bits(*bits));

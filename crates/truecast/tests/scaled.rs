@@ -1,5 +1,5 @@
-//! Scaled tensors in memory, compared with the reference definition (`truecast_core::scaled`): all schemes by name,
-//! stacks of matrices, divided work, errors.
+//! Scaled tensors in memory against the reference definition (`truecast_core::scaled`). The tests cover all names of
+//! schemes, stacks of matrices, divided work, and errors.
 
 use std::num::NonZeroUsize;
 use truecast::files::Error;
@@ -114,7 +114,7 @@ fn every_scheme_is_what_the_definition_says() {
             let form = Form::new(scheme(name).unwrap(), shape).unwrap();
             let arrays = quantize(&form, &how, &bytes(&values), 2).unwrap();
             assert!(arrays == expected(&form, &how, &values), "{name} {shape:?}");
-            // Dequantized to f32 by the reference definition, and rounded once to bf16.
+            // The reference definition dequantizes to f32, and one rounding to bf16 follows.
             let of = parts(&form, &arrays);
             let dense: Vec<u32> = (0..values.len() as u64).map(|i| form.layout().value(&of, i).unwrap()).collect();
             let to_bf16 = onnx::Cast::to(DType::Bf16).resolve(DType::F32).unwrap();

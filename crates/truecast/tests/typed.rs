@@ -1,4 +1,4 @@
-//! Casts between typed slices: same bits as casts of bytes; errors for wrong lengths and types.
+//! Casts between typed slices. They give the bits that casts of bytes give. Wrong lengths and types give errors.
 
 #![cfg(target_endian = "little")]
 

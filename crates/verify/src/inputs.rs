@@ -29,7 +29,7 @@ pub struct Extent {
     pub limit: usize,
 }
 
-/// All elements of a narrow source, or decision points of a wide source; sorted, without duplicates.
+/// All elements of a narrow source, or decision points of a wide source. They are sorted, and none occurs twice.
 pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     if is_narrow(src) {
         return Source::all(src);
@@ -66,7 +66,8 @@ pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, rando
     list.dedup();
 }
 
-/// Zeros, smallest and largest magnitudes, infinities, quiet and signaling NaNs; for integers, ends of the range.
+/// Zeros, smallest and largest magnitudes, infinities, and quiet and signaling NaNs. For an integer type, the ends of
+/// its range.
 fn specials(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
@@ -80,8 +81,8 @@ fn specials(src: DType) -> Vec<u64> {
     }
 }
 
-/// Ends of a destination's range: largest values and values that round to them, smallest normal and subnormal values,
-/// half of the smallest subnormal.
+/// Ends of a destination's range. They are the largest values, values that round to the largest values, the smallest
+/// normal and subnormal values, and half of the smallest subnormal.
 fn ends(dst: DType) -> Vec<f64> {
     let power = |exp: i32| 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
     let magnitudes = match dst.kind() {

@@ -1,5 +1,5 @@
-//! Counts of a conversion, element by element, from `docs/spec/checkpoints.md §10`: exact values, exact comparisons,
-//! each error rounded once.
+//! Counts of a conversion, element by element, by `docs/spec/checkpoints.md §10`. Values and comparisons are exact, and
+//! each error is rounded once.
 //!
 //! A value is out of range if the definition refuses it under the same policy with errors instead of limits.
 

@@ -1,5 +1,5 @@
-//! Assessment of losses in words: a block of text below the tables, and warnings in JSON. `truecast::report::assess`
-//! has the rules.
+//! Puts the assessment of losses into words. The words are a block of text below the tables, and warnings in JSON.
+//! `truecast::report::assess` has the rules.
 
 use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
@@ -44,7 +44,7 @@ fn headline(assessment: &Assessment) -> String {
     )
 }
 
-/// Advice such as `--keep '*.key.bias' would leave 6 of them unchanged`.
+/// Advice, for example `--keep '*.key.bias' would leave 6 of them unchanged`.
 fn remedy(assessment: &Assessment) -> Option<String> {
     let globs: Vec<String> = assessment.spare.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
     let whom = match (assessment.spared, assessment.suspicious) {
@@ -66,8 +66,8 @@ fn unscaled(assessment: &Assessment) -> Option<String> {
     ))
 }
 
-/// Text such as `normal for fp8-block: 31.6 dB over 21 tensors`, for tensors with the usual loss. `name` returns the
-/// type or scheme of a tensor.
+/// Text about tensors with the usual loss, for example `normal for fp8-block: 31.6 dB over 21 tensors`. `name` returns
+/// the type or scheme of a tensor.
 pub fn normal<'a>(
     assessment: &Assessment,
     len: usize,

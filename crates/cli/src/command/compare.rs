@@ -165,7 +165,7 @@ fn by_error(a: &&ComparedTensor, b: &&ComparedTensor) -> Ordering {
     a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error)
 }
 
-/// Text such as `[0, 1]: 465 | 448`: index and both values.
+/// Index and both values, for example `[0, 1]: 465 | 448`.
 fn worst(row: &ComparedTensor) -> Option<String> {
     let [first, second] = row.worst.as_deref()?.map(exact_decimal::brief);
     Some(format!("{:?}: {first} | {second}", row.worst_index()))

@@ -1,4 +1,4 @@
-//! Known deviations of released implementations from their specification, for `explain`.
+//! Known deviations of releases from their specification. `explain` prints them.
 
 use super::formats::json_text;
 use crate::exact_decimal;

@@ -78,7 +78,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Widths of sign, exponent and fraction, such as `1/8/7`; `-` for other types.
+/// Widths of sign, exponent and fraction, for example `1/8/7`. The text is `-` for types that are not floats.
 fn layout(dtype: DType) -> String {
     match dtype.kind() {
         Kind::Float(f) => format!("{}/{}/{}", f.signed as u8, f.exp_bits, f.man_bits),

@@ -13,7 +13,7 @@ pub fn words(i: &Interpretation) -> String {
 }
 
 /// Short names of the answers in each class. A short name has only the attributes that distinguish the class from all
-/// others, and the version if needed.
+/// other classes, and the version if needed.
 pub fn by_class(all: &[(&Interpretation, usize)]) -> Vec<Vec<String>> {
     let classes = all.iter().map(|(_, class)| class + 1).max().unwrap_or(0);
     let mut labels = vec![Vec::new(); classes];

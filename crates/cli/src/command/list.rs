@@ -24,7 +24,7 @@ const PATTERN: usize = 44;
 /// Largest number of rows on a terminal.
 const ON_A_SCREEN: usize = 20;
 
-/// Type of a tensor. For a tensor in GGUF blocks, the name of the block type instead of the type of the codes.
+/// Type of a tensor. For a tensor in GGUF blocks, it is the name of the block type and not the type of the codes.
 pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
     scheme.and_then(|scheme| scheme.strip_prefix("gguf:")).map_or_else(|| dtype.to_string(), str::to_owned)
 }
@@ -67,7 +67,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 }
 
 impl Listed {
-    /// List of tensors with the order and length of `--sort` and `--summary`.
+    /// List of tensors. `--sort` determines the order, and `--summary` the length.
     pub fn new<'a, L: Eq + Hash>(
         args: &ListArgs,
         sorting: Option<Key>,
@@ -95,7 +95,7 @@ impl Listed {
         }
     }
 
-    /// List of the first tensors only on a terminal, otherwise of all tensors.
+    /// List that on a terminal has only the first tensors, and otherwise has all tensors.
     pub fn first(mut order: Vec<usize>, terminal: &Terminal) -> Listed {
         order.truncate(if terminal.width.is_some() { ON_A_SCREEN } else { order.len() });
         Listed::Ordered(order)
@@ -166,7 +166,7 @@ impl Listed {
         let columns = || {
             let mut columns = columns();
             if is_grouped {
-                // Patterns often differ only at their ends, so they need more room than names.
+                // Two patterns often differ only at the ends, so patterns need more room than names.
                 columns[0] = columns[0].clone().shrinks_to(PATTERN);
                 columns.insert(1, Column::right("tensors"));
             }
@@ -220,7 +220,7 @@ fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
     row
 }
 
-/// Patterns with the most bytes, in their original order.
+/// Patterns with the most bytes. Their order is that of `patterns`.
 fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
     let mut ranked: Vec<(usize, Pattern)> = patterns.into_iter().enumerate().collect();
     ranked.sort_by_cached_key(|(_, pattern)| Reverse(bytes(pattern)));

@@ -16,7 +16,7 @@ pub struct Pattern {
     pub is_module: bool,
 }
 
-/// Patterns in the order of their first members. Members of a pattern have equal values of `alike`.
+/// Patterns in the order of their first members. All members of a pattern have the same value of `alike`.
 pub fn patterns<'a, L: Eq + Hash>(
     tensors: impl Iterator<Item = usize>,
     name: impl Fn(usize) -> &'a str,
@@ -120,7 +120,7 @@ fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Texts of a name, with `{}` for each number.
+/// Texts between the numbers of a name. `{}` stands for each number.
 fn words(name: &str) -> Vec<&str> {
     parts(name).map(|part| if let Part::Text(text) = part { text } else { "{}" }).collect()
 }

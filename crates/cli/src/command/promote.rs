@@ -1,4 +1,4 @@
-//! `truecast promote`: the common type of two types in one system or all systems, and tables.
+//! `truecast promote`: the common type of two types, in one system or in all, and tables.
 
 use super::Context;
 use crate::args::PromoteArgs;

@@ -40,8 +40,8 @@ fn for_zsh(script: &str) -> String {
     script.lines().map(|text| line(text) + "\n").collect()
 }
 
-/// Corrects clap's bash completions: completes the value after `--option=` and each item of a comma-separated list, and
-/// offers no word twice.
+/// Corrects clap's completions for bash. The value after `--option=` and each item of a comma-separated list are
+/// completed, and no word is offered twice.
 fn for_bash(script: &str) -> String {
     let mend = |line: &str| -> String {
         let text = line.trim_start();
@@ -180,7 +180,7 @@ fn manual(command: Command, title: String) -> Man {
     Man::new(command).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
 }
 
-/// Renders a page. clap repeats the definition of the apostrophe in every part; only the first remains.
+/// Renders a page. In every part, clap defines the apostrophe again, and only the first definition remains.
 fn rendered(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     let mut text = Vec::new();
     write(&mut text).expect("memory takes everything");

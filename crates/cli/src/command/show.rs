@@ -87,7 +87,7 @@ struct Part<'a> {
     dtype: DType,
     elements: Elements<'a>,
     offset: i128,
-    /// Length and step of each remaining dimension; the step counts elements of the tensor.
+    /// Length and step of each remaining dimension. The step is counted in elements of the tensor.
     axes: Vec<(u64, i128)>,
 }
 

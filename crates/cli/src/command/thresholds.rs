@@ -1,5 +1,5 @@
 //! `--fail-on`: limits for the counts of all tensors, and for measures of each changed tensor. Counts and measures have
-//! the same names as in reports.
+//! their names in reports.
 
 use crate::failure::Failure;
 use crate::message;
@@ -65,7 +65,7 @@ fn parse_threshold(text: &str, known: &[&'static str]) -> Result<Threshold, Fail
     Ok(Threshold::Count(count, limit))
 }
 
-/// Names of the measures, each with `<` or `>`. A measure with this relation to the limit fails.
+/// Names of the measures. Each name has `<` or `>`, and the check fails if the measure has this relation to the limit.
 fn measures() -> impl Iterator<Item = (&'static str, &'static str, Key)> {
     KEYS.into_iter().filter_map(|(name, _, key)| match key {
         Key::Smallest(_) => Some((name, "<", key)),

@@ -62,7 +62,7 @@ pub fn of_command(command: &Command, text: &Page, extent: Extent, terminal: &Ter
     parts.join("\n\n") + "\n"
 }
 
-/// A command with the option order and headings of the table of flags.
+/// A command whose options have the order and the headings of the table of flags.
 pub fn ordered(command: &Command, name: &'static str) -> Command {
     let mut args: Vec<Arg> = command.get_arguments().cloned().collect();
     args.sort_by_key(|arg| arg.get_long().and_then(Flag::place).map_or(0, |(place, _)| place));
@@ -73,7 +73,7 @@ pub fn ordered(command: &Command, name: &'static str) -> Command {
     ordered.disable_help_flag(true).groups(command.get_groups().cloned()).args(args)
 }
 
-/// clap's help of a command, without the final line break.
+/// Help that clap prints for a command, without the final line break.
 fn laid_out(command: Command, terminal: &Terminal) -> String {
     let styles = Styles::plain().header(BOLD).usage(BOLD);
     let page = command.styles(styles).term_width(width(terminal)).render_help();

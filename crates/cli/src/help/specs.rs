@@ -7,7 +7,7 @@ use truecast::setting::Setting;
 use truecast::spec::table::{Group, TABLES, Table};
 use truecast::spec::tosa;
 
-/// Largest number of versions that are listed. Otherwise only the first and last version are named.
+/// Largest number of versions of which all are listed. Of more versions, only the first and the last are named.
 const MOST_VERSIONS: usize = 8;
 
 pub fn page(terminal: &Terminal) -> String {

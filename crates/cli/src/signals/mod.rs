@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Time for the work to stop and to print its last line.
+/// Time in which the work must stop and print its last line.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Flag that the first request sets; the work must check the flag. A process has only one flag.

@@ -1,4 +1,4 @@
-//! Shortening of names by omission of the middle; different names remain different.
+//! Shortening of names. The middle is omitted, and different names remain different.
 
 use std::collections::{HashMap, HashSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -26,8 +26,8 @@ pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
     format!("{}{between}{}", &text[..head], &text[text.len() - tail..])
 }
 
-/// Distinct text for each name that would look like another name without its middle. Other long names with the same
-/// number of components get such a text too. `columns` is the largest width.
+/// Distinct text for each name that would look like another name without its middle. All other long names with the same
+/// number of components get a distinct text too. `columns` is the largest width.
 pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> HashMap<&'a str, String> {
     let mut by_parts: HashMap<usize, Vec<&str>> = HashMap::new();
     let mut shown: HashMap<String, &str> = HashMap::new();

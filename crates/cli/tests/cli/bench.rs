@@ -29,7 +29,7 @@ fn rows_of_json() {
         assert!((number(row, "ratio") / (gbps / memcpy) - 1.0).abs() < 0.01, "{row}");
         let limit = number(row, "limit_gbps");
         assert!((number(row, "of_limit") / (gbps / limit) - 1.0).abs() < 0.01, "{row}");
-        // Both arrays together take half of L2, except for the last tile.
+        // The two arrays together take half of L2, apart from the last tile.
         let bytes = number(row, "elements") * bytes_of_two / 2.0;
         let half = number(&object, "l2_bytes") / 2.0;
         assert!(bytes <= half && bytes > half - 65536.0, "{row}");

@@ -9,7 +9,7 @@ use truecast_testkit::safetensors::{f32s, safetensors};
 
 const SHARDS: usize = 10;
 
-/// Shards of 1 MiB, without an index.
+/// Shards of 1 MiB. The folder has no index.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
     let values: Vec<f32> = (0..1 << 18).map(|i| (i as f32).sin() * 3.0).collect();

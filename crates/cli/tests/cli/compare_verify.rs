@@ -86,7 +86,7 @@ fn bits_in_json_have_all_their_digits() {
     assert_eq!((&first["actual"], &first["expected"]), (&json!("0x01"), &json!("0x30")));
 }
 
-/// Rows: error in the second file, tensors of the second file, kind of difference, name of the tensor.
+/// Each row is (error in the second file, tensors of the second file, kind of difference, name of the tensor).
 #[test]
 fn verify_finds_wrong_structure() {
     let mut dtype = right();

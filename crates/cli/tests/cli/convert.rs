@@ -5,7 +5,7 @@ use serde_json::json;
 use truecast_testkit::npy::{array, npy, npy_parts};
 use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
-/// Codes by hand: 1.0 and -2.0 in types of each width.
+/// The codes of 1.0 and -2.0 in types of each width are made by hand.
 #[test]
 fn one_array_to_every_width() {
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, -2.0])));

@@ -83,7 +83,7 @@ fn groups_of_tosa() {
         "0xfc = -4",
         "truecast explain 0x40300000 --to i8 --spec tosa@1.0",
     ]);
-    // Half of 3 and of -3 round up to 2 and -1; a shift alone gives 1 and -2.
+    // Halves of 3 and of -3 round up to 2 and -1. A shift alone gives 1 and -2.
     let i32s = |values: &[i32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     folder.write("x.npy", &npy("<i4", 3, &i32s(&[3, -3, 1000])));
     folder.write("y.npy", &npy("|i1", 3, &[1, 0xfe, 127]));

@@ -1,4 +1,4 @@
-//! `inspect`: several files, selection and order of tensors, magnitudes, conversions of ONNX models.
+//! `inspect`: several files, order and selection of tensors, their magnitudes, and conversions in ONNX models.
 
 use crate::run::Folder;
 use serde_json::{Value, json};

@@ -167,7 +167,7 @@ fn check_accepts_and_counts_what_is_open() {
     folder.run(&format!("{line} --spec onnx@24 --saturate false")).succeeds();
 }
 
-/// `docs/spec/onnx.md §4.11` U7, U9; text as `.npy` and as `.pb`.
+/// `docs/spec/onnx.md §4.11` (U7, U9). The texts to check are in a `.pb` file, then in a `.npy` file.
 #[test]
 fn check_judges_text() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[1.0 / 3.0, f32::NAN])));

@@ -50,7 +50,7 @@ const WEIGHTS: [u8; 26] = [
     0x40, 0x40, 0x40, 0x21, 0x03,
 ];
 
-/// The constants of §11.7 and their promotions, with a Result for every output.
+/// The constants of §11.7 and their promotions. Every output has a Result.
 fn fixture() -> Folder {
     let constants = [
         constant(0, "u1", "3", 0, 1),

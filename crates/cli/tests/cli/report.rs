@@ -271,7 +271,7 @@ fn layers() -> Folder {
     Folder::with("a.safetensors", &safetensors(&tensors, &[]))
 }
 
-/// Zeros of the source are not losses: the loss is relative to the other values.
+/// Zeros of the source are not losses, so the loss is relative to the nonzero values.
 #[test]
 fn a_sparse_tensor_that_lost_its_values_is_named() {
     let mut values = vec![0.0; 5000];
@@ -454,8 +454,8 @@ fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
 fn what_every_tensor_loses_is_not_much() {
     let folder = Folder::new();
     let good = normal(64 * 256, 0.02, 1);
-    // `small`: all values are far below the smallest step of FP8. `spiked`: each group has one value so large that the
-    // others vanish.
+    // In `small`, all values are far below the smallest step of FP8. In `spiked`, each group has one value so large
+    // that all other values vanish.
     let small: Vec<f32> = normal(64 * 256, 1e-4, 2);
     let spiked: Vec<f32> =
         normal(64 * 256, 0.02, 3).iter().enumerate().map(|(i, x)| if i % 16 == 0 { 4.0 } else { *x }).collect();

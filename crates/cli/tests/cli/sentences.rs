@@ -47,7 +47,7 @@ fn a_report_that_is_none() {
     }
 }
 
-/// Finite in f64, but not in f32, the type of the computed scales.
+/// The value is finite in f64, but not in f32. Scales are computed in f32.
 #[test]
 fn values_beyond_f32_have_no_scale() {
     let folder = Folder::new();

@@ -103,7 +103,7 @@ fn empty_tensors_are_refused() {
     assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
-/// A scale instead of multiplier and shift (§4.7), also from a file for each channel.
+/// A scale replaces multiplier and shift (§4.7). A file may give a scale for each channel.
 #[test]
 fn rescale_by_a_scale() {
     let folder = Folder::with(
@@ -121,7 +121,7 @@ fn rescale_by_a_scale() {
     assert_eq!(folder.read("y.npy"), by_scale);
     let object = rescale("--scale 0.5 --json").succeeds().object("rescale");
     assert_eq!((&object["multiplier"], &object["shift"]), (&serde_json::json!([16384]), &serde_json::json!([15])));
-    // One scale per index of the last dimension, of any float type.
+    // The file has one scale for each index of the last dimension. Any float type is valid.
     folder.write("f.npy", &npy("<f4", 2, &f32s(&[0.5, 0.25])));
     folder.write("d.npy", &npy("<f8", 2, &[0.5f64, 0.25].map(f64::to_le_bytes).concat()));
     for scales in ["f.npy", "d.npy", "0.5,0.25"] {
@@ -282,8 +282,8 @@ fn check_block_scaled_casts() {
     folder.run(from_blocks).succeeds();
     folder.write("s.npy", &scale(0x82));
     folder.run(from_blocks).exits(1);
-    // C2, the version, both sides in blocks, a file of another length, and options without effect on a block-scaled
-    // CAST.
+    // The cases are C2, the version, blocks on both sides, a file of another length, and options without effect on a
+    // block-scaled CAST.
     folder.refused(&from_blocks.replace("1.1", "1.0"), "illegal-operation", &["1.1 draft"]);
     folder.refused(
         &format!("{from_blocks} --actual-scale s.npy"),
@@ -441,7 +441,7 @@ fn graphs_are_judged_and_described() {
     folder.write("g.tosa", &graph(&[31], 7, &[2, 3]));
     let object = judged("tosa").succeeds().object("check");
     assert_eq!((&object["conversions"], &object["illegal"]), (&2.into(), &serde_json::json!([])));
-    // i32 to i64 exists from the draft on, also with an unknown dimension.
+    // The draft added i32 to i64. A dimension may be unknown.
     for dims in [&[2, 3][..], &[2, -1]] {
         folder.write("g.tosa", &graph(&[31], 17, dims));
         judged("tosa@1.0").exits(1);

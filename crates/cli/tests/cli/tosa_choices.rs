@@ -132,7 +132,7 @@ fn an_error_is_found_before_anything_is_evaluated() {
     }
 }
 
-/// One subnormal flushed and another kept: each element is permitted, but not the tensor.
+/// If one subnormal is flushed and another is kept, each element is permitted, but the tensor is not.
 #[test]
 fn mixed_flushing_is_said() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[2f32.powi(-15), 2f32.powi(-16)])));

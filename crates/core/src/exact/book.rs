@@ -37,8 +37,8 @@ fn end(rule: Overflow, condition: Condition, code: u64) -> Encoded {
     Encoded::at(condition, if rule == Overflow::Error { None } else { Some(code) })
 }
 
-/// Nearest roundings: the code is the number of thresholds strictly below the value. Other roundings choose between the
-/// neighboring values.
+/// Code of a value. Under a nearest rounding, it is the number of thresholds strictly below the value. Under any other
+/// rounding, it is one of the two neighboring codes.
 pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
     let last = book.values.len() as u64 - 1;
     let neg = match value {

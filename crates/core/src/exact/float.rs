@@ -1,5 +1,5 @@
 //! Conversion of a value to a floating-point code: one rounding (IEEE 754-2019 §4.3, §5.4), with gradual underflow
-//! (§7.5). Specials are in `special`; differences between standards are fields of [`CastPolicy`].
+//! (§7.5). Infinities and NaN are in `special`. Differences between standards are fields of [`CastPolicy`].
 //!
 //! Magnitudes are codes without their sign bit. The next code is the next value, also across binades:
 //!
@@ -85,8 +85,9 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
     Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), condition }
 }
 
-/// Truncates a magnitude to a code. The remainder is a fraction of the step to the next code.
-/// Exponents are unbounded above. Below the smallest value of a format without zero, the code is -1.
+/// Truncates a magnitude to a code. The remainder is a fraction of the step to the next code. The exponent has no upper
+/// limit, so a code may exceed the largest code of the format. In a format without zero, a magnitude less than the
+/// smallest value has the code -1.
 ///
 /// The truncated magnitude is `n` units of `2^(emin + b - t)`, in binade `b` above the lowest: `2^t <= n < 2^(t + 1)`.
 /// With zero, the subnormals come first, and the code is `n + b 2^t`.

@@ -76,7 +76,7 @@ impl Exact {
         })
     }
 
-    /// Rank for comparison: -2 to 3 for -Inf, negative, zero, positive, Inf and NaN.
+    /// Rank for comparisons. -Inf, negative, zero, positive, Inf and NaN have the ranks -2 to 3.
     #[inline]
     fn class(self) -> i32 {
         match self {

@@ -9,7 +9,7 @@ mod design;
 pub use design::FormatError;
 pub(crate) use design::MAX_EXPONENT;
 
-/// Meaning of the codes at the top of the range and of the code of -0.
+/// Meaning of the codes at the top of the range, and meaning of the code of -0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Specials {
     /// All-ones exponent: Inf with a zero fraction, NaN otherwise.
@@ -210,8 +210,9 @@ impl FloatFormat {
         const GUARD: i32 = 2;
         let (sig, exp) = dst.overflow_threshold();
         let threshold_exponent = exp + 63 - sig.leading_zeros() as i32;
-        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can be out of range. At
-        // equal exponents, the largest significand of `self`, all ones, is not below the threshold.
+        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can be out of range. If
+        // the exponents are equal, the largest significand of `self` is at least the threshold's, because it is all
+        // ones.
         let covers = self.emax() >= threshold_exponent;
         matches!(self.specials, Specials::Ieee)
             && self.signed

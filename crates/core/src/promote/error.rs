@@ -13,7 +13,7 @@ use alloc::string::String;
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum PromotionError {
-    /// P1: the operator does not take the type, for any type of the other input.
+    /// P1: the operator never takes the type, whatever the type of the other input.
     #[error(
         "ConvertPromoteTypes does not take element type {} (input {input}); it takes {}, and {}",
         ov(*.element), openvino::names(&openvino::ACCEPTED), openvino::DYNAMIC
@@ -82,7 +82,7 @@ pub enum PromotionError {
         openvino::names(&U64Target::ALL), spelling(*.meant)
     )]
     U64Target {
-        /// The attribute as written.
+        /// The attribute in the user's spelling.
         value: String,
         /// The type that a legacy name means.
         meant: Option<DType>,

@@ -66,7 +66,7 @@ pub enum Operand {
     Python(PythonNumber),
 }
 
-/// Rank of a tensor, as far as known.
+/// Rank of a tensor, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Rank {
     /// Rank 0.

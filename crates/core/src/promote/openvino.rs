@@ -216,8 +216,8 @@ impl ConvertPromoteTypes {
         Err(PromotionError::IntegerWithFloat { integer, float, float_bits, needed_bits })
     }
 
-    /// Step 6b: the tensor's type wins. For an unsigned scalar, the test doubles the width of the tensor's type, not of
-    /// the scalar's. Values can therefore be lost (`docs/spec/openvino.md §4` D3, D4).
+    /// Step 6b: the tensor's type wins. If the scalar is unsigned, the test doubles the width of the tensor's type, not
+    /// the width of the scalar's type. Values can therefore be lost (`docs/spec/openvino.md §4` D3, D4).
     fn scalar(&self, scalar: DType, dimensioned: DType) -> Result<DType, PromotionError> {
         let fits = match (is_signed(scalar), is_signed(dimensioned)) {
             (s, d) if s == d => width(dimensioned) >= width(scalar),

@@ -37,8 +37,8 @@ pub(super) fn promote(lhs: Operand, rhs: Operand, mode: Mode) -> Option<Promoted
     (mode == Mode::All || is_safe).then_some(result)
 }
 
-/// Row of an operand in the table: strong, or weak for Python's int and float. `None` if TensorFlow does not promote
-/// the type.
+/// Row of the table that an operand takes: a strong row, or the weak row of Python's int or float. `None` if TensorFlow
+/// does not promote the type.
 fn entry(operand: Operand) -> Option<Entry> {
     match operand {
         Operand::Tensor(Element::Type(dtype)) => PROMOTED.contains(&dtype).then_some(Entry { dtype, is_weak: false }),
@@ -70,7 +70,8 @@ fn common(a: Entry, b: Entry) -> (Promoted, bool) {
     }
 }
 
-/// Common type of two weak types: the wider type within a class, or the float of an integer and a float.
+/// Common type of two weak types. Two integers, or two floats, give the wider type. An integer and a float give the
+/// float.
 fn both_weak(a: DType, b: DType) -> Promoted {
     Promoted::weak(match (class(a), class(b)) {
         (Some(Class::Float { .. }), Some(Class::Float { .. })) => common_float(a, b),
@@ -81,8 +82,9 @@ fn both_weak(a: DType, b: DType) -> Promoted {
     })
 }
 
-/// Result, and whether mode `safe` allows the result. The strong type wins, except for a weak float with an integer:
-/// the result is then a weak f64, safe only if the float is f64 and the integer is narrower.
+/// Returns the result, and whether mode `safe` allows the result. The strong type wins, unless it is an integer and the
+/// weak type is a float. Then the result is a weak f64, and it is safe only if the float is f64 and the integer is
+/// narrower.
 fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, bool) {
     match (class(weak), class(strong)) {
         (Some(Class::Float { bits }), Some(Class::Integer { bits: integer_bits, .. })) => {

@@ -56,7 +56,7 @@ fn prevail(high: DType, low: DType) -> Option<DType> {
     }
 }
 
-/// True if an integer promotes only with the same type. Exception: an unsigned integer promotes with four floats.
+/// True if an integer promotes only with its own type. As an exception, an unsigned integer promotes with four floats.
 fn is_bare(integer: DType) -> bool {
     !matches!(integer, DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }

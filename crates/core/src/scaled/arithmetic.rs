@@ -1,7 +1,7 @@
 //! Product, quotient and sum of numbers with at most 48 significant bits, and rounding to a format.
 //!
-//! Results are exact, or sticky such that one rounding to at most 53 bits is correct. NaN has no sign and no payload;
-//! the caller adds the sign (§3.6).
+//! Results are exact, or sticky such that one rounding to at most 53 bits is correct. NaN has no sign and no payload.
+//! The caller adds the sign (§3.6).
 
 use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::FloatFormat;

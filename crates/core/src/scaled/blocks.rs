@@ -1,7 +1,7 @@
 //! Blocks of GGUF files: the integer and the f32 factors of an element (§9.2 to §9.5).
 //!
-//! Every value is `RN32(d1 * q)`, or `RN32(RN32(d1 * q) + m1)`, with an integer `q`. Letters: `d`, `m` f16 factors of a
-//! block; `d1`, `m1` factors of a group; `i` index of an element in the block.
+//! Every value is `RN32(d1 * q)`, or `RN32(RN32(d1 * q) + m1)`, with an integer `q`. The letters `d` and `m` are the
+//! f16 factors of a block, `d1` and `m1` the factors of a group. `i` is the index of an element in its block.
 
 use super::arithmetic::{integer, negated, product, rounded};
 use super::gguf;
@@ -135,7 +135,7 @@ impl BlockType {
         // Among 32 elements, the first half is in low nibbles, the second half in high nibbles.
         let nibble = |qs: &[u8]| field(qs[i % 16], i / 16 * 4, 4);
         let fifth = |qh: &[u8]| field(qh[i / 8], i % 8, 1) << 4;
-        // Fields of 2 bits: 128 elements in 32 bytes.
+        // 32 bytes hold the 2-bit fields of 128 elements.
         let two_bits = |qs: &[u8]| field(qs[i / 128 * 32 + i % 32], i % 128 / 32 * 2, 2);
         // Nibbles: 64 elements in 32 bytes.
         let of_64 = |qs: &[u8]| field(qs[i / 64 * 32 + i % 32], i / 32 % 2 * 4, 4);
@@ -246,7 +246,7 @@ fn six_bits(bytes: &[u8; 12], g: usize) -> (u32, u32) {
     }
 }
 
-/// Half of an unsigned E4M3 with bias 7 (§9.5). The sign bit is ignored, so FF is 480; 00 and 7F are 0.
+/// Half the value of an unsigned E4M3 code with bias 7 (§9.5). The sign bit is ignored. FF means 480; 00 and 7F mean 0.
 fn half_of_ue4m3(byte: u8) -> Exact {
     let (field, fraction) = (i32::from(byte >> 3 & 15), u64::from(byte & 7));
     let (sig, exp) = match (byte, field) {

@@ -1,6 +1,7 @@
 //! Definition of dequantization: code and scales, combined with the roundings of §3.2.
 //!
-//! Letters: `c` code, `s` scale, `g` global scale, `b` bias, `t` effective scale, `p` the f32 result.
+//! In formulas, `c` is the code, `s` the scale, `g` the global scale, `b` the bias, `t` the effective scale, and `p`
+//! the f32 result.
 
 use super::arithmetic::{NAN, integer, is_neg, negated, product, quotient, rounded, sum};
 use super::blocks::{BlockTerms, BlockType};
@@ -62,7 +63,7 @@ pub fn value_of(form: Form, scale_format: &FloatFormat, terms: &Terms) -> u32 {
     f32_bits(if matches!(p, Exact::Nan { .. }) { Exact::Nan { neg, payload: None } } else { p })
 }
 
-/// Effective scale `t`: both scales as one f32.
+/// Effective scale `t`. It combines the block's scale and the global scale in one f32.
 pub(super) fn effective_scale(rule: GlobalRule, scale: Exact, global: Exact) -> Exact {
     match rule {
         GlobalRule::Times => rounded(&F32, product(scale, global)),
@@ -111,7 +112,7 @@ impl Layout {
     /// Returns the f32 value of an element, as bits. A cast from f32 to the requested type is the second and last step
     /// (§3.2).
     ///
-    /// `index` counts the elements of the tensor as read, in row-major order.
+    /// `index` counts elements in row-major order, after any transposition.
     ///
     /// # Errors
     /// [`ScaledError`]: an invalid code, scale or group.

@@ -1,4 +1,4 @@
-//! Fields of the blocks of GGUF files, with the names of ggml (§9.2).
+//! Fields that blocks of GGUF files have, named as in ggml (§9.2).
 //!
 //! `d`, `m` and `dmin` are f16. `qs` and `ql` hold codes or low bits of codes; `qh` and `hmask` hold high bits.
 

@@ -1,4 +1,4 @@
-//! Description of a logical tensor: shape, packing of codes, grid of scales, arithmetic.
+//! Description of a logical tensor. It states the shape, the packing of codes, the grid of scales, and the arithmetic.
 
 use super::blocks::BlockType;
 use super::book::Book;
@@ -8,7 +8,7 @@ use super::part::{Part, Parts};
 use crate::dtype::{DType, Kind};
 use crate::format::{FloatFormat, IntFormat};
 
-/// Logical tensor as stored: `matrices` matrices `[rows, cols]`, one after the other in each part.
+/// Stored form of a logical tensor. Each part has `matrices` matrices `[rows, cols]`, one after the other.
 ///
 /// A tensor `[.., M, K]` has one matrix per index of the leading dimensions. If scale blocks do not restart at each
 /// matrix, one matrix may hold all rows.
@@ -20,7 +20,7 @@ pub struct Layout {
     pub rows: u64,
     /// Columns of a stored matrix, in elements.
     pub cols: u64,
-    /// Rows and columns of the tensor in a stored matrix; the rest is padding (§4.6.2).
+    /// Size `[rows, cols]` of the tensor within a stored matrix. All other entries of the matrix are padding (§4.6.2).
     pub kept: [u64; 2],
     /// True if rows of the tensor are columns of a stored matrix (§4.3, §4.9, §4.10).
     pub transposed: bool,
@@ -63,7 +63,7 @@ pub struct Plane {
     pub packing: Packing,
 }
 
-/// Codes and scales: the stored parts of a tensor, and their combination.
+/// Codes and scales. They are stored parts of a tensor, and `form` says how they are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Planes {
     /// One entry for each element.
@@ -98,11 +98,12 @@ pub enum Zero {
     None,
     /// Constant zero point: `2^(b-1)` for signed codes that are stored unsigned.
     Constant(i32),
-    /// One zero point per entry on the grid of the scales.
+    /// Zero points on the grid of the scales, one for each entry.
     Grid {
         /// Integers; or f32, f16 or bf16, with the difference rounded to f32 (§4.18).
         plane: Plane,
-        /// Number to add to an entry, wrapping at its width: 1 for GPTQ's first format (§4.10).
+        /// Number that is added to an entry. The sum wraps at the width of the entry. It is 1 for GPTQ's first format
+        /// (§4.10).
         plus: u8,
     },
 }
@@ -211,7 +212,8 @@ impl Plane {
 }
 
 impl Planes {
-    /// Returns codes times one scale per block, without zero point and global scale.
+    /// Returns the planes of codes that are multiplied by one scale per block. There is no zero point and no global
+    /// scale.
     #[must_use]
     pub const fn times(codes: Plane, scales: Plane, block: [u64; 2]) -> Planes {
         Planes {
@@ -239,7 +241,7 @@ impl Layout {
         Layout { matrices, rows, cols, kept: [rows, cols], transposed: false, coding }
     }
 
-    /// Returns rows and columns of a matrix as read.
+    /// Returns the rows and columns that a matrix has after any transposition.
     #[must_use]
     pub const fn out(&self) -> [u64; 2] {
         let [rows, cols] = self.kept;

@@ -16,7 +16,7 @@ pub enum Packing {
     },
     /// Nibbles, row after row, the high nibble first. Source: §3.7.
     HighFirst,
-    /// Rows of 32-bit words with `32 / bits` fields per word; the upper bits of a word are zero. Source: §4.4.2.
+    /// Rows of 32-bit words. A word has `32 / bits` fields, and its upper bits are zero. Source: §4.4.2.
     Padded,
     /// A column is one bit stream, cut into words. Row `i` of the stored words has word `i` of every column.
     /// 32-bit words: GPTQ (§4.10), zero points of pack-quantized (§4.4.1). 8-bit words: INT4 of ModelOpt (§4.5).
@@ -24,15 +24,15 @@ pub enum Packing {
         /// Bits per word, 8 or 32.
         word: u8,
     },
-    /// Columns of 32-bit words with `32 / bits` fields per word. Source: §4.4.2.
+    /// Columns of 32-bit words. A word has `32 / bits` fields. Source: §4.4.2.
     PaddedColumns,
-    /// Eight nibbles of a row per word: column `8 j + r` in nibble `[0, 4, 1, 5, 2, 6, 3, 7][r]`. Source: §4.9.
+    /// A word has eight nibbles of a row. Column `8 j + r` is in nibble `[0, 4, 1, 5, 2, 6, 3, 7][r]`. Source: §4.9.
     Awq,
-    /// `Columns { word: 32 }` of nibbles in the order of `Awq`. Source: §4.19.
+    /// Packing of `Columns { word: 32 }` with nibbles in the order of `Awq`. Source: §4.19.
     AwqColumns,
     /// Two-bit field `i` of byte row `r` is row `i * rows/4 + r`. Source: §4.11.
     Planes,
-    /// Bytes in tiles of 128 rows and 4 columns, padded with zeros. Source: §3.8.
+    /// Bytes in tiles. A tile has 128 rows and 4 columns, padded with zeros. Source: §3.8.
     Swizzled,
 }
 

@@ -19,7 +19,7 @@ use crate::round::Rounding;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-/// Choice of scales and treatment of NaN and infinities.
+/// Choice of scales, and treatment of values that are not finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Quantization {
     /// Rule of E8M0 scales.
@@ -36,8 +36,8 @@ pub struct Quantization {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[allow(missing_docs)] // The other variants are the names of the page's table.
 pub enum MxScale {
-    /// The rule with the smallest error for normally distributed values: `even` for elements of 4 and 6 bits, `rceil`
-    /// for elements of 8 bits.
+    /// The rule that has the smallest error for normally distributed values. It is `even` for elements of 4 and 6 bits,
+    /// and `rceil` for elements of 8 bits.
     #[default]
     Auto,
     Floor,
@@ -127,12 +127,13 @@ pub struct Quantized {
     pub scale: u64,
     /// Code of the zero point, if the layout has zero points.
     pub zero: u64,
-    /// Codes of the elements, as stored.
+    /// Stored codes of the elements.
     pub codes: Vec<u64>,
 }
 
 impl GlobalRule {
-    /// Returns the global scale of a tensor with largest magnitude `amax` (§7.4); both are f32 bits.
+    /// Returns the global scale (§7.4) of a tensor whose largest magnitude is `amax`. The scale and `amax` are bits of
+    /// f32.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a rule that is supported for reading only.
@@ -358,7 +359,8 @@ impl Block<'_> {
 }
 
 impl Planes {
-    /// Returns the codes of candidate scales near the formula's scale, in order. Source: §7.7.
+    /// Returns the codes of candidate scales, in the order in which a search tries them. The candidates lie around the
+    /// scale that the formula gives. Source: §7.7.
     pub fn near(&self, how: &Quantization, formula: u64) -> Vec<u64> {
         match self.scales.plane.code {
             Code::Float(DType::F8E8M0) => around(formula, &[-1, 1], 0..=254),
@@ -487,7 +489,7 @@ fn finite(bits: u32) -> Option<Exact> {
     (bits & 0x7fff_ffff < 0x7f80_0000).then(|| f32_value(bits))
 }
 
-/// Replacement for a nonfinite value: the infinity itself, or +0 for NaN.
+/// Replacement for a value that is not finite. An infinity stays, and NaN becomes +0.
 fn beyond(bits: u32) -> Exact {
     match f32_value(bits) {
         Exact::Inf { neg } => Exact::Inf { neg },

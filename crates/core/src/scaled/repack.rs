@@ -17,7 +17,7 @@ pub struct Repacking {
     pub to: Plane,
     /// Rows and columns of `to`.
     pub to_shape: [u64; 2],
-    /// Rows and columns of `to` with entries of `from`; all other bits are 0.
+    /// Size `[rows, cols]` of the part of `to` that holds entries of `from`. All other bits are 0.
     pub kept: [u64; 2],
     /// If true, rows of `to` are columns of `from`.
     pub transposed: bool,

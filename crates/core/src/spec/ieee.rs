@@ -36,7 +36,7 @@ pub struct Cast {
     pub int_overflow: IntOverflow,
     /// Result for NaN as an integer.
     pub nan_to_int: NanToInt,
-    /// Result for NaN in a type with NaN.
+    /// Result for NaN if the destination has NaN.
     pub nan: NanRule,
     /// Treatment of subnormals.
     pub subnormals: Subnormals,
@@ -99,7 +99,7 @@ impl Cast {
     }
 }
 
-/// IEEE 754 is cited for floats only; other types have pages of their own.
+/// IEEE 754 is cited for floats only. Integers and other types have pages of their own.
 fn clause(src: DType, dst: DType) -> &'static str {
     match (src.kind(), dst.kind()) {
         (Kind::String, _) | (_, Kind::String) => TEXT_CLAUSE,

@@ -184,7 +184,7 @@ fn later(dtype: DType, since: &Option<String>) -> String {
     }
 }
 
-/// Suffix of an error on a missing version: the page with the differences between versions.
+/// Suffix of an error about a missing version. It names the page that describes the differences between versions.
 fn changes(spec: &str) -> String {
     match table::Table::of_name(spec) {
         Some(table) if table.versions.len() > 1 => format!("; docs/spec/{spec}.md says how they differ"),
@@ -192,7 +192,7 @@ fn changes(spec: &str) -> String {
     }
 }
 
-/// Message such as `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
+/// Error message, for example `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
 fn lacking(spec: &str, src: DType, dst: DType, sources: &[DType]) -> String {
     let names = |some: &[DType]| some.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
     match sources {
@@ -208,7 +208,7 @@ impl From<tile::Violation> for SpecError {
     }
 }
 
-/// One interpretation of a request by one standard: a row of `truecast explain`.
+/// How one standard interprets a request: a row of `truecast explain`.
 #[derive(Clone, Debug)]
 pub struct Interpretation {
     /// Name of the standard in requests.

@@ -100,7 +100,7 @@ const MATRIX: [[&str; 10]; 10] = [
     ["EZNPA", "EZNPA", "EZNPA", "EZNPA", "EZNPA", "E", "E", "E", "ZP", "-"],
 ];
 
-/// Cell of the matrix in §4.4, adapted to a release by §4.6.
+/// Cell of the matrix in §4.4. §4.6 adapts the cell to a release.
 fn accepted(release: Release, row: usize, column: usize) -> &'static str {
     match (release, FLOATS[column]) {
         _ if row == column => "",

@@ -1,5 +1,5 @@
-//! Independent oracle: all values of a format as f64, a search, and a comparison with the midpoint. f64 holds every
-//! f32, and every value and midpoint of a format of at most 19 bits.
+//! Independent oracle. It has all values of a format as f64, searches the neighbors of a number, and compares the
+//! number with their midpoint. f64 holds every f32, and every value and midpoint of a format of at most 19 bits.
 
 use super::*;
 use truecast_core::Outcome;
@@ -86,7 +86,7 @@ impl Format {
         floor + up as u64
     }
 
-    /// Code by §6.7 in profile `spec`, for numbers and Inf; and whether the result is undefined (U5).
+    /// Code that §6.7 gives in profile `spec` for a number or Inf. Also returns whether the result is undefined (U5).
     fn convert(&self, x: f64, letter: char) -> (u64, bool) {
         let negative = x.is_sign_negative();
         let sign = if negative { self.sign() } else { 0 };
@@ -106,7 +106,8 @@ impl Format {
     }
 }
 
-/// Every code of the narrow formats, and f32 and f64 around every value and midpoint of the destination.
+/// Sources for a destination. They are every code of the narrow formats, and f32 and f64 around every value and
+/// midpoint of the destination.
 fn sources(dst: &Format) -> Vec<(&'static str, u64, Option<f64>)> {
     let mut all = Vec::new();
     for src in FORMATS.iter().filter(|f| f.name != dst.name && f.name != "tf32") {
@@ -169,8 +170,8 @@ fn saturating_ftoi_against_rust() {
                     let flagged = ftoi(signedness, true).meaning(element(src), element(dst), profile, &OFF).unwrap();
                     assert_eq!(flagged.element(code).outcome, Outcome::Defined(expected), "{src} {code:X} to {dst}");
                 }
-                // Without `saturating`, in profile `spec`: the same code, defined if and only if the truncated value
-                // fits.
+                // Without `saturating`, profile `spec` gives this code too. The code is defined if and only if the
+                // truncated value fits.
                 let plain = ftoi(signedness, false).meaning(element(src), element(dst), Profile::Spec, &OFF).unwrap();
                 let outcome = plain.element(code).outcome;
                 let width = number(dst).code_bits() as i32;
@@ -265,7 +266,7 @@ fn itof_of_the_text() {
     }
 }
 
-/// §4.10, §6.8: floor, ceiling, nearest even and truncation; then values out of range in profile `seed`.
+/// §4.10, §6.8. The tests are floor, ceiling, nearest even and truncation, then values out of range in profile `seed`.
 #[test]
 fn ftoi_of_the_text() {
     type Rounded = fn(f64) -> f64;

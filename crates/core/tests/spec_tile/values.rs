@@ -297,8 +297,8 @@ fn types_without_sign() {
     assert_eq!(of(ftof('P'), "f64", "e8m0", Profile::Spec, witness).outcome, undefined(0x80));
 }
 
-/// `text` has the results in spec, hw and seed, such as `U7F / D2C / D7F`, or one result for all. U is undefined, D is
-/// defined.
+/// `text` is `U7F / D2C / D7F`, the results in spec, hw and seed, or it is one result for all three. U is undefined, D
+/// is defined.
 fn cell(text: &str, conversion: Conversion, src: &str, dst: &str, code: u64, reason: &'static str) {
     let width = number(dst).code_bits();
     let parts: Vec<_> = text.split('/').collect();
@@ -568,7 +568,8 @@ fn integer_width() {
         everywhere(Conversion::Exti { signedness: Signedness::Signed }, src, dst, code, signed);
         everywhere(Conversion::Exti { signedness: Signedness::Unsigned }, src, dst, code, unsigned);
     }
-    // Result; whether the promises no_signed_wrap and no_unsigned_wrap hold. no_wrap holds if both hold.
+    // A row has the result, then whether the promises no_signed_wrap and no_unsigned_wrap hold. The promise no_wrap
+    // holds if both of these hold.
     let rows: [(&str, i64, &str, u64, bool, bool); 7] = [
         ("i32", 300, "i8", 0x2C, false, false),
         ("i32", 200, "i8", 0xC8, false, true),
@@ -600,7 +601,8 @@ fn integer_width() {
     }
 }
 
-/// §6.6, literally: every dropped bit equals the top bit of the result, or is zero, or both.
+/// §6.6, literally. no_signed_wrap holds if every dropped bit equals the top bit of the result, and no_unsigned_wrap if
+/// every dropped bit is zero. no_wrap holds if both hold.
 #[test]
 fn promises_bit_by_bit() {
     for (dst, width) in [("i1", 1), ("i4", 4), ("i8", 8)] {

@@ -56,8 +56,8 @@ fn values(element: DType) -> Vec<f64> {
     all
 }
 
-/// The scale is the smallest at which no element overflows, and each element is the nearest to its quotient. Found by
-/// search in a list of values.
+/// The scale is the smallest for which no element overflows. Each code is the one nearest to its quotient. A search in
+/// a list of values finds both.
 #[test]
 fn against_search() {
     let mut state = 7u64;
@@ -157,7 +157,7 @@ fn from_blocks() {
     }
 }
 
-/// §3.3, §3.4: 60 pairs, each with its extensions; C1 to C3; no pair in 1.0.
+/// §3.3, §3.4: there are 60 pairs, and each requires its extensions. C1 to C3 apply. Version 1.0 has no pair.
 #[test]
 fn legality() {
     let all = Target::of(Version::V1_1);

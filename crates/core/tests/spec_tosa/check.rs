@@ -138,7 +138,7 @@ fn assert_verdicts(src: DType, inputs: impl IntoIterator<Item = u64>, dst: DType
     }
 }
 
-/// Codes near the exact code, the ends of the range and the specials, of both signs.
+/// Codes of both signs that are near the exact code, near the ends of the range, or near the specials.
 fn neighborhood(dst: DType) -> impl Fn(u64) -> Vec<u64> {
     let f = format(dst);
     move |exact| {
@@ -331,7 +331,7 @@ fn block_scales() {
         assert!(passes(Profile::ArmVerifier2026_8, scale - 20, [top; BLOCK]).0, "{element}");
         assert!(!passes(Profile::ArmVerifier2026_8, scale + 2, codes).0, "{element}");
         assert!(!passes(Profile::Spec1_1Draft, scale, [0; BLOCK]).0, "{element}");
-        // Half the scale, with saturated elements: the result of OCP's recipe for some blocks.
+        // For some blocks, OCP's recipe gives half the scale, and the elements saturate.
         assert!(passes(Profile::Spec1_1Draft, scale - 1, [top; BLOCK]).0, "{element}");
         assert!(!passes(Profile::Strict, scale - 1, [top; BLOCK]).0, "{element}");
     }

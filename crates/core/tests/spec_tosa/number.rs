@@ -1,4 +1,4 @@
-//! Values as binary64, exact for all values of these tests.
+//! Values as binary64, which holds all values of these tests exactly.
 
 use truecast_core::Exact;
 

@@ -32,7 +32,7 @@ fn assert_sets(src: DType, dst: DType, inputs: impl IntoIterator<Item = u64>, na
     }
 }
 
-/// f32 inputs at and around every kind of value of a destination.
+/// f32 inputs at and around the values of a destination. There is an input for every kind of value.
 fn singles(dst: DType) -> Vec<u64> {
     let widened = Cast::to(F32).resolve(dst).unwrap();
     let last = (1u64 << (dst.code_bits() - 1)) - 1;

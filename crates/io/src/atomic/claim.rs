@@ -34,7 +34,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims a folder alone, or one part of it alongside writers of other parts; `None` if a live process already
+    /// Claims a whole folder, or one part of a folder beside writers of other parts. `None` if a live process already
     /// holds the claim.
     ///
     /// # Errors

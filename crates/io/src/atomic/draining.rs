@@ -16,7 +16,8 @@ pub(super) struct Draining {
 }
 
 impl Draining {
-    /// Number of bytes sent together. A multiple of the page size, so no write touches a page on its way to disk.
+    /// Number of bytes that are sent together. It is a multiple of the page size, so no write touches a page on its way
+    /// to disk.
     const STEP: u64 = 8 << 20;
     /// Number of newest bytes that stay in the page cache, because a disk may need this long to write them.
     const KEPT: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! Unfinished changes of this process in the file system, each with its undo action.
+//! Unfinished changes that this process made in the file system. Each change has its undo action.
 //!
 //! A change and its entry are made under one lock. The lock's holder therefore sees a state that can be undone as a
 //! whole.
@@ -166,7 +166,7 @@ impl Drop for Together {
 }
 
 /// A new folder with its missing parents, for files under construction. On drop the folder is removed, unless
-/// [`Finished`](super::Finished) keeps the folder, or other files are in it.
+/// [`Finished`](super::Finished) keeps it or it contains other files.
 #[derive(Debug, Default)]
 pub struct NewFolder(pub(super) Together);
 

@@ -66,9 +66,8 @@ pub(super) struct Ready {
 }
 
 impl OutputFile {
-    /// Checks that a file may be started: the state of `path`, and that its folder exists. Writes nothing.
-    /// # Errors
-    /// Errors of [`create`](OutputFile::create).
+    /// Checks that a file may be started. The check covers the state of `path` and the existence of its folder. Writes
+    /// nothing. # Errors Errors of [`create`](OutputFile::create).
     pub fn check(path: &Path, existing: Existing) -> Result<(), Error> {
         OutputFile::replaced(path, existing).map(drop)
     }
@@ -143,7 +142,7 @@ impl OutputFile {
         &self.place.path
     }
 
-    /// Puts the file in place: flush, mode, fsync, name, fsync of the folder. Returns its size.
+    /// Puts the file in place and returns its size. The steps are flush, mode, fsync, name, and fsync of the folder.
     ///
     /// # Errors
     /// [`Error::Exists`] if something appeared at the destination meanwhile and must not be replaced; [`Error::Io`].

@@ -14,7 +14,7 @@ use crate::os;
 use crate::path::folder_of;
 
 /// A folder under construction, with a hidden name next to its destination until [`commit`](OutputFolder::commit). The
-/// files are not synced one by one, since they can be made again.
+/// files are not synced one by one, since a caller can make them again.
 ///
 /// Dropping it without `commit` leaves no file and the destination unchanged.
 ///

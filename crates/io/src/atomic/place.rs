@@ -16,7 +16,7 @@ use crate::look::known;
 use crate::os;
 use crate::path::folder_of;
 
-/// Files that are written and lack only their names, to be put in place together.
+/// Files that are written and lack only their names. They are put in place together.
 ///
 /// Dropping it leaves no file and every destination unchanged.
 ///

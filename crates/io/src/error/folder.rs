@@ -72,7 +72,8 @@ pub enum FolderError {
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 
-/// End of a message about a folder without tensors: components or other files that the folder has.
+/// Last words of the message that a folder has no tensors. The words name components or other files that the folder
+/// has.
 fn instead(found: &Option<(String, Foreign)>, components: &[String]) -> String {
     match found {
         _ if !components.is_empty() => format!("; give {} by itself", listed(components)),

@@ -15,10 +15,10 @@ use crate::look;
 
 /// File that describes a pipeline: an object whose keys are the folders of models.
 const PIPELINE: &str = "model_index.json";
-/// File that describes a model's modules: a list with the paths of their folders. The empty path is the model's
-/// folder itself.
+/// File that describes a model's modules. It is a list with the path of each module's folder. The empty path means the
+/// model's folder itself.
 const MODULES: &str = "modules.json";
-/// Folder with the same weights in another form; not a component.
+/// Folder that repeats the weights in another form. It is not a component.
 const COPY: &str = "original";
 
 /// Whether a subfolder directly contains files of tensors. Never true for hidden names and [`COPY`].

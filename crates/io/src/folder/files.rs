@@ -32,7 +32,8 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Free space of a folder, or of its nearest existing parent, in bytes. `None` if the system does not report it.
+/// Free space in bytes for a folder, or for its nearest existing parent. `None` if the system does not report the free
+/// space.
 ///
 /// # Errors
 /// [`Error::Io`] if the existing parent cannot be determined.

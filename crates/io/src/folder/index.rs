@@ -1,4 +1,4 @@
-//! The index of a folder: the file of each tensor (`docs/spec/checkpoints.md §2.1`, §2.4).
+//! Index of a folder, which names the file of each tensor (`docs/spec/checkpoints.md §2.1`, §2.4).
 
 use std::collections::BTreeMap;
 
@@ -59,8 +59,8 @@ impl Index {
         Ok(Index { name: name.into(), metadata, weight_map })
     }
 
-    /// Text of the index: two spaces per level, sorted keys, a final newline. `metadata` gets `total_size`, the bytes
-    /// of all tensors.
+    /// Text of the index. Each level is indented by two spaces, keys are sorted, and a newline ends the text.
+    /// `metadata` gets `total_size`, the bytes of all tensors.
     ///
     /// Source: `docs/spec/checkpoints.md §2.4`.
     ///

@@ -81,8 +81,8 @@ pub fn parse(text: &str) -> Result<Value, FolderError> {
     })
 }
 
-/// Number of values still allowed, and the first error of a visitor. The error is kept here, because serde's errors
-/// carry text only.
+/// Number of values that are still allowed, and the first error of a visitor. serde's errors carry only text, so the
+/// error is kept here.
 struct Context {
     left: Cell<u64>,
     cause: RefCell<Option<FolderError>>,
@@ -201,7 +201,7 @@ pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
     edited_below(text, 1, &edits)
 }
 
-/// Edits an object's members and their descendants, in one pass per level.
+/// Edits the members of an object and all descendants. There is one pass for each level.
 fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)]) -> Result<String, FolderError> {
     let mut below: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (path, value) in edits.iter().filter(|(path, _)| path.len() > 1) {
@@ -250,7 +250,8 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     Ok(format!("{}{new}{}", &text[..from], &text[to..]))
 }
 
-/// Text of a value inside an object at `depth`, indented by two spaces per level; on one line if `depth` is 0.
+/// Text of a value inside an object. Each of the `depth` levels is indented by two spaces. If `depth` is 0, the text is
+/// on one line.
 fn indented(value: &Value, depth: usize) -> String {
     let pretty = serde_json::to_string_pretty(value).expect("a value has a text");
     match depth {
@@ -259,7 +260,7 @@ fn indented(value: &Value, depth: usize) -> String {
     }
 }
 
-/// Member of an object: decoded key, and slices of the text.
+/// Member of an object. The key is decoded, and all other fields are slices of the text.
 struct Member<'a> {
     key: String,
     raw_key: &'a str,

@@ -36,7 +36,7 @@ use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 use part::PartName;
 
-/// Files that hold a whole checkpoint, in order of preference; used in a folder without an index.
+/// Names of files that hold a whole checkpoint, in order of preference. They count only in a folder without an index.
 const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];
 /// File of an adapter, which PEFT loads in addition to the model's weights.
 const ADAPTER: &str = "adapter_model.safetensors";
@@ -284,7 +284,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Path as given to `open`.
+    /// Path that `open` was given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -308,19 +308,19 @@ impl Folder {
         &self.sidecars
     }
 
-    /// Weight files that the checkpoint does not name, by their paths in the folder. Another program may load them.
+    /// Weight files that the checkpoint does not name, as paths in the folder. Another program may load them.
     #[must_use]
     pub fn strays(&self) -> &[PathBuf] {
         &self.strays
     }
 
-    /// Subfolders with weights of their own, at any depth, by their paths in the folder. Each is a checkpoint.
+    /// Subfolders at any depth that have weights of their own, as paths in the folder. Each is a checkpoint.
     #[must_use]
     pub fn components(&self) -> &[PathBuf] {
         &self.components
     }
 
-    /// Error for a folder of several checkpoints if `what` needs one; `None` for one checkpoint.
+    /// Returns the error that `what` needs one checkpoint, if the folder has several. `None` for one checkpoint.
     #[must_use]
     pub fn several(&self, what: &str) -> Option<Error> {
         let model = self.shards.first().filter(|_| self.shards.len() == 1);

@@ -1,5 +1,5 @@
-//! Block types of the format, as in gguf-py 0.19.0: number, name, elements and bytes of a block. Decoded types are
-//! described by `truecast_core::scaled`.
+//! Block types of the format. A row states (number, name, elements of a block, bytes of a block), as gguf-py 0.19.0
+//! does. Decoded types are described by `truecast_core::scaled`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ impl Block {
         }
     }
 
-    /// Block type with one element of this type per block; `None` if the format has none.
+    /// Block type whose blocks are single elements of this type. `None` if the format has none.
     pub fn of_dtype(dtype: DType) -> Option<Block> {
         Block::all().find(|block| block.dtype() == Some(dtype))
     }
@@ -141,7 +141,7 @@ impl Block {
         Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
     }
 
-    /// Shape with the row length in bytes. For blocks of one element: unchanged, in elements.
+    /// Shape whose row length is in bytes. If blocks are single elements, the shape stays in elements.
     pub(crate) fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
         let mut shape = shape.clone();
         if self.dtype().is_none()

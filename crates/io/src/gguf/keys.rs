@@ -1,4 +1,4 @@
-//! Keys of a new file: copied from another file byte for byte, or new.
+//! Keys of a new file. A key is either new or copied byte for byte from another file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, SeekFrom};
@@ -71,7 +71,7 @@ impl Keys {
         Ok(Keys { alignment: header.alignment, pairs })
     }
 
-    /// Keys in order, each with its value as bytes (the value's type first).
+    /// Keys in order, each with the bytes of its value. The first bytes are the value's type.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
     }
@@ -143,7 +143,8 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// Keys that differ between two lists or are in only one of them. All keys if only the order differs.
+/// Returns the keys that differ between two lists, and the keys that only one list has. Returns all keys if only the
+/// order differs.
 #[must_use]
 pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
     if a.pairs == b.pairs {

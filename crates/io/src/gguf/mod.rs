@@ -34,11 +34,11 @@ pub struct Header {
     pub alignment: u64,
     /// Keys and values, in file order.
     pub metadata: Vec<(String, Value)>,
-    /// Range of each value in the file, beginning with the value's type.
+    /// Ranges of the file that hold the values. A range begins with the type of its value.
     pub values: Vec<Range<u64>>,
     /// Tensors in data order.
     pub tensors: Vec<BlockTensor>,
-    /// Offset of the first tensor's data in the file.
+    /// Offset in the file at which the first tensor's data begins.
     pub data_start: u64,
 }
 
@@ -52,7 +52,7 @@ pub enum Value {
     Float(f64),
     Bool(bool),
     String(String),
-    /// `few` holds the entries of a short array of integers without negative numbers.
+    /// `few` holds the entries if the array is short and has integers, none of them negative.
     Array {
         entries: u64,
         few: Vec<u64>,
@@ -74,7 +74,7 @@ pub struct BlockTensor {
     pub bytes: u64,
 }
 
-/// Text from which the same value can be read; for an array, its length.
+/// Text from which the value can be read again. For an array, the text is its length.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -31,7 +31,7 @@ impl NewTensor {
         (elements / self.block.elements()).saturating_mul(self.block.bytes())
     }
 
-    /// Tensor as listed in a container: blocks of several elements become rows of `u8` bytes.
+    /// Entry for the tensor in a container. Blocks of several elements become rows of `u8` bytes.
     #[must_use]
     pub fn listed(&self) -> Tensor {
         let dtype = self.block.dtype().unwrap_or(DType::U8);

@@ -281,7 +281,8 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     }
 }
 
-/// Converts the tensors' offsets to file offsets. Checks that data is in the file, in order, without overlaps.
+/// Converts the tensors' offsets to file offsets. Checks that the data of all tensors is inside the file, in order, and
+/// without overlaps.
 fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64) -> Result<()> {
     let mut due = 0;
     for tensor in tensors {

@@ -82,7 +82,7 @@ impl Header {
         if element.bytes == 0 && len > 0 {
             return Err(HeaderError::NoWidth { descr }.into());
         }
-        // With at most one dimension other than 1, both orders are equal.
+        // If at most one dimension is other than 1, Fortran order equals C order.
         let is_fortran = is_fortran && len > 1 && shape.iter().filter(|&&d| d != 1).count() > 1;
         let actual = stream_bytes - data_start;
         if actual != expected {
@@ -99,7 +99,7 @@ impl Header {
         resolve(&self.descr, self.element, from)
     }
 
-    /// Layout of the elements: a byte for each narrower element, cells for text.
+    /// Layout of the elements. An element narrower than a byte takes a byte, and text is in cells.
     pub fn layout(&self) -> Layout {
         self.element.layout
     }

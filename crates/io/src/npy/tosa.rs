@@ -235,7 +235,7 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
     Ok(())
 }
 
-/// Does the same as [`write()`], but leaves the file without its name.
+/// Writes what [`write()`] writes, but leaves the file without its name.
 ///
 /// # Errors
 /// Errors of [`write()`].

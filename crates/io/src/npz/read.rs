@@ -57,7 +57,7 @@ impl Member {
         }
     }
 
-    /// File offset of the byte at `offset` in a stored member; `None` for a compressed member.
+    /// File offset of byte `offset` of a stored member. `None` for a compressed member.
     pub(crate) fn file_offset(&self, offset: u64) -> Option<u64> {
         (!self.is_deflated).then_some(self.start + offset)
     }

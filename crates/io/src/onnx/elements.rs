@@ -1,4 +1,4 @@
-//! Numbers of a tensor's typed data field, as a stream of packed elements.
+//! Stream of packed elements, from the numbers in a tensor's typed data field.
 //!
 //! A field may occur several times, packed or not (`docs/spec/onnx.md §3.1`). Each number is narrowed to its low bits
 //! (§3.3).

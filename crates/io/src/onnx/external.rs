@@ -150,7 +150,8 @@ mod tests {
         }
     }
 
-    /// A link's target stays outside, even if a file inside the folder replaces the link after opening.
+    /// A file whose link pointed outside stays refused, even if a file inside the folder replaces the link after
+    /// opening.
     #[test]
     fn an_opened_file_is_where_it_was_opened() {
         let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -43,12 +43,12 @@ pub enum Role {
         /// Whether the value is the `value` of a Constant.
         is_constant: bool,
     },
-    /// A part of an attribute or of a sparse tensor. The node's meaning depends on the part's type.
+    /// A part of an attribute, or a part of a sparse tensor. The node's meaning depends on the part's type.
     Part,
 }
 
-/// Number of times that a listed name is charged to the budget: list, plan, written file, report. A node's name also
-/// begins every name in its subgraphs.
+/// Number of times that the budget counts a listed name: for the list, the plan, the written file and the report. A
+/// node's name also begins every name in its subgraphs.
 const COPIES_OF_A_NAME: u64 = 8;
 
 #[derive(Debug, Default)]
@@ -73,8 +73,8 @@ pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Tensors, ProtoE
     Ok(list.found)
 }
 
-/// Number of nodes of each operator, also in subgraphs and functions. Outside the default domain, an operator's name
-/// includes its domain.
+/// Returns how many nodes each operator has, also in subgraphs and functions. The key of an operator outside the
+/// default domain includes its domain.
 pub(crate) fn operators(model: &Model) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -240,8 +240,8 @@ pub(crate) fn stored_name(value: &str, dtype: DType) -> String {
     format!("{value}.{dtype}")
 }
 
-/// Name of each tensor's value. For a tensor with a [`stored_name`]: the result of its Cast. Else the tensor's own
-/// name.
+/// Name of the value that each tensor stores. For a tensor with a [`stored_name`], it is the name of its Cast's result.
+/// For all other tensors, it is the tensor's name.
 pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
     let mut casts: HashMap<&str, &str> = HashMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);

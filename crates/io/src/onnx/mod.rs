@@ -115,8 +115,8 @@ impl ModelFile {
         inventory::operators(&self.model)
     }
 
-    /// For each tensor, whether it is an input of one of these operators, directly or through functions. Names as in
-    /// [`operators`](ModelFile::operators).
+    /// For each tensor, tells whether it is an input of a listed operator, directly or through functions. `operators`
+    /// has names in the form of [`operators`](ModelFile::operators).
     pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
         uses::feeding(&self.model, &self.tensors, operators)
     }
@@ -141,7 +141,7 @@ impl ModelFile {
         &self.model
     }
 
-    /// Streams the elements of one of the model's tensors: packed codes, little-endian, row-major. Text is streamed as
+    /// Streams the elements of a tensor of the model as packed codes, little-endian and row-major. Text is streamed as
     /// cells of 32-bit code points, as wide as the longest element.
     ///
     /// External data is opened under the rules of `docs/spec/onnx.md §3.7`.
@@ -153,7 +153,8 @@ impl ModelFile {
         self.storage.reader(tensor, None)
     }
 
-    /// Reads all elements of one of the model's tensors, encoded as in [`reader`](ModelFile::reader).
+    /// Reads all elements of a tensor of the model. The elements have the encoding that [`reader`](ModelFile::reader)
+    /// describes.
     ///
     /// # Errors
     /// Errors of [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if they do not fit in memory.

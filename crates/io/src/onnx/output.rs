@@ -21,7 +21,7 @@ use crate::os::{FileId, ReadAt};
 use crate::path::folder_of;
 use crate::tensor::Tensor;
 
-/// A model to be written: an existing model with some tensors in other types (`docs/spec/onnx.md §3.10`).
+/// A model to be written. It is an existing model in which some tensors have other types (`docs/spec/onnx.md §3.10`).
 #[derive(Clone, Debug)]
 pub struct NewModel {
     source: Arc<ModelFile>,
@@ -31,7 +31,7 @@ pub struct NewModel {
 }
 
 impl NewModel {
-    /// Plans the new model; `location` names its file of external data, if one is needed.
+    /// Plans the new model. `location` is the name for a file of external data, if the model needs that file.
     ///
     /// Each tensor stays inside or outside the model file. Only if this file would exceed protobuf's 2 GiB, values of
     /// at least 1 KiB move outside. Nothing is written.
@@ -59,7 +59,7 @@ impl NewModel {
         Ok(NewModel { source: source.clone(), rewritten, location: location.into(), tensors })
     }
 
-    /// Tensors of the new model, with their new names, in the source's order.
+    /// Tensors of the new model in the order of the source. They have their new names.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
@@ -69,7 +69,7 @@ impl NewModel {
         self.rewritten.external_bytes
     }
 
-    /// Path of the file of external data for a model at `path`.
+    /// Path of the external data file that belongs to a model at `path`.
     pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
         self.has_data().then(|| path.with_file_name(&self.location))
     }
@@ -182,7 +182,7 @@ pub fn unused_location(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// Files of external data of the model at `path` with names of [`unused_location`].
+/// External data files of the model at `path`. Only files named by [`unused_location`] count.
 fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if look::at_itself(path)?.is_none() {
         return Ok(Vec::new());
@@ -230,7 +230,7 @@ impl ModelWriter {
             data.reserve(*external_bytes)?;
         }
         let own = if existing == Existing::Replace { own_data(path)? } else { Vec::new() };
-        // Files that the source reads are kept, whatever their names.
+        // A file that the source reads is kept, whatever its name is.
         let read = new.source.data_files().iter().map(|path| FileId::of(path)).collect::<Result<Vec<_>, _>>()?;
         let mut obsolete = Vec::new();
         for path in own {

@@ -16,7 +16,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Charges `bytes` before their allocation; the error names `offset`.
+    /// Charges `bytes` before memory is allocated for them. The error names `offset`.
     pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
         self.charged = self.charged.saturating_add(bytes);
         if self.charged > MAX_STRUCTURE_BYTES { Err(ProtoError::TooMuch { offset }) } else { Ok(()) }

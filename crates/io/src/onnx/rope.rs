@@ -1,5 +1,5 @@
-//! A new file as a list of pieces: ranges of the old file, new bytes, elements to be written later. The file's length
-//! is known before the elements.
+//! A new file as a list of pieces. A piece is a range of the old file, new bytes, or elements that are written later.
+//! The file's length is known before the elements.
 
 use std::ops::Range;
 

@@ -65,8 +65,8 @@ impl Storage {
         read(&mut Parser::new(self.wire(), self.options)).map_err(|error| error.at(&self.path, "reading"))
     }
 
-    /// Describes a tensor as read; `name` replaces its name. Reads text once to find the longest element, which sets
-    /// the width of all cells.
+    /// Describes the tensor that a reader delivers. `name` replaces the stored name. Text is read once, because its
+    /// longest element sets the width of all cells.
     pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
         let described = tensor.describe(name);
         let mut described = described
@@ -130,7 +130,7 @@ impl Storage {
         })
     }
 
-    /// Checks that external data can be opened; returns the files' paths.
+    /// Checks that external data can be opened. Returns the paths of its files.
     pub(crate) fn check_external<'a>(
         &self,
         tensors: impl IntoIterator<Item = &'a TensorProto>,

@@ -123,7 +123,8 @@ struct Stated {
     dims: Vec<u64>,
     segment: bool,
     raw: Option<Range<u64>>,
-    /// For every field of [`DATA_FIELDS`]: number of bytes, and number of entries (only if the length determines it).
+    /// For every field of [`DATA_FIELDS`]: the number of bytes, then the number of entries if the number of bytes
+    /// determines it.
     filled: [(u64, u64); DATA_FIELDS.len()],
     is_external: bool,
     external: Vec<(String, String)>,

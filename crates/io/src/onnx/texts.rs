@@ -1,4 +1,4 @@
-//! Text in `string_data`: one element at a time, or as cells for conversion.
+//! Text in `string_data`. It is read one element at a time, or as cells for conversion.
 //!
 //! All cells have the length of the longest element, in code points
 //! ([`Layout::Utf32`](truecast_core::Layout::Utf32)). Text that is not UTF-8 can only be copied.
@@ -88,7 +88,7 @@ impl Cells {
         }
     }
 
-    /// Number of code points in the longest element, at least 1. Reads the whole tensor.
+    /// Number of code points in the longest element, but at least 1. Reads the whole tensor.
     pub(crate) fn longest(mut self) -> Result<u32, ReadError<ProtoError>> {
         let mut longest = 1;
         while let Some(text) = self.next()? {

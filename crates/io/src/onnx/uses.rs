@@ -5,7 +5,7 @@ use super::inventory::{Listed, visit_nodes};
 use super::model::{Model, Node};
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-/// A value: its body (0 for the main graph, else the number of a function, from 1) and its name in the body.
+/// A value is (body, name in the body). The body is 0 for the main graph, or the number of a function, counted from 1.
 type Place<'a> = (usize, &'a str);
 
 /// For each listed tensor, whether it is an input of `operators`, named as by [`ModelFile::operators`].

@@ -20,7 +20,7 @@ pub(crate) enum Value {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
-    /// Range of the bytes in the file: text, a message or packed numbers.
+    /// Range of the file that holds text, a message or packed numbers.
     Bytes(Range<u64>),
 }
 
@@ -38,7 +38,7 @@ impl Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u32,
-    /// Range in the file, from the tag's start to the value's end.
+    /// Range of the file from the start of the tag to the end of the value.
     pub(crate) span: Range<u64>,
     pub(crate) value: Value,
 }

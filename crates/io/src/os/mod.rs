@@ -59,7 +59,7 @@ impl ReadAt for File {
     }
 }
 
-/// Identity of a file, equal for all its paths: volume, and number in the volume.
+/// Identity of a file: the volume, and the number in the volume. All paths of a file have the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     volume: u64,

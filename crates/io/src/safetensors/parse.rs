@@ -20,7 +20,7 @@ use crate::room;
 use crate::tensor::{MAX_RANK, Tensor, checked_len};
 use crate::window::Window;
 
-/// Maximum bytes of memory per byte of text, reached by tensors with short names.
+/// Maximum number of bytes of memory that a byte of text takes. Tensors with short names reach this maximum.
 const PARSED_PER_BYTE: u64 = 6;
 
 impl Header {
@@ -112,7 +112,7 @@ impl Context {
     }
 }
 
-/// A tensor as written, before [`check`].
+/// A tensor in the form of the header, before [`check`].
 struct Parsed {
     tensor: Tensor,
     begin: u64,
@@ -342,7 +342,7 @@ impl Visitor<'_> for Number<'_> {
 /// Checks rules V13 to V18.
 fn check(parsed: ParsedHeader, data_bytes: u64) -> Result<Header, HeaderError> {
     let mut entries = parsed.tensors;
-    // The sort is stable: empty tensors at one offset keep their order.
+    // The sort is stable, so empty tensors at one offset keep their order.
     entries.sort_by_key(|t| (t.begin, t.end));
     let mut header = Header {
         tensors: Vec::with_capacity(entries.len()),

@@ -1,5 +1,5 @@
 //! Conversions between f16 and f32 by instructions. The control register can make the instructions flush subnormals,
-//! drop payloads or have no Inf, so each conversion first sets the default (`docs/kernels.md §5`).
+//! drop payloads or have no Inf. Each conversion therefore first sets the default (`docs/kernels.md §5`).
 
 use super::{load, store};
 use crate::environment;
@@ -8,7 +8,8 @@ use crate::tail::Fixed;
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-/// f16 to f32. NaN becomes quiet. With `PAYLOAD`, NaN keeps its payload; without, NaN is canonical with the same sign.
+/// Converts f16 to f32. NaN becomes quiet. With `PAYLOAD`, a NaN keeps its payload. Otherwise a NaN becomes the
+/// canonical NaN of its sign.
 pub(crate) fn f16_to_f32<const PAYLOAD: bool>(_: Neon) -> Fixed {
     // SAFETY: the token proves that the feature was detected.
     unsafe { Fixed::new(8, (16, 4), widen::<PAYLOAD>, None) }

@@ -42,7 +42,7 @@ impl<const N: usize> Groups for Rows<N> {
             match (src_bits, self.tables.need) {
                 (4, _) => self.run::<ONE, 32>(src, dst),
                 (_, Need::One) => self.run::<ONE, 64>(src, dst),
-                // Results of one byte need as many lookups by sums as by all 256 results.
+                // Results of one byte take as many lookups by sums as by a table of all 256 results.
                 (_, Need::Sums | Need::SumsAndExceptions) if const { N > 1 } => self.run::<SUMS, 64>(src, dst),
                 _ => self.run::<ALL, 64>(src, dst),
             }

@@ -1,7 +1,8 @@
 //! Lanes: branch-free functions of one element, compiled once per level by the loop in `stage`.
 //!
-//! Rules (`docs/kernels.md §4.1`): elements are unsigned integers; selects, wrapping arithmetic, shifts below the
-//! width; NaN bits by integer selects; floats only around an operation that §5.2 allows. Lanes name no standard.
+//! Rules (`docs/kernels.md §4.1`): Elements are unsigned integers. Lanes use selects, wrapping arithmetic, and shifts
+//! by less than the width. Integer selects make NaN bits. Floats occur only around an operation that §5.2 allows. Lanes
+//! name no standard.
 
 pub(crate) mod decode;
 pub(crate) mod encode;
@@ -21,7 +22,8 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     fn one(&self, s: Self::Src) -> Self::Dst;
     /// Strongest level for which the lane is compiled.
     const UP_TO: Reach = Reach::All;
-    /// Whether the loop may store past the caches. False before another stage, and for a lane slower than memory.
+    /// Whether the loop may store past the caches. False if another stage follows, and for a lane that is slower than
+    /// memory.
     const STREAMS: bool = true;
 }
 

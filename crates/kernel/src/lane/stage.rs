@@ -187,7 +187,7 @@ macro_rules! of_int {
     };
 }
 
-/// One loop for two operations, from wide integers to narrow floats; `None` for other operations.
+/// Makes one loop of two operations that convert wide integers to narrow floats. `None` for other operations.
 pub(crate) fn of_two(load: &Op, encode: &Op, level: Level) -> Option<Box<dyn Stage>> {
     let &Op::Nearest { numbers, bytes } = encode else { return None };
     Some(match (load, bytes) {

@@ -61,7 +61,7 @@ impl<D: Slot> Lane for F64ToIntTrunc<D> {
     }
 }
 
-/// f32 bits to an integer of at most 32 bits, with magnitudes in 32-bit lanes.
+/// Conversion of f32 bits to an integer of at most 32 bits. Magnitudes stay in 32-bit lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToInt32<D>(pub ToInt, pub PhantomData<D>);
 
@@ -73,8 +73,8 @@ impl<D: Slot> Lane for F32ToInt32<D> {
         let p = &self.0;
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u64; 2]| if neg != 0 { codes[1] as u32 } else { codes[0] as u32 };
-        // Number of fraction bits to drop, or of zero bits to append. At 31, the maximum, no bit is kept, and the
-        // fraction is below one half.
+        // Number of fraction bits that are dropped. At the maximum of 31, no bit is kept, and the fraction is below one
+        // half.
         let right = 150u32.saturating_sub(exp).min(31);
         let left = exp.saturating_sub(150);
         let (n, rest) = (sig >> (right & 31), sig & ((1u32 << (right & 31)) - 1));

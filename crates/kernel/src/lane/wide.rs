@@ -82,7 +82,8 @@ impl Lane for F64ToF32 {
     }
 }
 
-/// Integers to f64: exact up to 53 bits, else rounded to nearest even, or to odd (`ODD`) on the way to f32.
+/// Conversion of integers to f64. Integers of up to 53 bits are exact. Wider integers are rounded to nearest even, or
+/// with `ODD` to odd on the way to f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToF64<S, const SIGNED: bool, const ODD: bool>(pub PhantomData<S>);
 
@@ -108,7 +109,8 @@ impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, 
     }
 }
 
-/// Difference between a 64-bit integer and the nearest f64, as an f64: exact, at most 2^10 in magnitude.
+/// Difference between a 64-bit integer and the nearest f64, as an f64. The difference is exact and at most 2^10 in
+/// magnitude.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntResidual<const SIGNED: bool>;
 

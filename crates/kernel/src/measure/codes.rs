@@ -27,7 +27,8 @@ struct Seen {
     subnormal: u64,
 }
 
-/// Bytes of a code, and mask of the magnitude. `None` unless codes take whole bytes and have zeros of both signs.
+/// Number of bytes of a code, and the mask of its magnitude. `None` unless codes take whole bytes and have zeros of
+/// both signs.
 fn sign_and_magnitude(dtype: DType) -> Option<(usize, u64)> {
     let Kind::Float(f) = dtype.kind() else { return None };
     let bits = dtype.storage_bits().filter(|bits| *bits == dtype.code_bits() && bits.is_multiple_of(8))?;
@@ -46,7 +47,7 @@ impl FloatCodes {
         // `over` is NaN if no magnitude overflows.
         let over = if positive.is_nan() { f64::INFINITY } else { positive.min(negative) };
         let is_usual = |code: u64| as_f64(src, code) < over;
-        // Magnitudes and their codes have the same order.
+        // The order of codes is the order of magnitudes.
         let (mut usual, mut unusual) = (0, from.max_code() + 1);
         while unusual - usual > 1 {
             let middle = usual + (unusual - usual) / 2;

@@ -10,14 +10,14 @@ pub struct Counts {
     /// Number of elements with measured errors. `exact`, `inexact`, `sign_of_zero_lost`, pairs, errors and sums cover
     /// only measured elements.
     pub measured: u64,
-    /// Elements with `y = x` as numbers, or both NaN; +0 and -0 are equal.
+    /// Number of elements for which `y = x` as numbers, or for which `x` and `y` are NaN. +0 equals -0.
     pub exact: u64,
     /// Measured elements that are not exact.
     pub inexact: u64,
     /// Elements with the largest finite `y`, or the end of an integer's range, because `x` is out of range.
     pub saturated: u64,
-    /// Elements with an integer `y` that kept only the low bits of `x`, or is 0 for an infinity, under a wrapping
-    /// policy.
+    /// Number of elements that a wrapping policy changed. Their integer `y` kept only the low bits of `x`, or is 0 for
+    /// an infinity.
     pub wrapped: u64,
     /// Elements with finite `x` and infinite `y`.
     pub to_inf: u64,
@@ -43,11 +43,11 @@ pub struct Counts {
     pub undefined: u64,
     /// Largest `|y - x|` over finite pairs.
     pub max_abs_error: f64,
-    /// Index of the first element with error `max_abs_error`.
+    /// Index of the first element whose error is `max_abs_error`.
     pub index_max_abs: u64,
     /// Largest `|y - x| / |x|` over finite pairs with nonzero `x`.
     pub max_rel_error: f64,
-    /// Number of pairs with finite `x` and `y`.
+    /// Number of pairs in which `x` and `y` are finite.
     pub finite_pairs: u64,
     /// Sum of `(y - x)^2` over the finite pairs.
     pub noise: f64,
@@ -110,7 +110,7 @@ impl Counts {
         copy.integers().map(|count| *count)
     }
 
-    /// Adds finite elements with unchanged values, without their squares.
+    /// Adds elements that are finite and unchanged. Their squares are not added.
     pub(crate) fn add_exact(&mut self, elements: u64) {
         self.measured += elements;
         self.exact += elements;

@@ -78,7 +78,7 @@ impl Next {
         Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
 
-    /// Address of the next row; each call advances by one row.
+    /// Returns the address of the next row. Each call advances by one row.
     #[inline(always)]
     pub fn row(&mut self) -> *const u8 {
         let at = self.at;
@@ -110,7 +110,8 @@ impl Small {
     }
 }
 
-/// Types for counts of finite one-byte results by their codes: floats with a negative zero, from f32, f16 or bf16.
+/// Types for which the codes of one-byte results are counted. Results are finite floats with a negative zero. Sources
+/// are f32, f16 or bf16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteCodes {
     /// Bytes per source element.
@@ -120,7 +121,7 @@ pub(crate) struct ByteCodes {
 }
 
 impl ByteCodes {
-    /// `None` for types without counts by codes.
+    /// Returns `None` for types whose results are not counted by codes.
     pub fn between(src: DType, dst: DType) -> Option<ByteCodes> {
         let src_bytes = match src {
             DType::F32 => 4,

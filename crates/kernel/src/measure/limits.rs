@@ -1,4 +1,5 @@
-//! Limits for the counts, derived once per conversion from the types, the policy, and the undefined conditions.
+//! Limits that the counts need. They are derived once per conversion, from the types, the policy and the undefined
+//! conditions.
 
 use crate::numbers::overflow_from;
 use truecast_core::exact::{decode, encode};
@@ -142,8 +143,8 @@ fn between(condition: Condition) -> Option<[f64; 2]> {
     }
 }
 
-/// Magnitudes of scaled sources overflow from this number on; NaN if no magnitude overflows. A policy that rounds twice
-/// is evaluated by the definition.
+/// Magnitude from which scaled sources overflow. NaN if no magnitude overflows. A policy that rounds twice is evaluated
+/// by the definition.
 fn over(spec: &CastSpec, neg: bool) -> f64 {
     let CastSpec { dst, policy, .. } = spec;
     if policy.relu && neg {

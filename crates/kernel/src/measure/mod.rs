@@ -54,7 +54,7 @@ pub struct Measure {
     keeps: bool,
     codes: Option<ByteCodes>,
     residuals: bool,
-    /// For counts by codes in tiles without measured errors.
+    /// Exists for tiles in which codes are counted and errors are not measured.
     by_codes: Option<FloatCodes>,
     threads: NonZeroUsize,
     types: (DType, DType),
@@ -90,7 +90,7 @@ impl Measure {
         let (mut x, mut y) = (Values::in_narrowest(types.0, level), Values::in_narrowest(types.1, level));
         let residuals = x.has_residuals() || y.has_residuals();
         if residuals {
-            // Residuals are rare, so their sums are compiled for f64 only.
+            // Residuals are rare, so sums of residuals are compiled for f64 only.
             (x, y) = (Values::new(types.0, Intermediate::F64, level), Values::new(types.1, Intermediate::F64, level));
         }
         let codes = ByteCodes::between(types.0, types.1);

@@ -37,7 +37,8 @@ impl Sample {
         self.one_in
     }
 
-    /// Returns whether the block of element `element` is measured: one of every `one_in` blocks, at varying positions.
+    /// Returns whether the sample includes the block of an element. The sample has one of every `one_in` blocks, at
+    /// varying positions.
     #[must_use]
     pub fn takes(self, element: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -6,8 +6,8 @@ use truecast_core::policy::{CastPolicy, RangeTest, Unrepresentable};
 use truecast_core::round::Remainder;
 use truecast_core::{DType, Exact, FloatFormat};
 
-/// Numbers of the encoder from bf16, exact or rounded to odd, to E8M0 for any rounding, §4.8. The definition gives the
-/// code of each class of sources.
+/// Numbers of the encoder from bf16 to E8M0 (§4.8). The bf16 is exact or rounded to odd, and the rounding to E8M0 may
+/// be any. The definition gives the code for each class of sources.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeE8m0 {
     /// Addend before the fraction is dropped. E8M0 has no sign, so every rounding is such a sum.
@@ -23,7 +23,8 @@ pub(crate) struct EncodeE8m0 {
     pub zero: u16,
     pub nan: u16,
     pub inf: [u16; 2],
-    /// 1 if a negative value gets a code of its own instead of its magnitude's, and that code.
+    /// The first number is 1 if a negative value gets a code of its own instead of the code of its magnitude. The
+    /// second number is this code.
     pub replaces_negative: [u16; 2],
 }
 
@@ -79,7 +80,8 @@ mod tests {
     use super::*;
     use truecast_core::format::F8E8M0;
 
-    /// Planning another format without zero is not an error: the definition converts it.
+    /// The lane does not take another format without zero. Planning such a format is no error, because the definition
+    /// converts it.
     #[test]
     fn another_format_without_zero_has_no_lane() {
         let lane = |f| EncodeE8m0::new(DType::F8E8M0, &f, &CastPolicy::IEEE);

@@ -33,8 +33,8 @@ pub(crate) struct Encoder {
     pub place: u32,
 }
 
-/// Addend from the bits of 2^e to the bits of 2^(e + shift). The ulp of 2^(e + shift) is the ulp of a result in binade
-/// 2^e. The low bits cancel the code of the lowest binade's exponent.
+/// Number that turns the bits of 2^e into the bits of 2^(e + shift) by addition. The ulp of 2^(e + shift) equals the
+/// ulp that a result in binade 2^e has. The low bits cancel the exponent code of the lowest binade.
 const fn magic(lowest_binade: u32, shift: u32) -> u32 {
     (shift << 23) + (lowest_binade >> shift).wrapping_neg() % (1 << 16)
 }
@@ -145,7 +145,8 @@ impl Encoder {
     }
 }
 
-/// Steps of the nearest-even encoder, as bits of a const parameter. Each loop is compiled with only its own steps.
+/// Steps of the nearest-even encoder, as bits of a const parameter. The compiler makes each loop with only the steps of
+/// its shape.
 pub(crate) mod shape {
     /// Some values of the destination are subnormal, while normal in f32.
     pub const SUBNORMALS: u8 = 1;
@@ -176,14 +177,14 @@ pub(crate) struct Nearest {
     pub shape: u8,
     /// Whether the codes equal the conversion instruction to f16: overflow and Inf give Inf, NaN becomes quiet.
     pub is_ieee_f16: bool,
-    /// Largest encoded magnitude; larger magnitudes get the same code.
+    /// Largest magnitude that is encoded. All larger magnitudes get its code.
     pub cap: u32,
     pub shift: u32,
     /// Addend for rounding: half a unit minus one, minus the change of bias.
     pub half: u32,
     /// Exponent bits of the smallest normal.
     pub lowest_binade: u32,
-    /// Addend from the bits of a binade to the magic number.
+    /// Number that turns the bits of a binade into the magic number by addition.
     pub magic: u32,
     pub sign_shift: u32,
     pub sign: u32,

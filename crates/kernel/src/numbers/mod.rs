@@ -81,8 +81,8 @@ impl Increments {
     }
 }
 
-/// Magnitude of the smallest f64 of sign `neg` that overflows (`Condition::Overflow`); Inf if no finite value
-/// overflows. Found by bisection over the bits of f64.
+/// Magnitude of the smallest f64 with sign `neg` that overflows (`Condition::Overflow`). Inf if no finite value
+/// overflows. Found by bisection over f64 bits.
 pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
     let overflows = |bits: u64| {
         let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };

@@ -29,8 +29,9 @@ pub(crate) type Bytes = [u8; 8];
 /// Entries by nibble, twice: for the two lanes of 256-bit vectors.
 pub(crate) type Nibbles = [u8; 32];
 
-/// Table as sums modulo 256 of the entries for both nibbles of a code, with a correction in two rows of each half.
-/// Index: byte of the result. In results of two and four bytes, the upper nibble changes only the last byte.
+/// Table as sums modulo 256. Each nibble of a code has an entry, and both entries are added. In two rows of each half,
+/// a correction is added. Fields are indexed by the byte of the result. In results of two and four bytes, the upper
+/// nibble changes only the last byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
     pub lower: [Nibbles; 8],
@@ -110,7 +111,7 @@ fn xor(a: Bytes, b: Bytes) -> Bytes {
 
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// By byte of the result and upper nibble of the code.
+    /// Rows, indexed by the byte of the result and then by the upper nibble of the code.
     pub rows: [[Nibbles; 16]; 8],
     pub need: Need,
     /// Bits that a code of 128 or more flips, by byte of the result.

@@ -1,14 +1,15 @@
 //! Results of 16-bit codes, split into tables for the two bytes of a code (`docs/kernels.md §2.4`).
 //!
-//! In a conversion to few bits, most codes with equal upper byte have similar results: a base, plus a step that depends
-//! on the lower byte. The steps of an upper byte are its profile; many upper bytes have the same profile.
+//! Consider the codes that have one upper byte, in a conversion to few bits. Most of their results are a base plus a
+//! small step that depends on the lower byte. These steps are the profile of the upper byte. Many upper bytes have
+//! equal profiles.
 
 /// Tables whose bytes add up to the result of a code, modulo 256: `base[upper] + step[profile[upper] + class[lower]]`.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// Result of each upper byte with lower byte 0.
+    /// Result of the code that has this upper byte and the lower byte 0.
     pub base: [u8; 256],
-    /// Position of the upper byte's profile in `step`.
+    /// Position in `step` at which the profile of the upper byte begins.
     pub profile: [u8; 256],
     /// Class of each lower byte. Lower bytes that no profile distinguishes have the same class.
     pub class: [u8; 256],

@@ -76,7 +76,7 @@ impl Params {
             _ => rounded.wrapping_shr(shift),
         };
         let failed = match MODE {
-            // R4, R5: the result must fit in 32 bits, both without and with the zero point.
+            // R4, R5: the result must fit in 32 bits before the zero point is added, and also afterwards.
             mode::SHORT => {
                 let offset = q.wrapping_add(i64::from(self.output_zp));
                 let beyond = |value: i64| i64::from(value as i32) ^ value;
@@ -108,7 +108,7 @@ pub(super) enum Scales {
     },
 }
 
-/// Minimum number of scales in memory, and of elements in a loop over the scales.
+/// Minimum number of scales in memory, and minimum number of elements in a loop over the scales.
 const LONG_ENOUGH: usize = 512;
 
 impl Scales {

@@ -1,4 +1,4 @@
-//! Table of all 256 results, for 8-bit inputs with one scale.
+//! Table of all 256 results. It serves 8-bit inputs with one scale.
 
 use super::pass::{Pass, Tally};
 use crate::level::{Level, Task};

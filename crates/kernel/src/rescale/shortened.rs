@@ -1,4 +1,4 @@
-//! 8-bit inputs with many scales in 32 bits: shorter multipliers with the same results.
+//! Rescaling of 8-bit inputs with many scales in 32-bit arithmetic. Shorter multipliers give the same results.
 
 use super::arithmetic::{Arithmetic, mode};
 use super::pass::Pass;
@@ -29,8 +29,8 @@ pub(super) fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pas
     })
 }
 
-/// Rounds a scale to a multiplier of at most 22 bits and a shift of at most 30; `None` if the shift would be 0. With
-/// 9-bit values, the sum of product and half is below 2^31.
+/// Rounds a scale to a multiplier of at most 22 bits and a shift of at most 30. `None` if the shift would be 0. For
+/// values of 9 bits, the product plus half is then below 2^31.
 fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
     let bits = 32 - multiplier.leading_zeros() as i32;
     let dropped = (bits - 22).max(i32::from(shift) - 30).max(0);

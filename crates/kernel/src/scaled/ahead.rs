@@ -1,7 +1,7 @@
 //! Prefetches in loops over scaled elements.
 //!
-//! A prefetch in a loop over blocks of 16 or 32 elements also guides the compiler to vectorize each block on its own,
-//! without gathering elements of several blocks.
+//! A prefetch in a loop over blocks of 16 or 32 elements has a second effect. The compiler then vectorizes each block
+//! by itself and gathers no elements from several blocks.
 
 /// Distance in bytes for elements.
 pub(super) const AHEAD: usize = 8192;

@@ -243,7 +243,7 @@ fn nibbles_of_64(qs: &[u8; 128], codes: &mut [u8]) {
     }
 }
 
-/// First half of the elements from low nibbles, second half from high nibbles.
+/// Splits nibbles: the low nibbles are the first half of the elements, and the high nibbles the second half.
 #[inline(always)]
 fn split(nibbles: &[u8], codes: &mut [u8]) {
     let (low, high) = codes.split_at_mut(nibbles.len());
@@ -259,7 +259,8 @@ fn fields(src: &[u8], from: usize, mask: u8, codes: &mut [u8]) {
     }
 }
 
-/// Fields of bytes from bit `from`, as bits of codes from bit `to`.
+/// Moves fields of bytes into codes. A field begins at bit `from` of its byte, and becomes the bits from `to` on of its
+/// code.
 #[inline(always)]
 fn join_fields(src: &[u8], from: usize, mask: u8, to: usize, codes: &mut [u8]) {
     for (codes, bytes) in codes.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<8>().0) {
@@ -268,7 +269,7 @@ fn join_fields(src: &[u8], from: usize, mask: u8, to: usize, codes: &mut [u8]) {
     }
 }
 
-/// One bit per element, as bit 4 of the code.
+/// Sets bit 4 of each code from the bit that the element has.
 #[inline(always)]
 fn fifth_bits(bits: &[u8], codes: &mut [u8]) {
     for (codes, bits) in codes.as_chunks_mut::<8>().0.iter_mut().zip(bits) {

@@ -1,28 +1,28 @@
-//! Byte ranges of a stored plane for a box of entries.
+//! Byte ranges that a box of entries takes in a stored plane.
 
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Part, Plane};
 
-/// Box of a stored matrix with consecutive elements of the tensor.
+/// Box of a stored matrix that has consecutive elements of the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     pub(super) matrix: u64,
     pub(super) rows: Range<u64>,
     pub(super) cols: Range<u64>,
-    /// Elements of the tensor as read.
+    /// Indices of the window's elements in the tensor, after any transposition.
     pub(super) elements: Range<u64>,
 }
 
 impl Window {
-    /// Returns the elements of the tensor as read.
+    /// Returns the indices of the window's elements in the tensor, after any transposition.
     #[must_use]
     pub fn elements(&self) -> Range<u64> {
         self.elements.clone()
     }
 }
 
-/// Bytes to read: `count` pieces of `len` bytes, the first at `first`, `stride` bytes from start to start. The pieces
-/// joined without gaps are a part for [`super::Dequantizer::run`].
+/// Bytes to read: `count` pieces of `len` bytes. The first piece begins at byte `first`, and each next piece `stride`
+/// bytes later. The pieces joined without gaps are a part for [`super::Dequantizer::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// Part of the tensor.
@@ -45,13 +45,13 @@ impl Read {
     }
 }
 
-/// Bytes of one matrix's plane with a box of entries.
+/// Bytes of one matrix's plane that contain a box of entries.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub plane: Plane,
     /// Rows and columns of the whole plane.
     pub shape: [u64; 2],
-    /// Columns to read: the requested columns, extended to begin at a word.
+    /// Columns to read. They are the requested columns, extended so that they begin at a word.
     pub cols: Range<u64>,
     /// Offset from the first byte of the matrix.
     first: u64,
@@ -70,7 +70,7 @@ pub(super) struct Stored<'a> {
 /// Reads of packed rows begin at multiples of this many columns.
 pub(super) fn column_granule(packing: Packing) -> u64 {
     match packing {
-        // A multiple of the fields per word, for any width.
+        // This multiple of the fields per word serves every width.
         Packing::Padded => 960,
         _ => 64,
     }
@@ -131,13 +131,13 @@ impl Cut {
         self.len * self.count
     }
 
-    /// Index of a byte of the matrix among the read bytes.
+    /// Position that a byte of the matrix has among the read bytes.
     pub fn local(&self, byte: u64) -> usize {
         let at = byte - self.first;
         (at / self.stride.max(1) * self.len + at % self.stride.max(1)) as usize
     }
 
-    /// Index of an entry's first byte among the read bytes.
+    /// Position that the first byte of an entry has among the read bytes.
     pub fn byte_of(&self, at: [u64; 2]) -> usize {
         self.local(self.plane.packing.bit(self.plane.code.bits(), self.shape, at, 0) / 8)
     }

@@ -24,11 +24,11 @@ pub(super) struct Grid {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
-    /// Final results: both scales are combined in f32.
+    /// Final results. The block's scale and the global scale are combined in f32.
     Results,
     /// Value before any rounding: scales are not combined.
     Exact,
-    /// Only codes of scales; a table has their results.
+    /// Codes of scales only. A table has the results for these codes.
     Codes,
 }
 
@@ -70,7 +70,7 @@ impl Grid {
         if self.planes.group == Group::OfColumn { 1 } else { self.planes.scales.block[1] }
     }
 
-    /// Columns of the grid for columns of the matrix.
+    /// Grid columns that belong to columns of the matrix.
     pub fn columns(&self, cols: &Range<u64>) -> Range<u64> {
         let block = self.planes.scales.block[1];
         match self.planes.group {
@@ -161,8 +161,8 @@ impl Grid {
     }
 }
 
-/// Operands of a grid row as f32 bytes, one per column of the grid. With an index of columns, one per column of the
-/// matrix.
+/// Operands of a grid row, as bytes of f32. There is one for each column of the grid, or with an index of columns one
+/// for each column of the matrix.
 pub(super) struct GridRow<'a> {
     grid: &'a Grid,
     scale_plane: Stored<'a>,
@@ -170,7 +170,7 @@ pub(super) struct GridRow<'a> {
     zero_plane: Option<Stored<'a>>,
     bias_plane: Option<Stored<'a>>,
     book: &'a [u8],
-    /// Group of each row or column; empty without index.
+    /// Group of each row or column. Empty if the layout has no index.
     groups: Vec<u64>,
     cols: Range<u64>,
     /// Row in the grid of the scales, and row in the grid of the global scales.

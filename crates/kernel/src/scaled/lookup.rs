@@ -73,7 +73,7 @@ pub(crate) fn lookup16(
     }
 }
 
-/// Looks up codes of up to 8 bits in rows with the same tables: codes and results of each row.
+/// Looks up codes of up to 8 bits in tables that all rows share. Each row is (codes, results).
 pub(crate) fn lookup256(
     level: Level,
     rows: &mut [(&[u8], &mut [u8])],

@@ -1,4 +1,4 @@
-//! Decoded codes and operands to two-byte results in one loop, to bf16 and f16, nearest even.
+//! Loop that computes bf16 or f16 results from decoded codes and operands, to nearest even.
 //!
 //! The arithmetic in f32 equals [`super::values`], which needs several loops.
 
@@ -82,7 +82,7 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Second operand of each block; `s` without second operand.
+    /// Second operand of each block. Equals `s` if there is no second operand.
     fn others(&self) -> &'a [F32] {
         if self.u.is_empty() { self.s } else { self.u }
     }
@@ -113,13 +113,13 @@ impl Narrow {
         self.run(level, how, Output::Products(values, of, results.as_chunks_mut().0));
     }
 
-    /// Results of 16 codes for the operands of each block.
+    /// Computes the results of 16 codes for each block's operands.
     pub fn tables16(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table16]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, Output::Table16(codes, of, tables));
     }
 
-    /// Results of 256 codes for the operands of each block.
+    /// Computes the results of 256 codes for each block's operands.
     pub fn tables256(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table256]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, Output::Table256(codes, of, tables));

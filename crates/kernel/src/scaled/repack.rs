@@ -137,7 +137,7 @@ impl Repacker {
         Some(Cut::new(from, from_shape, rows, cols))
     }
 
-    /// Returns the byte range of the source for rows of a matrix; `None` if no bytes are needed.
+    /// Returns the source bytes that rows of a matrix need, as a range. `None` if the rows need no bytes.
     #[must_use]
     pub fn read(&self, part: Part, matrix: u64, rows: Range<u64>) -> Option<Read> {
         self.cut(&rows).map(|cut| cut.read(part, matrix))

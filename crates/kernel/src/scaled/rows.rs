@@ -35,12 +35,12 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Elements without gaps, as one row.
+    /// Describes elements without gaps as one row.
     pub fn single(dtype: DType, bytes: &'a [u8], block: usize) -> Rows<'a> {
         Rows { dtype, bytes, stride: bytes.len(), cols: bytes.len() / slot_bytes(dtype), n_rows: 1, block }
     }
 
-    /// Same elements as f32 without gaps.
+    /// Describes the same elements after their conversion to f32. `bytes` has no gaps.
     pub fn widened(self, bytes: &'a [u8]) -> Rows<'a> {
         Rows { dtype: DType::F32, bytes, stride: 4 * self.cols, ..self }
     }
@@ -58,7 +58,8 @@ impl<'a> Rows<'a> {
         self.cols.div_ceil(self.block)
     }
 
-    /// Same rows for kernels, which take groups of 64 elements. A block of a whole row is extended.
+    /// Adapts the block length to kernels, which take groups of 64 elements. If a block is a whole row, its length is
+    /// rounded up to a multiple of 64.
     pub fn in_groups(self) -> Rows<'a> {
         Rows { block: if self.block < self.cols { self.block } else { self.cols.next_multiple_of(64) }, ..self }
     }

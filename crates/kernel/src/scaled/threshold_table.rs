@@ -119,9 +119,10 @@ pub(crate) struct Steps {
 pub(crate) struct Stepped<'a> {
     pub rows: Rows<'a>,
     pub shape: &'a Shape,
-    /// First bf16 bits of each block's table; three extra entries follow.
+    /// First bf16 bits of each block's table. Three extra entries follow the last block.
     pub firsts: &'a [u16],
-    /// Index of each block's table; three extra entries follow. Empty if all blocks have the first table.
+    /// Index of each block's table. Three extra entries follow the last block. Empty if all blocks have the first
+    /// table.
     pub which: &'a [u8],
     pub tables: &'a [Steps],
     pub next: NextRows<'a>,

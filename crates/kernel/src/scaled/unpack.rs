@@ -35,7 +35,7 @@ pub(super) fn row(level: Level, cut: &Cut, bytes: &[u8], row: u64, first: u64, c
             }
         }
         Packing::Columns { word } => {
-            // In columns of words, the first byte of a field and of its word may differ.
+            // If words run along columns, the first byte of a field may differ from the first byte of the field's word.
             let word_of = |row| &bytes[cut.byte_of([row, first]) / usize::from(word / 8) * usize::from(word / 8)..];
             let (wide, at) = (u32::from(word), (row * u64::from(bits) % u64::from(word)) as u32);
             let low = word_of(row);
@@ -153,7 +153,7 @@ impl Task for Shifted<'_> {
     }
 }
 
-/// Extracts the same bits of each word; a field may continue in the next word.
+/// Extracts the bits at one position of each word. A field may continue in the next word.
 struct OfWords<'a> {
     low: &'a [u8],
     high: &'a [u8],

@@ -1,4 +1,4 @@
-//! Decoded codes and their scales, combined in f32, to results. All other methods give equal results.
+//! Computes results from decoded codes and scales, which it combines in f32. All other methods give equal results.
 //!
 //! Tiles are bytes; a tile of f32 has four bytes per element. All functions require the default floating-point
 //! environment.

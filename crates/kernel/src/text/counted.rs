@@ -50,7 +50,8 @@ impl CellCaster {
     }
 }
 
-/// Counts for parsed texts: `x` is the value of a text, `y` the value of its element (`docs/interfaces.md §6`).
+/// Counts for parsed texts. `x` is the value of a text, and `y` the value of the element that it became
+/// (`docs/interfaces.md §6`).
 struct Tally<'a> {
     spec: &'a CastSpec,
     block: u64,

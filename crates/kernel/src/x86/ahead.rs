@@ -1,42 +1,41 @@
-//! Distance of prefetches from the use of a source, by CPU (`docs/kernels.md §8`).
+//! Prefetch distances of each kind of CPU: the number of bytes between a load and the prefetched line (`docs/kernels.md
+//! §8`).
 
 use super::{AHEAD, prefetch, prefetch_l2};
 use std::arch::x86_64::{__cpuid, CpuidResult};
 use std::sync::OnceLock;
 
-/// Distances in bytes between a load and its prefetches to L1 and L2; 0 where nothing is prefetched.
+/// Distances in bytes between a load and the lines that are prefetched to L1 and to L2. A distance of 0 prefetches
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead {
     l1: usize,
     l2: usize,
 }
 
-/// Prefetch distances of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cpu {
-    /// While results stay in the caches.
+    /// Distances while results stay in the caches.
     plain: Ahead,
-    /// While results go past the caches, a line at a time.
+    /// Distances while results go past the caches, one whole line in each iteration.
     past_caches_by_lines: Ahead,
-    /// While results go past the caches, in several stores a line.
+    /// Distances while results go past the caches, and several stores fill a line.
     past_caches_by_parts: Ahead,
 }
 
-/// Most CPUs.
 const USUAL: Cpu =
     Cpu { plain: Ahead::USUAL, past_caches_by_lines: Ahead::USUAL, past_caches_by_parts: Ahead::NOTHING };
 
-/// Other CPUs, by vendor and family.
+/// Vendor, family and distances of the CPUs that are not [`USUAL`].
 const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
-    // Zen 4; Zen 3 has the same family. While results go past the caches, any prefetch costs a fifth of the speed of
-    // arrays that exceed the caches.
+    // Family of Zen 3 and Zen 4. Results that go past the caches lose a fifth of the speed to any prefetch.
     (
         b"AuthenticAMD",
         0x19,
         Cpu { plain: Ahead::NOTHING, past_caches_by_lines: Ahead::NOTHING, past_caches_by_parts: Ahead::NOTHING },
     ),
-    // L1 waits for few lines at a time, and some of these are results on their way to memory. L2 waits for many lines,
-    // but its own prefetching ends with a page.
+    // L1 can wait for few lines at a time, and results on their way to memory count among these. L2 can wait for many
+    // lines, but the CPU's own prefetches to L2 end with a page.
     (
         b"GenuineIntel",
         6,
@@ -49,23 +48,19 @@ impl Ahead {
     const USUAL: Ahead = Ahead { l1: AHEAD, l2: 0 };
     const BY_L2: Ahead = Ahead { l1: 1024, l2: 6144 };
 
-    /// Returns the distances for a loop whose results stay in the caches.
     pub fn plain() -> Ahead {
         Cpu::this().plain
     }
 
-    /// Returns the distances for a loop that stores whole lines past the caches.
     pub fn past_caches_by_lines() -> Ahead {
         Cpu::this().past_caches_by_lines
     }
 
-    /// Returns the distances for a loop that stores parts of lines past the caches.
     pub fn past_caches_by_parts() -> Ahead {
         Cpu::this().past_caches_by_parts
     }
 
-    /// Returns the distances for a pass that only moves bytes; it prefetches on every CPU, even where others better do
-    /// not.
+    /// Returns the distances for a pass that only moves bytes. Such a pass gains from prefetches on every CPU.
     pub fn of_plain_passes() -> Ahead {
         match Ahead::past_caches_by_lines() {
             Ahead::NOTHING => Ahead::USUAL,
@@ -73,8 +68,8 @@ impl Ahead {
         }
     }
 
-    /// Prefetches the lines of `bytes` bytes at a distance from `source`: to L1, and to L2 as well where results go
-    /// past the caches.
+    /// Prefetches `bytes` bytes at a distance from `source`. The lines go to L1, and also to L2 if results go past the
+    /// caches.
     #[inline(always)]
     pub fn ask<T>(self, past_caches: bool, source: &[T], bytes: usize) {
         if self.l1 == 0 {
@@ -93,7 +88,6 @@ impl Ahead {
 }
 
 impl Cpu {
-    /// Returns the CPU that runs this code, detected once.
     fn this() -> Cpu {
         static THIS: OnceLock<Cpu> = OnceLock::new();
         *THIS.get_or_init(|| {
@@ -102,7 +96,7 @@ impl Cpu {
         })
     }
 
-    /// Returns the distances for a vendor and a signature, as `cpuid` gives them.
+    /// Finds a CPU by the vendor and the signature from `cpuid`.
     fn of(vendor: &[u32; 3], signature: u32) -> Cpu {
         let family = (signature >> 8 & 0xf) + if signature >> 8 & 0xf == 0xf { signature >> 20 & 0xff } else { 0 };
         let name = vendor.map(u32::to_le_bytes);
@@ -115,7 +109,8 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    /// Signatures of an EPYC 9004 (Zen 4), an EPYC 9005 (Zen 5), a Sapphire Rapids and a CPU of another maker.
+    /// The signatures belong to an EPYC 9004 (Zen 4), an EPYC 9005 (Zen 5), a Sapphire Rapids and a CPU of another
+    /// maker.
     #[test]
     fn cpus_are_told_by_vendor_and_family() {
         let words = |name: &[u8; 12]| [0, 1, 2].map(|i| u32::from_le_bytes(name.as_chunks().0[i]));

@@ -1,14 +1,15 @@
-//! Shared by the choosers of both levels: the loaders of operations, and the shapes of encoders.
+//! Macros for `choose` of both levels. They match the operations that load a source, and the shape of an encoder.
 
 use crate::numbers::encode::shape;
 
-// A shape with a payload also serves where the mask of the payload is zero.
+// A shape with a payload also serves encoders whose mask of the payload is zero.
 pub(super) const SPECIAL: u8 = shape::SUBNORMAL_PAYLOAD;
 pub(super) const UNSIGNED_SPECIAL: u8 = shape::UNSIGNED_ZERO_SPECIAL | shape::PAYLOAD;
 pub(super) const UPPER: u8 = shape::UPPER_PAYLOAD;
 
-/// Makes the kernel for the source that the operations load. Values reduced on their way into f32 go to destinations of
-/// a smaller range, values rounded to odd to destinations of the same range, and exact values to both.
+/// Makes the kernel for the source that the operations load. Three kinds of values arrive in f32. Values reduced on
+/// their way go to destinations of a smaller range. Values rounded to odd go to destinations of the same range. Exact
+/// values go to both.
 macro_rules! with_source {
     ($load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
         match $load {
@@ -22,7 +23,8 @@ macro_rules! with_source {
 }
 pub(super) use with_source;
 
-/// Makes the kernel that encodes to `$bytes` bytes: by `$to_16`, an expression of source and shape, or by `$to_8`.
+/// Makes the kernel that encodes to `$bytes` bytes. `$to_16` and `$to_8` are expressions that make it from `$source`
+/// and `$shape`.
 macro_rules! fused {
     ($load:expr, $numbers:expr, $bytes:expr, |$source:ident, $shape:ident| $to_16:expr, $to_8:expr) => {
         match $bytes {
@@ -35,7 +37,7 @@ macro_rules! fused {
                     [Op::F64ToF32Odd { reduced: false }] => F64
                 )
             }
-            // The instruction keeps payloads; a canonical NaN costs a comparison.
+            // The instruction keeps payloads, and a canonical NaN costs a comparison.
             2 if $numbers.is_ieee_f16 && $numbers.shape & shape::PAYLOAD != 0 => {
                 const $shape: u8 = F16_INSTRUCTION | shape::PAYLOAD;
                 fused!(to_f16: $load, |$source| $to_16)
@@ -60,7 +62,7 @@ macro_rules! fused {
 }
 pub(super) use fused;
 
-/// The kernel for the shape of an encoder from floats to bytes.
+/// Evaluates `$make` with the shape of an encoder from floats to bytes as a constant.
 macro_rules! to_bytes {
     ($numbers:expr, |$shape:ident| $make:expr) => {
         match $numbers.shape {

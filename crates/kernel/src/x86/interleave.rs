@@ -1,4 +1,4 @@
-//! Interleaving of vectors of 256 and 512 bits: AVX2, or AVX-512 BW for vectors of 512.
+//! [`Unpack`] of vectors of 256 bits (AVX2) and of 512 bits (AVX-512 BW).
 
 use crate::interleave::Unpack;
 use std::arch::x86_64::*;

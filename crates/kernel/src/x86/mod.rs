@@ -1,9 +1,9 @@
-//! Kernels written with x86-64 intrinsics, where they make a common pair, or a whole job, measurably faster
-//! (`docs/kernels.md §7`).
+//! Kernels written with x86-64 intrinsics. Each makes a common pair or a whole job measurably faster (`docs/kernels.md
+//! §7`).
 //!
-//! Every kernel computes exactly the results of a lane, a table or a pass of measuring, only faster. Memory is touched
-//! by the functions of this file alone, through references to whole arrays; intrinsics on values are safe inside
-//! functions that have the feature.
+//! Every kernel computes exactly the results of a lane, a table or a pass of measuring. Only the functions of this file
+//! touch memory, through references to whole arrays. Intrinsics on values are safe inside functions that have the
+//! feature.
 
 pub(crate) mod ahead;
 mod avx2;
@@ -16,7 +16,6 @@ pub(crate) mod stream;
 
 use std::arch::x86_64::*;
 
-/// 64 bytes of memory.
 type Block = [u8; 64];
 
 #[inline]
@@ -45,7 +44,7 @@ unsafe fn stream(to: &mut Block, value: __m512i) {
     unsafe { _mm512_stream_si512(to.as_mut_ptr().cast(), value) }
 }
 
-/// As [`stream`].
+/// Stores 32 bytes past the caches.
 ///
 /// # Safety
 /// The bytes must be aligned to 32.
@@ -57,7 +56,7 @@ unsafe fn stream256(to: &mut [u8; 32], value: __m256i) {
     unsafe { _mm256_stream_si256(to.as_mut_ptr().cast(), value) }
 }
 
-/// As [`stream`].
+/// Stores 16 bytes past the caches.
 ///
 /// # Safety
 /// The bytes must be aligned to 16.
@@ -111,28 +110,28 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
     unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
 }
 
-/// Shape of the encoder that is the conversion instruction to f16; other encoders have a
+/// Shape of the encoder that is a conversion instruction to f16. Other encoders have a
 /// [`shape`](crate::numbers::encode::shape).
 const F16_INSTRUCTION: u8 = 1 << 7;
 
-/// Distance of prefetches in bytes: two pages, since a CPU's own prefetching ends with a page.
+/// Distance of prefetches in bytes. The distance is two pages, because a CPU's own prefetches end with a page.
 pub(crate) const AHEAD: usize = 8192;
 
-/// Prefetches the line at an address, which need not belong to this program.
+/// Prefetches the line at an address to L1. The address need not belong to this program.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8) {
     // SAFETY: a prefetch is a hint that reads nothing and faults on no address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
 }
 
-/// As [`prefetch`], to L2.
+/// Prefetches the line at an address to L2. The address need not belong to this program.
 #[inline(always)]
 pub(crate) fn prefetch_l2(at: *const u8) {
-    // SAFETY: as above.
+    // SAFETY: a prefetch is a hint that reads nothing and faults on no address.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
 }
 
-/// A block of bytes: an expression gives the byte at each position, at compile time.
+/// Makes a block at compile time. The expression gives the byte at each position.
 macro_rules! bytes_where {
     (|$i:ident| $byte:expr) => {{
         let (mut bytes, mut $i) = ([0u8; 64], 0usize);

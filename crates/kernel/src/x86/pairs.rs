@@ -1,7 +1,6 @@
-//! A function of both elements of a pair, like `map` of arrays, which costs the compiler a hundred lines to simplify in
-//! each call.
+//! [`both`] maps the two elements of a pair. The compiler takes a hundred lines to simplify each call of `map` of
+//! arrays.
 
-/// Returns the results of a function for both elements.
 #[inline(always)]
 pub(super) fn both<T, U>([first, second]: [T; 2], of: impl Fn(T) -> U) -> [U; 2] {
     [of(first), of(second)]

@@ -1,16 +1,13 @@
-//! Sources of hand-written kernels: one type for each way to read elements as f32, exactly or rounded to odd
-//! (`docs/kernels.md §2.6`), for both widths of vectors. A loader computes the same as the lane of that name.
+//! Sources of hand-written kernels for both widths of vectors. Each type reads elements as f32 in one way, exactly or
+//! rounded to odd (`docs/kernels.md §2.6`). A loader computes what the lane of that name computes.
 
 use std::arch::x86_64::{__m256i, __m512i};
 use std::fmt::Debug;
 
-/// Elements of a type.
 pub(crate) trait Source: Copy + Debug + Send + Sync + 'static {
-    /// Bytes of an element.
     const BYTES: usize;
 }
 
-/// A source that is read with vectors of 512 bits.
 pub(crate) trait Source512: Source {
     /// Loads 16 elements as f32.
     ///
@@ -18,11 +15,12 @@ pub(crate) trait Source512: Source {
     /// Needs the features of [`Avx512`](crate::level::Avx512).
     unsafe fn load(bytes: &[u8]) -> __m512i;
 
-    /// Loads as [`load`](Source512::load) does, in a loop that waits for memory: with fewer branches on elements, even
-    /// if with more instructions. After a mispredicted branch, the following lines are requested late.
+    /// Loads 16 elements as f32, in a loop that waits for memory. This loader has fewer branches on elements than
+    /// [`load`](Source512::load), and may take more instructions. After a mispredicted branch, the following lines
+    /// would be requested late.
     ///
     /// # Safety
-    /// As [`load`](Source512::load).
+    /// Needs the features of [`Avx512`](crate::level::Avx512).
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     unsafe fn load_from_memory(bytes: &[u8]) -> __m512i {
@@ -31,7 +29,6 @@ pub(crate) trait Source512: Source {
     }
 }
 
-/// A source that is read with vectors of 256 bits.
 pub(crate) trait Source256: Source {
     /// Loads eight elements as f32.
     ///
@@ -53,7 +50,7 @@ macro_rules! sources {
 }
 
 sources! {
-    /// The intermediate itself.
+    /// f32, which needs no conversion.
     F32, 4;
     Bf16, 2;
     F16, 2;
@@ -63,7 +60,7 @@ sources! {
     F64Reduced, 8;
 }
 
-/// An integer, exact or rounded to odd (§4.13).
+/// An integer that becomes f32 exactly or rounded to odd (§4.13).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Integer<const BYTES: usize, const SIGNED: bool>;
 

@@ -1,14 +1,12 @@
-//! Streaming stores of whole cache lines.
-
 use super::{Block, load};
 use crate::level::Avx512;
 use std::arch::x86_64::*;
 
-/// A cache line of memory, to be written as a whole.
+/// A cache line that is written as a whole.
 #[repr(align(64))]
 pub(crate) struct Line([__m128i; 4]);
 
-/// Copies blocks to lines, up to the end of the shorter slice.
+/// Copies blocks to lines past the caches, until the shorter slice ends.
 pub(crate) fn copy_lines_avx512(_: Avx512, blocks: &[Block], lines: &mut [Line]) {
     #[target_feature(enable = "avx512f")]
     fn copy(blocks: &[Block], lines: &mut [Line]) {
@@ -22,7 +20,7 @@ pub(crate) fn copy_lines_avx512(_: Avx512, blocks: &[Block], lines: &mut [Line])
 }
 
 impl Line {
-    /// Writes the line with instructions of every x86-64 CPU.
+    /// Writes the line past the caches, with instructions that every x86-64 CPU has.
     #[inline(always)]
     pub fn stream(&mut self, block: &Block) {
         for (quarter, bytes) in self.0.iter_mut().zip(block.as_chunks::<16>().0) {
@@ -32,12 +30,12 @@ impl Line {
     }
 }
 
-/// As [`copy_lines_avx512`], with instructions of every x86-64 CPU.
+/// Does the work of [`copy_lines_avx512`] with instructions that every x86-64 CPU has.
 pub(crate) fn copy_lines(blocks: &[Block], lines: &mut [Line]) {
     lines.iter_mut().zip(blocks).for_each(|(line, block)| line.stream(block));
 }
 
-/// Orders the streaming stores of this thread before everything that follows.
+/// Orders the streaming stores of this thread before all of its later stores.
 pub(crate) fn fence() {
     // SAFETY: every x86-64 CPU has the instruction; it touches no memory.
     unsafe { _mm_sfence() };

@@ -59,7 +59,7 @@ struct Alike<V> {
     first: Vec<(u64, V)>,
 }
 
-/// Comparison of a convention with a wrong result.
+/// Whether a convention explains a wrong result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConventionCheck {
     /// The convention gives the same result.
@@ -125,11 +125,12 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         self.conventions.iter().enumerate().filter(is_common).map(|(_, c)| *c).collect()
     }
 
-    /// Groups, largest first; unexplained results come last. `whole` lists the conventions that give every element of
-    /// the tensor.
+    /// Groups in descending order of size. Unexplained results come last. `whole` lists the conventions that give every
+    /// element of the tensor.
     ///
-    /// To exclude chance, a convention is named only if it explains enough: more than half of the wrong results at
-    /// whose elements it is wrong. `may_be_partial` tells whether a convention may apply to only some elements.
+    /// To exclude chance, a convention must explain enough wrong results. Take the wrong results at elements for which
+    /// the convention gives a wrong result: the convention must give more than half of them. `may_be_partial` tells
+    /// whether a convention may apply to only some elements.
     pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
         if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
@@ -154,7 +155,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         groups
     }
 
-    /// Index of the convention that gives most of the remaining results; `None` if chance is not excluded.
+    /// Index of the convention that gives most of the remaining results. `None` if chance is not excluded.
     fn best(&self, left: &[(Set, &Alike<V>)]) -> Option<usize> {
         let count = |bit: usize, of: fn(&Set) -> u64| -> u64 {
             left.iter().filter(|(set, _)| of(set) >> bit & 1 == 1).map(|(_, alike)| alike.count).sum()

@@ -41,8 +41,8 @@ pub fn evaluate<E: From<Error>>(
 type Provide<'a, E> = &'a mut dyn FnMut(&Input) -> Result<Option<Tensor>, E>;
 type Deliver<'a, E> = &'a mut dyn FnMut(&Output, &Tensor) -> Result<(), E>;
 
-/// A graph as a program. Step `n` computes value `n`, if this is a conversion. Inputs and constants are loaded at
-/// their first use.
+/// A graph as a program. If value `n` is the result of a conversion, step `n` computes it. Inputs and constants are
+/// loaded at their first use.
 struct Casts<'a, E> {
     graph: &'a Graph,
     exec: &'a CastOptions,

@@ -16,8 +16,8 @@ use super::node::{self, ElementType, Known, declared, label, opset};
 use super::types;
 use crate::description::{Conversion, Legality, LegalityReport};
 
-/// Checks the conversions of a model by the rules of opset `opset_asked`; by default, of the opsets that the model
-/// and each function import.
+/// Checks the conversions of a model by the rules of opset `opset_asked`. If `opset_asked` is `None`, the opsets apply
+/// that the model and each function import.
 ///
 /// Findings are illegal conversions, misspelled conversions, and values with another type than declared.
 pub fn check(model: &Model, opset_asked: Option<u32>) -> LegalityReport<NodeError> {
@@ -231,7 +231,7 @@ impl<'m> Checker<'m> {
         Ok(cast.map(|cast| cast.to))
     }
 
-    /// Value of an attribute, as far as known without a call of the enclosing function.
+    /// Value of an attribute, if it is known without a call of the enclosing function.
     fn value<'a>(&self, attribute: &'a Attribute) -> Option<onnx::AttributeValue<'a>> {
         match &attribute.value {
             AttributeValue::Reference(name) => {

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::graph::Load;
 use crate::tensor::{Data, Tensor};
 
-/// A tensor of a model file, kept in memory only while another user holds it.
+/// A tensor of a model file. It stays in memory only while another user holds it.
 #[derive(Debug)]
 struct Stored {
     file: Arc<ModelFile>,
@@ -48,7 +48,7 @@ pub(super) fn stored(file: &Arc<ModelFile>, tensor: &TensorProto) -> Result<Cons
 #[derive(Debug)]
 pub(super) struct Constants<'a> {
     file: &'a Arc<ModelFile>,
-    /// Constants by the address of their attribute in the model's structure.
+    /// Constants, by the address that their attribute has in the model's structure.
     made: HashMap<*const AttributeValue, Constant>,
 }
 

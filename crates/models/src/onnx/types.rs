@@ -1,6 +1,6 @@
 //! Element types of the outputs of ONNX's operators, derived from inputs and attributes.
 //!
-//! Source: the schemas of ONNX 1.23, for rules that hold in all versions. Operators with sequences or subgraphs are
+//! Source: those rules in the schemas of ONNX 1.23 that hold in all versions. Operators with sequences or subgraphs are
 //! missing.
 
 use super::node::{ElementType, Known};

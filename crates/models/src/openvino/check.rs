@@ -25,7 +25,7 @@ pub struct InputHeader {
     pub rank: usize,
 }
 
-/// Number of the layer, number of the port.
+/// A port is (number of the layer, number of the port).
 pub(super) type PortId = (u64, u64);
 
 /// The types of a network.
@@ -206,7 +206,7 @@ fn ports(layer: &Layer, inputs: usize, outputs: usize) -> Result<(), LayerError>
     Ok(())
 }
 
-/// Type that a port declares, by the legacy names of `docs/spec/openvino.md §1.2`.
+/// Parses the type that a port declares. Ports use the legacy names of `docs/spec/openvino.md §1.2`.
 fn declared(port: &Port) -> Option<Element> {
     if port.precision.eq_ignore_ascii_case("UNSPECIFIED") {
         return Some(Element::Dynamic);

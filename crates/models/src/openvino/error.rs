@@ -62,7 +62,7 @@ pub enum LayerError {
     File(Box<crate::Error>),
 }
 
-/// Reason why a file is not a network, or why one of its constants cannot be read.
+/// Reason why a file is not a network, or why a constant cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.

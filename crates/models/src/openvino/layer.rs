@@ -127,8 +127,8 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
     })
 }
 
-/// Reads a shape: `""` for a scalar, `"..."` for an unknown rank, or dimensions such as `2`, `?`, `-1`, `2..5`, `..5`,
-/// `2..`.
+/// Reads a shape. The text is `""` for a scalar, `"..."` for an unknown rank, or a list of dimensions. A dimension is
+/// `2`, `?`, `-1`, `2..5`, `..5` or `2..`.
 fn partial_shape(layer: &Layer) -> Result<Option<Vec<Dimension>>, LayerError> {
     let text = text(layer, "shape")?.trim();
     match text {

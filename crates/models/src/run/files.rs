@@ -95,7 +95,7 @@ pub(super) fn write(
     }
 }
 
-/// Number of characters in the longest text, at least 1. The error is the index of a text that UTF-32 cells cannot
+/// Number of characters in the longest text, but at least 1. The error has the index of a text that UTF-32 cells cannot
 /// store exactly, and the reason.
 fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     let mut width = 1;

@@ -1,5 +1,5 @@
-//! Evaluates models, with inputs and outputs in files: opens a model (`model`), assigns files to inputs (`inputs`),
-//! evaluates (`graph`, [`tile`], [`tosa`]), writes results (`outputs`, `files`).
+//! Evaluates models whose inputs and outputs are files. The steps are: open a model (`model`), assign files to inputs
+//! (`inputs`), evaluate (`graph`, [`tile`], [`tosa`]), write results (`outputs`, `files`).
 
 mod error;
 mod files;

@@ -45,7 +45,7 @@ pub enum ModelKind {
 }
 
 impl ModelKind {
-    /// Kind of a model, by the extension, or by the first bytes of a bytecode module.
+    /// Kind of a model. The extension decides, or the first bytes of a bytecode module.
     ///
     /// # Errors
     /// [`RunError::UnknownKind`]; [`RunError::File`] if the extension does not decide and the file cannot be read.

@@ -1,4 +1,4 @@
-//! Writes the output files of a run: all of them or none.
+//! Writes either all output files of a run or none.
 
 use super::error::RunError;
 use super::files::{self, Reads};

@@ -62,7 +62,7 @@ impl Model {
     }
 }
 
-/// Bits of a 32-bit word below the 19 bits of tf32.
+/// Low bits of a 32-bit word that the 19 bits of tf32 do not include.
 const TF32_LOW_BITS: u32 = (1 << 13) - 1;
 const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
 
@@ -166,7 +166,7 @@ impl Results {
     }
 }
 
-/// Elements as stored in a file: i1 becomes bool.
+/// Tensor that a file stores for the elements. i1 becomes bool.
 fn tensor(elements: &Elements) -> Tensor {
     let tensor = (*elements.tensor).clone();
     match tensor.dtype {

@@ -1,4 +1,4 @@
-//! Errors in a module, with position and number in the catalogue of §5, T001 to T021.
+//! Errors in a module. Each has a position, and a number in the catalogue of §5 (T001 to T021).
 
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ pub(crate) fn shown(text: &str) -> String {
     format!("{}{more}", short.escape_debug())
 }
 
-/// Does the same as [`shown`], but keeps quotes and backslashes, for text without quotes around it.
+/// Returns the text of [`shown`] without escapes of quotes and backslashes, for text that has no quotes around it.
 pub(crate) fn shown_bare(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (short, more) = shortened(&line);

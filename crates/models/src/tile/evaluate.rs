@@ -24,7 +24,7 @@ pub struct Settings {
     pub profile: Profile,
     /// The options of §2.3.
     pub options: Options,
-    /// Limit on the bytes of values held at the same time.
+    /// Limit on the bytes of all values that are held at the same time.
     pub max_bytes: u64,
 }
 
@@ -95,7 +95,7 @@ pub struct Converted<'a> {
     pub elements: Option<&'a Elements>,
     /// Number of undefined elements by reason.
     pub undefined: BTreeMap<&'static str, u64>,
-    /// Number of elements with another value in other sources, for each behavior of §7.
+    /// For each behavior of §7, the number of elements that have another value in other sources.
     pub notes: BTreeMap<&'static str, u64>,
 }
 
@@ -145,7 +145,7 @@ fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     }
 }
 
-/// An entry as a program, with statements as steps.
+/// An entry as a program. Its statements are the steps.
 struct Entry<'a, E> {
     function: &'a Function,
     settings: &'a Settings,

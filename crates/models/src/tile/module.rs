@@ -1,5 +1,5 @@
-//! Structure of a module, the same for text and bytecode. Other operations are opaque (§9.3): their results have no
-//! value, but their regions are read.
+//! Structure of a module, for text and bytecode alike. Operations other than conversions are opaque (§9.3): their
+//! results have no value, but their regions are read.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Name of a value as written, with `%`.
+    /// Name of a value in the module's text, with `%`.
     pub fn name_of(&self, id: ValueId) -> String {
         match &self.values[id.0 as usize].name {
             Some(name) => format!("%{}", crate::tile::error::shown(name)),

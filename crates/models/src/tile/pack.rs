@@ -1,4 +1,4 @@
-//! pack and unpack: convert a tile of rank 1 to the bytes of its memory image, and back (§4.9, §6.11).
+//! pack converts a tile of rank 1 to the bytes of its memory image; unpack converts such bytes to a tile (§4.9, §6.11).
 
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, TileType};

@@ -129,7 +129,8 @@ impl Rules<'_> {
         }
     }
 
-    /// Value of a constant: as many bytes as type and shape need. Further bytes in the file are padding.
+    /// Value of a constant. It takes as many bytes as its type and shape need, and further bytes in the file are
+    /// padding.
     pub fn constant(&self, tensor: &Tensor<'_>, output: &Declared) -> Result<Value, GraphError> {
         let of = |data: &[u8], bytes: u64, what: &str| {
             let part = usize::try_from(bytes).ok().and_then(|bytes| data.get(..bytes));
@@ -168,7 +169,8 @@ pub(super) fn bytes(dtype: DType, shape: &[u64]) -> u64 {
     dtype.bytes_in(Layout::Packed, shape.iter().product()).expect("TOSA has no text, and lengths are bounded")
 }
 
-/// Constant operands of a RESCALE: multiplier, shift, and the two zero points, with values read as signed.
+/// Constant operands of a RESCALE: multiplier, shift, input zero point and output zero point. `values` are the operands
+/// read as signed.
 pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) -> Operands<'a> {
     let operand = |i: usize| Operand { dtype: small[i].dtype, shape: &small[i].shape, values: &values[i] };
     Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }

@@ -5,7 +5,7 @@ use truecast_io::Escaped;
 
 use crate::evaluate::UndefinedResult;
 
-/// Limit on the operands of an operator, and on the dimensions of a tensor.
+/// Limit on the number of operands of an operator, and on the number of dimensions of a tensor.
 pub(super) const MOST_OPERANDS: usize = 64;
 
 /// Error of a `.tosa` file.

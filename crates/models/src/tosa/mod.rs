@@ -20,7 +20,7 @@ pub use evaluate::{Evaluated, evaluate};
 use read::Graph;
 pub use value::ElementType;
 
-/// Target of the file's version, with every profile and extension, at level 8K.
+/// Target of the file's version: every profile and extension, and level 8K.
 pub fn target_of(graph: &Graph<'_>) -> Target {
     Target::of(if graph.version.1 >= 1 { Version::V1_1 } else { Version::V1_0 })
 }

@@ -22,7 +22,7 @@ const GOLDEN_13_1: &str = "
 01 00 04 02 00 0a 10 01 00 2a 03 00 00 5c 00 00
 00";
 
-/// The file of [`GOLDEN_13_1`] in version 13.5: byte 9 and the last part differ.
+/// The file of [`GOLDEN_13_1`] in version 13.5. Only byte 9 and the last part differ.
 fn golden_13_5() -> Vec<u8> {
     let mut bytes = hex(GOLDEN_13_1);
     bytes[9] = 5;
@@ -93,7 +93,7 @@ type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 const RETURN: [u8; 3] = [0x5c, 0, 0];
 
-/// §10.7, §10.10: every conversion with its fields equals the same module as text.
+/// §10.7, §10.10: each conversion with all its fields equals the module that the text form gives.
 #[test]
 fn every_conversion() {
     for minor in [1u8, 4, 5] {
@@ -241,8 +241,8 @@ fn version_gates() {
     assert_eq!(code(5, &forward), Some("T017"));
 }
 
-/// §10.8: other operations are skipped. Numbers used in a block are free after the block; results come after the
-/// regions.
+/// §10.8: operations other than conversions are skipped. Numbers that a block uses are free after the block. Results
+/// come after the regions.
 #[test]
 fn other_operations() {
     let bytes = file(5, |t| {

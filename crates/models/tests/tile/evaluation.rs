@@ -6,7 +6,8 @@ use truecast_core::spec::tile::{Options, Profile};
 use truecast_models::tile::evaluate::{Settings, evaluate};
 use truecast_models::{Error, Tensor};
 
-/// One line per conversion: name, codes (`?` after undefined codes), behaviors of the notes.
+/// Returns one line per conversion. A line has the name, the codes (`?` after undefined codes), and the behaviors of
+/// the notes.
 fn run(source: &str, settings: Settings, supplied: Vec<(String, Tensor)>) -> Result<Vec<String>, Error> {
     let module = parsed(source);
     let entry = module.entry(None).unwrap();

@@ -94,7 +94,7 @@ fn deep_nesting_is_refused() {
     assert!(module.findings[0].to_string().contains("nested deeper"), "{:?}", module.findings);
 }
 
-/// Small inputs with large expansions: shared constants, names, signatures; impossible counts.
+/// Small inputs that expand much: shared constants, names and signatures, and impossible counts.
 #[test]
 fn amplification_is_refused() {
     let mut file = File::entry(4, &[]);

@@ -151,7 +151,7 @@ fn other_operations() {
     assert!(print(&module).unwrap_err().to_string().contains("get_tile_block_id"));
 }
 
-/// A printed module reads back as the same module; printing again gives the same text.
+/// A printed module reads back as an equal module. A second print gives an equal text.
 #[test]
 fn printing() {
     let source = "entry @k(%a: tile<i32>, %p: tile<ptr<tf32>>) {
@@ -243,7 +243,7 @@ fn unknown_operations() {
     for (line, expected) in cases(include_str!("messages/operations.txt")) {
         assert_eq!(found(line, Release::NEWEST), [expected], "{line}");
     }
-    // Other operations of the dialect, from their first release.
+    // Operations of the dialect other than conversions, from their first release.
     assert_eq!(found("%r = addf %f, %f rounding<nearest_even> : tile<4xf32>", Release::V13_1), [""; 0]);
     let atan2 = "%r = atan2 %f, %f : tile<4xf32>";
     assert_eq!(found(atan2, Release::V13_2), [""; 0]);

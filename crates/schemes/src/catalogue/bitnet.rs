@@ -1,4 +1,4 @@
-//! BitNet (§4.11): codes of two bits with three values, divided by a scale or multiplied by it.
+//! BitNet (§4.11). Two-bit codes mean three values, which are divided by a scale or multiplied by it.
 
 use truecast_core::DType::{Bf16, F16, F32, U8};
 use truecast_core::scaled::{Code, Form, Packing, Plane, Planes, Zero};

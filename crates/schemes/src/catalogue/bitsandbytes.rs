@@ -1,5 +1,5 @@
-//! bitsandbytes (§4.16): 4-bit codes of a book of 16 values, times the largest magnitude of a block; and 8-bit
-//! integers.
+//! bitsandbytes (§4.16). A 4-bit code selects one of 16 values, which is multiplied by the largest magnitude of the
+//! block. The scheme also has 8-bit integers.
 
 use truecast_core::DType::{Bf16, F16, F32, I8, U8};
 use truecast_core::scaled::{Book, Code, Coding, Form, Global, GlobalRule, Layout, Packing, Part, Plane, Planes};
@@ -11,7 +11,7 @@ use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
 use crate::table::{Codes, Described, Entry, Need, Row};
 
-/// A tensor of any of these types; its bytes hold the codes.
+/// A tensor may have any of these types, but its bytes are always 4-bit codes.
 const FOUR: Codes = &[(Append(""), &[U8, I8, Bf16, F16, F32])];
 const NF4: &[Row] = &[ABSMAX, NESTED, BOOK, values(Book::Nf4)];
 const FP4: &[Row] = &[ABSMAX, NESTED, BOOK, values(Book::Fp4)];
@@ -66,7 +66,7 @@ fn four(found: &Found<'_>, book: Book) -> Result<Described, Error> {
     Ok(Described { shape: state.shape.clone(), layout: Layout::new(1, [rows, cols], Coding::Planes(planes)) })
 }
 
-/// Rows of `cols` elements, or one row of all elements if `cols` does not divide their number.
+/// Returns rows of `cols` elements, or one row of all elements if `cols` does not divide their number.
 fn rows_of(elements: u64, cols: u64) -> [u64; 2] {
     match elements.checked_rem(cols) {
         Some(0) => [elements / cols, cols],

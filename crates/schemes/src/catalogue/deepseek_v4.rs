@@ -1,4 +1,5 @@
-//! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8, and E4M3 codes in blocks. Both have scales named `.scale`.
+//! DeepSeek V4 (§4.2). I8 holds pairs of E2M1 codes, and blocks hold E4M3 codes. The scales of both kinds are named
+//! `.scale`.
 
 use truecast_core::DType::{self, F4E2M1, F8E4M3Fn, F8E8M0, F32, I8};
 use truecast_core::scaled::Plane;

@@ -1,5 +1,5 @@
-//! GPTQ (§4.10), both formats: stored matrices have one row per input and one column per output, packed along the
-//! inputs.
+//! GPTQ (§4.10) in its two formats. Stored matrices have one row per input and one column per output, and are packed
+//! along the inputs.
 
 use truecast_core::DType::{Bf16, F16, F32, I32};
 use truecast_core::scaled::{Code, Group, Packing, Part, Plane, Planes, Zero};

@@ -24,7 +24,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::MlxNvfp4, CODES, NVFP4, nvfp4),
 ];
 
-/// Shape in elements, from rows of 32-bit words. A row must hold whole codes.
+/// Shape in elements, if rows are 32-bit words. A row must hold whole codes.
 fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
     let stored = Stack::of_codes(found, 32)?;
     if !stored.cols.is_multiple_of(bits.into()) {

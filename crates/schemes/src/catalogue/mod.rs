@@ -1,5 +1,6 @@
-//! All readable schemes, one package per file: names of tensors, and their layout (`docs/spec/checkpoints.md §4`).
-//! [`crate::detect`] finds the tensors of a scheme; [`crate::declared`] reads configurations.
+//! All readable schemes, one package per file. A scheme states the names of tensors and the layout
+//! (`docs/spec/checkpoints.md §4`). [`crate::detect`] finds the tensors of a scheme; [`crate::declared`] reads
+//! configurations.
 
 mod awq;
 mod bitnet;

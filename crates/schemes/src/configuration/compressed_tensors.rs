@@ -1,4 +1,4 @@
-//! The configuration of compressed-tensors (§4.4), as written by package version 0.20.
+//! The configuration that version 0.20 of compressed-tensors writes (§4.4).
 
 use serde_json::{Value, json};
 

@@ -69,7 +69,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     Ok(Some(declaration))
 }
 
-/// Setting of a module with the keys `own`; for all modules, `own` is `all`.
+/// Setting of a module. The module's keys `own` override the keys `all`, which hold for all modules.
 fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, place: &str) -> Result<Setting, Error> {
     let get = |key: &str| own.get(key).filter(|value| !value.is_null()).or_else(|| all.get(key));
     let bits = count(get("bits"), place, "bits")?.unwrap_or_default();
@@ -77,7 +77,7 @@ fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, pl
     let found = LAYOUTS.iter().find(|(of, kind, widths, _)| {
         *of == packing && data.starts_with(kind) && !data.contains("e5m2") && widths.contains(&bits)
     });
-    // With activations of at most 8 bits, AutoRound packs integers in another layout.
+    // If activations have at most 8 bits, AutoRound packs integers in another layout.
     let is_other = |family| {
         let is_int = matches!(family, Family::Gptq | Family::GptqV2 | Family::Awq);
         is_int && get("act_bits").and_then(Value::as_u64).is_some_and(|bits| bits <= 8)

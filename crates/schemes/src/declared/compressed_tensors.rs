@@ -1,4 +1,4 @@
-//! compressed-tensors (§4.4): groups of modules, each with a format and the arguments of its weights.
+//! compressed-tensors (§4.4) declares groups of modules. Each group has a format and the arguments of its weights.
 
 use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
@@ -104,7 +104,7 @@ fn unsupported(place: &str, format: &str) -> Error {
     Error::Unsupported { place: place.to_owned(), scheme: format!("ct:{format}") }
 }
 
-/// Family of a format. `None` if groups state their own formats, or arguments imply them.
+/// Family that a format means. `None` if groups state formats of their own, or if arguments imply formats.
 fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -195,7 +195,7 @@ impl Arguments {
         Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales, is_ordered })
     }
 
-    /// Default format of the package for these arguments, by rules in the package's order (§4.4).
+    /// Format that the package takes by default for these arguments. The rules stand in the package's order (§4.4).
     fn family(&self, has_activations: bool) -> Family {
         match (self.is_float, self.bits, self.parameters.group) {
             (true, 4, Some(32)) => Family::CtMxfp4,

@@ -11,7 +11,7 @@ use crate::scheme::{Family, Parameters, Scheme};
 /// Statement of one file about the schemes of modules.
 #[derive(Debug)]
 pub(crate) struct Declaration {
-    /// Such as `config.json: quantization_config`.
+    /// Place of the declaration, for example `config.json: quantization_config`.
     pub(crate) place: String,
     pub(crate) settings: Vec<(Targets, Setting)>,
     pub(crate) modules: HashMap<String, Setting>,

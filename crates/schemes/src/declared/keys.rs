@@ -19,7 +19,7 @@ pub(crate) struct Keys {
     pub(super) only: &'static [(&'static str, &'static [&'static str])],
     /// Keys whose values are objects with known keys.
     pub(super) objects: &'static [(&'static str, Inner)],
-    /// Known keys of an object under any other key, such as a module's name.
+    /// Keys that are known inside an object whose own key is not listed, such as a module's name.
     pub(super) others: Option<&'static Keys>,
 }
 

@@ -60,14 +60,14 @@ pub(super) const TORCHAO: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of a torchao tensor's attributes in a header.
+/// Keys that a header has for the attributes of a torchao tensor.
 pub(crate) const TORCHAO_TENSOR: Keys = Keys {
     used: &["block_size dtype elem_dtype _elem_dtype orig_dtype _orig_dtype is_swizzled_scales \
             _is_swizzled_scales"],
     silent: &["act_quant_kwargs activation_quantization target_dtype reduce_range kernel_preference mm_config \
             hp_value_lb hp_value_ub use_triton_kernel quantize_to_nvfp4_kernel_choice \
             nvfp4_quantize_kernel_choice gemm_kernel_choice requires_grad shape device"],
-    // Other values pack codes in a kernel's layout, such as four codes of six bits.
+    // All other values pack codes in a kernel's layout, for example four codes of six bits.
     only: &[("pack_fp6", &["false"]), ("_pack_fp6", &["false"]), ("packing_format", &["\"plain\"", "\"PLAIN\""])],
     ..Keys::NONE
 };
@@ -82,12 +82,12 @@ pub(super) const MAKING: &str = "act_group_aware auto_forward_data_parallel batc
     offload_to_disk offload_to_disk_path pack_impl pad_token_id static_groups tokenizer true_sequential \
     use_cuda_fp16 use_exllama v2 v2_alpha v2_memory_device vram_strategy wait_for_submodule_finalizers";
 
-/// Keys about AutoRound's run, in files with the layout of GPTQ or AutoAWQ.
+/// Keys that describe AutoRound's run. They occur in files with the layout of GPTQ or AutoAWQ.
 pub(super) const AUTOROUND: &str = "amp autoround_version block_list enable_minmax_tuning enable_norm_bias_tuning enable_quanted_input \
     gradient_accumulate_steps iters low_cpu_mem_usage low_gpu_mem_usage lr minmax_lr model_free nsamples \
     provider quant_block_list scale_dtype seqlen to_quant_block_names train_bs";
 
-/// Accepted values in GPTQ and AutoAWQ. Other values change the weights, by rules for modules, other words,
+/// Values that GPTQ and AutoAWQ may have here. All other values change the weights: rules for modules, other words,
 /// rotations, adapters, or a kernel's packing.
 const INTEGERS: &[(&str, &[&str])] = &[
     ("dynamic", &["{}", "false"]),
@@ -145,7 +145,7 @@ pub(super) const MISTRAL: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys of ComfyUI's description of layers in a header.
+/// Keys of a header in which ComfyUI describes layers.
 pub(crate) const COMFY_HEADER: Keys = Keys { used: &["layers"], silent: &["format_version"], ..Keys::NONE };
 
 /// Keys of a ComfyUI marker (§4.6.2). Old tools put parameters into `params`.

@@ -1,4 +1,4 @@
-//! MLX's key `quantization` (§4.12), with module names as keys for settings of single modules.
+//! MLX's key `quantization` (§4.12). Module names in it are keys for the settings of single modules.
 
 use serde_json::{Map, Value};
 

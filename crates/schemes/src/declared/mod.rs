@@ -159,7 +159,7 @@ fn except(declaration: Declaration, value: &Map<String, Value>) -> Result<Declar
     keys.try_fold(declaration, |declaration, key| declaration.without(value.get(key), key))
 }
 
-/// Paths of declarations in `config.json`, of the model or of a part such as `text_config`.
+/// Paths of declarations in `config.json`. A declaration belongs to the model or to a part such as `text_config`.
 pub(crate) fn places(config: &Map<String, Value>) -> Vec<Vec<String>> {
     let [first, last] = DECLARING;
     let own = |key: &str| config.contains_key(key).then(|| vec![key.to_owned()]);

@@ -1,4 +1,5 @@
-//! ModelSlim's `quant_model_description.json` (§4.18): type of each tensor by name. Names of tensors contain a dot.
+//! ModelSlim's `quant_model_description.json` (§4.18), which gives the type of each tensor by name. Names of tensors
+//! contain a dot.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! AMD Quark (§4.19): settings for all modules, and for modules by name or class.
+//! AMD Quark (§4.19). Some settings hold for all modules, others for modules with a name or class.
 
 use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
@@ -99,7 +99,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     declaration.without(value.get("exclude"), "exclude").map(Some)
 }
 
-/// Order of eight 4-bit integers in a word.
+/// Order in which a word holds eight 4-bit integers.
 #[derive(Clone, Copy)]
 enum PackMethod {
     /// The order of AWQ.
@@ -119,7 +119,7 @@ fn pack_method(export: Option<&Map<String, Value>>, place: &str) -> Result<PackM
     }
 }
 
-/// Error for weights quantized in steps, or with quantized scales.
+/// Error for weights that are quantized in steps, or whose scales are quantized.
 fn twice(steps: &[Value], place: &str) -> Error {
     let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
     let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
@@ -168,8 +168,8 @@ fn setting(weight: &Map<String, Value>, order: PackMethod, place: &str) -> Resul
     if !dtype.contains("int") {
         return Ok(setting);
     }
-    // Files quantized shard by shard may lack zero points. Their groups have another grid, so zero points of groups
-    // are required.
+    // A file that was quantized shard by shard may lack zero points. Groups have another grid, so groups always need
+    // zero points.
     let may_lack_zeros = is_symmetric && dtype == "int8" && parameters.group.is_none();
     let symmetric = (is_symmetric && dtype.starts_with("int")).then_some("symmetric is true");
     Ok(Setting { symmetric, ..setting }.with(!may_lack_zeros, Part::Zeros))

@@ -253,7 +253,7 @@ impl<'a> Claims<'a> {
         shape.filter(fits).ok_or_else(wrong)
     }
 
-    /// First nibble of a byte in ComfyUI's NVFP4 (§5.4).
+    /// Tells which nibble of a byte comes first in ComfyUI's NVFP4 (§5.4).
     pub(super) fn nibbles(&self) -> Nibbles {
         let is_modelopt = self.index.checkpoint.metadata.iter().any(|shard| shard.contains_key("quantization_config"));
         let assumed = if is_modelopt { Nibbles::Low } else { Nibbles::High };

@@ -15,7 +15,7 @@ use crate::table::Name::Sibling;
 const AUXILIARY: &str = "weight_scale weight_scale_inv weight_scale_2 weight_global_scale scale_weight qscale_weight \
     weight_zero_point weight_g_idx weight_shape qzeros g_idx absmax comfy_quant";
 
-/// Last components of the names of activation factors, or of terms added to the weight.
+/// Last components of names. The tensors are factors of activations, or terms that are added to the weight.
 const FACTORS: &str = "pre_quant_scale svdquant_lora_a svdquant_lora_b svd_up svd_down weight_offset smooth_factor smooth_scale \
     theta oweight forward_hadamard_matrix backward_hadamard_matrix";
 

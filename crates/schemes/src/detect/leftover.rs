@@ -10,7 +10,7 @@ use super::claims::Claims;
 use crate::declared;
 use crate::detection::Dropped::{self, ActivationScale, CacheScale};
 
-/// Last components of names (or their ends after `_`), with the reason to drop the tensor.
+/// Last components of names, or the ends of these components after `_`. Each has the reason to drop the tensor.
 const ENDS: [(&str, Dropped); 2] = [
     (
         "input_scale input_global_scale input_zero_point input_offset output_scale output_global_scale output_zero_point \
@@ -43,10 +43,10 @@ pub(super) enum Verdict {
 
 /// Modules to which a quantizer's scales and zero points may belong.
 pub(super) struct Owners {
-    /// Names and modules of the groups, with their numbers of matrices.
+    /// Number of matrices of each group, by the group's name and by its module.
     quantized: HashMap<String, u64>,
-    /// Modules around quantized query, key or value layers. If caches are quantized: modules around any such layers,
-    /// and the layers.
+    /// Modules around quantized query, key or value layers. If caches are quantized, modules around any query, key or
+    /// value layers, and these layers too.
     attention: HashSet<String>,
     /// Modules with a tensor whose last component is not in [`ENDS`].
     others: HashSet<String>,

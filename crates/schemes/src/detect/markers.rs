@@ -1,4 +1,4 @@
-//! Steps 3 and 4: descriptions of single tensors, by torchao in headers (§4.7) and by ComfyUI in markers (§4.6).
+//! Steps 3 and 4: descriptions of single tensors. torchao writes them in headers (§4.7), ComfyUI in markers (§4.6).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Detects groups of tensors by the steps of `docs/spec/checkpoints.md §5.2`: headers (torchao), markers (ComfyUI),
-//! configurations, names. Then [`complete`] checks the remaining tensors.
+//! Detects groups of tensors. The steps of `docs/spec/checkpoints.md §5.2` search in this order: headers (torchao),
+//! markers (ComfyUI), configurations, names. Then [`complete`] checks the remaining tensors.
 
 mod advice;
 mod bitsandbytes;
@@ -121,7 +121,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
     Ok(())
 }
 
-/// Settings with which a tensor may be the codes of a group, each with the group's name.
+/// Settings under which a tensor may be the codes of a group. Each has the group's name.
 fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> Vec<(Setting, String)> {
     let tensor = claims.index.tensor(number);
     let mut all = Vec::new();

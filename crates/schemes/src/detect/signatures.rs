@@ -10,7 +10,8 @@ use super::claims::Claims;
 use crate::checkpoint::Index;
 use crate::error::Error;
 
-/// Format: name, its readers, last component of the codes, types of the codes (empty: any type), required neighbors.
+/// A signature is (name of the format, its readers, last component of the codes' name, types of the codes or none for
+/// any type, required neighbors).
 type Signature = (&'static str, &'static str, &'static str, &'static [DType], &'static str);
 
 /// Signatures of formats. The first match decides, so formats with more neighbors come first.

@@ -22,7 +22,7 @@ pub enum Writing {
     Never,
     /// Unquantized tensors, and by relayout other schemes.
     Yes,
-    /// Only other schemes by relayout: equal values in another packing.
+    /// Schemes other than the source's, by relayout: equal values in another packing.
     Relayout,
     /// Any tensors, if the destination is a GGUF file.
     Gguf,
@@ -363,7 +363,7 @@ impl Scheme {
         Scheme { parameters, ..self }
     }
 
-    /// Scheme of the same package without stored scales of activations; `None` for other families.
+    /// Scheme of the same package that has no stored scales of activations. `None` for other families.
     pub fn weights_only(self) -> Option<Scheme> {
         match self.family {
             Family::ModelOptFp8 => Some(Scheme::of(Family::ModelOptFp8PerChannel)),

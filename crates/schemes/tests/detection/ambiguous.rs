@@ -34,7 +34,7 @@ fn packed(bits: u32, words: u64, cols: i64, version: &str) -> Case {
 #[test]
 fn dense_and_padded_words() {
     let plain = Options::default();
-    // 96 elements of 3 bits: 9 words, or 10 words of at most 10 elements.
+    // 96 elements of 3 bits take 9 words if fields cross words, or 10 words if a word has at most 10 elements.
     assert_eq!(packing(&packed(3, 9, 96, ""), &plain), Packing::WORDS);
     assert_eq!(packing(&packed(3, 10, 96, ""), &plain), Packing::Padded);
     // 12 elements take two words either way, so the version decides.
@@ -45,7 +45,7 @@ fn dense_and_padded_words() {
         "{}",
         packed(3, 2, 12, "").error()
     );
-    // Ten elements fit in one word, with equal bytes in both packings.
+    // Ten elements fit in one word, and its bytes are equal in both packings.
     packed(3, 1, 10, "").detect();
     packed(4, 2, 12, "").detect();
 }
@@ -70,7 +70,7 @@ fn an_exception_that_is_stored_quantized() {
 
 #[test]
 fn swizzled_scales_are_told_by_the_scheme() {
-    // 128 rows of 64 elements: plain and swizzled scales have the same shape.
+    // 128 rows of 64 elements. Plain scales and swizzled scales then have equal shapes.
     let lines = "a.weight u8 128x32\na.weight_scale f8e4m3fn 128x4\na.weight_scale_2 f32 -";
     let case = tensors(lines).holds("a.weight_scale_2", f32s(&[0.5]));
     let scales = |case: &Case, scheme: &str| {

@@ -21,7 +21,7 @@ struct Case {
     documents: Documents,
 }
 
-/// A checkpoint with one tensor per line: name, type, dimensions joined by `x` (`-` for a scalar).
+/// A checkpoint whose tensors are lines of text. A line is (name, type, dimensions joined by `x`, or `-` for a scalar).
 fn tensors(lines: &str) -> Case {
     let stored = |line: &str| {
         let [name, dtype, shape] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };

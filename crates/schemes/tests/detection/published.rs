@@ -76,7 +76,7 @@ fn ministral_3_in_both_of_its_files() {
         r#"{"dim": 3072, "yarn": {"factor": 16.0}, "quantization": {"qformat_weight": "fp8_e4m3", "qscheme_act": "TENSOR"}}"#,
     );
     assert_eq!(schemes(&own), "mistral-fp8");
-    // Mistral-Large-3 NVFP4 and others: a configuration of compressed-tensors in params.json.
+    // Mistral-Large-3 NVFP4 and similar checkpoints have a configuration of compressed-tensors in params.json.
     let params = tensors(CHANNELS).params(
         r#"{"dim": 128, "quantization": {"config_groups": {"group_0": {"input_activations": {"dynamic": true, "num_bits": 8,
             "observer": null, "strategy": "token", "symmetric": true, "type": "float"}, "targets": ["Linear"],
@@ -376,7 +376,7 @@ fn mlx() {
     assert_eq!(schemes(&case.config(&config)), "mlx:mxfp4 mlx:affine,bits=8,group=64");
 }
 
-/// Float8 by rows, as saved by torchao 0.15 and transformers.
+/// Float8 by rows, in the form that torchao 0.15 and transformers save.
 #[test]
 fn torchao() {
     let config = r#"{"include_input_output_embeddings": false, "modules_to_not_convert": null, "quant_method": "torchao",

@@ -42,8 +42,8 @@ fn config(method: &str, more: &str) -> Case {
 
 #[test]
 fn keys_of_methods() {
-    // Method; more keys; key in the error; start of its value. The rows include rotations that the runtime undoes, an
-    // old export of Quark, and rules that change the width of single modules.
+    // Each row is (method, more keys, key in the error, start of that key's value). The rows include rotations that the
+    // runtime undoes, an old export of Quark, and rules that change the width of single modules.
     let all = r#"
         compressed-tensors; "config_groups": {}, "transform_config": {"config_groups": {"u": {"type": "hadamard"}}}; transform_config; {"config_groups"
         compressed-tensors; "config_groups": {}, "moe_sparsity_config": {"method": "novice"}; moe_sparsity_config; {

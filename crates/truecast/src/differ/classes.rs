@@ -33,13 +33,14 @@ pub struct Classes {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// Number of inputs compared: every code of a source of up to 20 bits, boundary vectors for a wider one.
+    /// Number of inputs compared. A source of up to 20 bits has every code as input; a wider source has boundary
+    /// vectors.
     pub inputs: u64,
     /// True if every code of the source was compared.
     pub is_every: bool,
     /// Inputs for which two classes give different results.
     pub different: u64,
-    /// Inputs whose result at least one specification leaves open.
+    /// Number of inputs for which at least one specification leaves the result open.
     pub open: u64,
     /// The classes, largest first.
     pub classes: Vec<Class>,
@@ -59,7 +60,7 @@ pub struct Class {
     pub results: Vec<Given>,
 }
 
-/// The result of a class for one input.
+/// Result that a class gives for one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// A code.
@@ -79,8 +80,8 @@ struct Seen {
     simplest: (Simplicity, u64),
 }
 
-/// Sort key: numbers before infinities before NaN. Then number of significant bits, sign, and distance from 1 in powers
-/// of two.
+/// Sort key. Numbers come before infinities, and infinities before NaN. The next keys are the number of significant
+/// bits, the sign, and the distance from 1 in powers of two.
 type Simplicity = (u8, u32, bool, u32);
 
 impl Classes {

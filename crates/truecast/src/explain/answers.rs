@@ -26,7 +26,7 @@ pub struct Explanation {
     pub scaled: Option<Exact>,
     /// The destination type.
     pub to: DType,
-    /// Place of the (scaled) value among the destination's values.
+    /// Place of the value, after scaling, among the destination's values.
     pub neighbors: Neighbors,
     /// The results.
     pub answers: Vec<Answer>,

@@ -11,7 +11,7 @@ pub(super) fn steps_between(a: Exact, b: Exact, value: Exact) -> Option<f64> {
     Some(steps.abs()).filter(|steps| steps.is_finite())
 }
 
-/// Nearest f64 to `a / b`, except for rare double rounding.
+/// Nearest f64 to `a / b`. In rare cases the quotient is rounded twice.
 fn quotient(a: Exact, b: Exact) -> Option<f64> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, sticky }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) =
         (a, b)
@@ -68,7 +68,7 @@ pub(super) fn same(a: Exact, b: Exact) -> bool {
     !inexact && a.cmp_value(b) == Ordering::Equal
 }
 
-/// Midpoint of two neighbors. The neighbors differ by one unit in the last place of `a` or of `b`.
+/// Midpoint of two neighbors. Their distance must be one unit in the last place of `a` or of `b`.
 pub(super) fn middle(a: Exact, b: Exact) -> Option<Exact> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
     else {

@@ -28,7 +28,7 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     explanation
 }
 
-/// Lists the specifications, or their versions, that lack a pair of types.
+/// Lists the specifications that lack a pair of types. If only some versions lack the pair, lists these versions.
 #[must_use]
 pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     let why = |error: SpecError| match error {

@@ -1,4 +1,5 @@
-//! Explanation of one conversion under every specification: bits, exact value, neighbors, rounding decision, results.
+//! Explanation of one conversion under every specification. It has the bits, the exact value, the neighbors, the
+//! rounding decision, and the results.
 
 mod answers;
 mod distance;

@@ -1,4 +1,5 @@
-//! Place of a value among the values of a format: neighbors, finite ends, side of the midpoint.
+//! Place of a value among the values of a format. The place has the neighbors, the finite ends, and the side of the
+//! midpoint.
 
 use super::distance::{middle, same, steps_between};
 use super::element::{CodePoint, Decoded};
@@ -8,24 +9,25 @@ use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, FormatError, Int
 use truecast_core::policy::{CastPolicy, IntOverflow};
 use truecast_core::{DType, Exact, Kind, Rounding};
 
-/// Place of a value among the values of the destination, an element type or a custom [`FloatFormat`].
+/// Place of a value among the values of a destination. The destination is an element type or a custom [`FloatFormat`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors<E = Decoded> {
     /// The nearest destination value at or below the given value; `None` below the lowest.
     pub below: Option<E>,
     /// The nearest destination value at or above the given value; `None` above the highest.
     pub above: Option<E>,
-    /// For a value beyond the largest finite value: the next step outward, and the element that follows the largest
-    /// finite code. Integers have no such element.
+    /// For a value beyond the largest finite value. The first part is the next step outward, and the second is the
+    /// element that follows the largest finite code. Integers lack the second part.
     pub beyond: Option<(Exact, Option<E>)>,
     /// True if the given value is at or beyond the step in `beyond`.
     pub is_out_of_range: bool,
-    /// Midpoint of the two neighbors, or of the largest finite value and the step in `beyond`.
+    /// Midpoint of the two neighbors. Beyond the largest finite value, the midpoint of this value and the step in
+    /// `beyond`.
     pub midpoint: Option<Exact>,
     /// For a code book: the largest value that rounds to the neighbor below. `midpoint` is then `None`.
     pub threshold: Option<Exact>,
-    /// Distance from `below`, or from `above` if `below` is `None`. Unit: the distance between the two neighbors;
-    /// rounded to f64.
+    /// Distance from `below`, or from `above` if `below` is `None`, rounded to f64. The unit is the distance between
+    /// the two neighbors.
     pub steps: Option<f64>,
     /// Side of the midpoint on which the given value lies.
     pub decision: Decision,

@@ -1,4 +1,4 @@
-//! Results of Tile IR, under each attribute and profile.
+//! Results of Tile IR under all its attributes and profiles.
 
 use super::answers::{Answer, Explanation, explain_under};
 use truecast_core::policy::CastPolicy;

@@ -78,7 +78,7 @@ impl ComparedTensor {
 /// Result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Paths of the files, as given.
+    /// Paths of the files, in the form that the caller gave.
     pub files: (String, String),
     /// Options for opening the files.
     pub readings: Readings,

@@ -1,4 +1,4 @@
-//! One tensor of a file or a folder in memory, as values.
+//! A tensor of a file or folder, as values in memory.
 
 use crate::files::convert::dequantize::values::{self, Contained, Values};
 use crate::files::error::{Cause, Error, NoMemory};

@@ -19,12 +19,12 @@ pub struct Stats {
     pub magnitudes: Magnitudes,
 }
 
-/// Number of finite nonzero values by power of two: `2^e <= |x| < 2^(e+1)`.
+/// Number of finite nonzero values for each power of two. A value counts for `e` if `2^e <= |x| < 2^(e+1)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Magnitudes {
     /// Smallest exponent `e` that occurs.
     pub first: i32,
-    /// Number of values for each exponent, from `first` up. Empty without finite nonzero values.
+    /// Number of values for each exponent from `first` up. Empty if no value is finite and nonzero.
     pub counts: Vec<u64>,
     /// Sampling step: elements whose index is a multiple of the step are counted.
     pub every: u64,
@@ -109,7 +109,7 @@ pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) 
     Ok(survey)
 }
 
-/// Counts the elements whose index is a multiple of `every`; `first` is the index of the first code.
+/// Counts every element whose index is a multiple of `every`. `first` is the index of the first code.
 fn count_powers(powers: &mut BTreeMap<i32, u64>, codes: &Elements<'_>, first: u64, every: u64) {
     let skipped = (every - first % every) % every;
     for i in (skipped as usize..codes.len()).step_by(every as usize) {

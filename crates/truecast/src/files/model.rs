@@ -9,8 +9,8 @@ use truecast_core::DType;
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};
 use truecast_io::onnx::{Changes, Listed, Model, ModelFile, Node, OpsetImport, Role, default_opset, visit_nodes};
 
-/// Operators that require constants, or that amplify errors of their inputs. The inputs are kept unless a rule names
-/// them.
+/// Operators that require constants, or that amplify the errors of their inputs. A rule must name the inputs of these
+/// operators; otherwise the inputs are kept.
 const SENSITIVE: [&str; 10] = [
     "ConvInteger",
     "DequantizeLinear",

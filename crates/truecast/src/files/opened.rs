@@ -1,4 +1,4 @@
-//! An opened file of tensors, or folder of such files.
+//! A file of tensors or a folder of files with tensors, opened.
 
 use crate::files::error::Error;
 use std::path::Path;
@@ -38,7 +38,7 @@ impl Opened {
     /// Opens a container or folder; a GGUF model is opened with all its parts.
     ///
     /// # Errors
-    /// As [`Source::open_with`] and [`Folder::open`].
+    /// Errors of [`Source::open_with`] and [`Folder::open`].
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
         let path = &folder::single(path)?;
         if look::is_folder(path)? {
@@ -52,7 +52,7 @@ impl Opened {
         }
     }
 
-    /// All tensors, by file and by offset of their data.
+    /// All tensors, sorted by file, then by offset of their data.
     #[must_use]
     pub fn tensors(&self) -> Vec<Held<'_>> {
         match self {

@@ -155,7 +155,7 @@ pub fn integers(path: &Path) -> Result<Vec<i64>, RescaleFailure> {
     Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
 }
 
-/// Scales of a float array in a file, as exact f64 values.
+/// Scales that a file with a float array has. They are exact f64 values.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Floats`].

@@ -11,7 +11,7 @@ use truecast_io::{Source, TensorReader};
 use truecast_kernel::Elements;
 use truecast_kernel::parallel;
 
-/// A tensor of a file, reinterpreted as a type of its width.
+/// A tensor of a file. Its elements count as elements of another type with the same width.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub source: &'a Source,
@@ -35,12 +35,12 @@ impl Stretch {
 /// Number of elements that fill whole bytes at any width.
 pub(crate) const UNIT: u64 = 64;
 
-/// Largest chunk in bits, for the file with the wider elements; half of a core's cache.
+/// Number of bits of the largest chunk of the file that has the wider elements. It is half of a core's cache.
 const CHUNK_BITS: u64 = 8 << 19;
 
 const LEAST_CHUNK: u64 = 16_384;
 
-/// Index of the first element of a chunk, and elements on each side.
+/// A chunk is (index of the first element, elements on each side).
 pub(crate) type Chunk<'a, const N: usize> = (u64, [Elements<'a>; N]);
 
 /// Passes every chunk to `work`, and returns the result of each worker. The stretches must ascend without overlap.

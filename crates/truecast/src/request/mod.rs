@@ -57,7 +57,7 @@ macro_rules! standards {
         }
 
         impl Standard {
-            /// A standard at a version (default: the newest), without options.
+            /// A standard at a version, with no options. The default is the newest version.
             fn of_version(name: &str, version: Option<&str>) -> Result<Standard, RequestError> {
                 $(if name == <$of>::NAME {
                     return Ok(Standard::$variant(<$of>::of_version(version)?));
@@ -270,7 +270,7 @@ impl Request {
     /// Parses a request: `NAME[@VERSION][:SETTING=VALUE,..]`, such as `torch@2.15` or `onnx:saturate=false`.
     ///
     /// # Errors
-    /// As [`from_attributes`](Request::from_attributes).
+    /// Errors of [`from_attributes`](Request::from_attributes).
     ///
     /// # Examples
     /// ```

@@ -27,7 +27,7 @@ fn around(block: usize) -> String {
 const LAYERS: [(&str, [u64; 2], usize); 3] =
     [("gate_proj", [32, 64], 0), ("up_proj", [32, 64], 1), ("down_proj", [64, 32], 2)];
 
-/// The same model twice: `fused` with a row per input, and `layers` with a tensor per layer.
+/// One model in two forms. `fused` has a row per input, and `layers` has a tensor per layer.
 fn models() -> Work {
     let (work, mut fused, mut layers) = (Work::new(), Vec::new(), Vec::new());
     for around in (0..2).map(around) {

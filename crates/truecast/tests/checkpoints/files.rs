@@ -1,4 +1,4 @@
-//! Single files: a file becomes the same bytes as a folder with one shard.
+//! Single files. The result of a file has the bytes that the result of a folder with one shard has.
 
 use crate::work::Work;
 use serde_json::json;

@@ -171,7 +171,7 @@ fn folders_become_one_file() {
         work.flipped(&file, at, 1, "", || work.checked("m", &file, &format!("scheme=gguf:{name}")));
         saturated = report["tensors"][0]["saturated"].clone();
     }
-    // Blocks of the target type are copied; others are quantized again.
+    // Blocks of the target type are copied, and all other blocks are quantized again.
     let kept = json_of(&work.convert("q8_0.gguf", "again.gguf", "scheme=gguf:q8_0"));
     assert_eq!(work.read("again.gguf"), work.read("q8_0.gguf"));
     // Counts are in elements: 576 in each matrix, and three in the norm.

@@ -62,7 +62,8 @@ fn the_same_bytes_under_other_names() {
     }
 }
 
-/// One scheme multiplies by the global scale, the other divides. 2^-10 has an exact inverse; 3.3 / 2688 has none.
+/// One scheme multiplies by the global scale, and the other divides by it. 2^-10 has an exact inverse, but 3.3 / 2688
+/// has none.
 #[test]
 fn second_scales() {
     let (modelopt, ct) = ("modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized");

@@ -1,5 +1,5 @@
-//! Repacked codes, scales and zero points, of checkpoints as other programs write them: `docs/spec/checkpoints.md` §8,
-//! with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
+//! Repacking of codes, scales and zero points (`docs/spec/checkpoints.md §8`). The checkpoints have the packings of
+//! other programs: §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
 
 use crate::work::{FILE, Work};
 use serde_json::{Value, json};
@@ -34,8 +34,8 @@ fn flipped(work: &Work, tensor: &str, byte: usize) {
     work.flipped(&path, at, 0x10, tensor, || work.checked("a", "b", ""));
 }
 
-/// AWQ stores matrices transposed, in another order of nibbles, with zero points along the other axis. One size needs
-/// several pieces.
+/// AWQ transposes stored matrices, has another order of nibbles, and has zero points along the other axis. One of the
+/// sizes needs several pieces.
 #[test]
 fn awq_as_pack_quantized() {
     let pack = "ct:pack-quantized";

@@ -51,7 +51,7 @@ fn experts_of_gpt_oss() {
         (&json!("mxfp4"), &json!("embed_tokens"))
     );
     work.verify("a", "b", "");
-    // A block has 32 inputs of one output; here of column 5 of the first expert.
+    // A block has 32 inputs of one output. The block here belongs to column 5 of the first expert.
     let (source, scales) = (parsed(&work, "a"), made.bytes(&format!("{gate_up}_scales")).to_vec());
     let element = |row: usize, col: usize| {
         let at = (row * 192 + col) * 2;

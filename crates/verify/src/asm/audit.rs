@@ -166,7 +166,7 @@ impl Audit {
         audit
     }
 
-    /// Hot loops of the kernels whose level and name in the table contain `text`.
+    /// Hot loops of kernels. A kernel is listed if the table's text for its level and name contains `text`.
     pub fn listing(&self, text: &str) -> String {
         let titled = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
         let matching = titled.filter(|(title, _)| title.contains(text));
@@ -226,7 +226,7 @@ impl Findings for Audit {
     }
 }
 
-/// Summary and failures, without the table of kernels.
+/// Prints the summary and the failures. The table of kernels is left out.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = ["asm", "vector", "scalar", "aside", "failures"].map(String::from).to_vec();

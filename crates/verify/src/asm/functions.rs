@@ -4,10 +4,10 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Function with one of its names; the linker may give several names to the same code.
+/// Function with one of its names. The linker may give several names to one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Demangled name, without hashes.
+    /// Demangled name. It has no hash.
     pub name: String,
     /// Address of the first instruction.
     pub address: u64,

@@ -66,7 +66,7 @@ impl Row {
 /// A function that may be a kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Path with generic arguments, without the crate. A task has its type as name, without the level.
+    /// Path with generic arguments. The crate is left out. A task has its type as name, and the level is left out.
     pub name: String,
     /// Level, if the function's name states it.
     pub level: Option<Level>,

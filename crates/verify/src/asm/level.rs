@@ -7,9 +7,9 @@ use iced_x86::{EncodingKind, Instruction};
 pub enum Level {
     /// The target's guaranteed features.
     Baseline,
-    /// Same features as `truecast_kernel::Level::Avx2`.
+    /// Has the features of `truecast_kernel::Level::Avx2`.
     Avx2,
-    /// Same features as `truecast_kernel::Level::Avx512`.
+    /// Has the features of `truecast_kernel::Level::Avx512`.
     Avx512,
 }
 

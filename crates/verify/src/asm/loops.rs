@@ -1,7 +1,7 @@
 //! Loops of a function, and bytes that each loop processes per iteration.
 //!
-//! A loop is a natural loop: its head dominates a block that jumps back to the head. The loop has the head and all
-//! blocks from which that block can be reached without the head.
+//! A loop is a natural loop: its head dominates a block that jumps back to the head. The loop consists of the head and
+//! of all blocks from which the jumping block can be reached without passing the head.
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use petgraph::Direction;
@@ -32,8 +32,8 @@ impl Loop {
     }
 }
 
-/// Loop with most of the run time: the shortest of the loops with the most bytes per iteration. So an unrolled vector
-/// loop precedes its remainder loops.
+/// Loop with most of the run time. Among the loops with the most bytes per iteration, it is the shortest. So an
+/// unrolled vector loop precedes its remainder loops.
 pub fn hot(loops: &[Loop]) -> Option<&Loop> {
     loops.iter().max_by_key(|one| (one.moved(), std::cmp::Reverse(one.instructions.len())))
 }

@@ -173,7 +173,7 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
     }
 }
 
-/// Source values. Half of the tensors have few significant bits, so that quotients are ties; the others have all
+/// Source values. Half of the tensors have few significant bits, so that quotients are ties. The other tensors have all
 /// magnitudes.
 fn source(src: DType, n: u64, random: &mut Random) -> Vec<u64> {
     let to_src = ieee::Cast::to(src).resolve(DType::F64).expect("f64 becomes any float");

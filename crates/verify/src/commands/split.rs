@@ -31,7 +31,7 @@ pub struct Options {
 
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 
-/// Unit of parts in elements: parts of whole units have the same total counts and sums as one part.
+/// Number of elements in a unit. Parts that are whole units have, together, the counts and sums of a single part.
 const BLOCK: usize = 65_536;
 
 /// Pairs of every route, for arrays long enough for several threads.
@@ -209,8 +209,8 @@ impl Case {
         })
     }
 
-    /// Parts of multiples of 65,536 elements have the same total counts as the whole array. Other parts agree in the
-    /// integer counts.
+    /// If the length of every part is a multiple of 65,536 elements, the parts have the total counts of the whole
+    /// array. Parts of other lengths agree with the whole array only in the integer counts.
     fn parts(&self, session: &Session, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {

@@ -99,8 +99,8 @@ impl Direct {
         Direct { toy, results }
     }
 
-    /// Compares direct conversions with conversions through an intermediate format. `codes`: code of each source value
-    /// in the intermediate format.
+    /// Compares direct conversions with conversions through an intermediate format. `codes` has the code that each
+    /// source value has in the intermediate format.
     fn through(&self, intermediate: &Toy, source: &[u64], codes: &[usize]) -> Found {
         let mut found = Found { compared: 0, wrong: [(0, None); 8] };
         for (rounding, limit, neg, right) in &self.results {

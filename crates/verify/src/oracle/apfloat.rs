@@ -6,7 +6,7 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 use super::format::Type;
 use super::policy::Rounding;
 
-/// Converts an f64 code to `dst`. Overflow and infinity as in `OnRange::Nonfinite`; the other choices have their
+/// Converts an f64 code to `dst`. Overflow and infinity follow `OnRange::Nonfinite`; all other choices have their
 /// defaults.
 ///
 /// Result: `None` for NaN, and where the crate has no conversion or a bug (f8e4m3fn with a directed rounding other than

@@ -92,8 +92,8 @@ fn selected(format: Format) -> Vec<u64> {
     codes
 }
 
-/// Integers of up to a little more than `bits` bits: sums and differences of two powers of two, alternating bits, and
-/// their neighbors.
+/// Integers that have at most a few bits more than `bits`: sums and differences of two powers of two, alternating bits,
+/// and the neighbors of these.
 fn selected_integers(bits: u32) -> Vec<u128> {
     let mut centers: Vec<u128> = vec![0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA];
     for high in 0..bits + 2 {
@@ -104,7 +104,7 @@ fn selected_integers(bits: u32) -> Vec<u128> {
     centers.into_iter().flat_map(near).collect()
 }
 
-/// Powers of two in the range of a source, and midpoints between them.
+/// Powers of two within the range of the type, and midpoints between them.
 fn powers_of_two(src: Type) -> Vec<Magnitude> {
     let exponents = match src.class() {
         Class::Float(format) => {

@@ -341,7 +341,7 @@ fn convert_to_nf4(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> 
     })
 }
 
-/// Compares ±x with a finite value; both zeros are equal.
+/// Compares ±x with a finite value. -0 equals +0.
 fn compare_with(negative: bool, x: Magnitude, value: Value) -> Ordering {
     let Value::Finite { negative: other_negative, magnitude } = value else { return Ordering::Equal };
     match (negative && !x.is_zero(), other_negative && !magnitude.is_zero()) {

@@ -93,7 +93,7 @@ types! {
     F64 "f64" 64 float(11, 52, 1023, Specials::Ieee);
     /// IEEE binary32.
     F32 "f32" 32 float(8, 23, 127, Specials::Ieee);
-    /// TensorFloat-32, without the 13 padding bits of its storage.
+    /// TensorFloat-32. The 13 padding bits of its storage are left out.
     Tf32 "tf32" 19 float(8, 10, 127, Specials::Ieee);
     /// bfloat16.
     Bf16 "bf16" 16 float(8, 7, 127, Specials::Ieee);
@@ -209,8 +209,8 @@ impl Type {
         }
     }
 
-    /// Number of magnitude codes with a value <= x, including the code after the largest finite one. `format` is the
-    /// format of this type.
+    /// Number of magnitude codes with a value <= x. The code after the largest finite value counts too. `format` is
+    /// this type's format.
     ///
     /// The lower neighbor of x is the last of these codes. 0 means that x is below the smallest value of a format
     /// without zero.
@@ -327,7 +327,7 @@ pub(super) const NF4_VALUES: [u32; 16] = [
     0x3F80_0000,
 ];
 
-/// NF4 thresholds as f32 bits: above each code except the last (`docs/spec/openvino.md §1.3`).
+/// NF4 thresholds as f32 bits. There is a threshold above each code except the last (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_THRESHOLDS: [u32; 15] = [
     0xBF59_1CD9,
     0xBF1C_5270,

@@ -75,7 +75,7 @@ choices! {
         Wrap,
         /// The nearest bound.
         Saturate,
-        /// Smallest value of a signed type, all ones of an unsigned type.
+        /// The smallest value of a signed type, or all ones in an unsigned type.
         Indefinite,
         /// The nearest bound, or the next f32 toward zero.
         SaturateToF32,
@@ -89,7 +89,7 @@ choices! {
         Zero,
         /// The largest value of the type.
         Saturate,
-        /// Smallest value of a signed type, all ones of an unsigned type.
+        /// The smallest value of a signed type, or all ones in an unsigned type.
         Indefinite,
         /// The code with only its top bit set.
         TopBit,

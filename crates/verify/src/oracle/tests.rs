@@ -126,7 +126,7 @@ fn special_codes() {
             assert_eq!(default(name, "f64", code | sign), Some((-value).to_bits()), "{name} -{code:02X}");
         }
     }
-    // Types that are not in the pages of ONNX; values from their layouts.
+    // Types that the pages of ONNX do not have. The layouts of the types give the values.
     for (name, code, value) in [
         ("f8e5m3fnu", 0xFE, 114_688.0),
         ("f8e5m3fnu", 1, p(-17)),
@@ -174,7 +174,7 @@ fn float8_table() {
 
 #[test]
 fn e8m0_table() {
-    // spec/onnx.md §4.7. Columns: saturating up, down, nearest; then not saturating.
+    // spec/onnx.md §4.7. The columns are up, down and nearest with saturation, then up, down and nearest without it.
     let clamp = Policy {
         overflow: OnRange::Saturate,
         inf: OnRange::Saturate,

@@ -35,7 +35,7 @@ fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, t
     wrapped.lines().map(|line| terminal.paint(Mark::Strong, line) + "\n").collect()
 }
 
-/// Groups with their first violations. `show` limits the violations of all groups together.
+/// Groups with their first violations. `show` limits the number of violations in all groups together.
 pub fn text<C: Display + Copy, V>(
     groups: &[ConventionGroup<C, V>],
     (elements, show): (u64, usize),

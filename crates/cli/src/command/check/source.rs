@@ -1,4 +1,4 @@
-//! Types and files of a check of elements.
+//! Types and files of an elementwise check.
 
 use crate::args::CheckArgs;
 use crate::command::rescale;

@@ -5,8 +5,8 @@ use crate::number::count;
 use truecast::report::{Report, TensorReport};
 use truecast::select::quantize_options::Layer;
 
-/// Text such as `72 tensors dequantized, 19 kept`. For `convert`, the number of unquantized tensors with a new type, if
-/// any.
+/// Text such as `72 tensors dequantized, 19 kept`. For `convert`, the text also counts unquantized tensors with a new
+/// type.
 pub fn summary(report: &Report, select: &SelectArgs) -> String {
     let number = |is_one: fn(&TensorReport) -> bool| report.tensors.iter().filter(|row| is_one(row)).count() as u64;
     let dequantized = number(|row| row.converted && row.scheme.is_some() && row.to_scheme.is_none());

@@ -169,7 +169,7 @@ fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpre
     Ok(answer)
 }
 
-/// Answer of a specification with the typed options.
+/// Answer that a specification gives under the typed options.
 fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     let name = request.to_string();
     let (name, attributes) = name.split_once(' ').unwrap_or((&name, ""));

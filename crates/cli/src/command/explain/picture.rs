@@ -63,7 +63,7 @@ fn input(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
 /// Width in characters of the number line between the two neighbors.
 const STEPS: usize = 32;
 
-/// Number line between the two neighbors in the destination, with the value and the midpoint; labels in the next line.
+/// Number line with the value, the two neighbors in the destination, and the midpoint. The next line has the labels.
 /// `None` if the value lacks a neighbor.
 fn number_line(args: &Question, e: &Explanation, terminal: &Terminal) -> Option<String> {
     let n = &e.neighbors;
@@ -131,7 +131,7 @@ impl Row {
     }
 }
 
-/// Text with the source between its neighbors, and the neighbors in the destination.
+/// Text that shows the source between its neighbors, and shows the neighbors in the destination.
 fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
     let rows = source_rows(args, &e.source).into_iter().chain(scaled);
@@ -242,7 +242,8 @@ fn parts(kind: Kind, code: u64) -> [String; 3] {
     [sign, binary(exponent, f.exp_bits.into()), binary(fraction, f.man_bits.into())]
 }
 
-/// Bit patterns such as `0 1111 110`, aligned at the sign, exponent and fraction. Other kinds have a single field.
+/// Bit patterns such as `0 1111 110`. Patterns of floats are aligned at the sign, exponent and fraction. Patterns of
+/// other kinds have a single field.
 fn aligned(all: &[Option<(Kind, u64)>]) -> Vec<String> {
     let all: Vec<[String; 3]> =
         all.iter().map(|bits| bits.map_or_else(Default::default, |(k, c)| parts(k, c))).collect();

@@ -50,7 +50,7 @@ pub fn reading(args: &Question, source: &Source) -> Option<String> {
     Some(format!("{typed} rounded to {from} when it was read{off}{itself}"))
 }
 
-/// A number of ulps with up to five decimals; `≈` marks a rounded number.
+/// A number of ulps, written with up to five decimals. `≈` marks a rounded number.
 pub fn ulps(x: f64, is_tie: bool) -> String {
     if x >= 1e4 {
         return format!("≈{x:.1e}");
@@ -164,7 +164,8 @@ fn float(args: &Question, e: &Explanation) -> String {
     format!("to nearest even: {goes}{}{}", tie_rule(), otherwise_rounded(args, e))
 }
 
-/// Text such as `; nearest-up: 0x81 = 4`: answers that round a tie to the other neighbor.
+/// Text such as `; nearest-up: 0x81 = 4`. The text lists the answers under roundings that round a tie to the other
+/// neighbor.
 fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let to_nearest_even = match (n.decision, &n.below) {

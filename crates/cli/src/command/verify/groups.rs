@@ -16,8 +16,8 @@ pub struct Group<'a> {
     expected: DType,
     actual: DType,
     tensors: Vec<&'a str>,
-    /// Globs for exactly the tensors of the group. Empty unless all tensors have their source type: only such tensors
-    /// can have been kept.
+    /// Globs that match exactly the tensors of the group. A tensor can have been kept only if it has its source type.
+    /// Empty unless all tensors have it.
     keep: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ mod tests {
     fn patterns_match_these_and_no_others() {
         let norms = ["enc.0.LayerNorm.weight", "enc.0.LayerNorm.bias", "enc.1.LayerNorm.weight", "emb.words.weight"];
         assert_eq!(patterns(&norms, &["enc.0.key.weight", "enc.1.key.bias"]), ["*LayerNorm*", "*words*"]);
-        // Every part of `b.key.w` also occurs in the other names.
+        // All parts of the name `b.key.w` also occur in the other names.
         assert_eq!(patterns(&["a.norm.w", "b.key.w"], &["c.key.w", "b.w", "norm.a"]), Vec::<String>::new());
         assert_eq!(patterns(&["a", "b", "c", "d", "e"], &[]), Vec::<String>::new());
     }

@@ -122,7 +122,7 @@ fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: Round
     let ieee = CastPolicy::IEEE;
     let (policy, undefined, clause): (_, &'static [Undefined], _) = match dst.kind() {
         Kind::Float(_) if src == dst && dst == DType::F8E5M2 && saturate => {
-            // The only cast to the same type that is not a copy; §4.6 has the table.
+            // This is the only cast to the source's own type that is not a copy. §4.6 has the table.
             let policy = CastPolicy { inf: Overflow::Saturate, nan: NanRule::Canonical, ..ieee };
             (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
@@ -187,7 +187,7 @@ const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
 const FNUZ_INF: &[Undefined] = &[Undefined {
     condition: Condition::Infinite,
     reason: U6,
-    // Accepted: the largest finite value, which is documented; and NaN, the result in the text.
+    // Two results are accepted: the largest finite value, which is documented, and NaN, which the text gives.
     accepted: Accepted::Under(&[PolicyChange::Inf(Overflow::Nonfinite)]),
 }];
 const OUT_OF_RANGE: &[Undefined] = &[

@@ -1,4 +1,4 @@
-//! Raw attributes of a node in a model, and the resulting request. Source: `docs/spec/onnx.md §1.3`, §1.8.
+//! Raw attributes that a node of a model has, and the request that they make. Source: `docs/spec/onnx.md §1.3`, §1.8.
 
 use super::operator::Operator;
 use super::{Cast, DataType, RoundMode, SpecError};

@@ -1,5 +1,5 @@
-//! Cast and CastLike: one table per operator with the types and attributes of each version.
-//! Source: `docs/spec/onnx.md §1.1`, §1.2, §1.4.
+//! Tables of Cast and CastLike. A table states the types and attributes of each version. Source: `docs/spec/onnx.md
+//! §1.1`, §1.2, §1.4.
 
 use super::{DataType, NEWEST_OPSET, SpecError};
 use crate::dtype::DType;

@@ -28,7 +28,7 @@ pub struct Difference {
     pub src: &'static [DType],
     /// Destination types.
     pub dst: &'static [DType],
-    /// Affected values and their results.
+    /// Affected values, and the results that they get.
     pub what: &'static str,
     /// Section on the difference.
     pub clause: &'static str,
@@ -41,8 +41,8 @@ pub enum Given {
     Exact,
     /// Another code.
     Code(u64),
-    /// One code in complete groups of four elements from the start of the tensor, and another code in the remaining
-    /// elements.
+    /// Complete groups of four elements, counted from the start of the tensor, get one code. The remaining elements get
+    /// another code.
     ByPosition {
         /// Code in a complete group.
         group: u64,
@@ -59,7 +59,7 @@ pub struct Witness {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// Source element as stored. A boolean may be any byte.
+    /// Stored form of the source element. A boolean may be any byte.
     pub input: u64,
     /// Exact result.
     pub exact: u64,

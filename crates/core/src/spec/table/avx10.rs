@@ -35,8 +35,8 @@ const BYTE: &str = "Bochs, VCVTPS2IBS and others; docs/spec/avx10.md §2.3";
 const INT: &str = "Intel SDM, VCVTTPS2DQ and others; Bochs; docs/spec/avx10.md §2.3";
 const FROM_INT: &str = "Bochs, VCVTDQ2PS and others; docs/spec/avx10.md §2.3";
 
-/// Instruction forms that convert to integers: older than AVX10.2, without saturation; and saturating, with names that
-/// end in S.
+/// Instruction forms that convert to integers. The plain forms are older than AVX10.2 and do not saturate. The forms
+/// with names that end in S saturate.
 const TO_INT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Indefinite, NanToInt::Indefinite), (IntOverflow::Saturate, NanToInt::Zero)]);
 

@@ -8,7 +8,7 @@ use crate::dtype::DType::{
 use crate::policy::*;
 use crate::round::Rounding;
 
-/// NumPy's own types; pairs of two such types are in `numpy`.
+/// NumPy's own types. A pair of two of these types is in `numpy`.
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const FLOATS: &[DType] = &[F16, F32, F64];
 /// `FIT`: types with all values in f32. `WIDE`: types with values outside f32.

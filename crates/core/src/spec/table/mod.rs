@@ -138,7 +138,7 @@ pub enum Choice {
     Rounding(&'static [Rounding]),
     /// Result for a float out of range, including infinities.
     Overflow(&'static [Overflow]),
-    /// Result for an integer out of range, with the matching result for NaN.
+    /// Result for an integer out of range. NaN has the result that goes with it.
     IntOverflow(&'static [(IntOverflow, NanToInt)]),
     /// Treatment of subnormals.
     Subnormals(&'static [Subnormals]),
@@ -208,7 +208,7 @@ impl Table {
         self.rows.iter().filter(is_of).find(|row| row.from.contains(&src) && row.to.contains(&dst))
     }
 
-    /// Types with a conversion to `dst`, except `dst`.
+    /// Types from which a conversion to `dst` exists, without `dst` itself.
     fn sources(&self, version: Option<&str>, dst: DType) -> Vec<DType> {
         DType::ALL.into_iter().filter(|src| *src != dst && self.row(version, *src, dst).is_some()).collect()
     }
@@ -310,7 +310,7 @@ impl Cast {
         }
     }
 
-    /// Specification and version, such as `torch@2.15`.
+    /// Name of the specification with its version, for example `torch@2.15`.
     #[must_use]
     fn named(&self) -> String {
         self.version.map_or_else(|| self.table.name.into(), |version| format!("{}@{version}", self.table.name))

@@ -12,7 +12,8 @@ const HALVES: &[DType] = &[F16, Bf16];
 const FLOATS: &[DType] = &[F16, Bf16, F32, F64];
 const NARROW: &[DType] = &[F8E4M3Fn, F8E5M2, F6E2M3, F6E3M2, F4E2M1];
 
-/// Rule without `.satfinite`. To a float: nearest even; to an integer: toward zero with clamping.
+/// Rule without `.satfinite`. A conversion to a float rounds to nearest even. A conversion to an integer rounds toward
+/// zero and clamps.
 const RN: CastPolicy = CastPolicy {
     nan: NanRule::Canonical,
     nan_substitute: NanSubstitute::MaxPositive,
@@ -22,7 +23,7 @@ const RN: CastPolicy = CastPolicy {
     ..CastPolicy::IEEE
 };
 const SATFINITE: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..RN };
-/// Rule for conversions to 64-bit integers, and from f64 to integers.
+/// Rule for conversions to 64-bit integers, and for conversions of f64 to any integer.
 const NAN_TO_TOP_BIT: CastPolicy = CastPolicy { nan_to_int: NanToInt::TopBit, ..RN };
 const CHOP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, ..RN };
 const RNA: CastPolicy = CastPolicy { to_float: NearestAway, ..RN };

@@ -11,7 +11,7 @@ use crate::round::Rounding;
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const FLOATS: &[DType] = &[F8E4M3Fn, F8E5M2, F16, Bf16, F32, F64];
 const NUMBERS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64, F8E4M3Fn, F8E5M2, F16, Bf16, F32, F64];
-/// Sources with values outside f32; their conversion to bf16 goes through f32.
+/// Sources that have values outside f32. A conversion from them to bf16 goes through f32.
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 
 /// Rounded once. Overflow gives Inf, else NaN.

@@ -24,8 +24,8 @@ const RN_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
 /// Saturation of PyTorch 2.13 and later, for e4m3fn only.
 const SAT: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..RN };
 const SAT_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..SAT };
-/// Exponent of the magnitude, rounded up from 1.5 times a power of two. NaN for Inf and for values that round to 2^128;
-/// code 0 for zero.
+/// Exponent of the magnitude. A magnitude of 1.5 times a power of two or more is rounded up. Inf, and values that round
+/// to 2^128, give NaN. Zero gives code 0.
 const E8M0: CastPolicy = CastPolicy {
     to_float: Rounding::NearestAway,
     negative: Unrepresentable::Magnitude,

@@ -1,4 +1,5 @@
-//! Legality of an operation on two types in a release: the rules as data, and the errors T001 to T012 (§4, §5).
+//! Legality of an operation on two types in a release. The file has the rules as data, and the errors T001 to T012 (§4,
+//! §5).
 //!
 //! Rules are checked in the order of §4.1, which determines the first error. Rules for whole modules (T013 to T020) are
 //! with the module readers.
@@ -42,7 +43,7 @@ impl Set {
         }
     }
 
-    /// Noun for the members of the set, in messages.
+    /// Noun that messages use for members of the set.
     const fn noun(self) -> &'static str {
         match self {
             Set::Numbers => "a number type of at least one byte or i1",

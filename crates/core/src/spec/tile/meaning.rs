@@ -19,10 +19,10 @@ pub const NAN_TO_E4M3: &str = "U3: NaN to f8E4M3FN, which spec 13.2 sends to 448
 pub const NO_SIGN: &str = "U5: negative value to a type without sign; docs/spec/tile-ir.md §7";
 /// U5: zero to a type without zero.
 pub const NO_ZERO: &str = "U5: zero to f8E8M0FNU, which has no zero; docs/spec/tile-ir.md §7";
-/// U7: integer out of range of a float.
+/// U7: an integer is out of the range of a float.
 pub const INTEGER_OVERFLOW: &str =
     "U7: integer beyond a small float, which machine code saturates; docs/spec/tile-ir.md §7";
-/// U8: finite value out of range of an integer.
+/// U8: a finite value is out of the range of an integer.
 pub const OUT_OF_RANGE: &str = "U8: ftoi of a finite value out of range; docs/spec/tile-ir.md §7";
 /// U9: Inf to an integer.
 pub const INFINITE: &str = "U9: ftoi of Inf; docs/spec/tile-ir.md §7";
@@ -69,7 +69,7 @@ enum Compute {
     TiesAwayOnPattern,
 }
 
-/// Note on a defined element, with the condition of the note.
+/// Note on a defined element, and the condition under which the note applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
     None,
@@ -114,7 +114,7 @@ impl Meaning {
         Self { src, dst, compute, nan: None, canonical_nan: false, judges: [None; 2], remark: Remark::None }
     }
 
-    /// Meaning of a single conversion, with the conversion as judge.
+    /// Meaning of a single conversion, which is also its own judge.
     fn cast(cast: CastSpec) -> Self {
         Self { judges: [Some(cast), None], ..Meaning::new(cast.src, cast.dst, Compute::Cast(cast)) }
     }
@@ -279,8 +279,8 @@ const fn tf32_shift(src: DType, dst: DType) -> i8 {
     }
 }
 
-/// Trunci (§6.6). A signed value keeps its value if every dropped bit equals the top bit of the result; an unsigned
-/// value, if every dropped bit is zero.
+/// Trunci (§6.6). A signed value keeps its value if every dropped bit equals the top bit of the result. An unsigned
+/// value keeps its value if every dropped bit is zero.
 fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -> Meaning {
     use IntegerOverflow::*;
     let undefined = if profile == Profile::Hw { &[] } else { PROMISE };
@@ -379,7 +379,7 @@ fn not_zero(src: DType, text: Meaning) -> Meaning {
     Meaning { compute: Compute::Cast(test), remark: Remark::Differs(truncated, NOT_ZERO), ..text }
 }
 
-/// Ftoi to i1 in machine code (§6.8.5): a test of the value for wide types, of the encoding for other types.
+/// Ftoi to i1 in machine code (§6.8.5). For wide types it tests the value; for other types it tests the encoding.
 fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
     let by_value = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
     let wide = matches!(src, DType::F64 | DType::F32 | DType::F16 | DType::Bf16);

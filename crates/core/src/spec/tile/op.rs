@@ -148,8 +148,8 @@ impl Conversion {
 }
 
 impl Op {
-    /// Returns the operation with attributes. Optional attributes have their defaults (§9.3). `signedness` is used only
-    /// if the operation has a signedness.
+    /// Returns the operation with its attributes. Optional attributes have their defaults (§9.3). `signedness` matters
+    /// only for an operation that has a signedness.
     #[must_use]
     pub const fn with_defaults(self, signedness: Signedness) -> Conversion {
         match self {

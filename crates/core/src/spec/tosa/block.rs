@@ -17,9 +17,9 @@ use core::cmp::Ordering;
 pub const BLOCK: usize = 32;
 /// Type of the scales.
 pub const SCALE: DType = DType::F8E8M0;
-/// Scale code of a block with a NaN or an infinity.
+/// Scale code of a block that contains a NaN or an infinity.
 pub const NAN_SCALE: u8 = 0xff;
-/// Scale code of a block of zeros, `2^-127`.
+/// Scale code, `2^-127`, of a block that contains only zeros.
 pub const ZERO_SCALE: u8 = 0;
 
 const CLAUSE: &str = "docs/spec/tosa.md §3.3, §3.4, §5.1";

@@ -215,7 +215,7 @@ impl Rescale {
     }
 }
 
-/// Version of the text with the bound of INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
+/// Version of the text that defines the bound of INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// Texts 1.0.0 to the 1.1 draft.
@@ -252,7 +252,7 @@ pub fn inexact_interval(
     Ok((lo, hi))
 }
 
-/// Result of a whole graph by the text. Source: `docs/spec/tosa.md §6.1`.
+/// Result that the text gives for a whole graph. Source: `docs/spec/tosa.md §6.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphResult {
     /// Every element is defined.

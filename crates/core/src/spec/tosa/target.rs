@@ -31,7 +31,7 @@ impl core::str::FromStr for Version {
     }
 }
 
-/// Rest of a version number: `.0` to `.2`, or the suffix of the draft.
+/// True for the end of a version number: `.0` to `.2`, or the suffix of the draft.
 fn is_patch(rest: &str) -> bool {
     matches!(rest, ".0" | ".1" | ".2" | "-draft" | ".0-draft")
 }

@@ -19,7 +19,7 @@ use wide::{Floats, Integers, Seen};
 pub struct Extreme {
     /// Nearest f64.
     pub nearest: f64,
-    /// Value minus `nearest`; 0 except for 64-bit integers.
+    /// Value minus `nearest`. It is 0 for all types except 64-bit integers.
     pub residual: f64,
 }
 

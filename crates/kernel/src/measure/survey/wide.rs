@@ -18,7 +18,7 @@ pub(super) struct Seen {
     pub high: i64,
 }
 
-/// Elements of a format with the special values of IEEE 754.
+/// Elements of a format that has the special values of IEEE 754.
 pub(super) struct Floats<'a, W: Slot> {
     pub elements: &'a [W::Bytes],
     /// Mask of the bits of the value.
@@ -29,7 +29,7 @@ pub(super) struct Floats<'a, W: Slot> {
 
 pub(super) struct Integers<'a, W: Slot> {
     pub elements: &'a [W::Bytes],
-    /// Bits to flip to get the key: 0 for signed types, the top bit for unsigned types.
+    /// Bits that are flipped to get the key: 0 for signed types, the top bit for unsigned types.
     pub flipped: W,
 }
 

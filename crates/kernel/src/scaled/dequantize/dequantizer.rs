@@ -48,7 +48,8 @@ impl Dequantizer {
         &self.plan.layout
     }
 
-    /// Cuts a range of elements of the tensor as read into windows, in order.
+    /// Cuts a range of elements into windows, in order. The range counts elements in the order in which the tensor is
+    /// read.
     ///
     /// A window needs memory for its elements and for the bytes to read, and little more. In a transposed tensor, a
     /// window has at least 64 rows.

@@ -43,7 +43,7 @@ pub(super) enum Lookup {
     Table16,
     /// One table per code of a scale.
     Table16ByScale,
-    /// One table of all bytes, for blocks shared by many elements.
+    /// Table of the results of all bytes. Many elements share a block, and so a table.
     Table256,
 }
 

@@ -191,7 +191,7 @@ struct RowRun<'a> {
     /// Multiplier of the values: the global scale of GGUF's NVFP4.
     factor: Option<f32>,
     cols: Range<u64>,
-    /// Grid row of the current tables and operands of columns.
+    /// Grid row for which the tables and the operands of columns were made.
     made: Option<u64>,
     tables: Tables,
     columns: Columns,
@@ -279,7 +279,7 @@ impl RowRun<'_> {
         }
     }
 
-    /// Index of a stored element in the tensor.
+    /// Index in the tensor of a stored element.
     fn index(&self, row: u64, col: u64) -> u64 {
         let layout = &self.job.plan.layout;
         let [rows, cols] = layout.out();

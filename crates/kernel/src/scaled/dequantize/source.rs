@@ -1,4 +1,4 @@
-//! Source of codes and operands in a row.
+//! Codes and operands from which the elements of a row are computed.
 
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::grid::GridRow;

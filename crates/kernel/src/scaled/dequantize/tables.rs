@@ -81,7 +81,7 @@ fn tables16(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut 
     }
 }
 
-/// Two-byte results of every code for each operand.
+/// Two-byte results for each block's operands, and for each code.
 fn results(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, results: &mut [u8], room: &mut Room) {
     let OfRow { scales, zeros, biases } = operands;
     let n_codes = plan.of_codes.len() / 4;

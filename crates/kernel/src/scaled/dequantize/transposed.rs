@@ -8,7 +8,7 @@ use crate::stream;
 /// Number of stored rows per strip. For two-byte results, four lines of a column.
 pub(in crate::scaled) const STRIP: usize = 128;
 
-/// Number of columns transposed at a time: few enough for the number of pages in the result.
+/// Number of columns that are transposed at a time. The result then touches few enough pages.
 pub(in crate::scaled) const COLUMNS: u64 = 512;
 
 pub(in crate::scaled) struct Strip<'a> {
@@ -20,7 +20,7 @@ pub(in crate::scaled) struct Strip<'a> {
     pub n_cols: usize,
     /// Results in each column of the window.
     pub n_rows: usize,
-    /// First row and first column of the strip in the window.
+    /// Position `[row, column]` of the strip in the window.
     pub first: [usize; 2],
     /// Whether results that fill lines are stored past the caches.
     pub streams: bool,

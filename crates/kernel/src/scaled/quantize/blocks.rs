@@ -1,4 +1,4 @@
-//! Blocks of a strip: results of the steps of a plan.
+//! Blocks of a strip, with the results that each step of the plan adds.
 
 use super::source::{F32, INF, Largest, LargestOfRows, Most, OfBf16, OfF16, Ranges, Source, Widened, by_source, how};
 use crate::level::Level;
@@ -15,7 +15,7 @@ pub(super) struct Blocks {
     /// Largest magnitude of all blocks, as f32 bits.
     pub most: u32,
     pub is_finite: bool,
-    /// Lowest and highest value of each block, including zero; empty without zero points.
+    /// Lowest and highest value of each block. The range includes zero. Empty if the layout has no zero points.
     pub ranges: Vec<[f32; 2]>,
     /// Codes of the scales.
     pub stored: Vec<u8>,
@@ -46,9 +46,10 @@ pub(super) struct ScaleBuffers {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub steps: Vec<Steps>,
-    /// First bf16 bits of each block's table; three extra entries follow.
+    /// First bf16 bits of each block's table. Three extra entries follow the last block.
     pub firsts: Vec<u16>,
-    /// Index of each block's table; three extra entries follow. Empty if all blocks have the first table.
+    /// Index of each block's table. Three extra entries follow the last block. Empty if all blocks have the first
+    /// table.
     pub which: Vec<u8>,
     /// Table of each code of a one-byte scale: first bits in bits 0 to 15, table index from bit 16. Bit 24 marks a code
     /// without a table.
@@ -66,9 +67,8 @@ impl Blocks {
     }
 
     /// Finds the largest magnitude of each block, and the range if `wants_ranges`. Prefetches the line `ahead` bytes
-    /// after each element.
-    /// Returns the rows for the next step. Rows with gaps are copied to `copy`: rows a power of two apart compete for
-    /// the same cache sets.
+    /// after each element. Returns the rows for the next step. Rows with gaps are copied to `copy`, because rows that
+    /// lie a power of two apart would compete for cache sets.
     pub fn find<'r>(
         &mut self,
         level: Level,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use truecast_core::DType;
 
 impl BlockPlan {
-    /// Counts rows of blocks and their codes, from row and column `at`.
+    /// Counts blocks and codes of rows. The first block begins at row and column `at`.
     pub fn count(
         &self,
         at: [u64; 2],
@@ -49,8 +49,8 @@ impl BlockPlan {
         }
     }
 
-    /// Counts blocks. `x` and `code` map row and column to the element and its code; `above` tests whether a range of
-    /// columns exceeds a limit.
+    /// Counts blocks. `x` and `code` return the element at a row and column, and its code. `above` tests whether a
+    /// range of columns exceeds a limit.
     #[allow(clippy::too_many_arguments)]
     fn count_blocks(
         &self,

@@ -114,8 +114,8 @@ pub(super) struct Counter {
     ends: Option<[End; 2]>,
     /// Bound in units of the scale: elements of greater magnitude are saturated, for either sign.
     reach: f64,
-    /// Bound in units of the scale: elements up to this magnitude are not saturated. Up to `safe`, `y >= LOWER_SLACK *
-    /// end * scale`; a saturated element has `x - y > UPPER_SLACK * step / 2 * scale`.
+    /// Bound in units of the scale. Elements up to this magnitude do not saturate, and `y >= LOWER_SLACK * end * scale`
+    /// then holds. For an element that saturates, `x - y > UPPER_SLACK * step / 2 * scale` holds.
     safe: f64,
     scales: ScaleCodes,
     /// Mask of the bits that identify zero, and the masked code of zero.

@@ -97,7 +97,7 @@ impl Element {
         (n * self.bits()).div_ceil(8)
     }
 
-    /// Offset of integers that are stored unsigned: half of the range; else 0.
+    /// Offset of integers that are stored unsigned. It is half of the range, or 0 for other elements.
     pub fn half(&self) -> f32 {
         match self.plane.code {
             Code::Int(f) if !f.signed => f32::from(1u8 << (f.bits - 1)),

@@ -1,4 +1,4 @@
-//! Division of elements by the scales of their blocks, and encoding of the quotients.
+//! Divides elements by the scales of their blocks, and encodes the quotients.
 
 use super::blocks::{Blocks, Tables};
 use super::plan::BlockPlan;
@@ -75,7 +75,7 @@ impl BlockPlan {
         done > 0 && !next.bytes.is_empty()
     }
 
-    /// Encodes rows by threshold tables; returns the number of leading elements done in each row.
+    /// Encodes rows by threshold tables. Returns the number of leading elements that are encoded in each row.
     fn by_thresholds(&self, rows: &Rows<'_>, next: NextRows<'_>, to: CodesMut<'_>, blocks: &mut Blocks) -> usize {
         let Some(thresholds) = self.thresholds.as_ref().filter(|_| rows.dtype == DType::Bf16) else { return 0 };
         if !thresholds.make(&self.scale, rows.n_rows * rows.block.min(rows.cols), blocks) {
@@ -95,7 +95,7 @@ impl BlockPlan {
             return;
         }
         let [mut ratios, mut codes] = std::mem::take(&mut blocks.tile);
-        // Encoders prefetch bytes after their source. With the bytes in the buffer, the prefetch stays in the L1 cache.
+        // Encoders prefetch the bytes after the source. These extra bytes keep that prefetch inside the L1 cache.
         ratios.resize(TILE * 4 + AHEAD, 0);
         codes.resize(TILE, 0);
         let ratio_bytes = self.encode.ratio_bytes();

@@ -212,7 +212,7 @@ struct Run<'a> {
     amax: f32,
     streams: bool,
     is_ahead: bool,
-    /// Elements of a strip without gaps.
+    /// Copy of a strip's elements. The copy has no gaps.
     copy: Vec<u8>,
     /// Codes of a strip, one per byte, to be stored between scales.
     codes: Vec<u8>,

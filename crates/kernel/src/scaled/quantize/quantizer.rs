@@ -96,16 +96,16 @@ impl Quantizer {
         self.plan.planes.global.is_some() || self.plan.has_one_scale()
     }
 
-    /// Returns the global scale, to be written as [`Part::Global`], for the largest magnitude `amax`; `None` without
-    /// global scale.
+    /// Returns the global scale for the largest magnitude `amax`. The caller writes it as [`Part::Global`]. `None` if
+    /// the layout has no global scale.
     #[must_use]
     pub fn global(&self, amax: f32) -> Option<f32> {
         let rule = self.plan.planes.global?.rule;
         rule.of_amax(amax.to_bits()).ok().map(f32::from_bits)
     }
 
-    /// Returns the largest magnitude of the finite elements. The largest of several parts is the magnitude of the
-    /// whole.
+    /// Returns the largest magnitude of the finite elements. If a tensor is passed in parts, the largest result is that
+    /// of the whole tensor.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`.

@@ -1,6 +1,7 @@
 //! Scales of blocks, from largest magnitudes and ranges (`docs/spec/checkpoints.md §7`).
 //!
-//! Same rules as [`Planes::quantize`] and [`BlockType::quantize`], but over many blocks; tests compare the results.
+//! The rules are those of [`Planes::quantize`] and [`BlockType::quantize`], over many blocks. Tests compare the results
+//! with theirs.
 
 use super::blocks::{Blocks, ScaleBuffers};
 use super::element::{NOT_WRITTEN, saturating};
@@ -31,8 +32,8 @@ enum Rule {
     Linear { elem_max: f32 },
     /// Scale for integers; `steps` is `2^b - 1`, `epsilon` the scale of zeros.
     Int { steps: f32, epsilon: f32 },
-    /// Q8_0: largest magnitude divided by 127. Elements are divided by the unrounded scale; the stored scale is rounded
-    /// to f16 (§9.3).
+    /// Q8_0: the scale is the largest magnitude divided by 127. Elements are divided by this scale, and then it is
+    /// rounded to f16 and stored (§9.3).
     Q8_0,
 }
 

@@ -155,7 +155,7 @@ pub(super) fn is_source(dtype: DType) -> bool {
     matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
 
-/// Maximum of `largest` and the magnitudes of each block, as f32 bits.
+/// Computes, for each block, the maximum of its entry in `largest` and of its magnitudes. Magnitudes are bits of f32.
 pub(super) struct Largest<'a, S: Source> {
     pub src: &'a [S::Element],
     pub block: usize,

@@ -30,7 +30,7 @@ impl Thresholds {
         tables.firsts.clear();
         tables.which.clear();
         let all = if scaler.has_inverses() {
-            // Tables for powers of two differ only in their first bits.
+            // The tables of divisors that are powers of two differ only in the first bits.
             tables.steps.clear();
             self.level.kernels().add_thresholds(&self.shape, &[1.0], &mut tables.steps);
             let divisors = || scaler.powers(stored).zip(&*amax);

@@ -1,5 +1,5 @@
-//! Elements of 32 bits and integers of 64 bits to bytes, 32 at a time, with vectors of 256 bits. Lanes take more
-//! instructions when they are compiled, because the compiler packs each vector separately.
+//! Conversion of 32-bit elements and 64-bit integers to bytes, 32 elements at a time. Compiled lanes would take more
+//! instructions, because the compiler packs each vector separately.
 
 use super::groups::{groups, turns};
 use crate::level::Avx2;
@@ -9,7 +9,8 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256};
 use std::arch::x86_64::*;
 
-/// Packs four vectors of words to bytes. The groups of four bytes come in the order 0 2 4 6 1 3 5 7 ([`in_order`]).
+/// Packs four vectors of dwords to bytes. The result has its groups of four bytes in the order 0 2 4 6 1 3 5 7, and
+/// [`in_order`] restores the order.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn bytes_of(words: [__m256i; 4]) -> __m256i {
@@ -17,7 +18,8 @@ pub(super) fn bytes_of(words: [__m256i; 4]) -> __m256i {
     _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d))
 }
 
-/// As [`bytes_of`], for signed words; values that do not fit keep their signs.
+/// Packs four vectors of signed dwords to bytes, in the order of [`bytes_of`]. A value that does not fit keeps its
+/// sign.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn bytes_of_signed(words: [__m256i; 4]) -> __m256i {
@@ -25,14 +27,14 @@ pub(super) fn bytes_of_signed(words: [__m256i; 4]) -> __m256i {
     _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d))
 }
 
-/// Puts the result of [`bytes_of`] in the order of the elements.
+/// Restores the order of elements in a result of [`bytes_of`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn in_order(packed: __m256i) -> __m256i {
     _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
 }
 
-/// Converts 32 elements at a time. `bytes` returns them in the order of [`bytes_of`].
+/// Converts 32 elements at a time. `bytes` returns codes in the order of [`bytes_of`].
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn each_word<const BITS: usize, const STREAMS: bool>(
@@ -49,7 +51,7 @@ fn each_word<const BITS: usize, const STREAMS: bool>(
     });
 }
 
-/// Calls a function for a kind of store: results of 8 bits or packed to 4, past the caches or not.
+/// Calls a function whose const parameters say how results are stored: packed to 4 bits or not, past the caches or not.
 macro_rules! by_store {
     ($store:expr, $function:ident $([$parameter:ident])? ($($argument:expr),*)) => {
         match ($store.packed.is_some(), $store.streams) {
@@ -61,16 +63,16 @@ macro_rules! by_store {
     };
 }
 
-/// f32 to the low bits of integers, truncated, wrapped and masked; NaN and Inf give 0. A magnitude of 2^31 or more is a
-/// multiple of 2^8: its low byte is 0, as is the low byte of the instruction's result.
+/// Conversion of f32 to the low bits of integers: truncated, wrapped, masked. NaN and Inf give 0. A magnitude of 2^31
+/// or more is a multiple of 2^8, so its low byte is 0. The low byte of the instruction's result is 0 too.
 #[derive(Debug)]
 pub(crate) struct Truncates(pub u8, pub Avx2);
 
-/// Integers clamped to a range in their own signedness, then masked.
+/// Conversion of 32-bit integers to bytes: clamped to a range, then masked.
 #[derive(Debug)]
 pub(crate) struct Clamps<const SIGNED: bool>(pub [u32; 2], pub u8, pub Avx2);
 
-/// 64-bit integers to their low bits, masked.
+/// Conversion of 64-bit integers to their low bits, masked.
 #[derive(Debug)]
 pub(crate) struct Wraps(pub u8, pub Avx2);
 
@@ -138,7 +140,7 @@ fn clamp<const SIGNED: bool, const BITS: usize, const STREAMS: bool>(
 
 #[target_feature(enable = "avx2,f16c")]
 fn wrap<const BITS: usize, const STREAMS: bool>(mask: u8, src: &[u8], dst: &mut [u8]) {
-    // Alternates pairs of bytes: pairs 0 2 4 .. are in the lower quadword, and pairs 1 3 5 .. in the upper one.
+    // Shuffles pairs of bytes: pairs 0 2 4 .. to the lower quadword, pairs 1 3 5 .. to the upper quadword.
     const IN_TURNS: Block = bytes_where!(|i| i % 16 / 4 * 2 + i / 2 % 2 * 8 + i % 2);
     let in_turns = load256(IN_TURNS.first_chunk().expect("64 bytes"));
     let mask = _mm256_set1_epi32(mask as i32);
@@ -146,7 +148,7 @@ fn wrap<const BITS: usize, const STREAMS: bool>(mask: u8, src: &[u8], dst: &mut 
         let mut words = [_mm256_setzero_si256(); 4];
         for (word, pair) in words.iter_mut().zip(source.as_chunks::<64>().0) {
             let [first, second] = both([0, 1], |i| _mm256_castsi256_ps(load256(&pair.as_chunks().0[i])));
-            // 0 1 4 5 in one lane, 2 3 6 7 in the other.
+            // The order of dwords is 0 1 4 5 in one lane, and 2 3 6 7 in the other.
             let lower = _mm256_shuffle_ps::<0b10_00_10_00>(first, second);
             *word = _mm256_and_si256(_mm256_castps_si256(lower), mask);
         }

@@ -1,4 +1,4 @@
-//! Choice of the AVX2 kernel for an operation; kernels are named only here.
+//! Choice of the AVX2 kernel for a sequence of operations. Only this file names the kernels.
 
 use super::fused::{F32ToU8, HalfToU8, ToU16};
 use super::rows::Rows;
@@ -51,13 +51,12 @@ impl Kernels for Avx2 {
     }
 }
 
-/// As [`Kernels::of`].
 fn of(ops: &[Op], token: Avx2) -> Kernel {
     match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
-            // The instruction makes NaN quiet. An intermediate NaN may be quiet or signaling, because the encoder sets
-            // the quiet bit.
+            // The instruction makes NaN quiet. This is right for an intermediate NaN too, because the encoder sets the
+            // quiet bit.
             true => stage(half::f16_to_f32::<true>(token)),
             false => stage(half::f16_to_f32::<false>(token)),
         }),
@@ -99,7 +98,8 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
     }
 }
 
-/// Makes the kernel from integers of 16 and 64 bits to floats of 16 bits; for other integers, lanes are as fast.
+/// Makes the kernel from integers of 16 and 64 bits to floats of 16 bits. For integers of other widths, lanes are as
+/// fast.
 fn integers<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
     const F16: u8 = F16_INSTRUCTION | shape::PAYLOAD;
     if numbers.shape & shape::UPPER_BITS != 0 {
@@ -127,7 +127,6 @@ fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
     )
 }
 
-/// Makes the kernel from floats to results of one byte.
 fn floats(load: &[Op], numbers: Nearest, token: Avx2) -> Kernel {
     match load {
         [Op::Bf16ToF32(_)] => to_bytes!(numbers, |SHAPE| shorts::<_, SHAPE>(source::Bf16, numbers, token)),

@@ -1,5 +1,5 @@
-//! The encoder to nearest even with vectors of 256 bits (`docs/kernels.md §4.3`): the steps on f32, and the last steps,
-//! which both ways to bytes share.
+//! Encoder to nearest even with vectors of 256 bits (`docs/kernels.md §4.3`). Some steps work on f32. The last steps
+//! work on bytes, both for elements that were encoded as f32 and for those encoded in 16 bits.
 
 use super::bytes::{self, bytes_of, bytes_of_signed};
 use super::select;
@@ -7,7 +7,7 @@ use crate::numbers::F32_INF;
 use crate::numbers::encode::{Nearest, shape};
 use std::arch::x86_64::*;
 
-/// The numbers of [`Nearest`] in every lane.
+/// Numbers of [`Nearest`], each repeated in every element.
 pub(crate) struct EncoderSplat {
     cap: __m256i,
     shift: __m128i,
@@ -16,10 +16,10 @@ pub(crate) struct EncoderSplat {
     magic: __m256i,
     /// One less than the smallest special magnitude.
     below_special: __m256i,
-    /// For [`shape::UPPER_BITS`]: NaN, and the upper bits that stay in it.
+    /// For [`shape::UPPER_BITS`]: the canonical NaN. `nan_keeps` is the mask of the upper bits that a NaN keeps.
     nan: __m256i,
     nan_keeps: __m256i,
-    /// This number and the next two are in every byte.
+    /// `sign`, `special` and `special_sign` are repeated in every byte.
     sign: __m256i,
     special: __m256i,
     special_sign: __m256i,
@@ -48,7 +48,7 @@ impl EncoderSplat {
         }
     }
 
-    /// Computes the lane [`crate::lane::encode::EncodeNearest`] of the shape [`shape::UPPER_BITS`].
+    /// Computes the lane [`crate::lane::encode::EncodeNearest`] for the shape [`shape::UPPER_BITS`].
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn upper_bits(&self, x: __m256i) -> __m256i {
@@ -60,8 +60,8 @@ impl EncoderSplat {
         select(is_nan, _mm256_or_si256(_mm256_and_si256(upper, self.nan_keeps), self.nan), rounded)
     }
 
-    /// Computes the codes of magnitudes, in the lower halves of their words, as the lane of the shape
-    /// [`shape::SUBNORMALS`] does before it adds the sign.
+    /// Computes the codes of magnitudes. A code is in the lower half of its dword. The lane of the shape
+    /// [`shape::SUBNORMALS`] computes these codes before it adds the sign.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn magnitudes(&self, abs: __m256i) -> __m256i {
@@ -73,10 +73,11 @@ impl EncoderSplat {
         _mm256_add_epi32(sum, _mm256_srl_epi32(binade, self.shift))
     }
 
-    /// Adds signs and special codes, in bytes. The top bits of `signs` are the signs. Bytes of `special` are all ones
-    /// where the magnitude has a special code. With `ANY_NAN`, the special code has a payload, which `payload` returns,
-    /// or a sign that does not follow the value's. Otherwise the value's sign flips a bit of the special code, as of
-    /// ordinary codes.
+    /// Adds signs and special codes to codes in bytes. The top bit of a byte in `signs` is the sign. A byte of
+    /// `special` is all ones if the magnitude has a special code.
+    ///
+    /// With `ANY_NAN`, the special code has the payload that `payload` returns, or its sign does not follow the sign of
+    /// the value. Otherwise the sign of the value flips a bit of the special code, like a bit of ordinary codes.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn finish<const SHAPE: u8, const ANY_NAN: bool>(
@@ -88,8 +89,8 @@ impl EncoderSplat {
     ) -> __m256i {
         if SHAPE & shape::NEGATIVE_ZERO != 0 && !ANY_NAN {
             if SHAPE & shape::SPECIAL == 0 {
-                // Integers may overflow to the code that has only the sign bit, if that is a NaN. The bit then stays
-                // set.
+                // If the code with only the sign bit is a NaN, integers may overflow to this code. The OR then keeps
+                // the bit.
                 return select(signs, _mm256_or_si256(magnitudes, self.sign), magnitudes);
             }
             let codes = select(special(), self.special, magnitudes);
@@ -114,7 +115,6 @@ impl EncoderSplat {
         codes
     }
 
-    /// Encodes 32 f32 to bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn words_to_bytes<const SHAPE: u8, const ANY_NAN: bool>(&self, intermediate: [__m256i; 4]) -> __m256i {

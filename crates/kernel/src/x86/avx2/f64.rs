@@ -1,6 +1,6 @@
-//! Conversions between f64 and f32 by instructions, which flush f32 subnormals in some environments (`docs/kernels.md
-//! §5.3`). Therefore f32 subnormals are computed separately. Also 64-bit elements as pairs of words, because AVX2
-//! compares words where it cannot compare the elements.
+//! Conversion between f64 and f32 by instructions, which flush f32 subnormals in some environments (`docs/kernels.md
+//! §5.3`). f32 subnormals are therefore computed separately. [`Words`] splits 64-bit elements into dwords, because AVX2
+//! has more comparisons of dwords.
 
 use super::groups::groups;
 use super::{in_order, select};
@@ -10,14 +10,15 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, load256};
 use std::arch::x86_64::*;
 
-/// Eight elements of 64 bits as their lower and upper words, both in the order of packed vectors ([`in_order`]).
+/// Lower and upper dwords of eight 64-bit elements. Both vectors have the order of packed vectors, which [`in_order`]
+/// turns into the order of elements.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub lower: __m256i,
     pub upper: __m256i,
 }
 
-/// Upper word of an f64 at which the exponents of f32 begin.
+/// Upper dword of an f64 with exponent field 896, which corresponds to exponent field 0 of f32.
 pub(super) const FIRST: i32 = 896 << 20;
 const F32_SIGN: i32 = i32::MIN;
 const F64_MAGNITUDE: i64 = i64::MAX;
@@ -33,14 +34,14 @@ impl Words {
         }
     }
 
-    /// Returns the upper words of f64, with the last bit set if any bit of the lower word is.
+    /// Returns the upper dwords of f64. The last bit is also set if the lower dword is not zero.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn jammed(self) -> __m256i {
         _mm256_or_si256(self.upper, nonzero(self.lower))
     }
 
-    /// Returns the mask of the f64 that are smaller than any normal f32, and whether one of them is not zero.
+    /// Returns the mask of the f64 below the smallest normal f32, and whether one of these is not zero.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn tiny(self) -> (__m256i, bool) {
@@ -51,21 +52,22 @@ impl Words {
     }
 }
 
-/// Returns 1 where a word is not zero.
+/// Returns 1 for each dword that is not zero, and 0 for zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn nonzero(words: __m256i) -> __m256i {
     _mm256_min_epu32(words, _mm256_set1_epi32(1))
 }
 
-/// Converts f64 to f32: nearest even, overflow and Inf to Inf. With `PAYLOAD`, NaN keeps its payload; otherwise it
+/// Converts f64 to f32, nearest even. Overflow gives Inf. With `PAYLOAD`, a NaN keeps its payload. Otherwise a NaN
 /// becomes the canonical NaN of its sign.
 pub(crate) fn f64_to_f32<const PAYLOAD: bool>(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (64, 4), to_f32::<PAYLOAD, false>, Some(to_f32::<PAYLOAD, true>)) }
 }
 
-/// Converts f32 to f64 exactly; NaN as in [`f64_to_f32`].
+/// Converts f32 to f64 exactly. With `PAYLOAD`, a NaN keeps its payload. Otherwise a NaN becomes the canonical NaN of
+/// its sign.
 pub(crate) fn f32_to_f64<const PAYLOAD: bool>(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (32, 8), from_f32::<PAYLOAD, false>, Some(from_f32::<PAYLOAD, true>)) }
@@ -88,7 +90,8 @@ fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) 
         let words = Words::of(bits);
         let (tiny, some) = words.tiny();
         if some {
-            // 2^-97, whose ulp is 2^-149: the addition rounds to a multiple of this ulp, ties to even.
+            // The number is 2^-97, and its ulp is 2^-149. An addition to 2^-97 rounds to a multiple of 2^-149, ties to
+            // even.
             let magic = _mm256_set1_epi64x(0x39e0_0000_0000_0000);
             let small = Words::of(both(bits, |bits| {
                 let magnitude = _mm256_and_si256(bits, _mm256_set1_epi64x(F64_MAGNITUDE));
@@ -123,7 +126,7 @@ fn from_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]
                 wide = select(nan, _mm256_or_si256(_mm256_and_si256(wide, sign), quiet), wide);
             }
             if some {
-                // The value of a subnormal is its fraction bits as an integer, scaled by 2^-149.
+                // The value of an f32 subnormal is its fraction bits, as an integer, times 2^-149.
                 let scale = _mm256_castsi256_pd(_mm256_set1_epi64x(0x36a0_0000_0000_0000));
                 let small = _mm256_castpd_si256(_mm256_mul_pd(_mm256_cvtepi32_pd(magnitude[i]), scale));
                 let signed = _mm256_or_si256(small, _mm256_and_si256(wide, sign));
@@ -135,7 +138,6 @@ fn from_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]
     });
 }
 
-/// Loads eight elements of 64 bits as words.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_words(source: &Block) -> Words {

@@ -1,7 +1,7 @@
-//! The loops of `avx512::fused` with vectors of 256 bits.
+//! Loops of `avx512::fused` with vectors of 256 bits.
 //!
-//! Operations on the sign of an element, or on whether it is special, run once for 32 elements in bytes, after packing.
-//! Floats of 32 and 64 bits become bytes by way of bf16, rounded to odd, if [`Method`] converts bf16 by upper bits.
+//! Two kinds of steps run on packed bytes, once for 32 elements: those on the sign of an element, and those on special
+//! elements. If [`Method`] converts bf16 by upper bits, floats of 32 and 64 bits are first rounded to odd, to bf16.
 
 use super::encoder::EncoderSplat;
 use super::groups::{groups, turns};
@@ -19,23 +19,23 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-/// Whether codes of fewer than 8 bits are packed in the loop: only from sources of at most 32 bits, and in the shapes
-/// of such formats.
+/// Whether the loop can pack codes to fewer than 8 bits. Elements must have at most 32 bits, and the shape must be one
+/// that formats of fewer than 8 bits have.
 const fn packs<S: Source>(shape: u8) -> bool {
     S::BYTES <= 4 && shape & shape::NEGATIVE_ZERO != 0
 }
 
-/// Conversion to 16 bits; the shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
+/// Conversion to 16 bits. The shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
 #[derive(Debug)]
 pub(crate) struct ToU16<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
 
-/// Whether the code of a NaN has a payload, or a sign that is neither the source's nor its inverse. In a format with a
-/// negative zero, this is a separate case.
+/// Whether the code of a NaN has a payload, or has a sign that neither equals nor inverts the sign of the source. In a
+/// format with a negative zero, this is a separate case.
 fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
     SHAPE & shape::SPECIAL != 0 && (numbers.payload_mask != 0 || numbers.special_sign != numbers.sign)
 }
 
-/// Calls a function for the storage of results, and for [`any_nan`].
+/// Calls the copy of a function for a kind of store and for [`any_nan`].
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
         if $store.streams {
@@ -59,7 +59,8 @@ macro_rules! to_bits {
     };
 }
 
-/// Encoders to bytes. The method depends on the source, or on the bf16 that the source becomes on its way.
+/// Defines an encoder to bytes. The method depends on the source. Sources of 32 and 64 bits have the method of bf16,
+/// because they become bf16 first.
 macro_rules! to_u8 {
     ($(#[$doc:meta] $name:ident, $of:ident, $method_of:ty, $by:ident;)*) => {$(
         #[$doc]
@@ -71,7 +72,7 @@ macro_rules! to_u8 {
         }
 
         impl<S: $of, const SHAPE: u8> $name<S, SHAPE> {
-            /// Chooses the method; `None` if no loop is compiled for these numbers.
+            /// Returns `None` if no loop is compiled for these numbers.
             pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
                 let method = Method::of::<$method_of, SHAPE>(&numbers);
                 let is_compiled = is_taken::<$method_of>(SHAPE, 8, method.number());
@@ -105,9 +106,9 @@ macro_rules! to_u8 {
 }
 
 to_u8! {
-    /// Elements of 32 and 64 bits to bytes.
+    /// Conversion of 32-bit and 64-bit elements to bytes.
     F32ToU8, Source256, Bf16, words_by;
-    /// Elements of 16 bits to bytes.
+    /// Conversion of 16-bit elements to bytes.
     HalfToU8, ByF32, S, shorts_by;
 }
 
@@ -145,8 +146,8 @@ macro_rules! by_method {
     };
 }
 
-/// Converts elements of 32 and 64 bits to codes of `BITS` bits, by the method. `ANY_NAN` is as in the encoder; with
-/// `STREAMS`, results go past the caches.
+/// Converts 32-bit and 64-bit elements to codes of `BITS` bits. `ANY_NAN` is that of the encoder. With `STREAMS`,
+/// results go past the caches.
 #[target_feature(enable = "avx2,f16c")]
 fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
@@ -158,7 +159,6 @@ fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: boo
         UPPER_16 UPPER_32 BY_F32);
 }
 
-/// Converts elements of 16 bits, by the method.
 #[target_feature(enable = "avx2,f16c")]
 fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
@@ -170,7 +170,6 @@ fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, 
         UPPER UPPER_16 JAMMED_16 UPPER_32 BY_F32);
 }
 
-/// Converts elements of 32 and 64 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
 fn words<
@@ -186,19 +185,19 @@ fn words<
     src: &[u8],
     dst: &mut [u8],
 ) {
-    // In each quadword, the even bytes first, then the odd bytes.
+    // Separates the bytes of each quadword: first the even bytes, then the odd bytes.
     const PAIRS_APART: Block = bytes_where!(|i| i % 16 / 8 * 8 + i % 4 * 2 + i / 4 % 2);
     let pairs_apart = load256(PAIRS_APART.first_chunk().expect("64 bytes"));
-    // Hidden from the compiler, which would otherwise replace the minimum by two instructions.
+    // Hidden from the compiler. Otherwise the compiler would replace the minimum by two instructions.
     let one = _mm256_set1_epi16(black_box(1));
     let encoder = EncoderSplat::new(numbers);
-    // Hidden as well: with few registers, the compiler would broadcast the constants again in each iteration.
+    // Hidden too. With few registers, the compiler would otherwise broadcast the constants again in each iteration.
     let shorts = HalfWords::new::<Bf16>(&encoder, numbers, method, black_box(CONSTANTS));
     groups::<32, 1, BITS, STREAMS>(S::BYTES, src, dst, |source| {
         if METHOD == BY_F32 {
             return [encoder.words_to_bytes::<SHAPE, ANY_NAN>(load_f32s::<S>(source))];
         }
-        // f32 is the only source of 32 bits here.
+        // A source of 32 bits is always f32 here.
         let odd = if S::BYTES == 4 {
             both([0, 1], |i| odd_bf16_of_f32(&source.as_chunks().0[i], one))
         } else {
@@ -210,7 +209,8 @@ fn words<
     });
 }
 
-/// Rounds 16 f32 to odd, to bf16. The vector `even` has the even elements. `one` is 1 in each lane.
+/// Rounds 16 f32 to odd, to bf16. `even` has the elements at even places, and `odd` those at odd places. `one` is 1 in
+/// each word.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
@@ -219,8 +219,8 @@ fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
     _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
-/// As [`odd_bf16`], for 16 f32 in memory, of which the first eight become the even elements. A load at an offset of two
-/// bytes has the upper halves where a shift would put them.
+/// Rounds 16 f32 in memory to odd, to bf16. The first eight become the elements at even places. A load from an offset
+/// of two bytes puts upper halves where a shift would put them.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn odd_bf16_of_f32(pair: &[u8; 64], one: __m256i) -> __m256i {
@@ -230,7 +230,6 @@ fn odd_bf16_of_f32(pair: &[u8; 64], one: __m256i) -> __m256i {
     _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
-/// Converts elements of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
 fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const ANY_NAN: bool, const STREAMS: bool>(
@@ -240,7 +239,8 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     dst: &mut [u8],
 ) {
     let encoder = EncoderSplat::new(numbers);
-    // Hidden as above, because packing takes registers.
+    // Hidden from the compiler if results are packed. Packing takes registers, so the compiler would broadcast the
+    // constants again in each iteration.
     let constants = if BITS < 8 { black_box(CONSTANTS) } else { CONSTANTS };
     let shorts = HalfWords::new::<S>(&encoder, numbers, method, constants);
     groups::<32, 1, BITS, STREAMS>(2, src, dst, |source| {
@@ -249,7 +249,6 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     });
 }
 
-/// Converts elements to codes of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
 fn to_16<S: Source256, const SHAPE: u8, const STREAMS: bool>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
@@ -273,7 +272,6 @@ fn to_shorts<S: Source256, const SHAPE: u8>(encoder: &EncoderSplat, source: &[u8
     codes
 }
 
-/// Loads 32 elements as f32.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn load_f32s<S: Source256>(source: &[u8]) -> [__m256i; 4] {

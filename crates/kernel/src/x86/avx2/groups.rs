@@ -1,5 +1,5 @@
-//! The loop of the kernels that convert groups of elements with vectors of 256 bits. The loop prefetches, and stores
-//! results: packed or not, past the caches or not.
+//! Loop of kernels with vectors of 256 bits. An iteration prefetches, converts a group of elements, and stores the
+//! results. Results may be packed, and may go past the caches.
 
 use super::in_order;
 use crate::stream::LINE;
@@ -8,9 +8,9 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;
 
-/// Converts `GROUP` elements at a time, of `src_bytes` bytes each, to the vectors that `convert` returns. If `BITS` is
-/// less than 8, results are packed to `BITS` bits, in [`turns`] of `GROUP` elements. If it `STREAMS`, results go past
-/// the caches, and the destination must begin with a line.
+/// Converts groups of `GROUP` elements. An element takes `src_bytes` bytes, and `convert` returns the results of a
+/// group as vectors. If `BITS` is less than 8, an iteration packs the results of several groups ([`turns`]) to `BITS`
+/// bits. If `STREAMS`, results go past the caches, and the destination must begin with a line.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize, const STREAMS: bool>(
@@ -20,12 +20,13 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     convert: impl Fn(&[u8]) -> [__m256i; VECTORS],
 ) {
     assert!(!STREAMS || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
-    // A value aligned to 32 bytes aligns the whole stack frame, and so the loop's constants that find no register.
+    // A value that is aligned to 32 bytes aligns the whole stack frame. Constants of the loop that find no register are
+    // then aligned too.
     std::hint::black_box(_mm256_setzero_si256());
     let ahead = if STREAMS { Ahead::past_caches_by_parts() } else { Ahead::plain() };
     let (src_step, dst_step) = (turns(BITS) * GROUP * src_bytes, turns(BITS) * 4 * VECTORS * BITS);
     for (target, source) in dst.chunks_exact_mut(dst_step).zip(src.chunks_exact(src_step)) {
-        // With small groups, prefetching would take an eighth of the time of a loop in the caches.
+        // In a loop over small groups, prefetches would take an eighth of the time if the data is in the caches.
         if STREAMS || GROUP == 32 {
             ahead.ask(STREAMS, source, src_step);
         }
@@ -42,12 +43,12 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     }
 }
 
-/// Returns the number of groups that are converted at a time: two groups of packed codes fill whole vectors.
+/// Returns the number of groups in an iteration. Two groups of packed codes fill whole vectors.
 pub(super) const fn turns(bits: usize) -> usize {
     if bits < 8 { 2 } else { 1 }
 }
 
-/// Stores results in a target of exactly their size.
+/// Stores results in a target that has exactly their size.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__m256i; VECTORS]; 2]) {
@@ -66,7 +67,7 @@ fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__
     }
 }
 
-/// As [`put`], past the caches.
+/// Stores results past the caches, in a target that has exactly their size.
 ///
 /// # Safety
 /// The target must be aligned to 32 bytes, or to 16 bytes for results of six bits.
@@ -92,7 +93,6 @@ unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], res
     }
 }
 
-/// Packs 64 nibbles.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn packed_32(codes: [__m256i; 2]) -> __m256i {
@@ -100,7 +100,7 @@ fn packed_32(codes: [__m256i; 2]) -> __m256i {
     in_order(_mm256_packus_epi16(first, second))
 }
 
-/// Packs 64 codes of six bits, from bytes without other bits.
+/// Packs 64 codes of six bits. The upper two bits of each byte are zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
@@ -110,13 +110,12 @@ fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
     [_mm256_castsi256_si128(first), middle, _mm_alignr_epi8::<8>(high, low)]
 }
 
-/// Packs 32 codes of six bits into the lower 24 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn packed_24(codes: __m256i) -> __m256i {
     let pairs = _mm256_set1_epi16(64 << 8 | 1);
     let fours = _mm256_set1_epi32(4096 << 16 | 1);
-    // Moves the three bytes of each dword together, then the bytes of both lanes.
+    // Brings the three bytes of all dwords together in each lane, then joins both lanes.
     const TOGETHER: Block = bytes_where!(|i| if i % 16 < 12 { i % 16 / 3 * 4 + i % 16 % 3 } else { 128 });
     let together = load256(TOGETHER.first_chunk().expect("64 bytes"));
     let lanes = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);

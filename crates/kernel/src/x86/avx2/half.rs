@@ -1,5 +1,5 @@
-//! f16 by the conversion instruction, `docs/kernels.md §7`: it does not read an f16 subnormal as zero (§5.3), quiets
-//! NaN, and keeps the leading bits of its payload.
+//! Conversion of f16 to f32 by the instruction (`docs/kernels.md §7`). The instruction never reads an f16 subnormal as
+//! zero (§5.3). It makes NaN quiet, and keeps the leading bits of the payload.
 
 use super::groups::groups;
 use super::select;
@@ -12,7 +12,7 @@ use std::arch::x86_64::*;
 const F32_SIGN_AND_EXPONENT: i32 = 0xff80_0000_u32 as i32;
 const F32_NAN: i32 = 0x7fc0_0000;
 
-/// Converts f16 to f32. With `PAYLOAD`, NaN keeps its payload; otherwise it becomes the canonical NaN of its sign.
+/// Converts f16 to f32. With `PAYLOAD`, a NaN keeps its payload. Otherwise a NaN becomes the canonical NaN of its sign.
 pub(crate) fn f16_to_f32<const PAYLOAD: bool>(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(16, (16, 4), decode::<PAYLOAD, false>, Some(decode::<PAYLOAD, true>)) }

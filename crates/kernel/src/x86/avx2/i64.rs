@@ -1,5 +1,6 @@
-//! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. f32 is converted by the
-//! instruction for 32-bit integers; values beyond them are detected and computed separately. Integers go through f64.
+//! Conversion between 64-bit integers and f32. AVX2 has no instruction for either direction. f32 takes the instruction
+//! for 32-bit integers; values that do not fit in 32 bits are detected and computed separately. Integers go through
+//! f64.
 
 use super::groups::groups;
 use crate::level::Avx2;
@@ -10,7 +11,7 @@ use std::arch::x86_64::*;
 
 const F32_INF: i32 = crate::numbers::F32_INF as i32;
 
-/// Converts f32 to integers of 64 bits, truncated and wrapped; NaN and Inf give 0.
+/// Converts f32 to 64-bit integers, truncated and wrapped. NaN and Inf give 0.
 pub(crate) fn f32_to_i64(_: Avx2) -> Fixed {
     // SAFETY: the token proves that the features were detected.
     unsafe { Fixed::new(8, (32, 8), truncate::<false>, Some(truncate::<true>)) }
@@ -27,8 +28,7 @@ fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
         if _mm256_testz_si256(beyond, beyond) != 0 {
             both([_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)], |half| _mm256_cvtepi32_epi64(half))
         } else {
-            // The array is taken apart; otherwise the compiler would store the results of the other branch to memory as
-            // well.
+            // Taking the array apart keeps the compiler from storing the other branch's results to memory too.
             let [low, high] = any(finite);
             [low, high]
         }
@@ -51,8 +51,9 @@ fn unsigned<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     });
 }
 
-/// Converts four integers to f64, exact below 2^39, otherwise rounded to odd at 2^11. At least 28 bits then remain,
-/// which is enough for f32 (`docs/kernels.md §3.1`), and at most 53, which f64 holds.
+/// Converts four integers to f64. The result is exact for magnitudes below 2^39. Other integers are first rounded to
+/// odd, to a multiple of 2^11, and so keep 28 to 53 bits. f64 holds 53 bits, and for f32 28 bits are enough
+/// (`docs/kernels.md §3.1`).
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn int_to_f64<const SIGNED: bool>(int: __m256i) -> __m256d {
@@ -60,11 +61,11 @@ pub(super) fn int_to_f64<const SIGNED: bool>(int: __m256i) -> __m256d {
     let above = if SIGNED { _mm256_add_epi64(int, quad(1 << 39)) } else { int };
     let small = _mm256_cmpeq_epi64(_mm256_srli_epi64::<40>(above), _mm256_setzero_si256());
     let dropped = _mm256_andnot_si256(small, quad(0x7ff));
-    // Carries into the last kept bit if any dropped bit is set.
+    // The sum carries into the last kept bit if any dropped bit is set.
     let carry = _mm256_add_epi64(_mm256_and_si256(int, dropped), dropped);
     let odd = _mm256_andnot_si256(dropped, _mm256_or_si256(int, carry));
-    // Adds the lower word, as the fraction of 2^52, and the upper word, as the fraction of 2^84. A signed upper word is
-    // biased by 2^31.
+    // The lower dword is placed in the fraction of 2^52, and the upper dword in the fraction of 2^84. Then both are
+    // added. A signed upper dword is biased by 2^31.
     let sign = if SIGNED { 1 << 31 } else { 0 };
     let lower = _mm256_blend_epi32::<0b1010_1010>(odd, quad(0x4330_0000_0000_0000));
     let upper = _mm256_xor_si256(_mm256_srli_epi64::<32>(odd), quad(0x4530_0000_0000_0000 | sign));
@@ -89,7 +90,7 @@ fn any(bits: __m256i) -> [__m256i; 2] {
     let mut wide = [_mm256_setzero_si256(); 2];
     for i in 0..2 {
         let significand = _mm256_cvtepu32_epi64(significand[i]);
-        // A count of 64 or more shifts everything out; a negative difference is such a count too.
+        // A shift by 64 or more shifts everything out. A negative difference is a shift by more than 64 too.
         let above = _mm256_sllv_epi64(significand, _mm256_cvtepu32_epi64(left[i]));
         let below = _mm256_srlv_epi64(significand, _mm256_cvtepu32_epi64(right[i]));
         let negative = _mm256_cvtepi32_epi64(negative[i]);

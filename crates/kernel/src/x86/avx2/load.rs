@@ -1,4 +1,4 @@
-//! Loads of the sources of [`crate::x86::source`] with vectors of 256 bits.
+//! Loaders of the sources in [`crate::x86::source`], with vectors of 256 bits.
 
 use super::f64::{FIRST, Words, load_words};
 use super::i64::int_to_f64;
@@ -60,40 +60,38 @@ impl<const BYTES: usize, const SIGNED: bool> Source256 for source::Integer<BYTES
     }
 }
 
-/// Loads eight elements of 16 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_16(bytes: &[u8]) -> __m128i {
     load128(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Loads eight elements of 32 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_32(bytes: &[u8]) -> __m256i {
     load256(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Loads eight elements of 64 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn of_64(bytes: &[u8]) -> Words {
     load_words(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Rounds four f64 to odd at 21 bits, which f32 holds exactly if the exponent is in its range. Larger values become
-/// Inf, as they do in bf16 from the largest f32 on.
+/// Rounds four f64 to odd, to 21 significant bits. An f32 holds the result exactly if its exponent is in the range of
+/// f32. Larger results become Inf in f32. All of them exceed the largest f32, and so are Inf in bf16 too.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn upper_odd(elements: __m256i) -> __m256d {
     let lower = _mm256_set1_epi64x(0xffff_ffff);
-    // Carries into the last kept bit if any dropped bit is set.
+    // The sum carries into the last kept bit if any dropped bit is set.
     let carry = _mm256_add_epi64(_mm256_and_si256(elements, lower), lower);
     _mm256_castsi256_pd(_mm256_andnot_si256(lower, _mm256_or_si256(elements, carry)))
 }
 
-/// Rounds f64 to odd at 21 bits. Values beyond f32's range become its ends: 0, or the largest value, which is odd too.
-/// Inf stays Inf. NaN keeps the leading bits of its payload, of which the last is set if any lower bit was.
+/// Rounds f64 to odd, to 21 significant bits. A magnitude below the range of f32 becomes 0. A magnitude above the range
+/// becomes the largest f32, which is odd too. Inf stays Inf. A NaN keeps the leading bits of its payload, and the last
+/// of these is set if any lower bit was set.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn f64_odd(words: Words) -> __m256i {
@@ -102,14 +100,14 @@ fn f64_odd(words: Words) -> __m256i {
     let rebased = _mm256_max_epi32(_mm256_sub_epi32(magnitude, _mm256_set1_epi32(FIRST)), _mm256_setzero_si256());
     let bounded = _mm256_min_epi32(rebased, _mm256_set1_epi32(0x7f7f_ffff >> 3));
     let special = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7fef_ffff));
-    // Keeps the fraction, and the exponent bits that f32's Inf and NaN have; the other three bits of f64's exponent are
-    // shifted out.
+    // Keeps the fraction and as many exponent bits as the Inf and NaN of f32 have. The other three exponent bits of f64
+    // are shifted out.
     let kept = _mm256_and_si256(magnitude, _mm256_set1_epi32((F32_INF >> 3) as i32 | 0x000f_ffff));
     let sign = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MIN));
     _mm256_or_si256(_mm256_slli_epi32::<3>(select(special, kept, bounded)), sign)
 }
 
-/// Computes the lane [`F64ToF32Odd`], for the few vectors with a tiny element.
+/// Computes the lane [`F64ToF32Odd`]. Few vectors have a tiny element and need this function.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx2")]

@@ -1,5 +1,5 @@
-//! Methods of converting 16-bit floats to bytes: by their upper bits, rounded, or as f32 (`docs/kernels.md §4.9`). This
-//! module only computes numbers; the loops of `fused` apply them.
+//! Methods that convert 16-bit floats to bytes: by rounding their upper bits, or as f32 (`docs/kernels.md §4.9`). This
+//! module only computes numbers, and the loops of `fused` apply them.
 
 use crate::lane::Lane;
 use crate::lane::decode::{Bf16ToF32, F16ToF32};
@@ -9,11 +9,10 @@ use crate::numbers::wide::NanBits;
 use crate::x86::source::{Bf16, F16, Source256};
 use std::marker::PhantomData;
 
-/// A float of 16 bits.
 pub(crate) trait Short: Source256 {
-    /// The magnitude of the smallest normal.
+    /// Magnitude of the smallest normal value.
     const FIRST_NORMAL: u16;
-    /// Number of fraction bits that this type has less than f32.
+    /// Number of fraction bits of f32 minus the number of fraction bits of this type.
     const LESS_FRACTION: u32;
     fn to_f32(code: u16) -> u32;
 }
@@ -34,18 +33,18 @@ impl Short for Bf16 {
     }
 }
 
-/// Conversion of elements of 16 bits to bytes, worked out once. Magnitudes of 16 bits are ordered as magnitudes of f32
-/// and evenly spaced within a binade, so that the encoder's steps on an f32 can be done on them.
+/// Conversion of 16-bit elements to bytes. Magnitudes of 16 bits have the order of f32 magnitudes and are evenly spaced
+/// within a binade. The steps of the encoder on f32 therefore work on 16-bit magnitudes too.
 #[derive(Debug)]
 pub(super) struct Method {
-    /// Code of the last magnitude that is not special.
+    /// The last magnitude that is not special.
     pub last_ordinary: u16,
-    /// Conversion by upper bits; `None` if elements are converted as f32.
+    /// Conversion by upper bits. `None` if elements are converted as f32.
     pub upper: Option<Upper>,
 }
 
-/// Conversion of ordinary magnitudes of 16 bits to codes by their upper bits above an origin. A smaller magnitude has
-/// the origin's code.
+/// Conversion of magnitudes that are not special to codes. The origin is subtracted from a magnitude, and the upper
+/// bits of the difference are rounded. A magnitude below the origin has the code of the origin.
 ///
 /// ```text
 ///   magnitude - origin   |  exponent  |  fraction  |   rest    |
@@ -53,40 +52,42 @@ pub(super) struct Method {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upper {
-    /// Whether magnitudes lose [`JAMMED_BITS`] bits first, by rounding to odd.
+    /// Whether magnitudes first lose [`JAMMED_BITS`] bits by rounding to odd.
     pub jammed: bool,
     pub origin: u16,
-    /// Bias that is subtracted from the rounded upper bits; smaller upper bits become 0.
+    /// Bias that is subtracted from the rounded upper bits. A negative difference becomes 0.
     pub rebias: u8,
-    /// Largest code; larger codes are cut to it.
+    /// Largest code. Larger codes become this code.
     pub max: u8,
-    /// Number of [`Self::cells`]: 0 if the subnormals are also the source's.
+    /// Number of used [`Self::cells`]. 0 if the source has the subnormals of the destination.
     pub n_cells: usize,
-    /// Codes by upper bits, where codes may be subnormal. A cell is `2n` if the code is n for a rest of zero and n + 1
-    /// for other rests, and `2n - 1` if the code is n for every rest. Rounded upper bits never give a larger code than
-    /// a cell; where there is no cell, they never give a smaller code than a lookup.
+    /// Codes by upper bits, where codes may be subnormal. A cell is `2n` if a rest of zero has the code n and other
+    /// rests have n + 1. A cell is `2n - 1` if every rest has the code n. Where there is a cell, the rounded upper bits
+    /// never give a larger code than the cell. Where there is no cell, they never give a smaller code than a lookup.
     pub cells: [u8; MOST_CELLS],
 }
 
-/// Entries of two tables for `vpshufb`.
+/// Number of entries of two tables for `vpshufb`.
 pub(super) const MOST_CELLS: usize = 32;
 
-/// Number of bits dropped by jamming: enough that the rest of an f16 is then below 128.
+/// Number of bits dropped by rounding to odd. The rest of an f16 is then below 128.
 pub(super) const JAMMED_BITS: u32 = 2;
 
-// Methods as const parameters: by f32, or by upper bits and this many cells, of jammed magnitudes in `JAMMED_16`.
+// Methods as const parameters: conversion as f32, or by upper bits and this number of cells. `JAMMED_16` has 16 cells,
+// of magnitudes rounded to odd.
 pub(super) const BY_F32: u8 = 0xff;
 pub(super) const UPPER: u8 = 0;
 pub(super) const UPPER_16: u8 = 16;
 pub(super) const UPPER_32: u8 = 32;
 pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 
-/// Whether conversions from a type to codes of `bits` bits in a shape may take a method. Only such loops are compiled.
+/// Whether conversions from a type to codes of `bits` bits can take a method in a shape. Only the loops of these
+/// methods are compiled.
 pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bool {
     let is_f16 = S::LESS_FRACTION == F16::LESS_FRACTION;
-    // A result with one or two fraction bits drops 8 or 9 fraction bits of f16: more than the 7 of a rest.
+    // A destination with one or two fraction bits drops 9 or 8 of f16's fraction bits. A rest has at most 7 bits.
     let few_cells = method == if is_f16 { JAMMED_16 } else { UPPER_16 };
-    // Subnormals of f8e5m2 equal f16's; subnormals of f8e5m2fnuz are half as large.
+    // Subnormals of f8e5m2 are subnormals of f16 too. The smallest subnormal of f8e5m2fnuz is half of that of f8e5m2.
     let five_exponent_bits = method == if is_f16 { UPPER } else { UPPER_16 };
     match bits {
         4 => few_cells,
@@ -100,7 +101,6 @@ pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bo
 }
 
 impl Method {
-    /// Chooses the method for an encoder of a shape.
     pub fn of<S: Short, const SHAPE: u8>(numbers: &Nearest) -> Method {
         if SHAPE & shape::UPPER_BITS != 0 {
             return Method { last_ordinary: 0, upper: None };
@@ -126,7 +126,7 @@ impl Method {
 }
 
 impl Upper {
-    /// Computes the conversion by upper bits. `None` if the grids differ, or if many codes are subnormal.
+    /// Returns `None` if the two types have different grids, or if many codes are subnormal.
     fn of<S: Short>(numbers: &Nearest, last_ordinary: u16, code: &dyn Fn(u16) -> u8) -> Option<Upper> {
         let dropped = numbers.shift.checked_sub(S::LESS_FRACTION)?;
         let fraction_bits = 23 - numbers.shift;
@@ -134,7 +134,7 @@ impl Upper {
         if S::to_f32(smallest_normal) != numbers.lowest_binade || smallest_normal < S::FIRST_NORMAL {
             return None;
         }
-        // From one half of the smallest subnormal on, which is a tie, magnitudes may have other codes than 0.
+        // Magnitudes from half of the smallest subnormal on, which is a tie, may have other codes than 0.
         let binades = if smallest_normal == S::FIRST_NORMAL { 0 } else { fraction_bits + 1 };
         let n_cells = (binades << fraction_bits) as usize;
         let (jammed, most) = if n_cells == 0 { (false, 8) } else { (dropped > 7, 7) };
@@ -164,8 +164,8 @@ impl Upper {
     }
 }
 
-/// Finds the last magnitude up to `end` for which a condition holds. The condition holds for 0 and up to some
-/// magnitude, and for no larger one.
+/// Finds the largest magnitude up to `end` that meets a condition. The condition must hold for 0, and for every
+/// magnitude below one that meets it.
 fn last(end: u16, holds: &dyn Fn(u16) -> bool) -> u16 {
     if holds(end) {
         return end;
@@ -192,7 +192,7 @@ mod tests {
         Method::of::<S, SHAPE>(&numbers).number()
     }
 
-    /// The intermediate is taken only where the grids differ or many codes are subnormal.
+    /// Elements become f32 only if the grids differ or if many codes are subnormal.
     #[test]
     fn elements_of_16_bits_stay_in_their_lanes() {
         assert_eq!(method::<F16>(DType::F8E5M2), UPPER);

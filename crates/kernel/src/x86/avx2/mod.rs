@@ -1,4 +1,4 @@
-//! Kernels with vectors of 256 bits, most of them 32 elements at a time.
+//! Kernels with vectors of 256 bits. Most of them convert 32 elements at a time.
 
 mod bytes;
 mod choose;
@@ -17,15 +17,15 @@ mod threshold_table;
 
 use std::arch::x86_64::*;
 
-/// `mask ? yes : no`, for masks of whole bytes.
+/// Computes `mask ? yes : no`. All bits of a byte in `mask` are equal.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn select(mask: __m256i, yes: __m256i, no: __m256i) -> __m256i {
     _mm256_blendv_epi8(no, yes, mask)
 }
 
-/// Puts the result of packing two vectors in order. Packing works within 128-bit lanes, and so leaves the quadwords in
-/// the order 0 2 1 3.
+/// Restores the order of quadwords after two vectors were packed. Packing works within 128 bits, and its result has the
+/// quadwords in the order 0 2 1 3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_order(packed: __m256i) -> __m256i {

@@ -1,5 +1,5 @@
-//! Tables of results by shuffles of 16 bytes, `docs/kernels.md §7`. [`Tables`] chooses the number of rows to look up;
-//! the bytes are interleaved into elements.
+//! Tables of results by shuffles of 16 bytes, which are a row (`docs/kernels.md §7`). [`Tables`] chooses how many rows
+//! are looked up. The bytes of results are interleaved into elements.
 
 use crate::interleave::interleave;
 use crate::level::Avx2;
@@ -10,7 +10,6 @@ use crate::x86::ahead::Ahead;
 use crate::x86::{load128, load256, store256, stream256};
 use std::arch::x86_64::*;
 
-/// Results of `N` bytes, looked up.
 #[derive(Debug)]
 pub(crate) struct Rows<const N: usize> {
     tables: Box<Tables>,
@@ -18,7 +17,7 @@ pub(crate) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    /// Makes the tables for the low `N` bytes of each result. `code_bits` are the bits of a code in packed sources.
+    /// Makes the tables from the low `N` bytes of each result. `code_bits` is the number of bits of a packed code.
     pub fn new(results: &[u64; 256], code_bits: u32, _: Avx2) -> Self {
         Self { tables: Box::new(Tables::new(results, N)), code_bits }
     }
@@ -56,7 +55,7 @@ impl<const N: usize> Rows<N> {
         match self.tables.need {
             Need::One => self.run::<ONE, 32, STREAMING>(src, dst),
             Need::Eight => self.run::<EIGHT, 32, STREAMING>(src, dst),
-            // No results of several bytes need eight rows and exceptions.
+            // Results of several bytes never need eight rows and exceptions.
             Need::EightAndExceptions if const { N == 1 } => {
                 self.run::<EIGHT_AND_EXCEPTIONS, 32, STREAMING>(src, dst);
             }
@@ -68,7 +67,7 @@ impl<const N: usize> Rows<N> {
 
     #[target_feature(enable = "avx2")]
     fn run<const NEED: u8, const SRC: usize, const STREAMING: bool>(&self, src: &[u8], dst: &mut [u8]) {
-        // Among results of two bytes, only some that take few rows have zeros in all lower halves.
+        // Results of two bytes that need all rows never have zeros in all lower halves.
         if const { N > 1 && !(N == 2 && NEED == ALL) } && self.tables.upper_half {
             run::<N, NEED, true, SRC, STREAMING>(&self.tables, src, dst);
         } else {
@@ -77,7 +76,7 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-// `Need` as const parameters.
+// Values of the const parameter `NEED`, which stands for a [`Need`].
 const ONE: u8 = Need::One as u8;
 const EIGHT: u8 = Need::Eight as u8;
 const EIGHT_AND_EXCEPTIONS: u8 = Need::EightAndExceptions as u8;
@@ -85,9 +84,9 @@ const SUMS: u8 = Need::Sums as u8;
 const SUMS_AND_EXCEPTIONS: u8 = Need::SumsAndExceptions as u8;
 const ALL: u8 = Need::All as u8;
 
-/// Converts 32 elements at a time, which take `SRC` bytes of the source: 32, or 16 if codes are nibbles. Streaming
-/// stores are in a separate function. A branch in the loop would slow down results that stay in the caches. Two loops
-/// would share a lookup, which would then not be inlined.
+/// Converts 32 elements at a time. Their codes take `SRC` bytes: 32, or 16 if codes are nibbles. Streaming stores have
+/// a separate copy of this function. A branch in the loop would slow down results that stay in the caches. Two loops in
+/// one function would share a lookup, which would then not be inlined.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
@@ -116,8 +115,8 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, cons
     }
 }
 
-/// Looks up the results of 32 codes, in order. `STREAMING` makes this a separate function for each caller, so that it
-/// is inlined.
+/// Looks up the results of 32 codes, in order. `STREAMING` makes a separate copy for each caller, so that the compiler
+/// inlines it.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
@@ -134,7 +133,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
         }
     });
     let lower = _mm256_and_si256(codes, nibble);
-    // An index with its top bit set finds zero.
+    // A shuffle finds zero for an index whose top bit is set.
     let odd_row = _mm256_and_si256(_mm256_slli_epi16::<3>(codes), _mm256_set1_epi8(i8::MIN));
     let in_even = _mm256_or_si256(lower, odd_row);
     let in_odd = _mm256_xor_si256(in_even, _mm256_set1_epi8(i8::MIN));
@@ -147,7 +146,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
     let [first, second] = tables.sums.corrected;
     let in_corrected = [in_row(magnitude, first), in_row(magnitude, second)];
     let mut found = [_mm256_setzero_si256(); N];
-    // Indexed, because iterator adapters are not always inlined into functions with features.
+    // An index is used, because iterator adapters are not always inlined into functions with features.
     #[allow(clippy::needless_range_loop)]
     for byte in if UPPER { N / 2 } else { 0 }..N {
         let table = &tables.rows[byte];
@@ -191,14 +190,14 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
     unsafe { interleave(found) }
 }
 
-/// Returns the mask of the codes equal to `code`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn equal(codes: __m256i, code: u8) -> __m256i {
     _mm256_cmpeq_epi8(codes, _mm256_set1_epi8(code as i8))
 }
 
-/// Returns indices whose upper nibble is 7 for codes in `row`, and at least 8 for other codes, which then find zero.
+/// Returns indices for a shuffle. The upper nibble of an index is 7 for codes in `row`. For other codes it is at least
+/// 8, and the shuffle finds zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn in_row(codes: __m256i, row: u8) -> __m256i {
@@ -206,8 +205,8 @@ fn in_row(codes: __m256i, row: u8) -> __m256i {
     _mm256_add_epi8(away, _mm256_set1_epi8(0x70))
 }
 
-/// Moves the code of each element to where interleaving takes it from. Interleaved vector `j` has in each lane the
-/// `16 / N` codes from `16 / N * j` on of that lane.
+/// Moves each code to the place from which interleaving takes it. In each lane, interleaved vector `j` has the `16 / N`
+/// codes from `16 / N * j` on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn order<const N: usize>(codes: __m256i) -> __m256i {

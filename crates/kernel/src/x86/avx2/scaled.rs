@@ -1,4 +1,4 @@
-//! Lookups with a table for each block (`scaled::lookup`), 16 elements at a time; the largest magnitudes of blocks.
+//! Lookups of codes in tables, one table for each block (`scaled::lookup`). Also the largest magnitude of each block.
 
 use super::super::{load128, load256, prefetch, store128};
 use crate::level::Avx2;
@@ -6,7 +6,7 @@ use crate::scaled::lookup::{Codes, Table16, Tables};
 use crate::x86::ahead::Ahead;
 use std::arch::x86_64::*;
 
-/// Looks up whole vectors of 16 elements; returns the number of elements.
+/// Looks up whole vectors of 16 elements. Returns the number of elements that were looked up.
 pub(crate) fn lookup16(_: Avx2, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
     // SAFETY: the token proves that the features were detected.
     unsafe {
@@ -44,7 +44,7 @@ fn rows<const NIBBLES: bool>(codes: &[u8], block: usize, tables: Tables<'_>, dst
     n * 16
 }
 
-/// Returns the low bytes of 16 results, and the high bytes.
+/// Returns the low bytes of the 16 results, then the high bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn planes(table: &Table16) -> (__m128i, __m128i) {
@@ -55,7 +55,7 @@ fn planes(table: &Table16) -> (__m128i, __m128i) {
     (low, _mm_packus_epi16(_mm_srli_epi16::<8>(first), _mm_srli_epi16::<8>(second)))
 }
 
-/// Finds the largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; returns the number of blocks.
+/// Finds the largest magnitude of each whole block of 16 or 32 elements of 16 bits. Returns the number of blocks.
 /// Prefetches the line `ahead` bytes after the start of each block.
 pub(crate) fn block_amax(_: Avx2, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features were detected.
@@ -71,8 +71,8 @@ pub(in crate::x86) fn amax_of_blocks(block: usize, src: &[u8], ahead: usize, mag
     }
 }
 
-/// Finds the largest magnitudes of blocks of `N` vectors. There is an instruction for the least of eight words, but not
-/// for the largest. It finds the least distance of a magnitude from `i16::MAX`.
+/// Finds the largest magnitude of each block of `N` vectors. An instruction finds the least of eight words, but no
+/// instruction finds the largest. The least distance of a magnitude from `i16::MAX` gives the largest magnitude.
 #[target_feature(enable = "avx2")]
 fn of_vectors<const N: usize>(src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     let blocks = src.chunks_exact(32 * N);

@@ -1,4 +1,5 @@
-//! 16-bit floats to bytes, in lanes of 16 bits or as f32, as [`Method`] chooses (`docs/kernels.md §4.9`).
+//! Conversion of 16-bit floats to bytes. [`Method`] chooses whether elements stay in 16-bit lanes or become f32
+//! (`docs/kernels.md §4.9`).
 
 use super::encoder::EncoderSplat;
 use super::in_order;
@@ -9,32 +10,33 @@ use crate::x86::pairs::both;
 use crate::x86::source::{Bf16, F16};
 use std::arch::x86_64::*;
 
-/// Constants of the loop over elements of 16 bits, in every lane.
+/// Constants of the loop over 16-bit elements, each repeated in every element.
 pub(super) struct HalfWords<'a> {
     encoder: &'a EncoderSplat,
     last_ordinary: __m256i,
-    /// Number of fraction bits that the destination lacks, and the mask of the payload bits after that shift.
+    /// Number of fraction bits that the destination lacks. `payload` is the mask of payload bits after a shift by this
+    /// number.
     shift: __m128i,
     payload: __m256i,
     payload_bytes: __m256i,
-    /// Numbers of [`Upper`]; `rest` is the mask of the dropped bits, `half` is half of the last kept unit. In bytes,
-    /// except the first two.
+    /// Numbers of [`Upper`]. `rest` is the mask of the dropped bits, and `half` is half of the last kept unit. `origin`
+    /// and `rest` are repeated in every word, and the others in every byte.
     origin: __m256i,
     rest: __m256i,
     half: __m256i,
     rebias: __m256i,
     max: __m256i,
     cells: [__m256i; 2],
-    /// Mask of a short without its sign, and 1 in each byte.
+    /// Mask of a 16-bit element without its sign. `one` is 1 in each byte.
     magnitude: __m256i,
     one: __m256i,
 }
 
-/// Constants of the loops: the mask of a short without its sign, and 1.
+/// `magnitude` and `one` of [`HalfWords`].
 pub(super) const CONSTANTS: (i16, u8) = (i16::MAX, 1);
 
 impl<'a> HalfWords<'a> {
-    /// `constants` are [`CONSTANTS`], which a caller may hide from the compiler.
+    /// `constants` equals [`CONSTANTS`]. A caller may hide it from the compiler.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn new<S: Short>(encoder: &'a EncoderSplat, numbers: &Nearest, method: &Method, constants: (i16, u8)) -> Self {
@@ -62,7 +64,7 @@ impl<'a> HalfWords<'a> {
         }
     }
 
-    /// Converts f16 or bf16 to bytes, in the order of packing.
+    /// Converts f16 or bf16 to bytes. The result has the order of packing.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     pub fn to_bytes<S: ByF32, const SHAPE: u8, const METHOD: u8, const ANY_NAN: bool>(
@@ -95,7 +97,7 @@ impl<'a> HalfWords<'a> {
         )
     }
 
-    /// Returns the codes of magnitudes by [`Upper`], in bytes, and the upper bits of the magnitudes, in shorts.
+    /// Returns the codes of magnitudes by [`Upper`], in bytes. Also returns the upper bits of the magnitudes, in words.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn upper_bits<const METHOD: u8>(&self, abs: [__m256i; 2]) -> (__m256i, [__m256i; 2]) {
@@ -116,8 +118,8 @@ impl<'a> HalfWords<'a> {
         } else {
             let goes_up = _mm256_cmpgt_epi8(with_parity, self.half);
             let rounded = _mm256_sub_epi8(_mm256_subs_epu8(upper, self.rebias), goes_up);
-            // An index with its top bit set finds zero. Beyond the cells, an index finds some other cell, which never
-            // gives a larger code.
+            // A shuffle finds zero for an index whose top bit is set. An index beyond the cells finds some other cell,
+            // and that cell never gives a larger code.
             let mut cell = _mm256_shuffle_epi8(self.cells[0], upper);
             if METHOD == UPPER_32 {
                 let second = _mm256_shuffle_epi8(self.cells[1], _mm256_sub_epi8(upper, byte(16)));
@@ -128,7 +130,7 @@ impl<'a> HalfWords<'a> {
         (_mm256_min_epu8(codes, self.max), shifted)
     }
 
-    /// Returns 1 where a byte from 0 to 127 is not 0, by an instruction that the compiler keeps; it would replace a
+    /// Returns 1 for each byte from 1 to 127, and 0 for 0. The compiler keeps this instruction, but would replace a
     /// minimum.
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -146,9 +148,9 @@ fn jammed(shorts: __m256i) -> __m256i {
     _mm256_or_si256(_mm256_srli_epi16::<{ JAMMED_BITS as i32 }>(shorts), sticky)
 }
 
-/// Conversion by way of f32.
+/// A 16-bit float that can be converted through f32.
 pub(crate) trait ByF32: Short {
-    /// Encodes 16 magnitudes by the encoder of f32.
+    /// Encodes 16 magnitudes as f32.
     ///
     /// # Safety
     /// Needs the features of [`Avx2`].
@@ -159,7 +161,7 @@ impl ByF32 for F16 {
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     unsafe fn by_f32(encoder: &EncoderSplat, abs: __m256i) -> __m256i {
-        // Changes the order, which packing changes back.
+        // Packing later reverses this change of order.
         let halves = in_order(abs);
         let low = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
         let high = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(halves)));

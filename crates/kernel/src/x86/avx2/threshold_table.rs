@@ -1,4 +1,4 @@
-//! bf16 to codes by tables of steps, 32 elements at a time (`scaled::threshold_table`).
+//! Lookup of bf16 elements in tables of steps (`scaled::threshold_table`), 32 elements at a time.
 
 use crate::level::Avx2;
 use crate::scaled::rows::{CodesMut, NextRows, Rows};
@@ -7,10 +7,10 @@ use crate::x86::pairs::both;
 use crate::x86::{load128, prefetch, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;
 
-/// Elements of an iteration.
+/// Number of elements in an iteration.
 const ELEMENTS: usize = 32;
 
-/// Adds the tables of divisors.
+/// Appends the table of each divisor to `tables`.
 pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
     #[target_feature(enable = "avx2")]
     fn make(shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
@@ -20,8 +20,8 @@ pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<
     unsafe { make(shape, divisors, tables) }
 }
 
-/// Encodes whole groups of 32 elements of rows to bytes, or to nibbles for [`Shape::is_short`]. Returns the number of
-/// elements done in each row.
+/// Encodes whole groups of 32 elements of each row. Codes are bytes, or nibbles if [`Shape::is_short`]. Returns the
+/// number of encoded elements of a row.
 pub(crate) fn encode(_: Avx2, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     let (block, shape) = (stepped.rows.block, stepped.shape);
     let fits = block == 16 || block.is_multiple_of(ELEMENTS);
@@ -33,12 +33,12 @@ pub(crate) fn encode(_: Avx2, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize
     unsafe { if shape.is_short { groups::<true>(stepped, dst) } else { groups::<false>(stepped, dst) } }
 }
 
-/// The tables of the elements of both halves.
+/// Tables for the 32 elements of an iteration. Each half of the elements may have its own table.
 #[derive(Clone, Copy)]
 struct Tables {
-    /// 16 cells each.
+    /// Each vector has 16 cells for each half of the elements.
     near: [__m256i; 4],
-    /// Cells of fractions, and the offset that is subtracted from their `k`.
+    /// Cells of fractions, then the offset that is subtracted from their `k`.
     far: [__m256i; 2],
 }
 
@@ -70,7 +70,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     let streams = dst.streams && dst.bytes.as_ptr().addr().is_multiple_of(32) && dst.stride.is_multiple_of(32);
     let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
     let n = cols / ELEMENTS;
-    // Number of groups that share a table, and number of tables in a group; one of them is 1.
+    // Number of groups that share a table, and number of tables in a group. One of the two numbers is 1.
     let (shared, per_group) = ((block / ELEMENTS).max(1), (ELEMENTS / block).max(1));
     let ends = Ends { last: _mm256_set1_epi16(shape.last() as i16), most: _mm256_set1_epi8(shape.most as i8) };
     let Some(first_table) = tables.first() else { return 0 };
@@ -82,7 +82,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
         let mut table = Tables::new(first_table, first_table);
         for (src, dst) in src.as_chunks::<SRC_BYTES>().0.iter().zip(dst.chunks_exact_mut(dst_bytes)) {
             if left == 0 {
-                // First bits and tables of the blocks of both halves.
+                // Loads the first bits and the table for each half of the elements.
                 let Some(all) = firsts.get(block..block + 2) else { return 0 };
                 first = two(_mm_set1_epi16(all[0] as i16), _mm_set1_epi16(all[per_group / 2] as i16));
                 if !which.is_empty() {
@@ -96,7 +96,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
                 prefetch(ahead);
                 ahead = ahead.wrapping_add(SRC_BYTES);
             }
-            // Quarters 0 and 2, and 1 and 3, so that the bytes are in order after packing.
+            // Joins quarters 0 and 2, and quarters 1 and 3. The bytes are then in order after packing.
             let (quarters, _) = src.as_chunks();
             let pair = |i: usize| two(load128(&quarters[i]), load128(&quarters[i + 2]));
             let x = [pair(0), pair(1)];
@@ -115,14 +115,14 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     n * ELEMENTS
 }
 
-/// The largest distance from the first bits, and the largest code.
+/// Largest distance from the first bits, and largest code.
 #[derive(Clone, Copy)]
 struct Ends {
     last: __m256i,
     most: __m256i,
 }
 
-/// Computes the codes. Codes of four bits are in the upper halves of their bytes.
+/// Computes the codes. A code of four bits is in the upper half of its byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables: &Tables) -> __m256i {
@@ -132,24 +132,24 @@ fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables:
         _mm256_min_epu16(_mm256_subs_epu16(magnitude, first), ends.last)
     };
     let d = both(x, distance);
-    // `l`, `h` and `k` as in the drawing at [`Shape`].
+    // The drawing at [`Shape`] defines `l`, `h` and `k`.
     let l = both(d, |d| _mm256_and_si256(d, _mm256_set1_epi16(0xff)));
     let (l, h) = (_mm256_packus_epi16(l[0], l[1]), both(d, |d| _mm256_srli_epi16::<4>(d)));
     let h = _mm256_packus_epi16(h[0], h[1]);
     let [a, b, c, d] = tables.near;
     let found = |cells: __m256i| _mm256_shuffle_epi8(cells, h);
-    // Bits 4 and 5 of h, where a blend looks for them.
+    // Moves bits 4 and 5 of h to the top of the byte, where a blend tests them.
     let (bit_4, bit_5) = (_mm256_slli_epi16::<3>(h), _mm256_slli_epi16::<2>(h));
     let lower = _mm256_blendv_epi8(found(a), found(b), bit_4);
     let upper = _mm256_blendv_epi8(found(c), found(d), bit_4);
     let cell = _mm256_blendv_epi8(lower, upper, bit_5);
-    // k in the upper half of each byte.
+    // The upper half of each byte of `k` is the `k` of the drawing.
     let k = _mm256_add_epi8(cell, _mm256_and_si256(l, byte(15)));
     let k = if SHORT {
         k
     } else {
         let k = _mm256_and_si256(_mm256_srli_epi16::<4>(k), byte(15));
-        // `(cells[c] + r) / 8` of the drawing: the number of steps in the binade up to the fraction `ccccrrr`.
+        // The drawing has this as `(cells[c] + r) / 8`: the number of steps in the binade up to the fraction `ccccrrr`.
         let cell = _mm256_and_si256(_mm256_srli_epi16::<3>(l), byte(15));
         let steps = _mm256_add_epi8(_mm256_shuffle_epi8(tables.far[0], cell), _mm256_and_si256(l, byte(7)));
         let steps = _mm256_and_si256(_mm256_srli_epi16::<3>(steps), byte(31));
@@ -157,12 +157,11 @@ fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables:
         let others = _mm256_subs_epu8(_mm256_adds_epu8(binade, steps), tables.far[1]);
         _mm256_min_epu8(_mm256_max_epu8(k, others), ends.most)
     };
-    // Words keep their signs when they are packed.
+    // Packing keeps the signs of words.
     let sign = _mm256_and_si256(_mm256_packs_epi16(x[0], x[1]), byte(i8::MIN));
     _mm256_or_si256(_mm256_andnot_si256(byte(i8::MIN), k), sign)
 }
 
-/// Packs the upper nibbles of bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn upper_nibbles(bytes: __m256i) -> __m128i {

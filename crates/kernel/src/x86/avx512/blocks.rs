@@ -1,5 +1,5 @@
-//! The loop of the kernels that convert 64 elements at a time with vectors of 512 bits. The loop prefetches, and stores
-//! results: packed or not, past the caches or not. A [`Kernel`] converts the elements.
+//! Loop of kernels with vectors of 512 bits. An iteration prefetches, converts 64 elements with a [`Kernel`], and
+//! stores the results. Results may be packed, and may go past the caches.
 
 use super::bits::store_packed;
 use crate::level::Avx512;
@@ -10,42 +10,43 @@ use crate::x86::{Block, store, stream};
 use std::arch::x86_64::*;
 use std::fmt::Debug;
 
-/// Elements of an iteration.
+/// Number of elements that a [`Kernel`] converts at a time.
 const ELEMENTS: usize = 64;
 
-/// Conversion of 64 elements into `N` vectors, with its parameters in registers.
+/// Conversion of 64 elements to results in `N` vectors. The implementor holds the parameters in registers.
 pub(crate) trait Kernel<const N: usize> {
-    /// Bits of a source element: whole bytes, or the width of a packed element.
+    /// Number of bits of a source element. A packed element has fewer than 8 bits.
     const SRC_BITS: usize;
-    /// Whether the source is in memory, so that looking ahead pays.
+    /// Whether the source is in memory. Only then does the loop prefetch.
     const LOOKS_AHEAD: bool = true;
-    /// Widths that results may be packed to; only results of one byte have such widths.
+    /// Numbers of bits to which results can be packed. Only results of one byte can be packed.
     const PACKS: &'static [u32] = &[];
-    /// Whether results may go past the caches.
+    /// Whether results can go past the caches.
     const STREAMS: bool = true;
-    /// Converts 64 elements from `8 * SRC_BITS` bytes. `STORES_AS`, the parameter of the loop, makes this a separate
-    /// function for each loop. A function with several callers would not be inlined.
+    /// Converts 64 elements from `8 * SRC_BITS` bytes. Each loop has its own `STORES_AS`, and so its own copy of this
+    /// function. The compiler would not inline a function that has several callers.
     ///
     /// # Safety
     /// Needs the features of [`Avx512`].
     unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; N];
 }
 
-// `Store` as a const parameter.
+// Values of the const parameter `STORES_AS`, which stands for a [`Store`].
 const PLAIN: u8 = 0;
 const PAST_CACHES: u8 = 1;
-// Other numbers are the bits that results are packed to, with or without this flag.
+// Flag of packed results that go past the caches. The other bits are the number of bits to which results are packed.
 const PACKED_PAST_CACHES: u8 = 1 << 7;
 
-/// Whether a loop with these stores stores past the caches.
+/// Whether `stores_as` sends results past the caches.
 pub(super) const fn streams(stores_as: u8) -> bool {
     stores_as == PAST_CACHES || stores_as & PACKED_PAST_CACHES != 0
 }
 
-/// Converts blocks of 64 elements, by the only call of this [`Kernel::convert`], which is therefore inlined.
+/// Converts blocks of 64 elements. The call of [`Kernel::convert`] is the only one with this `STORES_AS`, so the
+/// compiler inlines it.
 ///
 /// # Safety
-/// Needs the features of [`Avx512`]; where it streams, `dst` must be aligned to 64.
+/// Needs the features of [`Avx512`]. If results go past the caches, `dst` must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, src: &[u8], dst: &mut [u8]) {
     let ahead = if STORES_AS == PLAIN { Ahead::plain() } else { Ahead::past_caches_by_lines() };
@@ -65,21 +66,20 @@ unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, 
     }
 }
 
-/// Returns the number of times that an iteration of [`packed_blocks`] converts 64 elements: two vectors of nibbles fill
-/// a line.
+/// Number of times that an iteration of [`packed_blocks`] converts 64 elements. Two vectors of nibbles fill a line.
 const fn turns(bits: usize) -> usize {
     if bits == 4 { 2 } else { 1 }
 }
 
-/// Elements of a group whose results take `dst_bits` bits.
+/// Number of elements that an iteration converts to results of `dst_bits` bits.
 pub(super) fn group_of(dst_bits: usize) -> usize {
     turns(dst_bits) * ELEMENTS
 }
 
-/// Converts as [`blocks`] does, to results packed to `BITS` bits.
+/// Converts blocks of 64 elements, and packs the results to `BITS` bits.
 ///
 /// # Safety
-/// Needs the features of [`Avx512`]; where it `STREAMS`, `dst` must begin with a line.
+/// Needs the features of [`Avx512`]. If `STREAMS`, `dst` must begin with a line.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const BITS: u8, const STREAMS: bool>(
     kernel: &K,
@@ -109,7 +109,7 @@ fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, streams: bool, source:
     }
 }
 
-/// Parameters of a conversion, from which a kernel is made.
+/// Parameters of a conversion in memory. They make the kernel that has the parameters in registers.
 pub(crate) trait Params<const N: usize>: Debug + Send + Sync {
     type Kernel: Kernel<N>;
     /// Loads the parameters into registers.
@@ -119,7 +119,7 @@ pub(crate) trait Params<const N: usize>: Debug + Send + Sync {
     unsafe fn kernel(&self) -> Self::Kernel;
 }
 
-/// Runs the loop of a kernel for a kind of store.
+/// Runs the loop that stores results as `store` says.
 pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: &[u8], store: Store, dst: &mut [u8]) {
     let Store { packed, streams } = store;
     assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
@@ -144,8 +144,8 @@ pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: 
     }
 }
 
-/// Returns the alignment that results of `dst_bits` bits need to go past the caches; `None` if the kernel has no such
-/// stores.
+/// Returns the alignment of the destination that results of `dst_bits` bits need to go past the caches. `None` if these
+/// results cannot go past the caches.
 pub(super) fn alignment<K: Kernel<N>, const N: usize>(dst_bits: u32) -> Option<usize> {
     let can = if dst_bits as usize == 8 * N { K::STREAMS } else { K::PACKS.contains(&dst_bits) };
     can.then_some(LINE)
@@ -162,7 +162,7 @@ const fn packs(all: &[u32], bits: u32) -> bool {
     false
 }
 
-/// The loop over blocks, with the parameters of a conversion.
+/// A stage that runs the loop with the parameters of a conversion.
 #[derive(Debug)]
 pub(crate) struct Blocks<T, const N: usize>(pub T, pub Avx512);
 

@@ -1,4 +1,4 @@
-//! Choice of the AVX-512 kernel for an operation; kernels are named only here.
+//! Choice of the AVX-512 kernel for a sequence of operations. Only this file names the kernels.
 
 use super::blocks::{Blocks, Params};
 use super::fused::Fused;
@@ -149,10 +149,11 @@ impl Kernels for Avx512 {
     }
 }
 
-/// As [`Kernels::of`]. Operations without a kernel with vectors of 512 bits may have one with 256.
+/// Chooses a kernel with vectors of 512 bits, or else one with vectors of 256 bits.
 fn of(ops: &[Op], token: Avx512) -> Kernel {
     let own = match *ops {
-        // AVX-512 has conversion instructions for 64-bit integers, so that lanes are faster here.
+        // AVX-512 has conversion instructions for 64-bit integers. Compiled lanes use these instructions and are faster
+        // than a kernel.
         [Op::IntToF32Clamped(Int { bytes: 8, .. }) | Op::IntToF32Odd(Int { bytes: 8, .. }), ..] => return None,
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(widened(source::F16, nan, token)),
@@ -183,7 +184,6 @@ fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
     )
 }
 
-/// Makes the kernel from floats to results of one byte.
 fn floats(load: &[Op], numbers: Nearest, token: Avx512) -> Kernel {
     with_source!(
         load, |source| to_bytes!(numbers, |SHAPE| Some(blocks::<_, 1>(Fused::<_, SHAPE>(numbers, source), token))),

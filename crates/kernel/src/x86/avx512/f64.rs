@@ -1,20 +1,20 @@
-//! f64 to f32 by the conversion instructions, which flush f32 subnormals in some environments (`docs/kernels.md §5.3`).
-//! Therefore f32 subnormals are computed separately, in blocks that have such an element.
+//! Conversion of f64 to f32 by instructions, which flush f32 subnormals in some environments (`docs/kernels.md §5.3`).
+//! In vectors that have an f32 subnormal, the subnormals are therefore computed separately.
 
 use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 
 pub(super) const TRUNCATE: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-/// Classes of `vfpclass`: subnormal, and zero, because a subnormal may have been flushed or read as zero.
+/// Operand of `vfpclass`: subnormals and zeros. In some environments a subnormal is flushed or read as zero.
 pub(super) const ZERO_OR_SUBNORMAL: i32 = 0x26;
-/// Bits of an f64 significand that f32 does not have.
+/// Bits of an f64 significand that an f32 significand lacks.
 pub(super) const DROPPED: i64 = 0x1fff_ffff;
 const F64_MAGNITUDE: i64 = i64::MAX;
 /// 2^-126, the smallest normal f32, as an f64.
 const MIN_NORMAL: i64 = 0x3810_0000_0000_0000;
 const F32_SIGN: i32 = i32::MIN;
 
-/// Eight f64, and the mask of the elements smaller than any normal f32, but not zero.
+/// Eight f64 and a mask. The mask has the elements that are not zero and are smaller than any normal f32.
 struct Eight {
     bits: __m512i,
     tiny: __mmask8,
@@ -28,14 +28,14 @@ fn eight(source: &Block) -> Eight {
     Eight { bits, tiny: _mm512_cmplt_epu64_mask(below, _mm512_set1_epi64(MIN_NORMAL - 1)) }
 }
 
-/// Returns the signs of eight f64 as sign bits of f32.
+/// Returns the signs of eight f64 as the sign bits of f32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 fn signs(bits: __m512i) -> __m256i {
     _mm256_and_si256(_mm512_cvtepi64_epi32(_mm512_srli_epi64::<32>(bits)), _mm256_set1_epi32(F32_SIGN))
 }
 
-/// Rounds eight f64 to odd, to f32. If `REDUCED`, values below f32's normal range become the smallest f32 instead.
+/// Rounds eight f64 to odd, to f32. If `REDUCED`, values below the normal range of f32 become the smallest f32 instead.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
@@ -53,7 +53,7 @@ pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
         let field = _mm512_srli_epi64::<52>(_mm512_and_si512(bits, _mm512_set1_epi64(F64_MAGNITUDE)));
         let fraction = _mm512_and_si512(bits, _mm512_set1_epi64((1 << 52) - 1));
         let significand = _mm512_or_si512(fraction, _mm512_set1_epi64(1 << 52));
-        // All bits of an f64 subnormal are shifted out, so its hidden bit does not matter.
+        // An f64 subnormal loses all bits in the shift, so the hidden bit that it gets here does not matter.
         let shift = _mm512_sub_epi64(_mm512_set1_epi64(926), field);
         let floor = _mm512_srlv_epi64(significand, shift);
         let inexact = _mm512_cmpneq_epi64_mask(_mm512_sllv_epi64(floor, shift), significand);
@@ -62,7 +62,7 @@ pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
     _mm256_mask_or_epi32(narrow, tiny, small, signs(bits))
 }
 
-/// Makes a truncated value odd if bits were lost.
+/// Sets the last bit of the truncated values that lost bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 fn odd(truncated: __m256, sticky: __mmask8) -> __m256i {

@@ -1,8 +1,8 @@
-//! Any wide source to any narrow float, rounded to nearest even, through an f32 in registers: loaders and encoders of
-//! `docs/kernels.md §2.6` and §4.3 in one loop.
+//! Conversion of any wide source to any narrow float, rounded to nearest even. A loader and an encoder
+//! (`docs/kernels.md §2.6`, §4.3) are fused in one loop, and the f32 between them stays in registers.
 //!
-//! As lanes, they take two passes over a tile, and memory idles between the passes. An encoder computes the same as the
-//! lane of that name.
+//! The lanes of loader and encoder would take two passes over a tile, and memory would idle between the passes. An
+//! encoder computes what the lane of its name computes.
 
 use super::blocks::{Kernel, Params, streams};
 use super::{join, to_half};
@@ -13,7 +13,7 @@ use crate::x86::{F16_INSTRUCTION, bytes_where, load};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-/// Conversion from a source by an encoder of a shape, or by [`F16_INSTRUCTION`].
+/// Conversion of a source by an encoder. `SHAPE` is the shape of the encoder, or [`F16_INSTRUCTION`].
 #[derive(Debug)]
 pub(crate) struct Fused<S, const SHAPE: u8>(pub Nearest, pub S);
 
@@ -26,18 +26,17 @@ impl<S: Source512, const SHAPE: u8, const BYTES: usize> Params<BYTES> for Fused<
     }
 }
 
-/// The loader, and the encoder with its numbers.
+/// The encoder with its numbers in registers. The type parameter `S` is the loader.
 pub(crate) struct Converts<S, const SHAPE: u8>(EncoderSplat, PhantomData<S>);
 
 impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<S, SHAPE> {
     const SRC_BITS: usize = 8 * S::BYTES;
-    /// Only for the shapes that formats of 4 and 6 bits have.
+    /// Not empty only for the shapes that formats of 4 and 6 bits have.
     const PACKS: &'static [u32] = if BYTES == 1 && SHAPE & shape::NEGATIVE_ZERO != 0 { &[4, 6] } else { &[] };
-    /// Converts 64 elements to codes of `BYTES` bytes, in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; BYTES] {
-        // All loads come before the first store, so that more loads are in flight when the source is not in the caches.
+        // All loads come before the first store. If the source is not in the caches, more loads are then in flight.
         let mut f32s = [_mm512_setzero_si512(); 4];
         for (f32s, source) in f32s.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
             // SAFETY: this function has the features.
@@ -64,7 +63,7 @@ impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Conver
     }
 }
 
-/// Returns the low `BYTES` bytes of each of 64 elements of 32 bits, in order.
+/// Returns the low `BYTES` bytes of 64 dwords, in order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
 pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
@@ -87,7 +86,7 @@ pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYT
     parts
 }
 
-/// Returns the upper words of 64 elements of 32 bits, in order, as results of two bytes.
+/// Returns the upper words of 64 dwords, in order. `BYTES` is 2 wherever this runs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn upper_words<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
@@ -99,7 +98,6 @@ fn upper_words<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
     parts
 }
 
-/// Converts 16 f32 to f16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn half<const SHAPE: u8>(bits: __m512i) -> __m256i {
@@ -107,7 +105,7 @@ fn half<const SHAPE: u8>(bits: __m512i) -> __m256i {
     if SHAPE & shape::PAYLOAD != 0 { to_half::<true>(value) } else { to_half::<false>(value) }
 }
 
-/// The numbers of [`Nearest`] in every lane.
+/// Numbers of [`Nearest`], each repeated in every element.
 struct EncoderSplat {
     cap: __m512i,
     shift: __m128i,
@@ -116,13 +114,13 @@ struct EncoderSplat {
     magic: __m512i,
     sign_shift: __m128i,
     sign: __m512i,
-    /// The bits of a code without its sign.
+    /// Mask of all bits of a code except the sign.
     magnitude: __m512i,
     special_from: __m512i,
     special: __m512i,
     special_sign: __m512i,
     payload_mask: __m512i,
-    /// For [`shape::UPPER_BITS`]: the bits of a NaN that stay, and the bits that are set in it.
+    /// For [`shape::UPPER_BITS`]: mask of the bits that a NaN keeps. `nan_sets` has the bits that are set in a NaN.
     nan_keeps: __m512i,
     nan_sets: __m512i,
 }
@@ -151,12 +149,12 @@ impl EncoderSplat {
         }
     }
 
-    /// Computes the lane of [`encode`](Self::encode) where the code is the upper half of the f32. The lower half of the
-    /// result is arbitrary.
+    /// Encodes f32 to a format whose codes are rounded upper halves of f32. The code is the upper half of each dword.
+    /// The lower half of each dword is arbitrary.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn round_upper(&self, x: __m512i) -> __m512i {
-        // The parity comes from a shift, which is faster than a test into a mask.
+        // A shift finds the parity faster than a test into a mask.
         let parity = _mm512_and_si512(_mm512_srli_epi32::<16>(x), _mm512_set1_epi32(1));
         let rounded = _mm512_add_epi32(_mm512_add_epi32(x, parity), self.half);
         let value = _mm512_castsi512_ps(x);
@@ -164,7 +162,7 @@ impl EncoderSplat {
         _mm512_mask_or_epi32(rounded, nan, _mm512_and_si512(x, self.nan_keeps), self.nan_sets)
     }
 
-    /// Computes the lane [`crate::lane::encode::EncodeNearest`], line by line.
+    /// Computes what the lane [`crate::lane::encode::EncodeNearest`] computes, line by line.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn encode<const SHAPE: u8>(&self, x: __m512i) -> __m512i {

@@ -1,4 +1,4 @@
-//! Loads of the sources of [`crate::x86::source`] with vectors of 512 bits.
+//! Loaders of the sources in [`crate::x86::source`], with vectors of 512 bits.
 
 use super::f64::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, to_f32_odd_8};
 use super::join;
@@ -48,21 +48,18 @@ impl Source512 for source::F64 {
     }
 }
 
-/// Loads 16 elements of 16 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn of_16(bytes: &[u8]) -> __m256i {
     load256(bytes.first_chunk().expect("16 elements"))
 }
 
-/// Loads 16 elements of 32 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn of_32(bytes: &[u8]) -> __m512i {
     load(bytes.first_chunk().expect("16 elements"))
 }
 
-/// Loads 16 elements of 64 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn of_64(bytes: &[u8]) -> [__m512i; 2] {
@@ -70,7 +67,7 @@ fn of_64(bytes: &[u8]) -> [__m512i; 2] {
     [load(&eights[0]), load(&eights[1])]
 }
 
-/// Loads 16 f64, some of which are below f32's normal range. A separate function, so that the compiler does not split
+/// Loads 16 f64, some of which are below the normal range of f32. A separate function keeps the compiler from splitting
 /// the loop.
 #[cold]
 #[inline(never)]
@@ -80,7 +77,7 @@ fn any_f64(bytes: &[u8]) -> __m512i {
     join(to_f32_odd_8::<false>(&eights[0]), to_f32_odd_8::<false>(&eights[1]))
 }
 
-/// Rounds 16 f64 to odd, to f32, except that subnormals may become zero. A NaN keeps the leading bits of its payload.
+/// Rounds 16 f64 to odd, to f32. Subnormals may become zero. A NaN keeps the leading bits of its payload.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
@@ -93,14 +90,14 @@ fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
     _mm512_mask_or_epi32(bits, sticky, bits, _mm512_set1_epi32(1))
 }
 
-/// Returns the mask of the zeros and subnormals in 16 f32.
+/// Returns the mask of the f32 that are zero or subnormal.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn zero_or_subnormal(f32s: __m512i) -> __mmask16 {
     _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(f32s))
 }
 
-/// Returns the mask of the f64 that are not 0, in two vectors of eight.
+/// Returns the mask of the f64 that are not zero.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn nonzero(low: __m512i, high: __m512i) -> __mmask16 {

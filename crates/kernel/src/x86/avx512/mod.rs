@@ -1,4 +1,4 @@
-//! Kernels with vectors of 512 bits, 64 elements at a time by the loop in `blocks`.
+//! Kernels with vectors of 512 bits. Most of them run in the loop of `blocks`, 64 elements at a time.
 
 mod bits;
 mod blocks;
@@ -17,14 +17,13 @@ mod widen;
 
 use std::arch::x86_64::*;
 
-/// Joins two vectors of eight dwords, in order.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn join(low: __m256i, high: __m256i) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
-/// Converts 16 f32 to f16, nearest even. With `PAYLOAD`, NaN keeps the leading bits of its payload; otherwise it
+/// Converts 16 f32 to f16, nearest even. With `PAYLOAD`, a NaN keeps the leading bits of its payload. Otherwise a NaN
 /// becomes the canonical NaN of its sign.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

@@ -1,5 +1,5 @@
-//! Elements divided by what their blocks share and encoded, 64 at a time, without a pass through memory between the two
-//! (`scaled::quantize::encode`).
+//! Division of elements by the scales of their blocks, then encoding, 64 elements at a time
+//! (`scaled::quantize::encode`). The quotients stay in registers.
 
 use super::bits::store_packed;
 use super::split::Tables;
@@ -11,11 +11,11 @@ use crate::x86::{bytes_where, load, load256, prefetch, store, store256};
 use std::arch::x86_64::*;
 use truecast_core::DType;
 
-/// Elements of an iteration.
+/// Number of elements in an iteration.
 const ELEMENTS: usize = 64;
 
-/// Encodes whole groups of 64 elements of rows, to bytes or packed to 4 or 6 bits; returns the number of elements of a
-/// row. `split` has the results of bf16, which quotients become.
+/// Divides and encodes whole groups of 64 elements of each row. Codes are bytes, or are packed to 4 or 6 bits. `split`
+/// has the codes of all bf16 values, because quotients become bf16. Returns the number of encoded elements of a row.
 pub(crate) fn encode(_: Avx512, divided: &Divided<'_>, split: &Split, bits: usize, dst: CodesMut<'_>) -> usize {
     let Rows { dtype, block, .. } = divided.rows;
     let fits = block == 16 || block == 32 || block.is_multiple_of(ELEMENTS);
@@ -45,31 +45,34 @@ pub(crate) fn encode(_: Avx512, divided: &Divided<'_>, split: &Split, bits: usiz
     )
 }
 
-/// 32 elements in two vectors of f32, in an order of its own.
+/// Type of source elements. 32 elements are a pair of f32 vectors. Each type has its own order of elements in a pair.
 trait Source {
-    /// Bytes of an element.
     const BYTES: usize;
+    /// Loads 32 elements as a pair.
+    ///
     /// # Safety
     /// Needs the features of [`Avx512`].
     unsafe fn pair(bytes: &[u8]) -> [__m512; 2];
-    /// Two operands, each of 16 elements that follow each other: of pairs in order.
+    /// Returns a pair of operands. The first 16 elements have the operand `low`, and the last 16 elements have `high`.
+    /// This default is for pairs in the order of elements.
     ///
     /// # Safety
-    /// As [`pair`](Source::pair).
+    /// Needs the features of [`Avx512`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
         [_mm512_set1_ps(low), _mm512_set1_ps(high)]
     }
-    /// [`with_rest`] of all in order: of pairs in order.
+    /// Makes bf16 of a pair by [`with_rest`], in the order of elements. This default is for pairs in the order of
+    /// elements.
     ///
     /// # Safety
-    /// As [`pair`](Source::pair).
+    /// Needs the features of [`Avx512`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn upper(pair: [__m512; 2]) -> __m512i {
         let [low, high] = both(pair, |half| _mm512_castps_si512(half));
-        // Words 2 i and 2 i + 1 of both, which indices of words say.
+        // `lower` has the indices of even words, and `upper` those of odd words.
         let lower = load(const { &bytes_where!(|i| (1 - i % 2) * i) });
         let upper = _mm512_add_epi16(lower, _mm512_set1_epi16(1));
         let upper = _mm512_permutex2var_epi16(low, upper, high);
@@ -81,7 +84,7 @@ trait Source {
 struct OfBf16;
 impl Source for OfBf16 {
     const BYTES: usize = 2;
-    /// Elements at even places, and at odd ones.
+    /// The first vector has the elements at even places, and the second vector has the elements at odd places.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn pair(bytes: &[u8]) -> [__m512; 2] {
@@ -127,16 +130,16 @@ impl Source for OfF32 {
     }
 }
 
-/// f32 of which these are the halves, to bf16 in which one of the last three bits is set where the f32 is above: it is
-/// rounded to four significant bits or fewer as the f32 is. (With the last bit alone, a minimum with 1, four
-/// instructions are made of this one.)
+/// Makes bf16 of f32 values, given the halves of each. The upper half stays, and one of its last three bits is set if
+/// the lower half is not zero. Rounding this bf16 to at most four significant bits gives the result of rounding the
+/// f32. (With the minimum of the lower half and 1 instead of 7, the compiler would make four instructions of this one.)
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn with_rest(upper: __m512i, lower: __m512i) -> __m512i {
     _mm512_or_si512(upper, _mm512_min_epu16(lower, _mm512_set1_epi16(7)))
 }
 
-/// The operands of 64 elements, of which one, two or four blocks have them.
+/// Returns the operands of 64 elements, from the operands of their one, two or four blocks.
 ///
 /// # Safety
 /// Needs the features of [`Avx512`].
@@ -165,7 +168,7 @@ unsafe fn groups<S: Source, const HOW: u8, const BITS: u8, const SHORT: bool>(
     let (src_bytes, dst_bytes) = (ELEMENTS * S::BYTES, ELEMENTS / 8 * BITS as usize);
     let tables = Tables::<SHORT>::new(split);
     let n = cols / ELEMENTS;
-    // Groups that share operands, or operands of a group.
+    // Number of groups that share operands, and number of operands in a group. One of the two numbers is 1.
     let (shared, per_group) = ((block / ELEMENTS).clamp(1, n.max(1)), (ELEMENTS / block).max(1));
     for (row, (src, dst)) in rows.span().chunks(stride).zip(dst.bytes.chunks_mut(dst.stride)).enumerate() {
         let mut ahead = next.as_ptr().wrapping_add(row * next_stride);
@@ -199,17 +202,17 @@ unsafe fn groups<S: Source, const HOW: u8, const BITS: u8, const SHORT: bool>(
     n * ELEMENTS
 }
 
-/// 64 nibbles, half of a line: [`store_packed`] takes two vectors.
+/// Packs 64 nibbles, half a line. ([`store_packed`] would pack two vectors.)
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn nibbles(codes: __m512i) -> __m256i {
     let codes = _mm512_and_si512(codes, _mm512_set1_epi8(15));
     let pairs = _mm512_or_si512(codes, _mm512_srli_epi16::<4>(codes));
-    // Words hold a pair in their low bytes.
+    // The low byte of each word is a pair of nibbles.
     _mm512_cvtepi16_epi8(pairs)
 }
 
-/// Quotients of 32 elements, [`with_rest`].
+/// Returns the quotients of 32 elements as bf16, by [`with_rest`].
 ///
 /// # Safety
 /// Needs the features of [`Avx512`].
@@ -223,7 +226,7 @@ unsafe fn quotients<S: Source, const HOW: u8>(src: &[u8], t: [__m512; 2], u: [__
     }
 }
 
-/// As `ratio` of `scaled::quantize::source`.
+/// Computes what `ratio` of `scaled::quantize::source` computes, before its result is shortened to bf16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 fn quotient<const HOW: u8>(x: __m512, t: __m512, u: __m512) -> __m512 {
@@ -234,7 +237,7 @@ fn quotient<const HOW: u8>(x: __m512, t: __m512, u: __m512) -> __m512 {
             let q = _mm512_mul_ps(x, u);
             let rest = _mm512_fnmadd_ps(q, t, x);
             let q = _mm512_castps_si512(_mm512_fmadd_ps(rest, u, q));
-            // -0 would lose its sign: q | x & sign.
+            // A product of -0 would lose its sign, so the sign of `x` is set: `q | x & sign`.
             let sign = _mm512_set1_epi32(i32::MIN);
             _mm512_castsi512_ps(_mm512_ternarylogic_epi32::<0xf8>(q, _mm512_castps_si512(x), sign))
         }

@@ -1,11 +1,11 @@
-//! Lookups with a table for each block (`scaled::lookup`).
+//! Lookups of codes in tables, one table for each block (`scaled::lookup`).
 
 use super::super::{AHEAD, Block, avx2, load, load128, load256, prefetch, store, stream};
 use crate::level::Avx512;
 use crate::scaled::lookup::{Codes, Table16, Table256, Tables};
 use std::arch::x86_64::*;
 
-/// Looks up whole vectors of 32 elements; returns the number of elements.
+/// Looks up whole vectors of 32 elements. Returns the number of elements that were looked up.
 pub(crate) fn lookup16(
     _: Avx512,
     codes: Codes<'_>,
@@ -27,7 +27,7 @@ pub(crate) fn lookup16(
 }
 
 /// # Safety
-/// Needs the features; where it streams, `dst` must be aligned to 64.
+/// Needs the features of [`Avx512`]. If `STREAMS`, `dst` must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn by_tables<const NIBBLES: bool, const STREAMS: bool>(
     codes: &[u8],
@@ -47,7 +47,7 @@ unsafe fn by_tables<const NIBBLES: bool, const STREAMS: bool>(
 }
 
 /// # Safety
-/// As [`by_tables`].
+/// Needs the features of [`Avx512`]. If `STREAMS`, `dst` must be aligned to 64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn rows<'a, const NIBBLES: bool, const STREAMS: bool>(
@@ -56,7 +56,7 @@ unsafe fn rows<'a, const NIBBLES: bool, const STREAMS: bool>(
     table: impl Fn(usize) -> &'a Table16,
     dst: &mut [u8],
 ) -> usize {
-    /// Bytes of the codes of a vector.
+    /// Number of bytes that the codes of a vector take.
     const fn bytes(nibbles: bool) -> usize {
         if nibbles { 16 } else { 32 }
     }
@@ -99,7 +99,7 @@ unsafe fn rows<'a, const NIBBLES: bool, const STREAMS: bool>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
     if NIBBLES {
-        // A byte hhhhllll in 32 bits becomes 0000hhhh in the upper 16 bits and 0000llll in the lower.
+        // In each dword, a byte hhhhllll becomes the words 0000hhhh (upper) and 0000llll (lower).
         let bytes = _mm512_cvtepu8_epi32(load128(codes.first_chunk().expect("16 bytes of codes")));
         let shifted = _mm512_slli_epi32::<12>(bytes);
         _mm512_ternarylogic_epi32::<0xa8>(bytes, shifted, _mm512_set1_epi32(0x000f_000f)) // (a | b) & c
@@ -108,8 +108,8 @@ fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
     }
 }
 
-/// Looks up whole vectors of 64 elements of rows that share tables. Returns the number of elements done in each row: 0
-/// unless blocks are a multiple of 64 elements.
+/// Looks up whole vectors of 64 elements in rows that share tables. Returns the number of elements that were looked up
+/// in each row. The number is 0 unless blocks are a multiple of 64 elements.
 pub(crate) fn lookup256(
     _: Avx512,
     rows: &mut [(&[u8], &mut [u8])],
@@ -129,8 +129,8 @@ pub(crate) fn lookup256(
     64 * n
 }
 
-/// Order of codes in which interleaving the bytes of results within 128 bits puts elements in order. Vector `j` takes
-/// the codes at `8 j ..` of each 128 bits.
+/// Order of codes that makes the interleaved results come out in the order of elements. The bytes of results are
+/// interleaved within 128 bits. Vector `j` takes the codes from `8 j` on of each 128 bits.
 const ORDER: Block = {
     let (mut order, mut i) = ([0; 64], 0);
     while i < 64 {
@@ -143,7 +143,7 @@ const ORDER: Block = {
 /// Looks up `n` vectors of 64 elements in each row.
 ///
 /// # Safety
-/// Needs the features; where it streams, results must be aligned to 64.
+/// Needs the features of [`Avx512`]. If `STREAMS`, results must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn of_bytes<const STREAMS: bool>(rows: &mut [(&[u8], &mut [u8])], n: usize, block: usize, tables: &[Table256]) {
     let (order, per_block) = (load(&ORDER), block / 64);
@@ -187,7 +187,7 @@ fn found([t0, t1, t2, t3]: &[__m512i; 4], codes: __m512i, upper: __mmask64) -> _
     _mm512_mask_blend_epi8(upper, low, _mm512_permutex2var_epi8(*t2, codes, *t3))
 }
 
-/// Runs `block_amax` of AVX2; wider vectors are not faster.
+/// Finds the largest magnitudes with vectors of 256 bits, because wider vectors are not faster.
 pub(crate) fn block_amax(_: Avx512, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features of AVX2 were detected too.
     unsafe { avx2::scaled::amax_of_blocks(block, src, ahead, magnitudes) }

@@ -1,5 +1,5 @@
-//! The lookups of [`Split`]: the bytes of codes are separated and looked up in tables in registers, and the entries are
-//! added.
+//! Lookups of [`Split`]. The tables are in registers. The two bytes of a code are looked up separately, and the entries
+//! are added.
 
 use super::blocks::{Kernel, alignment, convert, group_of};
 use crate::level::Avx512;
@@ -9,7 +9,7 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load};
 use std::arch::x86_64::*;
 
-/// The conversion by [`Split`] of codes of 16 bits, or of f32.
+/// Conversion of 16-bit codes, or of f32, by [`Split`].
 #[derive(Debug)]
 pub(crate) struct BySplit<'a> {
     pub split: &'a Split,
@@ -17,7 +17,7 @@ pub(crate) struct BySplit<'a> {
     pub token: Avx512,
 }
 
-/// Whether results of elements of `src_bytes` bytes are packed to `bits` bits.
+/// Whether the kernel can pack results to `bits` bits, from elements of `src_bytes` bytes.
 pub(crate) fn packs(src_bytes: usize, bits: u32) -> bool {
     if src_bytes == 2 { <Tables<false>>::PACKS.contains(&bits) } else { OfF32::PACKS.contains(&bits) }
 }
@@ -57,7 +57,7 @@ impl Table {
         Self([load(&quarters[0]), load(&quarters[1]), load(&quarters[2]), load(&quarters[3])])
     }
 
-    /// Looks up entries; `upper` has a bit for each index of 128 or more.
+    /// Looks up the entries at indices. A bit of `upper` says whether an index is 128 or more.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     fn at(&self, index: __m512i, upper: __mmask64) -> __m512i {
@@ -67,7 +67,6 @@ impl Table {
         _mm512_mask_blend_epi8(upper, low, high)
     }
 
-    /// Looks up entries at indices below 128.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vbmi")]
     fn at_short(&self, index: __m512i) -> __m512i {
@@ -76,13 +75,15 @@ impl Table {
     }
 }
 
-/// [`Split`] in registers; `SHORT` as [`Split::short`].
+/// Tables of [`Split`] in registers. `SHORT` equals [`Split::short`].
 pub(super) struct Tables<const SHORT: bool> {
     base: Table,
     profile: Table,
     class: Table,
     step: Table,
-    /// Places of the lower and the upper bytes of 64 codes in two vectors.
+    /// Byte indices, for a permutation of two vectors, of the lower bytes of 64 codes; `upper` has those of the upper
+    /// Byte indices that bring the lower bytes of 64 codes together from two vectors. Those in `upper` bring the upper
+    /// bytes together.
     lower: __m512i,
     upper: __m512i,
 }
@@ -103,7 +104,6 @@ impl<const SHORT: bool> Tables<SHORT> {
 }
 
 impl<const SHORT: bool> Tables<SHORT> {
-    /// Looks up the results of 64 codes of 16 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     pub fn look(&self, low: __m512i, high: __m512i) -> __m512i {
@@ -128,13 +128,15 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     }
 }
 
-/// The lookup of f32, first rounded to odd: to the upper half, whose last bit is set if any bit of the lower half is.
+/// Lookup of f32 elements, which are first rounded to odd, to bf16. The last bit of the upper half is set if the lower
+/// half is not zero.
 pub(super) struct OfF32 {
     tables: Tables<false>,
-    /// Places of the lower and the upper halves of 32 f32 in two vectors.
+    /// Word indices, for a permutation of two vectors, of the lower halves of 32 f32; `upper` has those of the upper
+    /// halves.
     lower: __m512i,
     upper: __m512i,
-    /// 1 in each lane.
+    /// The number 1 in each word.
     one: __m512i,
 }
 
@@ -146,12 +148,11 @@ impl OfF32 {
             tables: Tables::new(split),
             lower: load(const { &bytes_where!(|i| if i % 2 == 0 { i } else { 0 }) }),
             upper: load(const { &bytes_where!(|i| if i % 2 == 0 { i + 1 } else { 0 }) }),
-            // Hidden from the compiler, which would otherwise replace the minimum by a test and a masked move.
+            // Hidden from the compiler. Otherwise the compiler would replace the minimum by a test and a masked move.
             one: _mm512_set1_epi16(std::hint::black_box(1)),
         }
     }
 
-    /// Rounds 32 f32 to odd, to bf16.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn odd(&self, [first, second]: [__m512i; 2]) -> __m512i {

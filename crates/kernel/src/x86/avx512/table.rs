@@ -1,5 +1,6 @@
-//! Tables of results by byte permutation, `docs/kernels.md §7`: each byte of a result has a plane of 256 entries in
-//! four registers (or of 64 or 16 in one). The bytes found in the planes are interleaved into elements.
+//! Tables of results by byte permutation (`docs/kernels.md §7`). Each byte of a result has a plane: 256 entries in four
+//! registers. Packed codes need only 64 or 16 entries, in one register. The bytes from the planes are interleaved into
+//! elements.
 
 use super::bits::{load_codes, packs};
 use super::blocks::{Kernel, alignment, convert, group_of};
@@ -9,22 +10,22 @@ use crate::tail::{Groups, Store};
 use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 
-/// Results of `N` bytes, as `N` tables of one byte.
+/// Table of results of `N` bytes, as `N` planes.
 #[derive(Debug)]
 pub(crate) struct Planes<const N: usize> {
     planes: [[Block; 4]; N],
-    /// The first 16 entries of a plane, in every 128-bit lane.
+    /// The first 16 entries of each plane, repeated in every 128 bits.
     sixteens: [Block; N],
-    /// Order of codes in which interleaving puts the elements in order.
+    /// Order of codes that makes the interleaved results come out in the order of elements.
     order: Block,
-    /// Whether every result has zeros in its lower half, whose planes are then not looked up.
+    /// Whether the lower half of every result is zero. The planes of the lower half are then not looked up.
     upper_half: bool,
     code_bits: u32,
     token: Avx512,
 }
 
 impl<const N: usize> Planes<N> {
-    /// Makes the tables for the low `N` bytes of each result. `code_bits` are the bits of a code in packed sources.
+    /// Makes the planes from the low `N` bytes of each result. `code_bits` is the number of bits of a packed code.
     pub fn new(results: &[u64; 256], code_bits: u32, token: Avx512) -> Self {
         let mut planes = [[[0; 64]; 4]; N];
         for (code, result) in results.iter().enumerate() {
@@ -33,7 +34,7 @@ impl<const N: usize> Planes<N> {
             }
         }
         let upper_half = N > 1 && planes[..N / 2].iter().all(|plane| *plane == [[0; 64]; 4]);
-        // Interleaving makes vector j from the elements at `16 / N * j ..` of each 128-bit lane.
+        // Interleaving makes vector j from the elements from `16 / N * j` on of every 128 bits.
         let per_lane = 16 / N;
         let (mut order, mut sixteens) = ([0; 64], [[0; 64]; N]);
         for i in 0..64 {
@@ -79,10 +80,10 @@ impl<const N: usize> Groups for Planes<N> {
     }
 }
 
-/// The planes in registers, for codes of `BITS`; `UPPER` as [`Planes::upper_half`].
+/// Planes in registers, for codes of `BITS` bits. `UPPER` equals [`Planes::upper_half`].
 struct Tables<const N: usize, const UPPER: bool, const BITS: usize> {
     planes: [[__m512i; 4]; N],
-    /// Order of codes in which interleaving puts the elements in order.
+    /// See [`Planes::order`].
     order: __m512i,
 }
 
@@ -112,7 +113,7 @@ impl<const N: usize, const UPPER: bool, const BITS: usize> Kernel<N> for Tables<
         }
         let upper = _mm512_movepi8_mask(codes);
         let mut found = [_mm512_setzero_si512(); N];
-        // Indexed, because iterator adapters are not always inlined into functions with features.
+        // An index is used, because iterator adapters are not always inlined into functions with features.
         #[allow(clippy::needless_range_loop)]
         for k in if UPPER { N / 2 } else { 0 }..N {
             let [t0, t1, t2, t3] = self.planes[k];

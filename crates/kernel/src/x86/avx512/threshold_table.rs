@@ -1,4 +1,4 @@
-//! bf16 to codes by tables of steps, 64 elements at a time (`scaled::threshold_table`).
+//! Lookup of bf16 elements in tables of steps (`scaled::threshold_table`), 64 elements at a time.
 
 use crate::level::Avx512;
 use crate::scaled::rows::{CodesMut, NextRows, Rows};
@@ -6,10 +6,10 @@ use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::x86::{bytes_where, load, prefetch, store, store256, stream, stream256};
 use std::arch::x86_64::*;
 
-/// Elements of an iteration.
+/// Number of elements in an iteration.
 const ELEMENTS: usize = 64;
 
-/// Adds the tables of divisors.
+/// Appends the table of each divisor to `tables`.
 pub(crate) fn tables(_: Avx512, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     fn make(shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
@@ -19,8 +19,8 @@ pub(crate) fn tables(_: Avx512, shape: &Shape, divisors: &[f32], tables: &mut Ve
     unsafe { make(shape, divisors, tables) }
 }
 
-/// Encodes whole groups of 64 elements of rows to bytes, or to nibbles for [`Shape::is_short`]. Returns the number of
-/// elements done in each row.
+/// Encodes whole groups of 64 elements of each row. Codes are bytes, or nibbles if [`Shape::is_short`]. Returns the
+/// number of encoded elements of a row.
 pub(crate) fn encode(_: Avx512, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     let (block, shape) = (stepped.rows.block, stepped.shape);
     let fits = block == 16 || block == 32 || block.is_multiple_of(ELEMENTS);
@@ -40,15 +40,14 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     let streams = dst.streams && dst.bytes.as_ptr().addr().is_multiple_of(64) && dst.stride.is_multiple_of(64);
     let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
     let n = cols / ELEMENTS;
-    // Number of groups that share a table, and number of tables in a group; one of them is 1.
+    // Number of groups that share a table, and number of tables in a group. One of the two numbers is 1.
     let (shared, per_group) = ((block / ELEMENTS).max(1), (ELEMENTS / block).max(1));
     let has_own = !which.is_empty() && per_group > 1;
-    // Block of each quarter of a group.
     let of_quarters = [0, per_group / 4, per_group / 2, per_group * 3 / 4];
     let (magnitudes, signs) = (_mm512_set1_epi16(i16::MAX), _mm512_set1_epi8(i8::MIN));
     let last = _mm512_set1_epi16(shape.last() as i16);
     let (lower, upper) = (load(const { &bytes_where!(|i| 2 * i) }), load(const { &bytes_where!(|i| 2 * i + 1) }));
-    // Block of each element in the two halves of a group, as an index among four blocks.
+    // Number, from 0 to 3, of the block of each element in the two halves of a group.
     let [low_blocks, high_blocks] = match per_group {
         4 => [[0, 1], [2, 3]],
         2 => [[0, 0], [1, 1]],
@@ -90,7 +89,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
                 _mm512_min_epu16(_mm512_subs_epu16(_mm512_and_si512(x, magnitudes), first), last)
             };
             let (d_low, d_high) = (distance(low, low_first), distance(high, high_first));
-            // `l`, `h` and `k` as in the drawing at [`Shape`].
+            // The drawing at [`Shape`] defines `l`, `h` and `k`.
             let l = _mm512_permutex2var_epi8(d_low, lower, d_high);
             let (h_low, h_high) = (_mm512_srli_epi16::<4>(d_low), _mm512_srli_epi16::<4>(d_high));
             let h = _mm512_permutex2var_epi8(h_low, lower, h_high);
@@ -101,9 +100,9 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
                 cell = _mm512_mask_permutexvar_epi8(cell, 0xffff << 32, h, near[2]);
                 cell = _mm512_mask_permutexvar_epi8(cell, 0xffff << 48, h, near[3]);
             }
-            // k in the upper half of each byte.
+            // The upper half of each byte of `k` is the `k` of the drawing.
             let k = _mm512_add_epi8(cell, _mm512_and_si512(l, _mm512_set1_epi8(15)));
-            // The highest bit of `sign`, and the other bits of `k`.
+            // Takes the top bit from `sign` and the other bits from `k`.
             let signed = |k: __m512i| _mm512_ternarylogic_epi32::<0xca>(signs, sign, k);
             if SHORT {
                 let (to, codes) = (dst.first_chunk_mut().expect("32 bytes"), upper_nibbles(signed(k)));
@@ -122,14 +121,13 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     n * ELEMENTS
 }
 
-/// Packs the upper nibbles of bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn upper_nibbles(bytes: __m512i) -> __m256i {
     let (low, high) = (_mm512_srli_epi16::<4>(bytes), _mm512_srli_epi16::<8>(bytes));
-    // The low half of each byte of `low`, and the high half of each byte of `high`.
+    // Joins the low half of each byte of `low` and the high half of each byte of `high`.
     let pairs = _mm512_ternarylogic_epi32::<0xca>(_mm512_set1_epi8(15), low, high);
-    // Even bytes. (The instruction that narrows words to bytes takes longer to store them.)
+    // Takes the even bytes. (The instruction that narrows words to bytes takes longer to store the result.)
     let even = load(const { &bytes_where!(|i| 2 * i) });
     _mm512_castsi512_si256(_mm512_permutexvar_epi8(even, pairs))
 }

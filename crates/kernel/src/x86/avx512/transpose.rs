@@ -1,13 +1,13 @@
-//! Transposition of groups of four two-byte results into columns (`scaled::dequantize::transposed`), by squares of
-//! eight by eight groups.
+//! Transposition of rows into columns (`scaled::dequantize::transposed`). A group is four results of two bytes. A
+//! square is eight by eight groups.
 
 use super::super::{load, store, stream};
 use crate::level::Avx512;
 use crate::scaled::rows::CodesMut;
 use std::arch::x86_64::*;
 
-/// Transposes whole squares. `rows` are rows of groups, `stride` bytes apart; their number must be a multiple of eight.
-/// Eight groups of a column are a line of the result. Returns the number of columns done, of `n_cols`.
+/// Transposes whole squares. The rows of groups are `stride` bytes apart, and their number must be a multiple of eight.
+/// Eight groups of a column fill a line of the result. Returns how many of the `n_cols` columns are transposed.
 pub(crate) fn transpose8(_: Avx512, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
     let n_rows = rows.len() / stride;
     if n_rows == 0 || !n_rows.is_multiple_of(8) {
@@ -27,7 +27,8 @@ pub(crate) fn transpose8(_: Avx512, rows: &[u8], stride: usize, n_cols: usize, c
 }
 
 /// # Safety
-/// Needs the features of [`Avx512`]; where it streams, `dst` and `column` must be multiples of 64.
+/// Needs the features of [`Avx512`]. If `STREAMS`, the address of `dst` and the number `column` must be multiples of
+/// 64.
 #[target_feature(enable = "avx512f")]
 unsafe fn squares<const STREAMS: bool>(rows: &[u8], stride: usize, n_cols: usize, dst: &mut [u8], column: usize) {
     for first in (0..n_cols / 8 * 8).step_by(8) {
@@ -52,14 +53,15 @@ unsafe fn squares<const STREAMS: bool>(rows: &[u8], stride: usize, n_cols: usize
 #[target_feature(enable = "avx512f")]
 fn transposed(rows: [__m512i; 8]) -> [__m512i; 8] {
     let [a, b, c, d, e, f, g, h] = rows;
-    // Quarter k of each vector in `even` has column 2 k of two rows; quarter k of each in `odd` has column 2 k + 1.
+    // Quarter k of each vector in `even` has column 2k of two rows. Quarter k of each vector in `odd` has column 2k +
+    // 1.
     let even = [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| _mm512_unpacklo_epi64(x, y));
     let odd = [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| _mm512_unpackhi_epi64(x, y));
     let ([c0, c2, c4, c6], [c1, c3, c5, c7]) = (quarters(even), quarters(odd));
     [c0, c1, c2, c3, c4, c5, c6, c7]
 }
 
-/// Transposes four by four quarters of vectors.
+/// Transposes four vectors of four quarters each.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {

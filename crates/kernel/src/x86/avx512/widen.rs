@@ -1,5 +1,5 @@
-//! bf16 and f16 to f32, 64 elements at a time. All loads come before the first store, so that more loads are in flight
-//! when the source is not in the caches.
+//! Conversion of bf16 and f16 to f32, 64 elements at a time. All loads come before the first store. If the source is
+//! not in the caches, more loads are then in flight.
 
 use super::blocks::{Kernel, Params};
 use crate::x86::source::Source512;
@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 const NAN: i32 = 0x7fc0_0000;
 
-/// Conversion of a source to f32. With `PAYLOAD`, NaN keeps its payload.
+/// Conversion of a source to f32. With `PAYLOAD`, a NaN keeps its payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Widen<S, const PAYLOAD: bool>(pub S);
 
@@ -32,7 +32,7 @@ impl<S: Source512, const PAYLOAD: bool> Kernel<4> for Widen<S, PAYLOAD> {
     }
 }
 
-/// Sets the quiet bit of NaN, and drops the payload unless `PAYLOAD`.
+/// Sets the quiet bit of each NaN. Without `PAYLOAD`, drops the other bits of the fraction.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn quiet<const PAYLOAD: bool>(bits: __m512i) -> __m512i {

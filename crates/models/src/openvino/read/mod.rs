@@ -74,7 +74,7 @@ impl IrFile {
         IrFile { odd_packing: packing, ..self }
     }
 
-    /// Path as given to `open`.
+    /// Path that `open` was given.
     pub fn path(&self) -> &Path {
         &self.path
     }

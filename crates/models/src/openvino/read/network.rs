@@ -5,7 +5,7 @@ use crate::openvino::error::IrError;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashSet};
 
-/// A network as written in the file.
+/// A network in the form of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
     /// Release that wrote the file, if stated.
@@ -46,7 +46,7 @@ pub struct Layer {
 pub struct Port {
     /// Number of the port, unique in its layer.
     pub id: u64,
-    /// The declared element type, as written in the file.
+    /// The declared element type, in the file's spelling.
     pub precision: String,
     /// Number of declared dimensions; 0 may also mean an unknown rank.
     pub rank: usize,
@@ -100,8 +100,8 @@ pub fn network(text: &str) -> Result<Network, IrError> {
     Ok(network)
 }
 
-/// Rejects XML for which the parser would need minutes or gigabytes: too many attributes in a tag, too many in total,
-/// or namespaces, which every element inherits.
+/// Rejects XML for which the parser would need minutes or gigabytes. Such XML has too many attributes in a tag or in
+/// total, or has namespaces, which every element inherits.
 ///
 /// Malformed XML is left to the parser.
 fn check_attributes(text: &str) -> Result<(), IrError> {

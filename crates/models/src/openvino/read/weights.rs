@@ -33,12 +33,12 @@ pub enum Packing {
     LowFirst,
     /// First element in the highest bits of a byte.
     HighFirst,
-    /// Groups of three bytes: the elements' low bits in bytes 1 and 2, their high bits in byte 3.
+    /// Groups of three bytes. Bytes 1 and 2 hold the low bits of the elements, and byte 3 holds the high bits.
     Groups,
 }
 
 impl Packing {
-    /// Packing of a type in files of a release, and a text about doubts, if any.
+    /// Returns how files of a release pack elements of a type. The text, if any, states a doubt about this packing.
     ///
     /// # Errors
     /// The release, if its layout is unknown.

@@ -118,8 +118,7 @@ impl Reader<'_> {
                 self.module.find(Diagnostic::new(function.place, cause));
             }
             Ok(()) => {}
-            // Operations do not state their length, so the rest of this function is lost. The other functions are
-            // read.
+            // Operations do not state their length, so the rest of this function is lost. All other functions are read.
             Err(error) => self.module.find(error),
         }
         self.module.functions.push(function);

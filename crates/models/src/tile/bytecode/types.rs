@@ -17,7 +17,7 @@ pub(super) enum Type {
     Tile(Arc<TileType>),
     /// A number or pointer, used only as the element type of a tile.
     Element(ElementType),
-    /// A function: numbers of the parameters' types, and number of results.
+    /// A function: the type numbers of its parameters, and how many results it has.
     Function { parameters: Vec<u64>, results: usize },
     /// A view or a token.
     Other,

@@ -6,7 +6,7 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, exact::dec
 
 use crate::tile::error::{NO_I4, shown};
 
-/// Code of an element with the text `atom` and the sign `neg`.
+/// Code that a literal means. `atom` is its text without the sign, and `neg` its sign.
 ///
 /// # Errors
 /// The reason why the text is not a literal of the type (T016).
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// 1 + 2^-11 + 2^-60 becomes a tie of f16 after rounding to f64.
+    /// Rounding to f64 turns 1 + 2^-11 + 2^-60 into a tie of f16.
     #[test]
     fn literals_round_twice() {
         let text = "1.00048828125000000086736173798840354720596224069595336914062";

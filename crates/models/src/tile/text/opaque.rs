@@ -1,4 +1,4 @@
-//! Finds the end of opaque operations, and their regions (§9.3, `other`).
+//! Finds the end and the regions of an opaque operation (§9.3, `other`).
 //!
 //! Brackets are balanced, and `{` with a statement after it opens a region. A statement begins at values with `=`, or
 //! at a line that begins with an operation's name.
@@ -15,7 +15,7 @@ fn is_foreign(word: &str) -> bool {
     word.split_once('.').is_some_and(|(dialect, _)| dialect.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// Whether the results of a statement begin here: up to 32 values with `=` after them.
+/// Whether the results of a statement begin here. Results are up to 32 values, followed by `=`.
 fn begins_results(mut lexer: Lexer<'_>) -> bool {
     const MOST: usize = 32;
     for _ in 0..MOST {
@@ -74,7 +74,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the next brace opens a region: a block, a statement or `}` follows. Otherwise it opens a dictionary.
+    /// Whether the next brace opens a region. If so, a block, a statement or `}` follows. Otherwise the brace opens a
+    /// dictionary.
     fn opens_region(&mut self) -> Result<bool, Diagnostic> {
         let mut ahead = self.lexer_at_peeked();
         ahead.next()?;

@@ -12,7 +12,7 @@ use crate::tile::module::{Value, ValueId};
 pub(super) struct Scope<'a> {
     pub(super) values: Vec<Value>,
     names: HashMap<&'a str, Binding>,
-    /// Names bound so far, each with the binding to restore after the region.
+    /// Names that this region has bound. Each has the binding that is restored after the region.
     shadowed: Vec<(&'a str, Option<Binding>)>,
     regions: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! Reads FlatBuffers with known slots, without copying. Every offset is checked.
+//! Reads FlatBuffers whose slots are known. Nothing is copied. Every offset is checked.
 //!
 //! There is no schema; callers name a field by its vtable offset (`docs/spec/tosa.md §8.2`).
 

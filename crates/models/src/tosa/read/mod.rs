@@ -123,7 +123,7 @@ pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
 
 /// Parses a file into one graph for each block of each region.
 ///
-/// Cost: the same as [`parse`].
+/// Cost: that of [`parse`].
 ///
 /// # Errors
 /// [`FileError`]; a file has at least one block.
@@ -245,7 +245,7 @@ fn tensor<'a>(file: &'a [u8], table: Table<'a>) -> Result<Tensor<'a>, FileError>
     })
 }
 
-/// Elements of a tensor: inside the FlatBuffer, or after it in large models.
+/// Elements of a tensor. They are inside the FlatBuffer, or in large models after it.
 fn elements<'a>(
     file: &'a [u8],
     table: Table<'a>,

@@ -48,7 +48,7 @@ pub struct CastFindings {
     pub elements: u64,
     /// Number of elements whose result the specification leaves open; any result is accepted.
     pub open: u64,
-    /// Reasons for open results, with the number of elements, in order of appearance.
+    /// Reasons for open results. Each has its number of elements, in the order in which the reasons appear.
     pub reasons: Vec<(&'static str, u64)>,
     /// Number of results that are not permitted.
     pub wrong: u64,
@@ -223,7 +223,7 @@ fn codes(spec: &CastSpec, input: &Elements<'_>, actual: &Elements<'_>, i: usize)
     [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
 }
 
-/// Code of the other element in a pair of source elements (`2 k`, `2 k + 1`).
+/// Code of the other element in the pair that source elements `2 k` and `2 k + 1` form.
 fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
     (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
 }
@@ -304,13 +304,13 @@ pub fn check(
     Ok(check.finish(&candidates))
 }
 
-/// Lists the specifications that permit every element of `actual` as a result for `input`, with every attribute that
-/// matters. Empty for text.
+/// Lists the specifications under which every element of `actual` is a permitted result for `input`. Each is listed
+/// with the attributes that matter. Empty for text.
 ///
 /// Cost: per specification, about 50 ns per element up to the first wrong result.
 ///
 /// # Errors
-/// As [`check`].
+/// Errors of [`check`].
 pub fn permitted_by(
     [src, dst]: [DType; 2],
     input: &Path,

@@ -109,11 +109,11 @@ pub fn check_cast(
     Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole, Convention::may_be_partial)))
 }
 
-/// Checks the elements of `actual` as results of RESCALE on `input`. Reads the files twice: for the result of the
-/// graph, then for the verdicts. A third time if a convention may explain every failure.
+/// Checks the elements of `actual` as results of RESCALE on `input`. Reads the files once for the result of the graph
+/// and once for the verdicts. Reads them again if a convention may explain every failure.
 ///
 /// # Errors
-/// As [`check_cast`].
+/// Errors of [`check_cast`].
 pub fn check_rescale(
     request: &RescaleRequest,
     files: Compared<'_>,
@@ -240,7 +240,8 @@ fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), Rescal
     }
 }
 
-/// Iterator over the codes of an array, read in parts. A read error ends the iteration; see [`Elements::ended`].
+/// Iterator over the codes of an array, which it reads in parts. A read error ends the iteration; see
+/// [`Elements::ended`].
 struct Elements {
     reader: Reader,
     dtype: DType,

@@ -119,11 +119,11 @@ impl Convert {
 
     /// Recomputes the result and compares it with the destination, bit for bit.
     ///
-    /// Cost: about a nanosecond per element and core for common conversions. Others take up to 100 ns, and printed text
-    /// up to 0.2 ms. A few MiB of memory per core.
+    /// Cost: about a nanosecond per element and core for common conversions. Other conversions take up to 100 ns, and
+    /// printed text up to 0.2 ms. A few MiB of memory per core.
     ///
     /// # Errors
-    /// As [`Verification::new`] and [`Verification::run`].
+    /// Errors of [`Verification::new`] and [`Verification::run`].
     pub fn verify(&self) -> Result<VerifyReport, Error> {
         let verification = Verification::new(&self.src, &self.dst, &self.options, Coverage::Full, 0)?;
         verification.run(&AtomicBool::new(false), |_| ())

@@ -42,7 +42,7 @@ impl Plan {
     }
 }
 
-/// Plans one checkpoint. Rules that match no tensor are left out; their errors are also returned.
+/// Plans one checkpoint. Rules that match no tensor are left out, and an error for each such rule is returned.
 fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<Error>), Error> {
     let mut unused = Vec::new();
     loop {

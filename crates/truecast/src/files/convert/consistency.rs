@@ -104,8 +104,8 @@ fn is_constant(folder: &Folder, codes: Stored) -> Result<bool, Error> {
     Ok(bytes.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
-/// Finds weights that vLLM stores in one layer although their global scales differ. `all`: family, weight name and
-/// position of each global scale.
+/// Finds weights that vLLM stores in one layer although their global scales differ. Each entry of `all` is (family,
+/// weight name, position) of a global scale.
 ///
 /// # Errors
 /// An unreadable file.

@@ -41,7 +41,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Report of a dry run, without counts and errors. Reads headers only.
+    /// Report of a dry run. It has no counts and no errors, because a dry run reads headers only.
     #[must_use]
     pub fn report(&self) -> Report {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));

@@ -68,7 +68,7 @@ pub enum CheckpointError {
         comfy()
     )]
     Declared { scheme: String, file: String },
-    /// Quantized tensors and their results are written to `.safetensors` or `.gguf` files only.
+    /// Quantized results, and results of quantized tensors, are written to `.safetensors` or `.gguf` files only.
     #[error("quantized tensors and their results go to .safetensors or .gguf files; choose such a destination")]
     NotSafetensors,
     /// The source of a GGUF file is not a checkpoint.
@@ -127,7 +127,7 @@ pub enum CheckpointError {
 
 const LISTED: usize = 20;
 
-/// Text after the first of several names, such as ` and 3 others`.
+/// Text that follows the first of several names, for example ` and 3 others`.
 pub(crate) fn of_others(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" and {}", counted(count, "other")) }
 }

@@ -10,7 +10,7 @@ use truecast_io::folder::{Folder, Shard};
 use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
 pub(crate) struct Contents {
-    /// All relevant tensors, by file and by offset of their data.
+    /// All relevant tensors, sorted by file, then by offset of their data.
     pub stored: Vec<Stored>,
     pub documents: Documents,
     pub found: Detection,
@@ -77,7 +77,7 @@ fn detection(
     detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
 }
 
-/// Quantized tensor of a group, with the positions of its parts.
+/// Quantized tensor that a group describes, with the positions of its parts.
 pub(crate) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
     let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
     let bytes = parts.iter().map(|(_, at)| at.header(folder).bytes()).sum();

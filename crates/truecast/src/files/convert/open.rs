@@ -1,4 +1,4 @@
-//! Planning by kind of source and destination, and conversion to a single file.
+//! Chooses the plan for the kind of source and destination. Also converts to a single file.
 
 use crate::files::convert::container::{Container, OPTIONS_KEY, format_of, gguf};
 use crate::files::convert::dequantize::reference::{Reference, contents};

@@ -109,7 +109,7 @@ pub enum RunScope {
     Merge,
 }
 
-/// Part of a checkpoint: every `of`-th shard in the order of names (`docs/spec/checkpoints.md §2.9`).
+/// Part of a checkpoint. It has every `of`-th shard, counted in the order of names (`docs/spec/checkpoints.md §2.9`).
 ///
 /// # Examples
 /// ```

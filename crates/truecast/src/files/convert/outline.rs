@@ -1,4 +1,4 @@
-//! Order of a shard's jobs, and offsets of the output tensors in the file.
+//! Order of the jobs in a shard, and offsets of the output tensors in its file.
 
 use crate::files::convert::job::{Job, Piece, TensorJob};
 use crate::files::convert::operations::Operations;
@@ -9,7 +9,8 @@ use truecast_io::Writer;
 
 pub(crate) struct Outline<'a> {
     pub works: &'a [TensorJob],
-    /// Jobs as items of the stream, in order of the output file. `Item::index` is the position in `works`.
+    /// Jobs as items of the stream, in the order in which their results stand in the file. `Item::index` is the
+    /// position in `works`.
     pub items: Vec<Item>,
     /// Offset of each output tensor in the data.
     offsets: Vec<u64>,
@@ -19,7 +20,7 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// Orders the jobs by the offset of their first output tensor.
+    /// Sorts the jobs by the offset that the first output tensor of each job has.
     pub fn new(shard: &'a ShardPlan, amax: HashMap<usize, Vec<f32>>, writer: &Writer) -> Outline<'a> {
         let works = &shard.works;
         let first = |next: &mut usize, work: &TensorJob| {

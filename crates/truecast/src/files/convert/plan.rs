@@ -32,7 +32,7 @@ pub struct Plan {
     pub(crate) components: Vec<(PathBuf, Plan)>,
     /// Sets of tensors that share a global scale.
     pub(crate) shares: Vec<Vec<Stored>>,
-    /// Index, in its shard, of the job for each tensor in `shares`.
+    /// For each tensor in `shares`, the index of its job in the shard.
     pub(crate) sharing: HashMap<Stored, usize>,
     /// Quantized tensors whose codes and scales are carried over.
     pub(crate) relaid: Vec<Relaid>,
@@ -84,7 +84,7 @@ impl Plan {
         !matches!(self.container, Container::Folder)
     }
 
-    /// Number of bytes to read, and number of bytes to write, in this run.
+    /// Number of bytes that this run reads, and number of bytes that it writes.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
@@ -166,7 +166,7 @@ impl Plan {
     }
 }
 
-/// A file of the result; the source has a file of the same name.
+/// A file of the result. The source has a file with this name.
 #[derive(Debug)]
 pub(crate) struct ShardPlan {
     pub name: String,
@@ -181,7 +181,7 @@ impl ShardPlan {
         self.works.iter().flat_map(TensorJob::targets).cloned().collect()
     }
 
-    /// Number of bytes to read for the file, and to write.
+    /// Number of bytes that are read for the file, and number of bytes that are written.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.works.iter().map(TensorJob::bytes_in).sum();
         (read, self.works.iter().map(TensorJob::bytes_out).sum())

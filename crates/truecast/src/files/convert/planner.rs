@@ -165,8 +165,8 @@ impl Plan {
 /// A source tensor, and its name, type and shape for users. A quantized tensor has the type and shape of its codes.
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
-/// Source tensors by file and offset. A quantized tensor stands at the offset of its codes. Also returns the names of
-/// dropped tensors, with reasons.
+/// Source tensors, sorted by file and offset. A quantized tensor stands at the offset of its codes. Also returns the
+/// names of dropped tensors and the reasons.
 fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
@@ -371,8 +371,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// True for an adapter, named by PEFT's convention or with LoRA matrices only. Loaders add the tensors of an adapter to
-/// a model.
+/// True for an adapter. Its name follows PEFT's convention, or it has only LoRA matrices. Loaders add the tensors of an
+/// adapter to a model.
 fn is_adapter(folder: &Folder) -> bool {
     let tensors = folder.shards().iter().flat_map(|shard| shard.source.tensors());
     let mut matrices = tensors.filter(|tensor| tensor.shape.len() > 1).peekable();

@@ -1,5 +1,5 @@
-//! Runs the conversion of a checkpoint: shard by shard (`write`), each complete before the next, and the files that
-//! make a folder a checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
+//! Runs the conversion of a checkpoint. Shards are written one by one (`write`), each complete before the next. The
+//! files that make a folder a checkpoint are written last (`docs/spec/checkpoints.md §2.8`, §2.9).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::RunScope;
@@ -205,8 +205,8 @@ struct Run<'a> {
     fresh: Manifest,
     shards: Shards<'a>,
     warnings: Vec<String>,
-    /// Files of the result: files with tensors, written by this or an earlier run; after completion also the files next
-    /// to them.
+    /// Files of the result. They are the files with tensors that this run or an earlier run wrote; after completion
+    /// also the files next to them.
     outputs: Vec<PathBuf>,
 }
 

@@ -1,4 +1,5 @@
-//! Verification of a result against the reference definition, with index, configuration and other files.
+//! Verification of a result. Values are compared with the reference definition. Index, configuration and the files next
+//! to them are checked too.
 
 use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::error::CheckpointError;
@@ -71,13 +72,13 @@ impl Verification {
         &self.plan
     }
 
-    /// Source type of a tensor, by the tensor's name in the destination.
+    /// Source type of a tensor. `tensor` is its name in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
         self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
     }
 
-    /// Expected tensor names in the destination, without components.
+    /// Tensor names that the destination should have. Names in components are left out.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
     }
@@ -406,8 +407,8 @@ fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Erro
     Ok(FileDifference::File { path, why })
 }
 
-/// The only tensor of a result, under its expected name. `None` unless source or result is a single array, whose name
-/// is ignored.
+/// The only tensor of a result, under its expected name. `None` unless the source or the result is a single array. The
+/// name of an array is ignored.
 fn nameless<'a>(shard: &'a ShardPlan, actual: Option<&Shard>, source: &Folder) -> Option<HashMap<&'a str, usize>> {
     let (found, [work]) = (&actual?.source, &shard.works[..]) else { return None };
     let holds_one = source.shards()[0].source.format().holds_one() || found.format().holds_one();
@@ -442,15 +443,15 @@ fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = 
     let actual = found.source.metadata();
     let keys: BTreeSet<&String> = shard.metadata.keys().chain(actual.keys()).collect();
     let right = |key: &str| shard.metadata.get(key).map(String::as_str).or((key == "format").then_some("pt"));
-    // Options are a record, not a result: another writer has none.
+    // Options are a record and not a result, and another writer records no options.
     let is_compared = |key: &&String| *key != OPTIONS_KEY || actual.contains_key(*key);
     let is_wrong = |key: &&String| actual.get(*key).map(String::as_str) != right(key);
     let wrong: Vec<&String> = keys.into_iter().filter(|key| is_compared(key) && is_wrong(key)).collect();
     wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
 }
 
-/// Reads the options of a result: from the manifest of a folder, or from the metadata of a `.safetensors` file. `None`
-/// if it records none.
+/// Reads the options with which a result was made. They are in the manifest of a folder, or in the metadata of a
+/// `.safetensors` file. `None` if the result records no options.
 ///
 /// # Errors
 /// An unreadable manifest, one of another version, or one of an unfinished conversion; an unreadable file.

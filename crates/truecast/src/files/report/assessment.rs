@@ -25,7 +25,7 @@ pub struct Assessed<'a> {
     pub name: &'a str,
     /// Types before and after.
     pub types: (DType, DType),
-    /// True if the result has scales. The largest values of a block then saturate by rounding.
+    /// True if the result has scales. Rounding then saturates the largest values of a block.
     pub is_scaled: bool,
     /// Counts of the tensor.
     pub counts: &'a Counts,
@@ -46,11 +46,11 @@ pub enum Reason {
     FlushedToZero(u64),
 }
 
-/// Usual signal-to-noise ratio in decibels, for normally distributed values. `is_scaled`: the type is the type of
-/// scaled codes. `None` for integers without scales.
+/// Usual signal-to-noise ratio in decibels, for normally distributed values. `is_scaled` tells whether the type is that
+/// of scaled codes. `None` for integers without scales.
 ///
-/// Floats with `m` stored significand bits: `6 m + 13.5`. Integers with `b` bits: `6 b - 7`; this is between the ratio
-/// for one scale per tensor and for one scale per 16 values.
+/// Floats with `m` stored significand bits: `6 m + 13.5`. Integers with `b` bits: `6 b - 7`. This ratio lies between
+/// that for one scale per tensor and that for one scale per 16 values.
 ///
 /// Source: measured, `docs/interfaces.md §3`.
 #[must_use]
@@ -92,14 +92,14 @@ pub struct Suspect {
 pub enum Named {
     /// At most this number of suspicious tensors.
     LostMuch(usize),
-    /// At most this number of tensors with an error, suspicious or not.
+    /// Tensors with an error, whether suspicious or not, and at most this number of them.
     Worst(usize),
 }
 
 /// Counts for float tensors that became integers without a scale, and mostly became zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unscaled {
-    /// Number of tensors with more than half of the nonzero values lost.
+    /// Number of tensors that lost more than half of their nonzero values.
     pub tensors: u64,
     /// Number of nonzero values before the conversion.
     pub nonzero: u64,
@@ -110,7 +110,7 @@ pub struct Unscaled {
 /// Result of an assessment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assessment {
-    /// Number of tensors with a changed type or value.
+    /// Number of tensors whose type or values changed.
     pub changed: u64,
     /// Number of suspicious tensors.
     pub suspicious: u64,

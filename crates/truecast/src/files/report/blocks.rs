@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use truecast_kernel::scaled::BlockCounts;
 
-/// Counts of blocks (elements with a common scale), and padding.
+/// Counts of blocks and of padding. A block is the elements that share a scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// Counts of blocks.

@@ -105,7 +105,7 @@ impl TensorReport {
 /// Report of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Path of the source, as given.
+    /// Path of the source, in the form that the caller gave.
     pub source: String,
     /// Specification, options and rules that determined the result.
     pub provenance: Provenance,

@@ -26,7 +26,8 @@ pub(crate) struct RowJson<'a> {
     pub shape: &'a [u64],
     pub types: (DType, DType),
     pub group: Group,
-    /// Schemes of a quantized tensor, before and after.
+    /// Schemes of a quantized tensor. The first is the scheme before the conversion, and the second the scheme after
+    /// it.
     pub schemes: (Option<&'a str>, Option<&'a str>),
     pub blocks: Option<Blocks>,
     /// `None` in comparisons.

@@ -40,8 +40,8 @@ impl Group {
         }
     }
 
-    /// Group of a tensor, from its types and schemes before and after. For a quantized tensor the types are ignored:
-    /// they are types of codes.
+    /// Group of a tensor, by its types and schemes before and after. The types of a quantized tensor do not count,
+    /// because they are types of codes.
     #[must_use]
     pub fn of_tensors(from: DType, to: DType, schemes: (Option<&str>, Option<&str>)) -> Group {
         match schemes {
@@ -75,8 +75,8 @@ pub struct Sum {
     pub bytes_out: u64,
     /// Sums of the counts; maxima of the largest errors.
     pub counts: Counts,
-    /// Sums of the counts over tensors with an error. Error measures use these sums, because unchanged tensors would
-    /// hide the loss.
+    /// Sums of the counts over the tensors that have an error. Error measures use these sums, because unchanged tensors
+    /// would hide the loss.
     pub inexact: Counts,
 }
 

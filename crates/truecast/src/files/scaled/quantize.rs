@@ -18,7 +18,7 @@ pub struct Quantizer {
     is_divided: bool,
 }
 
-/// Output buffer of a piece of work, for one part.
+/// Output buffer for one part of a piece of work.
 enum Room<'a> {
     Given(&'a mut [u8]),
     /// Separate buffer, because another piece writes the same bytes.
@@ -66,7 +66,7 @@ impl<'a> Left<'a> {
 }
 
 impl Quantizer {
-    /// Plans a quantization of elements of type f32, f16, bf16 or f64; f64 is first rounded to f32.
+    /// Plans a quantization. Elements are f32, f16, bf16 or f64, and f64 is first rounded to f32.
     ///
     /// # Errors
     /// [`Error::Scaled`] for another type, and for padded forms.

@@ -15,7 +15,7 @@ pub struct ScaledTensor {
     arrays: Vec<Vec<u8>>,
 }
 
-/// The form, and the sizes of the arrays instead of their bytes.
+/// Shows the form, and the sizes of the arrays instead of their bytes.
 impl fmt::Debug for ScaledTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes: Vec<usize> = self.arrays.iter().map(Vec::len).collect();
@@ -26,7 +26,7 @@ impl fmt::Debug for ScaledTensor {
 /// Quantizes a matrix under a [`scheme`]. [`Quantizer`] has options for scales, and other shapes.
 ///
 /// Shapes: `values` is `[rows, cols]`, row-major; f32, f64, or with the feature `half` f16 or bf16. Result: each block
-/// as in [`truecast_core::scaled::Planes::quantize`].
+/// equals that of [`truecast_core::scaled::Planes::quantize`].
 ///
 /// # Errors
 /// [`Error::NotQuantized`] for an unknown name or a shape that the scheme does not support; [`Error::Scaled`] for

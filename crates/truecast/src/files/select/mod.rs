@@ -111,7 +111,7 @@ pub struct Selection {
     pub to: Option<DType>,
     /// Type as which selected tensors are read; `None` for the stored types.
     pub from: Option<DType>,
-    /// Rules; for each tensor, the first matching rule applies.
+    /// Rules in order. The first rule that matches a tensor applies to it.
     pub rules: Vec<Rule>,
     /// Layers to keep unless a rule names their tensors. The name of a tensor determines its layer. By default, tensors
     /// of these layers are never quantized ([`QuantizeOptions`]).
@@ -433,7 +433,7 @@ mod tests {
         assert!(matches!(choose(&selection), Err(Error::UnusedRule { .. })));
         let resolved = selection.for_tensors(&tensors());
         assert_eq!(choose(&resolved).unwrap(), [None, Some(DType::Bf16), None]);
-        // The record has the text as typed.
+        // The record has the text that the user typed.
         assert_eq!(resolved, selection);
     }
 

@@ -63,7 +63,7 @@ pub(crate) fn elements_of(stretches: &[Stretch]) -> u64 {
 
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// Draws a sample of a tensor with `len` elements of `bits` bits; `tensor` is its index in the file.
+/// Draws a sample of a tensor. The tensor has `len` elements of `bits` bits, and its index in the file is `tensor`.
 fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
     let block = (BLOCK_BYTES * 8 / bits.max(1) / UNIT * UNIT).max(UNIT);
     let blocks = len.div_ceil(block);

@@ -33,7 +33,7 @@ pub enum FileDifference {
         tensor: String,
         count: u64,
         index: u64,
-        /// Expected code; a byte for shapes, markers and padding.
+        /// Expected code. For shapes, markers and padding, the expected byte.
         expected: u64,
         /// Actual code or byte.
         actual: u64,
@@ -48,13 +48,13 @@ pub enum FileDifference {
     },
     /// The structure of a model differs.
     Structure {
-        /// Offset of the first difference in the file.
+        /// Offset in the file of the first difference.
         offset: u64,
     },
     /// External data of a model has wrong bytes.
     ExternalData {
         location: String,
-        /// Offset of the first wrong byte in the external file.
+        /// Offset in the external file of the first wrong byte.
         offset: u64,
     },
     /// The recorded source is not the source.
@@ -102,7 +102,7 @@ impl FileDifference {
     }
 }
 
-/// A wrong element; codes are as stored.
+/// A wrong element. Its codes are in stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongElement {
     /// Index in row-major order.
@@ -115,7 +115,7 @@ pub struct WrongElement {
     pub actual: u64,
 }
 
-/// A wrong element of a conversion from or to text. Numbers are hexadecimal codes.
+/// A wrong element in a conversion to text or from text. Numbers are hexadecimal codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongText {
     /// Index in row-major order.

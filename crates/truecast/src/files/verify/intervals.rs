@@ -174,7 +174,7 @@ impl Search {
         }
     }
 
-    /// A key in range: the key of zero or of one.
+    /// Returns the key of zero, or the key of one if zero is not in range.
     fn inside(&self) -> Option<u64> {
         let one = match self.cast.src.kind() {
             Kind::Float(f) => (f.bias as u64) << f.man_bits,

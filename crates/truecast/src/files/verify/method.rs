@@ -53,7 +53,7 @@ impl Methods {
 #[derive(Debug)]
 pub(crate) enum Method {
     Copied,
-    /// Result of each source; [`REFUSED`] for refused sources.
+    /// Result of each source. A refused source has [`REFUSED`].
     Table(Vec<u64>),
     Narrow(Intervals<u32>),
     Wide(Intervals<u64>),

@@ -29,7 +29,7 @@ pub struct VerifyReport {
     pub elements: u64,
     /// The sample; `None` if everything was compared.
     pub sampled: Option<Sample>,
-    /// Number of elements per method, without text.
+    /// Number of elements that each method decided. Text is not counted.
     pub methods: Methods,
     /// Differences in the order of the tensors.
     pub differences: Vec<FileDifference>,

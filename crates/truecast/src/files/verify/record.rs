@@ -28,7 +28,7 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "the object of a file")]
 pub struct RecordedFile {
-    /// Path as given to the conversion.
+    /// Path that the conversion was given.
     #[serde(serialize_with = "shown")]
     pub path: PathBuf,
     /// Length in bytes.

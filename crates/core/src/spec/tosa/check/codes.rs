@@ -13,7 +13,7 @@ pub(super) fn all_codes(dtype: DType) -> RangeInclusive<u64> {
     0..=u64::MAX >> (64 - dtype.code_bits())
 }
 
-/// Codes and their neighbors, wrapped to the width of the type.
+/// Codes and the codes next to them. All are wrapped to the width of the type.
 pub(super) fn neighbors(dtype: DType, centers: impl IntoIterator<Item = u64>) -> impl Iterator<Item = u64> {
     let mask = *all_codes(dtype).end();
     centers.into_iter().flat_map(move |c| (-REACH..=REACH).map(move |d| c.wrapping_add_signed(d) & mask))
@@ -27,7 +27,7 @@ pub(super) fn nan_codes(f: &FloatFormat) -> Vec<RangeInclusive<u64>> {
     [0, f.sign_bit()].map(|sign| first | sign..=f.magnitude_mask() | sign).into()
 }
 
-/// Arguments from 0 to `last` at which a monotone function is between two bounds, both inclusive.
+/// Arguments from 0 to `last` at which a monotone function lies between two bounds. The bounds are included.
 pub(super) fn where_monotone(last: u64, f: impl Fn(u64) -> f64, low: f64, high: f64) -> Option<RangeInclusive<u64>> {
     let rises = f(0) <= f(last);
     let start = first(last, |at| if rises { f(at) >= low } else { f(at) <= high });
@@ -45,7 +45,7 @@ fn first(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// Same codes in the fewest ranges, in ascending order.
+/// Joins ranges. The result has the fewest ranges with the same codes, in ascending order.
 pub(super) fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut all: Vec<RangeInclusive<u64>> = Vec::new();

@@ -1,5 +1,5 @@
-//! Check of a whole output: counts of verdicts, failing elements, mixed flushing, and lints.
-//! Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
+//! Check of a whole output. The result has the counts of verdicts, failing elements, mixed flushing, and lints. Source:
+//! `docs/spec/tosa.md §6.3`, §6.10, §2.3.
 
 use super::super::block::{BLOCK, BlockCast};
 use super::super::freedoms::may_flush;

@@ -1,4 +1,4 @@
-//! Counts of results that are small, not finite or out of range.
+//! Counts of pairs with a result that is small, not finite or out of range.
 
 use super::row::{below, bits, differ_in_sign, equal, nan, negative};
 use super::{padded, padding};
@@ -8,7 +8,7 @@ use crate::measure::limits::Range;
 use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 
-/// Counts results that are zero or below `min_normal`, of pairs whose values take `X` and `Y` bytes a row. If not
+/// Counts pairs whose result is zero or below `min_normal`. The values of a row take `X` and `Y` bytes. If not
 /// `MASKED`, all values are finite.
 pub(crate) fn small_results<const X: usize, const Y: usize, const MASKED: bool>(
     _: Avx512,
@@ -30,7 +30,7 @@ fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
     y: &[[u8; Y]],
     min_normal: f64,
 ) -> Small {
-    // The limit is at least the smallest subnormal, so that zero is below it.
+    // Zero must be below the limit, so the limit is at least the smallest subnormal.
     let limit = bits::<Y>(min_normal).max(1);
     let mut all = Small::default();
     for (x, y) in x.iter().zip(y) {
@@ -49,7 +49,8 @@ fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
     all
 }
 
-/// As [`small_results`], by codes; 64 codes of the source take `X` bytes.
+/// Counts pairs whose result is zero or below the smallest normal value. Sources are codes, 64 of which take `X` bytes.
+/// Results are codes of a byte.
 pub(crate) fn small_codes<const X: usize>(_: Avx512, codes: &ByteCodes, x: &[u8], y: &[u8]) -> Small {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<64>());
     // SAFETY: the token proves that the features were detected.
@@ -93,7 +94,7 @@ fn small_groups<const X: usize>(codes: &ByteCodes, x: &[[u8; X]], y: &[Block]) -
     all
 }
 
-/// Counts values that are not finite or are beyond the range, in pairs whose values take `X` and `Y` bytes a row.
+/// Counts pairs with a value that is not finite or is beyond the range. The values of a row take `X` and `Y` bytes.
 pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &[u8], range: &Range) -> Special {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
     // SAFETY: the token proves that the features were detected.
@@ -104,7 +105,8 @@ pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &
 #[target_feature(enable = "popcnt,avx512f,avx512dq")]
 fn special_rows<const X: usize, const Y: usize>(x: &[[u8; X]], y: &[[u8; Y]], range: &Range) -> Special {
     let infinity = (bits::<X>(f64::INFINITY), bits::<Y>(f64::INFINITY));
-    // If `over` is NaN, only NaN is above the limit.
+    // If `over` is NaN, no number is out of range, and Inf is not either. The limit is then one more than the bits of
+    // Inf.
     let over = range.over.map(|over| if over.is_nan() { infinity.0 + 1 } else { bits::<X>(over) });
     let usual = over[0].min(over[1]).min(infinity.0);
     let mut all = Special::default();

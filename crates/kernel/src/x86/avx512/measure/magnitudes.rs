@@ -1,13 +1,12 @@
-//! The least and the greatest magnitudes of rows.
-
 use super::row::{ROW_F32, part};
 use std::arch::x86_64::*;
 
-/// Operands of `vrange`: the larger of two magnitudes, and the smaller.
+/// Operand of `vrange` that selects the larger of two magnitudes.
 pub(super) const MAX_MAGNITUDE: i32 = 0b10_11;
 const MIN_MAGNITUDE: i32 = 0b10_10;
 
-/// Extreme magnitudes of rows of `N` bytes: the bits of f32 or f64 without the sign, which are ordered as the numbers.
+/// Extreme magnitudes of rows of `N` bytes. Magnitudes are the bits of f32 or f64 without the sign. Their order as
+/// integers is the order of the numbers.
 pub(super) struct Magnitudes<const N: usize>([__m512i; 2]);
 
 impl<const N: usize> Magnitudes<N> {
@@ -21,7 +20,8 @@ impl<const N: usize> Magnitudes<N> {
         })
     }
 
-    /// Lowers the minimum to the magnitudes of a row. NaN may spoil the minimum unless `MASKED`, which takes longer.
+    /// Lowers each minimum to the magnitude in the row. Unless `MASKED`, a NaN may spoil a minimum. With `MASKED`, the
+    /// function takes longer.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub fn lower<const MASKED: bool>(&mut self, row: &[u8; N]) {
@@ -36,7 +36,6 @@ impl<const N: usize> Magnitudes<N> {
         }
     }
 
-    /// Adds a number to the bits of each magnitude.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn plus(self, number: i32) -> Self {
@@ -46,7 +45,7 @@ impl<const N: usize> Magnitudes<N> {
         }))
     }
 
-    /// Raises the maximum to the magnitudes of a row. NaN may spoil the maximum.
+    /// Raises each maximum to the magnitude in the row. A NaN may spoil a maximum.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub fn raise(&mut self, row: &[u8; N]) {
@@ -77,11 +76,11 @@ impl<const N: usize> Magnitudes<N> {
     }
 }
 
-/// The least nonzero magnitude of rows, and the number of zeros.
+/// Least nonzero magnitude of rows, and the number of zeros.
 pub(super) struct Nonzero<const N: usize> {
-    /// Least magnitude, with 1 subtracted from its bits: zero wraps around to the largest number, and so never counts.
+    /// Least magnitude minus 1, in bits. Zero minus 1 wraps around to the largest number, so a zero never is the least.
     pub smallest: Magnitudes<N>,
-    /// Number of zeros in each lane, negated.
+    /// Number of zeros that each element position has seen, negated.
     minus_zeros: [__m512i; 2],
 }
 
@@ -95,7 +94,8 @@ impl<const N: usize> Nonzero<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn see(&mut self, row: &[u8; N]) {
-        // Indexed, because a loop over zipped iterators is not unrolled, and keeps the accumulators in memory.
+        // An index is used. A loop over zipped iterators would not be unrolled and would keep the accumulators in
+        // memory.
         for i in 0..const { N / 64 } {
             let (bits, min, zeros) = (part(row, i), &mut self.smallest.0[i], &mut self.minus_zeros[i]);
             if N == ROW_F32 {

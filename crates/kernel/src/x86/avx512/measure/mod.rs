@@ -1,10 +1,9 @@
-//! The passes of measuring, `crate::measure::sums` and `crate::measure::details`, for AVX-512: the same counts, and the
-//! same sums in the same order.
+//! The passes of `crate::measure::sums` and `crate::measure::details` for AVX-512. Counts equal those of the other
+//! levels, and sums add the same terms in the same order. Sums are in this file, and counts of special values are in
+//! `details`.
 //!
-//! Sums are here, counts of special values in `details`.
-//!
-//! A product of two f32 values is exact in f64, so that it makes no difference whether it is fused with the addition to
-//! a sum. All other products are rounded before they are added, as at every level.
+//! A product of two f32 values is exact in f64, so it may be fused with the addition to a sum. All other products are
+//! rounded before they are added, as at every level.
 
 mod details;
 mod magnitudes;
@@ -19,11 +18,12 @@ use magnitudes::{MAX_MAGNITUDE, Magnitudes, Nonzero};
 use row::{Halves, Pair, ROW_F32, pair};
 use std::arch::x86_64::*;
 
-/// Number of rows between two tests of whether a relative error exceeds the largest so far.
+/// Number of rows between two checks for a relative error above the largest so far.
 const ROWS: usize = 8;
 
-/// Adds pairs whose values take `X` and `Y` bytes a row. If `MASKED`, only pairs of two finite values take part.
-/// Otherwise all pairs do; if some value may not be finite, nothing is added and the result is `None`.
+/// Adds the pairs of rows to the sums. The values of a row take `X` and `Y` bytes. With `MASKED`, only pairs of two
+/// finite values take part. Without `MASKED`, all pairs take part. If some value may then not be finite, the sums stay,
+/// and the result is `None`.
 pub(crate) fn add<const X: usize, const Y: usize, const MASKED: bool>(
     _: Avx512,
     x: &[u8],
@@ -43,7 +43,7 @@ pub(crate) fn add<const X: usize, const Y: usize, const MASKED: bool>(
     Some(seen)
 }
 
-/// As [`add`], for values that are kept (`y` is `x`): only the signal is added.
+/// Adds only the signal, for values that the conversion keeps. `MASKED` means what it means in [`add`].
 pub(crate) fn add_values<const V: usize, const MASKED: bool>(
     _: Avx512,
     values: &[u8],
@@ -63,14 +63,14 @@ pub(crate) fn add_values<const V: usize, const MASKED: bool>(
     Some(seen)
 }
 
-/// Returns a row padded with zeros, which add nothing to sums.
+/// Pads a row with zeros, which add nothing to sums.
 fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut row = [0; N];
     row[..bytes.len()].copy_from_slice(bytes);
     row
 }
 
-/// Returns the number of zeros that pad a row.
+/// Returns the number of zeros that [`padded`] appends.
 fn padding<const N: usize>(bytes: &[u8]) -> u64 {
     16 - (bytes.len() * 16 / N) as u64
 }
@@ -89,7 +89,7 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
     let (mut smallest, mut largest) = (Magnitudes::<Y>::new(f64::INFINITY), Magnitudes::<X>::new(0.0));
     let mut limit = _mm512_set1_pd(suspect_above(max_rel));
     for (x, y) in x.chunks(ROWS).zip(y.chunks(ROWS)) {
-        // Bit 63 is set where an error was above the limit.
+        // Bit 63 of an element is set if an error of its column was above the limit.
         let mut suspects = _mm512_setzero_si512();
         for (x, y) in x.iter().zip(y) {
             next.iter_mut().for_each(|next| prefetch(next.row()));
@@ -107,7 +107,8 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
                 image[i] = add_product::<Y, Y>(image[i], y, y);
                 product[i] = add_product::<X, Y>(product[i], x, y);
                 max_abs[i] = _mm512_range_pd::<MAX_MAGNITUDE>(max_abs[i], e);
-                // Limit minus error; for f32, the difference of their squares, which can neither overflow nor vanish.
+                // `below` is the limit minus the error. For f32, it is the difference of the squares, which can neither
+                // overflow nor vanish.
                 below[i] = if X == ROW_F32 && Y == ROW_F32 {
                     let x = _mm512_mul_pd(limit, x);
                     _mm512_fmsub_pd(x, x, ee)
@@ -148,7 +149,8 @@ fn value_rows<const V: usize, const MASKED: bool>(
         values.see(row);
         let Pair { xs, .. } = pair::<V, V, MASKED>(row, row);
         for i in 0..2 {
-            // Not fused: each addition would wait longer for the one before.
+            // Product and addition are not fused, because each addition would then wait longer for the addition before
+            // it.
             signal[i] = _mm512_add_pd(signal[i], _mm512_mul_pd(xs[i], xs[i]));
         }
     }
@@ -161,12 +163,13 @@ fn value_rows<const V: usize, const MASKED: bool>(
     Some(Seen { smallest, zeros, ..Seen::NOTHING })
 }
 
-/// Operation of `vpternlog`: OR of three operands.
+/// Operand of `vpternlog` that computes the OR of three vectors.
 const OR: i32 = 0b1111_1110;
-/// Classes of `vfpclass`: a quiet NaN, an infinity of either sign, a signaling NaN.
+/// Operand of `vfpclass` that selects quiet NaN, signaling NaN and infinities of either sign.
 const NOT_FINITE: i32 = 0b1001_1001;
 
-/// Returns the largest relative error, given the largest of the pairs before `x` and `y`.
+/// Returns the largest relative error of `x`, `y` and all pairs before them. `max` is the largest relative error of the
+/// pairs before.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512dq")]
@@ -209,7 +212,7 @@ fn are_finite([low, high]: Halves) -> bool {
     _mm512_fpclass_pd_mask::<NOT_FINITE>(low) | _mm512_fpclass_pd_mask::<NOT_FINITE>(high) == 0
 }
 
-/// `sum + a * b`, of values that take `A` and `B` bytes a row.
+/// Returns `sum + a * b`. The rows of `a` and `b` take `A` and `B` bytes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn add_product<const A: usize, const B: usize>(sum: __m512d, a: __m512d, b: __m512d) -> __m512d {

@@ -1,22 +1,22 @@
-//! Rows of 16 values, f32 in 64 bytes or f64 in 128: both are f64 in registers, in two halves of a row. A condition on
-//! a row gives a mask of its elements.
+//! Rows of 16 values. A row in memory is f32 in 64 bytes or f64 in 128 bytes; in registers it is f64 in two halves. A
+//! condition on a row returns a mask with a bit for each element.
 
 use crate::measure::value::Value;
 use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 
-/// Two halves of a row, or of 16 accumulators.
+/// The two halves of a row, or of 16 accumulators.
 pub(super) type Halves = [__m512d; 2];
 
-/// Bytes of a row of f32 values.
+/// Number of bytes that 16 f32 values take.
 pub(super) const ROW_F32: usize = 64;
 
-/// Returns the bits of the least value, f32 or f64 as in the row, that is not below a number.
+/// Returns the bits of the least f32 or f64 that is at least `number`. The type is that of a row of `N` bytes.
 pub(super) fn bits<const N: usize>(number: f64) -> u64 {
     if N == ROW_F32 { u32::at_least(number).to_bits() as u64 } else { number.to_bits() }
 }
 
-/// Returns the mask of the elements whose bits without the sign are below a limit.
+/// Returns the mask of the elements whose magnitude bits are below a limit.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn below<const N: usize>(row: &[u8; N], limit: u64) -> u16 {
@@ -69,7 +69,7 @@ pub(super) fn differ_in_sign<const X: usize, const Y: usize>(x: &[u8; X], y: &[u
     }
 }
 
-/// Loads the f32 or f64 in the `i`-th 64 bytes of a row.
+/// Loads the part of a row that begins at byte `64 * i`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn part<const N: usize>(row: &[u8; N], i: usize) -> __m512i {
@@ -77,7 +77,6 @@ pub(super) fn part<const N: usize>(row: &[u8; N], i: usize) -> __m512i {
     load(&parts[i])
 }
 
-/// Returns the values of a row as f64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn values<const N: usize>(parts: [__m512i; 2]) -> Halves {
@@ -89,29 +88,27 @@ fn values<const N: usize>(parts: [__m512i; 2]) -> Halves {
     }
 }
 
-/// Loads the 64 or 128 bytes of a row.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn parts<const N: usize>(row: &[u8; N]) -> [__m512i; 2] {
     [part(row, 0), if N == ROW_F32 { _mm512_setzero_si512() } else { part(row, 1) }]
 }
 
-/// The values of two rows.
 pub(super) struct Pair {
     pub xs: Halves,
     pub ys: Halves,
-    /// Elements whose values differ.
+    /// Mask of the elements whose values differ.
     pub differ: u16,
 }
 
-/// Loads the values of two rows. If `MASKED`, pairs that are not both finite become zeros.
+/// Loads the values of two rows. With `MASKED`, a pair becomes zeros unless both values are finite.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn pair<const X: usize, const Y: usize, const MASKED: bool>(x: &[u8; X], y: &[u8; Y]) -> Pair {
     let (mut x, mut y) = (parts(x), parts(y));
     if X == ROW_F32 && Y == ROW_F32 {
         if MASKED {
-            // Zero times an infinity or NaN is NaN.
+            // An infinity or NaN times zero is NaN.
             let [a, b] = [x[0], y[0]].map(|v| _mm512_mul_ps(_mm512_castsi512_ps(v), _mm512_setzero_ps()));
             let finite = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(a, b);
             (x[0], y[0]) = (_mm512_maskz_mov_epi32(finite, x[0]), _mm512_maskz_mov_epi32(finite, y[0]));

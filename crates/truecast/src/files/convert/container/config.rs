@@ -25,7 +25,7 @@ pub(crate) struct Configuration {
     pub warnings: Vec<String>,
 }
 
-/// Keys with the type of the tensors, at any depth (§2.6 step 2).
+/// Keys that state the type of the tensors, at any depth (§2.6 step 2).
 const TYPES: [&str; 2] = ["torch_dtype", "dtype"];
 /// Sections with types of quantization, which are not types of the model.
 const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "quantization"];

@@ -65,7 +65,7 @@ impl Plan {
         Some((name, text))
     }
 
-    /// Names at the top level, without sidecars.
+    /// Names at the top level. Sidecars are left out.
     pub(crate) fn names(&self) -> Vec<String> {
         let shards = self.shards.iter().filter(|shard| !shard.is_empty()).map(|shard| shard.name.clone());
         shards

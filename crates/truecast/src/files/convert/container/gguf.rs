@@ -58,7 +58,7 @@ pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Resu
     Err(Error::checkpoint(src, cause))
 }
 
-/// Keys of the result: keys of the source's GGUF file except types, or keys derived from a folder.
+/// Keys of the result. They are the keys of the source's GGUF file without its types, or are derived from a folder.
 pub(crate) fn keys(
     folder: &Folder,
     documents: &Documents,
@@ -87,7 +87,7 @@ pub(crate) fn keys(
         }
     };
     let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
-    // GGUF has no type U8; a target of type U8 holds the bytes of blocks.
+    // GGUF has no type U8. A target of type U8 therefore holds the bytes of blocks.
     if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
         keys.set_u32(QUANTIZATION_VERSION, 2)
     } else {

@@ -1,4 +1,4 @@
-//! Header of a planned GGUF file, and comparison with another file.
+//! Header of a planned GGUF file, and its comparison with the header of another file.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::job::{TensorJob, elements_in};

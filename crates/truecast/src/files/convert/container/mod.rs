@@ -25,7 +25,7 @@ pub(crate) enum Container {
 /// Metadata of a `.safetensors` file that is a whole result: its options, as in a manifest.
 pub(crate) const OPTIONS_KEY: &str = "truecast.options";
 
-/// Format of a file at `dst`, by its name.
+/// Format that the name of a file at `dst` states.
 pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if let Some(format) = FileFormat::of_path(dst) {
         return Ok(format);
@@ -34,7 +34,7 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if look::is_folder(dst)? {
         Err(Error::FolderForFile { path })
     } else {
-        // Only a file that exists is of a kind that its bytes tell.
+        // If the destination exists, its bytes tell the kind of the file.
         let found = if look::at(dst)?.is_some() { Foreign::of(dst) } else { Foreign::Unknown };
         Err(Error::UnknownKind { path, found })
     }
@@ -48,16 +48,16 @@ impl Plan {
         }
     }
 
-    /// The model to write, with external data in the file `location`. `None` if the result is not a model.
+    /// The model to write. Its external data goes to the file `location`. `None` if the result is not a model.
     pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
         let Container::Model(file, changes) = &self.container else { return Ok(None) };
         Ok(Some(NewModel::new(file, changes, location)?))
     }
 
-    /// Path of the new file with a model's external data, if the model needs the file.
+    /// Path of the new file that will hold a model's external data. `None` if the model needs no such file.
     ///
     /// # Errors
-    /// As [`run`](Plan::run), before it writes.
+    /// Errors of [`run`](Plan::run) before it writes.
     pub fn external_data(&self) -> Result<Option<PathBuf>, Error> {
         let dst = &follow(&self.dst)?;
         Ok(self.new_model(dst)?.and_then(|new| new.data_path(dst)))

@@ -71,7 +71,8 @@ thread_local! {
 }
 
 impl TensorDequantizer {
-    /// Plans a dequantization. `cast`: conversion of the f32 values, and seed of stochastic rounding. `None` keeps f32.
+    /// Plans a dequantization. `cast` has the conversion of the f32 values, and the seed of stochastic rounding. `None`
+    /// keeps f32.
     ///
     /// # Errors
     /// A layout or conversion that is not supported.

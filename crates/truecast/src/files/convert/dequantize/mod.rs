@@ -1,5 +1,5 @@
-//! Values of quantized tensors: piece by piece (`dequantizer`), for any tensor (`values`), compared with an unquantized
-//! checkpoint (`reference`).
+//! Values of quantized tensors. They are computed piece by piece (`dequantizer`), read from any tensor (`values`), and
+//! compared with an unquantized checkpoint (`reference`).
 
 pub(crate) mod dequantizer;
 pub(crate) mod reference;

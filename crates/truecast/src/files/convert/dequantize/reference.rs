@@ -48,7 +48,7 @@ impl Reference {
     pub fn check_nibbles(&self, folder: &Folder, all: &[Quantized]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
         let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
-        // Sums of squared errors: with the nibble order in use, and with the other order.
+        // Sums of squared errors. The first is under the nibble order in use, and the second under the other order.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantized in all {
             let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {

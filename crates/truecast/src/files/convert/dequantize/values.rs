@@ -78,7 +78,7 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
 
 /// Tensors of a file or folder. Tensors of a file are described on request, because a file may have very many.
 pub(crate) enum Contained<'a> {
-    /// File, and names of the values in a model.
+    /// A file. If it is a model, its values have these names.
     File(&'a Source, Vec<Arc<str>>),
     Folder(Vec<Logical<'a>>),
 }
@@ -117,7 +117,7 @@ impl<'a> Contained<'a> {
     }
 }
 
-/// Lists all tensors, by file and by offset of their data.
+/// Lists all tensors. They are sorted by file, then by offset of their data.
 ///
 /// # Errors
 /// Quantized tensors that cannot be interpreted.

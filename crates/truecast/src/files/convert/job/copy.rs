@@ -15,7 +15,7 @@ impl Job for Stored {
     }
 
     fn block(&self, folder: &Folder, planned: &Planned) -> Option<Block> {
-        // GGUF has no type U8; a target of type U8 holds the bytes of blocks.
+        // GGUF has no type U8. A target of type U8 therefore holds the bytes of blocks.
         let blocks = self.source(folder).blocks();
         (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
     }

@@ -34,7 +34,7 @@ pub(crate) use transcode::{PlaneOperation, Transcode};
 pub(crate) struct Piece<'a> {
     pub planned: &'a Planned,
     pub operations: &'a Operations,
-    /// Largest magnitude of each matrix; only for jobs that ask for it.
+    /// Largest magnitude of each matrix. Empty unless the job asks for it.
     pub amax: &'a [f32],
     pub item: &'a Item,
     pub first: u64,
@@ -122,7 +122,7 @@ pub(crate) trait Job: Debug + Send + Sync {
         Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 
-    /// Offset in bytes of an element in the output tensor.
+    /// Offset in bytes that an element has in the output tensor.
     fn offset(&self, item: &Item, first: u64) -> u64 {
         item.dst_bytes(first)
     }

@@ -51,7 +51,7 @@ impl Job for Scaled {
         let quantizer = piece.operations.quantize(self).expect("every job is planned before the first piece");
         for write in quantizer.writes(piece.first, piece.len) {
             let mut now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
-            // A scale may cover several pieces, each of which computes it; only the first writes it.
+            // If a scale covers several pieces, each piece computes it, and only the first piece writes it.
             if write.part != Part::Codes && !quantizer.begins_block(piece.first) {
                 continue;
             }

@@ -16,7 +16,7 @@ use truecast_io::folder::Folder;
 use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Counts};
 
-/// A plane of the source, and its packing in the result.
+/// A plane of the source, and the packing that it gets in the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneOperation {
     pub part: Part,

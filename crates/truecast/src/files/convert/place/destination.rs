@@ -15,7 +15,7 @@ use truecast_io::{Existing, FileFormat, Foreign, OutputFile, look};
 pub(crate) struct Destination {
     /// Folder to write to: the destination, or a folder inside it if the destination holds an old result.
     pub at: PathBuf,
-    /// Manifest of an earlier run with the same scope.
+    /// Manifest that an earlier run with the same scope left.
     pub manifest: Option<Manifest>,
 }
 
@@ -137,7 +137,7 @@ fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Condition C7, tested on real paths: true if one folder contains the other, or both are equal.
+/// Condition C7, tested on real paths: true if one folder contains the other, or if the folders are equal.
 fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     let Some(src) = look::real(src)? else { return Ok(false) };
     // Resolves the existing part of a new path.

@@ -1,5 +1,5 @@
-//! Activation scales in the result, from the source or from a file with the largest input magnitude of each layer
-//! (`docs/spec/checkpoints.md §7.8`).
+//! Activation scales of the result. They come from the source, or from a file that states the largest input magnitude
+//! of each layer (`docs/spec/checkpoints.md §7.8`).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::quantize::code::{little_endian, to_f32};
@@ -19,7 +19,7 @@ pub(crate) struct Activations {
     wanted: Option<(ActivationScale, Need)>,
     /// Largest input magnitude by name of module or weight.
     ranges: HashMap<String, f64>,
-    /// Scales of the source by module: tensor name, kind, values.
+    /// Scales of the source, by module. A value is (tensor name, kind, scales).
     of_source: HashMap<String, (String, ActivationScale, Vec<f32>)>,
     /// Source tensors that remain in the result, unchanged or converted.
     carried: HashSet<String>,

@@ -1,5 +1,5 @@
-//! Largest magnitudes of whole tensors, found in a pass before the conversion. Needed by scales that the first piece
-//! already uses.
+//! Largest magnitudes of whole tensors. A pass before the conversion finds them for scales that the first piece already
+//! uses.
 
 use crate::files::convert::operations::Operations;
 use crate::files::convert::plan::{Plan, ShardPlan};

@@ -30,12 +30,13 @@ pub(crate) struct Quantizing<'a> {
     /// Modules with an unquantized matrix.
     kept: Vec<String>,
     modules: Vec<String>,
-    /// Kept weights by reason: name of the first weight, and number of weights. Only weights that a user may expect to
-    /// be quantized.
+    /// Kept weights, by reason. A value is (name of the first weight, number of weights). Only weights count that a
+    /// user may expect to be quantized.
     left: BTreeMap<String, (String, usize)>,
     /// Known limits of loaders: program, limit, first tensor.
     limits: BTreeMap<(&'static str, &'static str), String>,
-    /// Index in `shares` of each group with a common global scale. Key: index of the pattern, and name of the group.
+    /// For each group of tensors that share a global scale, its index in `shares`. A key is (index of the pattern, name
+    /// of the group).
     groups: HashMap<(usize, String), usize>,
     shares: Vec<Vec<Stored>>,
     /// Flags for the patterns of `shares_of`: true if the pattern matched.

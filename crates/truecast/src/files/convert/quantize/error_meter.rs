@@ -58,7 +58,7 @@ impl ErrorMeter {
         })
     }
 
-    /// Partial counts of [`BLOCK`] elements each; the first also has the counts of codes. Errors are measured only in
+    /// Partial counts of [`BLOCK`] elements each. The first also has the counts of codes. Errors are measured only in
     /// the sample.
     pub fn counts(
         &self,

@@ -8,8 +8,8 @@ const SMALL: u64 = 65_536;
 /// Parts with an entry per element or per block.
 pub(crate) const ON_GRID: [Part; 3] = [Part::Codes, Part::Scales, Part::Zeros];
 
-/// Equivalent layout with the same bytes. Matrices with one scale become rows; rows without a common scale become rows
-/// of one matrix.
+/// Equivalent layout that has equal bytes. Matrices with one scale become rows. If rows have no common scale, all rows
+/// become rows of one matrix.
 pub(crate) fn flat(layout: &Layout) -> Layout {
     let Layout { matrices, rows, cols, kept, transposed, coding } = *layout;
     let planes = match coding {

@@ -1,4 +1,4 @@
-//! Elements to quantize, from an unquantized tensor or from dequantized values.
+//! Elements to quantize. They come from an unquantized tensor, or from dequantized values.
 
 use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;

@@ -24,7 +24,7 @@ pub(crate) struct TensorQuantizer {
 }
 
 thread_local! {
-    /// Values of a piece of a quantized source.
+    /// Values of a piece, if the source is quantized.
     static ELEMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static FILLED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }

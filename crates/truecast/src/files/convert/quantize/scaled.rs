@@ -31,14 +31,14 @@ pub(crate) struct Scaled {
     part_outputs: [Range<usize>; Part::ALL.len()],
     pub scheme: Arc<str>,
     pub how: Quantization,
-    /// Index of the set of tensors with the same global scale.
+    /// Index of the set of tensors that share this global scale.
     pub share: Option<usize>,
     pub needs_amax: bool,
     /// Number of elements that are quantized and measured together.
     pub unit: u64,
 }
 
-/// Smallest number of elements per sum of errors (`docs/spec/checkpoints.md §10`).
+/// Smallest number of elements over which errors are summed (`docs/spec/checkpoints.md §10`).
 const MEASURED: u64 = 65_536;
 
 #[derive(Clone, Copy, Debug)]
@@ -115,13 +115,13 @@ impl Scaled {
         self.tensors().map(Tensor::bytes).sum()
     }
 
-    /// Indices of the outputs with the part `part`. Fused experts have an output per layer.
+    /// Indices of the outputs that hold `part`. Fused experts have one such output per layer.
     pub fn outputs_of(&self, part: Part) -> Range<usize> {
         self.part_outputs[part as usize].clone()
     }
 
-    /// Splits `len` bytes of a part, from byte `first` on. Each item: index of the output, first byte in the output,
-    /// number of bytes. All outputs of a part have equal sizes.
+    /// Splits `len` bytes of a part, from byte `first` on. Each item is (index of the output, first byte in the output,
+    /// number of bytes). All outputs of a part have equal sizes.
     pub fn places(&self, part: Part, first: u64, len: u64) -> impl Iterator<Item = (usize, u64, u64)> {
         let outputs = self.outputs_of(part);
         let size = self.outputs.get(outputs.start).map_or(1, |output| output.tensor.bytes());
@@ -136,7 +136,7 @@ impl Scaled {
         outputs.len() > 1 && self.layout.part_bytes(part) == Ok(Some(self.outputs[outputs.start].tensor.bytes()))
     }
 
-    /// Number of padding rows and columns, and totals of `counts`.
+    /// Number of padding rows, number of padding columns, and totals of `counts`.
     pub fn blocks(&self, counts: &BlockCounts) -> Blocks {
         let Layout { rows, cols, kept, .. } = self.layout;
         Blocks { counts: counts.total(), pad_rows: rows - kept[0], pad_cols: cols - kept[1] }

@@ -1,6 +1,6 @@
 //! Verifies GGUF blocks against their source without code of the writer. Simple f32 arithmetic accepts most blocks; the
-//! reference definition (`truecast_core::scaled`) decides the others. Blocks are compared whole, because every element
-//! affects the scale.
+//! reference definition (`truecast_core::scaled`) decides the other blocks. Blocks are compared whole, because every
+//! element affects the scale.
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::job_check::JobCheck;

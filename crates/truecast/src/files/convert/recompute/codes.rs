@@ -60,7 +60,7 @@ struct Integer {
 const TO_INTEGER: f32 = 12_582_912.0;
 
 impl Integer {
-    /// Nearest integer of the range, as stored.
+    /// Stored form of the nearest integer in the range.
     fn stored(&self, value: f32) -> u32 {
         let nearest = (value.clamp(self.least, self.most) + TO_INTEGER).to_bits().wrapping_sub(TO_INTEGER.to_bits());
         nearest.wrapping_add(self.half) & self.mask
@@ -124,8 +124,8 @@ impl Quick {
         matches!(self.element, CodeRule::Float { .. })
     }
 
-    /// True if all codes, scale and zero point are right. `amax`: largest magnitude of all elements with the same
-    /// scale, if the block has only some of them.
+    /// True if all codes, scale and zero point are right. If the block has only some of the elements that share the
+    /// scale, `amax` is the largest magnitude of all these elements.
     pub fn holds(&self, block: Block<'_>, amax: Option<u32>, scale: u32, zero: Option<u32>) -> bool {
         let here = block.rows().fold(0, |most, (values, _)| most.max(largest(values)));
         let amax = amax.unwrap_or(here);
@@ -269,7 +269,7 @@ mod tests {
                 1 => (sign | (0x3c00_0000 + (r & 0x01ff_ffff))) & 0xffff_0000,
                 2 => sign | (r << 1 >> 1),
                 3 => sign | r & 0x00ff_ffff,
-                // Small integers and their halves, for quotients halfway between codes.
+                // Small integers and halves of small integers. Quotients of these lie halfway between codes.
                 4 => ((r % 63) as f32 / 2.0 - 15.5).to_bits(),
                 5 => ((r % 1000) as f32 - 300.0).to_bits(),
                 6 if r.is_multiple_of(20) => special[(stream.next() % 9) as usize],

@@ -11,7 +11,7 @@ pub(crate) struct Fields<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Position of a field: first bit, number of contiguous bits, first of the remaining bits.
+/// Position of a field: its first bit, how many bits are contiguous, and the first of the remaining bits.
 #[derive(Clone, Copy, PartialEq)]
 struct FieldPlace {
     low: u64,
@@ -70,7 +70,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Period of the positions, in columns and in bits; `None` if the positions do not repeat.
+    /// Period of the positions, in columns and in bits. `None` if the positions do not repeat.
     fn period(&self) -> Option<(u64, u64)> {
         let bits = self.plane.code.bits().into();
         match self.plane.packing {

@@ -1,6 +1,6 @@
-//! Recomputes values of quantized tensors without code of the writer: by f32 arithmetic (`values`), and by the
-//! reference definition (`truecast_core::scaled`) for uncertain elements. Reads bands of rows if rows are contiguous,
-//! otherwise whole matrices.
+//! Recomputes values of quantized tensors without code of the writer. f32 arithmetic (`values`) computes most elements;
+//! the reference definition (`truecast_core::scaled`) decides uncertain elements. Reads bands of rows if rows are
+//! contiguous, otherwise whole matrices.
 
 pub(crate) mod blocks;
 pub(crate) mod by_kind;
@@ -92,7 +92,7 @@ impl<'a> Recomputed<'a> {
         Ok(HeldRows { parts, layout, before: (matrix * out_rows + first) * out_cols })
     }
 
-    /// f32 bits of an element by the reference definition.
+    /// f32 bits that the reference definition gives for an element.
     ///
     /// # Errors
     /// A code without a value.
@@ -139,7 +139,7 @@ pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator
     })
 }
 
-/// Numbers of rows per block, for the grids of scales and of global scales.
+/// Number of rows that a block has in the grid of scales, and in the grid of global scales.
 fn blocks(layout: &Layout) -> Vec<u64> {
     let planes = layout.planes();
     let of = |planes: &Planes| [Some(planes.scales.block[0]), planes.global.map(|global| global.block[0])];
@@ -151,7 +151,7 @@ pub(crate) fn are_rows_together(layout: &Layout) -> bool {
     !layout.transposed && planes.group != Group::OfRow && are_planes_in_rows(layout)
 }
 
-/// Byte range of some rows in a part. `None` if the layout lacks the part.
+/// Byte range that rows take in a part. `None` if the layout lacks the part.
 pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
     let each = layout.part_bytes(part).ok()?? / layout.matrices.max(1);
     let (row, rows, all) = match (layout.coding, layout.plane(part)) {

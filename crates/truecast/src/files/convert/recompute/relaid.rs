@@ -30,7 +30,7 @@ pub(crate) fn compare(
         Some(Stored { shard, tensor })
     };
     let found = parts.iter().map(|(part, name)| Some((*part, stored(name)?))).collect::<Option<Vec<_>>>();
-    // Other checks report missing parts and parts of a wrong size.
+    // A missing part, and a part of a wrong size, are reported by other checks.
     let is_whole = |(part, at): &(_, Stored)| {
         layout.part_bytes(*part).is_ok_and(|bytes| bytes == Some(source.tensors()[at.tensor].bytes()))
     };

@@ -1,6 +1,6 @@
-//! Verifies codes and scales against their source without code of the writer: by f32 arithmetic (`codes`), and by the
-//! reference definition (`truecast_core::scaled`) for uncertain blocks. Blocks are compared whole, because every
-//! element affects the scale.
+//! Verifies codes and scales against their source without code of the writer. f32 arithmetic (`codes`) accepts most
+//! blocks; the reference definition (`truecast_core::scaled`) decides the other blocks. Blocks are compared whole,
+//! because every element affects the scale.
 
 use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;

@@ -1,4 +1,4 @@
-//! Division of a quantized tensor's blocks, or of a sample, into units of recomputation.
+//! Division of a quantized tensor, or of a sample of its blocks, into units of recomputation.
 
 use crate::files::scan::Stretch;
 use std::ops::Range;
@@ -6,8 +6,8 @@ use truecast_core::scaled::Layout;
 
 const UNIT: u64 = 1 << 16;
 
-/// Unit of recomputation: blocks of one block row, or several whole block rows. For a matrix with one scale: rows of
-/// elements.
+/// Unit of recomputation. It has blocks of one block row, or several whole block rows. If a matrix has one scale, a
+/// unit has rows of elements.
 pub(crate) struct Unit {
     pub matrix: u64,
     pub rows: Range<u64>,

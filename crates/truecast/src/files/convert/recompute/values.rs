@@ -190,7 +190,7 @@ impl<'a> Arithmetic<'a> {
         self.terms = (0..len).map(term).collect();
     }
 
-    /// Values of GGUF blocks, from the integers and factors of the reference definition.
+    /// Values of GGUF blocks. The reference definition gives the integers and factors.
     fn of_blocks(&self, block: BlockType, factor: bool, row: u64, cols: Range<u64>, values: &mut [u32]) {
         let (of_block, group) = (block.elements(), block.group());
         let last = self.parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes)).filter(|_| factor);
@@ -262,7 +262,7 @@ fn rounded(of: Code, x: f32) -> f32 {
 
 pub(crate) struct Numbers {
     of: Code,
-    /// Values by code, for types of at most eight bits.
+    /// Values of all codes, for types of at most eight bits.
     narrow: Vec<f32>,
 }
 

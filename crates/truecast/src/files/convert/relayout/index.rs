@@ -1,10 +1,10 @@
-//! Group indices of rows or columns, compared with division by the group size.
+//! Group indices of rows or columns. They are compared with a division by the group size.
 
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use truecast_io::folder::Folder;
 
-/// Index with `len` entries in groups of `group`.
+/// Index that has `len` entries. Groups have `group` entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Index {
     pub len: u64,

@@ -25,7 +25,7 @@ use truecast_schemes::{Content, NO_EQUAL_GLOBAL_SCALE, Output, Scheme, Target};
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
     pub quantized: Quantized,
-    /// Layout of the result. `parts` has the names of its tensors; `shard` is their file.
+    /// Layout of the result. `parts` has the names of its tensors, and `shard` is the file that holds them.
     pub layout: Layout,
     pub parts: Vec<(Part, String)>,
     pub shard: usize,

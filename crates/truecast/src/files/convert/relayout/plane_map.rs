@@ -25,7 +25,7 @@ pub(crate) struct LayoutSide<'a> {
     pub planes: &'a Planes,
 }
 
-/// A plane of the source, and the corresponding plane of the result.
+/// A plane of the source, and the plane of the result to which it corresponds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneMapping {
     pub how: Repacking,
@@ -162,14 +162,14 @@ impl LayoutSide<'_> {
         }
     }
 
-    /// Size `[rows, cols]` of the block grid without padding, as stored.
+    /// Size `[rows, cols]` of the stored block grid. Padding does not count.
     fn grid(&self, block: [u64; 2]) -> [u64; 2] {
         let [rows, cols] = self.layout.kept;
         [rows.div_ceil(block[0]), cols.div_ceil(block[1])]
     }
 }
 
-/// Maps a plane between the block grids of both layouts.
+/// Maps a plane. `blocks` has the size of its blocks in each of the two layouts.
 fn of_plane(
     [from, to]: &[LayoutSide<'_>; 2],
     [old, new]: [Plane; 2],
