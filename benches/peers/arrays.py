@@ -6,7 +6,6 @@ Slow conversions depend on values: zeros or one constant would flatter them. Her
 from dataclasses import dataclass
 
 import numpy as np
-import overview
 import own
 import truecast as tc
 
@@ -32,15 +31,9 @@ class Arrays:
         return self.src.size + self.dst.size
 
 
-def default_pairs() -> list[tuple[str, str]]:
-    """Those of `truecast bench`, and those of BENCHMARKS.md that are not among them."""
-    of_bench = [(row["src"], row["dst"]) for row in own.bench("--routes")["routes"]]
-    return list(dict.fromkeys(of_bench + overview.USED))
-
-
-def sizes(pairs: list[tuple[str, str]], size: str) -> list[tuple[str, str, int]]:
-    """The pairs and the elements of their arrays of a size."""
-    chosen = ["--pairs", ",".join(f"{src}:{dst}" for src, dst in pairs)]
+def sizes(pairs: str | None, size: str) -> list[tuple[str, str, int]]:
+    """The pairs, by default those of `truecast bench`, and the elements of their arrays of a size."""
+    chosen = ["--pairs", pairs] if pairs else []
     measured = own.bench(*chosen, "--threads", "1", "--sizes", size, "--best-of", "1")
     return [(row["src"], row["dst"], row["elements"]) for row in measured["rows"]]
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run", description=__doc__)
-    parser.add_argument("--pairs", help="SRC:DST,.. (default: those of `truecast bench` and of BENCHMARKS.md)")
+    parser.add_argument("--pairs", help="SRC:DST,.. (default: those of `truecast bench`)")
     parser.add_argument("--peers", default=",".join(contenders.PEERS), help="default: %(default)s; `none` for none")
     threads = "threads of truecast and every peer among the peers, or `all`; default %(default)s"
     parser.add_argument("--peer-threads", default="1", metavar="N", help=threads)
@@ -38,14 +38,13 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args, cores, begin = arguments(), len(os.sched_getaffinity(0)), time.monotonic()
-    pairs = [tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else arrays.default_pairs()
-    sized = arrays.sizes(pairs, args.size)
+    sized = arrays.sizes(args.pairs, args.size)
     threads = cores if args.peer_threads == "all" else int(args.peer_threads)
     peers = {name: contenders.PEERS[name](threads) for name in args.peers.split(",") if name != "none"}
     rows = race.race(sized, peers, threads, args.samples)
     text = report.peers_table(rows, peers, threads)
     if not args.only_peers:
-        measured = own.measure(pairs, cores, args.samples, args.size)
+        measured = own.measure(sized, cores, args.samples, args.size)
         title = report.title(Path("/proc/cpuinfo").read_text(), measured["level"])
         facts = conditions(args, peers, measured["caches"], cores)
         text = report.page(title, facts, report.own_tables(measured, cores), text)

@@ -5,7 +5,7 @@
 `outputs.txt` has the exit code and the SHA-256 of all files that every scheme makes of a small checkpoint, dense again,
 quantized anew, and in every other scheme by relayout; `reports/` their reports without times, versions and paths.
 `vectors.txt` has the same of `vectors cast` for every pair, `examples.txt` of the examples, `api.txt` the public items of
-the libraries. `speed.txt` differs from run to run: `bench` of the 54 pairs, and conversions of 4 GiB.
+the libraries. `speed.txt` differs from run to run: `bench` of the representative pairs, and conversions of 4 GiB.
 """
 
 import argparse

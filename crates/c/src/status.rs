@@ -45,6 +45,10 @@ impl Failure {
     }
 }
 
+#[cfg(panic = "abort")]
+compile_error!("a defect would end the program that calls the library: build it with --profile library");
+
+/// Runs a call and returns its answer, or `otherwise` if it panics.
 pub(crate) fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }

@@ -169,7 +169,6 @@ impl From<BenchError> for Failure {
             BenchError::Spec { cause, .. } => cause.error_code(),
             BenchError::Plan { .. } => ErrorCode::UnsupportedPair,
             BenchError::Value { .. } => ErrorCode::RefusedValue,
-            BenchError::Layout(_) => ErrorCode::UnsupportedScheme,
             BenchError::Memory { .. } => ErrorCode::OutOfMemory,
         };
         Failure::from_error(code, &error)

@@ -209,13 +209,8 @@ pub const PAGES: [Page; 19] = [
     Page {
         command: "bench",
         usage: &["bench [OPTIONS]"],
-        examples: &[
-            ("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1"),
-            ("The cost of counting", "truecast bench --pairs bf16:f32 --sizes l2 --counts"),
-            ("The routes of two pairs", "truecast bench --pairs f16:f8e4m3fn,i64:f32 --routes"),
-            ("Formats of quantized checkpoints", "truecast bench --scaled=fp8-128x128,mxfp4"),
-        ],
-        short: "pairs sizes counts routes scaled threads json",
+        examples: &[("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1")],
+        short: "pairs sizes threads json",
     },
     Page {
         command: "completions",

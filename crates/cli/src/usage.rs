@@ -116,10 +116,10 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     failure.with_hint(&help)
 }
 
-/// Name of an option or argument, without the rest of clap's notation. `--to <TYPE>` gives `--to`, and
-/// `--scaled[=<LAYOUT>...]` gives `--scaled`.
+/// Returns an option of clap's notation without the name of its value: `--to` for `--to <TYPE>`. For an argument, returns
+/// its name.
 fn option_of(arg: &str) -> String {
-    let end = if arg.starts_with('-') { arg.find([' ', '=', '[']) } else { None };
+    let end = if arg.starts_with('-') { arg.find([' ', '=']) } else { None };
     arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()
 }
 

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use truecast_kernel::Level;
 use truecast_verify::commands::{
-    all, asm, boundary, counts, ftz, properties, rescale, scaled, small, split, sweep, theorem,
+    all, asm, bench, boundary, counts, ftz, properties, rescale, scaled, small, split, sweep, theorem,
 };
 use truecast_verify::session::Progress;
 use truecast_verify::{Findings, Session};
@@ -44,6 +44,9 @@ enum Command {
     Scaled(scaled::Options),
     /// The compiled code of every kernel at every level, also of levels that this CPU does not have
     Asm(asm::Options),
+    /// Speed at each level; finds nothing
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Everything
     All(all::Options),
 }
@@ -77,6 +80,12 @@ fn main() -> ExitCode {
         Command::Rescale(options) => show(&rescale::run(&session, &options)),
         Command::Scaled(options) => show(&scaled::run(&session, &options)),
         Command::Asm(options) => show(&asm::run(&session, &options)),
+        Command::Bench(what) => {
+            if let Err(error) = bench::run(&session, &what) {
+                eprintln!("{error}");
+                failures += 1;
+            }
+        }
         Command::All(options) => all::run(&session, &options, &mut show),
     }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

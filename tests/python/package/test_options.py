@@ -52,7 +52,7 @@ def test_names_and_defaults_are_those_of_the_command(function, printed):
 
 
 def test_every_attribute_of_the_command_is_one_of_python():
-    own = {"pairs", "sizes", "level", "threads", "best-of", "counts", "routes", "scaled", "spec"}
+    own = {"pairs", "sizes", "level", "threads", "best-of", "spec"}
     assert {name for name, *_ in _truecast.arguments("bench")} - own <= attributes()
 
 

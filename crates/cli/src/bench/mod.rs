@@ -1,26 +1,25 @@
 //! Throughput of conversions on this machine, and of memcpy on the same buffers in the same run.
 //!
 //! `docs/kernels.md §13` states the measurements and the reasons for them. This module depends neither on how a
-//! conversion works nor on how a result is printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`],
-//! `clock`.
+//! conversion works nor on how a result is printed. Read in this order: [`BenchPlan`], [`pairs`], [`data`], [`pool`],
+//! [`clock`].
 
-mod clock;
+pub mod clock;
 pub mod data;
 mod memory;
 pub mod pairs;
 pub mod pool;
-pub mod scaled;
 
 pub use clock::memcpy;
 
-use clock::Contender;
+use clock::Pass;
 use pool::Pool;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 use truecast::request::Request;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::plain::Plain;
-use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements, Level, PlanError, Route};
+use truecast_kernel::{Caches, CastError, CastOptions, Caster, Elements, Level, PlanError, Route};
 
 /// Settings of a measurement.
 #[derive(Clone, Debug)]
@@ -31,23 +30,10 @@ pub struct BenchOptions {
     pub sizes: Vec<Size>,
     /// Specification and settings of the conversions.
     pub request: Request,
-    /// Level and threads. With [`Counting::Full`], each row also measures a conversion that counts everything.
+    /// Level and threads.
     pub exec: CastOptions,
     /// Number of samples; the fastest sample counts.
     pub best_of: NonZeroUsize,
-}
-
-impl Default for BenchOptions {
-    /// The representative pairs at every size under the default rules, best of seven.
-    fn default() -> Self {
-        Self {
-            pairs: pairs::REPRESENTATIVE.to_vec(),
-            sizes: Size::ALL.to_vec(),
-            request: Request::default(),
-            exec: CastOptions::default(),
-            best_of: NonZeroUsize::new(7).expect("seven is not zero"),
-        }
-    }
 }
 
 /// Memory of a conversion, source and destination together.
@@ -96,15 +82,15 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// A name that is not a [`Size`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown size {0:?}; known sizes are l2, llc, dram")]
-pub struct ParseSizeError(String);
-
-impl std::str::FromStr for Size {
-    type Err = ParseSizeError;
-    fn from_str(text: &str) -> Result<Size, ParseSizeError> {
-        Size::ALL.into_iter().find(|s| s.to_string() == text).ok_or_else(|| ParseSizeError(text.into()))
+impl FromStr for Size {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Size, String> {
+        let bytes = || crate::size::parse(text).ok().map(Size::Bytes);
+        match Size::ALL.into_iter().find(|size| size.to_string() == text).or_else(bytes) {
+            Some(Size::Bytes(0)) => Err("a size of 0 bytes holds no element".into()),
+            Some(size) => Ok(size),
+            None => Err(format!("unknown size {text:?}; known sizes are l2, llc, dram, and bytes such as 512MiB")),
+        }
     }
 }
 
@@ -174,8 +160,6 @@ pub struct BenchRow {
     /// proportion of the pair, in the same buffers with as many threads. The variants differ in look-ahead and in
     /// stores past the caches; if the pair reads as much as it writes, memcpy is a variant too.
     pub limit_seconds: f64,
-    /// Best time of a conversion that counts everything, in seconds.
-    pub counts_seconds: Option<f64>,
 }
 
 impl BenchRow {
@@ -208,18 +192,6 @@ impl BenchRow {
     pub fn of_limit(&self) -> f64 {
         self.limit_seconds / self.seconds
     }
-
-    /// Returns the bytes that a conversion with full counting reads and writes, in 10^9 per second.
-    #[must_use]
-    pub fn counts_gbps(&self) -> Option<f64> {
-        self.counts_seconds.map(|seconds| self.bytes as f64 / seconds / 1e9)
-    }
-
-    /// Returns the throughput with full counting divided by the throughput without counting.
-    #[must_use]
-    pub fn counts_ratio(&self) -> Option<f64> {
-        self.counts_seconds.map(|seconds| self.seconds / seconds)
-    }
 }
 
 /// Error that prevents or stops a measurement.
@@ -251,9 +223,6 @@ pub enum BenchError {
         dst: DType,
         cause: CastError,
     },
-    /// No scaled layout has this name.
-    #[error(transparent)]
-    Layout(scaled::ParseLayoutError),
     /// The buffers do not fit into memory.
     #[error("buffers of {needed} bytes do not fit into memory")]
     Memory {
@@ -290,14 +259,8 @@ impl BenchPlan {
 
     /// Returns the number of rows.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         self.specs.len() * self.options.sizes.len()
-    }
-
-    /// Whether there is nothing to measure.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the caches that define the sizes `l2`, `llc` and `dram`.
@@ -311,7 +274,7 @@ impl BenchPlan {
     /// # Errors
     /// [`BenchError::Value`] under an `error` policy only.
     pub fn run(&mut self, mut done: impl FnMut(&BenchRow)) -> Result<Vec<BenchRow>, BenchError> {
-        let mut rows = Vec::with_capacity(self.len());
+        let mut rows = Vec::with_capacity(self.n_rows());
         let mut filled = None;
         for spec in &self.specs {
             if filled != Some(spec.src) {
@@ -331,7 +294,10 @@ impl BenchPlan {
 }
 
 /// Allocates a buffer to read from and a buffer to write to.
-fn pools([src, dst]: [usize; 2]) -> Result<[Pool; 2], BenchError> {
+///
+/// # Errors
+/// [`BenchError::Memory`].
+pub fn pools([src, dst]: [usize; 2]) -> Result<[Pool; 2], BenchError> {
     let needed = src as u64 + dst as u64;
     let too_large = || BenchError::Memory { needed };
     if memory::available().is_some_and(|available| needed > available) {
@@ -341,29 +307,13 @@ fn pools([src, dst]: [usize; 2]) -> Result<[Pool; 2], BenchError> {
     Ok([pool(src)?, pool(dst)?])
 }
 
-fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) -> Result<Caster, BenchError> {
-    let spec = request.resolve(src, dst).map_err(|cause| BenchError::Spec { src, dst, cause })?;
-    Caster::new(&spec, exec).map_err(|cause| BenchError::Plan { src, dst, cause })
-}
-
-/// Returns the route that [`BenchRow::route`] would name at a level, without a measurement.
+/// Plans a conversion.
 ///
 /// # Errors
 /// [`BenchError::Spec`] and [`BenchError::Plan`].
-///
-/// # Examples
-/// ```
-/// use truecast_cli::bench::route;
-/// use truecast_core::DType;
-/// use truecast::request::Request;
-/// use truecast_kernel::Level;
-/// let baseline = Level::available()[0];
-/// assert_eq!(route((DType::F8E5M2, DType::F32), &Request::default(), baseline)?.to_string(), "table8");
-/// # Ok::<(), truecast_cli::bench::BenchError>(())
-/// ```
-pub fn route(pair: (DType, DType), request: &Request, level: Level) -> Result<Route, BenchError> {
-    let exec = CastOptions { level, ..CastOptions::default() };
-    Ok(planned(pair, request, &exec)?.route().clone())
+pub fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) -> Result<Caster, BenchError> {
+    let spec = request.resolve(src, dst).map_err(|cause| BenchError::Spec { src, dst, cause })?;
+    Caster::new(&spec, exec).map_err(|cause| BenchError::Plan { src, dst, cause })
 }
 
 fn arrays_of(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
@@ -377,23 +327,18 @@ fn measure(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<BenchRow, CastError> {
-    let caster = |counting| Caster::new(spec, &CastOptions { counting, ..options.exec }).expect("planned before");
-    let cast = caster(Counting::Off);
-    let counting = (options.exec.counting == Counting::Full).then(|| caster(Counting::Full));
+    let caster = Caster::new(spec, &options.exec).expect("planned before");
     let codes = Elements::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
     let CastOptions { level, threads, .. } = options.exec;
-    let mut contenders = vec![
-        Contender::Memcpy { src: &src[..arrays.copied_bytes()], threads },
-        Contender::Cast { caster: &cast, src: codes },
-    ];
+    let n = arrays.copied_bytes();
+    let copy: Pass<'_> = Box::new(|dst| {
+        memcpy(&src[..n], &mut dst[..n], threads);
+        Ok(())
+    });
     let shape = proportion(spec.src, spec.dst);
-    contenders.extend(Plain::ALL.iter().map(|&how| {
-        let (src, dst_bytes) = (&src[..arrays.src_bytes], arrays.dst_bytes);
-        Contender::Plain { how, shape, src, dst_bytes, level, threads }
-    }));
-    contenders.extend(counting.as_ref().map(|caster| Contender::Cast { caster, src: codes }));
-    let seconds = clock::best_of(options.best_of, &contenders, dst)?;
-    let (passes, counts) = seconds[2..].split_at(Plain::ALL.len());
+    let plain = clock::plain_passes(&options.exec, shape, &src[..arrays.src_bytes], arrays.dst_bytes);
+    let passes: Vec<_> = [copy, clock::conversion(&caster, codes)].into_iter().chain(plain).collect();
+    let seconds = clock::best_of(options.best_of, &passes, dst)?;
     let copies = (shape == (1, 1)).then_some(seconds[0]);
     Ok(BenchRow {
         src: spec.src,
@@ -401,13 +346,12 @@ fn measure(
         size,
         len: arrays.len,
         bytes: (arrays.src_bytes + arrays.dst_bytes) as u64,
-        route: cast.route().clone(),
+        route: caster.route().clone(),
         level,
         threads,
         memcpy_seconds: seconds[0],
         seconds: seconds[1],
-        limit_seconds: passes.iter().copied().chain(copies).fold(f64::INFINITY, f64::min),
-        counts_seconds: counts.first().copied(),
+        limit_seconds: seconds[2..].iter().copied().chain(copies).fold(f64::INFINITY, f64::min),
     })
 }
 

@@ -1,10 +1,11 @@
 //! Measured pairs, and the notation of pairs.
 
+use truecast::request::Request;
 use truecast_core::DType;
 use truecast_core::dtype::ParseTypeError;
 
 /// Pairs that represent the others: every route, every width, and the conversions of checkpoints.
-pub const REPRESENTATIVE: [(DType, DType); 54] = {
+pub const REPRESENTATIVE: [(DType, DType); 55] = {
     use DType::*;
     [
         (F32, F16),
@@ -39,6 +40,7 @@ pub const REPRESENTATIVE: [(DType, DType); 54] = {
         (F8E4M3Fn, F8E4M3Fnuz),
         (F8E4M3Fnuz, F32),
         (F8E5M2, F32),
+        (F8E5M2, Bf16),
         (F8E8M0, F32),
         (F4E2M1, F32),
         (F4E2M1, Bf16),
@@ -68,6 +70,24 @@ pub const REPRESENTATIVE: [(DType, DType); 54] = {
 pub fn all() -> impl Iterator<Item = (DType, DType)> {
     let numeric = || DType::ALL.into_iter().filter(|dtype| dtype.is_numeric());
     numeric().flat_map(move |src| numeric().map(move |dst| (src, dst)))
+}
+
+/// Returns the typed pairs, [`REPRESENTATIVE`] if no pair was typed. `all` is every pair that the request allows.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn chosen(typed: &[String], request: &Request) -> Result<Vec<(DType, DType)>, ParsePairError> {
+    if typed.is_empty() {
+        return Ok(REPRESENTATIVE.to_vec());
+    }
+    let mut chosen = Vec::new();
+    for text in typed {
+        match text.as_str() {
+            "all" => chosen.extend(all().filter(|(src, dst)| request.resolve(*src, *dst).is_ok())),
+            pair => chosen.push(parse(pair)?),
+        }
+    }
+    Ok(chosen)
 }
 
 /// Error of [`parse`].

@@ -33,18 +33,7 @@ fn rows_of_json() {
         let bytes = number(row, "elements") * bytes_of_two / 2.0;
         let half = number(&object, "l2_bytes") / 2.0;
         assert!(bytes <= half && bytes > half - 65536.0, "{row}");
-        assert!(row.get("counts_gbps").is_none(), "{row}");
     }
-}
-
-#[test]
-fn the_cost_of_counting() {
-    let folder = Folder::new();
-    let object = folder.run(&format!("bench --pairs f32:f16 {SHORT} --counts --json")).succeeds().object("bench");
-    let row = &rows(&object)[0];
-    assert!(number(row, "counts_gbps") > 0.0 && number(row, "counts_ratio") > 0.0, "{row}");
-    let text = folder.run(&format!("bench --pairs f32:f16 {SHORT} --counts")).succeeds().out;
-    assert!(text.lines().next().unwrap().contains("counting"), "{text}");
 }
 
 #[test]
@@ -89,7 +78,7 @@ fn representative_pairs_and_all_pairs() {
         rows(&object).iter().map(pair).collect::<Vec<_>>()
     };
     let representative = pairs("");
-    for pair in ["f32 f8e4m3fn", "f8e4m3fn f32", "f32 f4e2m1", "i4 bf16", "i64 f8e4m3fn", "f64 f32", "u64 f32"] {
+    for pair in ["f32 f8e4m3fn", "f8e4m3fn f32", "f32 f4e2m1", "i4 bf16", "i64 f8e4m3fn", "f64 f32", "f8e5m2 bf16"] {
         assert!(representative.iter().any(|p| p == pair), "{pair}");
     }
     // Opset 1 has twelve types (docs/spec/onnx.md §1.2).
@@ -112,24 +101,6 @@ fn levels_of_this_cpu_and_others() {
         }
     }
     run("sse9").exits(2);
-}
-
-#[test]
-fn routes_without_measuring() {
-    let folder = Folder::new();
-    let line = "bench --pairs f32:f32,f8e5m2:f16 --level baseline";
-    let text = folder.run(&format!("{line} --routes")).succeeds().out;
-    let cells: Vec<Vec<&str>> = text.lines().map(|row| row.split_whitespace().collect()).collect();
-    assert_eq!(cells, [["from", "to", "baseline"], ["f32", "f32", "copy"], ["f8e5m2", "f16", "table8"]]);
-    let object = folder.run(&format!("{line} --routes --json")).succeeds().object("bench");
-    let measured = folder.run(&format!("{line} {SHORT} --json")).succeeds().object("bench");
-    for (route, row) in object["routes"].as_array().unwrap().iter().zip(rows(&measured)) {
-        for name in ["src", "dst", "level", "route"] {
-            assert_eq!(route[name], row[name], "{route}");
-        }
-    }
-    assert!(folder.run("bench --routes --best-of 2").exits(2).err.contains("--best-of"));
-    assert!(folder.run("bench --pairs f32:nf4 --routes --spec tosa").exits(3).err.contains("nf4"));
 }
 
 #[test]
@@ -168,26 +139,4 @@ fn buffers_that_do_not_fit() {
     let ran = Folder::new().run_after("ulimit -v 400000", line).exits(4);
     let error: Value = serde_json::from_str(&ran.err).unwrap();
     assert!(error["error"].as_str().unwrap().contains("--sizes"), "{error}");
-}
-
-#[test]
-fn scaled_elements() {
-    let folder = Folder::new();
-    let line = "bench --scaled=fp8-tensor,awq --best-of 1";
-    let object = folder.run(&format!("{line} --json")).succeeds().object("bench");
-    let rows = object["scaled"].as_array().unwrap();
-    let seen: Vec<_> = rows.iter().map(|row| [&row["layout"], &row["direction"]]).collect();
-    assert_eq!(seen, [["fp8-tensor", "read"], ["fp8-tensor", "write"], ["awq", "read"]]);
-    for row in rows {
-        let (gbps, limit) = (number(row, "gbps"), number(row, "limit_gbps"));
-        assert!((number(row, "of_limit") / (gbps / limit) - 1.0).abs() < 0.01, "{row}");
-        assert_eq!(number(row, "elements"), 8192.0 * 8192.0);
-    }
-    let text = folder.run("bench --scaled=fp8-tensor --best-of 1 --level baseline").succeeds().out;
-    let lines: Vec<_> = text.lines().collect();
-    assert!(lines[0].starts_with("layout") && lines[1].contains("to bf16") && lines[2].contains("from bf16"), "{text}");
-    assert!(lines.last().unwrap().starts_with("level baseline, 1 thread, best of 1"), "{text}");
-    for wrong in ["--scaled=fp9", "--scaled --pairs f32:f16", "--scaled --spec tosa", "--scaled --threads 2"] {
-        folder.run(&format!("bench {wrong}")).exits(2);
-    }
 }

@@ -108,7 +108,7 @@ const LINES: &[&str] = &[
     "check illegal.mlir --spec tile",
     "run m.mlir --output-dir out --force",
     "rescale i.npy r.npy --to i8 --multiplier 1073741824 --shift 30 --scale32 --force",
-    "bench --pairs f32:f16,f32:f8e4m3fn --sizes l2 --best-of 1 --counts",
+    "bench --pairs f32:f16,f32:f8e4m3fn --sizes l2 --best-of 1",
     "inspect missing/folder/of/a/file/that/is/not/there.safetensors",
     "convert a.safetensors b.safetensors --to f8e4m3fn",
     "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*",

@@ -20,7 +20,7 @@ const BELOW: [(&str, &[&str]); 12] = [
     ("cli", &["truecast", "kernel", "core", "testkit"]),
     ("python", &["truecast", "cli"]),
     ("c", &["truecast"]),
-    ("verify", &["core", "kernel", "testkit"]),
+    ("verify", &["core", "kernel", "truecast", "cli", "testkit"]),
     ("fuzz", &["core", "kernel", "io", "schemes", "models", "truecast"]),
 ];
 

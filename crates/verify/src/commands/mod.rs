@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod asm;
+pub mod bench;
 pub mod boundary;
 pub mod counts;
 pub mod ftz;

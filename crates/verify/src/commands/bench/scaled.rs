@@ -1,17 +1,16 @@
 //! Throughput of conversions between scaled layouts of checkpoints and bf16, with one thread and out of cache. The
 //! limit is the fastest plain pass over memory that reads and writes about as much (`docs/kernels.md §13`, §15).
 
-use super::clock::{self, Contender};
-use super::{BenchError, pools};
 use fastrand::Rng;
 use std::num::NonZeroUsize;
+use truecast_cli::bench::clock::{self, Pass};
+use truecast_cli::bench::{BenchError, pools};
 use truecast_core::scaled::{
     BlockType, Code, Coding, Form, Global, GlobalRule, Layout, Packing, Part, Parts, Plane, Planes, Quantization,
     Scales, Zero,
 };
 use truecast_core::spec::ieee;
 use truecast_core::{DType, Kind};
-use truecast_kernel::plain::Plain;
 use truecast_kernel::scaled::{Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Level};
 
@@ -19,67 +18,8 @@ use truecast_kernel::{CastOptions, Level};
 const SIZE: u64 = 8192;
 const ELEMENTS: usize = (SIZE * SIZE) as usize;
 
-/// Direction of a conversion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To bf16.
-    Read,
-    /// From bf16.
-    Write,
-}
-
-impl Direction {
-    /// Returns the name in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Direction::Read => "read",
-            Direction::Write => "write",
-        }
-    }
-}
-
-/// One layout in one direction.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScaledRow {
-    /// Name of the layout, one of [`names`].
-    pub layout: &'static str,
-    /// Direction of the conversion.
-    pub direction: Direction,
-    /// Instruction-set level.
-    pub level: Level,
-    /// Elements of the matrix.
-    pub len: usize,
-    /// Bytes that are read and written.
-    pub bytes: u64,
-    /// Best time, in seconds.
-    pub seconds: f64,
-    /// Best time of the fastest plain pass, in seconds.
-    pub limit_seconds: f64,
-}
-
-impl ScaledRow {
-    /// Returns the bytes that the conversion reads and writes, in 10^9 per second.
-    #[must_use]
-    pub fn gbps(&self) -> f64 {
-        self.bytes as f64 / self.seconds / 1e9
-    }
-
-    /// Returns the limit of memory: the same bytes over the time of the fastest plain pass, in 10^9 per second.
-    #[must_use]
-    pub fn limit_gbps(&self) -> f64 {
-        self.bytes as f64 / self.limit_seconds / 1e9
-    }
-
-    /// Returns the throughput of the conversion divided by the limit of memory.
-    #[must_use]
-    pub fn of_limit(&self) -> f64 {
-        self.limit_seconds / self.seconds
-    }
-}
-
 /// Returns the names of all layouts.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     layouts().into_iter().map(|(name, _)| name)
 }
 
@@ -132,55 +72,25 @@ fn layouts() -> Vec<(&'static str, Layout)> {
     ]
 }
 
-/// Returns the layouts with these names; all layouts, if there are no names.
-fn chosen(wanted: &[String]) -> impl Iterator<Item = (&'static str, Layout)> {
-    layouts().into_iter().filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|w| w == name))
-}
-
-/// Returns the number of rows that [`run`] measures.
-#[must_use]
-pub fn rows(wanted: &[String]) -> usize {
-    chosen(wanted).map(|(_, layout)| 1 + usize::from(quantizer(&layout, &CastOptions::default()).is_some())).sum()
-}
-
-fn quantizer(layout: &Layout, exec: &CastOptions) -> Option<Quantizer> {
-    Quantizer::new(layout, DType::Bf16, &Quantization::default(), exec).ok()
-}
-
-/// A name that no layout has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown layout {name:?}; known layouts are {}", names().collect::<Vec<_>>().join(", "))]
-pub struct ParseLayoutError {
-    name: String,
-}
-
 /// Measures layouts by name (all layouts, if `wanted` is empty): their conversion to bf16, and the conversion from bf16
-/// if truecast can write the layout. Passes each row to `done`.
-///
-/// # Errors
-/// [`BenchError::Layout`] for an unknown name, [`BenchError::Memory`] if the buffers do not fit.
-pub fn run(
-    wanted: &[String],
-    level: Level,
-    best_of: NonZeroUsize,
-    mut done: impl FnMut(&ScaledRow),
-) -> Result<Vec<ScaledRow>, BenchError> {
-    if let Some(name) = wanted.iter().find(|name| names().all(|known| known != name.as_str())) {
-        return Err(BenchError::Layout(ParseLayoutError { name: name.clone() }));
-    }
-    let chosen: Vec<_> = chosen(wanted).collect();
+/// if truecast can write the layout.
+pub(super) fn run(wanted: &[String], level: Level, best_of: NonZeroUsize) -> Result<(), BenchError> {
+    let chosen: Vec<_> =
+        layouts().into_iter().filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|w| w == name)).collect();
     let stored = |layout: &Layout| Part::ALL.map(|part| part_bytes(layout, part));
     let most = chosen.iter().map(|(_, layout)| stored(layout).iter().sum()).max().unwrap_or(0);
     let [mut parts, mut plain] = pools([most, 2 * ELEMENTS])?;
     let exec = CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() };
-    let mut rows = Vec::new();
     for (name, layout) in chosen {
         let bytes = stored(&layout);
-        let mut measured = |direction, src: &[u8], dst: &mut [u8], run: &dyn Fn(&mut [u8])| {
-            let contender = Contender::Other(run);
-            let row = measure((name, direction), &bytes, &exec, best_of, src, dst, contender);
-            done(&row);
-            rows.push(row);
+        let n_stored = bytes.iter().sum();
+        let show = |direction: &str, src: &[u8], dst: &mut [u8], conversion: Pass<'_>| {
+            let plain = clock::plain_passes(&exec, proportion(src.len(), dst.len()), src, dst.len());
+            let passes: Vec<_> = std::iter::once(conversion).chain(plain).collect();
+            let seconds = clock::best_of(best_of, &passes, dst).expect("no pass is a cast of elements");
+            let limit = seconds[1..].iter().copied().fold(f64::INFINITY, f64::min);
+            let gbps = (src.len() + dst.len()) as f64 / seconds[0] / 1e9;
+            println!("{name}\t{direction}\t{level}\t{gbps:.1}\t{:.2}", limit / seconds[0]);
         };
         fill(&layout, &bytes, parts.bytes_mut());
         let to_bf16 = ieee::Cast::to(DType::Bf16).resolve(DType::F32).expect("f32 becomes bf16");
@@ -188,22 +98,26 @@ pub fn run(
         let windows = dequantizer.windows(0..layout.elements());
         let [codes, scales, global, zeros, biases, index, book] = split(parts.bytes(), &bytes);
         let of = Parts { codes, scales, global, zeros, biases, index, book };
-        measured(Direction::Read, parts.bytes(), plain.bytes_mut(), &|dst| {
+        let read = |dst: &mut [u8]| {
             dequantizer.run(&windows[0], &of, dst).expect("the parts are those of the layout");
-        });
-        let Some(quantizer) = quantizer(&layout, &exec) else { continue };
+            Ok(())
+        };
+        show("to bf16", &parts.bytes()[..n_stored], plain.bytes_mut(), Box::new(read));
+        let Ok(quantizer) = Quantizer::new(&layout, DType::Bf16, &Quantization::default(), &exec) else { continue };
         fill_bf16(plain.bytes_mut());
         let amax = quantizer.amax(plain.bytes()).expect("it is finite");
         let src = plain.bytes();
-        measured(Direction::Write, src, parts.bytes_mut(), &|dst| {
+        let write = |dst: &mut [u8]| {
             let (codes, rest) = dst.split_at_mut(bytes[0]);
             let (scales, rest) = rest.split_at_mut(bytes[1]);
             let zeros = &mut rest[bytes[2]..][..bytes[3]];
             let parts = PartsMut { codes, scales, zeros };
             quantizer.run(0, 0..SIZE, src, amax, parts).expect("the parts are those of the layout");
-        });
+            Ok(())
+        };
+        show("from bf16", src, &mut parts.bytes_mut()[..n_stored], Box::new(write));
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn part_bytes(layout: &Layout, part: Part) -> usize {
@@ -217,40 +131,6 @@ fn split<'a>(mut all: &'a [u8], bytes: &[usize; 7]) -> [&'a [u8]; 7] {
         all = rest;
         part
     })
-}
-
-fn measure(
-    (layout, direction): (&'static str, Direction),
-    bytes: &[usize; 7],
-    exec: &CastOptions,
-    best_of: NonZeroUsize,
-    src: &[u8],
-    dst: &mut [u8],
-    contender: Contender<'_>,
-) -> ScaledRow {
-    let (stored, plain) = (bytes.iter().sum::<usize>(), 2 * ELEMENTS);
-    let (read, written) = if direction == Direction::Read { (stored, plain) } else { (plain, stored) };
-    let shape = proportion(read, written);
-    let CastOptions { level, threads, .. } = *exec;
-    let passes = Plain::ALL.iter().map(|&how| Contender::Plain {
-        how,
-        shape,
-        src: &src[..read],
-        dst_bytes: written,
-        level,
-        threads,
-    });
-    let contenders: Vec<_> = std::iter::once(contender).chain(passes).collect();
-    let seconds = clock::best_of(best_of, &contenders, dst).expect("neither casts");
-    ScaledRow {
-        layout,
-        direction,
-        level,
-        len: ELEMENTS,
-        bytes: (read + written) as u64,
-        seconds: seconds[0],
-        limit_seconds: seconds[1..].iter().copied().fold(f64::INFINITY, f64::min),
-    }
 }
 
 /// Returns the proportion of small integers that is nearest to the proportion of the bytes.
