@@ -11,6 +11,7 @@ use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Valu
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use truecast::convert::{Measuring, Nibbles, Partition, Scheme};
+use truecast::io::look;
 use truecast::scaled;
 use truecast::select::quantize_options::{Layer, MxScale, NonFinite, Relayout, Search};
 
@@ -102,7 +103,8 @@ impl FromArgMatches for QuantizeArgs {
         let mut args = ConvertArgs::from_arg_matches(matches)?;
         if args.writing.scheme.is_none() {
             let scheme = args.more.pop().ok_or_else(|| {
-                let is_scheme = !args.dst.exists() && scaled::scheme(&args.dst.to_string_lossy()).is_ok();
+                let is_there = look::at(&args.dst).is_ok_and(|found| found.is_some());
+                let is_scheme = !is_there && scaled::scheme(&args.dst.to_string_lossy()).is_ok();
                 let mut missing = Error::new(ErrorKind::MissingRequiredArgument);
                 let name = if is_scheme { "DST" } else { "SCHEME" };
                 missing.insert(ContextKind::InvalidArg, ContextValue::Strings(vec![name.into()]));

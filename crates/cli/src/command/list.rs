@@ -117,7 +117,7 @@ impl Listed {
     }
 
     /// The same list with a row for each module that several patterns share.
-    pub fn as_tree(self) -> Listed {
+    pub fn into_tree(self) -> Listed {
         match self {
             Listed::Patterns(patterns) => Listed::Patterns(tree(patterns)),
             listed => listed,

@@ -156,10 +156,9 @@ fn files_of_other_kinds() {
     folder.write("a.xyz", b"text");
     folder.write("old.pt", b"\x80\x02}q\x00.");
     for (src, said) in [
-        ("model.safetensors.index.json", &["is the index of a checkpoint", "give its folder"][..]),
+        ("model.safetensors.index.json", &["describes a checkpoint", "give its folder"][..]),
         ("pickled.bin", &["pickled.bin: this is a pickle", "safetensors.torch", "save_file"]),
         ("old.pt", &["old.pt: this is a pickle", "save_file"]),
-        ("missing.pth", &["missing.pth: this is a pickle"]),
         ("plain.bin", &["bytes without a header", "np.fromfile"]),
         ("-", &["-: standard streams"]),
         ("/dev/stdin", &["/dev/stdin: standard streams"]),
@@ -170,7 +169,9 @@ fn files_of_other_kinds() {
             folder.refused(&line, "unknown-file-kind", said);
         }
     }
-    for line in ["inspect missing", "convert missing.xyz b.npy --to f16", "compare missing a.npy"] {
+    for line in
+        ["inspect missing", "inspect missing.pth", "convert missing.xyz b.npy --to f16", "compare missing a.npy"]
+    {
         folder.refused(line, "not-found", &["missing", "No such file"]);
     }
     std::fs::create_dir(folder.path("org")).unwrap();

@@ -138,11 +138,9 @@ pub fn next(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Option<
         return None;
     }
     let [src, dst] = [&args.src, &args.dst].map(|path| provenance::quoted(&path.display().to_string()));
-    // For a folder, `verify` takes the options from the manifest.
-    let options = match report.folder {
-        Some(_) => String::new(),
-        None => format!(" {}", provenance::typed(&report.provenance)),
-    };
+    // `verify` takes the options from a folder's manifest or a `.safetensors` file's metadata.
+    let is_recorded = report.folder.is_some() || FileFormat::of_path(&args.dst) == Some(FileFormat::Safetensors);
+    let options = if is_recorded { String::new() } else { format!(" {}", provenance::typed(&report.provenance)) };
     Some(format!("next: truecast verify {src} {dst}{options}"))
 }
 

@@ -92,7 +92,7 @@ impl GgufListing {
         let listed = if self.is_sorted {
             Listed::first((0..len).collect(), terminal)
         } else {
-            Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal).as_tree()
+            Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal).into_tree()
         };
         listed.write(
             out,

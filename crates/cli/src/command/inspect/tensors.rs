@@ -318,7 +318,7 @@ impl Listing {
         let alike = |row: usize| (tensor(row).dtype, &tensor(row).shape);
         let listed = match self.sort {
             Some(_) => list::Listed::first((0..len).collect(), terminal),
-            None => list::Listed::fitted(len, name, |row| tensor(row).bytes(), alike, terminal).as_tree(),
+            None => list::Listed::fitted(len, name, |row| tensor(row).bytes(), alike, terminal).into_tree(),
         };
         listed.write(out, terminal, &(0..len).map(name).collect::<Vec<_>>(), columns, row, texts.collect())
     }
