@@ -4,7 +4,7 @@
 //! text and element codes are in [`crate::text`].
 
 use crate::big::Big;
-use crate::exact::{Exact, Whole};
+use crate::exact::{Exact, SplitMagnitude};
 use crate::round::Remainder;
 use alloc::format;
 use alloc::string::String;
@@ -175,7 +175,7 @@ impl Decimal<'_> {
     /// Splits the magnitude at the decimal point, for rounding to an integer.
     ///
     /// Source: `docs/spec/onnx.md §6.5`.
-    pub(crate) fn cut(&self) -> Whole {
+    pub(crate) fn cut(&self) -> SplitMagnitude {
         let digits = || self.whole.iter().chain(self.fraction).map(|digit| (digit - b'0') as u64);
         let written = (self.whole.len() + self.fraction.len()) as i64;
         // Position of the decimal point, counted from the first written digit.
@@ -201,7 +201,7 @@ impl Decimal<'_> {
             (5, false) => Remainder::Half,
             _ => Remainder::AboveHalf,
         };
-        Whole { low, fits, remainder }
+        SplitMagnitude { low, fits, remainder }
     }
 }
 

@@ -14,7 +14,7 @@ use std::io;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
-    let len = there_is(bytes)?;
+    let len = checked_room(bytes)?;
     let mut made = Vec::new();
     made.try_reserve_exact(len).map_err(|_| none(bytes))?;
     made.resize(len, 0);
@@ -26,7 +26,7 @@ pub fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Errors of [`zeros`].
-pub(crate) fn there_is(bytes: u64) -> io::Result<usize> {
+pub(crate) fn checked_room(bytes: u64) -> io::Result<usize> {
     let len = usize::try_from(bytes).map_err(|_| none(bytes))?;
     Vec::<u8>::new().try_reserve_exact(len).map_err(|_| none(bytes))?;
     Ok(len)

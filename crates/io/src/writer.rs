@@ -65,7 +65,7 @@ enum Output {
 }
 
 /// Length in bytes. Shorter writes out of order go directly to their offset and leave the stream's position.
-const ASIDE: usize = 1 << 16;
+const MAX_DIRECT_BYTES: usize = 1 << 16;
 
 enum Form {
     Plain,
@@ -222,7 +222,7 @@ impl Writer {
         let written = self.announced(bytes)?;
         let Output::Plain(file) = &mut self.output else { panic!("data of this container is written in order") };
         let at = self.header_bytes + offset;
-        let result = if bytes.len() < ASIDE {
+        let result = if bytes.len() < MAX_DIRECT_BYTES {
             file.write_all_at(at, bytes)
         } else {
             self.next = offset + bytes.len() as u64;

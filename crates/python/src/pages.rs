@@ -18,11 +18,11 @@ const MOST_KEPT: usize = 16;
 const MOST_BYTES: usize = 1 << 30;
 
 /// Unused memory, newest last.
-static KEPT: Mutex<Vec<Room>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
 /// Kept memory; `None` if another thread holds the lock. Never waits, because a forked process could inherit a locked
 /// lock.
-fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
+fn kept() -> Option<MutexGuard<'static, Vec<Mapping>>> {
     match KEPT.try_lock() {
         Ok(kept) => Some(kept),
         Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
@@ -31,15 +31,15 @@ fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
 }
 
 #[derive(Debug)]
-struct Room {
+struct Mapping {
     map: MmapMut,
     start: usize,
     len: usize,
 }
 
-impl Room {
+impl Mapping {
     /// Maps new memory; `None` if there is not enough.
-    fn new(bytes: usize) -> Option<Room> {
+    fn new(bytes: usize) -> Option<Mapping> {
         let is_huge = bytes >= 2 * HUGE;
         let (len, slack) = if is_huge { (bytes.checked_next_multiple_of(HUGE)?, HUGE) } else { (bytes, 0) };
         let map = MmapOptions::new().len(len.checked_add(slack)?).map_anon().ok()?;
@@ -48,14 +48,14 @@ impl Room {
             // A system without large pages refuses; that is harmless.
             let _ = map.advise_range(Advice::HugePage, start, len);
         }
-        Some(Room { map, start, len })
+        Some(Mapping { map, start, len })
     }
 
     /// Takes the smallest kept memory between `bytes` and twice `bytes`.
-    fn kept(bytes: usize) -> Option<Room> {
+    fn kept(bytes: usize) -> Option<Mapping> {
         let mut kept = kept()?;
-        let fits = kept.iter().enumerate().filter(|(_, room)| room.len >= bytes && room.len / 2 <= bytes);
-        let at = fits.min_by_key(|(_, room)| room.len)?.0;
+        let fits = kept.iter().enumerate().filter(|(_, mapping)| mapping.len >= bytes && mapping.len / 2 <= bytes);
+        let at = fits.min_by_key(|(_, mapping)| mapping.len)?.0;
         Some(kept.remove(at))
     }
 
@@ -71,12 +71,12 @@ impl Room {
         let Some(mut kept) = kept() else { return };
         kept.push(self);
         let mut bytes = 0;
-        let newest = kept.iter().rev().take(MOST_KEPT).take_while(|room| {
-            bytes += room.len;
+        let newest = kept.iter().rev().take(MOST_KEPT).take_while(|mapping| {
+            bytes += mapping.len;
             bytes <= MOST_BYTES
         });
         let given_up = kept.len() - newest.count();
-        let given_up: Vec<Room> = kept.drain(..given_up).collect();
+        let given_up: Vec<Mapping> = kept.drain(..given_up).collect();
         drop(kept);
         drop(given_up); // unmapping takes time
     }
@@ -87,7 +87,7 @@ impl Room {
 #[derive(Debug)]
 pub struct Pages {
     /// `Some` until it is dropped.
-    room: Option<Room>,
+    mapping: Option<Mapping>,
     bytes: usize,
 }
 
@@ -98,10 +98,10 @@ impl Pages {
         if bytes < LARGE || cfg!(not(target_os = "linux")) {
             return None;
         }
-        let kept = Room::kept(bytes);
+        let kept = Mapping::kept(bytes);
         let is_new = kept.is_none();
-        let room = Some(kept.or_else(|| Room::new(bytes))?);
-        Some((Pages { room, bytes }, is_new))
+        let mapping = Some(kept.or_else(|| Mapping::new(bytes))?);
+        Some((Pages { mapping, bytes }, is_new))
     }
 }
 
@@ -110,7 +110,7 @@ impl Pages {
     /// NumPy's array interface for writable bytes.
     #[getter(__array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let first = self.room.as_ref().map_or(0, |room| room.map.as_ptr() as usize + room.start);
+        let first = self.mapping.as_ref().map_or(0, |mapping| mapping.map.as_ptr() as usize + mapping.start);
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
         interface.set_item("typestr", "|u1")?;
@@ -122,8 +122,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        if let Some(room) = self.room.take() {
-            room.keep();
+        if let Some(mapping) = self.mapping.take() {
+            mapping.keep();
         }
     }
 }
@@ -145,5 +145,5 @@ impl Drop for Pages {
 #[pyfunction]
 pub fn release_memory() -> usize {
     let rooms = kept().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
-    rooms.iter().map(|room| room.len).sum()
+    rooms.iter().map(|mapping| mapping.len).sum()
 }

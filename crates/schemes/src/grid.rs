@@ -19,7 +19,7 @@ pub(crate) struct Stack {
 
 /// Elements of a matrix that share one entry of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
+pub(crate) enum ScaleGrid {
     /// All elements: one entry for all matrices, or one per matrix.
     Tensor,
     Channel,
@@ -64,7 +64,7 @@ impl Stack {
     }
 
     /// The first fit of `kinds` whose grid has the tensor's shape.
-    pub(crate) fn fit(&self, found: &Found<'_>, tensor: &Tensor, kinds: &[Share]) -> Result<Fit, Error> {
+    pub(crate) fn fit(&self, found: &Found<'_>, tensor: &Tensor, kinds: &[ScaleGrid]) -> Result<Fit, Error> {
         let mut expected = Vec::new();
         for &kind in kinds {
             for (shape, fit) in self.accepted(kind) {
@@ -78,11 +78,11 @@ impl Stack {
         Err(found.bad_grid(tensor, &self.shape(), &expected))
     }
 
-    fn accepted(&self, kind: Share) -> Vec<(Vec<u64>, Fit)> {
+    fn accepted(&self, kind: ScaleGrid) -> Vec<(Vec<u64>, Fit)> {
         let whole = [self.rows.max(1), self.cols.max(1)];
         let each = |shape, block: [u64; 2]| (shape, Fit { block, is_common: false });
         match kind {
-            Share::Tensor => {
+            ScaleGrid::Tensor => {
                 // With a common entry the stack counts as one matrix. An empty dimension counts as 1 in the block.
                 let rows = self.lead.iter().product::<u64>().saturating_mul(whole[0]).max(1);
                 let common = Fit { block: [rows, whole[1]], is_common: true };
@@ -93,26 +93,26 @@ impl Stack {
                 }
                 all
             }
-            Share::Channel => {
+            ScaleGrid::Channel => {
                 [self.with(&[self.rows, 1]), self.with(&[self.rows])].map(|shape| each(shape, [1, whole[1]])).to_vec()
             }
-            Share::Block(block) => vec![each(self.with(&self.grid(block)), block)],
-            Share::Spread(block) => {
+            ScaleGrid::Block(block) => vec![each(self.with(&self.grid(block)), block)],
+            ScaleGrid::Spread(block) => {
                 let [rows, cols] = self.grid(block);
                 let shapes = [vec![rows, 1, cols, 1], vec![rows, cols], vec![rows, 1, cols]];
                 shapes.map(|last| each(self.with(&last), block)).to_vec()
             }
-            Share::Group(group) if self.cols.is_multiple_of(group) => {
+            ScaleGrid::Group(group) if self.cols.is_multiple_of(group) => {
                 vec![each(self.with(&[self.rows, self.cols / group]), [1, group])]
             }
-            Share::Group(_) => Vec::new(),
+            ScaleGrid::Group(_) => Vec::new(),
         }
     }
 
     /// Fits groups of columns, after checking that the group divides the row's length.
     pub(crate) fn fit_groups(&self, found: &Found<'_>, tensor: &Tensor, group: u64) -> Result<Fit, Error> {
         self.check_groups(found, group)?;
-        self.fit(found, tensor, &[Share::Group(group)])
+        self.fit(found, tensor, &[ScaleGrid::Group(group)])
     }
 
     pub(crate) fn check_groups(&self, found: &Found<'_>, group: u64) -> Result<(), Error> {
@@ -158,7 +158,7 @@ pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     }
 }
 
-pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
+pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[ScaleGrid]) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = stack.fit(found, scales, kinds)?;
     Ok(stack.times(fit, codes, scale_plane(scales.dtype)))

@@ -37,21 +37,21 @@ elements! { half::f16 = F16, half::bf16 = Bf16 }
 elements! { float8::F8E4M3 = F8E4M3Fn, float8::F8E5M2 = F8E5M2 }
 
 /// Number of elements that fit in a slice.
-enum Room {
+enum Capacity {
     Exactly(usize),
     /// At most this number. Packed elements may leave bits of the last byte unused.
     AtMost(usize),
 }
 
 /// Number of elements of `dtype` that fit in `len` values of `T`.
-fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
+fn capacity<T: Element>(dtype: DType, len: usize) -> Result<Capacity, CastError> {
     let bits = dtype.bits_in(Layout::Packed).ok_or(CastError::Text)? as usize;
     let has_own = matches!(dtype, DType::F32 | DType::F64 | DType::I16 | DType::I32 | DType::I64);
     let is_code = matches!(T::DTYPE, DType::U16 | DType::U32 | DType::U64) && bits == 8 * size_of::<T>() && !has_own;
     match T::DTYPE {
-        DType::U8 if bits < 8 => Ok(Room::AtMost(len * 8 / bits)),
-        DType::U8 => Ok(Room::Exactly(len / (bits / 8))),
-        own if own == dtype || is_code => Ok(Room::Exactly(len)),
+        DType::U8 if bits < 8 => Ok(Capacity::AtMost(len * 8 / bits)),
+        DType::U8 => Ok(Capacity::Exactly(len / (bits / 8))),
+        own if own == dtype || is_code => Ok(Capacity::Exactly(len)),
         own => Err(CastError::Type { expected: dtype, got: own }),
     }
 }
@@ -124,9 +124,11 @@ pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut 
 /// ```
 pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: &mut [D]) -> Result<Counts, Error> {
     let &CastSpec { src: from, dst: to, .. } = caster.spec();
-    let n = match (room::<S>(from, src.len())?, room::<D>(to, dst.len())?) {
-        (Room::Exactly(src), Room::Exactly(dst)) if src != dst => return Err(CastError::Count { src, dst }.into()),
-        (Room::Exactly(n), _) | (_, Room::Exactly(n)) | (Room::AtMost(n), _) => n,
+    let n = match (capacity::<S>(from, src.len())?, capacity::<D>(to, dst.len())?) {
+        (Capacity::Exactly(src), Capacity::Exactly(dst)) if src != dst => {
+            return Err(CastError::Count { src, dst }.into());
+        }
+        (Capacity::Exactly(n), _) | (_, Capacity::Exactly(n)) | (Capacity::AtMost(n), _) => n,
     };
     let src = Elements::new(from, n, bytemuck::cast_slice(src))?;
     let dst = ElementsMut::new(to, n, bytemuck::cast_slice_mut(dst))?;
@@ -147,8 +149,8 @@ pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: 
 /// # Ok::<(), truecast::Error>(())
 /// ```
 pub fn cast_vec<S: Element, D: Element>(spec: &CastSpec, src: &[S]) -> Result<Vec<D>, Error> {
-    let (Room::Exactly(n) | Room::AtMost(n)) = room::<S>(spec.src, src.len())?;
-    room::<D>(spec.dst, 0)?;
+    let (Capacity::Exactly(n) | Capacity::AtMost(n)) = capacity::<S>(spec.src, src.len())?;
+    capacity::<D>(spec.dst, 0)?;
     let bytes = spec.dst.bytes_in(Layout::Packed, n as u64).ok_or(CastError::Text)? as usize;
     let mut dst = vec![D::zeroed(); bytes / size_of::<D>()];
     cast_slice(spec, src, &mut dst)?;

@@ -180,7 +180,7 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
 
 /// Expected counts; where several results are right, the actual counts. Errors of 64-bit integers have a tolerance. The
 /// index may be of any element with nearly the largest error.
-pub fn owed(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
+pub fn expected(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
     let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64);
     if !is_wide(spec.src) && !is_wide(spec.dst) {
         return want;

@@ -1,7 +1,7 @@
 //! Conversion of a value to fixed point and to a code book: types without infinities and NaN.
 
 use super::decode::decode_float;
-use super::int::{Whole, int_bound};
+use super::int::{SplitMagnitude, int_bound};
 use super::outcome::Encoded;
 use super::value::Exact;
 use crate::format::{CodeBook, F32, FixedFormat};
@@ -22,7 +22,7 @@ pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) ->
         }
         Exact::Inf { neg } => end(policy.inf, Condition::Infinite, int_bound(f.int, neg)),
         Exact::Finite { neg, sig, exp, sticky } => {
-            let steps = Whole::new(sig, exp + f.frac_bits as i32, sticky).round(neg, policy.to_float);
+            let steps = SplitMagnitude::new(sig, exp + f.frac_bits as i32, sticky).round(neg, policy.to_float);
             let limit = if neg { f.int.min().unsigned_abs() } else { f.int.max() as u128 };
             match steps.magnitude {
                 Some(m) if m <= limit => Encoded::plain(f.int.code(if neg { -(m as i128) } else { m as i128 })),

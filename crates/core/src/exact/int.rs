@@ -28,11 +28,11 @@ pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Enc
                 IntOverflow::Error => None,
             },
         ),
-        Exact::Finite { neg, sig, exp, sticky } => encode_whole(f, policy, neg, Whole::new(sig, exp, sticky)),
+        Exact::Finite { neg, sig, exp, sticky } => encode_whole(f, policy, neg, SplitMagnitude::new(sig, exp, sticky)),
     }
 }
 
-pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: Whole) -> Encoded {
+pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: SplitMagnitude) -> Encoded {
     let Integral { low, magnitude, exact } = whole.round(neg, policy.to_int);
     let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
     let code = f.code(if neg { -(low as i128) } else { low as i128 });
@@ -69,7 +69,7 @@ const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
 }
 
 /// Magnitude split at the point.
-pub(crate) struct Whole {
+pub(crate) struct SplitMagnitude {
     /// Part before the point, modulo 2^64.
     pub low: u64,
     /// True if the part before the point is below 2^64.
@@ -78,20 +78,24 @@ pub(crate) struct Whole {
     pub remainder: Remainder,
 }
 
-impl Whole {
-    pub(super) fn new(sig: u64, exp: i32, sticky: bool) -> Whole {
+impl SplitMagnitude {
+    pub(super) fn new(sig: u64, exp: i32, sticky: bool) -> SplitMagnitude {
         if exp >= 0 {
             let low = if exp < 64 { sig << exp } else { 0 };
             let fits = sig == 0 || leading(sig, exp) < 64;
-            return Whole { low, fits, remainder: if sticky { Remainder::BelowHalf } else { Remainder::Zero } };
+            return SplitMagnitude {
+                low,
+                fits,
+                remainder: if sticky { Remainder::BelowHalf } else { Remainder::Zero },
+            };
         }
         let (low, remainder) = split(sig, exp, sticky, 0);
-        Whole { low, fits: true, remainder }
+        SplitMagnitude { low, fits: true, remainder }
     }
 
     /// Source: IEEE 754-2019 §4.3, §5.8.
     pub(super) fn round(self, neg: bool, rounding: Rounding) -> Integral {
-        let Whole { low, fits, remainder } = self;
+        let SplitMagnitude { low, fits, remainder } = self;
         let more = rounding.increments(neg, low & 1 == 1, remainder) as u64;
         Integral {
             low: low.wrapping_add(more),

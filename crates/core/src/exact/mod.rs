@@ -21,7 +21,7 @@ pub use stochastic::{LastPlace, RandomBits, Stochastic, last_place};
 pub use value::Exact;
 
 pub(crate) use decode::flush_source;
-pub(crate) use int::{Whole, encode_whole};
+pub(crate) use int::{SplitMagnitude, encode_whole};
 pub(crate) use stochastic::unit;
 
 use crate::dtype::{DType, Kind};

@@ -28,8 +28,8 @@ pub(super) fn promote(lhs: Input, rhs: Input) -> Option<Promoted> {
     let ((a_level, a), (b_level, b)) = (leveled(lhs)?, leveled(rhs)?);
     let result = match a_level.cmp(&b_level) {
         core::cmp::Ordering::Equal => common(a, b),
-        core::cmp::Ordering::Greater => prevail(a, b),
-        core::cmp::Ordering::Less => prevail(b, a),
+        core::cmp::Ordering::Greater => common_across_levels(a, b),
+        core::cmp::Ordering::Less => common_across_levels(b, a),
     };
     result.map(Promoted::strong)
 }
@@ -48,7 +48,7 @@ fn leveled(input: Input) -> Option<(Level, DType)> {
 
 /// Common type of operands at different levels. The type at the higher level loses only to a higher category: boolean,
 /// integer, float.
-fn prevail(high: DType, low: DType) -> Option<DType> {
+fn common_across_levels(high: DType, low: DType) -> Option<DType> {
     match (class(high)?, class(low)?) {
         (Class::Float { .. }, _) => Some(high),
         (Class::Bool, _) | (_, Class::Float { .. }) => common(high, low),

@@ -15,7 +15,7 @@ use crate::path::folder_of;
 const WEIGHTS: [&str; 11] =
     ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "nemo", "distcp"];
 /// Start of the names of truecast's own reports, which are not copied.
-const OWN: &str = "truecast-manifest";
+const REPORT_PREFIX: &str = "truecast-manifest";
 const MAX_DEPTH: usize = 32;
 
 /// A file that is copied unchanged.
@@ -59,7 +59,7 @@ fn walk(
             skip(found, "its name is not UTF-8");
             continue;
         };
-        if name.starts_with('.') || (is_top && (is_shard(name) || name.starts_with(OWN))) {
+        if name.starts_with('.') || (is_top && (is_shard(name) || name.starts_with(REPORT_PREFIX))) {
             continue;
         }
         let whole = folder.join(&path);

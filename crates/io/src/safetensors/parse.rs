@@ -42,7 +42,7 @@ impl Header {
         let mut text = room::zeros(bytes)?;
         file.fill(&mut text)?;
         // Parsing allocates many small pieces, so the total is checked first.
-        room::there_is(PARSED_PER_BYTE * bytes)?;
+        room::checked_room(PARSED_PER_BYTE * bytes)?;
         Ok((Header::parse(&text, file_bytes - data_start)?, data_start))
     }
 

@@ -162,9 +162,9 @@ impl Rescaler {
         let dst_size = ArraySize { element: dst_bytes, total: dst.byte_len() };
         let stores = Stores::new(&self.exec, src_size, dst_size, Streaming::ByWidth);
         let piece = self.piece_len(len);
-        let rescale = |room: &mut Room, i: usize, s: &[u8], d: &mut [u8]| {
+        let rescale = |buffers: &mut Buffers, i: usize, s: &[u8], d: &mut [u8]| {
             let codes = Elements::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
-            let rescaled = self.rescale_piece(pass, row_at + i * piece, codes, d, stores, room);
+            let rescaled = self.rescale_piece(pass, row_at + i * piece, codes, d, stores, buffers);
             rescaled.map_err(|(at, n)| self.first_failure(first, src, i * piece + at, n))
         };
         let pieces = Pieces {
@@ -173,7 +173,8 @@ impl Rescaler {
             src_bytes: piece * src_bytes,
             dst_bytes: piece * dst_bytes,
         };
-        let saturated: Result<Vec<u64>, RescaleError> = map_pieces(self.exec.threads, pieces, Room::default, rescale);
+        let saturated: Result<Vec<u64>, RescaleError> =
+            map_pieces(self.exec.threads, pieces, Buffers::default, rescale);
         Ok(RescaleCounts { elements: len as u64, saturated: saturated?.iter().sum() })
     }
 
@@ -191,7 +192,7 @@ impl Rescaler {
         src: Elements<'_>,
         dst: &mut [u8],
         stores: Stores,
-        room: &mut Room,
+        buffers: &mut Buffers,
     ) -> Result<u64, (usize, usize)> {
         let (src_bytes, dst_bytes) = (bytes_of(src.dtype()), bytes_of(self.output));
         let mut saturated = 0;
@@ -200,14 +201,14 @@ impl Rescaler {
             let (at, n) = (i * TILE, d.len() / dst_bytes);
             let s = match src.dtype() {
                 DType::I48 => {
-                    let wide = &mut room.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];
+                    let wide = &mut buffers.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];
                     pack::unpack(self.exec.level, 48, s, wide, n);
                     &*wide
                 }
                 _ => s,
             };
             let tally = if stores.by_tile {
-                let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
+                let results = &mut buffers.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
                 let tally = pass.run(row_at + at, s, results);
                 stream::copy(self.exec.level, results, d);
                 tally
@@ -260,7 +261,7 @@ impl Rescaler {
 
 /// Buffers of one thread, each for a tile.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     /// i48 elements, extended to 8 bytes.
     wide: Option<Box<[u8; 8 * TILE]>>,
     results: Option<Box<[u8; 4 * TILE]>>,

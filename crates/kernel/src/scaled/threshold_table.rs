@@ -9,7 +9,7 @@ use truecast_core::{DType, FloatFormat, Kind};
 /// Element type whose codes are a sign and a magnitude `k`.
 ///
 /// ```text
-///   bits of |x| as bf16 - first          eeeee mmmmmmm    first: 2^(e of t + e of the lowest middle)
+///   bits of |x| as bf16 - first          eeeee mmmmmmm    first: 2^(e of t + e of the lowest midpoint)
 ///   cells of 16 bit patterns             hhhhhhhh llll    at most one of the first eight steps in each
 ///   k of the first eight steps           (near[h] + l) / 16
 ///   k of the others, eight in a binade   h - far[m]
@@ -18,9 +18,9 @@ use truecast_core::{DType, FloatFormat, Kind};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Midpoints between `k` and `k + 1`, up to `k = 7`. A quotient that rounds to a midpoint is a tie, to even.
-    middles: [f32; 8],
+    midpoints: [f32; 8],
     exponent: i32,
-    /// Whether the type has no steps beyond `middles`.
+    /// Whether the type has no steps beyond `midpoints`.
     pub is_short: bool,
     /// Largest `k`.
     pub most: u8,
@@ -32,8 +32,8 @@ impl Shape {
         let (DType::F4E2M1 | DType::F8E4M3Fn, Kind::Float(f)) = (dtype, dtype.kind()) else { return None };
         let most = f.max_code() as u8;
         let value = |k: u8| if k > most { f32::INFINITY } else { value(&f, k) };
-        let middles = std::array::from_fn(|k| (value(k as u8) + value(k as u8 + 1)) / 2.0);
-        Some(Shape { middles, exponent: exponent(middles[0]) as i32 - 127, is_short: most < 8, most })
+        let midpoints = std::array::from_fn(|k| (value(k as u8) + value(k as u8 + 1)) / 2.0);
+        Some(Shape { midpoints, exponent: exponent(midpoints[0]) as i32 - 127, is_short: most < 8, most })
     }
 
     /// Whether the divisor can have a table: every computed number must be a normal f32.
@@ -61,10 +61,10 @@ impl Shape {
     pub fn steps(&self, t: f32) -> Steps {
         let first = self.first(t);
         let mut at = [0u16; 8];
-        for (k, (at, middle)) in at.iter_mut().zip(self.middles).enumerate() {
-            let below = (middle * t).to_bits() & 0xffff_0000;
+        for (k, (at, midpoint)) in at.iter_mut().zip(self.midpoints).enumerate() {
+            let below = (midpoint * t).to_bits() & 0xffff_0000;
             let q = f32::from_bits(below) / t;
-            let is_reached = (q > middle) | ((q == middle) & (k % 2 == 1));
+            let is_reached = (q > midpoint) | ((q == midpoint) & (k % 2 == 1));
             *at = (((below >> 16) + u32::from(!is_reached)) as u16).wrapping_sub(first);
         }
         let mut steps = Steps { near: [0; 64], far: [0; 128], cells: [0; 16] };

@@ -138,7 +138,7 @@ pub(super) struct Operands<'a> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Buffers {
     pub scratch: Scratch,
     narrow: Vec<u8>,
 }
@@ -195,7 +195,7 @@ impl Values {
     }
 
     /// Computes results of at most [`TILE`] decoded codes; overwrites `values`.
-    pub fn run(&self, values: &mut [u8], operands: Operands<'_>, results: &mut [u8], room: &mut Room) {
+    pub fn run(&self, values: &mut [u8], operands: Operands<'_>, results: &mut [u8], buffers: &mut Buffers) {
         let Operands { scales, zeros, biases, factor } = operands;
         let len = values.len() / 4;
         let codes = values;
@@ -211,10 +211,10 @@ impl Values {
             }
             (Form::Affine, biases) => {
                 self.level.run(Combine::<TIMES> { codes: codes.as_chunks_mut().0, scales: scales.as_chunks().0 });
-                self.round(codes, room);
+                self.round(codes, buffers);
                 let biases = biases.unwrap_or(&[]);
                 self.level.run(Combine::<PLUS> { codes: codes.as_chunks_mut().0, scales: biases.as_chunks().0 });
-                self.round(codes, room);
+                self.round(codes, buffers);
             }
         }
         let constant = if let Form::TimesConstant(k) = self.form { Some(f32::from_bits(k)) } else { None };
@@ -222,15 +222,15 @@ impl Values {
             self.level.run(Factor { values: codes.as_chunks_mut().0, factor });
         }
         // The plan excludes policies that refuse values.
-        let _ = self.encode.run_packed(codes, results, len, &mut room.scratch);
+        let _ = self.encode.run_packed(codes, results, len, &mut buffers.scratch);
     }
 
     /// Rounds to the type of the scales, and converts back.
-    fn round(&self, values: &mut [u8], room: &mut Room) {
+    fn round(&self, values: &mut [u8], buffers: &mut Buffers) {
         let Some((dtype, there, back)) = &self.narrow else { return };
         let len = values.len() / 4;
-        room.narrow.resize(len * slot_bytes(*dtype), 0);
-        let Room { scratch, narrow, .. } = room;
+        buffers.narrow.resize(len * slot_bytes(*dtype), 0);
+        let Buffers { scratch, narrow, .. } = buffers;
         let _ = there.run_packed(values, narrow, len, scratch);
         let _ = back.run_packed(narrow, values, len, scratch);
     }

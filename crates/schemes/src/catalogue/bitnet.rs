@@ -5,7 +5,7 @@ use truecast_core::scaled::{Code, Form, Packing, Plane, Planes, Zero};
 
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Share, Stack};
+use crate::grid::{ScaleGrid, Stack};
 use crate::scheme::Family;
 use crate::table::Name::Append;
 use crate::table::{Described, Entry, Row};
@@ -20,7 +20,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         return Err(found.bad_shape("it has more than two dimensions"));
     }
     let (stack, scales) = (Stack { rows: found.product(stored.rows, 4)?, ..stored }, found.scales()?);
-    let fit = stack.fit(found, scales, &[Share::Tensor])?;
+    let fit = stack.fit(found, scales, &[ScaleGrid::Tensor])?;
     let codes = Plane { code: Code::unsigned(2), packing: Packing::Planes };
     let planes = Planes::times(codes, Plane::of(scales.dtype), fit.block);
     let form = if found.setting.multiplies { Form::Times } else { Form::Divide };

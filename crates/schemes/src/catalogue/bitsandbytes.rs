@@ -6,7 +6,7 @@ use truecast_core::scaled::{Book, Code, Coding, Form, Global, GlobalRule, Layout
 
 use crate::error::Error;
 use crate::found::{Found, Piece};
-use crate::grid::{Share, shared};
+use crate::grid::{ScaleGrid, shared};
 use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
 use crate::table::{Codes, Described, Entry, Need, Row};
@@ -37,7 +37,7 @@ const OVER_127: u32 = 0x3c01_0204;
 
 fn int8(found: &Found<'_>) -> Result<Described, Error> {
     let codes = Plane { code: Code::signed(8), packing: Packing::BYTES };
-    let mut described = shared(found, codes, &[Share::Channel])?;
+    let mut described = shared(found, codes, &[ScaleGrid::Channel])?;
     if let Coding::Planes(planes) = &mut described.layout.coding {
         planes.form = Form::TimesConstant(OVER_127);
     }

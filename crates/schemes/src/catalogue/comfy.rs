@@ -7,7 +7,7 @@ use truecast_io::Tensor;
 use super::fp8::MX_GROUP;
 use crate::error::Error;
 use crate::found::{Found, Nibbles};
-use crate::grid::{Fit, Share, Stack, scale_plane, shared};
+use crate::grid::{Fit, ScaleGrid, Stack, scale_plane, shared};
 use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
@@ -31,16 +31,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         scaled_fp8,
     ),
     Entry::new(Family::ComfyFp8E4M3, &[(Append(""), &[F8E4M3Fn, U8])], FLOAT_SCALES, |found| {
-        shared(found, Plane::of(F8E4M3Fn), &[Share::Tensor])
+        shared(found, Plane::of(F8E4M3Fn), &[ScaleGrid::Tensor])
     }),
     Entry::new(Family::ComfyFp8E5M2, &[(Append(""), &[F8E5M2, U8])], FLOAT_SCALES, |found| {
-        shared(found, Plane::of(F8E5M2), &[Share::Tensor])
+        shared(found, Plane::of(F8E5M2), &[ScaleGrid::Tensor])
     }),
-    Entry::new(Family::ComfyFp8Rows, FP8, FLOAT_SCALES, |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel])),
+    Entry::new(Family::ComfyFp8Rows, FP8, FLOAT_SCALES, |found| {
+        shared(found, Plane::of(F8E4M3Fn), &[ScaleGrid::Channel])
+    }),
     Entry::new(Family::ComfyFp8Blocks, FP8, FLOAT_SCALES, |found| squares(found, Plane::of(F8E4M3Fn))),
     Entry::new(Family::ComfyInt8, INT8_CODES, FLOAT_SCALES, |found| match found.parameters().strategy {
-        Some(Strategy::Channel) => shared(found, INT8, &[Share::Channel]),
-        _ => shared(found, INT8, &[Share::Tensor, Share::Channel]),
+        Some(Strategy::Channel) => shared(found, INT8, &[ScaleGrid::Channel]),
+        _ => shared(found, INT8, &[ScaleGrid::Tensor, ScaleGrid::Channel]),
     }),
     Entry::new(Family::ComfyInt8Blocks, INT8_CODES, FLOAT_SCALES, |found| squares(found, INT8)),
     Entry::new(Family::ComfyNvfp4, &[(Append(""), &[U8])], NVFP4, nvfp4),
@@ -52,7 +54,7 @@ const INT8: Plane = Plane { code: Code::signed(8), packing: Packing::BYTES };
 /// Describes codes in square blocks. The marker's group size is the side of a block.
 fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
     let side = found.parameters().group.ok_or_else(|| found.unknown("the block", "its marker has no group_size"))?;
-    shared(found, codes, &[Share::Block([side, side])])
+    shared(found, codes, &[ScaleGrid::Block([side, side])])
 }
 
 /// Describes scaled FP8: one scale per tensor or per row; if the scales have three dimensions, one per group in a
@@ -65,7 +67,7 @@ fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
             let fit = Fit { block: [1, (stack.cols / groups).max(1)], is_common: false };
             Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
         }
-        _ => shared(found, codes, &[Share::Tensor, Share::Channel]),
+        _ => shared(found, codes, &[ScaleGrid::Tensor, ScaleGrid::Channel]),
     }
 }
 
@@ -102,7 +104,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 2)?, found.scales()?);
     let fit = check_tiles(found, &stack, scales, 16)?;
     let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
-    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let whole = stack.fit(found, global, &[ScaleGrid::Tensor])?;
     let packing = match found.nibbles {
         Nibbles::Low => Packing::BYTES,
         Nibbles::High => Packing::HighFirst,

@@ -8,7 +8,7 @@ use truecast_io::Tensor;
 use super::fp8::{MX_FP8, mx, mx_of};
 use crate::error::Error;
 use crate::found::{Found, Piece};
-use crate::grid::{Fit, Share, Stack, scale_plane, signed_bytes};
+use crate::grid::{Fit, ScaleGrid, Stack, scale_plane, signed_bytes};
 use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append};
 use crate::table::{Codes, Described, Entry, Need, Row};
@@ -49,11 +49,11 @@ pub(super) const ENTRIES: &[Entry] = &[
 pub(super) fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let parameters = found.parameters();
     match (parameters.strategy, parameters.group, parameters.block) {
-        (Some(Strategy::Tensor), ..) => stack.fit(found, scales, &[Share::Tensor]),
-        (Some(Strategy::Channel), ..) => stack.fit(found, scales, &[Share::Channel]),
-        (Some(Strategy::Block) | None, _, Some(block)) => stack.fit(found, scales, &[Share::Block(block)]),
+        (Some(Strategy::Tensor), ..) => stack.fit(found, scales, &[ScaleGrid::Tensor]),
+        (Some(Strategy::Channel), ..) => stack.fit(found, scales, &[ScaleGrid::Channel]),
+        (Some(Strategy::Block) | None, _, Some(block)) => stack.fit(found, scales, &[ScaleGrid::Block(block)]),
         (Some(Strategy::Group) | None, Some(group), _) => stack.fit_groups(found, scales, group),
-        (None, None, None) => stack.fit(found, scales, &[Share::Tensor, Share::Channel]),
+        (None, None, None) => stack.fit(found, scales, &[ScaleGrid::Tensor, ScaleGrid::Channel]),
         (Some(Strategy::Group), None, _) => Err(found.unknown("the group", ADVICE)),
         (Some(Strategy::Block), _, None) => Err(found.unknown("the block", ADVICE)),
     }
@@ -136,7 +136,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let stack = Stack::of_codes(found, 2)?;
     let fit = stack.fit_groups(found, found.scales()?, 16)?;
     let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
-    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let whole = stack.fit(found, global, &[ScaleGrid::Tensor])?;
     let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), fit.block);
     let global = Global { rule: GlobalRule::Divide, block: whole.block };
     // With one global scale, the whole stack is one matrix of the layout.

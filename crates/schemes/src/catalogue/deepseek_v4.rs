@@ -7,7 +7,7 @@ use truecast_core::scaled::Plane;
 use super::fp8::mx_of;
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Share, Stack, shared};
+use crate::grid::{ScaleGrid, Stack, shared};
 use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
@@ -27,7 +27,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         return mx_of(found, &Stack::of_codes(found, 2)?, F4E2M1);
     }
     let advice = "config.json states it as weight_block_size";
-    shared(found, Plane::of(F8E4M3Fn), &[Share::Block(found.block(advice)?)])
+    shared(found, Plane::of(F8E4M3Fn), &[ScaleGrid::Block(found.block(advice)?)])
 }
 
 fn check_expert(found: &Found<'_>, stored: DType) -> Result<(), Error> {

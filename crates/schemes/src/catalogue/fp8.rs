@@ -6,7 +6,7 @@ use truecast_core::scaled::{Plane, Planes};
 use crate::declared::known;
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Share, Stack, in_groups, shared};
+use crate::grid::{ScaleGrid, Stack, in_groups, shared};
 use crate::scheme::Family;
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row, Written};
@@ -19,9 +19,9 @@ const CHANNEL: &[Row] = &[Row::scales(&[Append("_scale"), Append("_scale_inv")],
 pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::Fp8Block, WEIGHT, &[Row::scales(SCALE, &[F32, Bf16, F16, F8E8M0, U8])], blocks),
     Entry::new(Family::Fp8Tensor, WEIGHT, &[Row::scales(SCALE, FLOATS)], |found| {
-        shared(found, E4M3, &[Share::Tensor, Share::Channel])
+        shared(found, E4M3, &[ScaleGrid::Tensor, ScaleGrid::Channel])
     }),
-    Entry::new(Family::Fp8Channel, WEIGHT, CHANNEL, |found| shared(found, E4M3, &[Share::Channel])),
+    Entry::new(Family::Fp8Channel, WEIGHT, CHANNEL, |found| shared(found, E4M3, &[ScaleGrid::Channel])),
     Entry::new(Family::Mxfp8, WEIGHT, &[Row::scales(SCALE, &[F8E8M0, U8])], mx).written(MX_FP8),
     Entry::new(Family::MistralFp8, WEIGHT, &[Row::scales(&[Sibling("qscale_weight")], FLOATS)], mistral),
     Entry::new(Family::FbgemmFp8, WEIGHT, &[Row::scales(&[Append("_scale")], &[F32])], fbgemm)
@@ -32,7 +32,7 @@ const E4M3: Plane = Plane::of(F8E4M3Fn);
 
 fn blocks(found: &Found<'_>) -> Result<Described, Error> {
     let advice = "config.json states it as weight_block_size";
-    shared(found, E4M3, &[Share::Block(found.block(advice)?)])
+    shared(found, E4M3, &[ScaleGrid::Block(found.block(advice)?)])
 }
 
 pub(super) const MX_FP8: Written = Written {
@@ -54,8 +54,8 @@ pub(super) fn mx_of(found: &Found<'_>, stack: &Stack, code: DType) -> Result<Des
 
 fn mistral(found: &Found<'_>) -> Result<Described, Error> {
     match found.parameters().block {
-        Some(block) => shared(found, E4M3, &[Share::Block(block)]),
-        None => shared(found, E4M3, &[Share::Tensor]),
+        Some(block) => shared(found, E4M3, &[ScaleGrid::Block(block)]),
+        None => shared(found, E4M3, &[ScaleGrid::Tensor]),
     }
 }
 
@@ -63,5 +63,5 @@ fn fbgemm(found: &Found<'_>) -> Result<Described, Error> {
     if found.codes().shape.len() != 2 {
         return Err(found.bad_shape("fused experts are not supported"));
     }
-    shared(found, E4M3, &[Share::Channel])
+    shared(found, E4M3, &[ScaleGrid::Channel])
 }

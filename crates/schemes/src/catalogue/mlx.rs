@@ -5,7 +5,7 @@ use truecast_core::scaled::{Code, Form, Global, GlobalRule, Packing, Part, Plane
 
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Fit, Share, Stack};
+use crate::grid::{Fit, ScaleGrid, Stack};
 use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
@@ -61,7 +61,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let described = words(found, F4E2M1, F8E4M3Fn, 16)?;
     let Some(global) = found.part(Part::Global) else { return Ok(described) };
     let stack = stack(found, 4)?;
-    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let whole = stack.fit(found, global, &[ScaleGrid::Tensor])?;
     let codes = Plane::of(F4E2M1).packed(Packing::WORDS);
     let planes = Planes::times(codes, Plane::of(F8E4M3Fn), [1, 16]);
     let global = Some(Global { rule: GlobalRule::Amax, block: whole.block });

@@ -6,7 +6,7 @@ use truecast_core::scaled::{Code, Global, GlobalRule, Packing, Part, Plane, Plan
 use super::fp8::{MX_FP8, mx, mx_of};
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Fit, Share, Stack, scale_plane, shared};
+use crate::grid::{Fit, ScaleGrid, Stack, scale_plane, shared};
 use crate::scheme::Family;
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
@@ -33,12 +33,14 @@ const E4M3_OR_I8: Codes = &[(Append(""), &[F8E4M3Fn, I8])];
 const BYTES: Codes = &[(Append(""), &[U8])];
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry::new(Family::ModelOptFp8, E4M3_OR_I8, SCALED, |found| shared(found, FP8, &[Share::Tensor])),
-    Entry::new(Family::ModelOptFp8PerChannel, E4M3, SCALED, |found| shared(found, FP8, &[Share::Channel])),
+    Entry::new(Family::ModelOptFp8, E4M3_OR_I8, SCALED, |found| shared(found, FP8, &[ScaleGrid::Tensor])),
+    Entry::new(Family::ModelOptFp8PerChannel, E4M3, SCALED, |found| shared(found, FP8, &[ScaleGrid::Channel])),
     Entry::new(Family::ModelOptFp8Blocks, E4M3, SCALED, |found| {
-        shared(found, FP8, &[Share::Spread(found.parameters().block.unwrap_or([128, 128]))])
+        shared(found, FP8, &[ScaleGrid::Spread(found.parameters().block.unwrap_or([128, 128]))])
     }),
-    Entry::new(Family::ModelOptInt8, &[(Append(""), &[I8])], SCALED, |found| shared(found, INT8, &[Share::Channel])),
+    Entry::new(Family::ModelOptInt8, &[(Append(""), &[I8])], SCALED, |found| {
+        shared(found, INT8, &[ScaleGrid::Channel])
+    }),
     Entry::new(Family::ModelOptNvfp4, BYTES, NVFP4, nvfp4),
     Entry::new(Family::ModelOptNvfp4Weights, BYTES, NVFP4, nvfp4),
     Entry::new(Family::ModelOptNvfp4Awq, BYTES, NVFP4, nvfp4),
@@ -57,13 +59,13 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let fit = stack.fit_groups(found, found.scales()?, 16)?;
     let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
     // Fused experts may have two global scales, for gate and for up; each applies to half of the rows.
-    let halves = Share::Block([stack.rows.div_ceil(2).max(1), stack.cols.max(1)]);
+    let halves = ScaleGrid::Block([stack.rows.div_ceil(2).max(1), stack.cols.max(1)]);
     let is_halved = !stack.lead.is_empty() && stack.rows.is_multiple_of(2) && global.shape.last() == Some(&2);
     let whole = if is_halved && global.shape.len() == stack.lead.len() + 1 {
         let column = truecast_io::Tensor { shape: [&global.shape[..], &[1]].concat().into(), ..global.clone() };
         stack.fit(found, &column, &[halves])?
     } else {
-        stack.fit(found, global, &[Share::Tensor])?
+        stack.fit(found, global, &[ScaleGrid::Tensor])?
     };
     let planes = Planes::times(Plane::of(F4E2M1), FP8, fit.block);
     let global = Global { rule: GlobalRule::Times, block: whole.block };

@@ -9,7 +9,7 @@ use truecast_io::Tensor;
 use super::fp8::MX_GROUP;
 use crate::error::Error;
 use crate::found::{Found, Torchao};
-use crate::grid::{Fit, Share, Stack, signed_bytes};
+use crate::grid::{Fit, ScaleGrid, Stack, signed_bytes};
 use crate::scheme::Family;
 use crate::table::Name::Hidden;
 use crate::table::{Codes, Described, Entry, Row};
@@ -94,9 +94,9 @@ fn fit(found: &Found<'_>, torchao: &Torchao, stack: &Stack, scales: &Tensor) -> 
     let is_row = block[0] == 1 && block[1] == stack.cols;
     let is_all = block == [stack.rows, stack.cols];
     match (is_all, is_row) {
-        (true, _) => stack.fit(found, scales, &[Share::Block(block), Share::Tensor]),
-        (_, true) => stack.fit(found, scales, &[Share::Block(block), Share::Channel]),
-        _ => stack.fit(found, scales, &[Share::Block(block)]),
+        (true, _) => stack.fit(found, scales, &[ScaleGrid::Block(block), ScaleGrid::Tensor]),
+        (_, true) => stack.fit(found, scales, &[ScaleGrid::Block(block), ScaleGrid::Channel]),
+        _ => stack.fit(found, scales, &[ScaleGrid::Block(block)]),
     }
 }
 
@@ -154,7 +154,7 @@ fn nvfp4(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     let (fit, packing) = groups(found, torchao, &stack, group)?;
     let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn).packed(packing), fit.block);
     let Some(global) = found.part(Part::Global) else { return Ok(stack.described(fit, planes)) };
-    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let whole = stack.fit(found, global, &[ScaleGrid::Tensor])?;
     let global = Some(Global { rule: GlobalRule::Times, block: whole.block });
     Ok(stack.described(Fit { is_common: whole.is_common, ..fit }, Planes { global, ..planes }))
 }

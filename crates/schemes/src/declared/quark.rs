@@ -65,7 +65,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     let order = pack_method(object(value.get("export"), place, "export")?, place)?;
     let mut add = |targets, layer: &Value, key| -> Result<(), Error> {
         let weight = match object(Some(layer), place, key)?.and_then(|layer| layer.get("weight")) {
-            Some(Value::Array(steps)) => return Err(twice(steps, place)),
+            Some(Value::Array(steps)) => return Err(unsupported_steps(steps, place)),
             weight => object(weight, place, "weight")?,
         };
         let own = weight.map(|weight| setting(weight, order, place)).transpose()?;
@@ -120,7 +120,7 @@ fn pack_method(export: Option<&Map<String, Value>>, place: &str) -> Result<PackM
 }
 
 /// Error for weights that are quantized in steps, or whose scales are quantized.
-fn twice(steps: &[Value], place: &str) -> Error {
+fn unsupported_steps(steps: &[Value], place: &str) -> Error {
     let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
     let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
     Error::Unsupported { place: place.to_owned(), scheme }

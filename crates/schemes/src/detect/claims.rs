@@ -16,7 +16,7 @@ use crate::scheme::Family;
 use crate::table::{Described, Entry, Name, Need};
 
 /// Limit on the bytes of all zero points that are read (§5.7).
-const UNREAD_BYTES: u64 = 4 << 20;
+const MAX_ZERO_POINT_BYTES: u64 = 4 << 20;
 const MAX_DIMENSIONS: usize = 64;
 
 pub(super) struct Claims<'a> {
@@ -47,7 +47,7 @@ impl<'a> Claims<'a> {
         let index = Index::new(checkpoint)?;
         let roles = vec![None; index.len()];
         let (groups, choices, warnings, findings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Ok(Claims { index, options, groups, choices, warnings, findings, unread: UNREAD_BYTES, roles, read })
+        Ok(Claims { index, options, groups, choices, warnings, findings, unread: MAX_ZERO_POINT_BYTES, roles, read })
     }
 
     pub(super) fn is_claimed(&self, number: usize) -> bool {

@@ -120,7 +120,7 @@ fn check(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> T
                     continue;
                 }
             };
-            for (got, want) in naive::differences(&counts, &naive::owed(spec, src, wanted, &counts, want)) {
+            for (got, want) in naive::differences(&counts, &naive::expected(spec, src, wanted, &counts, want)) {
                 let who = format!("{level}, {}", spec.clause);
                 tally.fail(witness(spec, &who, None, Answer::Text(got), Answer::Text(want)));
             }

@@ -13,7 +13,7 @@ use crate::scaled::grid::{PartCut, Want};
 use crate::scaled::lookup::{self, Codes};
 use crate::scaled::products::Blocks;
 use crate::scaled::unpack;
-use crate::scaled::values::{Exact, Operands, Room, TILE, spread};
+use crate::scaled::values::{Buffers, Exact, Operands, TILE, spread};
 use crate::stage::Streaming;
 use crate::stream;
 use std::ops::Range;
@@ -102,7 +102,7 @@ impl<'a> Job<'a> {
             unpacked: Vec::new(),
             values: vec![0; TILE * 4],
             tile: vec![0; TILE * plan.values.dst_bytes],
-            room: Room::default(),
+            buffers: Buffers::default(),
         })
     }
 
@@ -141,7 +141,7 @@ impl<'a> Job<'a> {
         let Window { rows, cols, .. } = self.window;
         let (all, align) = (self.plan.columns(self.window), self.plan.column_align);
         let n_rows = (rows.end - rows.start) as usize;
-        let mut room = transposed::Room::default();
+        let mut buffers = transposed::Buffers::default();
         let mut strip = Vec::new();
         for first in all.clone().step_by(((COLUMNS / align).max(1) * align) as usize) {
             let tile = first..(first + (COLUMNS / align).max(1) * align).min(all.end);
@@ -156,7 +156,7 @@ impl<'a> Job<'a> {
                 strip.resize(n * wide, 0);
                 for (i, made) in strip.chunks_mut(wide).enumerate() {
                     let row = rows.start + (first_row + i) as u64;
-                    run.ask_for(row + ROWS_AHEAD);
+                    run.prefetch_row(row + ROWS_AHEAD);
                     run.rows(row..row + 1, made)?;
                 }
                 let strip = Strip {
@@ -168,7 +168,7 @@ impl<'a> Job<'a> {
                     first: [first_row, (inside.start - cols.start) as usize],
                     streams: self.streams,
                 };
-                transposed::turn(self.plan.exec.level, bytes, &strip, &mut room, dst);
+                transposed::transpose(self.plan.exec.level, bytes, &strip, &mut buffers, dst);
             }
         }
         Ok(())
@@ -199,7 +199,7 @@ struct RowRun<'a> {
     unpacked: Vec<u8>,
     values: Vec<u8>,
     tile: Vec<u8>,
-    room: Room,
+    buffers: Buffers,
 }
 
 impl RowRun<'_> {
@@ -208,7 +208,7 @@ impl RowRun<'_> {
     }
 
     /// Prefetches the codes of a row, because rows of codes are a page or more apart.
-    fn ask_for(&self, row: u64) {
+    fn prefetch_row(&self, row: u64) {
         let Stored { cut, bytes } = self.codes;
         if row >= self.job.window.rows.end || cut.plane.packing == Packing::Swizzled {
             return;
@@ -233,7 +233,7 @@ impl RowRun<'_> {
         };
         let fresh = self.made != Some(version);
         self.made = Some(version);
-        let RowRun { job: Job { plan, want, .. }, tables, source, room, .. } = self;
+        let RowRun { job: Job { plan, want, .. }, tables, source, buffers, .. } = self;
         match plan.lookup {
             _ if *want == Want::Exact => self.by_operations(row, fresh, dst),
             Lookup::Arithmetic => match self.by_loop(row, dst) {
@@ -242,17 +242,17 @@ impl RowRun<'_> {
             },
             Lookup::Table16 => {
                 if fresh {
-                    tables.make_tables16(plan, source, self.factor, room);
+                    tables.make_tables16(plan, source, self.factor, buffers);
                 }
                 self.by_lookup16(row, dst)
             }
             Lookup::Table16ByScale => {
-                tables.make_by_scale(plan, source, room);
+                tables.make_by_scale(plan, source, buffers);
                 self.by_lookup16(row, dst)
             }
             Lookup::Table256 => {
                 if fresh {
-                    tables.make_tables256(plan, source, room);
+                    tables.make_tables256(plan, source, buffers);
                 }
                 let row_bytes = dst.len() / (rows.end - rows.start) as usize;
                 self.by_lookup256(rows, dst, row_bytes)
@@ -306,9 +306,9 @@ impl RowRun<'_> {
             if let Err(error) = self.unpack(row, self.cols.start + first as u64, n) {
                 return Some(Err(error));
             }
-            let RowRun { values, room, tile, source, cols, unpacked, .. } = self;
+            let RowRun { values, buffers, tile, source, cols, unpacked, .. } = self;
             let values = &mut values[..4 * n];
-            plan.decoder.run(unpacked, values, &mut room.scratch);
+            plan.decoder.run(unpacked, values, &mut buffers.scratch);
             let operands = source.operands();
             let (s, u) = (operands.scales.as_chunks::<4>().0, operands.others().as_chunks::<4>().0);
             let to = &mut dst[2 * first..2 * (first + n)];
@@ -341,10 +341,10 @@ impl RowRun<'_> {
         }
         for (first, n) in self.tiles() {
             self.unpack(row, self.cols.start + first as u64, n)?;
-            let RowRun { values, room, tile, columns, factor, .. } = self;
+            let RowRun { values, buffers, tile, columns, factor, .. } = self;
             let of = |operands: &[u8]| 4 * first..4 * (first + n).min(operands.len());
             let values = &mut values[..4 * n];
-            plan.decoder.run(&self.unpacked, values, &mut room.scratch);
+            plan.decoder.run(&self.unpacked, values, &mut buffers.scratch);
             let operands = Operands {
                 scales: &columns.scales[of(&columns.scales)],
                 zeros: (!columns.zeros.is_empty()).then(|| &columns.zeros[4 * first..4 * (first + n)]),
@@ -360,10 +360,10 @@ impl RowRun<'_> {
                 let global = rule.map(|rule| (rule, &columns.globals[4 * first..4 * (first + n)]));
                 plan.exec.level.run(Exact { form, codes: values, operands, global, exact: dst });
             } else if streams {
-                plan.values.run(values, operands, &mut tile[..n * bytes], room);
+                plan.values.run(values, operands, &mut tile[..n * bytes], buffers);
                 stream::copy(plan.exec.level, &tile[..n * bytes], dst);
             } else {
-                plan.values.run(values, operands, dst, room);
+                plan.values.run(values, operands, dst, buffers);
             }
         }
         Ok(())

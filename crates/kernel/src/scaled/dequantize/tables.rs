@@ -4,7 +4,7 @@ use super::plan::Plan;
 use super::source::{OfRow, Source};
 use crate::scaled::lookup::{self, Table16, Table256};
 use crate::scaled::products::Blocks;
-use crate::scaled::values::{Operands, Room, TILE, spread};
+use crate::scaled::values::{Buffers, Operands, TILE, spread};
 
 #[derive(Default)]
 pub(super) struct Tables {
@@ -15,14 +15,14 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub fn make_tables16(&mut self, plan: &Plan, source: &Source<'_>, factor: Option<f32>, room: &mut Room) {
+    pub fn make_tables16(&mut self, plan: &Plan, source: &Source<'_>, factor: Option<f32>, buffers: &mut Buffers) {
         let operands = source.operands();
         self.tables16.resize(operands.scales.len() / 4, [0; 32]);
-        tables16(plan, operands, factor, &mut self.tables16, room);
+        tables16(plan, operands, factor, &mut self.tables16, buffers);
     }
 
     /// Makes a table of 16 results for each code of a scale.
-    pub fn make_by_scale(&mut self, plan: &Plan, source: &mut Source<'_>, room: &mut Room) {
+    pub fn make_by_scale(&mut self, plan: &Plan, source: &mut Source<'_>, buffers: &mut Buffers) {
         let Source::Grid(grid) = source else { return };
         let bits = grid.global_bits();
         if self.by_scale.as_ref().is_some_and(|(made_for, _)| *made_for == bits) {
@@ -30,11 +30,11 @@ impl Tables {
         }
         let mut tables = Box::new([[0; 32]; 256]);
         let scales = grid.all_scales();
-        tables16(plan, OfRow { scales: &scales, zeros: None, biases: None }, None, &mut tables[..], room);
+        tables16(plan, OfRow { scales: &scales, zeros: None, biases: None }, None, &mut tables[..], buffers);
         self.by_scale = Some((bits, tables));
     }
 
-    pub fn make_tables256(&mut self, plan: &Plan, source: &Source<'_>, room: &mut Room) {
+    pub fn make_tables256(&mut self, plan: &Plan, source: &Source<'_>, buffers: &mut Buffers) {
         let operands = source.operands();
         let tables = &mut self.tables256;
         tables.resize(operands.scales.len() / 4, [[0; 256]; 2]);
@@ -48,7 +48,7 @@ impl Tables {
             let (scale, zero, bias) = (of(Some(operands.scales)), of(operands.zeros), of(operands.biases));
             let one =
                 OfRow { scales: scale.as_deref().unwrap_or(&[]), zeros: zero.as_deref(), biases: bias.as_deref() };
-            results(plan, one, None, &mut both, room);
+            results(plan, one, None, &mut both, buffers);
             for ((low, high), result) in low.iter_mut().zip(high).zip(both.as_chunks::<2>().0) {
                 [*low, *high] = *result;
             }
@@ -72,17 +72,17 @@ fn blocks(operands: OfRow<'_>) -> Blocks<'_> {
     Blocks { s: operands.scales.as_chunks().0, u: operands.others().as_chunks().0, block: 0 }
 }
 
-fn tables16(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut [Table16], room: &mut Room) {
+fn tables16(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut [Table16], buffers: &mut Buffers) {
     match plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan()) {
         Some((narrow, how)) if factor.is_none() => {
             narrow.tables16(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
         }
-        _ => results(plan, operands, factor, tables.as_flattened_mut(), room),
+        _ => results(plan, operands, factor, tables.as_flattened_mut(), buffers),
     }
 }
 
 /// Two-byte results for each block's operands, and for each code.
-fn results(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, results: &mut [u8], room: &mut Room) {
+fn results(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, results: &mut [u8], buffers: &mut Buffers) {
     let OfRow { scales, zeros, biases } = operands;
     let n_codes = plan.of_codes.len() / 4;
     let step = TILE / n_codes;
@@ -106,6 +106,6 @@ fn results(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, results: &mut 
             biases: biases.map(|_| &of_codes[2][..len]),
             factor,
         };
-        plan.values.run(values, operands, &mut results[first * n_codes * 2..(first + n) * n_codes * 2], room);
+        plan.values.run(values, operands, &mut results[first * n_codes * 2..(first + n) * n_codes * 2], buffers);
     }
 }

@@ -27,29 +27,35 @@ pub(in crate::scaled) struct Strip<'a> {
 }
 
 #[derive(Default)]
-pub(in crate::scaled) struct Room(Vec<u8>);
+pub(in crate::scaled) struct Buffers(Vec<u8>);
 
 /// Transposes results of `bytes` bytes.
-pub(in crate::scaled) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
+pub(in crate::scaled) fn transpose(
+    level: Level,
+    bytes: usize,
+    strip: &Strip<'_>,
+    buffers: &mut Buffers,
+    dst: &mut [u8],
+) {
     match bytes {
-        1 => of_bytes::<1>(level, strip, room, dst),
-        2 => of_bytes::<2>(level, strip, room, dst),
-        4 => of_bytes::<4>(level, strip, room, dst),
-        _ => of_bytes::<8>(level, strip, room, dst),
+        1 => of_bytes::<1>(level, strip, buffers, dst),
+        2 => of_bytes::<2>(level, strip, buffers, dst),
+        4 => of_bytes::<4>(level, strip, buffers, dst),
+        _ => of_bytes::<8>(level, strip, buffers, dst),
     }
 }
 
 type Four<const N: usize> = [[u8; N]; 4];
 
-fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
+fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, buffers: &mut Buffers, dst: &mut [u8]) {
     let Strip { rows, wide, skipped, n_cols, n_rows, first: [first_row, first_col], .. } = *strip;
     let n = rows.len() / wide;
     let row = |i: usize| &rows[i * wide + skipped * N..][..n_cols * N].as_chunks::<N>().0[..n_cols];
     let dst = dst.as_chunks_mut::<N>().0;
     // The distance of rows is not a power of two, so that rows do not compete for the same cache sets.
     let stride = n_cols + 64 / N;
-    room.0.resize(n / 4 * stride * 4 * N, 0);
-    let fours = room.0.as_chunks_mut::<N>().0.as_chunks_mut::<4>().0;
+    buffers.0.resize(n / 4 * stride * 4 * N, 0);
+    let fours = buffers.0.as_chunks_mut::<N>().0.as_chunks_mut::<4>().0;
     for (i, fours) in fours.chunks_mut(stride).enumerate() {
         let rows = [row(4 * i), row(4 * i + 1), row(4 * i + 2), row(4 * i + 3)];
         level.run(Interleave { rows, fours: &mut fours[..n_cols] });

@@ -139,7 +139,7 @@ const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
 /// Number of elements in a test of magnitudes.
-const LOOK: usize = 32;
+const PROBED: usize = 32;
 
 pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> {
     pub rows: Range<usize>,
@@ -193,13 +193,13 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
         // Rounded down, because f32 may not have `safe`.
         let limit = (safe * LOWER_SLACK) as f32;
         // A short block is here because of its largest element.
-        let is_long = self.cols.len() > LOOK;
-        let looks = is_long && limit > 0.0 && self.largest.is_finite();
+        let is_long = self.cols.len() > PROBED;
+        let is_probed = is_long && limit > 0.0 && self.largest.is_finite();
         let mut all = 0;
         for row in self.rows.clone() {
-            for first in self.cols.clone().step_by(LOOK) {
-                let cols = first..self.cols.end.min(first + LOOK);
-                if looks && !(self.above)(row, cols.clone(), limit) {
+            for first in self.cols.clone().step_by(PROBED) {
+                let cols = first..self.cols.end.min(first + PROBED);
+                if is_probed && !(self.above)(row, cols.clone(), limit) {
                     continue;
                 }
                 all += cols.filter(|col| x(row, *col).abs() > safe && is_saturated(row, *col)).count();

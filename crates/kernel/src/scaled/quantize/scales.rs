@@ -27,7 +27,7 @@ enum Rule {
     /// Powers of two, stored as E8M0 or as f32.
     Mx { rule: MxScale, element: FloatFormat, elem_max: f32 },
     /// E4M3FN codes, with or without a global scale.
-    Second { elem_max: f32 },
+    E4m3 { elem_max: f32 },
     /// Largest magnitude divided by the largest element.
     Linear { elem_max: f32 },
     /// Scale for integers; `steps` is `2^b - 1`, `epsilon` the scale of zeros.
@@ -56,7 +56,7 @@ impl Scaler {
                 match dtype {
                     DType::F8E8M0 => Rule::Mx { rule: how.mx, element, elem_max },
                     DType::F32 if how.power_of_two => Rule::Mx { rule: how.mx, element, elem_max },
-                    DType::F8E4M3Fn => Rule::Second { elem_max },
+                    DType::F8E4M3Fn => Rule::E4m3 { elem_max },
                     _ => Rule::Linear { elem_max },
                 }
             }
@@ -104,7 +104,7 @@ impl Scaler {
             return;
         }
         // Zero becomes the smallest scale, or 1/8 (§7.4).
-        let eighth = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
+        let eighth = matches!((self.rule, self.global), (Rule::E4m3 { .. }, Some(GlobalRule::Divide)));
         match self.size() {
             1 => self.replace_zeros(stored.as_chunks_mut::<1>().0, if eighth { 0x20 } else { 1 }),
             2 => self.replace_zeros(stored.as_chunks_mut::<2>().0, 1),
@@ -261,12 +261,12 @@ impl Task for Wanted<'_> {
         let Wanted { rule, global, largest, ranges, wanted } = self;
         let each = wanted.iter_mut().zip(largest.iter().map(|bits| f32::from_bits(*bits)));
         match (rule, global) {
-            (Rule::Second { elem_max }, Some((GlobalRule::Divide, g))) => {
+            (Rule::E4m3 { elem_max }, Some((GlobalRule::Divide, g))) => {
                 for (wanted, a) in each {
                     *wanted = (if a == 0.0 { 0.125 } else { g * (a / elem_max) }).to_le_bytes();
                 }
             }
-            (Rule::Second { elem_max }, global) => {
+            (Rule::E4m3 { elem_max }, global) => {
                 let divisor = elem_max * global.map_or(1.0, |(_, g)| g);
                 for (wanted, a) in each {
                     *wanted = (if a == 0.0 { 1.0 } else { a / divisor }).to_le_bytes();

@@ -19,7 +19,7 @@ use truecast_kernel::measure::Survey;
 use truecast_schemes::{Advice, Check, Family, Finding, Group, Options};
 
 /// Scales of this magnitude or more are a finding.
-const ABSURD: f64 = (1u64 << 40) as f64;
+const IMPLAUSIBLE_SCALE: f64 = (1u64 << 40) as f64;
 /// Number of bytes of codes to read if all scales are 0.
 const PIECE: u64 = 1 << 20;
 
@@ -74,7 +74,7 @@ fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str)
         (seen.nan > 0, share(seen.nan, "NaN"), "a scale is a number"),
         (seen.inf > 0, share(seen.inf, "Inf"), "a scale is finite"),
         (is_unsigned && least < 0.0, "some are negative".into(), "the scheme has no negative scales"),
-        (most.max(-least) >= ABSURD, "some are 2^40 or more".into(), "weights are smaller"),
+        (most.max(-least) >= IMPLAUSIBLE_SCALE, "some are 2^40 or more".into(), "weights are smaller"),
     ]
 }
 

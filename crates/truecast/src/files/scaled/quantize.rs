@@ -19,17 +19,17 @@ pub struct Quantizer {
 }
 
 /// Output buffer for one part of a piece of work.
-enum Room<'a> {
+enum Destination<'a> {
     Given(&'a mut [u8]),
     /// Separate buffer, because another piece writes the same bytes.
     Own(Vec<u8>),
 }
 
-impl Room<'_> {
+impl Destination<'_> {
     fn bytes(&mut self) -> &mut [u8] {
         match self {
-            Room::Given(bytes) => bytes,
-            Room::Own(bytes) => bytes,
+            Destination::Given(bytes) => bytes,
+            Destination::Own(bytes) => bytes,
         }
     }
 }
@@ -41,7 +41,7 @@ struct Piece<'a> {
     src: &'a [u8],
     first: u64,
     amax: f32,
-    rooms: Vec<(Part, Room<'a>)>,
+    destinations: Vec<(Part, Destination<'a>)>,
 }
 
 /// Bytes of a part that are not yet assigned to a piece.
@@ -53,15 +53,15 @@ struct Left<'a> {
 }
 
 impl<'a> Left<'a> {
-    fn take(&mut self, first: u64, len: u64) -> Room<'a> {
+    fn take(&mut self, first: u64, len: u64) -> Destination<'a> {
         if first < self.at {
-            return Room::Own(vec![0; len as usize]);
+            return Destination::Own(vec![0; len as usize]);
         }
         let bytes = std::mem::take(&mut self.bytes);
         let (now, rest) = bytes.split_at_mut((first - self.at + len) as usize);
-        let room = &mut now[(first - self.at) as usize..];
+        let destination = &mut now[(first - self.at) as usize..];
         (self.bytes, self.at) = (rest, first + len);
-        Room::Given(room)
+        Destination::Given(destination)
     }
 }
 
@@ -129,21 +129,21 @@ impl Quantizer {
                 let first = (matrix * layout.rows + start) * layout.cols;
                 let (from, len) = (first * self.width, (rows.end - rows.start) * row_bytes);
                 let (src, amax) = (&src[from as usize..(from + len) as usize], amax[matrix as usize]);
-                let room = |write: Read| {
+                let destination = |write: Read| {
                     let left = left.iter_mut().find(|left| left.part == write.part).expect("an array for every part");
                     (write.part, left.take(write.first, write.bytes()))
                 };
-                let rooms = self.kernel.writes(matrix, rows.clone()).into_iter().map(room).collect();
-                pieces.push(Piece { matrix, rows, src, first, amax, rooms });
+                let destinations = self.kernel.writes(matrix, rows.clone()).into_iter().map(destination).collect();
+                pieces.push(Piece { matrix, rows, src, first, amax, destinations });
             }
         }
         pieces
     }
 
     fn piece(&self, piece: Piece<'_>) -> Result<(), Error> {
-        let Piece { matrix, rows, src, first, amax, mut rooms } = piece;
+        let Piece { matrix, rows, src, first, amax, mut destinations } = piece;
         let mut parts = PartsMut::default();
-        rooms.iter_mut().for_each(|(part, room)| *parts.part_mut(*part) = room.bytes());
+        destinations.iter_mut().for_each(|(part, destination)| *parts.part_mut(*part) = destination.bytes());
         self.kernel.run(matrix, rows, src, amax, parts).map(drop).map_err(|error| after(error, first).into())
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct ErrorMeter {
     has_ends: bool,
 }
 
-pub(crate) struct Made<'a> {
+pub(crate) struct EncodedPiece<'a> {
     /// Byte range of each part in its tensor.
     pub writes: Vec<Read>,
     pub bytes: &'a [u8],
@@ -64,7 +64,7 @@ impl ErrorMeter {
         &self,
         first: u64,
         src: &[u8],
-        made: &Made<'_>,
+        made: &EncodedPiece<'_>,
         sample: Sample,
         blocks: &BlockCounts,
     ) -> Result<Vec<Counts>, Cause> {
@@ -109,7 +109,7 @@ impl ErrorMeter {
     }
 }
 
-impl Made<'_> {
+impl EncodedPiece<'_> {
     fn get(&self, read: &Read) -> Cow<'_, [u8]> {
         let mut at = 0;
         for write in &self.writes {

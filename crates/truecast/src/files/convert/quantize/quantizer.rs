@@ -1,7 +1,7 @@
 //! [`TensorQuantizer`]: quantizes pieces of whole units to codes and scales.
 
 use crate::files::convert::dequantize::dequantizer::TensorDequantizer;
-use crate::files::convert::quantize::error_meter::{ErrorMeter, ErrorSums, Made};
+use crate::files::convert::quantize::error_meter::{EncodedPiece, ErrorMeter, ErrorSums};
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
 use crate::files::stream::room;
@@ -117,7 +117,7 @@ impl TensorQuantizer {
             let writes = self.writes(first, len);
             let bytes = room(dst, writes.iter().map(Read::bytes).sum())?;
             let blocks = self.quantize(first, src, amax, &writes, bytes)?;
-            let made = Made { writes, bytes, global: self.global(amax).unwrap_or(1.0).to_le_bytes() };
+            let made = EncodedPiece { writes, bytes, global: self.global(amax).unwrap_or(1.0).to_le_bytes() };
             let counts = self.meter.counts(first, src, &made, sample, &blocks)?;
             Ok((ErrorSums { counts, blocks }, bytes.len()))
         })
