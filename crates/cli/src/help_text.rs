@@ -209,7 +209,10 @@ pub const PAGES: [Page; 19] = [
     Page {
         command: "bench",
         usage: &["bench [OPTIONS]"],
-        examples: &[("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1")],
+        examples: &[
+            ("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1"),
+            ("As on a CPU without AVX-512", "truecast bench --pairs f32:bf16 --sizes l2 --level avx2"),
+        ],
         short: "pairs sizes threads json",
     },
     Page {

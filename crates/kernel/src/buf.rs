@@ -137,7 +137,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
     }
 }
 
-/// Place of an element: bits `mask << shift` of bytes `first..end` as one little-endian number.
+/// Place of an element. Bytes `first..end` are a little-endian number; its bits `mask << shift` are the element.
 struct Place {
     first: usize,
     end: usize,

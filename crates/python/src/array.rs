@@ -211,8 +211,8 @@ fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// Makes an array on the buffer of an array interface. The array lies within the buffer and keeps the buffer alive;
-/// NumPy ensures neither. An interface with an address is trusted.
+/// Makes an array over the buffer of an array interface. NumPy neither checks that the array lies within the buffer nor
+/// keeps the buffer alive, so this function does both. An address without a buffer cannot be checked and is trusted.
 fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let part = |name| interface.call_method1(intern!(py, "get"), (name,));

@@ -18,6 +18,22 @@ pub fn i32s(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
+/// The file without an entry of its metadata that follows another entry.
+///
+/// # Panics
+/// If the file has no such entry.
+#[track_caller]
+pub fn without_metadata(file: &[u8], key: &str) -> Vec<u8> {
+    let (header, data) = file[8..].split_at(u64::from_le_bytes(file[..8].try_into().unwrap()) as usize);
+    let header = std::str::from_utf8(header).unwrap();
+    let first = header.find(&format!(r#","{key}":""#)).expect("the metadata has the entry");
+    let value = &header[first + key.len() + 5..];
+    let mut quotes = value.match_indices('"').map(|(at, _)| at);
+    let end = quotes.find(|at| value[..*at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 0).unwrap();
+    let shorter = header[..first].to_owned() + value[end + 1..].trim_end();
+    container(format!("{shorter:0$}", shorter.len().next_multiple_of(8)), data)
+}
+
 /// A file with any text as header.
 pub fn container(header: impl AsRef<[u8]>, data: &[u8]) -> Vec<u8> {
     let header = header.as_ref();

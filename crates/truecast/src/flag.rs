@@ -33,7 +33,7 @@ macro_rules! flags {
 
 flags! {
     "Options": Exact "exact", Clauses "clauses", Table "table", Stats "stats", Check "check", Sizes "sizes", BestOf "best-of",
-        Counts "counts", Routes "routes", Scaled "scaled", Level "level", Only "only", Lines "lines",
+        Level "level", Only "only", Lines "lines",
         Exhaustive "exhaustive", Files "files", Entry "entry", IrLayout "ir-layout", All "all";
     "Types and tensors": To "to", From "from", Rule "rule", Keep "keep", KeepPreset "keep-preset", Filter "filter",
         FromScheme "from-scheme", TrustScales "trust-scales", Nibbles "nibbles", Reference "reference",
@@ -126,8 +126,6 @@ impl Flag {
                 | Table
                 | Stats
                 | Check
-                | Counts
-                | Routes
                 | Exhaustive
                 | Files
                 | TrustScales

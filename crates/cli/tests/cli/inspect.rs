@@ -144,7 +144,7 @@ fn elements_by_type() {
         ("ids", "I64", &[2][..], vec![0; 16]),
     ];
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    folder.run("inspect a.safetensors").succeeds().says(&["\n12 elements: bf16 10, i64 2\n3 tensors, "]);
+    folder.run("inspect a.safetensors").succeeds().says(&["\n10 parameters; 12 elements: bf16 10, i64 2\n3 tensors, "]);
     let object = folder.run("inspect a.safetensors --json").succeeds().object("inspect");
     assert_eq!((&object["elements"], &object["elements_by_type"]), (&json!(12), &json!({ "bf16": 10, "i64": 2 })));
     let fp8 =

@@ -165,11 +165,17 @@ fn forgotten_rules_are_one_difference() {
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --keep *LayerNorm* --quiet").succeeds();
     let text = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1).out;
-    assert_eq!(text.lines().count(), 2, "{text}");
-    for word in ["20 tensors have type f32, expected f8e4m3fn", "--keep '*LayerNorm*'", "DIFFERENT: 30 tensors"] {
+    assert_eq!(text.lines().count(), 3, "{text}");
+    for word in [
+        "it records other options",
+        "20 tensors have type f32, expected f8e4m3fn",
+        "--keep '*LayerNorm*'",
+        "DIFFERENT: 30 tensors",
+    ] {
         assert!(text.contains(word), "{word} in {text}");
     }
     let object = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --json").exits(1).object("verify");
-    assert_eq!(object["differences"].as_array().unwrap().len(), 20);
+    assert_eq!(object["differences"].as_array().unwrap().len(), 21);
+    folder.run("verify a.safetensors b.safetensors").succeeds();
     folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --keep *LayerNorm*").succeeds();
 }

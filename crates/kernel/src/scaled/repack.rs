@@ -2,7 +2,7 @@
 //! [`truecast_core::scaled::Repacking`].
 
 use super::cut::{Cut, Read};
-use super::dequantize::transposed::{Buffers, COLUMNS, STRIP, Strip, transpose};
+use super::dequantize::transposed::{ByteColumns, COLUMNS, STRIP, Strip, transpose};
 use super::unpack;
 use crate::buf::{Elements, ElementsMut};
 use crate::caster::Caster;
@@ -56,7 +56,7 @@ struct Buffers {
     rows: Vec<u8>,
     /// Transposed columns of the source.
     turned: Vec<u8>,
-    buffers: Buffers,
+    byte_columns: ByteColumns,
     /// A row in the slots of the result, and cast back.
     row: Vec<u8>,
     back: Vec<u8>,
@@ -237,7 +237,7 @@ impl Repacker {
         let wide = (cut.cols.end - cut.cols.start) as usize;
         let n = rows.end.min(kept[0]) - rows.start;
         let skipped = rows.start - cut.cols.start;
-        let Buffers { rows: strip, turned, buffers, .. } = buffers;
+        let Buffers { rows: strip, turned, byte_columns, .. } = buffers;
         turned.resize((n * stored) as usize * size, 0);
         let mut row = 0;
         while row < stored {
@@ -256,7 +256,7 @@ impl Repacker {
                     first: [row as usize, col as usize],
                     streams: false,
                 };
-                transpose(self.level, size, &strip, buffers, turned);
+                transpose(self.level, size, &strip, byte_columns, turned);
             }
             row += now;
         }

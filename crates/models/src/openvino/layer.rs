@@ -86,7 +86,8 @@ fn wrong(name: &'static str, value: &str, why: &'static str) -> LayerError {
     LayerError::Attribute { name, value: value.into(), why }
 }
 
-/// Reads a flag: `true` and `1`, in any case, are true. Any other text is false; an unusual text gives a warning.
+/// Reads a flag. `1` and `true` (upper or lower case) are true, everything else is false, with a warning if it is not `0`
+/// or `false`.
 fn flag(layer: &Layer, name: &'static str, warn: &mut impl FnMut(String)) -> bool {
     let Some(text) = layer.data.get(name) else { return false };
     let is = |word: &str| text.eq_ignore_ascii_case(word);

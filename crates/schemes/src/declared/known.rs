@@ -15,7 +15,8 @@ pub(super) const COMMON: &str =
 /// Keys about the quantization of activations at run time.
 pub(super) const ACTIVATIONS: &str = "activation_scheme act_per_tensor activation_scale_ub";
 
-/// Keys of `fp8`, used by DeepSeek (§4.1, §4.2) and others. The types of scale tensors imply `scale_fmt`.
+/// Keys of method `fp8`, used by DeepSeek and others (`docs/spec/checkpoints.md §4.1, §4.2`). `scale_fmt` is checked
+/// but not used, because the types of the scales state it.
 pub(super) const FP8: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method fmt weight_block_size expert_dtype"],
     silent: &[COMMON, ACTIVATIONS, "modules_to_convert"],

@@ -42,8 +42,8 @@ pub struct RoundingError {
     pub ulps: f64,
 }
 
-/// Returns the difference between `typed` and the element to which it was rounded. `None` if the element is not finite,
-/// or has no neighbor on the side of `typed`.
+/// Returns the rounding error of a number: `typed` minus the element `read` to which it was rounded. An ulp is the distance
+/// from `read` to its neighbor on the side of `typed`. `None` if `read` is not finite or has no such neighbor.
 ///
 /// # Examples
 /// ```

@@ -1,9 +1,12 @@
-//! Single files. The result of a file has the bytes that the result of a folder with one shard has.
+//! Single files. The result of a file has the bytes that the result of a folder with one shard has, and its options as
+//! metadata.
 
 use crate::work::Work;
 use serde_json::json;
 use truecast_testkit::quantized::files;
-use truecast_testkit::safetensors::{f32s, safetensors};
+use truecast_testkit::safetensors::{f32s, safetensors, without_metadata};
+
+const OPTIONS: &str = "truecast.options";
 
 #[test]
 fn a_file_becomes_what_its_folder_becomes() {
@@ -14,7 +17,7 @@ fn a_file_becomes_what_its_folder_becomes() {
         work.convert("dir", "out", "to=bf16");
         let report = serde_json::to_value(work.convert("a.safetensors", "b.safetensors", "to=bf16")).unwrap();
         let result = work.read("b.safetensors");
-        assert_eq!(result, work.read("out/model.safetensors"), "{name}");
+        assert_eq!(without_metadata(&result, OPTIONS), work.read("out/model.safetensors"), "{name}");
         assert!(report["tensors"][0]["scheme"].is_string() && report.get("shards").is_none(), "{name}: {report}");
         work.verify("a.safetensors", "b.safetensors", "to=bf16");
         // The bf16 result differs from the f32 result only by the last rounding.
@@ -56,7 +59,8 @@ fn a_file_is_quantized() {
         work.write("dir/model.safetensors", &bytes);
         work.convert("dir", "out", &words);
         work.convert("a.safetensors", "b.safetensors", &words);
-        assert_eq!(work.read("b.safetensors"), work.read("out/model.safetensors"), "{scheme}");
+        let written = without_metadata(&work.read("b.safetensors"), OPTIONS);
+        assert_eq!(written, work.read("out/model.safetensors"), "{scheme}");
         let result = work.parsed("b.safetensors");
         assert!(result.names().contains(&"a.comfy_quant"), "{scheme}");
         work.verify("a.safetensors", "b.safetensors", &words);

@@ -391,7 +391,7 @@ impl Elements {
         json!(self.0)
     }
 
-    /// Text such as `2_880_000 parameters; 1_530_000 elements: u8 1_440_000, f8e8m0 90_000`.
+    /// Text such as `124 parameters: f32 124` or `2_880_000 parameters; 1_530_000 elements: u8 1_440_000, f8e8m0 90_000`.
     pub fn text(&self, parameters: Option<u64>) -> String {
         let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
         types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));
@@ -399,8 +399,13 @@ impl Elements {
         if types.is_empty() {
             String::new()
         } else {
-            let parameters = parameters.map_or(String::new(), |all| number::count(all, "parameter") + "; ");
-            format!("{parameters}{}: {}\n", number::count(self.total(), "element"), types.join(", "))
+            let elements = number::count(self.total(), "element");
+            let counts = match parameters.map(|all| (all == self.total(), number::count(all, "parameter"))) {
+                None => elements,
+                Some((true, parameters)) => parameters,
+                Some((false, parameters)) => format!("{parameters}; {elements}"),
+            };
+            format!("{counts}: {}\n", types.join(", "))
         }
     }
 }

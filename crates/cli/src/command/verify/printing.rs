@@ -7,6 +7,7 @@ use crate::{number, output};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use truecast::DType;
+use truecast::convert::OPTIONS_KEY;
 use truecast::io::Escaped;
 use truecast::verify::{FileDifference, Sample, VerifyReport};
 
@@ -43,6 +44,7 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
             }
         }),
         FileDifference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
+        FileDifference::Metadata { key } if key == OPTIONS_KEY => "it records other options than those given\n".into(),
         FileDifference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
         FileDifference::Structure { offset } => json!({ "kind": "structure", "offset": offset }),
         FileDifference::ExternalData { location, offset } => {
@@ -109,6 +111,9 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             FileDifference::Refused { tensor, index } => {
                 format!("tensor {}: element {index} is refused, so no result is correct\n", Escaped(tensor))
             }
+            FileDifference::Metadata { key } if key == OPTIONS_KEY => {
+                "it records other options than those given\n".into()
+            }
             FileDifference::Metadata { key } => format!("metadata {} differs\n", Escaped(key)),
             FileDifference::Structure { offset } => {
                 format!("the model differs at offset {offset}, outside its tensors\n")
@@ -136,7 +141,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     let is_equal = verdict.differences.is_empty();
     let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
-        // If every type is wrong, `--full` would compare no elements either.
+        // Every tensor has the wrong type. `--full` would compare no elements either.
         _ if verdict.elements == 0 && !is_equal => "no element was compared".into(),
         None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sample { of, seed }) => {

@@ -253,10 +253,10 @@ const TEXT: &[RoundingMode] = F64_TO_F32;
 const TEXT_TO_INTEGER: &[RoundingMode] = &[NearestIntToZero, NearestEven, Zero, NegativeInf, PositiveInf];
 const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];
 
-/// Returns the rounding modes of an operation for a pair in a release; empty if the operation has no rounding mode.
+/// Returns the rounding modes that an operation of a release accepts for a pair of types; empty if the operation has no
+/// rounding mode.
 ///
-///
-/// Source: §4.4 to §4.6.
+/// Source: `docs/spec/tile.md §4.4` to `§4.6`.
 ///
 /// # Examples
 /// ```

@@ -141,7 +141,7 @@ impl<'a> Job<'a> {
         let Window { rows, cols, .. } = self.window;
         let (all, align) = (self.plan.columns(self.window), self.plan.column_align);
         let n_rows = (rows.end - rows.start) as usize;
-        let mut buffers = transposed::Buffers::default();
+        let mut buffers = transposed::ByteColumns::default();
         let mut strip = Vec::new();
         for first in all.clone().step_by(((COLUMNS / align).max(1) * align) as usize) {
             let tile = first..(first + (COLUMNS / align).max(1) * align).min(all.end);

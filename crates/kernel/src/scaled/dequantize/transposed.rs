@@ -27,14 +27,14 @@ pub(in crate::scaled) struct Strip<'a> {
 }
 
 #[derive(Default)]
-pub(in crate::scaled) struct Buffers(Vec<u8>);
+pub(in crate::scaled) struct ByteColumns(Vec<u8>);
 
 /// Transposes results of `bytes` bytes.
 pub(in crate::scaled) fn transpose(
     level: Level,
     bytes: usize,
     strip: &Strip<'_>,
-    buffers: &mut Buffers,
+    buffers: &mut ByteColumns,
     dst: &mut [u8],
 ) {
     match bytes {
@@ -47,7 +47,7 @@ pub(in crate::scaled) fn transpose(
 
 type Four<const N: usize> = [[u8; N]; 4];
 
-fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, buffers: &mut Buffers, dst: &mut [u8]) {
+fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, buffers: &mut ByteColumns, dst: &mut [u8]) {
     let Strip { rows, wide, skipped, n_cols, n_rows, first: [first_row, first_col], .. } = *strip;
     let n = rows.len() / wide;
     let row = |i: usize| &rows[i * wide + skipped * N..][..n_cols * N].as_chunks::<N>().0[..n_cols];

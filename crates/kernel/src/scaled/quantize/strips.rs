@@ -7,7 +7,7 @@ use crate::stage::slot_bytes;
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Search};
 
-/// Size in bytes of rows that are joined to one row.
+/// Short rows are joined into longer rows of about this many bytes.
 const JOINED: usize = 64 << 10;
 
 impl BlockPlan {

@@ -31,6 +31,7 @@ mod write;
 
 pub use builder::Convert;
 pub use consistency::check;
+pub use container::OPTIONS_KEY;
 pub use error::CheckpointError;
 pub use options::{Measuring, Options, Partition, RunScope};
 pub use place::stage::is_begun;

@@ -23,7 +23,7 @@ pub(crate) enum Container {
 }
 
 /// Metadata of a `.safetensors` file that is a whole result: its options, as in a manifest.
-pub(crate) const OPTIONS_KEY: &str = "truecast.options";
+pub const OPTIONS_KEY: &str = "truecast.options";
 
 /// Format that the name of a file at `dst` states.
 pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
@@ -34,8 +34,9 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if look::is_folder(dst)? {
         Err(Error::FolderForFile { path })
     } else {
-        // If the destination exists, its bytes tell the kind of the file.
-        let found = if look::at(dst)?.is_some() { Foreign::of(dst) } else { Foreign::Unknown };
+        // Only the bytes of a file that exists tell its kind.
+        let is_stream = Foreign::of(dst) == Foreign::Stream;
+        let found = if is_stream || look::at(dst)?.is_some() { Foreign::of(dst) } else { Foreign::Unknown };
         Err(Error::UnknownKind { path, found })
     }
 }

@@ -146,7 +146,7 @@ impl Scaled {
         self.layout.kept[0] * self.layout.kept[1]
     }
 
-    /// Item of the stream. Pieces end between units, and between matrices larger than a unit.
+    /// Item `index` of the stream. The stream is cut between units of rows, and between matrices larger than a unit.
     pub fn item(&self, index: usize) -> Item {
         let bits = self.dtype.storage_bits().unwrap_or(64);
         let out = (self.bytes_out() * 8).div_ceil(self.layout.elements().max(1));
