@@ -81,7 +81,7 @@ fn every_choice_can_be_made() {
                     Choice::Subnormals(all) => all.iter().map(|&one| Cast { subnormals: Some(one), ..plain }).collect(),
                     Choice::Relu => vec![Cast { relu: true, ..plain }, plain],
                     Choice::ScaleExponent(least, most) => {
-                        (*least..=*most).map(|one| Cast { scale_exponent: Some(one), ..plain }).collect()
+                        (*least..=*most).map(|one| Cast { scale_exponent: Some(one.into()), ..plain }).collect()
                     }
                 };
                 let is_first = |src: &DType| plain.resolve(*src).is_ok_and(|cast| cast.clause == row.clause);

@@ -49,7 +49,7 @@ fn capacity<T: Element>(dtype: DType, len: usize) -> Result<Capacity, CastError>
     let has_own = matches!(dtype, DType::F32 | DType::F64 | DType::I16 | DType::I32 | DType::I64);
     let is_code = matches!(T::DTYPE, DType::U16 | DType::U32 | DType::U64) && bits == 8 * size_of::<T>() && !has_own;
     match T::DTYPE {
-        DType::U8 if bits < 8 => Ok(Capacity::AtMost(len * 8 / bits)),
+        DType::U8 if bits < 8 => Ok(Capacity::AtMost(len / bits * 8 + len % bits * 8 / bits)),
         DType::U8 => Ok(Capacity::Exactly(len / (bits / 8))),
         own if own == dtype || is_code => Ok(Capacity::Exactly(len)),
         own => Err(CastError::Type { expected: dtype, got: own }),

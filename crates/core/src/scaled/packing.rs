@@ -63,6 +63,8 @@ impl Packing {
     /// Bytes of a matrix; `None` beyond 2^60, or if these fields cannot have this packing.
     #[must_use]
     pub fn bytes(self, bits: u32, [rows, cols]: [u64; 2]) -> Option<u64> {
+        // Every element takes at least a bit. Below, no product overflows.
+        rows.checked_mul(cols)?;
         let (rows, cols, wide) = (u128::from(rows), u128::from(cols), u128::from(bits));
         let per_word = 32 / wide.max(1);
         let bytes = match self {

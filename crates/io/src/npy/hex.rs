@@ -32,9 +32,11 @@ const MAX_LINE_BYTES: u64 = 1024;
 /// Writes the codes of a column into a temporary `.npy` file of one dimension. Returns the file and its length.
 pub(crate) fn as_npy(path: &Path, dtype: DType, column: Column) -> Result<(File, u64), Error> {
     let (mut vectors, _) = open_regular(path)?;
-    let descr = descr_of(dtype).filter(|_| dtype.is_numeric());
-    let descr = descr.ok_or_else(|| malformed(path, 1, format!("no codes of {dtype} fit into a line")))?;
-    let width = dtype.bits_in(Layout::Bytes).expect("a number") as usize / 8;
+    // Arrays hold i48 in 64 bits.
+    let stored = if dtype == DType::I48 { DType::I64 } else { dtype };
+    let descr = descr_of(stored).filter(|_| dtype.is_numeric());
+    let descr = descr.ok_or_else(|| malformed(path, 1, format!("elements of {dtype} have no codes")))?;
+    let width = stored.bits_in(Layout::Bytes).expect("a number") as usize / 8;
     let failed = |cause| Error::io(path, "copying the codes")(cause);
     let mut count = 0;
     each_code(path, &vectors, dtype, column, &mut |_| {
@@ -45,10 +47,8 @@ pub(crate) fn as_npy(path: &Path, dtype: DType, column: Column) -> Result<(File,
     let mut npy = BufWriter::new(tempfile::tempfile().map_err(failed)?);
     npy.write_all(&header(descr, &[count])).map_err(failed)?;
     each_code(path, &vectors, dtype, column, &mut |code| {
-        // Arrays hold i48 in 64 bits.
         let storage =
             if dtype == DType::I48 { ((code << 16) as i64 >> 16) as u64 } else { dtype.storage_of_code(code) };
-        let width = if dtype == DType::I48 { 8 } else { width };
         npy.write_all(&storage.to_le_bytes()[..width])
     })?;
     let mut file = npy.into_inner().map_err(|error| failed(error.into_error()))?;
@@ -67,12 +67,12 @@ fn each_code(
     let (mut lines, mut line, mut number) = (BufReader::new(vectors), Vec::new(), 0);
     loop {
         line.clear();
-        let read = (&mut lines).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        let read = (&mut lines).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
         if read.map_err(Error::io(path, "reading"))? == 0 {
             return Ok(());
         }
         number += 1;
-        if line.len() as u64 == MAX_LINE_BYTES {
+        if line.len() as u64 > MAX_LINE_BYTES {
             return Err(malformed(path, number, format!("the line has more than {MAX_LINE_BYTES} bytes")));
         }
         let text = String::from_utf8_lossy(&line);

@@ -36,11 +36,7 @@ impl Specification for Cast {
             "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
             "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value).map(Some)),
             "relu" => put(&mut self.relu, value.parse().ok()),
-            // Values outside of i16 exceed the limits of every pair.
-            "scale_exponent" => {
-                let exponent = value.parse().ok().map(|n: i64| n.clamp(i16::MIN.into(), i16::MAX.into()) as i16);
-                put(&mut self.scale_exponent, exponent.map(Some))
-            }
+            "scale_exponent" => put(&mut self.scale_exponent, value.parse().ok().map(Some)),
             _ => None,
         })
     }

@@ -180,7 +180,7 @@ pub struct Cast {
     /// [`CastPolicy::relu`].
     pub relu: bool,
     /// [`CastPolicy::scale_exponent`]. Default: 0.
-    pub scale_exponent: Option<i16>,
+    pub scale_exponent: Option<i64>,
 }
 
 impl PartialEq for Cast {
@@ -270,7 +270,7 @@ impl Choice {
             }
             Choice::Relu => policy.relu = cast.relu,
             Choice::ScaleExponent(least, most) => {
-                let asked = cast.scale_exponent.unwrap_or(0);
+                let asked = i16::try_from(cast.scale_exponent.unwrap_or(0)).ok()?;
                 policy.scale_exponent = (*least..=*most).contains(&asked).then_some(asked)?;
             }
         }
