@@ -6,6 +6,7 @@ use crate::table::shorten::shortened;
 use crate::terminal::{self, Terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, WeakProgressBar};
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +28,17 @@ pub fn bytes(total: u64, quiet: bool) -> Bar {
         let rate = number::rate(state.pos(), state.elapsed().as_secs_f64()).unwrap_or_default();
         Words { done: format!("{done:>8} of {all}"), rate: format!("{rate:>10}"), ..Words::new(state) }
     })
+}
+
+/// Runs `hash` while a bar shows its progress. `hash` reports the length of each piece of a file that it read.
+pub fn hashing<T>(total: u64, quiet: bool, hash: impl FnOnce(&(dyn Fn(&Path, u64) + Sync)) -> T) -> T {
+    let bar = bytes(total, quiet);
+    let hashed = hash(&|path, bytes| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        bar.more(bytes, &format!("hashing {name}"));
+    });
+    bar.finish();
+    hashed
 }
 
 /// Progress bar for steps. Drawn only between steps, so that no drawing thread disturbs a measurement.

@@ -184,7 +184,7 @@ pub fn verify<'py>(
     let total = verification.bytes();
     let mut verdict = watched(py, progress, total, |stop, tell| verification.run(stop, tell))?;
     if let Some(record) = record {
-        let differences = watched(py, None, 0, |stop, _| record.differences(&dst, stop))?;
+        let differences = watched(py, None, 0, |stop, _| record.differences(&dst, stop, &|_, _| {}))?;
         verdict.differences.extend(differences);
     }
     let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), verification.names());

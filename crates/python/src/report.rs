@@ -25,7 +25,7 @@ struct Written<'a> {
 }
 
 pub fn written(py: Python<'_>, dst: &Path, report: &Report) -> PyResult<String> {
-    let outputs = watched(py, None, 0, |stop, _| RecordedFile::all(report, stop))?;
+    let outputs = watched(py, None, 0, |stop, _| RecordedFile::all(report, stop, &|_, _| {}))?;
     json(py, &Written { destination: dst.display().to_string(), report, outputs })
 }
 

@@ -145,7 +145,7 @@ fn flushed_subnormals() {
 fn other_scales() {
     let scaled = |n: i16| {
         let arm = table::Cast::find("arm", None).unwrap().unwrap();
-        table::Cast { to: DType::F8E4M3Fn, scale_exponent: Some(n), ..arm }.resolve(DType::F32).unwrap()
+        table::Cast { to: DType::F8E4M3Fn, scale_exponent: Some(n.into()), ..arm }.resolve(DType::F32).unwrap()
     };
     for wrong in [0, 3] {
         let results = |code: u64| right(&scaled(wrong), code);

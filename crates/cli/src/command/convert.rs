@@ -19,7 +19,7 @@ use std::time::Instant;
 use truecast::convert::{Measuring, Options, Plan, RunScope};
 use truecast::files::Error;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, OutputFile, follow};
+use truecast::io::{Existing, OutputFile, follow, look};
 use truecast::report::{Report, TensorReport, assess};
 use truecast::verify::RecordedFile;
 use truecast::{CastOptions, ErrorKind};
@@ -71,7 +71,7 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true);
     report.warnings.extend(sentences);
     let undefined = left_open::by_reasons(&report, &options.request);
-    let outputs = report_file.is_some().then(|| recorded(&report, &stop)).transpose()?;
+    let outputs = report_file.is_some().then(|| recorded(&report, &stop, context)).transpose()?;
 
     let conversion = Conversion { report, assessment, undefined, outputs, elapsed };
     let report = &conversion.report;
@@ -98,8 +98,12 @@ fn run_plan(plan: Plan, dst: &Path, stop: &AtomicBool, context: &Context) -> Res
 }
 
 /// Returns the written files, for the file of the report.
-fn recorded(report: &Report, stop: &AtomicBool) -> Result<Vec<RecordedFile>, Failure> {
-    RecordedFile::all(report, stop).map_err(|error| match error {
+fn recorded(report: &Report, stop: &AtomicBool, context: &Context) -> Result<Vec<RecordedFile>, Failure> {
+    // A file that is not there is an error of the hash.
+    let outputs = report.outputs.iter().filter_map(|path| Some(look::at(path).ok()??.len())).sum();
+    let quiet = context.quiet || context.json;
+    let files = progress::hashing(outputs, quiet, |progress| RecordedFile::all(report, stop, progress));
+    files.map_err(|error| match error {
         Error::Interrupted => {
             failure!(Interrupted, "interrupted before the report was written; the result is complete")
         }

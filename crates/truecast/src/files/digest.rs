@@ -29,8 +29,16 @@ const READ_BYTES: usize = 1 << 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn sha256(path: &Path, stop: &AtomicBool) -> Result<(u64, String), Error> {
+    sha256_with(path, stop, |_| {})
+}
+
+/// [`sha256`], which calls `progress` with the length of each piece that it read.
+pub(crate) fn sha256_with(path: &Path, stop: &AtomicBool, progress: impl Fn(u64)) -> Result<(u64, String), Error> {
     let mut digest = Sha256::new();
-    let bytes = read(path, stop, |piece| digest.update(piece))?;
+    let bytes = read(path, stop, |piece| {
+        digest.update(piece);
+        progress(piece.len() as u64);
+    })?;
     Ok((bytes, digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
@@ -58,10 +66,15 @@ fn read(path: &Path, stop: &AtomicBool, mut see: impl FnMut(&[u8])) -> Result<u6
 pub(crate) struct Checksum(pub String);
 
 impl Checksum {
-    /// Checksum of a file, with its length.
-    pub fn read(path: &Path, stop: &AtomicBool) -> Result<(u64, Checksum), Error> {
-        let mut sum = Summing::default();
-        Ok((read(path, stop, |piece| sum.add(piece))?, sum.finish()))
+    /// Checksum of a file, with its length. Calls `progress` with the number of bytes read so far.
+    pub fn read(path: &Path, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<(u64, Checksum), Error> {
+        let (mut sum, mut done) = (Summing::default(), 0);
+        let bytes = read(path, stop, |piece| {
+            sum.add(piece);
+            done += piece.len() as u64;
+            progress(done);
+        })?;
+        Ok((bytes, sum.finish()))
     }
 }
 

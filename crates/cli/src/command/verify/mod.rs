@@ -91,7 +91,9 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
     if let Some(record) = record {
-        verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
+        let quiet = context.quiet || context.json;
+        let hash = |progress: &(dyn Fn(&Path, u64) + Sync)| record.differences(&args.dst, &NEVER, progress);
+        verdict.differences.extend(progress::hashing(record.bytes(), quiet, hash)?);
     }
     let groups = || Group::all(&verdict, |name| verification.source_type(name), verification.names());
     let text = || printing::render(&verdict, &groups(), &context.terminal);

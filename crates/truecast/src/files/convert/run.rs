@@ -70,25 +70,32 @@ impl Plan {
         stage::place(dst)?;
         let found = destination::look(&self, dst, &self.options, &fresh)?;
         let plan = match &found.manifest {
-            Some(manifest) => self.unless_stale(&found.at, manifest, stop)?,
+            Some(manifest) => self.unless_stale(&found.at, manifest, stop, progress)?,
             None => self,
         };
         plan.write_folder(dst, found, dst_folder, fresh, stop, progress)
     }
 
     /// Verifies finished shards again if the source was modified later.
-    fn unless_stale(self, dst: &Path, begun: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
+    fn unless_stale(
+        self,
+        dst: &Path,
+        begun: &Manifest,
+        stop: &AtomicBool,
+        progress: OnProgress<'_>,
+    ) -> Result<Plan, Error> {
         let Some(begin) = first_write(dst, begun)? else { return Ok(self) };
         let Some(changed) = self.source_changed_since(begin)? else { return Ok(self) };
         // Verify intact results only; modified results are converted again.
         let mut intact = Vec::new();
         for shard in &begun.shards {
             let Some(output) = &shard.output else { continue };
-            if output.is_at(&dst.join(&shard.name), stop)? {
+            let mut read = |_| progress(Progress { bytes: 0, tensor: &shard.name });
+            if output.is_at(&dst.join(&shard.name), stop, &mut read)? {
                 intact.push(shard.name.as_str());
             }
         }
-        let (plan, is_right) = Verification::of_finished(self, dst, &intact, stop)?;
+        let (plan, is_right) = Verification::of_finished(self, dst, &intact, stop, progress)?;
         if is_right {
             return Ok(plan);
         }
@@ -220,7 +227,10 @@ impl Run<'_> {
         let part = match self.plan.options.share {
             RunScope::Whole => None,
             RunScope::Part(part) => Some(part),
-            RunScope::Merge => return self.complete(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
+            RunScope::Merge => {
+                let mut whole = merged(self.plan, self.at, &self.fresh, self.stop, progress)?;
+                return self.complete(&mut whole, report);
+            }
         };
         let mut manifest = self.resumed(begun, report, progress)?;
         self.convert_shards(&mut manifest, &self.at.join(name_of(part)), report, progress)?;
@@ -273,9 +283,14 @@ impl Run<'_> {
         for (index, entry) in manifest.shards.iter_mut().enumerate() {
             let Some(output) = &entry.output else { continue };
             let path = self.at.join(&entry.name);
-            if output.is_at(&path, self.stop)? {
+            let source_bytes = self.plan.shards[index].bytes().0;
+            let mut read = |done: u64| {
+                let part = source_bytes as f64 * (done as f64 / output.bytes.max(1) as f64);
+                progress(Progress { bytes: self.shards.read + part as u64, tensor: &entry.name });
+            };
+            if output.is_at(&path, self.stop, &mut read)? {
                 report.shards[index].state = ShardState::Resumed;
-                self.shards.read += self.plan.shards[index].bytes().0;
+                self.shards.read += source_bytes;
                 progress(Progress { bytes: self.shards.read, tensor: &entry.name });
             } else {
                 let path = path.display();

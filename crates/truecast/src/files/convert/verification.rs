@@ -302,7 +302,7 @@ impl Verification {
                 let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
                 if !look::is_file(&ours)? {
                     differs(&ours, "is missing");
-                } else if Checksum::read(&theirs, stop)? != Checksum::read(&ours, stop)? {
+                } else if Checksum::read(&theirs, stop, &mut |_| {})? != Checksum::read(&ours, stop, &mut |_| {})? {
                     differs(&ours, "differs from the file of the source");
                 }
             }
@@ -313,7 +313,7 @@ impl Verification {
             shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
         let sums = parallel::map(written.len(), |at| {
             let (path, _) = &written[at];
-            look::is_file(path)?.then(|| Checksum::read(path, stop)).transpose()
+            look::is_file(path)?.then(|| Checksum::read(path, stop, &mut |_| {})).transpose()
         });
         for ((path, FileEntry { bytes, xxh3 }), actual) in written.iter().zip(sums) {
             let (actual, expected) = (actual?.map(|(bytes, sum)| (bytes, sum.0)), (*bytes, xxh3.0.clone()));
@@ -334,6 +334,7 @@ impl Verification {
         dst: &Path,
         names: &[&str],
         stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(Plan, bool), Error> {
         let verification = Verification::of_plan(plan, Coverage::Full, 0);
         let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
@@ -341,7 +342,7 @@ impl Verification {
         };
         let finished = |shard: &ShardPlan| names.contains(&shard.name.as_str());
         let mut verdict = VerifyReport::default();
-        verification.shards(&result, finished, stop, &mut |_| {}, &mut verdict)?;
+        verification.shards(&result, finished, stop, progress, &mut verdict)?;
         drop(result);
         Ok((verification.plan, verdict.differences.is_empty()))
     }

@@ -1,7 +1,7 @@
 //! Report of a conversion (`docs/interfaces.md §6`), read again for a verification.
 
 use super::difference::FileDifference;
-use crate::files::digest::sha256;
+use crate::files::digest::sha256_with;
 use crate::files::error::Error;
 use crate::files::report::{Provenance, ProvenanceError, Report};
 use serde::de::Error as _;
@@ -54,14 +54,19 @@ fn shown<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl RecordedFile {
-    /// Lists the written files with their current lengths and digests; for a folder, also files of earlier runs.
+    /// Lists the written files with their current lengths and digests; for a folder, also files of earlier runs. Calls
+    /// `progress` with a file and the length of each piece that was read.
     ///
     /// # Errors
     /// An unreadable file; [`Error::Interrupted`] once `stop` is set.
-    pub fn all(report: &Report, stop: &AtomicBool) -> Result<Vec<RecordedFile>, Error> {
+    pub fn all(
+        report: &Report,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(&Path, u64) + Sync),
+    ) -> Result<Vec<RecordedFile>, Error> {
         let one = |at: usize| {
             let path = report.outputs[at].clone();
-            let (bytes, sha256) = sha256(&path, stop)?;
+            let (bytes, sha256) = sha256_with(&path, stop, |bytes| progress(&path, bytes))?;
             Ok(RecordedFile { path, bytes, sha256 })
         };
         parallel::map(report.outputs.len(), one).into_iter().collect()
@@ -138,12 +143,24 @@ impl Record {
         Ok(Record { provenance, outputs, destination })
     }
 
-    /// Compares the lengths and digests of destination and accompanying files with the record.
+    /// Length of the recorded files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.outputs.iter().fold(0, |sum, output| sum.saturating_add(output.bytes))
+    }
+
+    /// Compares the lengths and digests of destination and accompanying files with the record. Calls `progress` with a
+    /// file and the length of each piece that was read.
     ///
     /// # Errors
     /// An unreadable file, unless it is missing; [`Error::NoOutput`] if a path is not a file; [`Error::Interrupted`]
     /// once `stop` is set.
-    pub fn differences(&self, dst: &Path, stop: &AtomicBool) -> Result<Vec<FileDifference>, Error> {
+    pub fn differences(
+        &self,
+        dst: &Path,
+        stop: &AtomicBool,
+        progress: &dyn Fn(&Path, u64),
+    ) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         let is_folder = look::is_folder(dst)?;
         for (i, expected) in self.outputs.iter().enumerate() {
@@ -155,7 +172,7 @@ impl Record {
                 (_, Some(name)) => dst.with_file_name(name),
             };
             let actual = match look::at(&path)? {
-                Some(found) if found.is_file() => Some(sha256(&path, stop)?),
+                Some(found) if found.is_file() => Some(sha256_with(&path, stop, |bytes| progress(&path, bytes))?),
                 Some(_) => return Err(Error::NoOutput { path: path.display().to_string() }),
                 None => None,
             };

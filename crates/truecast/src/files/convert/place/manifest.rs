@@ -69,10 +69,10 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// True if the file at `path` has the recorded length and checksum.
-    pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
+    /// True if the file at `path` has the recorded length and checksum. Calls `progress` with the number of bytes read.
+    pub fn is_at(&self, path: &Path, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<bool, Error> {
         let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
-        Ok(found.len() == self.bytes && Checksum::read(path, stop)?.1 == self.xxh3)
+        Ok(found.len() == self.bytes && Checksum::read(path, stop, progress)?.1 == self.xxh3)
     }
 }
 

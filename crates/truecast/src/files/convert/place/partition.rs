@@ -5,6 +5,7 @@ use crate::files::convert::options::Partition;
 use crate::files::convert::place::manifest::{self, Manifest, name_of};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
+use crate::files::progress::Progress;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -31,7 +32,13 @@ pub(crate) fn is_whole(plan: &Plan, manifest: &Manifest) -> bool {
 }
 
 /// Joins the manifests of finished parts. Reads every written file again, as a check.
-pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBool) -> Result<Manifest, Error> {
+pub(crate) fn merged(
+    plan: &Plan,
+    dst: &Path,
+    fresh: &Manifest,
+    stop: &AtomicBool,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Manifest, Error> {
     let failed = |cause| Error::checkpoint(dst, cause);
     let mut whole = fresh.clone();
     for name in manifest::names(dst)? {
@@ -41,6 +48,7 @@ pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBoo
         }
         whole.join(manifest);
     }
+    let mut checked = 0;
     for (entry, shard) in whole.shards.iter().zip(&plan.shards) {
         if shard.is_empty() {
             continue;
@@ -48,9 +56,10 @@ pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBoo
         let unfinished = |what| failed(CheckpointError::Unfinished { what });
         let Some(output) = &entry.output else { return Err(unfinished(format!("{} is missing", entry.name))) };
         let path = dst.join(&entry.name);
-        if !output.is_at(&path, stop)? {
+        if !output.is_at(&path, stop, &mut |_| progress(Progress { bytes: checked, tensor: &entry.name }))? {
             return Err(unfinished(format!("{} does not match its manifest", entry.name)));
         }
+        checked += shard.bytes().0;
     }
     Ok(whole)
 }
