@@ -2,7 +2,8 @@
 
 use crate::run::Folder;
 use truecast_testkit::npy::npy;
-use truecast_testkit::safetensors::{f32s, safetensors};
+use truecast_testkit::quantized::files;
+use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
 
 fn folder() -> Folder {
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[525.0, -1.5])));
@@ -203,4 +204,80 @@ fn inspect_says_how_tensors_are_quantized() {
         folder.run("inspect c.safetensors").succeeds().out.contains("\nquantized by: comfy:float8_e4m3fn (1 tensor)\n")
     );
     folder.run("inspect model").succeeds().lacks(&["quantized"]);
+}
+
+/// A sentence about a tensor or a number of tensors agrees with the lists of the same checkpoint: every listed tensor is
+/// shown, and no line says that there are none.
+#[test]
+fn sentences_agree_with_lists() {
+    for (kind, bytes) in files() {
+        let folder = Folder::with("a.safetensors", &bytes);
+        folder.write("dir/model.safetensors", &bytes);
+        for src in ["a.safetensors", "dir"] {
+            let listed = folder.run(&format!("inspect {src} --json")).succeeds().object("inspect");
+            let names: Vec<&str> =
+                listed["tensors"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+            for name in &names {
+                let shown = folder.run_args(["show", src, name]).succeeds().out;
+                assert!(shown.starts_with(name), "{kind}: {shown}");
+            }
+            assert_eq!(folder.run(&format!("show {src} absent")).exits(2).out, "");
+            let dst = src.replace("a.", "x.").replace("dir", "x");
+            let planned = format!("convert {src} {dst} --to f16 --dry-run");
+            for line in [
+                format!("{planned} --summary"),
+                planned,
+                format!("inspect {src}"),
+                format!("verify {src} {src} --to f32"),
+            ] {
+                let ran = folder.run(&line);
+                assert!(!(ran.out + &ran.err).contains("no tensors"), "{kind}: {line}");
+            }
+        }
+    }
+}
+
+/// A sentence about the kind of a file is about a file that exists.
+#[test]
+fn kinds_are_those_of_files_that_exist() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
+    for name in
+        ["y.pt", "y.bin", "y.ckpt", "y.onnx.data", "y.h5", "y.json", "config.json", "model.safetensors.index.json", "y"]
+    {
+        for line in
+            [format!("convert a.npy {name} --to f16"), format!("inspect {name}"), format!("compare a.npy {name}")]
+        {
+            let ran = folder.run(&line);
+            assert_ne!(ran.code, Some(0), "{line}");
+            assert!(!ran.err.contains("this is a") && !ran.err.contains("this looks like"), "{line}: {}", ran.err);
+            assert!(!ran.err.contains("this file"), "{line}: {}", ran.err);
+        }
+    }
+}
+
+/// The number of different tensors is that of tensors that differ, whatever else differs.
+#[test]
+fn only_different_tensors_are_counted() {
+    let tensors: Vec<Tensor> = ["a.weight", "b.weight", "c.weight"]
+        .map(|name| (name, "F32", &[4u64][..], f32s(&[1.0, 2.5, -3.0, 0.1])))
+        .into();
+    let folder = Folder::new();
+    folder.write("src/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("src/config.json", br#"{"model_type": "llama"}"#);
+    folder.write("src/notes.txt", b"notes");
+    folder.run("convert src out --to bf16").succeeds();
+    for (file, tensors) in [("config.json", 0), ("notes.txt", 0), ("model.safetensors", 1)] {
+        let right = folder.read(&format!("out/{file}"));
+        let mut wrong = right.clone();
+        let last = wrong.len() - 1;
+        wrong[last] = if tensors > 0 { wrong[last] ^ 1 } else { b' ' };
+        folder.write(&format!("out/{file}"), &wrong);
+        let text = folder.run("verify src out").exits(1).out;
+        let verdict = text.lines().last().unwrap();
+        let wrong = if tensors > 0 { ", 1 of 3 tensors" } else { "; no difference in 3 tensors" };
+        let expected = format!("DIFFERENT: 1 file{wrong}, ");
+        assert!(verdict.starts_with(&expected), "{file}: {text}");
+        folder.write(&format!("out/{file}"), &right);
+    }
+    folder.run("verify src out").succeeds();
 }

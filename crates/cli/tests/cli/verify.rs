@@ -170,7 +170,7 @@ fn forgotten_rules_are_one_difference() {
         "it records other options",
         "20 tensors have type f32, expected f8e4m3fn",
         "--keep '*LayerNorm*'",
-        "DIFFERENT: 30 tensors",
+        "DIFFERENT: 20 of 30 tensors",
     ] {
         assert!(text.contains(word), "{word} in {text}");
     }

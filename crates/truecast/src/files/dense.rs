@@ -18,8 +18,9 @@ pub struct DenseTensor {
 }
 
 impl DenseTensor {
-    /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder. `options`
-    /// supply properties that an array's header lacks.
+    /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder: the values of
+    /// a quantized tensor, or the elements of a stored tensor, such as its codes or scales. `options` supply properties
+    /// that an array's header lacks.
     ///
     /// # Errors
     /// An unreadable file; [`Error::NoTensor`]; [`Error::Unapplied`] for a quantized file whose scales cannot be
@@ -44,11 +45,11 @@ impl DenseTensor {
             return Err(Error::Unapplied { path: path.display().to_string(), why });
         }
         let all = Contained::of(&opened)?;
-        let Some(index) = (0..all.len()).find(|index| **all.name(*index) == *name) else {
+        let found = (0..all.len()).find(|index| **all.name(*index) == *name).map(|index| all.get(index));
+        let Some(found) = found.or_else(|| values::stored(&opened, name)) else {
             let nearest = near::nearest(name, (0..all.len()).map(|index| &**all.name(index)));
             return Err(Error::NoTensor { path: path.display().to_string(), tensor: name.into(), nearest });
         };
-        let found = all.get(index);
         if let Some(block) = found.undecoded {
             return Err(Error::scheme(path, truecast_schemes::undecoded(name, block)));
         }

@@ -19,20 +19,25 @@ use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
 use truecast::convention::{Convention, RescaleConvention};
 use truecast::io::FileFormat;
+use truecast::io::npy::hex::is_hex;
 use truecast::permitted::NanComparison;
 use truecast::policy::NanRule;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
 use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
 use truecast::spec::tosa::rescale::GraphResult;
-use truecast::spec::tosa::{Cast, Target};
+use truecast::spec::tosa::{Cast, Target, signless};
 
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
     let profile = args.policy.get("profile").map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let Asked { to, input, actual } = asked(args)?;
-    if let Some(other) = [input, actual].into_iter().find(|path| FileFormat::of_path(path) != Some(FileFormat::Npy)) {
+    let is_read = |path: &Path| is_hex(path) || FileFormat::of_path(path) == Some(FileFormat::Npy);
+    if let Some(other) = [input, actual].into_iter().find(|path| !is_read(path)) {
         let path = other.display();
-        return Err(failure!(UnknownFileKind, "{path}: check by --spec tosa reads .npy arrays; save it as one"));
+        return Err(failure!(
+            UnknownFileKind,
+            "{path}: check by --spec tosa reads .npy arrays and .hex files; save it as one"
+        ));
     }
     Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
@@ -121,7 +126,9 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<u8
     let (to, files) = compared(args, &target)?;
     let profile = files.profile;
     let rounding = args.policy.get("rounding").unwrap_or("single");
-    let mut request = rescale::request(&args.rescale, rounding, target, rescale::type_of(files.input)?, to)?;
+    let held =
+        if is_hex(files.input) { signless(source_type(args, files.input)?) } else { rescale::type_of(files.input)? };
+    let mut request = rescale::request(&args.rescale, rounding, target, held, to)?;
     if let Some(from) = args.from {
         rescale::state_input(&mut request, from, files.input)?;
     }

@@ -149,22 +149,26 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full checks all")
         }
     };
-    let files = match files(verdict) {
-        0 => String::new(),
-        files => format!("{}; no difference in ", count(files, "file")),
+    let wrong = verdict.differences.iter().filter_map(FileDifference::tensor).collect::<BTreeSet<_>>().len() as u64;
+    let tensors = match (files(verdict), wrong) {
+        (0, 0) => tensors,
+        (files, 0) => format!("{}; no difference in {tensors}", count(files, "file")),
+        // Unexpected tensors are not among the tensors that were looked for.
+        (0, wrong) if wrong >= verdict.tensors => count(wrong, "tensor"),
+        (0, wrong) => format!("{} of {tensors}", grouped(wrong)),
+        (files, wrong) => format!("{}, {} of {tensors}", count(files, "file"), grouped(wrong)),
     };
     let verdict = terminal.verdict(is_equal, "verified", "DIFFERENT");
-    terminal.wrap(&text) + &verdict + &format!(": {files}{tensors}, {covered}\n")
+    terminal.wrap(&text) + &verdict + &format!(": {tensors}, {covered}\n")
 }
 
-/// Number of files that differ; 0 if there are other differences too.
+/// Number of files that differ beside or apart from their tensors.
 fn files(verdict: &VerifyReport) -> u64 {
-    let paths = verdict.differences.iter().map(|difference| match difference {
+    let paths = verdict.differences.iter().filter_map(|difference| match difference {
         FileDifference::File { path, .. } | FileDifference::Digest { path, .. } => Some(path),
         _ => None,
     });
-    let paths: Option<BTreeSet<&String>> = paths.collect();
-    paths.map_or(0, |paths| paths.len() as u64)
+    paths.collect::<BTreeSet<&String>>().len() as u64
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {

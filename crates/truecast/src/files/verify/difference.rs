@@ -75,6 +75,21 @@ pub enum FileDifference {
 }
 
 impl FileDifference {
+    /// Name of the tensor that differs; `None` for another part of a file.
+    #[must_use]
+    pub fn tensor(&self) -> Option<&str> {
+        match self {
+            FileDifference::Missing { tensor }
+            | FileDifference::Extra { tensor }
+            | FileDifference::Header { tensor, .. }
+            | FileDifference::Elements { tensor, .. }
+            | FileDifference::Part { tensor, .. }
+            | FileDifference::Texts { tensor, .. }
+            | FileDifference::Refused { tensor, .. } => Some(tensor),
+            _ => None,
+        }
+    }
+
     pub(crate) fn tensor_mut(&mut self) -> Option<&mut String> {
         match self {
             FileDifference::Missing { tensor }

@@ -148,6 +148,12 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     Ok(all)
 }
 
+/// Returns a stored tensor, such as the codes or scales of a quantized one.
+pub(crate) fn stored<'a>(opened: &'a Opened, name: &str) -> Option<Logical<'a>> {
+    let mut all = opened.tensors().into_iter().zip(opened.value_names());
+    all.find(|(_, stored)| **stored == *name).map(|(held, name)| of_held(held, name))
+}
+
 /// Shapes before the tensors were stored in a GGUF file.
 ///
 /// # Errors
