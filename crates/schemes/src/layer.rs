@@ -39,6 +39,8 @@ words! {
         HighPrecision = "high_precision",
         /// Matrix outside the repeated blocks of the main stack.
         OutsideBlocks = "outside_blocks",
+        /// First or last layer of a diffusion model: input of image, text or time step, or output.
+        InputOutput = "input_output",
         /// Weight with one row per input.
         InputRows = "input_rows",
         /// Tensor that the source does not quantize, whatever its name.
@@ -73,7 +75,7 @@ enum Test {
     /// A component of the module contains the text in any case.
     AnyHas(&'static [&'static str]),
     /// The text is a word of a component, in any case; `_` separates words. In a block, only components before the
-    /// block's number count. Words of the model's type do not count.
+    /// block's number count. The model's own words do not count.
     Around(&'static [&'static str]),
     /// The text is a word of a component, in any case; `_` separates words.
     AnyWord(&'static [&'static str]),
@@ -81,14 +83,17 @@ enum Test {
     LastOutside(&'static [&'static str]),
     /// The module ends with the text, after another component.
     Ends(&'static str),
+    /// A matrix in the module of a normalization: the component before the last one has `norm` in it, in any case.
+    /// Numbers at the end do not count.
+    MatrixInNorm,
     Whole(&'static [&'static str]),
     Begins(&'static [&'static str]),
     Rank(usize),
 }
 
 use Test::{
-    Any, AnyHas, AnyWord, Around, Begins, EndHas, Ends, Last, LastBegins, LastHas, LastOutside, LastTwoHave, Rank,
-    Whole,
+    Any, AnyHas, AnyWord, Around, Begins, EndHas, Ends, Last, LastBegins, LastHas, LastOutside, LastTwoHave,
+    MatrixInNorm, Rank, Whole,
 };
 
 /// Words in names of secondary models: encoders of images and sound, connectors to a language model, other models of a
@@ -122,6 +127,7 @@ const TOWERS: &[&str] = &[
 const TABLE: &[(Layer, Test)] = &[
     (Layer::Norm, EndHas(&["norm", "_ln_"])),
     (Layer::Bias, LastHas(&["bias"])),
+    (Layer::Modulation, MatrixInNorm),
     (Layer::HighPrecision, Any(&["lora_A", "lora_B", "lora_down", "lora_up", "lora_embedding_A", "lora_embedding_B"])),
     (Layer::Tower, Around(TOWERS)),
     (Layer::Tower, Begins(&["mlp1.", "first_stage_model.", "cond_stage_model.", "text_encoders."])),
@@ -131,7 +137,6 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::Router, Last(&["gate", "wg", "shared_expert_gate", "weights_proj", "to_gate_logits"])),
     (Layer::HighPrecision, Last(&["per_layer_input_gate", "per_layer_projection"])),
     (Layer::HighPrecision, Any(&["compressor", "shared_transf"])),
-    (Layer::HighPrecision, Last(&["W_down", "W_up"])),
     (Layer::HighPrecision, Ends("DenseReluDense.wo")),
     (Layer::Head, Any(&["lm_head"])),
     (Layer::Head, LastOutside(&["output_layer", "embed_out", "proj_out", "score", "classifier", "qa_outputs"])),
@@ -148,11 +153,12 @@ const TABLE: &[(Layer, Test)] = &[
         Layer::Embedding,
         LastBegins(&["cls_token", "class_token", "mask_token", "dist_token", "register_token", "query_token"]),
     ),
+    (Layer::Embedding, LastHas(&["pad_token"])),
     (Layer::StateSpace, Any(&["A_log", "D", "dt_bias", "conv1d"])),
     (Layer::StateSpace, Last(&["in_proj_a", "in_proj_b", "ssm_a", "ssm_d", "ssm_conv1d"])),
     (Layer::StateSpace, LastBegins(&["time_mix", "time_maa", "time_decay", "time_first", "time_faaaa"])),
-    (Layer::Modulation, AnyHas(&["modulation", "adaln"])),
-    (Layer::Modulation, AnyWord(&["mod", "guidance"])),
+    (Layer::Modulation, AnyHas(&["modulation", "adaln", "scale_shift"])),
+    (Layer::Modulation, AnyWord(&["mod", "modx", "modc", "modcx", "modf", "guidance"])),
     (Layer::Modulation, Last(&["scale", "shift"])),
     (Layer::Modulation, Any(&["emb_layers", "time_emb_proj", "time_emb"])),
     (Layer::Convolution, LastTwoHave(&["conv"])),
@@ -183,8 +189,9 @@ impl Layer {
         Layer::by_name_in(name, rank, "")
     }
 
-    /// Finds the layer that [`by_name`](Layer::by_name) finds, except that words of `model_type` do not mark a tower.
-    pub(crate) fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
+    /// Finds the layer that [`by_name`](Layer::by_name) finds, except that the words of `own`, such as a model's type,
+    /// do not mark a tower.
+    pub(crate) fn by_name_in(name: &str, rank: usize, own: &str) -> Option<Layer> {
         let module = module_of(name);
         let has_word = |path: &str, words: &[&str], own: &str| {
             let tells = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
@@ -203,8 +210,13 @@ impl Layer {
             Any(words) => components().any(|part| words.contains(&part)),
             AnyHas(words) => components().any(|part| has(part, words)),
             AnyWord(words) => has_word(module, words, ""),
-            Around(words) => has_word(in_block(module).map_or(module, |(list, _)| list), words, model_type),
+            Around(words) => has_word(in_block(module).map_or(module, |(list, _)| list), words, own),
             LastOutside(words) => words.contains(&last) && in_block(module).is_none(),
+            MatrixInNorm => {
+                let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+                let around = components().rev().skip_while(is_number).nth(1);
+                rank >= 2 && around.is_some_and(|around| has(around, &["norm"]))
+            }
             Ends(end) => module.strip_suffix(end).is_some_and(|front| front.ends_with('.')),
             Whole(words) => words.contains(&module),
             Begins(words) => words.iter().any(|word| name.starts_with(word)),

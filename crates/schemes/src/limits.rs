@@ -18,6 +18,8 @@ enum When {
     /// Weight that loaders join with other weights in one layer, such as q, k and v, or gate and up.
     Fused,
     ModelTypes(&'static [&'static str]),
+    /// The model is loaded by diffusers.
+    Diffusers,
 }
 
 /// A known limit of a loader.
@@ -33,7 +35,28 @@ pub struct Limit {
 
 const TRANSFORMERS: &str = "transformers 5.24.0";
 const VLLM: &str = "vLLM 0.33.0";
+const DIFFUSERS: &str = "diffusers 0.42.1";
 const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
+
+/// Schemes whose declaration diffusers refuses.
+const UNKNOWN_TO_DIFFUSERS: &[Family] = &[
+    Family::Fp8Block,
+    Family::Fp8Tensor,
+    Family::Fp8Channel,
+    Family::Mxfp8,
+    Family::CtFloatQuantized,
+    Family::CtIntQuantized,
+    Family::CtPackQuantized,
+    Family::CtNvfp4,
+    Family::CtMxfp4,
+    Family::CtMxfp6,
+    Family::CtMxfp8,
+    Family::ModelOptFp8,
+    Family::ModelOptFp8Blocks,
+    Family::ModelOptNvfp4,
+    Family::ModelOptNvfp4Weights,
+    Family::ModelOptMxfp8,
+];
 
 /// Model types whose code reads a layer's `weight`, which a packed layer lacks.
 const TOUCH_WEIGHTS: &[&str] = &[
@@ -139,6 +162,24 @@ const TABLE: &[Limit] = &[
         program: VLLM,
         what: "does not load the scales of q and k of this kind of model: it fails",
     },
+    Limit {
+        families: UNKNOWN_TO_DIFFUSERS,
+        when: When::Diffusers,
+        program: DIFFUSERS,
+        what: "does not load this declaration; of modelopt:FP8_PER_CHANNEL_PER_TOKEN it loads single files",
+    },
+    Limit {
+        families: &[Family::ModelOptFp8PerChannel],
+        when: When::Diffusers,
+        program: DIFFUSERS,
+        what: "loads it by from_single_file with BFLQuantizationConfig, not by from_pretrained",
+    },
+    Limit {
+        families: &[Family::ComfyFp8E4M3, Family::ComfyFp8E5M2, Family::ComfyNvfp4, Family::ComfyMxfp8],
+        when: When::Diffusers,
+        program: DIFFUSERS,
+        what: "ignores the scales, so the values are wrong; ComfyUI loads single files",
+    },
 ];
 
 impl Limit {
@@ -157,6 +198,8 @@ impl Limit {
                     When::Fused => weight.name.contains(".q_proj.") || weight.name.contains(".gate_proj."),
                     When::Expert => weight.name.contains(".experts.") && !splits_experts,
                     When::ModelTypes(types) => is_one_of(types),
+                    // Its configurations state the class, and no type.
+                    When::Diffusers => model.value("_class_name").is_some(),
                 }
         })
     }

@@ -7,7 +7,7 @@ use truecast_io::Tensor;
 
 use crate::blocks::Blocks;
 use crate::layer::Layer;
-use crate::modules::module_of;
+use crate::modules::{in_block, module_of};
 use crate::scheme::{COMPRESSED_TENSORS, Family};
 
 /// Name components that mark a tensor of several experts, in the order of §11.3.
@@ -29,6 +29,9 @@ const LANGUAGE_CONFIGS: [&str; 5] = ["text_config", "language_config", "llm_conf
 /// Tables of tokens that llama.cpp quantizes (§11.3).
 const TOKENS: [&str; 5] = ["token_embd", "embed_tokens", "tok_embeddings", "word_embeddings", "wte"];
 
+/// Words that mark no towers in a model that generates images or sound: its main blocks have such names.
+const GENERATED: &str = "vision-visual-image-audio-speech";
+
 /// Words in names of matrices that llama.cpp does not quantize (§11.3).
 const KEPT_IN_GGUF: [&str; 4] = ["altup", "laurel", "per_layer_model_proj", "attn_rel_b"];
 
@@ -40,6 +43,9 @@ pub struct Model<'a> {
     pub(crate) blocks: Blocks<'a>,
     /// True if more matrix elements have 16 bits than 32. A 32-bit matrix was then kept in f32 on purpose.
     has_half_precision: bool,
+    /// True for a diffusion model, which generates images, video or sound: layers compute shift and scale from the time
+    /// step, and there is no table of tokens.
+    is_diffusion: bool,
 }
 
 impl<'a> Model<'a> {
@@ -59,7 +65,11 @@ impl<'a> Model<'a> {
             config,
             blocks: Blocks::default(),
             has_half_precision: of_bits(16) > of_bits(32),
+            is_diffusion: false,
         };
+        let is_modulation = |tensor: &Tensor| model.by_name(tensor) == Some(Layer::Modulation);
+        model.is_diffusion = tensors.iter().any(|tensor| tensor.shape.len() >= 2 && is_modulation(tensor))
+            && !tensors.iter().any(|tensor| model.is_table_of_tokens(tensor));
         let is_in_tower = |tensor: &Tensor| model.by_name(tensor) == Some(Layer::Tower);
         model.blocks = Blocks::find(tensors.iter(), is_in_tower, |tensor| model.is_table_of_tokens(tensor));
         model
@@ -69,8 +79,16 @@ impl<'a> Model<'a> {
         self.tensors.get(name).map(|tensor| &*tensor.shape)
     }
 
+    /// True for a diffusion model. It generates images, video or sound.
+    pub fn is_diffusion(&self) -> bool {
+        self.is_diffusion
+    }
+
     /// Layer that the table finds by name and rank, for this model's type.
     pub(crate) fn by_name(&self, tensor: &Tensor) -> Option<Layer> {
+        if self.is_diffusion {
+            return Layer::by_name_in(&tensor.name, tensor.shape.len(), GENERATED);
+        }
         let is_of_several =
             self.config.is_some_and(|config| LANGUAGE_CONFIGS.iter().any(|key| config.get(key).is_some()));
         let model_type = self.model_type().filter(|_| !is_of_several).unwrap_or_default();
@@ -130,12 +148,27 @@ impl<'a> Model<'a> {
     /// assert_eq!(model.layer(&tensors[2]), Layer::Linear);
     /// ```
     pub fn layer(&self, tensor: &Tensor) -> Layer {
-        self.by_name(tensor).unwrap_or_else(|| match self.by_neighbors(tensor) {
-            Layer::Linear | Layer::Experts | Layer::InputRows if !self.blocks.hold(module_of(&tensor.name)) => {
-                Layer::OutsideBlocks
+        let module = module_of(&tensor.name);
+        let by_name = self.by_name(tensor).filter(|layer| *layer != Layer::Router || !self.is_beside_up(tensor));
+        let layer = by_name.unwrap_or_else(|| match self.by_neighbors(tensor) {
+            Layer::Linear | Layer::Experts | Layer::InputRows if !self.blocks.hold(module) => Layer::OutsideBlocks,
+            layer => layer,
+        });
+        let is_weight = tensor.shape.len() >= 2 && module.len() < tensor.name.len();
+        match layer {
+            Layer::Embedding | Layer::Head | Layer::OutsideBlocks
+                if self.is_diffusion && is_weight && in_block(module).is_none() =>
+            {
+                Layer::InputOutput
             }
             layer => layer,
-        })
+        }
+    }
+
+    /// True for the gate of a gated MLP. It has the shape of `up`; a router has another shape.
+    fn is_beside_up(&self, tensor: &Tensor) -> bool {
+        let up = tensor.name.strip_suffix("gate.weight").and_then(|around| self.shape(&format!("{around}up.weight")));
+        up == Some(&tensor.shape)
     }
 
     /// Layer of a tensor whose name does not decide. Neighbors, rank and type decide.

@@ -37,6 +37,9 @@ REST = """
 
 - ComfyUI's formats (`comfy:*`) are for single files of image models: no program here loads them.
 - transformers {transformers} has no quantizer called modelopt.
+- diffusers 0.42.1 refuses the declarations of all schemes here but `comfy:*`, which have none: it leaves out their
+  scales, so the values are wrong. `modelopt:FP8_PER_CHANNEL_PER_TOKEN` is what it calls fp8r: `from_single_file` with
+  `BFLQuantizationConfig` loads a file of it, `from_pretrained` does not. Seen with a small Flux transformer.
 """
 
 

@@ -154,7 +154,9 @@ fn nibbles_and_the_shape_of_a_reference() {
 /// Only a marker next to `P.weight` shows that a tensor is quantized. Without it, codes would be read as values.
 #[test]
 fn what_a_marker_cannot_declare_is_not_quantized() {
-    for (name, is_told) in [("pos_embed", false), ("weight", true), ("a.scale_shift_table", true)] {
+    for (name, is_told) in
+        [("pos_embed", false), ("weight", true), ("a.scale_shift_table", false), ("a.latent_queries", true)]
+    {
         let folder = Folder::new();
         let values = f32s(&(0..64 * 64).map(|i| i as f32 * 0.01).collect::<Vec<_>>());
         let b = ("b.weight", "F32", &[64u64, 64][..], values.clone());

@@ -1,7 +1,7 @@
 //! Folders inside a checkpoint that are checkpoints too, such as the models of a pipeline (`docs/spec/checkpoints.md
 //! §2.7`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -13,7 +13,8 @@ use crate::error::{Cause, Error};
 use crate::foreign::Foreign;
 use crate::look;
 
-/// File that describes a pipeline: an object whose keys are the folders of models.
+/// File that describes a pipeline: an object whose keys are the folders of models. Each value is a pair of library and
+/// class.
 const PIPELINE: &str = "model_index.json";
 /// File that describes a model's modules. It is a list with the path of each module's folder. The empty path means the
 /// model's folder itself.
@@ -36,6 +37,8 @@ pub(super) struct Declared {
     pub is_pipeline: bool,
     /// Paths of the declared folders, relative to the model's folder.
     pub folders: BTreeSet<PathBuf>,
+    /// Classes of a pipeline's models, by folder.
+    pub classes: BTreeMap<PathBuf, String>,
 }
 
 impl Declared {
@@ -46,8 +49,10 @@ impl Declared {
         let of_modules = modules.iter().filter_map(Value::as_array).flatten();
         let paths = of_modules.filter_map(|module| module.get("path")?.as_str());
         let folders = of_pipeline.map(String::as_str).chain(paths).map(PathBuf::from).collect();
+        let class = |(folder, pair): (&String, &Value)| Some((folder.into(), pair.get(1)?.as_str()?.to_owned()));
+        let classes = pipeline.iter().filter_map(Value::as_object).flatten().filter_map(class).collect();
         let has_models = || names.iter().try_fold(false, |found, name| Ok(found || is_component(folder, name)?));
-        Ok(Declared { is_pipeline: pipeline.is_some() && has_models()?, folders })
+        Ok(Declared { is_pipeline: pipeline.is_some() && has_models()?, folders, classes })
     }
 
     /// Fails if no file is read from a declared folder with weights. `read` lists folders from which files are read;

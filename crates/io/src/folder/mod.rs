@@ -20,7 +20,7 @@ pub use json::{Edit, JsonFile, edit, parse};
 pub use sidecar::Sidecar;
 pub use split::single;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +83,8 @@ pub struct Folder {
     sidecars: Vec<Sidecar>,
     strays: Vec<PathBuf>,
     components: Vec<PathBuf>,
+    /// Classes of a pipeline's models, by folder.
+    classes: BTreeMap<PathBuf, String>,
     warnings: Vec<String>,
 }
 
@@ -143,9 +145,19 @@ impl Folder {
             let components = components.iter().map(|path| path.display().to_string()).collect();
             return Err(FolderError::NoShards { found, components }.at(path));
         }
-        let (path, warnings) = (path.into(), Vec::new());
-        let mut folder =
-            Folder { path, is_file: false, follow_links, shards, index, sidecars, strays, components, warnings };
+        let (path, classes, warnings) = (path.into(), declared.classes, Vec::new());
+        let mut folder = Folder {
+            path,
+            is_file: false,
+            follow_links,
+            shards,
+            index,
+            sidecars,
+            strays,
+            components,
+            classes,
+            warnings,
+        };
         folder.choose()?;
         folder.warnings.extend(folder.contradictions());
         folder.warnings.extend(left_out);
@@ -208,6 +220,7 @@ impl Folder {
             sidecars: Vec::new(),
             strays: Vec::new(),
             components: Vec::new(),
+            classes: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }
@@ -318,6 +331,12 @@ impl Folder {
     #[must_use]
     pub fn components(&self) -> &[PathBuf] {
         &self.components
+    }
+
+    /// Class that the description of a pipeline (`model_index.json`) states for a component. `None` for other folders.
+    #[must_use]
+    pub fn class_of(&self, component: &Path) -> Option<&str> {
+        self.classes.get(component).map(String::as_str)
     }
 
     /// Returns the error that `what` needs one checkpoint, if the folder has several. `None` for one checkpoint.

@@ -2,17 +2,19 @@
 
 use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
 use crate::files::error::Error;
+use crate::files::opened::Opened;
 use crate::files::progress::Progress;
 use crate::files::report::{Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use foldhash::HashMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact};
+use truecast_io::folder::Folder;
 use truecast_io::{Escaped, OpenOptions, counted, folder, look};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
@@ -48,7 +50,20 @@ pub fn bytes_of(path: &Path) -> Result<u64, Error> {
     let is_gguf = folder::single(path)? != path;
     let files = look::names(path)?.into_iter().map(|name| path.join(name));
     let is_read = |path: &Path| path.extension().is_some_and(|e| e == if is_gguf { "gguf" } else { "safetensors" });
-    files.filter(|path| is_read(path)).map(|path| length(&path)).sum()
+    let components = models(path, true).unwrap_or_default().into_iter().filter(|of| !of.as_os_str().is_empty());
+    let others = components.map(|component| bytes_of(&path.join(component)));
+    files.filter(|path| is_read(path)).map(|path| length(&path)).chain(others).sum()
+}
+
+/// Folders of the models in a folder, in the order of a conversion: its components, and the empty path for a model of
+/// its own. A file has the empty path only.
+fn models(path: &Path, follow_links: bool) -> Result<Vec<PathBuf>, Error> {
+    if !look::is_folder(path)? || folder::single(path)? != path {
+        return Ok(vec![PathBuf::new()]);
+    }
+    let folder = Folder::open(path, follow_links)?;
+    let own = (!folder.shards().is_empty()).then(PathBuf::new);
+    Ok(folder.components().iter().cloned().chain(own).collect())
 }
 
 impl ComparedTensor {
@@ -177,7 +192,8 @@ pub type Readings = (OpenOptions, OpenOptions);
 
 /// Compares two containers or folders; tensors are paired by name. The tensor of an array file (`.npy`, `.pb`) is
 /// compared with a single tensor of any name. In a model, a tensor that truecast stored for a value is compared under
-/// the value's name.
+/// the value's name. Folders with components are compared component by component; names begin with the component's
+/// folder.
 ///
 /// Cost: bounded memory; one pass over both files. `progress` gets the finished bytes of the first file, and the
 /// tensor.
@@ -193,73 +209,133 @@ pub fn compare(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
-    let ((a, of_a), (b, of_b)) = (open(a, readings.0)?, open(b, readings.1)?);
-    if let Some(error) = [&a, &b].into_iter().find_map(|opened| opened.folder()?.several("a comparison")) {
-        return Err(error.into());
-    }
-    let held = (Contained::of(&a)?, Contained::of(&b)?);
-    let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
-    let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
-    let mut is_found = vec![false; held.1.len()];
-    let mut measures = Measures { exec, known: Vec::new() };
-    let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
-    let warnings = of_a.into_iter().chain(of_b).map(as_stored).collect();
-    let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
-    let (mut done, mut compared_as_bytes) = (0, Vec::new());
-    for i in 0..held.0.len() {
-        let name = held.0.name(i);
-        let found = if single { Some(0) } else { by_name.get(&**name).copied() };
-        let Some(j) = found else {
-            result.only_first.push(name.to_string());
-            continue;
-        };
-        is_found[j] = true;
-        let (x, y) = (&held.0.get(i), &held.1.get(j));
-        let of_blocks = x.undecoded.or(y.undecoded).map(|_| differing_bytes(x, y)).transpose()?;
-        if let Some(None) = of_blocks {
-            compared_as_bytes.push(name);
-            continue;
+    let parts = (models(a, readings.0.onnx.follow_links)?, models(b, readings.1.onnx.follow_links)?);
+    let mut run = Run {
+        exec,
+        stop,
+        done: 0,
+        compared_as_bytes: Vec::new(),
+        result: Comparison { files, readings, ..Comparison::default() },
+    };
+    let is_one = |parts: &[PathBuf]| *parts == [PathBuf::new()];
+    match (is_one(&parts.0), is_one(&parts.1)) {
+        (true, true) => {
+            run.compare("", open(a, readings.0)?, open(b, readings.1)?, progress)?;
+            return Ok(run.finish());
         }
-        if let Some(why) = of_blocks.flatten().or_else(|| incomparable(x, y)) {
-            result.incomparable.push((name.to_string(), why));
-            continue;
-        }
-        let measure = measures.between(x.dtype, y.dtype);
-        let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
-        let (mut counts, mut worst) = (Counts::default(), None);
-        while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
-            let (begin, largest) = (counts.elements, counts.max_abs_error);
-            measure.compare(x, y).iter().for_each(|part| counts.add(part));
-            if counts.max_abs_error > largest {
-                let at = (counts.index_max_abs - begin) as usize;
-                worst = Some(Box::new([decode(x.dtype(), x.get(at)), decode(y.dtype(), y.get(at))]));
-            }
-            done += x.bytes().len() as u64;
-            progress(Progress { bytes: done, tensor: name });
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
+        (false, false) => {}
+        (is_first_one, _) => {
+            let (several, reading) = if is_first_one { (b, readings.1) } else { (a, readings.0) };
+            let folder = Folder::open(several, reading.onnx.follow_links)?;
+            if let Some(error) = folder.several("a comparison") {
+                return Err(error.into());
             }
         }
-        let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
-        let (name, shape, schemes) = (name.clone(), x.shape.clone(), (x.scheme(), y.scheme()));
-        let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into(), worst };
-        result.total.add(row.group(), counts.elements, bytes, &counts);
-        result.rows.push(row);
     }
-    if let Some(first) = compared_as_bytes.first() {
-        let (tensors, first) = (counted(compared_as_bytes.len() as u64, "tensor"), Escaped(first));
-        result.warnings.push(format!(
-            "{tensors} in blocks that truecast does not decode, from {first} on: their bytes are equal, which is all that was \
-             compared"
-        ));
+    let only = |path: &Path, reading, part: &str| {
+        let (opened, _) = open(path, reading)?;
+        let held = Contained::of(&opened)?;
+        Ok::<_, Error>((0..held.len()).map(|i| format!("{part}{}", held.name(i))).collect::<Vec<_>>())
+    };
+    for part in parts.0.iter().chain(parts.1.iter().filter(|part| !parts.0.contains(part))) {
+        let shown = if part.as_os_str().is_empty() { String::new() } else { format!("{}/", part.display()) };
+        let (a, b) = (a.join(part), b.join(part));
+        match (parts.0.contains(part), parts.1.contains(part)) {
+            (true, true) => run.compare(&shown, open(&a, readings.0)?, open(&b, readings.1)?, progress)?,
+            (true, false) => run.result.only_first.extend(only(&a, readings.0, &shown)?),
+            (false, _) => run.result.only_second.extend(only(&b, readings.1, &shown)?),
+        }
     }
-    if !single {
-        // If several tensors have one name, a lookup by name finds the last.
-        let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
-        let missing = (0..held.1.len()).filter(is_missing);
-        result.only_second = missing.map(|j| held.1.name(j).to_string()).collect();
+    Ok(run.finish())
+}
+
+struct Run<'a> {
+    exec: &'a CastOptions,
+    stop: &'a AtomicBool,
+    /// Finished bytes of the first side.
+    done: u64,
+    /// Names of tensors with equal bytes that are not decoded.
+    compared_as_bytes: Vec<String>,
+    result: Comparison,
+}
+
+impl Run<'_> {
+    /// Compares a file or folder of both sides. Names of its tensors begin with `part`.
+    fn compare(
+        &mut self,
+        part: &str,
+        (a, of_a): (Opened, Option<String>),
+        (b, of_b): (Opened, Option<String>),
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), Error> {
+        let Run { exec, stop, done, compared_as_bytes, result } = self;
+        let held = (Contained::of(&a)?, Contained::of(&b)?);
+        let named = |name: &Arc<str>| if part.is_empty() { name.clone() } else { format!("{part}{name}").into() };
+        let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
+        result.warnings.extend(of_a.into_iter().chain(of_b).map(as_stored));
+        let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
+        let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
+        let mut is_found = vec![false; held.1.len()];
+        let mut measures = Measures { exec, known: Vec::new() };
+        for i in 0..held.0.len() {
+            let name = held.0.name(i);
+            let found = if single { Some(0) } else { by_name.get(&**name).copied() };
+            let Some(j) = found else {
+                result.only_first.push(named(name).to_string());
+                continue;
+            };
+            is_found[j] = true;
+            let (x, y) = (&held.0.get(i), &held.1.get(j));
+            let of_blocks = x.undecoded.or(y.undecoded).map(|_| differing_bytes(x, y)).transpose()?;
+            if let Some(None) = of_blocks {
+                compared_as_bytes.push(named(name).to_string());
+                continue;
+            }
+            if let Some(why) = of_blocks.flatten().or_else(|| incomparable(x, y)) {
+                result.incomparable.push((named(name).to_string(), why));
+                continue;
+            }
+            let measure = measures.between(x.dtype, y.dtype);
+            let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
+            let (mut counts, mut worst) = (Counts::default(), None);
+            while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
+                let (begin, largest) = (counts.elements, counts.max_abs_error);
+                measure.compare(x, y).iter().for_each(|part| counts.add(part));
+                if counts.max_abs_error > largest {
+                    let at = (counts.index_max_abs - begin) as usize;
+                    worst = Some(Box::new([decode(x.dtype(), x.get(at)), decode(y.dtype(), y.get(at))]));
+                }
+                *done += x.bytes().len() as u64;
+                progress(Progress { bytes: *done, tensor: name });
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+            }
+            let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
+            let (name, shape, schemes) = (named(name), x.shape.clone(), (x.scheme(), y.scheme()));
+            let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into(), worst };
+            result.total.add(row.group(), counts.elements, bytes, &counts);
+            result.rows.push(row);
+        }
+        if !single {
+            // If several tensors have one name, a lookup by name finds the last.
+            let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
+            let missing = (0..held.1.len()).filter(is_missing);
+            result.only_second.extend(missing.map(|j| named(held.1.name(j)).to_string()));
+        }
+        Ok(())
     }
-    Ok(result)
+
+    fn finish(mut self) -> Comparison {
+        if let Some(first) = self.compared_as_bytes.first() {
+            let (tensors, first) = (counted(self.compared_as_bytes.len() as u64, "tensor"), Escaped(first));
+            self.result.warnings.push(format!(
+                "{tensors} in blocks that truecast does not decode, from {first} on: their bytes are equal, which is all that was \
+                 compared"
+            ));
+        }
+        self.result
+    }
 }
 
 /// Measures per pair of types. A file has thousands of tensors but few types.

@@ -5,6 +5,7 @@ mod experts;
 mod files;
 mod folders;
 mod gguf;
+mod pipelines;
 mod quantized;
 mod relayout;
 mod repack;

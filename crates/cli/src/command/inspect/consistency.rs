@@ -15,11 +15,12 @@ use truecast::io::Error as FileError;
 /// Returns the highest exit code: 1 for findings, another code if a checkpoint cannot be opened.
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
-    for path in &args.src {
+    let paths = super::models(&args.src, args)?;
+    for path in &paths {
         let shown = message::one_line(&path.display().to_string());
         let found = match findings(path, args, context) {
             Ok(found) => found,
-            Err(failure) if args.src.len() == 1 => return Err(failure),
+            Err(failure) if paths.len() == 1 => return Err(failure),
             Err(failure) => {
                 worst = worst.max(failure.report(context.json));
                 all.push(json!({ "path": shown, "error": failure.message(), "code": failure.code().name() }));
@@ -35,7 +36,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
         all.push(json!({ "path": shown, "findings": found.iter().map(object).collect::<Vec<_>>() }));
     }
     if context.json {
-        output::json("inspect", if args.src.len() == 1 { all.remove(0) } else { json!({ "files": all }) })?;
+        output::json("inspect", if paths.len() == 1 { all.remove(0) } else { json!({ "files": all }) })?;
     }
     Ok(worst)
 }

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tensors::{Asked, Listing};
-use truecast::io::{folder::single, gguf::is_named, look};
+use truecast::io::folder::{Folder, single};
+use truecast::io::{gguf::is_named, look};
 use truecast::run::Model;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
@@ -26,8 +27,9 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
         return consistency::run(args, context);
     }
     let asked = Asked::new(args)?;
-    match &args.src[..] {
-        [one] => {
+    let paths = &models(&args.src, args)?;
+    match &paths[..] {
+        [one] if paths.len() == args.src.len() => {
             let seen = Seen::read(one, args, &asked, context)?;
             asked.check_filters(&seen.names(), args)?;
             if context.json {
@@ -39,6 +41,21 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
         }
         several => of_several(several, args, &asked, context),
     }
+}
+
+/// The paths, with each folder of models without one of its own replaced by the folders of these models.
+fn models(paths: &[PathBuf], args: &InspectArgs) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        let is_checkpoint = look::is_folder(path)? && single(path)? == *path;
+        // An unreadable folder is an error of its own later.
+        let folder = is_checkpoint.then(|| Folder::open(path, args.onnx.options().follow_links).ok()).flatten();
+        match folder.filter(|folder| folder.shards().is_empty()) {
+            Some(folder) => all.extend(folder.components().iter().map(|component| path.join(component))),
+            None => all.push(path.clone()),
+        }
+    }
+    Ok(all)
 }
 
 pub enum Seen {

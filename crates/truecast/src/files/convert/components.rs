@@ -1,13 +1,18 @@
 //! Folders with several checkpoints. Each component becomes a folder of the same name in the result; the enclosing
 //! model is converted last (`docs/spec/checkpoints.md §2.7`).
 
+use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
-use crate::files::report::{Report, ShardReport};
+use crate::files::report::{Provenance, Report, ShardReport};
 use crate::flag::Flag;
 use std::path::Path;
 use truecast_io::folder::Folder;
+
+/// Beginnings of the folders of a pipeline whose models a scheme quantizes, and parts of the classes of such models.
+/// Other models of a pipeline (autoencoders, encoders of images, classifiers) are cast only.
+const QUANTIZED: ([&str; 3], [&str; 2]) = (["transformer", "unet", "text_encoder"], ["Transformer", "UNet"]);
 
 impl Plan {
     pub(crate) fn of_folder(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
@@ -15,17 +20,39 @@ impl Plan {
         if folder.components().is_empty() {
             return Plan::of_checkpoint(folder, dst, options);
         }
-        let option = for_one(options, !folder.shards().is_empty());
+        let has_model = !folder.shards().is_empty();
+        let is_quantized = |path: &Path| !has_model && folder.class_of(path).is_some_and(|class| is_model(path, class));
+        let option = for_one(options, has_model, folder.components().iter().any(|path| is_quantized(path)));
         if let Some(error) = option.and_then(|option| folder.several_folders(&option.keyword())) {
             return Err(error.into());
         }
-        let (mut plan, mut unused) = of_names(src, dst, options.clone())?;
-        // A scheme applies only to the enclosing model.
+        let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let plain = Options { writing: None, reading: Default::default(), ..options.clone() };
+        let (mut plan, mut unused) = of_names(src, dst, if has_model { options.clone() } else { plain.clone() })?;
+        plan.provenance = Provenance { detected: plan.provenance.detected, ..Provenance::of(options) };
+        let (mut is_any_quantized, mut cast_only, mut without_effect) = (has_model, Vec::new(), None);
         for path in folder.components() {
-            let (component, unused_too) = of_names(&src.join(path), &dst.join(path), plain.clone())?;
+            let plan_with = |options: &Options| of_names(&src.join(path), &dst.join(path), options.clone());
+            let quantized = match (writes && is_quantized(path)).then(|| plan_with(options)) {
+                Some(Err(error)) if quantizes_nothing(&error) => {
+                    without_effect = without_effect.or(Some(error));
+                    None
+                }
+                planned => planned.transpose()?,
+            };
+            is_any_quantized |= quantized.is_some();
+            let (component, unused_too) = match quantized {
+                Some(planned) => planned,
+                None => {
+                    cast_only.push(path.display().to_string());
+                    plan_with(&plain)?
+                }
+            };
             unused.extend(unused_too);
             plan.components.push((path.clone(), component));
+        }
+        if let Some(error) = without_effect.filter(|_| !is_any_quantized) {
+            return Err(error);
         }
         let plans = || plan.components.iter().map(|(_, plan)| plan).chain([&plan]);
         let selections = || plans().map(|plan| &plan.options.selection);
@@ -35,11 +62,25 @@ impl Plan {
         }
         // The record has the selection as requested: rules without a match in the enclosing model apply to components.
         plan.provenance.selection = options.selection.clone();
-        if options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain()) {
+        if writes && has_model {
             plan.warnings.push(format!("{}: models in its folders are not quantized", src.display()));
+        } else if writes && !cast_only.is_empty() {
+            plan.configuration.changes.push(format!("not quantized: {}", cast_only.join(", ")));
         }
         Ok(plan)
     }
+}
+
+/// True if a scheme quantizes a model of a pipeline. The pipeline states the folder and the class.
+fn is_model(path: &Path, class: &str) -> bool {
+    let (folders, classes) = QUANTIZED;
+    let folder = path.to_string_lossy();
+    folders.iter().any(|begin| folder.starts_with(begin)) || classes.iter().any(|part| class.contains(part))
+}
+
+fn quantizes_nothing(error: &Error) -> bool {
+    let Error::Checkpoint { cause: CheckpointError::NoEffect { option, .. }, .. } = error else { return false };
+    [Flag::Scheme, Flag::Relayout].contains(option)
 }
 
 /// Plans one checkpoint. Rules that match no tensor are left out, and an error for each such rule is returned.
@@ -59,11 +100,13 @@ fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<E
 }
 
 /// The first option that is only valid for a single model.
-fn for_one(options: &Options, has_model: bool) -> Option<Flag> {
+fn for_one(options: &Options, has_model: bool, is_any_quantized: bool) -> Option<Flag> {
+    let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
     let given = [
         (Flag::Part, matches!(options.share, RunScope::Part(_))),
         (Flag::Merge, options.share == RunScope::Merge),
-        (Flag::Scheme, !has_model && options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain())),
+        (Flag::Scheme, !has_model && !is_any_quantized && writing.is_some()),
+        (Flag::ActivationRanges, !has_model && writing.is_some_and(|writing| writing.activation_ranges.is_some())),
         (Flag::FromScheme, !has_model && options.reading.from_scheme.is_some()),
         (Flag::Reference, !has_model && options.reading.reference.is_some()),
     ];
