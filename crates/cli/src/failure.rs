@@ -136,7 +136,7 @@ impl From<String> for Failure {
 
 impl From<VectorError> for Failure {
     fn from(error: VectorError) -> Self {
-        Failure::new(ErrorCode::InvalidValue, error)
+        Failure::new(error.error_code(), error)
     }
 }
 

@@ -19,6 +19,10 @@ pub fn captured<T>(command: impl FnOnce() -> T) -> (T, String) {
     (result, String::from_utf8_lossy(&printed).into_owned())
 }
 
+pub fn is_captured() -> bool {
+    CAPTURED.with_borrow(Option::is_some)
+}
+
 pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }

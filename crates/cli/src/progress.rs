@@ -2,6 +2,7 @@
 
 use crate::message::one_line;
 use crate::number;
+use crate::output;
 use crate::table::shorten::shortened;
 use crate::terminal::{self, Terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, WeakProgressBar};
@@ -21,7 +22,7 @@ const NAME: (usize, usize) = (16, 40);
 /// Delay before the first drawing; a bar for shorter work would flicker.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Progress bar for bytes. Hidden if `quiet`, or if standard error is not a terminal.
+/// Progress bar for bytes. Hidden if `quiet`, for answers in Python, or if standard error is not a terminal.
 pub fn bytes(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let (done, all) = (number::bytes(state.pos()), number::bytes(state.len().unwrap_or(0)));
@@ -61,7 +62,7 @@ pub fn take_away() {
 pub struct Bar {
     line: ProgressBar,
     begin: Instant,
-    /// True if the bar is already drawn, or will never be drawn (`quiet`, dumb terminal).
+    /// True if the bar is already drawn, or will never be drawn (`quiet`, in Python, dumb terminal).
     settled: AtomicBool,
     name: Arc<Mutex<String>>,
 }
@@ -70,7 +71,7 @@ impl Bar {
     /// Makes a bar. The bar fills the columns left by the words.
     fn new(total: u64, quiet: bool, words: impl Fn(&ProgressState) -> Words + Clone + Send + Sync + 'static) -> Self {
         let line = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        let settled = AtomicBool::new(quiet || terminal::is_dumb());
+        let settled = AtomicBool::new(quiet || output::is_captured() || terminal::is_dumb());
         let name = Arc::new(Mutex::new(String::new()));
         let shown = name.clone();
         let style = ProgressStyle::with_template("{wide_bar}{words}").expect("the template is a constant");

@@ -193,78 +193,10 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, halved)
 }
 
-/// Converts an array to another element type: every result is the specification's answer, rounded once.
-///
-/// Parameters
-/// ----------
-/// x
-///     An array of NumPy (with ml_dtypes), a tensor of torch or an array of JAX on the CPU, or anything that NumPy can
-///     make an array of. Any layout: contiguous arrays are read in place, others are copied first. It may have no
-///     masked or null elements, and must not require a gradient.
-/// to
-///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a
-///     type of NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
-/// spec
-///     The specification: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"``, ``"ieee"``, or a library,
-///     language or chip by name (``"ptx"``), with an optional ``@VERSION``: ``"onnx@19"``, ``"torch@2.11"``.
-/// out
-///     Array for the results, with the result's shape and type, or unsigned integers of its width for the codes. It may
-///     overlap with ``x``.
-/// from_
-///     Type of ``x``'s elements if the array does not have it: codes in unsigned integers of their width, or with
-///     ``shape`` the bytes of a tensor.
-/// shape
-///     ``x`` holds the bytes of a tensor of this shape, narrow elements packed, the first in the lowest bits.
-/// layout
-///     ``"values"`` (the default): the library's own type for them, one element per byte if they are narrow.
-///     ``"codes"``: unsigned integers of their width. ``"packed"``: contiguous bytes, in one dimension of ``uint8``.
-/// seed
-///     Rounds stochastically: up or down by 32 random bits per element, which depend only on this number and the index
-///     of the element. Exact values are unchanged; the mean of the results is the value.
-/// **attributes
-///     Attributes of the specification: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
-///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``,
-///     ``tile_option`` (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``rounding``, ``overflow``,
-///     ``int_overflow``, ``subnormals``, ``relu``, ``scale_exponent`` (languages and chips), ``nan`` (all). ``None``
-///     means not given.
-///
-/// Returns
-/// -------
-/// An array of ``x``'s library and shape (lists become arrays of NumPy, subclasses their base class), or ``out``. If
-/// ``x`` is contiguous, the order of its axes is kept.
-///
-/// Raises
-/// ------
-/// SpecError
-///     The specification does not allow the pair of types or the attribute; the message has the clause.
-/// DTypeError
-///     An unknown type, a type without arrays in the library (use ``layout="codes"``), or a tensor without memory.
-/// UsageError
-///     An invalid argument.
-/// InputError
-///     A value refused by an ``error`` policy, a text that is not a number, or a byte that is not a code; with the
-///     index of the element.
-///
-/// Notes
-/// -----
-/// The interpreter is released, and large arrays are divided among threads (`set_num_threads`). Neither threads nor the
-/// CPU affect the result. Concurrent writes to ``x`` may or may not be seen.
-///
-/// Examples
-/// --------
-/// >>> import numpy as np, truecast as tc
-/// >>> x = np.array([1, 465, -np.inf], np.float32)
-/// >>> tc.cast(x, "f8e4m3fn", layout="codes")
-/// array([ 56, 126, 254], dtype=uint8)
-/// >>> tc.cast(x, "i8", spec="ieee", int_overflow="saturate")
-/// array([   1,  127, -128], dtype=int8)
-/// >>> tc.cast(x, "i4", spec="ieee", layout="packed")  # 465 wraps to 1, two elements a byte
-/// array([17,  0], dtype=uint8)
-/// >>> tc.cast(tc.cast(x, "string"), "f32")
-/// array([  1., 465., -inf], dtype=float32)
+/// Converts an array. `truecast.cast` documents the arguments.
 #[pyfunction]
-#[pyo3(signature = (x, to, *, spec=None, out=None, from_=None, shape=None, layout=None, seed=None, **attributes))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (x, to, spec, out, from_, shape, layout, seed, attributes))]
+#[allow(clippy::too_many_arguments)] // as in Python
 pub fn cast<'py>(
     x: &Bound<'py, PyAny>,
     to: &Bound<'py, PyAny>,
@@ -277,9 +209,7 @@ pub fn cast<'py>(
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let call = Call { seed, ..call(x.py(), to, spec, out, from_, shape, layout, attributes)? };
-    if seed.is_some() && call.request.chooses_rounding() {
-        return Err(raise(x.py(), Class::Usage, "seed rounds stochastically; omit the other rounding"));
-    }
+    request::refuse_rounding_with_seed(x.py(), &call.request, seed)?;
     if seed.is_some() && [call.from, Some(call.to)].contains(&Some(DType::String)) {
         return Err(raise(x.py(), Class::Usage, "text is not rounded stochastically; omit seed="));
     }

@@ -144,7 +144,7 @@ fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, Py
     class.call1((text,)).ok()
 }
 
-fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
+pub fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
     match exception.value(py).setattr("code", code.name()) {
         Ok(()) => exception,
         Err(error) => error,

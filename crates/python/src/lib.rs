@@ -20,6 +20,7 @@ mod scaled;
 mod source;
 mod text;
 mod torch;
+mod vectors;
 mod watched;
 
 /// Contents of the package. Nothing in it needs the interpreter's lock.
@@ -40,13 +41,15 @@ mod _truecast {
     #[pymodule_export]
     use super::pool::{get_num_threads, set_num_threads};
     #[pymodule_export]
-    use super::report::cast_counted;
+    use super::report::{cast_counted, counted_between};
     #[pymodule_export]
     use super::request::{attributes, spec_names};
     #[pymodule_export]
     use super::rescale::{rescale, rescale_factors};
     #[pymodule_export]
     use super::scaled::{dequantize, quantize, scheme_names};
+    #[pymodule_export]
+    use super::vectors::vectors;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

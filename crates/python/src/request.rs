@@ -39,6 +39,14 @@ pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyR
     request.resolve(src, dst).map_err(|error| of_spec(py, &error))
 }
 
+/// Refuses a seed together with a rounding.
+pub fn refuse_rounding_with_seed(py: Python<'_>, request: &Request, seed: Option<u64>) -> PyResult<()> {
+    if seed.is_some() && request.chooses_rounding() {
+        return Err(raise(py, Class::Usage, "seed rounds stochastically; omit the other rounding"));
+    }
+    Ok(())
+}
+
 fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let [is_switch, is_integer] =
         [Setting::is_switch, Setting::is_integer].map(|is| Setting::of_name(name).is_some_and(is));

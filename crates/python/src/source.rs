@@ -152,6 +152,7 @@ pub fn call<'a, 'py>(
         to: dtypes::of_object(to)?,
         request: match (spec, attributes) {
             (None, None) => Request::default(),
+            (None, Some(attributes)) if attributes.is_empty() => Request::default(),
             _ => request::parse(py, spec, attributes)?,
         },
         out,

@@ -5,11 +5,13 @@
 //! independent oracle has separate lists.
 
 use std::collections::BTreeSet;
-use truecast_core::exact::{decode, encode};
+use truecast_core::exact::{RandomBits, decode, encode};
+use truecast_core::permitted::{Permitted, permitted};
 use truecast_core::policy::{CastPolicy, IntOverflow, Overflow, Unrepresentable};
 use truecast_core::spec::tosa::rescale::{Bound, RoundingMode, inexact_interval};
 use truecast_core::spec::tosa::{Rescale, RescaleSpec};
-use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
+use truecast_core::{CastSpec, DType, ErrorCode, Exact, FloatFormat, IntFormat, Kind, Rounding, cast_one};
+use truecast_kernel::{CastOptions, PlanError, StochasticCaster};
 
 /// Extent of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +33,43 @@ pub enum VectorError {
     /// Text and complex numbers, which have no codes to list.
     #[error("{dtype} has no codes to list")]
     NoCodes { dtype: DType },
+    /// A pair that random bits cannot round.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+impl VectorError {
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
+        match self {
+            VectorError::TooWide { .. } | VectorError::NoCodes { .. } => ErrorCode::InvalidValue,
+            VectorError::Plan(_) => ErrorCode::UnsupportedPair,
+        }
+    }
+}
+
+/// An input and its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vector {
+    /// Code of the input.
+    pub input: u64,
+    /// Code of the result, the documented one if the specification leaves it open; `None` if a policy refuses the
+    /// input.
+    pub output: Option<u64>,
+    /// Present if the specification leaves the result open.
+    pub open: Option<Open>,
+    /// Random bits of stochastic rounding.
+    pub random: Option<RandomBits>,
+}
+
+/// A result that the specification leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// The reason, with its clause.
+    pub reason: &'static str,
+    /// Codes that a check accepts; `None` if a check accepts any code.
+    pub accepted: Option<Vec<u64>>,
 }
 
 /// Width in bits of the widest sources with exhaustive lists.
@@ -89,6 +128,42 @@ pub fn inputs_scaled(src: DType, dst: DType, scale_exponents: &[i16], extent: Ex
     let marks = marks(dst, EVERY_VALUE_BITS);
     let unscaled = |n: i16| marks.iter().map(move |mark| mark.scaled(-i32::from(n)));
     Ok(listed(src, &scale_exponents.iter().copied().flat_map(unscaled).collect::<Vec<_>>()))
+}
+
+/// Lists the vectors of a cast, by ascending unsigned input: the [`inputs_scaled`] of its pair with their results. With
+/// a seed, results are rounded by the random bits of the element with the vector's index ([`StochasticCaster`]).
+///
+/// # Errors
+/// [`VectorError`]; [`VectorError::Plan`] for a seed and a pair that random bits cannot round.
+///
+/// # Examples
+/// ```
+/// use truecast::vectors::{cast_vectors, Extent};
+/// use truecast::{DType, spec::tosa};
+/// let spec = tosa::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+/// let vectors = cast_vectors(&spec, Extent::Boundary, None)?;
+/// let of = |x: f32| vectors.iter().find(|vector| vector.input == u64::from(x.to_bits())).unwrap();
+/// assert_eq!(of(464.0).output, Some(0x7e)); // a tie, to the largest value
+/// assert_eq!(of(464f32.next_up()).output, Some(0x7f)); // NaN
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn cast_vectors(spec: &CastSpec, extent: Extent, seed: Option<u64>) -> Result<Vec<Vector>, VectorError> {
+    if let Some(seed) = seed {
+        StochasticCaster::new(spec, seed, &CastOptions::default())?;
+    }
+    let inputs = inputs_scaled(spec.src, spec.dst, &[spec.policy.scale_exponent], extent)?;
+    let vector = |(index, input)| {
+        let random = seed.map(|seed| RandomBits::of_element(seed, index));
+        let spec = random.map_or(*spec, |random| spec.with_random_bits(input, random));
+        let (set, reason) = permitted(&spec, input);
+        let accepted = match set {
+            Permitted::Codes(codes) => Some(codes),
+            _ => None,
+        };
+        let open = reason.map(|reason| Open { reason, accepted });
+        Vector { input, output: cast_one(&spec, input).code(), open, random }
+    };
+    Ok((0..).zip(inputs).map(vector).collect())
 }
 
 /// Lists the specials, and the codes around the marks.
@@ -185,19 +260,8 @@ fn powers(dst: DType) -> Vec<Magnitude> {
     }
 }
 
-/// A vector of RESCALE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RescaleVector {
-    /// Code of the input.
-    pub input: u64,
-    /// Code of the output.
-    pub output: u64,
-    /// The permitted codes, if INEXACT_ROUND permits several.
-    pub permitted: Option<Vec<u64>>,
-}
-
 /// Lists the vectors of RESCALE for one scale, by ascending unsigned input, without the inputs that violate a
-/// requirement.
+/// requirement: such an input makes all results unpredictable. A result is open if INEXACT_ROUND permits several.
 ///
 /// In addition to [`inputs`] for the source: the zero point, the ends of the permitted range, and the inputs at which
 /// the result steps to each value of an 8-bit output (for wider ones: to its ends, and to powers of two and their
@@ -205,7 +269,7 @@ pub struct RescaleVector {
 ///
 /// # Errors
 /// [`VectorError::TooWide`].
-pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Result<Vec<RescaleVector>, VectorError> {
+pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Result<Vec<Vector>, VectorError> {
     let [src, _] = op.types();
     let bits = u32::from(spec.input.bits);
     if extent == Extent::Exhaustive && bits > MAX_EXHAUSTIVE_BITS {
@@ -223,8 +287,12 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
             RoundingMode::Single | RoundingMode::Double => None,
         };
         let several = interval.filter(|(low, high)| low < high);
-        let permitted = several.map(|(low, high)| (low..=high).map(|v| spec.output.code(v.into())).collect());
-        Some(RescaleVector { input, output, permitted })
+        let accepted = |(low, high)| (low..=high).map(|v: i64| spec.output.code(v.into())).collect();
+        let open = several.map(|interval| Open {
+            reason: "INEXACT_ROUND permits an interval; docs/spec/tosa.md §4.6",
+            accepted: Some(accepted(interval)),
+        });
+        Some(Vector { input, output: Some(output), open, random: None })
     };
     Ok(codes.into_iter().filter_map(vector).collect())
 }

@@ -74,3 +74,20 @@ def test_the_site_is_built(tmp_path):
     done = subprocess.run([*command, source, tmp_path / "site"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "truecast.quantize" in (tmp_path / "site" / "reference.html").read_text()
+
+
+@pytest.mark.parametrize("module", ["", ".onnx", ".openvino", ".testing", ".tile", ".tosa"])
+def test_signatures_have_types(module):
+    """`help` shows every argument with its type, and keyword arguments by their names."""
+    home = importlib.import_module(f"truecast{module}")
+    names = tc.__all__ if not module else [name for name in vars(home) if not name.startswith("_")]
+    functions = [getattr(home, name) for name in names if inspect.isroutine(getattr(home, name))]
+    functions = [one for one in functions if one.__module__.startswith("truecast") and not inspect.isclass(one)]
+    assert functions
+    for function in functions:
+        signature = inspect.signature(function)
+        assert signature.return_annotation is not signature.empty, function
+        for parameter in signature.parameters.values():
+            assert parameter.annotation is not parameter.empty, (function, parameter)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                assert parameter.annotation == "Unpack[Settings]", (function, parameter)

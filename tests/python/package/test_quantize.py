@@ -229,3 +229,48 @@ def test_errors_say_what_is_wrong():
     assert "awq" not in str(found.value) and "gguf" not in str(found.value)
     with pytest.raises(tc.UsageError, match=r"x has shape \(3,\): fp8-block: .*fewer than two dimensions"):
         tc.quantize(np.ones(3, np.float32), "fp8-block")
+
+
+@pytest.mark.parametrize("scheme", ["mxfp4", "nvfp4", "fp8-block", "int4-group,group=32"])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_error(scheme, dtype):
+    """Against arithmetic in f64."""
+    w = weights(128, 256).astype(dtype)
+    q = tc.quantize(w, scheme)
+    found = q.error(w)
+    x, y = w.astype(np.float64), tc.dequantize(q, "f32").astype(np.float64)
+    assert found.elements == w.size and found.inexact == np.count_nonzero(x != y) == w.size - found.exact
+    assert found.max_abs_error == np.abs(x - y).max() == np.abs(x - y).flat[found.index_max_abs]
+    assert found.rmse == pytest.approx(np.sqrt(np.mean((x - y) ** 2)), rel=1e-9)
+    assert found.sqnr_db == pytest.approx(10 * np.log10((x**2).sum() / ((x - y) ** 2).sum()), rel=1e-9)
+    assert found.cosine == pytest.approx((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()), rel=1e-9)
+
+
+def test_error_is_that_of_the_files(tmp_path):
+    """What `convert` measures of every element, and what `compare` says of its result."""
+    import json
+
+    from safetensors.numpy import save_file
+
+    w = weights(256, 512)
+    (tmp_path / "model").mkdir()
+    save_file({"model.layers.0.mlp.up_proj.weight": w}, tmp_path / "model" / "model.safetensors")
+    (tmp_path / "model" / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    report = tc.convert(tmp_path / "model", tmp_path / "small", scheme="fp8-block", measure="full")
+    (row,) = report.tensors
+    (compared,) = tc.compare(tmp_path / "model", tmp_path / "small").tensors
+    found = tc.quantize(w, "fp8-block").error(w)
+    names = ["elements", *tc._report.MEASURES]
+    assert [found[name] for name in names] == [row[name] for name in names] == [compared[name] for name in names]
+    counts = [name for name in tc._report.COUNTS if name in compared]
+    assert {name: found[name] for name in counts} == {name: compared[name] for name in counts}
+
+
+def test_error_refuses():
+    w = weights(2, 64)
+    q = tc.quantize(w, "mxfp8")
+    assert q.error(q.dequantize()).lossless
+    with pytest.raises(tc.UsageError, match="shape"):
+        q.error(w[:, :32])
+    with pytest.raises(tc.DTypeError, match="string"):
+        q.error(w.astype("U"))

@@ -107,4 +107,16 @@ def test_every_wrong_use_is_an_error():
     said, _ = checked(program)
     wrong = {n for n, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# wrong")}
     found = re.findall(rf"^[^\n]*{program.name}:(\d+): error", said, re.MULTILINE)
+    longest = max(re.findall(rf"[^\n]*{program.name}:\d+: [^\n]*", said), key=len)
+    assert len(longest) < 4000, longest
     assert {int(line) for line in found} == wrong and len(wrong) > 30, said[:2000]
+
+
+@pytest.mark.parametrize("call", ['tc.cast(w, "f8e4m3")', 'tc.finfo("f8e4m3")', 'tc.vectors("f8e4m3", "f16")'])
+def test_a_misspelled_type_is_a_line(tmp_path, call):
+    """And not the list of all names, for each overload."""
+    (tmp_path / "program.py").write_text(f"import numpy as np\nimport truecast as tc\n\nw = np.zeros(3)\n{call}\n")
+    said, _ = checked(tmp_path / "program.py")
+    errors, (summary,) = said.splitlines()[:-1], said.splitlines()[-1:]
+    assert len(errors) == 1 and len(errors[0]) < 200 + len(str(tmp_path)) and summary.startswith("Found 1 error"), said
+    assert 'incompatible type "Literal[\'f8e4m3\']"; expected "TypeLike' in errors[0]

@@ -32,6 +32,10 @@ def use(x: npt.NDArray[np.float32], out: npt.NDArray[np.float16]) -> None:
     tc.openvino.convert(x, "f8e4m3")
     tc.tile.ftoi(x, "i8", saturating=True, profile="hw")
     tc.quantize(x, "int4-group,group=32", nonfinite="saturate").dequantize(np.float32)
+    found: tc.Vectors = tc.vectors("f32", "bf16", spec="onnx@19", seed=1, layout="codes")
+    ties: npt.NDArray[Any] = found.input[found.undefined]
+    noise: float = tc.quantize(x, "mxfp8").error(x).sqnr_db
+    print(ties, noise, tc.differ("onnx", "tosa", from_=np.float32, to="f16")["pairs"], tc.schemes(), tc.show("a", "w[0]"))
     tc.explain(np.float64(1), to="float16", spec="tosa@1.1")
     try:
         tc.cast(x, "i8", spec="ieee", overflow="error")

@@ -29,11 +29,20 @@ tc.inspect("a.npy", from_="f23")  # wrong
 tc.explain(1.5, to="bf61")  # wrong
 tc.explain(1.5, to="bf16", spec="tsoa")  # wrong
 tc.finfo("bf61")  # wrong
-tc.promote_types("i8", "f23")  # wrong
+tc.promote_types("i8", "f23", system="torch")  # wrong
+tc.promote_types("i8", "f32")  # wrong
 tc.promote_types("i8", "f32", system="pytorch")  # wrong
 tc.promotions("i8", "f32", jax_x46=True)  # wrong
 tc.check(x, x, spec="ieee", exactnan=True)  # wrong
 tc.testing.assert_allowed(x, x, form_="f32")  # wrong
+tc.differ("onnx", "tosa", from_="f16")  # wrong
+tc.differ("onnx", "tosa", from_="f16", to="f8e4m4")  # wrong
+tc.show("a.npy", tensor=3)  # wrong
+tc.schemes(name=4)  # wrong
+tc.vectors("f32", "bf61")  # wrong
+tc.vectors("f32", "bf16", level="all")  # wrong
+tc.vectors("f32", "bf16", layout="packed")  # wrong
+tc.quantize(x, "mxfp4").error()  # wrong
 tc.quantize(x, "mxfp4", mx_scale="round")  # wrong
 tc.quantize(x, "mxfp4").dequantize("bf61")  # wrong
 tc.onnx.cast(x, "bf16", satrate=1)  # wrong

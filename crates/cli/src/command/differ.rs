@@ -12,7 +12,7 @@ use crate::output::{self, bits};
 use crate::policy::named;
 use crate::progress;
 use crate::table::{Cell, Column, Mark, Table};
-use crate::terminal::Terminal;
+use crate::terminal::{IN_PYTHON, Terminal};
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::differ::{Difference, Different, Inputs};
@@ -91,7 +91,8 @@ fn every_code(
     let bar = progress::steps(1u64.checked_shl(src.code_bits()).unwrap_or(u64::MAX), !context.tells());
     let (name, mut done, mut shown) = (format!("{src} to {dst}"), 0, Ok(()));
     let found = Difference::of_every_code(requests, src, dst, |codes| {
-        if codes == 0 && context.tells() && context.terminal.width.is_some() && boundary.range_count > 0 {
+        let is_watched = context.tells() && context.terminal.width.is_some() && !output::is_captured();
+        if codes == 0 && is_watched && boundary.range_count > 0 {
             let table = table(args, &requests.map(Request::to_string), &[&boundary], &context.terminal);
             shown = output::text(&(table + "*: boundary inputs; every code follows\n\n"));
         }
@@ -178,9 +179,11 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         }
     }
     if all.iter().any(|found| !found.is_every) {
-        text += &terminal.wrap(
-            "*: boundary inputs; --from and --to look at every code of up to 32 bits, if kernels convert the pair\n",
-        );
+        let more = match terminal.advice {
+            IN_PYTHON => "every code needs a source of up to 32 bits, and kernels that convert the pair",
+            _ => "--from and --to look at every code of up to 32 bits, if kernels convert the pair",
+        };
+        text += &terminal.wrap(&format!("*: boundary inputs; {more}\n"));
     }
     text + &terminal.wrap(&conclusion(names, all, terminal))
 }

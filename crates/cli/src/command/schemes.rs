@@ -5,7 +5,7 @@ use crate::args::SchemesArgs;
 use crate::failure::Failure;
 use crate::number::decibels;
 use crate::table::{Column, Table};
-use crate::terminal::{Mark, Terminal};
+use crate::terminal::{IN_PYTHON, Mark, Terminal};
 use crate::value_parsers::schemes;
 use serde_json::{Map, Value, json};
 use truecast::DType;
@@ -46,7 +46,16 @@ fn to_json(family: Family) -> Value {
 
 fn all() -> Value {
     let short: Map<String, Value> = NAMES.into_iter().map(|(short, whole)| (short.into(), whole.into())).collect();
-    json!({ "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short })
+    let goal = |&Goal { goal, scheme, bits, codes, loads_in }: &Goal| {
+        let usual_sqnr_db = usual_sqnr_db(codes, true);
+        json!({
+            "goal": goal, "scheme": scheme, "bits": bits, "usual_sqnr_db": usual_sqnr_db, "loads_in": loads_in
+        })
+    };
+    json!({
+        "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short,
+        "goals": GOALS.iter().map(goal).collect::<Value>()
+    })
 }
 
 /// Row of a scheme. `room` is the width of the name.
@@ -102,10 +111,12 @@ fn by_goal(terminal: &Terminal) -> String {
         let noise = usual_sqnr_db(*codes, true).map_or(String::new(), decibels);
         table.row([*goal, scheme, &format!("{bits:.2}"), &size, &noise, loads_in]);
     }
-    let mut text = terminal.wrap(
-        "truecast quantize SRC DST SCHEME. Columns: bits of a weight, size of 7 billion weights, usual SQNR, and what loads \
-         it (as seen with vLLM 0.33 and transformers 5.24).\n\n",
-    );
+    let is_in_python = terminal.advice == IN_PYTHON;
+    let usage = if is_in_python { "convert(src, dst, scheme=..)" } else { "truecast quantize SRC DST SCHEME" };
+    let mut text = terminal.wrap(&format!(
+        "{usage}. Columns: bits of a weight, size of 7 billion weights, usual SQNR, and what loads it (as seen with vLLM \
+         0.33 and transformers 5.24).\n\n",
+    ));
     text += &table.render(terminal);
     if terminal.width.is_none() {
         return text;
@@ -119,9 +130,11 @@ fn by_goal(terminal: &Terminal) -> String {
         let parts: Vec<String> = parts.map(|(what, names)| what.to_owned() + &names).collect();
         text += &terminal.wrap(&format!("\n{}: {}", terminal.paint(Mark::Strong, kind.name()), parts.join("; ")));
     }
-    text + &terminal.wrap(
-        "\n\n`truecast schemes NAME` describes one scheme; --wide or a pipe lists all with their codes and scales\n",
-    )
+    let more = match is_in_python {
+        true => "schemes(name) describes one scheme; to_dict() has all with their codes and scales",
+        false => "`truecast schemes NAME` describes one scheme; --wide or a pipe lists all with their codes and scales",
+    };
+    text + &terminal.wrap(&format!("\n\n{more}\n"))
 }
 
 fn list(terminal: &Terminal) -> String {

@@ -16,13 +16,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use truecast::exact::RandomBits;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileFormat, Finished, OutputFile, Tensor, Writer, layout_for};
-use truecast::permitted::{Permitted, permitted};
 use truecast::spec::onnx;
-use truecast::vectors::{inputs_scaled, rescale_inputs};
-use truecast::{CastOptions, DType, ErrorCode, Layout, StochasticCaster, cast_one};
+use truecast::vectors::{Open, Vector, cast_vectors, rescale_inputs};
+use truecast::{DType, ErrorCode, Layout};
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let listed = match (args.op.as_str(), operator(&args.op)) {
@@ -99,50 +97,18 @@ struct Listed {
     vectors: Vec<Vector>,
 }
 
-struct Vector {
-    input: u64,
-    /// Vector of an input; `None` if a policy refuses the input.
-    output: Option<u64>,
-    open: Option<Open>,
-    /// Random bits of stochastic rounding.
-    random: Option<RandomBits>,
-}
-
-struct Open {
-    reason: &'static str,
-    /// Codes that a check accepts; `None` if a check accepts any code.
-    accepted: Option<Vec<u64>>,
-}
-
 fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -> Result<Listed, Failure> {
     let policy = if args.seed.is_some() { args.policy.without("rounding") } else { args.policy.clone() };
     select::request(&args.policy, args.seed, false)?;
     let request = policy.request_of(operator)?;
     let spec = request.resolve(from, to)?;
-    if let Some(seed) = args.seed {
-        StochasticCaster::new(&spec, seed, &CastOptions::default())
-            .map_err(|error| Failure::new(truecast::Error::from(error.clone()).error_code(), error))?;
-    }
-    let inputs = inputs_scaled(from, to, &[spec.policy.scale_exponent], args.level)?;
-    let vector = |(index, input)| {
-        let random = args.seed.map(|seed| RandomBits::of_element(seed, index));
-        let spec = random.map_or(spec, |random| spec.with_random_bits(input, random));
-        let (set, reason) = permitted(&spec, input);
-        let accepted = match set {
-            Permitted::Codes(codes) => Some(codes),
-            _ => None,
-        };
-        let open = reason.map(|reason| Open { reason, accepted });
-        Vector { input, output: cast_one(&spec, input).code(), open, random }
-    };
-    let vectors = (0..).zip(inputs).map(vector).collect();
+    let vectors = cast_vectors(&spec, args.level, args.seed)?;
     let seed = args.seed.map_or(String::new(), |seed| format!(" seed={seed}"));
     let name = request.to_string() + &seed;
     Ok(Listed { op: args.op.clone(), spec: name, from, to, clause: spec.clause, vectors })
 }
 
-/// Vectors of RESCALE with one scale. Inputs that violate a requirement are omitted, because such an input makes all
-/// results unpredictable.
+/// Vectors of RESCALE with one scale.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
         return Err(failure!(InapplicableOption, "vectors use one scale; omit --per-channel"));
@@ -151,18 +117,9 @@ fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failur
     let rounding = args.policy.get("rounding").unwrap_or("single");
     let request = rescale::request(&args.rescale, rounding, target, from, to)?;
     let vectors = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level)?;
-    let vectors = vectors.into_iter().map(|vector| Vector {
-        input: vector.input,
-        output: Some(vector.output),
-        random: None,
-        open: vector.permitted.map(|accepted| Open {
-            reason: "INEXACT_ROUND permits an interval; docs/spec/tosa.md §4.6",
-            accepted: Some(accepted),
-        }),
-    });
     let [from, to] = request.op.types();
     let spec = format!("tosa@{} {}", target.version.name(), rescale::attributes(&request));
-    Ok(Listed { op: args.op.clone(), spec, from, to, clause: "docs/spec/tosa.md §4.5", vectors: vectors.collect() })
+    Ok(Listed { op: args.op.clone(), spec, from, to, clause: "docs/spec/tosa.md §4.5", vectors })
 }
 
 /// One line per vector: input, result, and `undefined` if the specification leaves the result open.

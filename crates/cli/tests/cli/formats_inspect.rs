@@ -229,6 +229,14 @@ fn schemes_are_listed() {
         let as_target = truecast::scaled::written_to_files().contains(&name) || scheme["written"] == "relayout";
         assert_eq!(can_be_written, as_target, "{name}");
     }
+    for goal in json["goals"].as_array().unwrap() {
+        let of = |field: &str| goal[field].as_str().unwrap();
+        let line =
+            folder.run("schemes").succeeds().out.lines().find(|line| line.starts_with(of("goal"))).unwrap().to_owned();
+        assert!(line.contains(of("scheme")) && line.ends_with(of("loads_in")), "{line}");
+        let bits = goal["bits"].as_f64().unwrap();
+        assert!(line.contains(&format!(" {bits:.2} ")) && goal["usual_sqnr_db"].is_number(), "{line}");
+    }
     for (name, stored, written, of) in [
         ("fp8-block", "e4m3, block 128x128", "yes", "DeepSeek, Qwen"),
         ("ct:mxfp4-pack-quantized", "e2m1, 32", "yes", "compressed-tensors"),

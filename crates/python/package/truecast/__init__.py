@@ -16,9 +16,10 @@ of NumPy. No other library is imported, except ml_dtypes if a result needs one o
 | convert an array | `cast`; with counts `cast_with_report` |
 | choose a specification | `truecast.onnx`, `truecast.tosa`, `truecast.openvino`, `truecast.tile`, or ``spec=`` |
 | ask about a value, a type, two types | `explain`, `finfo`, `dtypes`, `promote_types`, `promotions` |
-| quantize with scales, and back | `quantize`, `dequantize` |
-| test results of other code | `check`, `truecast.testing.assert_allowed` |
-| convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect`, one tensor `load` |
+| ask where two specifications differ | `differ` |
+| quantize with scales, and back | `quantize`, `dequantize`, `Quantized.error`, `schemes` |
+| test results of other code | `check`, `vectors`, `truecast.testing.assert_allowed` |
+| convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect`, one tensor `load`, `show` |
 | train with a type, compile | `truecast.torch` |
 """
 
@@ -28,6 +29,7 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from ._arrays import cast, get_num_threads, release_memory, set_num_threads
 from ._errors import (
     DestinationExistsError,
     DTypeError,
@@ -38,15 +40,15 @@ from ._errors import (
     TruecastError,
     UsageError,
 )
-from ._truecast import __version__, cast, get_num_threads, release_memory, set_num_threads
+from ._truecast import __version__
 
 if TYPE_CHECKING:
     from . import onnx, openvino, testing, tile, tosa
     from . import torch as torch
     from . import typing as typing
-    from ._check import Check, check
-    from ._files import compare, convert, inspect, load, verify
-    from ._questions import Explanation, explain, promote_types, promotions
+    from ._check import Check, Vectors, check, vectors
+    from ._files import compare, convert, inspect, load, show, verify
+    from ._questions import Explanation, differ, explain, promote_types, promotions, schemes
     from ._report import Comparison, ConversionReport, Counts, Verification, cast_with_report
     from ._scaled import Quantized, dequantize, quantize
     from ._types import TypeInfo, dtypes, finfo
@@ -68,6 +70,7 @@ __all__ = [
     "TruecastError",
     "TypeInfo",
     "UsageError",
+    "Vectors",
     "Verification",
     "__version__",
     "cast",
@@ -76,6 +79,7 @@ __all__ = [
     "compare",
     "convert",
     "dequantize",
+    "differ",
     "dtypes",
     "explain",
     "finfo",
@@ -88,18 +92,21 @@ __all__ = [
     "promotions",
     "quantize",
     "release_memory",
+    "schemes",
     "set_num_threads",
+    "show",
     "testing",
     "tile",
     "tosa",
+    "vectors",
     "verify",
 ]
 
 # Slow imports happen at first use.
 _HOMES = {
-    "_check": ("Check", "check"),
-    "_files": ("compare", "convert", "inspect", "load", "verify"),
-    "_questions": ("Explanation", "explain", "promote_types", "promotions"),
+    "_check": ("Check", "Vectors", "check", "vectors"),
+    "_files": ("compare", "convert", "inspect", "load", "show", "verify"),
+    "_questions": ("Explanation", "differ", "explain", "promote_types", "promotions", "schemes"),
     "_report": ("Comparison", "ConversionReport", "Counts", "Verification", "cast_with_report"),
     "_scaled": ("Quantized", "dequantize", "quantize"),
     "_types": ("TypeInfo", "dtypes", "finfo"),

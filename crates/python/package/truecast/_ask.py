@@ -84,3 +84,17 @@ def ask(*words: Any) -> Answer:
     """The answer of a command."""
     words_of_it = [str(word) for word in words]
     return Answer(data(words_of_it), words_of_it)
+
+
+class Later(Answer):
+    """An answer with large data, which the command gives at their first use."""
+
+    def __init__(self, words: list[str]):
+        self._words, self._shown = words, None
+        text(words, columns())  # errors come from the call
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_data":
+            raise AttributeError(name)
+        self._data = data(self._words or [])
+        return self._data

@@ -1,17 +1,20 @@
-"""Checks of other implementations' results."""
+"""Checks of other implementations' results, and test vectors for them."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from . import _ask, _truecast
+from . import _arrays, _ask, _truecast
 from ._errors import UsageError
 from ._names import Specification
-from .typing import Settings, TypeLike
+from .typing import Level, Settings, TypeLike
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from typing_extensions import Unpack
 
 
@@ -31,7 +34,7 @@ class Check(_ask.Answer):
         return self.passes
 
 
-_cast: Any = _truecast.cast
+_cast: Any = _arrays.cast
 _NATIVE = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64"}
 
 
@@ -107,3 +110,88 @@ def check(
     'rounded-toward-zero'
     """
     return ask("cast", x, actual, to, from_, {"spec": spec, "exact_nan": exact_nan, "show": show, **attributes})
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Inputs of a cast and their results, in arrays of NumPy of one length; inputs ascend by their codes."""
+
+    spec: str
+    """The specification with version, attributes and seed."""
+    from_: str
+    """Type of the inputs."""
+    to: str
+    """Type of the results."""
+    clause: str = field(repr=False)
+    """The clause that decides."""
+    input: npt.NDArray[Any] = field(repr=False)
+    """The inputs."""
+    output: npt.NDArray[Any] = field(repr=False)
+    """The results; the documented one where the specification leaves it open, the code 0 where it is refused."""
+    undefined: npt.NDArray[np.bool_] = field(repr=False)
+    """Where the specification leaves the result open."""
+    refused: npt.NDArray[np.bool_] = field(repr=False)
+    """Where an ``error`` policy refuses the input."""
+    random: npt.NDArray[np.uint32] | None = field(repr=False)
+    """With ``seed``, the random bits that round each input; otherwise ``None``."""
+    open: dict[int, tuple[str, list[int] | None]] = field(repr=False)
+    """For the index of each open result: the reason, and the codes that `check` accepts, ``None`` for any."""
+
+    def __len__(self) -> int:
+        return len(self.input)
+
+
+def vectors(
+    from_: TypeLike,
+    to: TypeLike,
+    *,
+    spec: Specification | None = None,
+    level: Level = "boundary",
+    seed: int | None = None,
+    layout: Literal["values", "codes"] | None = None,
+    **attributes: Unpack[Settings],
+) -> Vectors:
+    """Test vectors of a cast: the inputs at which implementations differ, with their results, as
+    ``truecast vectors cast`` writes them (docs/interfaces.md section 4.1).
+
+    Parameters
+    ----------
+    from_, to
+        Numeric types of inputs and results.
+    spec, attributes
+        As in `cast`.
+    level
+        ``"boundary"``: special codes, and the codes around each value, midpoint and limit of the result's type; every
+        code of a source of 8 bits or fewer. ``"exhaustive"``: every code of a source of 16 bits or fewer.
+    seed
+        Rounds stochastically, as in `cast`: ``random`` has the 32 bits of the element with the vector's index.
+    layout
+        As in `cast`: ``"codes"`` gives unsigned integers, for types that NumPy and ml_dtypes lack. Elements
+        of i48 have 64 bits.
+
+    Returns
+    -------
+    Vectors
+        ``input`` and ``output``, ``undefined`` and ``refused``, arrays of one length.
+
+    Raises
+    ------
+    SpecError
+        The specification does not convert the pair, and the message has the clause; or ``seed`` for a type without a last
+        place.
+    DTypeError
+        A type without arrays in NumPy and ml_dtypes; use ``layout="codes"``.
+    UsageError
+        Text, ``"exhaustive"`` for a source of more than 16 bits, ``seed`` with another rounding.
+
+    Examples
+    --------
+    >>> import numpy as np, truecast as tc
+    >>> found = tc.vectors("f32", "f8e4m3fn", spec="tosa")
+    >>> found.output[found.input == np.inf], found.clause
+    (array([nan], dtype='float8_e4m3fn'), 'TOSA CAST; docs/spec/tosa.md §3.5')
+    >>> tc.check(found.input, tc.cast(found.input, "f8e4m3fn"), spec="tosa").passes  # ONNX saturates
+    False
+    """
+    listed = _truecast.vectors(from_, to, level, seed, layout, spec, attributes)
+    return Vectors(**{**listed, "open": {index: (reason, codes) for index, reason, codes in listed["open"]}})

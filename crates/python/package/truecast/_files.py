@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import difflib
-import inspect as _inspect
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from . import _ask, _truecast
+from ._arrays import cast
 from ._errors import UsageError
 from ._report import Comparison, ConversionReport, Verification
-from .typing import Converting, Layout, Path, Patterns, Progress, Settings, Specification, TypeLike, Verifying
+from .typing import (
+    Converting,
+    Layout,
+    Path,
+    Patterns,
+    Progress,
+    Settings,
+    Specification,
+    TypeLike,
+    Verifying,
+    _keywords,
+    _with_signature,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _DEFAULTS = {**dict(_truecast.DEFAULTS), "min_elements": 1024, "sample_seed": 0, "sidecars": True}
 _SYNONYMS = {"overwrite": "force", "exclude": "keep", "dtype": "to", "memory": "max_memory"}
-
-
-def _keywords(of: Any) -> dict[str, str]:
-    """The keyword arguments of a function, with their written types."""
-    return {name: getattr(kind, "__forward_arg__", kind) for name, kind in of.__annotations__.items()}
-
-
-def _with_signature(of: Any) -> Callable[[_Function], _Function]:
-    """Shows the possible ``**options`` and their defaults in `help` and editors."""
-    of_kind: dict[str, Any] = {"bool": False, "Patterns": (), "Rules": (), "Preset | Iterable[Preset]": ()}
-
-    def shown(function: _Function) -> _Function:
-        *own, options = _inspect.signature(function).parameters.values()
-        for name, kind in _keywords(of).items():
-            default = _DEFAULTS.get(name, of_kind.get(kind))
-            if name not in Settings.__annotations__:
-                own.append(_inspect.Parameter(name, options.KEYWORD_ONLY, default=default, annotation=kind))
-        own.append(options.replace(name="attributes", annotation="Unpack[Settings]"))
-        signature = _inspect.signature(function).replace(parameters=own)
-        function.__signature__ = signature  # type: ignore[attr-defined]
-        return function
-
-    return shown
 
 
 def _refuse_unknown(command: str, of: Any, given: Iterable[str]) -> None:
@@ -69,7 +57,7 @@ def _progress(progress: Progress | None) -> Any:
     return update
 
 
-@_with_signature(Converting)
+@_with_signature(Converting, **_DEFAULTS)
 def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Converting]) -> ConversionReport:
     """Converts a checkpoint, an array or a model in bounded memory. A file is never half-written.
 
@@ -154,7 +142,7 @@ def clear(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Co
     _truecast.clear(src, dst, {"to": to, **options, "force": True})
 
 
-@_with_signature(Verifying)
+@_with_signature(Verifying, **_DEFAULTS)
 def verify(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Verifying]) -> Verification:
     """Recomputes a conversion independently and compares it bit for bit.
 
@@ -227,7 +215,7 @@ def load(
     source: Any = dtype
     target: TypeLike = source if to is None else to
     spec = spec or "ieee" if to is None else spec
-    return _truecast.cast(memoryview(data), target, spec=spec, from_=source, shape=shape, layout=layout, **attributes)
+    return cast(memoryview(data), target, spec=spec, from_=source, shape=shape, layout=layout, **attributes)
 
 
 def inspect(
@@ -251,3 +239,55 @@ def inspect(
     words += _ask.options({**switches, "filter": [filter] if isinstance(filter, str) else list(filter)})
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     return _ask.ask(*words)
+
+
+def show(
+    path: Path,
+    tensor: str = "",
+    *,
+    from_: TypeLike | None = None,
+    lenient: bool = False,
+    follow_links: bool = False,
+) -> _ask.Later:
+    """The values of one tensor, to look at; `load` gives an array.
+
+    Parameters
+    ----------
+    path
+        A file or folder that `inspect` reads.
+    tensor
+        Name of the tensor, with an optional slice: ``"w[0:3, :8, -1]"``. A file of one array needs no name.
+    from_
+        Type of an array whose header does not state it.
+    lenient, follow_links
+        As in `convert`.
+
+    Returns
+    -------
+    Answer
+        Its ``repr`` omits the middle of more than 100 elements. The fields are those of ``truecast show --json``
+        (docs/interfaces.md section 6): ``dtype`` and ``shape`` of the tensor, ``shown``, the shape of the slice, and
+        ``values``, all of them in nested lists; quantized tensors are dequantized.
+
+    Raises
+    ------
+    UsageError
+        No such tensor, an index outside of it.
+    InputError, FileError
+        A file that cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.save("weights.npy", np.float32([[1, 465], [0.5, -2]]))
+    >>> show("weights.npy")
+    data f32 [2, 2]
+    [[  1 465]
+     [0.5  -2]]
+    >>> show("weights.npy", "[:, 1]")["values"]
+    [465.0, -2.0]
+    """
+    words = ["show", os.fspath(path), *([tensor] if tensor else [])]
+    words += _ask.options({"lenient": lenient, "follow_links": follow_links})
+    words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
+    return _ask.Later(words)

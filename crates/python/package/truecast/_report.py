@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _table
+from ._names import Specification
 from ._truecast import __version__, cast_counted, shown
-from .typing import OfCast, TypeLike
+from .typing import Layout, Settings, TypeLike
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,7 +36,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class Counts(Mapping[str, Any]):
-    """Counts of the conversion of an array: `COUNTS`, `MEASURES`, ``elements``, ``lossless`` and
+    """Counts of the conversion of an array, or of the differences between two: `COUNTS`, `MEASURES`, ``elements``, ``lossless`` and
     ``index_max_abs``, as a mapping and as attributes."""
 
     def __init__(self, row: dict[str, Any]):
@@ -72,8 +73,18 @@ class Counts(Mapping[str, Any]):
         return _table.as_html([self._row], ["elements", *COUNTS, *MEASURES], repr(self))
 
 
-def cast_with_report(x: Any, to: TypeLike, **arguments: Unpack[OfCast]) -> tuple[Any, Counts]:
-    """`truecast.cast` with counts of its losses, in the same pass and with the same arguments.
+def cast_with_report(
+    x: Any,
+    to: TypeLike,
+    *,
+    spec: Specification | None = None,
+    out: Any = None,
+    from_: TypeLike | None = None,
+    shape: Sequence[int] | None = None,
+    layout: Layout | None = None,
+    **attributes: Unpack[Settings],
+) -> tuple[Any, Counts]:
+    """`truecast.cast` with counts of its losses, in the same pass and with the same arguments, except ``seed``.
 
     >>> import numpy as np, truecast as tc
     >>> y, counts = tc.cast_with_report(np.float32([1, 465, 1e-5]), "f8e4m3fn")
@@ -82,7 +93,7 @@ def cast_with_report(x: Any, to: TypeLike, **arguments: Unpack[OfCast]) -> tuple
     >>> counts
     3 elements: saturated 1, flushed to zero 1, SQNR 28.74 dB
     """
-    result, row = cast_counted(x, to, **arguments)
+    result, row = cast_counted(x, to, spec, out, from_, shape, layout, attributes)
     return result, Counts(row)
 
 

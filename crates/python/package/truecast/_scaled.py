@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _truecast
 from ._errors import DTypeError
 from ._names import Specification
+from ._report import Counts
 from .typing import MxScale, NonFinite, ScaleSearch, Settings, TypeLike
 
 if TYPE_CHECKING:
@@ -55,6 +56,40 @@ class Quantized:
     ) -> Any:
         """`truecast.dequantize` of this tensor."""
         return dequantize(self, to, spec=spec, **attributes)
+
+    def error(self, w: Any) -> Counts:
+        """The differences between an array and this tensor's f32 values, as `compare` reports those between two files.
+
+        Parameters
+        ----------
+        w
+            The original: an array of numbers as in `cast`, of this tensor's shape.
+
+        Returns
+        -------
+        Counts
+            ``max_abs_error`` and ``rmse`` in units of ``w``, ``max_rel_error`` relative to its elements, ``sqnr_db`` in dB,
+            ``cosine``; the counts of ``exact`` and ``inexact`` elements and others. All elements are measured.
+            ``subnormal`` counts f32 values; ``saturated`` and ``wrapped`` are 0, because values do not show them.
+
+        Raises
+        ------
+        UsageError
+            ``w`` has another shape.
+        DTypeError
+            ``w`` is text.
+        InputError
+            Scales or codes without a value.
+
+        Examples
+        --------
+        >>> import numpy as np, truecast as tc
+        >>> w = np.float32([[448, 1, -3.1]])
+        >>> found = tc.quantize(w, "fp8-tensor").error(w)
+        >>> round(found.max_abs_error, 3), found.inexact
+        (0.1, 1)
+        """
+        return Counts(_truecast.counted_between(w, self.dequantize("f32")))
 
     def __repr__(self) -> str:
         elements = 1

@@ -1,85 +1,46 @@
 """The extension, in Rust. Its public items are imported from ``truecast``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-from typing_extensions import Unpack
-
-from .typing import Layout, Path, Settings, TypeLike
+from .typing import Path, TypeLike
 from ._names import Specification
-
-_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 DEFAULTS: list[tuple[str, str]]
 
 __version__: str
 
-@overload
 def cast(
     x: Any,
-    to: TypeLike,
-    *,
-    spec: Specification | None = None,
-    out: _Array,
-    from_: TypeLike | None = None,
-    shape: Sequence[int] | None = None,
-    layout: Layout | None = None,
-    seed: int | None = None,
-    **attributes: Unpack[Settings],
-) -> _Array: ...
-@overload
-def cast(
-    x: npt.NDArray[Any] | Sequence[Any] | float,
-    to: type[_Scalar] | np.dtype[_Scalar],
-    *,
-    spec: Specification | None = None,
-    out: None = None,
-    from_: TypeLike | None = None,
-    shape: Sequence[int] | None = None,
-    layout: Literal["values"] | None = None,
-    seed: int | None = None,
-    **attributes: Unpack[Settings],
-) -> npt.NDArray[_Scalar]: ...
-@overload
-def cast(
-    x: npt.NDArray[Any] | Sequence[Any] | float,
-    to: TypeLike,
-    *,
-    spec: Specification | None = None,
-    out: None = None,
-    from_: TypeLike | None = None,
-    shape: Sequence[int] | None = None,
-    layout: Layout | None = None,
-    seed: int | None = None,
-    **attributes: Unpack[Settings],
-) -> npt.NDArray[Any]: ...
-@overload
-def cast(
-    x: Any,
-    to: TypeLike,
-    *,
-    spec: Specification | None = None,
-    out: Any = None,
-    from_: TypeLike | None = None,
-    shape: Sequence[int] | None = None,
-    layout: Layout | None = None,
-    seed: int | None = None,
-    **attributes: Unpack[Settings],
+    to: Any,
+    spec: Any,
+    out: Any,
+    from_: Any,
+    shape: Sequence[int] | None,
+    layout: str | None,
+    seed: int | None,
+    attributes: Mapping[str, Any] | None,
 ) -> Any: ...
 def cast_counted(
     x: Any,
-    to: TypeLike,
-    *,
-    spec: Specification | None = None,
-    out: Any = None,
-    from_: TypeLike | None = None,
-    shape: Sequence[int] | None = None,
-    layout: Layout | None = None,
-    **attributes: Unpack[Settings],
+    to: Any,
+    spec: Any,
+    out: Any,
+    from_: Any,
+    shape: Sequence[int] | None,
+    layout: str | None,
+    attributes: Mapping[str, Any] | None,
 ) -> tuple[Any, dict[str, Any]]: ...
+def counted_between(x: Any, y: Any) -> dict[str, Any]: ...
+def vectors(
+    from_: Any,
+    to: Any,
+    level: str,
+    seed: int | None,
+    layout: str | None,
+    spec: str | None,
+    attributes: Mapping[str, Any] | None,
+) -> dict[str, Any]: ...
 def rescale(
     x: Any,
     to: Any,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _truecast
-from .typing import OfOnnx, Switch, TypeLike
+from . import _arrays
+from .typing import OfOnnx, Switch, TypeLike, _with_signature
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cast", "cast_like"]
 
-_cast_array: Any = _truecast.cast
+_cast_array: Any = _arrays.cast
 
 
 def __getattr__(name: str) -> Any:
@@ -31,6 +31,7 @@ def _spec(opset: int | None) -> Any:
     return "onnx" if opset is None else f"onnx@{opset}"
 
 
+@_with_signature(OfOnnx)
 def cast(
     x: Any,
     to: TypeLike,
@@ -49,6 +50,7 @@ def cast(
     return _cast_array(x, to, spec=_spec(opset), saturate=saturate, round_mode=round_mode, **arguments)
 
 
+@_with_signature(OfOnnx)
 def cast_like(
     x: Any,
     like: Any,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _questions, _truecast
+from . import _arrays, _questions, _truecast
 from ._names import DTypeName
-from .typing import OfArray, TypeLike
+from .typing import OfArray, TypeLike, _with_signature
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@_with_signature(OfArray)
 def convert(x: Any, to: TypeLike | Literal["f8e4m3"], **arguments: Unpack[OfArray]) -> Any:
     """OpenVINO Convert; arguments as in `truecast.cast`. OpenVINO's names of types come first: ``"f8e4m3"`` is f8e4m3fn."""
     named: Any = to if not isinstance(to, str) or ":" in to else f"ov:{to}"
-    return _truecast.cast(x, named, spec="openvino", **arguments)
+    return _arrays.cast(x, named, spec="openvino", **arguments)
 
 
 def convert_promote_types(
@@ -55,5 +56,5 @@ def convert_promote_types(
         "rhs_rank": ranks[1],
     }
     common: Any = _questions.promote_types(*types, system="openvino", **options)
-    first, second = (_truecast.cast(one, common, spec="openvino") for one in arrays)
+    first, second = (_arrays.cast(one, common, spec="openvino") for one in arrays)
     return first, second

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import _check
 from ._names import Specification
-from .typing import Checking, TypeLike
+from .typing import Checking, TypeLike, _with_signature
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@_with_signature(Checking, show=10)
 def assert_allowed(
     actual: Any,
     x: Any,

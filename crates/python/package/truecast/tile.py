@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _truecast
+from . import _arrays
 from ._errors import SpecError
 from ._names import Rounding
 from ._types import finfo
-from .typing import OfTile, TypeLike
+from .typing import OfTile, TypeLike, _with_signature
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _FLOATS = ("float", "fixed point", "code book")
-_cast_array: Any = _truecast.cast
+_cast_array: Any = _arrays.cast
 
 
 def _cast(
@@ -31,6 +31,7 @@ def _cast(
     return _cast_array(x, to, spec="tile" if release is None else f"tile@{release}", **arguments)
 
 
+@_with_signature(OfTile)
 def ftof(
     x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]
 ) -> Any:
@@ -43,6 +44,7 @@ def ftof(
     return _cast(x, to, "ftof", (True, True), release, {"rounding": rounding, **arguments})
 
 
+@_with_signature(OfTile)
 def ftoi(
     x: Any,
     to: TypeLike,
@@ -57,6 +59,7 @@ def ftoi(
     return _cast(x, to, "ftoi", (True, False), release, {**attributes, **arguments})
 
 
+@_with_signature(OfTile)
 def itof(
     x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]
 ) -> Any:
@@ -64,11 +67,13 @@ def itof(
     return _cast(x, to, "itof", (False, True), release, {"rounding": rounding, **arguments})
 
 
+@_with_signature(OfTile)
 def exti(x: Any, to: TypeLike, *, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
     """Integer to a wider one: with its sign if ``x`` is signed, with zeros otherwise."""
     return _cast(x, to, "exti", (False, False), release, {**arguments})
 
 
+@_with_signature(OfTile)
 def trunci(x: Any, to: TypeLike, *, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
     """Integer to a narrower one: the low bits stay."""
     return _cast(x, to, "trunci", (False, False), release, {**arguments})

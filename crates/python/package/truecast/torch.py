@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch as _torch
 
-from . import _truecast
+from . import _arrays, _truecast
 from ._errors import UsageError
 from ._names import Specification
 from .typing import Gradient, Settings, TypeLike
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cast", "round_trip"]
 
-_any_cast: Any = _truecast.cast
+_any_cast: Any = _arrays.cast
 
 
 def _given(attributes: str) -> dict[str, Any]:

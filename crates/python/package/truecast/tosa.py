@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from . import _check, _truecast
-from .typing import CheckingRescale, CheckingTosa, OfArray, TypeLike
+from . import _arrays, _check, _truecast
+from .typing import CheckingRescale, CheckingTosa, OfArray, TypeLike, _with_signature
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Numbers = Union[int, Sequence[int]]
-_cast_array: Any = _truecast.cast
+_cast_array: Any = _arrays.cast
 
 
 def _spec(version: str | None) -> Any:
     return "tosa" if version is None else f"tosa@{version}"
 
 
+@_with_signature(OfArray)
 def cast(
     x: Any, to: TypeLike, *, version: str | None = None, profile: str | None = None, **arguments: Unpack[OfArray]
 ) -> Any:
@@ -128,6 +129,7 @@ def factors(scale: float, scale32: bool = True) -> tuple[int, int]:
     return _truecast.rescale_factors(scale, scale32)
 
 
+@_with_signature(CheckingTosa)
 def check(
     x: Any,
     actual: Any,
@@ -143,6 +145,7 @@ def check(
     return _check.ask("cast", x, actual, to, from_, {"spec": _spec(version), "profile": profile, "show": show, **options})
 
 
+@_with_signature(CheckingRescale, input_zp=0, output_zp=0, rounding="single")
 def check_rescale(
     x: Any,
     actual: Any,

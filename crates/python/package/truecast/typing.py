@@ -10,9 +10,10 @@ declare them as `DTypeName`, or pass ``np.dtype(name)``.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Union
 
 from ._names import DTypeName as DTypeName
 from ._names import Rounding as Rounding
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ._report import ConversionReport
+
+_DType = TypeVar("_DType", covariant=True)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_OF_KIND: dict[str, Any] = {"bool": False, "Patterns": (), "Rules": (), "Preset | Iterable[Preset]": ()}
 
 # For ONNX, and others that take integers for it.
 Switch = Literal[True, False, 0, 1, "true", "false"]
@@ -33,6 +38,7 @@ ScaleSearch = Literal["mse"]
 NonFinite = Literal["error", "saturate"]
 Preset = Literal["norms", "embeddings", "router", "lm_head", "ssm", "unquantized"]
 Gradient = Literal["none", "straight-through"]
+Level = Literal["boundary", "exhaustive"]
 System = Literal["openvino", "numpy", "jax", "torch", "tensorflow"]
 PythonNumber = Literal["py:bool", "py:int", "py:float"]
 
@@ -44,11 +50,11 @@ class TorchDType(Protocol):
     def is_floating_point(self) -> bool: ...
 
 
-class HasDType(Protocol):
+class HasDType(Protocol[_DType]):
     """A type of JAX."""
 
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> _DType: ...
 
 
 class Bar(Protocol):
@@ -58,7 +64,8 @@ class Bar(Protocol):
 
 
 Progress = Union[Bar, Callable[[int, int, str], Any]]
-TypeLike = Union[DTypeName, type[Any], "np.dtype[Any]", TorchDType, HasDType, int]
+# mypy prints the name of a type that refers to itself, and the contents of other unions: five hundred names.
+TypeLike: TypeAlias = Union[DTypeName, type[Any], "np.dtype[Any]", TorchDType, "HasDType[TypeLike]", int]
 """Any way to give an element type: a name of any ecosystem, a type of NumPy, ml_dtypes, torch or JAX, a number of ONNX."""
 Path = Union[str, "os.PathLike[str]"]
 Patterns = Union[str, Iterable[str]]
@@ -92,12 +99,6 @@ class Arrays(TypedDict, total=False):
     from_: TypeLike | None
     shape: Sequence[int] | None
     layout: Layout | None
-
-
-class OfCast(Settings, Arrays, total=False):
-    """Arguments of `cast`."""
-
-    spec: Specification | None
 
 
 class OfArray(Arrays, total=False):
@@ -207,3 +208,28 @@ class Verifying(Common, total=False):
     full: bool
     sample: float | None
     sample_seed: int
+
+
+def _keywords(of: Any) -> dict[str, str]:
+    """The keyword arguments of a function, with their written types."""
+    return {name: getattr(kind, "__forward_arg__", kind) for name, kind in of.__annotations__.items()}
+
+
+def _with_signature(of: Any, **defaults: Any) -> Callable[[_Function], _Function]:
+    """Shows the possible ``**options`` and their defaults; attributes of specifications stay together."""
+
+    def shown(function: _Function) -> _Function:
+        *own, options = inspect.signature(function).parameters.values()
+        settings = Settings.__annotations__.keys() & of.__annotations__.keys()
+        together = settings if settings == Settings.__annotations__.keys() else frozenset()
+        for name, kind in _keywords(of).items():
+            default = defaults.get(name, _OF_KIND.get(kind))
+            if name not in together:
+                own.append(inspect.Parameter(name, options.KEYWORD_ONLY, default=default, annotation=kind))
+        if together:
+            own.append(options.replace(name="attributes", annotation="Unpack[Settings]"))
+        signature = inspect.signature(function).replace(parameters=own)
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return shown
