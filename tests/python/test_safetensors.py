@@ -53,7 +53,9 @@ def test_results_open(truecast, sample, tmp_path, dst):
 
     with safetensors.safe_open(out, framework="numpy") as file:
         assert sorted(file.keys()) == sorted(before)
-        assert file.metadata() == {"format": "pt"}
+        metadata = file.metadata()
+        assert json.loads(metadata.pop("truecast.options"))["to"] == dst
+        assert metadata == {"format": "pt"}
         for name in file.keys():
             piece = file.get_slice(name)
             assert piece.get_shape() == before[name]["shape"]
@@ -79,8 +81,11 @@ def test_bytes_equal_the_package(truecast, sample, tmp_path, dst):
     """
     if dst in ("i64", "u64"):
         pytest.skip("the order of the source, which is kept, is not canonical if the others become I64 or U64")
-    out = tmp_path / "out.safetensors"
-    truecast("convert", sample, out, "--to", dst, "--quiet")
+    # A shard of a folder has no options in its metadata.
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "model.safetensors").write_bytes(sample.read_bytes())
+    truecast("convert", tmp_path / "in", tmp_path / "out", "--to", dst, "--quiet")
+    out = tmp_path / "out" / "model.safetensors"
     specs, alive = {}, []
     for name, tensor in container.read_safetensors(out)[0].items():
         t = TYPES["i64"] if tensor.dtype == np.int64 else TYPES[dst]
@@ -142,13 +147,15 @@ def test_rules(truecast, sample, tmp_path):
     ],
 )
 def test_metadata_is_carried_over(truecast, tmp_path, metadata):
-    """§1.7: every key unchanged, `format` = `pt` where it is absent, keys in byte order."""
+    """§1.7: every key unchanged, `format` = `pt` where it is absent, the options of the run, keys in byte order."""
     source = {"x": (TYPES["f32"], np.ones(3, dtype=np.float32))}
     path, out = container.write_safetensors(tmp_path / "in.safetensors", source, metadata), tmp_path / "o.safetensors"
     truecast.convert(path, out, "--to", "f16")
     expected = {"format": "pt", **(metadata or {})}
     with safetensors.safe_open(out, framework="numpy") as file:
-        assert file.metadata() == expected
+        found = file.metadata()
+    assert json.loads(found.pop("truecast.options"))["to"] == "f16"
+    assert found == expected
     keys = list(container.read_safetensors(out)[1])
     assert keys == sorted(keys, key=str.encode)
 
