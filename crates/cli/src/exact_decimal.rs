@@ -15,7 +15,7 @@ const PLAIN: usize = 24;
 const LONGEST: usize = 40;
 const LEADING: usize = 23;
 
-/// Text that stands for a value in a table. A power of two with many digits is `2^e`. Other values with many digits are
+/// Short text of a value, for a table. A power of two with many digits is `2^e`. Other values with many digits are
 /// cut to the leading digits.
 pub fn shown(value: Exact) -> String {
     let every = to_decimal(value);

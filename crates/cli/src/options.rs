@@ -257,8 +257,8 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     failure!(InapplicableOption, "--{option} belongs to {said}; this is {}", this.join(" "))
 }
 
-/// Typed options. An option stands once as `name`, and once more as `name=value` for each of its values. A value ends
-/// at its first `=`.
+/// Typed options. The list has each option as `name`, and as `name=value` for each of its values. A value ends at its
+/// first `=`.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
     for id in matches.ids().map(Id::as_str) {

@@ -307,7 +307,7 @@ pub enum Accepted {
     Under(&'static [PolicyChange]),
 }
 
-/// Change of one policy field. It stands for another interpretation of a standard.
+/// Change of one policy field, which expresses another interpretation of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyChange {

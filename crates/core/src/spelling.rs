@@ -1,7 +1,7 @@
 //! Search for the word that a misspelled word means, and lists of names in messages.
 
-/// Returns the known name nearest to a word, at most `most` edits away, ignoring case. Of equally near names, the first
-/// is returned.
+/// Returns the known name nearest to a word, at most `most` edits away, ignoring case. Returns the first of
+/// equally near names.
 /// An edit adds, removes or replaces a letter, or swaps two neighboring letters. Without the feature `std`, the result
 /// is `None`.
 ///

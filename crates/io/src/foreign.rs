@@ -27,7 +27,7 @@ pub enum Foreign {
     Gguf,
     /// Bytes without a header, according to the extension.
     Raw,
-    /// A pointer of Git LFS that stands in place of the file.
+    /// A pointer of Git LFS in place of the file.
     LfsPointer,
     /// A web page, such as a login.
     Html,

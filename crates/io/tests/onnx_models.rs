@@ -175,7 +175,7 @@ fn names_are_unique() {
     assert_eq!(unique.len(), 4);
 }
 
-/// Unknown fields, odd encodings and all unchanged parts are kept. A Cast stands before the first use of its result.
+/// Unknown fields, odd encodings and all unchanged parts are kept. A Cast precedes the first use of its result.
 #[test]
 fn only_what_changes_is_rewritten() {
     let unknown = [int(99, 5), fixed64(100, [1; 8]), bytes(101, "kept")].concat();

@@ -433,8 +433,8 @@ fn blocks_of_gguf_files() {
     }
 }
 
-/// Every f16 is the scale of some block, and is paired with multiples of all sizes. Nonfinite scales stand among finite
-/// scales.
+/// Every f16 is the scale of some block, and is paired with multiples of all sizes. Finite and nonfinite
+/// scales alternate at random.
 #[test]
 fn nibbles_with_every_factor() {
     let mut random = Random::new("nibbles_with_every_factor");

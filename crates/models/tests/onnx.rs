@@ -361,7 +361,7 @@ fn recursion_and_explosions_are_refused() {
     refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
-/// A function's constant exists once, whatever the number of calls. It is in the node, or is a tensor of the file.
+/// A function's constant exists once, even if there are many calls. It is in the node, or is a tensor of the file.
 #[test]
 fn constants_of_functions_are_shared() {
     const CALLS: usize = 1000;
@@ -470,7 +470,7 @@ fn conversions_are_judged_wherever_they_are() {
     assert_eq!((all.legal, all.unknown), (3, 0));
     assert!(all.illegal[0].0.contains("\"c\"") && all.illegal[0].1.to_string().contains("saturate"));
     assert!(all.illegal[1].0.starts_with("function \"F\"") && all.illegal[1].1.to_string().contains("\"to\""));
-    // Each expected row is (place, source type, destination type, whether it is legal). Rows stand in the order of the
+    // Each expected row is (place, source type, destination type, whether it is legal). Rows have the order of the
     // file.
     let file = open(&model_);
     let listed = conversions(file.model());

@@ -211,7 +211,7 @@ fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// Makes an array over the buffer of an array interface. NumPy neither checks that the array lies within the buffer nor
+/// Makes an array over the buffer of an array interface. NumPy neither checks that the array fits into the buffer nor
 /// keeps the buffer alive, so this function does both. An address without a buffer cannot be checked and is trusted.
 fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
@@ -248,8 +248,8 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype, bytes, offset, PyTuple::new(py, strides)?))
 }
 
-/// True if all elements lie in a buffer of `len` bytes. NumPy's own check fails for negative offsets, empty buffers and
-/// overflowing strides.
+/// True if all elements are inside a buffer of `len` bytes. NumPy's own check fails for negative offsets, empty buffers
+/// and overflowing strides.
 fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len: usize) -> bool {
     if shape.len() != strides.len() || shape.iter().any(|n| *n < 0) {
         return false;

@@ -159,7 +159,7 @@ impl<'py> Keywords<'py> {
         pairs.into_iter().map(one).collect()
     }
 
-    /// Takes `spec` and all remaining arguments. `None` if there are none.
+    /// Takes `spec` and all remaining arguments. `None` without arguments.
     pub fn request(&mut self) -> PyResult<Option<Request>> {
         let (py, spec) = (self.left.py(), self.take("spec")?);
         let spec: Option<Bound<'py, PyString>> = match &spec {

@@ -5,7 +5,7 @@
 //! - NumPy: pointer, flags and strides of its own class are right, and an array keeps the base of a view alive. An
 //!   array over an address from an object (`__array_interface__` with a number, `__array_struct__`, a DLPack capsule)
 //!   is as valid as the object. A mapped file must not shrink.
-//! - torch: the pointer of a tensor and the size of its storage are right; all elements must lie within that size.
+//! - torch: the pointer of a tensor and the size of its storage are right; all elements must be inside the storage.
 //!
 //! The slice keeps the array alive. Other threads may write elements during a conversion, as in functions of NumPy and
 //! torch. No thread may free the memory by force (`resize(refcheck=False)`, `untyped_storage().resize_`).

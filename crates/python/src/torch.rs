@@ -75,7 +75,7 @@ fn refused(tensor: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     raised
 }
 
-/// Memory of a plain tensor; all elements lie in the storage.
+/// Memory of a plain tensor; all elements are inside the storage.
 pub struct Place<'py> {
     tensor: Bound<'py, PyAny>,
     data: usize,

@@ -76,7 +76,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// True if the shape is that of a linear layer's weight, or of fused experts.
+/// True if a linear layer's weight or fused experts can have the shape.
 fn is_of_layers(tensor: &Tensor) -> bool {
     let rank = tensor.shape.len();
     rank == 2 || rank == 3 && !tensor.name.ends_with(".weight")

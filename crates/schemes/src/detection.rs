@@ -40,7 +40,7 @@ impl fmt::Debug for Options<'_> {
 pub struct Detection {
     /// Role of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
     pub roles: Vec<Role>,
-    /// Groups in the order in which their codes stand. There is one group for each dequantized tensor.
+    /// Groups in the order of their codes in the files. There is one group for each dequantized tensor.
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,

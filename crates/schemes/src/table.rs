@@ -103,7 +103,7 @@ type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 /// `quant_method` that declares a scheme for every module, and the other keys allowed next to it.
 pub(crate) type Method = (&'static str, &'static Keys);
 
-/// How matrices are written, in schemes without special names, shapes or constants.
+/// Writing of matrices, for schemes without special names, shapes or constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// Planes for a matrix of these rows and columns, or the reason why the matrix does not fit.

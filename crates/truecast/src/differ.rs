@@ -79,14 +79,15 @@ pub struct Different {
     pub count: u64,
     /// True if a request leaves the results open.
     pub is_open: bool,
-    /// Results of the two requests for the first input. `None` stands for a refused value.
+    /// Results of the two requests for the first input. `None` for a refused value.
     pub at_first: [Option<u64>; 2],
     /// Results of the two requests for the last input.
     pub at_last: [Option<u64>; 2],
 }
 
 impl Difference {
-    /// Compares two requests on a pair of types. Boundary vectors stand for a wide source that no kernel converts.
+    /// Compares two requests on a pair of types. A wide source that no kernel converts is compared at boundary vectors
+    /// only.
     ///
     /// # Errors
     /// The error of the specification that refuses the pair.
@@ -281,8 +282,8 @@ impl Search {
     /// Compares the block that begins at key `first`. Also returns the verdict on the first code of the block.
     ///
     /// The verdicts on the first and last code show whether the block has open results:
-    /// - Infinities, zeros and the largest finite values end blocks. So no range of open results lies strictly inside a
-    ///   block, and no gap between two ranges does.
+    /// - Infinities, zeros and the largest finite values end blocks. So every range of open results, and every gap
+    ///   between two ranges, reaches an end of a block.
     /// - If fractions are open, an integer begins a block. A block with several integers begins with an integer and
     ///   ends with a fraction.
     fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
@@ -305,7 +306,7 @@ impl Search {
         };
         let verdict = |at: usize| self.verdict(code(at));
         let mut unlike = (0..BLOCK as usize).filter(|at| !same[*at]);
-        // NaN results form ranges. A block lies inside a range of NaN results, or contains one end of the range.
+        // NaN results form ranges. A block is part of a range of NaN results, or contains one end of the range.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
         let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
         let verdict = |at| if same[at] { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };

@@ -192,7 +192,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
             compare_with(&src.elements, &src.bytes, &want);
             if caster.route().fills_a_table() && !src.is_empty() {
                 let n = FILLS_A_TABLE.div_ceil(src.len());
-                // Packed elements may end inside a byte, so the repeated buffer must be packed anew.
+                // Packed elements may end inside a byte, so the repeated buffer must be packed again.
                 let want = pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter());
                 compare_with(&src.elements.repeat(n), &src.bytes.repeat(n), &want);
             }

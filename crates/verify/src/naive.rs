@@ -12,7 +12,7 @@ use truecast_core::{CastPolicy, CastSpec, DType, Kind, Outcome};
 use truecast_kernel::Counts;
 
 /// Relative tolerance for the error of 64-bit integers. The specification fixes the order of sums, but not the rounding
-/// of a difference whose operands are no f64 values.
+/// of a difference whose operands are not f64 values.
 const APART: f64 = 1e-14;
 
 const CHUNK: usize = 65_536;
@@ -178,8 +178,8 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
     all
 }
 
-/// Expected counts; where several results are right, the actual counts. Errors of 64-bit integers have a tolerance. The
-/// index may be of any element with nearly the largest error.
+/// Expected counts. Counts of which several values are right are replaced by the actual counts. Errors of 64-bit
+/// integers have a tolerance. The index may be of any element with nearly the largest error.
 pub fn expected(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
     let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64);
     if !is_wide(spec.src) && !is_wide(spec.dst) {

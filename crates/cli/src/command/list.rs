@@ -220,7 +220,7 @@ fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
     row
 }
 
-/// Patterns with the most bytes. Their order is that of `patterns`.
+/// Patterns with the most bytes, in the order of `patterns`.
 fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
     let mut ranked: Vec<(usize, Pattern)> = patterns.into_iter().enumerate().collect();
     ranked.sort_by_cached_key(|(_, pattern)| Reverse(bytes(pattern)));

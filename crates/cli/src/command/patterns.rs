@@ -120,7 +120,7 @@ fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Texts between the numbers of a name. `{}` stands for each number.
+/// Texts between the numbers of a name, with `{}` in place of each number.
 fn words(name: &str) -> Vec<&str> {
     parts(name).map(|part| if let Part::Text(text) = part { text } else { "{}" }).collect()
 }

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 
 pub fn definition() -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true);
-    // Messages name the program `truecast`, whatever its file is called.
+    // Messages name the program `truecast`, even if its file has another name.
     let root = Cli::command().bin_name("truecast").disable_help_flag(true);
     root.arg(help.help("Print help (-h: only the most used options)")).mut_args(with_flag)
 }

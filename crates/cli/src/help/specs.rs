@@ -7,7 +7,7 @@ use truecast::setting::Setting;
 use truecast::spec::table::{Group, TABLES, Table};
 use truecast::spec::tosa;
 
-/// Largest number of versions of which all are listed. Of more versions, only the first and the last are named.
+/// Longest list of versions that is shown whole. A longer list is shown as its first and last version.
 const MOST_VERSIONS: usize = 8;
 
 pub fn page(terminal: &Terminal) -> String {

@@ -206,7 +206,7 @@ mod tests {
         let _made = NewFolder::make(folder).unwrap();
         let mut file = named_only(|| OutputFile::create(&folder.join("a"), Existing::Refuse)).unwrap();
         file.write_all(&[1; 100_000]).unwrap();
-        // Time limit for a process that a failed test leaves behind.
+        // Limits the time of a process whose test failed.
         let begin = Instant::now();
         while begin.elapsed() < 2 * LONG {
             std::hint::spin_loop();

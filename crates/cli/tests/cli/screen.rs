@@ -319,7 +319,7 @@ fn many_tensors_share_rows() {
         let rows = rows(&shown);
         let first: Vec<(&str, &str)> = rows.iter().map(|row| (&row[0][..], &row[1][..])).collect();
         let expected = if line.starts_with("inspect") {
-            // Modules stand in rows above.
+            // Rows above have the names of the modules.
             [("q.weight", "30"), ("k.weight", "30"), ("7.extra.weight", "1"), ("norm.weight", "1")]
         } else {
             [

@@ -206,8 +206,8 @@ fn inspect_says_how_tensors_are_quantized() {
     folder.run("inspect model").succeeds().lacks(&["quantized"]);
 }
 
-/// A sentence about a tensor or a number of tensors agrees with the lists of the same checkpoint: every listed tensor is
-/// shown, and no line says that there are none.
+/// A sentence about a tensor or a number of tensors agrees with the lists of the same checkpoint: `show` finds every
+/// listed tensor, and no line says "no tensors".
 #[test]
 fn sentences_agree_with_lists() {
     for (kind, bytes) in files() {
@@ -255,7 +255,7 @@ fn kinds_are_those_of_files_that_exist() {
     }
 }
 
-/// The number of different tensors is that of tensors that differ, whatever else differs.
+/// The verdict counts only tensors that differ, even if other files differ too.
 #[test]
 fn only_different_tensors_are_counted() {
     let tensors: Vec<Tensor> = ["a.weight", "b.weight", "c.weight"]

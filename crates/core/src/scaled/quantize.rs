@@ -359,8 +359,8 @@ impl Block<'_> {
 }
 
 impl Planes {
-    /// Returns the codes of candidate scales, in the order in which a search tries them. The candidates lie around the
-    /// scale that the formula gives. Source: §7.7.
+    /// Returns the codes of candidate scales, in the order in which a search tries them. The candidates are neighbors
+    /// of the scale that the formula gives. Source: §7.7.
     pub fn near(&self, how: &Quantization, formula: u64) -> Vec<u64> {
         match self.scales.plane.code {
             Code::Float(DType::F8E8M0) => around(formula, &[-1, 1], 0..=254),

@@ -16,8 +16,8 @@ fn with(freedoms: Freedoms, src: DType, dst: DType) -> CastSpec {
     Cast { freedoms, ..Cast::to(dst) }.resolve(src).unwrap()
 }
 
-/// Inputs of a source type. A type of at most 16 bits has all codes. f32 has both sides of all boundaries, those of the
-/// narrower types and those of f32.
+/// Inputs of a source type. A type of at most 16 bits has all codes. f32 has both sides of all boundaries of f32 and of
+/// the narrower types.
 fn inputs(src: DType) -> Vec<u64> {
     if src != F32 {
         return (0..1 << src.code_bits()).collect();

@@ -34,8 +34,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims a whole folder, or one part of a folder beside writers of other parts. `None` if a live process already
-    /// holds the claim.
+    /// Claims a whole folder, or one part of a folder while other processes write other parts. `None` if a live process
+    /// already holds the claim.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -230,7 +230,7 @@ impl ModelWriter {
             data.reserve(*external_bytes)?;
         }
         let own = if existing == Existing::Replace { own_data(path)? } else { Vec::new() };
-        // A file that the source reads is kept, whatever its name is.
+        // Keeps files that the source reads.
         let read = new.source.data_files().iter().map(|path| FileId::of(path)).collect::<Result<Vec<_>, _>>()?;
         let mut obsolete = Vec::new();
         for path in own {

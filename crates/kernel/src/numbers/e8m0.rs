@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use truecast_core::format::F8E8M0;
 
-    /// The lane does not take another format without zero. Planning such a format is no error, because the definition
+    /// The lane does not take another format without zero. Such a format can be planned, because the definition
     /// converts it.
     #[test]
     fn another_format_without_zero_has_no_lane() {

@@ -17,7 +17,7 @@ pub fn unpacked(dtype: DType, bytes: &[u8], i: usize) -> u64 {
     (0..bits).fold(0, |v, bit| v | ((bytes[(i * bits + bit) / 8] >> ((i * bits + bit) % 8) & 1) as u64) << bit)
 }
 
-/// All codes of a narrow type. Of a wide type: powers of two, their neighbors, few-bit patterns, random bits.
+/// All codes of a narrow type; powers of two, their neighbors, few-bit patterns and random bits of a wide type.
 pub fn elements(src: DType) -> Vec<u64> {
     let bits = src.storage_bits().unwrap();
     if bits <= 8 {

@@ -14,7 +14,7 @@ fn parsed(source: &str) -> Module {
     truecast_models::tile::text::parse(source, Release::NEWEST).unwrap_or_else(|e| panic!("{e} in {source}"))
 }
 
-/// Texts of a file, which empty lines separate. The expected message stands at the end of each text.
+/// Texts of a file, which empty lines separate. Each text ends with the expected message.
 fn cases(file: &str) -> impl Iterator<Item = (&str, &str)> {
     file.trim_end().split("\n\n").map(|case| case.rsplit_once("\n// => ").unwrap_or_else(|| panic!("{case}")))
 }

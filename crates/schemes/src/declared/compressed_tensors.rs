@@ -195,7 +195,7 @@ impl Arguments {
         Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales, is_ordered })
     }
 
-    /// Format that the package takes by default for these arguments. The rules stand in the package's order (§4.4).
+    /// Format that the package takes by default for these arguments. The rules have the package's order (§4.4).
     fn family(&self, has_activations: bool) -> Family {
         match (self.is_float, self.bits, self.parameters.group) {
             (true, 4, Some(32)) => Family::CtMxfp4,

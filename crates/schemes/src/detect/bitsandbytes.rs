@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::found::{QuantState, Setting};
 use crate::scheme::{Family, Scheme};
 
-/// Part of the describing tensor's name. It stands between the weight's name and `nf4` or `fp4`.
+/// Part of the describing tensor's name, between the weight's name and `nf4` or `fp4`.
 const STATE: &str = ".quant_state.bitsandbytes__";
 
 pub(super) fn tensors(claims: &mut Claims<'_>) -> Result<(), Error> {

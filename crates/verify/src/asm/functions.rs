@@ -30,7 +30,7 @@ pub enum Unreadable {
 /// Functions of a crate in an executable, in order of address.
 ///
 /// # Errors
-/// An unreadable file. Missing symbols are no error.
+/// An unreadable file. Missing symbols are ignored.
 pub fn functions(path: &Path, of: &str) -> Result<Vec<Function>, Unreadable> {
     let bytes = std::fs::read(path).map_err(|error| Unreadable::Io { path: path.into(), error })?;
     parse(&bytes, of).map_err(|error| Unreadable::Format { path: path.into(), error })

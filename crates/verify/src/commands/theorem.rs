@@ -127,7 +127,7 @@ fn name(f: &FloatFormat) -> String {
     format!("{sign}e{}m{} bias {} {:?}{zero}", f.exp_bits, f.man_bits, f.bias, f.specials)
 }
 
-/// A difference as a row of the report. Element types stand for the toy formats.
+/// A difference as a row of the report, with element types in place of the toy formats.
 fn witness(intermediate: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
     let who = format!("intermediate {} for {}", name(intermediate), name(dst));
     let policy = CastPolicy { to_float: wrong.map_or(Rounding::NearestEven, |w| w.rounding), ..CastPolicy::IEEE };

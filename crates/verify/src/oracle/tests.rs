@@ -38,7 +38,7 @@ fn stream(seed: u64) -> Random {
     Random::new(seed, &[])
 }
 
-/// Random f64 with an exponent near those of narrow formats, often with a short fraction.
+/// Random f64 with an exponent near the exponents of narrow formats, often with a short fraction.
 fn near_narrow(random: &mut Random) -> f64 {
     let fraction = (random.bits() >> 12) & (u64::MAX << (random.bits() % 53));
     let exponent = 1023 - 160 + random.bits() % 320;

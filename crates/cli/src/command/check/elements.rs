@@ -35,7 +35,7 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     let name = request.to_string();
     let permitting = match findings.wrong {
         0 => None,
-        // Text results are not compared with those of other specifications.
+        // Text results are not compared with other specifications.
         _ if [from, to].contains(&DType::String) => None,
         _ => Some(permitted_by([from, to], input, actual, nan)?),
     };

@@ -1,4 +1,4 @@
-//! Histogram of magnitudes as a line of bars; each bar stands for a range of powers of two.
+//! Histogram of magnitudes as a line of bars; one bar for each range of powers of two.
 
 use truecast::inspect::Magnitudes;
 

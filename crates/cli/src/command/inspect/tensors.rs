@@ -231,7 +231,7 @@ impl Listing {
         self.opened.file().is_none_or(|source| source.format() == FileFormat::Safetensors)
     }
 
-    /// Number of parameters in a listed tensor: the values that codes stand for; zero in scales and integers. For
+    /// Number of parameters in a listed tensor: packed codes count one by one, scales and integers not at all. For
     /// arrays, the number of elements.
     fn parameters(&self, index: usize, tensor: &Tensor) -> u64 {
         match &self.quantized {
@@ -391,7 +391,8 @@ impl Elements {
         json!(self.0)
     }
 
-    /// Text such as `124 parameters: f32 124` or `2_880_000 parameters; 1_530_000 elements: u8 1_440_000, f8e8m0 90_000`.
+    /// Text such as `124 parameters: f32 124` or `2_880_000 parameters; 1_530_000 elements: u8 1_440_000, f8e8m0
+    /// 90_000`.
     pub fn text(&self, parameters: Option<u64>) -> String {
         let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
         types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));

@@ -1,8 +1,8 @@
 //! Passes over elements of 16, 32 and 64 bits, in integer arithmetic.
 //!
 //! Every count is a sum of comparisons without short circuits, which compiles to masks.
-//! `key` is an integer with the order of the values. The key of a positive float is its bits; of a negative float, its
-//! bits with all but the sign flipped. -0 has key -1.
+//! `key` is an integer with the order of the values. The key of a positive float is its bits. The key of a
+//! negative float is its bits with every bit after the sign flipped; -0 has key -1.
 
 use crate::level::Task;
 use crate::slot::Slot;

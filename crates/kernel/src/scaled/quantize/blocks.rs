@@ -67,8 +67,8 @@ impl Blocks {
     }
 
     /// Finds the largest magnitude of each block, and the range if `wants_ranges`. Prefetches the line `ahead` bytes
-    /// after each element. Returns the rows for the next step. Rows with gaps are copied to `copy`, because rows that
-    /// lie a power of two apart would compete for cache sets.
+    /// after each element. Returns the rows for the next step. Rows with gaps are copied to `copy`, because rows at
+    /// distances of a power of two would compete for cache sets.
     pub fn find<'r>(
         &mut self,
         level: Level,

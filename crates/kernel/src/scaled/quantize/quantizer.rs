@@ -104,8 +104,8 @@ impl Quantizer {
         rule.of_amax(amax.to_bits()).ok().map(f32::from_bits)
     }
 
-    /// Returns the largest magnitude of the finite elements. If a tensor is passed in parts, the largest result is that
-    /// of the whole tensor.
+    /// Returns the largest magnitude of the finite elements. If a tensor is passed in parts, the largest of the results
+    /// is the magnitude of the whole tensor.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`.

@@ -146,7 +146,7 @@ macro_rules! by_method {
     };
 }
 
-/// Converts 32-bit and 64-bit elements to codes of `BITS` bits. `ANY_NAN` is that of the encoder. With `STREAMS`,
+/// Converts 32-bit and 64-bit elements to codes of `BITS` bits. `ANY_NAN` belongs to the encoder. With `STREAMS`,
 /// results go past the caches.
 #[target_feature(enable = "avx2,f16c")]
 fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(

@@ -76,7 +76,7 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-// Values of the const parameter `NEED`, which stands for a [`Need`].
+// Values of the const parameter `NEED`: a [`Need`] as an integer.
 const ONE: u8 = Need::One as u8;
 const EIGHT: u8 = Need::Eight as u8;
 const EIGHT_AND_EXCEPTIONS: u8 = Need::EightAndExceptions as u8;

@@ -31,7 +31,7 @@ pub(crate) trait Kernel<const N: usize> {
     unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; N];
 }
 
-// Values of the const parameter `STORES_AS`, which stands for a [`Store`].
+// Values of the const parameter `STORES_AS`: a [`Store`] as an integer.
 const PLAIN: u8 = 0;
 const PAST_CACHES: u8 = 1;
 // Flag of packed results that go past the caches. The other bits are the number of bits to which results are packed.

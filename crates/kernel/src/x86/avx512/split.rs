@@ -81,9 +81,8 @@ pub(super) struct Tables<const SHORT: bool> {
     profile: Table,
     class: Table,
     step: Table,
-    /// Byte indices, for a permutation of two vectors, of the lower bytes of 64 codes; `upper` has those of the upper
-    /// Byte indices that bring the lower bytes of 64 codes together from two vectors. Those in `upper` bring the upper
-    /// bytes together.
+    /// Byte indices that bring the lower bytes of 64 codes together from two vectors. The indices in `upper` bring the
+    /// upper bytes together.
     lower: __m512i,
     upper: __m512i,
 }
@@ -132,8 +131,8 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
 /// half is not zero.
 pub(super) struct OfF32 {
     tables: Tables<false>,
-    /// Word indices, for a permutation of two vectors, of the lower halves of 32 f32; `upper` has those of the upper
-    /// halves.
+    /// Word indices that bring the lower halves of 32 f32 together from two vectors. The indices in `upper` bring the
+    /// upper halves together.
     lower: __m512i,
     upper: __m512i,
     /// The number 1 in each word.

@@ -9,7 +9,7 @@ use truecast_io::Writer;
 
 pub(crate) struct Outline<'a> {
     pub works: &'a [TensorJob],
-    /// Jobs as items of the stream, in the order in which their results stand in the file. `Item::index` is the
+    /// Jobs as items of the stream, in the order of their results in the file. `Item::index` is the
     /// position in `works`.
     pub items: Vec<Item>,
     /// Offset of each output tensor in the data.

@@ -165,7 +165,7 @@ impl Plan {
 /// A source tensor, and its name, type and shape for users. A quantized tensor has the type and shape of its codes.
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
-/// Source tensors, sorted by file and offset. A quantized tensor stands at the offset of its codes. Also returns the
+/// Source tensors, sorted by file and offset. A quantized tensor is sorted by the offset of its codes. Also returns the
 /// names of dropped tensors and the reasons.
 fn listed<'a>(
     folder: &Folder,

@@ -46,11 +46,11 @@ pub enum Reason {
     FlushedToZero(u64),
 }
 
-/// Usual signal-to-noise ratio in decibels, for normally distributed values. `is_scaled` tells whether the type is that
-/// of scaled codes. `None` for integers without scales.
+/// Usual signal-to-noise ratio in decibels, for normally distributed values. `is_scaled` tells whether the values
+/// are codes with scales. `None` for integers without scales.
 ///
-/// Floats with `m` stored significand bits: `6 m + 13.5`. Integers with `b` bits: `6 b - 7`. This ratio lies between
-/// that for one scale per tensor and that for one scale per 16 values.
+/// Floats with `m` stored significand bits: `6 m + 13.5`. Integers with `b` bits: `6 b - 7`. This ratio is between
+/// the ratios for one scale per tensor and for one scale per 16 values.
 ///
 /// Source: measured, `docs/interfaces.md §3`.
 #[must_use]

@@ -6,8 +6,8 @@
 //!
 //! # Why an interval is not too wide
 //!
-//! A finite source is *in range* if its result is no special case of [`Condition`] except `Fraction`. `cast_one` shows
-//! this if those conditions are left open.
+//! A finite source is *in range* if its result is not a special case of [`Condition`] other than `Fraction`. `cast_one`
+//! shows this if those conditions are left open.
 //!
 //! 1. In range, the result is the source rounded once to a neighbor on the destination's grid. Every
 //!    [`Rounding`](truecast_core::Rounding) is a non-decreasing function: between two neighbors it steps once from the

@@ -27,7 +27,7 @@ pub(super) fn nan_codes(f: &FloatFormat) -> Vec<RangeInclusive<u64>> {
     [0, f.sign_bit()].map(|sign| first | sign..=f.magnitude_mask() | sign).into()
 }
 
-/// Arguments from 0 to `last` at which a monotone function lies between two bounds. The bounds are included.
+/// Arguments from 0 to `last` at which a monotone function has values between two bounds. The bounds are included.
 pub(super) fn where_monotone(last: u64, f: impl Fn(u64) -> f64, low: f64, high: f64) -> Option<RangeInclusive<u64>> {
     let rises = f(0) <= f(last);
     let start = first(last, |at| if rises { f(at) >= low } else { f(at) <= high });

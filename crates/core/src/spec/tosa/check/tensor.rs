@@ -26,7 +26,7 @@ words! {
         DoubleRounded = "double-rounded",
         /// Permitted result that is not exact.
         NotNearestEven = "not-rne",
-        /// Block element at an end of the type's range, while the exact element is not there.
+        /// Block element at an end of the type's range, although the exact element is inside the range.
         BlockSaturation = "mx-saturation",
     }
 }

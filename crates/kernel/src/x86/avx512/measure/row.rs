@@ -11,7 +11,7 @@ pub(super) type Halves = [__m512d; 2];
 /// Number of bytes that 16 f32 values take.
 pub(super) const ROW_F32: usize = 64;
 
-/// Returns the bits of the least f32 or f64 that is at least `number`. The type is that of a row of `N` bytes.
+/// Returns the bits of the least f32 or f64 that is at least `number`. A row of `N` bytes has this type.
 pub(super) fn bits<const N: usize>(number: f64) -> u64 {
     if N == ROW_F32 { u32::at_least(number).to_bits() as u64 } else { number.to_bits() }
 }

@@ -269,7 +269,7 @@ mod tests {
                 1 => (sign | (0x3c00_0000 + (r & 0x01ff_ffff))) & 0xffff_0000,
                 2 => sign | (r << 1 >> 1),
                 3 => sign | r & 0x00ff_ffff,
-                // Small integers and halves of small integers. Quotients of these lie halfway between codes.
+                // Small integers and halves of small integers. Their quotients are often halfway between codes.
                 4 => ((r % 63) as f32 / 2.0 - 15.5).to_bits(),
                 5 => ((r % 1000) as f32 - 300.0).to_bits(),
                 6 if r.is_multiple_of(20) => special[(stream.next() % 9) as usize],
