@@ -200,8 +200,8 @@ truecast_status truecast_open(const char *words,
 void truecast_close(truecast_cast *cast);
 
 /**
- * Returns the clause that decides most about the conversion: which section of which specification, and of truecast's
- * page on it. Null if `cast` is null. The text belongs to the conversion and lives until it is closed.
+ * Returns a citation of the conversion's main rule: a section of the specification, and a section of truecast's page on
+ * that specification. Null if `cast` is null. The text belongs to the conversion and lives until it is closed.
  *
  * # Safety
  * `cast` is null or an open conversion.

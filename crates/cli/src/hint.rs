@@ -235,7 +235,7 @@ fn near_file(path: &Path) -> Option<String> {
     Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
 }
 
-/// Returns the hint for a scheme that can only be read: a similar scheme that can be written.
+/// Returns the hint for a scheme that can only be read: a similar scheme that can be written, or another way to make the file.
 fn alternative(kind: SchemeKind) -> &'static str {
     match kind {
         SchemeKind::Fp8 => "truecast quantize SRC DST fp8-block is written",

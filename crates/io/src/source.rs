@@ -111,7 +111,7 @@ impl Source {
     /// # Errors
     /// [`Error::Hex`]; [`Error::Io`], also of the temporary file that gets the codes.
     pub fn open_hex(path: &Path, dtype: DType, column: npy::hex::Column) -> Result<Source, Error> {
-        let (file, len) = npy::hex::as_npy(path, dtype, column)?;
+        let (file, len) = npy::hex::copy_to_npy(path, dtype, column)?;
         let mut source = Source::new(path, FileFormat::Npy, file, len)?;
         source.list_npy(Some(dtype))?;
         Ok(source)

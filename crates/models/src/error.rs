@@ -134,7 +134,7 @@ fn of_ir(cause: &IrError) -> ErrorCode {
         IrError::NetVersion { .. } | IrError::Namespace { .. } | IrError::UnknownLayout { .. } => {
             ErrorCode::UnsupportedFile
         }
-        IrError::Twice { .. } => ErrorCode::DuplicateName,
+        IrError::Duplicate { .. } => ErrorCode::DuplicateName,
         IrError::Size { .. } => ErrorCode::ShapeMismatch,
         IrError::Range { .. } => ErrorCode::TruncatedFile,
         IrError::NoWeights { .. } => ErrorCode::MissingFile,

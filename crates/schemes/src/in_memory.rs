@@ -33,7 +33,7 @@ const IN_MEMORY: [(&str, &str); 15] = [
     ("shared_transf", "shared_transf"),
 ];
 
-/// Names that transformers 5.24.0 gives to towers in memory. Names in files differ.
+/// Names that transformers 5.24.0 gives to towers in memory. Files may have other names.
 const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower"];
 
 /// Layers that a loader makes from torch's packed attention, `in_proj_weight`.

@@ -192,7 +192,7 @@ fn values_are_scaled_before_they_are_rounded() {
     folder.run(&format!("verify x.npy y.npy {options}")).succeeds();
     folder.run("verify x.npy y.npy --report r.json").succeeds();
     folder.run("verify x.npy y.npy --to f8e4m3fn --spec arm").exits(1);
-    // Counts and errors refer to scaled values: -500 becomes NaN, and 232.5 is off by 7.5.
+    // Counts and errors refer to scaled values. One of three finite values, -500, becomes NaN; 232.5 is off by 7.5.
     let report: Value = serde_json::from_slice(&folder.read("r.json")).unwrap();
     let tensor = &report["tensors"][0];
     assert_eq!((&tensor["to_nan"], &tensor["inexact"]), (&json!(1), &json!(2)));

@@ -1,7 +1,7 @@
 //! Test vectors: lines of codes in hexadecimal, as `truecast vectors` writes them (`docs/interfaces.md §4.1`).
 //!
-//! A line is an input and a result, or one code; words after them and lines that begin with `#` are ignored. The codes
-//! of a column become a temporary `.npy` file, so that every reader of arrays reads them in bounded memory.
+//! A line has an input and a result, or a single code. Further words, and everything after `#`, are ignored. The codes of
+//! one column are copied to a temporary `.npy` file, which the readers of arrays then read in bounded memory.
 
 use super::descr::descr_of;
 use super::emit::header;
@@ -30,8 +30,8 @@ pub fn is_hex(path: &Path) -> bool {
 const MAX_LINE_BYTES: u64 = 1024;
 
 /// Writes the codes of a column into a temporary `.npy` file of one dimension. Returns the file and its length.
-pub(crate) fn as_npy(path: &Path, dtype: DType, column: Column) -> Result<(File, u64), Error> {
-    let (mut vectors, _) = open_regular(path)?;
+pub(crate) fn copy_to_npy(path: &Path, dtype: DType, column: Column) -> Result<(File, u64), Error> {
+    let (mut file, _) = open_regular(path)?;
     // Arrays hold i48 in 64 bits.
     let stored = if dtype == DType::I48 { DType::I64 } else { dtype };
     let descr = descr_of(stored).filter(|_| dtype.is_numeric());
@@ -39,32 +39,32 @@ pub(crate) fn as_npy(path: &Path, dtype: DType, column: Column) -> Result<(File,
     let width = stored.bits_in(Layout::Bytes).expect("a number") as usize / 8;
     let failed = |cause| Error::io(path, "copying the codes")(cause);
     let mut count = 0;
-    each_code(path, &vectors, dtype, column, &mut |_| {
+    each_code(path, &file, dtype, column, &mut |_| {
         count += 1;
         Ok(())
     })?;
-    vectors.rewind().map_err(failed)?;
+    file.rewind().map_err(failed)?;
     let mut npy = BufWriter::new(tempfile::tempfile().map_err(failed)?);
     npy.write_all(&header(descr, &[count])).map_err(failed)?;
-    each_code(path, &vectors, dtype, column, &mut |code| {
+    each_code(path, &file, dtype, column, &mut |code| {
         let storage =
             if dtype == DType::I48 { ((code << 16) as i64 >> 16) as u64 } else { dtype.storage_of_code(code) };
         npy.write_all(&storage.to_le_bytes()[..width])
     })?;
-    let mut file = npy.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.rewind().map_err(failed)?;
-    let len = file.metadata().map_err(failed)?.len();
-    Ok((file, len))
+    let mut copy = npy.into_inner().map_err(|error| failed(error.into_error()))?;
+    copy.rewind().map_err(failed)?;
+    let len = copy.metadata().map_err(failed)?.len();
+    Ok((copy, len))
 }
 
 fn each_code(
     path: &Path,
-    vectors: &File,
+    file: &File,
     dtype: DType,
     column: Column,
-    take: &mut dyn FnMut(u64) -> std::io::Result<()>,
+    consume: &mut dyn FnMut(u64) -> std::io::Result<()>,
 ) -> Result<(), Error> {
-    let (mut lines, mut line, mut number) = (BufReader::new(vectors), Vec::new(), 0);
+    let (mut lines, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
     loop {
         line.clear();
         let read = (&mut lines).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
@@ -75,24 +75,31 @@ fn each_code(
         if line.len() as u64 > MAX_LINE_BYTES {
             return Err(malformed(path, number, format!("the line has more than {MAX_LINE_BYTES} bytes")));
         }
-        let text = String::from_utf8_lossy(&line);
-        let mut words = text.split_whitespace().take_while(|word| !word.starts_with('#'));
-        let Some(first) = words.next() else { continue };
-        let word = match (column, words.next()) {
-            (Column::Result, Some(second)) if second != "undefined" => second,
-            _ => first,
-        };
-        let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);
-        let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let code = u64::from_str_radix(digits, 16).ok().filter(|_| is_hex);
-        let code = code.filter(|code| dtype.code_bits() == 64 || code >> dtype.code_bits() == 0);
-        let code = code.ok_or_else(|| {
-            let why =
-                format!("expected a code of {dtype} in hexadecimal, found {:?}", crate::Escaped(word).to_string());
-            malformed(path, number, why)
-        })?;
-        take(code).map_err(Error::io(path, "copying the codes"))?;
+        let code = code_in(&String::from_utf8_lossy(&line), dtype, column);
+        if let Some(code) = code.map_err(|why| malformed(path, number, why))? {
+            consume(code).map_err(Error::io(path, "copying the codes"))?;
+        }
     }
+}
+
+/// Code in a line; `None` in an empty line or a comment.
+///
+/// # Errors
+/// A sentence about a word that is not a code.
+fn code_in(line: &str, dtype: DType, column: Column) -> Result<Option<u64>, String> {
+    let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+    let Some(first) = words.next() else { return Ok(None) };
+    let word = match (column, words.next()) {
+        // After a single code, `undefined` marks a result that the specification leaves open.
+        (Column::Result, Some(second)) if second != "undefined" => second,
+        _ => first,
+    };
+    let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);
+    let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let code = u64::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+    let code = code.filter(|code| dtype.code_bits() == 64 || code >> dtype.code_bits() == 0);
+    let found = || format!("expected a code of {dtype} in hexadecimal, found {:?}", crate::Escaped(word).to_string());
+    code.map(Some).ok_or_else(found)
 }
 
 fn malformed(path: &Path, line: u64, why: String) -> Error {

@@ -9,7 +9,7 @@ use truecast_core::{DType, Layout};
 
 use crate::atomic::{Existing, OutputFile};
 use crate::error::Error;
-use crate::npy::hex::{Column, as_npy, is_hex};
+use crate::npy::hex::{Column, copy_to_npy, is_hex};
 use crate::npy::{Header, header};
 use crate::open::open_regular;
 use crate::window::Window;
@@ -87,7 +87,7 @@ impl Reader {
         if !is_hex(path) {
             return Reader::open(path, dtype);
         }
-        let (file, len) = as_npy(path, dtype, column)?;
+        let (file, len) = copy_to_npy(path, dtype, column)?;
         Reader::new(path, file, len, dtype)
     }
 

@@ -118,7 +118,7 @@ impl ModelFile {
     /// For each tensor, tells whether it is an input of a listed operator, directly or through functions. `operators`
     /// has names in the form of [`operators`](ModelFile::operators).
     pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
-        uses::feeding(&self.model, &self.tensors, operators)
+        uses::are_inputs_of(&self.model, &self.tensors, operators)
     }
 
     /// Location of the first external data that the model names.

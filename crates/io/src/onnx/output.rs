@@ -230,7 +230,7 @@ impl ModelWriter {
             data.reserve(*external_bytes)?;
         }
         let own = if existing == Existing::Replace { own_data(path)? } else { Vec::new() };
-        // Keeps files that the source reads.
+        // Keeps files that the source reads, even under another name.
         let read = new.source.data_files().iter().map(|path| FileId::of(path)).collect::<Result<Vec<_>, _>>()?;
         let mut obsolete = Vec::new();
         for path in own {

@@ -24,7 +24,7 @@ impl<const N: usize> Rows<N> {
 
 impl<const N: usize> Rows<N> {
     /// Whether lookups are faster than loads of whole results. Lookups of all four bytes in several rows are slower.
-    pub fn pays(&self) -> bool {
+    pub fn is_faster_than_loads(&self) -> bool {
         N < 4 || self.tables.need == Need::One || self.tables.upper_half
     }
 }

@@ -59,7 +59,7 @@ impl Builder<'_> {
         match meaning {
             Meaning::Parameter { shape, .. } => {
                 if self.graph.inputs().iter().any(|input| input.name == layer.name) {
-                    return Err(ModelError::Name { what: "parameters", name: layer.name.clone() });
+                    return Err(ModelError::DuplicateName { what: "parameters", name: layer.name.clone() });
                 }
                 let dtype = self.dtype(layer, outputs[0])?;
                 let value = self.graph.input(&layer.name, dtype, shape.clone(), None);
@@ -114,7 +114,7 @@ impl Builder<'_> {
             let tensor_name = layer.output_names.iter().find(|name| !names.contains(*name));
             let name = tensor_name.unwrap_or(&layer.name).clone();
             if !names.insert(name.clone()) {
-                return Err(ModelError::Name { what: "results", name });
+                return Err(ModelError::DuplicateName { what: "results", name });
             }
             let value = self.input(layer, layer.inputs[0].id);
             self.graph.output(&name, value, None);

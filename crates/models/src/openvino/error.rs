@@ -5,13 +5,13 @@ use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
 
-/// Maximum size of an XML file. Networks with thousands of layers need a hundredth.
+/// Largest XML file that is read. Networks of thousands of layers have about 1 % of it.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
 
 /// Reason why a network is not a graph of conversions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // Fields appear in the messages.
 pub enum ModelError {
     #[error("{layer}: {cause}")]
     Layer { layer: String, cause: Box<LayerError> },
@@ -22,19 +22,13 @@ pub enum ModelError {
     #[error("{layer}: the element type is not known until an input is fed")]
     Dynamic { layer: String },
     #[error("two {what} are named {}", Escaped(name))]
-    Name { what: &'static str, name: String },
-}
-
-impl From<PromotionError> for LayerError {
-    fn from(cause: PromotionError) -> LayerError {
-        LayerError::Promotion { cause }
-    }
+    DuplicateName { what: &'static str, name: String },
 }
 
 /// Error of a layer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // Fields appear in the messages.
 pub enum LayerError {
     #[error("not a conversion; a model may have Parameter, Const, Convert, ConvertPromoteTypes and Result")]
     Unsupported,
@@ -62,10 +56,16 @@ pub enum LayerError {
     File(Box<crate::Error>),
 }
 
+impl From<PromotionError> for LayerError {
+    fn from(cause: PromotionError) -> LayerError {
+        LayerError::Promotion { cause }
+    }
+}
+
 /// Reason why a file is not a network, or why a constant cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
+#[allow(missing_docs)] // Fields appear in the messages.
 pub enum IrError {
     #[error("{bytes} bytes of XML; at most {} are read", MAX_XML_BYTES)]
     TooLarge { bytes: u64 },
@@ -86,9 +86,9 @@ pub enum IrError {
     #[error("line {line}: {what} {} is not a decimal number", Escaped(found))]
     Number { line: u32, what: &'static str, found: String },
     #[error("line {line}: {what} occurs twice")]
-    Twice { line: u32, what: String },
-    #[error("constant {}: {elements} exceeds 64 bits", Escaped(layer))]
-    Overflow { layer: String, elements: &'static str },
+    Duplicate { line: u32, what: String },
+    #[error("constant {}: {quantity} exceeds 64 bits", Escaped(layer))]
+    Overflow { layer: String, quantity: &'static str },
     #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Escaped(layer))]
     Size { layer: String, size: u64, needed: u64 },
     #[error("constant {}: bytes {offset} to {end} are outside the weights file of {bytes} bytes", Escaped(layer))]

@@ -1,4 +1,4 @@
-//! MLX (§4.12): words of 32 bits, with scales and biases or with scales alone.
+//! MLX (§4.12): codes in 32-bit words, with scales and biases, or with scales only.
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F8E4M3Fn, F8E8M0, F16, F32, U8, U32};
 use truecast_core::scaled::{Code, Form, Global, GlobalRule, Packing, Part, Plane, Planes};
@@ -18,14 +18,14 @@ const AFFINE: &[Row] = &[FLOAT_SCALES, Row::required(Part::Biases, &[Sibling("bi
 const NVFP4: &[Row] = &[BYTE_SCALES, Row::optional(Part::Global, &[Sibling("global_scale")], &[F32])];
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry::new(Family::MlxAffine, CODES, AFFINE, affine),
-    Entry::new(Family::MlxMxfp4, CODES, &[BYTE_SCALES], |found| words(found, F4E2M1, F8E8M0, 32)),
-    Entry::new(Family::MlxMxfp8, CODES, &[BYTE_SCALES], |found| words(found, F8E4M3Fn, F8E8M0, 32)),
-    Entry::new(Family::MlxNvfp4, CODES, NVFP4, nvfp4),
+    Entry::new(Family::MlxAffine, CODES, AFFINE, describe_affine),
+    Entry::new(Family::MlxMxfp4, CODES, &[BYTE_SCALES], |found| describe_words(found, F4E2M1, F8E8M0, 32)),
+    Entry::new(Family::MlxMxfp8, CODES, &[BYTE_SCALES], |found| describe_words(found, F8E4M3Fn, F8E8M0, 32)),
+    Entry::new(Family::MlxNvfp4, CODES, NVFP4, describe_nvfp4),
 ];
 
 /// Shape in elements, if rows are 32-bit words. A row must hold whole codes.
-fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
+fn unpacked_stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
     let stored = Stack::of_codes(found, 32)?;
     if !stored.cols.is_multiple_of(bits.into()) {
         return Err(found.bad_shape(format!("rows are not a whole number of {bits}-bit codes")));
@@ -33,37 +33,38 @@ fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
     Ok(Stack { cols: stored.cols / u64::from(bits), ..stored })
 }
 
-fn affine(found: &Found<'_>) -> Result<Described, Error> {
+fn describe_affine(found: &Found<'_>) -> Result<Described, Error> {
     let scales = found.scales()?;
     let advice = "config.json states it in quantization";
     let (bits, group) = (found.bits(advice)?, found.group(advice)?);
-    let stack = stack(found, bits)?;
+    let stack = unpacked_stack(found, bits)?;
     let fit = stack.fit_groups(found, scales, group)?;
-    match found.part(Part::Biases) {
-        Some(biases) if biases.shape == scales.shape && biases.dtype == scales.dtype => {}
-        Some(biases) if biases.shape != scales.shape => {
-            return Err(found.bad_grid(biases, &stack.shape(), &[scales.shape.to_vec()]));
-        }
-        _ => return Err(found.bad_shape("its scales and biases are of different types")),
+    let biases = found.part(Part::Biases).expect("biases are required");
+    if biases.shape != scales.shape {
+        return Err(found.bad_grid(biases, &stack.shape(), &[scales.shape.to_vec()]));
+    }
+    if biases.dtype != scales.dtype {
+        return Err(found.bad_shape("its scales and biases are of different types"));
     }
     let codes = Plane { code: Code::unsigned(bits as u8), packing: Packing::WORDS };
     let planes = Planes::times(codes, Plane::of(scales.dtype), fit.block);
     Ok(stack.described(fit, Planes { form: Form::Affine, ..planes }))
 }
 
-fn words(found: &Found<'_>, code: DType, scale: DType, group: u64) -> Result<Described, Error> {
-    let stack = stack(found, code.code_bits())?;
+fn describe_words(found: &Found<'_>, code: DType, scale: DType, group: u64) -> Result<Described, Error> {
+    let stack = unpacked_stack(found, code.code_bits())?;
     let fit = stack.fit_groups(found, found.scales()?, group)?;
     Ok(stack.times(fit, Plane::of(code).packed(Packing::WORDS), Plane::of(scale)))
 }
 
-fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
-    let described = words(found, F4E2M1, F8E4M3Fn, 16)?;
+fn describe_nvfp4(found: &Found<'_>) -> Result<Described, Error> {
+    const BLOCK: [u64; 2] = [1, 16];
+    let described = describe_words(found, F4E2M1, F8E4M3Fn, BLOCK[1])?;
     let Some(global) = found.part(Part::Global) else { return Ok(described) };
-    let stack = stack(found, 4)?;
+    let stack = unpacked_stack(found, F4E2M1.code_bits())?;
     let whole = stack.fit(found, global, &[ScaleGrid::Tensor])?;
     let codes = Plane::of(F4E2M1).packed(Packing::WORDS);
-    let planes = Planes::times(codes, Plane::of(F8E4M3Fn), [1, 16]);
+    let planes = Planes::times(codes, Plane::of(F8E4M3Fn), BLOCK);
     let global = Some(Global { rule: GlobalRule::Amax, block: whole.block });
-    Ok(stack.described(Fit { block: [1, 16], is_common: whole.is_common }, Planes { global, ..planes }))
+    Ok(stack.described(Fit { block: BLOCK, is_common: whole.is_common }, Planes { global, ..planes }))
 }

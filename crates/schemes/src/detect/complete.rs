@@ -36,7 +36,7 @@ pub fn is_auxiliary(name: &str) -> bool {
 }
 
 pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
-    signatures::check(&claims)?;
+    signatures::refuse_known(&claims)?;
     let owners = Owners::of(&claims);
     let (mut unclear, mut copied) = (Vec::new(), 0);
     for number in 0..claims.index.len() {
@@ -70,7 +70,7 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
         let is_packed = matches!(tensor.dtype, DType::U8 | DType::I8 | DType::I32 | DType::U32);
         copied += usize::from(is_packed && last == "weight");
     }
-    signatures::check_rest(&claims)?;
+    signatures::refuse_unexplained(&claims)?;
     check_names(&claims)?;
     if let ([first, ..], false) = (unclear.as_slice(), claims.groups.is_empty()) {
         claims.warnings.push(format!(

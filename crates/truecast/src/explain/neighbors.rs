@@ -29,7 +29,7 @@ pub struct Neighbors<E = Decoded> {
     /// Distance from `below`, or from `above` if `below` is `None`, rounded to f64. The unit is the distance between
     /// the two neighbors.
     pub steps: Option<f64>,
-    /// Side of the midpoint that has the given value.
+    /// Neighbor that is nearer to the given value.
     pub decision: Decision,
 }
 

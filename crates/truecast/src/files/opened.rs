@@ -43,8 +43,12 @@ impl Opened {
         let path = &folder::single(path)?;
         if look::is_folder(path)? {
             let folder = Folder::open(path, options.onnx.follow_links)?;
-            let several = folder.several("a table of tensors").filter(|_| folder.shards().is_empty());
-            several.map_or(Ok(Opened::Folder(Box::new(folder))), |error| Err(error.into()))
+            if folder.shards().is_empty()
+                && let Some(error) = folder.several("a table of tensors")
+            {
+                return Err(error.into());
+            }
+            Ok(Opened::Folder(Box::new(folder)))
         } else if gguf::is_named(path) {
             Ok(Opened::Folder(Box::new(Folder::of_file(path)?)))
         } else {

@@ -1,11 +1,11 @@
-//! Libraries, languages and chips; each is a table.
+//! Requests to specifications that are tables: libraries, languages, chips.
 
 use super::specification::{Specification, put};
 use super::tile::rounding_of;
 use truecast_core::policy::{IntOverflow, Overflow, Subnormals};
-use truecast_core::spec::table::{Cast, INTEGER};
+use truecast_core::spec::table::Cast;
 use truecast_core::spec::{Interpretation, SpecError};
-use truecast_core::{CastSpec, DType, Rounding};
+use truecast_core::{CastSpec, DType};
 
 impl Specification for Cast {
     fn name(&self) -> &'static str {
@@ -21,13 +21,14 @@ impl Specification for Cast {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
-        // Names of roundings in Tile IR are also accepted.
-        let word = match name {
-            "rounding" => rounding_of(value).map(Rounding::name),
-            "scale_exponent" => Some(INTEGER),
-            _ => Some(value),
+        let words = self.table.values(&name.replace('_', "-"));
+        let is_allowed = match name {
+            // Tile IR's names of roundings are accepted too.
+            "rounding" => rounding_of(value).is_some_and(|rounding| words.contains(&rounding.name())),
+            "scale_exponent" => !words.is_empty(),
+            _ => words.contains(&value),
         };
-        if !word.is_some_and(|word| self.table.values(&name.replace('_', "-")).contains(&word)) {
+        if !is_allowed {
             return Ok(None);
         }
         Ok(match name {

@@ -231,7 +231,7 @@ impl Listing {
         self.opened.file().is_none_or(|source| source.format() == FileFormat::Safetensors)
     }
 
-    /// Number of parameters in a listed tensor: packed codes count one by one, scales and integers not at all. For
+    /// Number of parameters in a listed tensor: its values when dequantized; 0 for scales and integers. For
     /// arrays, the number of elements.
     fn parameters(&self, index: usize, tensor: &Tensor) -> u64 {
         match &self.quantized {

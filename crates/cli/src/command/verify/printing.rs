@@ -162,7 +162,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     terminal.wrap(&text) + &verdict + &format!(": {tensors}, {covered}\n")
 }
 
-/// Number of files with another length, digest or text.
+/// Number of files that are missing, damaged, different or unexpected.
 fn files(verdict: &VerifyReport) -> u64 {
     let paths = verdict.differences.iter().filter_map(|difference| match difference {
         FileDifference::File { path, .. } | FileDifference::Digest { path, .. } => Some(path),

@@ -11,8 +11,8 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64];
 
-/// One rounding in the current mode. Overflow gives infinity, or the largest finite value in modes that round toward
-/// zero.
+/// One rounding in the current mode. Overflow gives infinity, or the largest finite value if the mode rounds toward
+/// it.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 /// Truncation. Values out of range give the results of AArch64.
 const TO_INT: CastPolicy =

@@ -89,7 +89,7 @@ pub fn network(text: &str) -> Result<Network, IrError> {
     for layer in children(root, "layers").flat_map(|layers| children(layers, "layer")) {
         let read = read_layer(layer)?;
         if !ids.insert(read.id) {
-            return Err(IrError::Twice { line: line(layer), what: format!("layer {}", read.id) });
+            return Err(IrError::Duplicate { line: line(layer), what: format!("layer {}", read.id) });
         }
         network.layers.push(read);
     }
@@ -185,7 +185,9 @@ fn read_layer(layer: Node<'_, '_>) -> Result<Layer, IrError> {
     };
     let mut ids = HashSet::new();
     match read.inputs.iter().chain(&read.outputs).find(|port| !ids.insert(port.id)) {
-        Some(port) => Err(IrError::Twice { line: line(layer), what: format!("port {} of layer {}", port.id, read.id) }),
+        Some(port) => {
+            Err(IrError::Duplicate { line: line(layer), what: format!("port {} of layer {}", port.id, read.id) })
+        }
         None => Ok(read),
     }
 }

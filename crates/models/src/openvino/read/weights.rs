@@ -93,7 +93,7 @@ impl IrFile {
         (offset, size): (u64, u64),
     ) -> Result<Constant, IrError> {
         let layer = || layer.to_string();
-        let overflow = |elements| IrError::Overflow { layer: layer(), elements };
+        let overflow = |quantity| IrError::Overflow { layer: layer(), quantity };
         if !dtype.is_numeric() {
             return Err(IrError::Elements { layer: layer(), dtype });
         }

@@ -25,7 +25,7 @@ pub struct Options {
     pub existing: Existing,
     /// Elements whose errors are measured.
     pub measure: Measuring,
-    /// Instruction set and threads. Counting is always on.
+    /// Instruction set and threads. `counting` is ignored: every conversion counts.
     pub exec: CastOptions,
     /// Smaller tensors of a model are kept unless a rule names them.
     pub min_elements: u64,
@@ -77,7 +77,7 @@ words! {
     ///
     /// Source: `docs/spec/checkpoints.md §10`.
     pub enum Measuring {
-        /// One to two Mi elements of each tensor.
+        /// 1 Mi to 2 Mi elements of a large tensor, all elements of a smaller one.
         Sample = "sample",
         /// All elements.
         Full = "full",
@@ -109,45 +109,45 @@ pub enum RunScope {
     Merge,
 }
 
-/// Part of a checkpoint. It has every `of`-th shard, counted in the order of names (`docs/spec/checkpoints.md §2.9`).
+/// Part of a checkpoint: every `count`-th shard in the order of names (`docs/spec/checkpoints.md §2.9`).
 ///
 /// # Examples
 /// ```
 /// use truecast::convert::Partition;
 /// let part: Partition = "2/3".parse().unwrap();
-/// assert_eq!((0..7).filter(|&shard| part.has(shard)).collect::<Vec<_>>(), [1, 4]);
+/// assert_eq!((0..7).filter(|&shard| part.contains_shard(shard)).collect::<Vec<_>>(), [1, 4]);
 /// assert!("4/3".parse::<Partition>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     number: usize,
-    of: usize,
+    count: usize,
 }
 
 impl Partition {
-    /// Largest N in `--part I/N`.
-    const MOST: usize = 100_000;
+    /// Largest number of parts.
+    const MAX_PARTS: usize = 100_000;
 
-    /// Part `number` of `of`, counted from 1. `None` unless `number` is within 1 to `of`, and for too many parts.
+    /// Part `number` of `count`, counted from 1. `None` unless `number` is within 1 to `count`, and for too many parts.
     #[must_use]
-    pub fn new(number: usize, of: usize) -> Option<Partition> {
-        ((1..=of).contains(&number) && of <= Partition::MOST).then_some(Partition { number, of })
+    pub fn new(number: usize, count: usize) -> Option<Partition> {
+        ((1..=count).contains(&number) && count <= Partition::MAX_PARTS).then_some(Partition { number, count })
     }
 
     /// True if the shard with this index (from 0) belongs to the part.
     #[must_use]
-    pub fn has(self, shard: usize) -> bool {
-        shard % self.of == self.number - 1
+    pub fn contains_shard(self, shard: usize) -> bool {
+        shard % self.count == self.number - 1
     }
 
     pub(crate) fn all(self) -> impl Iterator<Item = Partition> {
-        (1..=self.of).map(move |number| Partition { number, of: self.of })
+        (1..=self.count).map(move |number| Partition { number, count: self.count })
     }
 }
 
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
+        write!(f, "{}/{}", self.number, self.count)
     }
 }
 
@@ -155,10 +155,11 @@ impl FromStr for Partition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Partition, String> {
-        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        let part = numbers.and_then(|(number, of)| Partition::new(number, of));
+        let numbers =
+            text.split_once('/').and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
+        let part = numbers.and_then(|(number, count)| Partition::new(number, count));
         part.ok_or_else(|| {
-            format!("expected a part I/N, such as 1/4, with I from 1 to N and N at most {}", Partition::MOST)
+            format!("expected a part I/N, such as 1/4, with I from 1 to N and N at most {}", Partition::MAX_PARTS)
         })
     }
 }

@@ -73,7 +73,7 @@ impl Plan {
     pub(crate) fn is_mine(&self, shard: usize) -> bool {
         match self.options.share {
             RunScope::Whole => true,
-            RunScope::Part(part) => part.has(shard),
+            RunScope::Part(part) => part.contains_shard(shard),
             RunScope::Merge => false,
         }
     }

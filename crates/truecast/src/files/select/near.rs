@@ -2,49 +2,49 @@
 
 use truecast_core::spelling;
 
-const MOST: usize = 3;
-/// Limit on compared pairs of letters, because names and patterns come from files.
-const MOST_WORK: usize = 1 << 27;
+const MAX_SUGGESTIONS: usize = 3;
+/// Largest number of compared pairs of letters. Names and patterns come from files.
+const MAX_COMPARISONS: usize = 1 << 27;
 const SEPARATORS: [char; 2] = ['.', '/'];
 
-/// Names that are nearest to the longest part of a glob without wildcards, in the order of the file. Empty if no name
-/// is near. Case is ignored.
+/// Names nearest to the longest literal part of a glob, in the order of the file; empty if no name is near. Ignores case.
 pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let pieces = glob.split(['*', '?', '[', ']', '{', '}', ',', '!', '\\']);
     let longest =
-        pieces.map(|piece| piece.trim_matches(['.', '/'])).max_by_key(|piece| piece.len()).unwrap_or_default();
+        pieces.map(|piece| piece.trim_matches(SEPARATORS)).max_by_key(|piece| piece.len()).unwrap_or_default();
     let wanted = longest.to_lowercase();
     if wanted.chars().count() < 2 {
         return Vec::new();
     }
     let parts = wanted.split(SEPARATORS).count();
-    let (mut least, mut found, mut left) = (wanted.chars().count().div_ceil(3), Vec::new(), MOST_WORK);
+    let mut distance = wanted.chars().count().div_ceil(3);
+    let mut best = Vec::new();
+    let mut budget = MAX_COMPARISONS;
     for name in names {
-        for run in runs(name, parts) {
-            let near = spelling::edits(&wanted, run, least);
-            // Each name once, by its nearest run.
-            match near.map(|edits| (edits < least, found.last() != Some(&name))) {
-                Some((true, _)) => (least, found) = (near.unwrap_or_default(), vec![name]),
-                Some((false, true)) if found.len() < MOST => found.push(name),
-                _ => {}
+        for span in spans_of_parts(name, parts) {
+            budget = budget.saturating_sub(1 + span.len() * wanted.len().min(span.len()));
+            let Some(edits) = spelling::edits(&wanted, span, distance) else { continue };
+            if edits < distance {
+                (distance, best) = (edits, vec![name]);
+            } else if best.last() != Some(&name) && best.len() < MAX_SUGGESTIONS {
+                best.push(name);
             }
-            left = left.saturating_sub(1 + run.len() * wanted.len().min(run.len()));
         }
-        if left == 0 {
+        if budget == 0 {
             break;
         }
     }
-    found.into_iter().map(str::to_owned).collect()
+    best.into_iter().map(str::to_owned).collect()
 }
 
-/// Runs of `parts` consecutive parts of a name, and the whole name.
-fn runs(name: &str, parts: usize) -> impl Iterator<Item = &str> {
+/// Every `parts` consecutive parts of a name, and the whole name.
+fn spans_of_parts(name: &str, parts: usize) -> impl Iterator<Item = &str> {
     let bounds: Vec<usize> = name.match_indices(SEPARATORS).map(|(at, _)| at).collect();
     let begins: Vec<usize> = std::iter::once(0).chain(bounds.iter().map(|at| at + 1)).collect();
     let ends: Vec<usize> = bounds.into_iter().chain([name.len()]).collect();
-    let runs =
+    let spans =
         begins.into_iter().enumerate().filter_map(move |(i, begin)| Some(&name[begin..*ends.get(i + parts - 1)?]));
-    runs.chain([name])
+    spans.chain([name])
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
         let names: Vec<String> = (0..20_000).map(|i| format!("{}{i}", "a.".repeat(100))).collect();
         for glob in [&long[0], &long[1], &long[2], &"b.".repeat(100), &format!("*{}", "b".repeat(250))] {
             let all = long.iter().chain(&names).map(String::as_str);
-            assert!(nearest(glob, all).len() <= MOST);
+            assert!(nearest(glob, all).len() <= MAX_SUGGESTIONS);
         }
         assert!(begin.elapsed().as_secs() < 60);
     }

@@ -5,7 +5,7 @@
 use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::codes::{Block, Quick};
-use crate::files::convert::recompute::job_check::JobCheck;
+use crate::files::convert::recompute::job_check::{CheckCaches, JobCheck};
 use crate::files::convert::recompute::planes::StoredPlanes;
 use crate::files::convert::recompute::source::SourceValues;
 use crate::files::convert::recompute::units::{Unit, units};
@@ -36,40 +36,27 @@ struct ScaledProof<'a> {
     amaxes: Option<Vec<u32>>,
 }
 
+/// Compares the written parts of a quantized tensor with a recomputation from its source.
 pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { of, caches, progress } = check;
-    let mut differences = Vec::new();
     let name = |part| {
         let output = scaled.outputs.get(scaled.outputs_of(part).start);
         output.map_or(&*of.planned.name, |output| &*output.tensor.name)
     };
     let refused = |index| vec![FileDifference::Refused { tensor: of.planned.name.to_string(), index }];
-    for (at, output) in scaled.outputs.iter().enumerate() {
-        if let Content::Bytes(expected) = &output.content {
-            differences.extend(of.compare_bytes(at, &output.tensor.name, expected)?);
-        }
-    }
-    for part in Part::ALL.into_iter().filter(|part| scaled.is_repeated(*part)) {
-        let outputs = scaled.outputs_of(part);
-        let first = of.read(outputs.start, 0..scaled.outputs[outputs.start].tensor.bytes())?;
-        for at in outputs.skip(1) {
-            differences.extend(of.compare_bytes(at, &scaled.outputs[at].tensor.name, &first)?);
-        }
-    }
+    let mut differences = compare_constants(scaled, &of)?;
+    differences.extend(compare_copies(scaled, &of)?);
     let layout = &scaled.layout;
     let planes = *layout.planes().expect("what is written has planes");
     let is_one_scale = is_one_scale(scaled, &planes);
-    let mut amaxes = None;
-    if planes.global.is_some() || is_one_scale {
-        let all = amaxes.insert(vec![0; layout.matrices as usize]);
-        for scaled in of.shared.iter().copied().chain([scaled]) {
-            match SourceValues::new(of.folder, scaled).amax(&mut caches.amaxes)? {
-                Ok(found) => all.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
-                Err(ScaledError::NotFinite { index }) => return Ok((refused(index), Methods::default())),
-                Err(cause) => return Err(of.failed(cause)),
-            }
+    let amaxes = if planes.global.is_some() || is_one_scale {
+        match matrix_amaxes(scaled, &of, caches)? {
+            Ok(amaxes) => Some(amaxes),
+            Err(not_finite) => return Ok((refused(not_finite), Methods::default())),
         }
-    }
+    } else {
+        None
+    };
     let mut global = 1f32.to_bits();
     if let (Some(rule), Some(amaxes)) = (planes.global, &amaxes) {
         global = rule.rule.of_amax(amaxes[0]).map_err(|cause| of.failed(cause))?;
@@ -106,6 +93,44 @@ pub(crate) fn compare(scaled: &Scaled, check: JobCheck<'_>) -> Result<Findings, 
     };
     differences.extend(found.into_iter().map(|found| in_layer(scaled, found, entries)));
     Ok((differences, by))
+}
+
+/// Compares outputs with constant contents, such as shapes and markers.
+fn compare_constants(scaled: &Scaled, of: &Written<'_>) -> Result<Vec<FileDifference>, Error> {
+    let mut differences = Vec::new();
+    for (at, output) in scaled.outputs.iter().enumerate() {
+        if let Content::Bytes(expected) = &output.content {
+            differences.extend(of.compare_bytes(at, &output.tensor.name, expected)?);
+        }
+    }
+    Ok(differences)
+}
+
+/// Compares the copies of parts that several outputs store.
+fn compare_copies(scaled: &Scaled, of: &Written<'_>) -> Result<Vec<FileDifference>, Error> {
+    let mut differences = Vec::new();
+    for part in Part::ALL.into_iter().filter(|part| scaled.is_repeated(*part)) {
+        let outputs = scaled.outputs_of(part);
+        let first = of.read(outputs.start, 0..scaled.outputs[outputs.start].tensor.bytes())?;
+        for at in outputs.skip(1) {
+            differences.extend(of.compare_bytes(at, &scaled.outputs[at].tensor.name, &first)?);
+        }
+    }
+    Ok(differences)
+}
+
+/// Returns the largest magnitude of each matrix as f32 bits, over all tensors that share the scale; or the index of an
+/// element that is not finite.
+fn matrix_amaxes(scaled: &Scaled, of: &Written<'_>, caches: &mut CheckCaches) -> Result<Result<Vec<u32>, u64>, Error> {
+    let mut amaxes = vec![0; scaled.layout.matrices as usize];
+    for scaled in of.shared.iter().copied().chain([scaled]) {
+        match SourceValues::new(of.folder, scaled).amax(&mut caches.amaxes)? {
+            Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
+            Err(ScaledError::NotFinite { index }) => return Ok(Err(index)),
+            Err(cause) => return Err(of.failed(cause)),
+        }
+    }
+    Ok(Ok(amaxes))
 }
 
 /// Replaces the name of a part's first output by the name of the output with the wrong entry. `total`: number of
