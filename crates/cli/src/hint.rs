@@ -235,7 +235,8 @@ fn near_file(path: &Path) -> Option<String> {
     Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
 }
 
-/// Returns the hint for a scheme that can only be read: a similar scheme that can be written, or another way to make the file.
+/// Returns the hint for a scheme that can only be read: a similar scheme that can be written, or another way to make
+/// the file.
 fn alternative(kind: SchemeKind) -> &'static str {
     match kind {
         SchemeKind::Fp8 => "truecast quantize SRC DST fp8-block is written",
@@ -244,7 +245,7 @@ fn alternative(kind: SchemeKind) -> &'static str {
         SchemeKind::Nvfp4 => "truecast quantize SRC DST nvfp4 is written",
         SchemeKind::Mx => "truecast quantize SRC DST mxfp4 is written",
         SchemeKind::Gguf => {
-            "Q8_0 and MXFP4 are written; llama-quantize of llama.cpp makes the others from a .gguf file of F16 or F32"
+            "only Q8_0 and MXFP4 are written; llama.cpp makes the others: convert_hf_to_gguf.py DIR, then llama-quantize"
         }
         SchemeKind::Other => "`truecast schemes` lists those that can be written",
     }

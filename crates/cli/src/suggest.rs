@@ -59,6 +59,12 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     }
 }
 
+/// Hint for an ambiguous name of a type that people also use for a scheme.
+fn with_scales(name: &str) -> Option<String> {
+    let is_scheme = matches!(scaled::scheme(name), Err(SchemeError::Ambiguous { .. }));
+    is_scheme.then(|| format!("f8e4m3fn is most common; with scales: truecast quantize SRC DST {name}"))
+}
+
 /// Error message for a scheme that was given as a type. `None` if `name` is not a scheme.
 fn scheme_for_type(name: &str) -> Option<String> {
     match scaled::scheme(name) {
@@ -74,7 +80,13 @@ fn scheme_for_type(name: &str) -> Option<String> {
 }
 
 pub fn unknown_type(error: &ParseTypeError) -> String {
-    let ParseTypeError::Unknown { name } = error else { return error.to_string() };
+    let name = match error {
+        ParseTypeError::Unknown { name } => name,
+        ParseTypeError::Ambiguous { name, .. } => {
+            return with_scales(name).map_or_else(|| error.to_string(), |hint| joined(&error.to_string(), &hint));
+        }
+        _ => return error.to_string(),
+    };
     if let Some(said) = scheme_for_type(name) {
         return said;
     }

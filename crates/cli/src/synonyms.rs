@@ -73,6 +73,9 @@ pub fn scheme(typed: &str, sources: &[&Path], dst: &Path) -> Option<(&'static st
     let (name, of_file, of_folder) = *SCHEMES.iter().find(|(name, ..)| name.eq_ignore_ascii_case(typed))?;
     let is_file = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("safetensors"));
     let is_folder = |path: &Path| look::is_folder(path).unwrap_or(false);
+    // The error about a missing source comes later, so its kind is taken from its name.
+    let is_missing = |path: &Path| look::at(path).is_ok_and(|found| found.is_none());
+    let is_folder = |path: &Path| is_folder(path) || is_missing(path) && !is_file(path) && !is_gguf(path);
     let meant = if sources.iter().all(|source| is_folder(source)) && !is_gguf(dst) {
         ("a folder", of_folder)
     } else if sources.iter().all(|source| is_file(source) && !is_folder(source)) && !is_gguf(dst) {

@@ -83,7 +83,9 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             failure!(MissingArgument, "{} needs {needed}", needing.unwrap_or(&name))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
-            failure!(MissingArgument, "{} needs a value", option_of(&arg))
+            let valid = text(ContextKind::ValidValue).replace(", ", " or ");
+            let needed = if valid.is_empty() { "a value".into() } else { valid };
+            failure!(MissingArgument, "{} needs {needed}", option_of(&arg))
         }
         ErrorKind::InvalidValue => {
             let (value, valid) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));

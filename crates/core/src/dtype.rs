@@ -261,7 +261,7 @@ pub enum ParseTypeError {
         name: String,
     },
     /// The name means different types in different places.
-    #[error("type name {name:?} is ambiguous: write one of {}, or a prefix such as `onnx:`, `torch:`, `ov:`", list(.choices))]
+    #[error("type name {name:?} is ambiguous: write one of {}{}", list(.choices), prefixed(.name))]
     Ambiguous {
         /// The name in the user's spelling.
         name: String,
@@ -289,6 +289,13 @@ impl ParseTypeError {
 
 fn list(types: &[DType]) -> String {
     types.iter().map(|t| t.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Text such as `, or ov:f8e4m3`, with the prefixes that give an ambiguous name one meaning.
+fn prefixed(name: &str) -> String {
+    let names = ["onnx", "torch", "ov", "tosa", "tile"].map(|prefix| format!("{prefix}:{name}"));
+    let known: Vec<String> = names.into_iter().filter(|name| name.parse::<DType>().is_ok()).collect();
+    if known.is_empty() { String::new() } else { format!(", or {}", known.join(", ")) }
 }
 
 impl DType {

@@ -160,7 +160,7 @@ impl fmt::Display for Foreign {
             Foreign::Html => f.write_str("this is an HTML page, not the file itself"),
             Foreign::Text => f.write_str("this is text, not a file of this kind"),
             Foreign::Unknown => {
-                f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
+                f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx, or a folder")
             }
         }
     }

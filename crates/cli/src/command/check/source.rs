@@ -24,6 +24,8 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     let scale = if operator == "rescale" { rescale::missing_scale(&args.rescale) } else { Vec::new() };
     match (args.to, &args.input, &args.actual) {
         (Some(to), Some(input), Some(actual)) if scale.is_empty() => Ok(Asked { to, input, actual }),
+        // Lines of test vectors have both columns.
+        (Some(to), Some(input), None) if scale.is_empty() && is_hex(input) => Ok(Asked { to, input, actual: input }),
         (to, input, actual) => {
             let files =
                 [(to.is_none(), "--to TYPE"), (input.is_none(), "--input FILE"), (actual.is_none(), "--actual FILE")];
