@@ -77,7 +77,7 @@ impl fmt::Display for Group<'_> {
 }
 
 /// Globs `*PART*` that match all of `names` and none of `others`; PART is a word of a name, split at dots. Empty if there
-/// no such globs, or too many.
+/// are no such globs, or too many.
 fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
     let is_word = |part: &&str| part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     let telling = |part: &&str| is_word(part) && part.chars().any(|c| c.is_ascii_alphabetic());
