@@ -59,10 +59,11 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     }
 }
 
-/// Hint for an ambiguous name of a type that people also use for a scheme.
-fn with_scales(name: &str) -> Option<String> {
+/// Hints for an ambiguous name: the most common type, and the command for a name that is also used for a scheme.
+fn usual(name: &str, choices: &[DType]) -> Vec<String> {
     let is_scheme = matches!(scaled::scheme(name), Err(SchemeError::Ambiguous { .. }));
-    is_scheme.then(|| format!("f8e4m3fn is most common; with scales: truecast quantize SRC DST {name}"))
+    let usual = choices.contains(&DType::F8E4M3Fn).then(|| "f8e4m3fn is most common".to_owned());
+    usual.into_iter().chain(is_scheme.then(|| format!("with scales: truecast quantize SRC DST {name}"))).collect()
 }
 
 /// Error message for a scheme that was given as a type. `None` if `name` is not a scheme.
@@ -82,8 +83,8 @@ fn scheme_for_type(name: &str) -> Option<String> {
 pub fn unknown_type(error: &ParseTypeError) -> String {
     let name = match error {
         ParseTypeError::Unknown { name } => name,
-        ParseTypeError::Ambiguous { name, .. } => {
-            return with_scales(name).map_or_else(|| error.to_string(), |hint| joined(&error.to_string(), &hint));
+        ParseTypeError::Ambiguous { name, choices } => {
+            return usual(name, choices).iter().fold(error.to_string(), |said, hint| joined(&said, hint));
         }
         _ => return error.to_string(),
     };

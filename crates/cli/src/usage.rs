@@ -74,8 +74,10 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
+            let is_verify = name == "verify";
             let operand = |name: &&str| {
                 let meaning = OPERANDS.iter().find(|(of, _)| of == name).map(|(_, meaning)| *meaning);
+                let meaning = if is_verify && *name == "DST" { Some("the result to check") } else { meaning };
                 meaning.map_or_else(|| (*name).into(), |meaning| format!("{name} ({meaning})"))
             };
             let operands = arguments.iter().map(operand);

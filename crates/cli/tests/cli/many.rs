@@ -67,7 +67,7 @@ fn check(extension: &str, file: fn(usize) -> Vec<u8>, many: usize, most: usize, 
     });
     for line in lines {
         // A short run may end before its peak is seen.
-        let one = (0..5).map(|_| peak(&folder, &line.replace("FILE", "one"))).max().unwrap();
+        let one = (0..25).map(|_| peak(&folder, &line.replace("FILE", "one"))).max().unwrap();
         let peak = peak(&folder, &line.replace("FILE", "many"));
         let of_each = peak.saturating_sub(one + sizes[1] - sizes[0]) / many;
         assert!(of_each <= most, "{line}: {of_each} bytes for each");

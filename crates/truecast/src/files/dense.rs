@@ -3,6 +3,7 @@
 use crate::files::convert::dequantize::values::{self, Contained, Values};
 use crate::files::error::{Cause, Error, NoMemory};
 use crate::files::select::near;
+use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::spec::ieee;
 use truecast_core::{CastSpec, DType, Layout};
@@ -47,7 +48,10 @@ impl DenseTensor {
         let all = Contained::of(&opened)?;
         let found = (0..all.len()).find(|index| **all.name(*index) == *name).map(|index| all.get(index));
         let Some(found) = found.or_else(|| values::stored(&opened, name)) else {
-            let nearest = near::nearest(name, (0..all.len()).map(|index| &**all.name(index)));
+            let stored = opened.value_names();
+            let logical = (0..all.len()).map(|index| &**all.name(index));
+            let names: BTreeSet<&str> = logical.chain(stored.iter().map(|name| &**name)).collect();
+            let nearest = near::nearest(name, names);
             return Err(Error::NoTensor { path: path.display().to_string(), tensor: name.into(), nearest });
         };
         if let Some(block) = found.undecoded {
