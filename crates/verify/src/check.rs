@@ -111,7 +111,7 @@ pub fn convert(
 /// Runs a caster over a whole list, packed on both sides.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`convert`].
 pub fn run_packed(caster: &Caster, src: &Source) -> Result<(Vec<u8>, Counts), Failure> {
     convert(caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed)
 }
