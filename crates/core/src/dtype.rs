@@ -293,8 +293,9 @@ fn list(types: &[DType]) -> String {
 
 /// Text such as `, or ov:f8e4m3`, with the prefixes that give an ambiguous name one meaning.
 fn prefixed(name: &str) -> String {
-    let names = ["onnx", "torch", "ov", "tosa", "tile"].map(|prefix| format!("{prefix}:{name}"));
-    let known: Vec<String> = names.into_iter().filter(|name| name.parse::<DType>().is_ok()).collect();
+    let is_known = |(_, ecosystem): &&(&str, Ecosystem)| DType::parse_in(*ecosystem, name).is_ok();
+    let known = Ecosystem::PREFIXES.iter().filter(is_known);
+    let known: Vec<String> = known.map(|(prefix, _)| format!("{prefix}:{name}")).collect();
     if known.is_empty() { String::new() } else { format!(", or {}", known.join(", ")) }
 }
 

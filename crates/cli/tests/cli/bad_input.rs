@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 use truecast_testkit::npy::{npy, npy_text};
-use truecast_testkit::safetensors::container;
+use truecast_testkit::safetensors::{container, safetensors};
 
 const GOOD: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 
@@ -186,4 +186,16 @@ fn surplus_is_not_truncation() {
             Folder::with(name, &file).refused(&format!("inspect {name}"), code, &[name]);
         }
     }
+}
+
+/// MLX's names of weights and scales, without the biases that its scheme has.
+#[test]
+fn codes_without_their_biases_are_refused() {
+    let tensors =
+        [("a.weight", "U32", &[2u64, 4][..], vec![0x11; 32]), ("a.scales", "F16", &[2, 1], vec![0, 0x3c, 0, 0x3c])];
+    let folder = Folder::new();
+    folder.write("m/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("m/config.json", br#"{"quantization": {"group_size": 32, "bits": 4}}"#);
+    folder.run("convert m out --to bf16").fails(3, &["a"]);
+    assert_eq!(folder.names(), ["m"]);
 }

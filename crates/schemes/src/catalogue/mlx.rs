@@ -39,7 +39,7 @@ fn describe_affine(found: &Found<'_>) -> Result<Described, Error> {
     let (bits, group) = (found.bits(advice)?, found.group(advice)?);
     let stack = unpacked_stack(found, bits)?;
     let fit = stack.fit_groups(found, scales, group)?;
-    let biases = found.part(Part::Biases).expect("biases are required");
+    let biases = found.part(Part::Biases).ok_or_else(|| found.unknown("biases", "the group has none"))?;
     if biases.shape != scales.shape {
         return Err(found.bad_grid(biases, &stack.shape(), &[scales.shape.to_vec()]));
     }

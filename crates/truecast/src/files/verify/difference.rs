@@ -74,33 +74,31 @@ pub enum FileDifference {
     Metadata { key: String },
 }
 
+/// The field `tensor` of a shared or a mutable difference.
+macro_rules! tensor_of {
+    ($difference:expr) => {
+        match $difference {
+            FileDifference::Missing { tensor }
+            | FileDifference::Extra { tensor }
+            | FileDifference::Header { tensor, .. }
+            | FileDifference::Elements { tensor, .. }
+            | FileDifference::Part { tensor, .. }
+            | FileDifference::Texts { tensor, .. }
+            | FileDifference::Refused { tensor, .. } => Some(tensor),
+            _ => None,
+        }
+    };
+}
+
 impl FileDifference {
     /// Name of the tensor that differs; `None` for another part of a file.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
-        match self {
-            FileDifference::Missing { tensor }
-            | FileDifference::Extra { tensor }
-            | FileDifference::Header { tensor, .. }
-            | FileDifference::Elements { tensor, .. }
-            | FileDifference::Part { tensor, .. }
-            | FileDifference::Texts { tensor, .. }
-            | FileDifference::Refused { tensor, .. } => Some(tensor),
-            _ => None,
-        }
+        tensor_of!(self).map(String::as_str)
     }
 
     pub(crate) fn tensor_mut(&mut self) -> Option<&mut String> {
-        match self {
-            FileDifference::Missing { tensor }
-            | FileDifference::Extra { tensor }
-            | FileDifference::Header { tensor, .. }
-            | FileDifference::Elements { tensor, .. }
-            | FileDifference::Part { tensor, .. }
-            | FileDifference::Texts { tensor, .. }
-            | FileDifference::Refused { tensor, .. } => Some(tensor),
-            _ => None,
-        }
+        tensor_of!(self)
     }
 
     pub(crate) fn of_bytes(tensor: &str, expected: &[u8], actual: &[u8]) -> Option<FileDifference> {
