@@ -9,24 +9,16 @@ use crate::plan::plan;
 use crate::scaled::rows::{CodesMut, Divided};
 use crate::table::TABLE16_FROM;
 use std::sync::OnceLock;
-use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
+use truecast_core::policy::Overflow;
 use truecast_core::scaled::{BlockType, Code, Packing, Plane, ScaledError};
-use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements, Rounding};
+use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements};
 
 /// Error for a layout that is supported for reading only.
 pub(super) const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
 
-/// Conversion from a float to an element type, saturating at the largest finite value. Integers are rounded to nearest;
-/// ties go to even, or away from zero with `away`.
-pub(super) fn saturating(src: DType, dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
-    let policy = CastPolicy {
-        to_int: if away { Rounding::NearestAway } else { Rounding::NearestEven },
-        overflow: Overflow::Saturate,
-        inf: Overflow::Saturate,
-        int_overflow: IntOverflow::Saturate,
-        nan_to_int: NanToInt::Zero,
-        ..CastPolicy::IEEE
-    };
+/// Conversion from a float to a float, saturating at the largest finite value.
+pub(super) fn saturating(src: DType, dst: DType, level: Level) -> Result<Pipeline, ScaledError> {
+    let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
     let spec = CastSpec { src, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7" };
     plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| NOT_WRITTEN)
 }
@@ -47,7 +39,7 @@ enum Encode {
     /// Integers, ties to even.
     Int,
     /// Integers of Q8_0, ties away from zero (`docs/spec/checkpoints.md §9.3`).
-    Q8_0(Pipeline),
+    Q8_0,
     /// E2M1 of MXFP4 blocks, ties to the smaller magnitude (§9.4).
     Mxfp4,
 }
@@ -59,9 +51,9 @@ impl Element {
             return Err(ScaledError::Layout { why: "such a packing is read, but not written" });
         }
         let encode = match (block, code) {
-            (Some(BlockType::Q8_0), _) => Encode::Q8_0(saturating(DType::F32, DType::I8, true, level)?),
+            (Some(BlockType::Q8_0), _) => Encode::Q8_0,
             (Some(_), _) => Encode::Mxfp4,
-            (None, Code::Float(dtype)) => Encode::Float(saturating(DType::Bf16, dtype, false, level)?),
+            (None, Code::Float(dtype)) => Encode::Float(saturating(DType::Bf16, dtype, level)?),
             (None, Code::Int(_) | Code::Book(_)) => Encode::Int,
         };
         Ok(Element { plane, level, encode, split: OnceLock::new() })
@@ -136,16 +128,14 @@ impl Element {
                     self.pack(codes, to);
                 }
             }
-            Encode::Q8_0(encode) => {
-                let _ = encode.run_packed(ratios, to, to.len(), scratch);
-            }
+            Encode::Q8_0 => self.level.run(ToInt8Away { ratios: x, codes: to }),
             Encode::Mxfp4 => self.level.run(ToMxfp4 { ratios: x, codes: to }),
         }
     }
 
     /// Replaces the codes of infinities in Q8_0, where the scale may be zero.
     pub fn set_infinities(&self, x: &[u8], codes: &mut [u8]) {
-        if let Encode::Q8_0(_) = self.encode {
+        if let Encode::Q8_0 = self.encode {
             let x = x.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x));
             for (x, code) in x.zip(codes).filter(|(x, _)| x.is_infinite()) {
                 *code = if x > 0.0 { 127 } else { -127i8 as u8 };
@@ -199,6 +189,9 @@ impl Task for SwapNibbles<'_> {
     }
 }
 
+/// 1.5 * 2^23, whose ulp is 1: adding a small number rounds the number to an integer, ties to even.
+const INTEGERS: f32 = 12_582_912.0;
+
 /// Nearest integers of quotients, clamped to `low` and `high`, plus `half`.
 struct ToInt<'a> {
     ratios: &'a [F32],
@@ -213,14 +206,34 @@ impl Task for ToInt<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        /// The ulp of this number is 1, so an addition rounds to an integer, ties to even.
-        const MAGIC: f32 = 12_582_912.0;
         let ToInt { ratios, low, high, half, mask, codes } = self;
         for (code, x) in codes.iter_mut().zip(ratios) {
             let x = f32::from_le_bytes(*x);
             let x = if x < low { low } else { x };
             let x = if x > high { high } else { x };
-            *code = ((x + MAGIC).to_bits() as u8).wrapping_add(half) & mask;
+            *code = ((x + INTEGERS).to_bits() as u8).wrapping_add(half) & mask;
+        }
+    }
+}
+
+/// Nearest integers of quotients, ties away from zero, clamped to 8 bits.
+struct ToInt8Away<'a> {
+    ratios: &'a [F32],
+    codes: &'a mut [u8],
+}
+
+impl Task for ToInt8Away<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (code, x) in self.codes.iter_mut().zip(self.ratios) {
+            let x = f32::from_le_bytes(*x);
+            let x = if x < -128.0 { -128.0 } else { x };
+            let x = if x > 127.0 { 127.0 } else { x };
+            let even = (x + INTEGERS) - INTEGERS;
+            let is_tie_toward_zero = x - even == 0.5f32.copysign(x);
+            let away = even + if is_tie_toward_zero { 1f32.copysign(x) } else { 0.0 };
+            *code = (away + INTEGERS).to_bits() as u8;
         }
     }
 }

@@ -64,7 +64,7 @@ impl Scaler {
         };
         let encode = match rule {
             Rule::Q8_0 => pipeline(DType::F32, dtype, level)?,
-            _ => saturating(DType::F32, dtype, false, level)?,
+            _ => saturating(DType::F32, dtype, level)?,
         };
         let decode = pipeline(dtype, DType::F32, level)?;
         Ok(Scaler { rule, global: planes.global.map(|global| global.rule), dtype, level, encode, decode })
