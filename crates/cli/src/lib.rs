@@ -62,6 +62,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     terminal::set_color(cli.color);
     let run = || {
         options::check(&cli, &matches)?;
+        command::check_level()?;
         command::start_threads(&cli)?;
         command::run(&cli, &args::RuleOrder::of(&matches), Terminal::stdout(cli.wide))
     };

@@ -9,15 +9,16 @@ use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use crate::{number, progress};
 use serde_json::{Value, json};
-use truecast::{Caches, CastOptions, Level};
+use truecast::{Caches, CastOptions};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     let request = args.policy.request()?;
+    let level = args.level.as_deref().map_or(Ok(context.exec.level), |name| super::level("--level", name))?;
     let options = BenchOptions {
         pairs: pairs::chosen(&args.pairs, &request)?,
         sizes: args.sizes.clone(),
         request,
-        exec: CastOptions { level: args.level.as_deref().map_or(Ok(context.exec.level), available)?, ..context.exec },
+        exec: CastOptions { level, ..context.exec },
         best_of: args.best_of,
     };
     let mut plan = BenchPlan::new(options)?;
@@ -29,14 +30,6 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     bar.finish();
     context.answer("bench", || to_json(&rows, &caches), || render(&rows, &caches, args, &context.terminal))?;
     Ok(0)
-}
-
-fn available(wanted: &str) -> Result<Level, Failure> {
-    let levels = Level::available();
-    levels.iter().find(|level| level.name() == wanted).copied().ok_or_else(|| {
-        let names: Vec<_> = levels.iter().map(|level| level.name()).collect();
-        failure!(InvalidValue, "this CPU lacks level {wanted}; it has {}", names.join(", "))
-    })
 }
 
 /// Rounds to four digits: no clock is more precise.

@@ -36,9 +36,9 @@ use crate::{message, number, output};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
-use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
+use truecast::{CastOptions, Level};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -89,6 +89,23 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 fn threads(cli: &Cli) -> NonZeroUsize {
     let asked = cli.command.threads().and_then(|args| args.threads);
     asked.unwrap_or(CastOptions::default().threads).min(MOST_THREADS)
+}
+
+/// Refuses a value of `TRUECAST_LEVEL` that names no level of this CPU.
+pub fn check_level() -> Result<(), Failure> {
+    match std::env::var_os("TRUECAST_LEVEL") {
+        Some(name) => level("TRUECAST_LEVEL", &name.to_string_lossy()).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// Finds a level of this CPU by its name, which `setting` has.
+fn level(setting: &str, name: &str) -> Result<Level, Failure> {
+    let levels = Level::available();
+    levels.iter().find(|level| level.name() == name).copied().ok_or_else(|| {
+        let names: Vec<_> = levels.iter().map(|level| level.name()).collect();
+        failure!(InvalidValue, "{setting} is {name:?}; this CPU has the levels {}", names.join(", "))
+    })
 }
 
 pub fn start_threads(cli: &Cli) -> Result<(), Failure> {

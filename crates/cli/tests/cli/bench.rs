@@ -121,6 +121,21 @@ fn policies_are_those_of_convert() {
 }
 
 #[test]
+fn environment_names_the_level() {
+    let line = format!("bench --pairs f32:bf16 {SHORT} --json");
+    let run = |level: &str| {
+        let folder = Folder::new();
+        folder.command().env("TRUECAST_LEVEL", level).args(line.split_whitespace()).output().unwrap()
+    };
+    let made = run("baseline");
+    let object: Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!(object["rows"][0]["level"], "baseline");
+    let refused = run("avx9");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("baseline"), "{refused:?}");
+}
+
+#[test]
 fn what_cannot_be_measured() {
     let folder = Folder::new();
     folder.refused("bench --pairs f32:zork", "unknown-type", &["f32:zork", "zork"]);
