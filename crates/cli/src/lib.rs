@@ -40,7 +40,7 @@ pub use command::{verified, verified_text};
 pub use failure::RefusedFile;
 pub use python_args::{Argument, arguments, check_files, conversion};
 pub use size::parse as size;
-pub use suggest::{did_you_mean, nearest_type, read_scheme};
+pub use suggest::{did_you_mean, nearest_type, read_scheme, unknown_scheme};
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;

@@ -1,5 +1,6 @@
 //! Suggestions for unknown words and types.
 
+use std::path::Path;
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{Scheme, SchemeError, Writing};
 use truecast::spec::p3109;
@@ -35,21 +36,24 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
 }
 
-/// Parses the name of a scheme to write; `written` lists the possible schemes.
+/// Reads the name of the scheme for a job from `sources` to `dst`.
 ///
 /// # Errors
 /// A message with the name to type instead, if there is one.
+pub fn read_scheme(name: &str, sources: &[&Path], dst: &Path) -> Result<Scheme, String> {
+    let found = scaled::scheme_for(name, sources, dst);
+    found.map(|found| found.scheme).map_err(|error| unknown_scheme(&error, &scaled::written_to_files()))
+}
+
+/// Error message for the name of a scheme; `known` lists the possible schemes.
 ///
 /// # Examples
 /// ```
-/// let error = truecast_cli::read_scheme("mxfp5", &["mxfp4"]).unwrap_err();
-/// assert_eq!(error, "unknown scheme \"mxfp5\"; did you mean mxfp4? `truecast schemes` lists them");
-/// assert_eq!(truecast_cli::read_scheme("int4", &[]).unwrap_err(), "int4 is not one scheme: int4-group or int4-channel");
+/// let said = |name| truecast_cli::unknown_scheme(&truecast::scaled::scheme(name).unwrap_err(), &["mxfp4"]);
+/// assert_eq!(said("mxfp5"), "unknown scheme \"mxfp5\"; did you mean mxfp4? `truecast schemes` lists them");
+/// assert_eq!(said("int4"), "int4 is not one scheme: int4-group or int4-channel");
 /// ```
-pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {
-    scaled::scheme(text).map_err(|error| unknown_scheme(&error, written))
-}
-
+#[must_use]
 pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     match error {
         SchemeError::Unknown { name } => {
@@ -61,7 +65,7 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
 
 /// Hints for an ambiguous name: the most common type, and the command for a name that is also used for a scheme.
 fn usual(name: &str, choices: &[DType]) -> Vec<String> {
-    let is_scheme = matches!(scaled::scheme(name), Err(SchemeError::Ambiguous { .. }));
+    let is_scheme = !matches!(scaled::scheme(name), Err(SchemeError::Unknown { .. }));
     let usual = choices.contains(&DType::F8E4M3Fn).then(|| "f8e4m3fn is most common".to_owned());
     usual.into_iter().chain(is_scheme.then(|| format!("with scales: truecast quantize SRC DST {name}"))).collect()
 }
@@ -112,11 +116,7 @@ pub fn nearest_type(name: &str) -> Option<DType> {
     let canonical = DType::ALL.map(DType::name);
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
     let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
-    let near = closest(name, known).and_then(|name| DType::parse(name).ok());
-    // A name without its width, such as `e8m0`, means the only type whose name has this ending.
-    let lower = name.to_ascii_lowercase();
-    let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
-    near.or_else(|| alike.next().filter(|_| alike.next().is_none()))
+    closest(name, known).and_then(|name| DType::parse(name).ok())
 }
 
 #[cfg(test)]

@@ -133,9 +133,11 @@ static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 // ---- schemes ----
 
-/// A scheme that can be written, with parameters.
-pub const SCHEME: Words<Scheme> =
-    Words { read: |text| scheme(text, &scaled::written_to_files()), list: scaled::written_to_files };
+/// Name of a scheme that can be written, with parameters. The files determine the scheme.
+pub const SCHEME: Words<String> = Words {
+    read: |text| scheme(text, &scaled::written_to_files()).map(|_| text.into()),
+    list: scaled::written_to_files,
+};
 /// A scheme that can be read, by its canonical name.
 pub const SCHEME_READ: Words<Scheme> =
     Words { read: |text| text.parse().map_err(|error| Failure::of_scheme(&error, &schemes())), list: schemes };

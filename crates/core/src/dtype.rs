@@ -458,6 +458,7 @@ impl DType {
     /// assert_eq!("ov:f8e4m3".parse(), Ok(DType::F8E4M3Fn));
     /// assert_eq!("mlir:f8E4M3".parse(), Ok(DType::F8E4M3Ieee));
     /// assert_eq!("torch.bfloat16".parse(), Ok(DType::Bf16));
+    /// assert_eq!("e2m1".parse(), Ok(DType::F4E2M1));
     /// assert!("f8e4m3".parse::<DType>().is_err()); // one of the two above
     /// ```
     pub fn parse(text: &str) -> Result<DType, ParseTypeError> {
@@ -486,7 +487,11 @@ impl DType {
                 choices.push(last);
                 Err(ParseTypeError::Ambiguous { name: text.into(), choices })
             }
-            (None, _) => Err(ParseTypeError::Unknown { name: text.into() }),
+            (None, _) => {
+                let is_it = |row: &&Row| fields(row.name).is_some_and(|fields| fields.eq_ignore_ascii_case(text));
+                let row = TABLE.iter().find(is_it);
+                row.map(|row| row.dtype).ok_or_else(|| ParseTypeError::Unknown { name: text.into() })
+            }
         }
     }
 
@@ -504,6 +509,12 @@ impl DType {
             .map(|row| row.dtype)
             .ok_or_else(|| ParseTypeError::Unknown { name: name.into() })
     }
+}
+
+/// Fields of a float in its canonical name: `e4m3fn` of `f8e4m3fn`.
+fn fields(name: &str) -> Option<&str> {
+    let fields = name.strip_prefix('f')?.trim_start_matches(|c: char| c.is_ascii_digit());
+    fields.starts_with('e').then_some(fields)
 }
 
 fn has_word(names: &str, name: &str) -> bool {

@@ -470,6 +470,24 @@ const AMBIGUOUS: &[(&str, &[DType])] = &[
     ("float", &[DType::F32, DType::F64]), ("int", &[DType::I32, DType::I64]), ("uint", &[DType::U32, DType::U64]),
 ];
 
+/// A float's fields name the type, unless several types have them.
+#[test]
+fn names_without_widths() {
+    for (fields, dtype) in [
+        ("e4m3fn", DType::F8E4M3Fn),
+        ("E4M3FNUZ", DType::F8E4M3Fnuz),
+        ("e5m2fnuz", DType::F8E5M2Fnuz),
+        ("e8m0", DType::F8E8M0),
+        ("e3m2", DType::F6E3M2),
+        ("e2m1", DType::F4E2M1),
+    ] {
+        assert_eq!(DType::parse(fields), Ok(dtype));
+    }
+    for other in ["e4m4", "e", "m3fn", "8e4m3fn"] {
+        assert!(matches!(DType::parse(other), Err(ParseTypeError::Unknown { .. })), "{other}");
+    }
+}
+
 #[test]
 fn ambiguous_names() {
     for &(name, expected) in AMBIGUOUS {

@@ -19,7 +19,7 @@ use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, Sour
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DenseTensor};
 
-fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
+fn options(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<Options> {
     let share = match (asked.switch("merge", false)?, asked.part()?) {
         (true, _) => RunScope::Merge,
         (false, part) => part.map_or(RunScope::Whole, RunScope::Part),
@@ -47,7 +47,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
             nibbles: asked.word("nibbles", Nibbles::ALL.map(|nibbles| (nibbles.name(), nibbles)))?,
             reference: asked.path("reference")?,
         },
-        writing: writing(py, asked)?,
+        writing: writing(py, src, dst, asked)?,
         ..defaults
     })
 }
@@ -76,11 +76,10 @@ fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     Ok(Selection { to: asked.dtype("to")?, from: asked.dtype("from_")?, rules, keep })
 }
 
-fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
+fn writing(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
     const OF_SCHEME: [&str; 7] =
         ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
-    let written = truecast::scaled::written_to_files();
-    let scheme = asked.read("scheme", |name| truecast_cli::read_scheme(name, &written))?;
+    let scheme = asked.read("scheme", |name| truecast_cli::read_scheme(name, &[src], dst))?;
     let how = scaled::how(asked)?;
     let mut share = Vec::new();
     for text in asked.texts("share_global")? {
@@ -110,7 +109,7 @@ fn check(py: Python<'_>, command: &'static str, asked: &Keywords<'_>, src: &Path
 }
 
 fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<(PathBuf, Options)> {
-    let mut options = options(py, asked)?;
+    let mut options = options(py, src, dst, asked)?;
     let request = asked.request()?;
     check(py, "convert", asked, src, dst)?;
     if options.writing.is_none() && options.selection.to.is_none() && options.selection.rules.is_empty() {
@@ -174,7 +173,7 @@ pub fn verify<'py>(
         None => Coverage::BySize,
     };
     let seed = asked.number("sample_seed")?.unwrap_or(0);
-    let said = options(py, asked)?;
+    let said = options(py, &src, &dst, asked)?;
     let request = asked.request()?;
     check(py, "verify", asked, &src, &dst)?;
     let said = Options { request: request.unwrap_or_default(), ..said };

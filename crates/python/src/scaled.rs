@@ -13,7 +13,7 @@ use truecast::files::Error;
 use truecast::scaled::{Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, scheme};
 use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Layout};
-use truecast_cli::read_scheme;
+use truecast_cli::unknown_scheme;
 
 const fn name_of(part: Part) -> &'static str {
     match part {
@@ -63,8 +63,9 @@ pub fn quantize<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<(String, Bound<'py, PyTuple>, &'static str, Bound<'py, PyDict>)> {
     let py = x.py();
-    let usage = |why| raise(py, Class::Usage, why);
-    let scheme = read_scheme(scheme, &truecast::scaled::written()).map_err(usage)?;
+    let usage = |why: String| raise(py, Class::Usage, why);
+    let known = truecast::scaled::written();
+    let scheme = self::scheme(scheme).map_err(|error| usage(unknown_scheme(&error, &known)))?;
     let words = Words::parse(py, layout)?;
     if words == Words::Packed {
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; the scheme determines the packing"));

@@ -68,7 +68,7 @@ def test_mxfp4(dtype):
 def test_nvfp4():
     x = weights(16, 64)
     x[3, 16:32] = 0
-    q = tc.quantize(x, "nvfp4")
+    q = tc.quantize(x, "modelopt:W4A16_NVFP4")
     groups, amax = blocks(x, 16)
     g = np.abs(x).max() / F32(2688)
     scales = np.clip(amax / (F32(6) * g), F32(2**-9), F32(448)).astype(F8)
@@ -169,9 +169,23 @@ def test_codes_and_arrays_from_elsewhere():
         tc.Quantized("nvfp4", (1, 32), codes=np.zeros((1, 16), np.uint8), scales=np.zeros((1, 2), np.uint8)).dequantize()
 
 
+def test_nvfp4_of_compressed_tensors():
+    x = weights(16, 64)
+    x[3, 16:32] = 0
+    q = tc.quantize(x, "nvfp4")
+    groups, amax = blocks(x, 16)
+    g = F32(2688) / np.abs(x).max()
+    scales = np.clip(g * (amax / F32(6)), F32(2**-9), F32(448)).astype(F8)
+    scales[amax == 0] = 0.125
+    codes = saturated(groups / (scales.astype(F32) / g)[..., None], F4).reshape(16, 64)
+    assert q.global_scale.dtype == F32 and q.global_scale == g
+    assert q.scales.tobytes() == scales.tobytes()
+    assert np.array_equal(q.codes, pairs(codes.view(np.uint8)))
+
+
 def test_what_it_says():
     q = tc.quantize(weights(4, 64), "nvfp4")
-    assert repr(q).startswith("modelopt:W4A16_NVFP4 of (4, 64), 4.625 bits an element: codes uint8 (4, 32)")
+    assert repr(q).startswith("ct:nvfp4-pack-quantized of (4, 64), 4.625 bits an element: codes uint8 (4, 32)")
     assert q.nbytes == 4 * 32 + 16 + 4 and list(q.arrays()) == ["codes", "scales", "global_scale"]
 
 

@@ -4,7 +4,7 @@ use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use super::with_flag::with_flag;
 use crate::policy::PolicyArgs;
-use crate::{size, synonyms, value_parsers};
+use crate::{size, value_parsers};
 use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
@@ -62,6 +62,11 @@ pub struct ConvertArgs {
 }
 
 impl ConvertArgs {
+    /// Sources and destination.
+    pub fn files(&self) -> (Vec<&Path>, &Path) {
+        self.several().unwrap_or_else(|| (vec![&self.src], &self.dst))
+    }
+
     pub fn several(&self) -> Option<(Vec<&Path>, &Path)> {
         let (folder, more) = self.more.split_last()?;
         let sources = [&self.src, &self.dst].into_iter().chain(more);
@@ -111,11 +116,8 @@ impl FromArgMatches for QuantizeArgs {
                 missing
             })?;
             let (command, operand) = (Command::new("quantize"), Arg::new("SCHEME"));
-            let (sources, dst) = args.several().unwrap_or_else(|| (vec![&*args.src], &*args.dst));
-            let meant = synonyms::scheme(&scheme.to_string_lossy(), &sources, dst);
-            let typed = meant.as_ref().map_or(scheme.as_os_str(), |(meant, _)| OsStr::new(meant));
-            args.writing.scheme = Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), typed)?);
-            args.writing.meant = meant.map(|(_, line)| line).unwrap_or_default();
+            args.writing.scheme =
+                Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str())?);
         }
         Ok(QuantizeArgs(args))
     }
@@ -213,7 +215,7 @@ pub struct SchemeArgs {
 pub struct WritingArgs {
     /// Scheme that quantizes linear layers and experts; options: truecast quantize --help
     #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true, group = "quantizes")]
-    pub scheme: Option<Scheme>,
+    pub scheme: Option<String>,
     /// Try scales near the standard one; take the one with the least squared error
     #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "quantizes")]
     pub scale_search: Option<Search>,
@@ -232,9 +234,6 @@ pub struct WritingArgs {
     /// Tensors of a module that share one global scale, such as '*q_proj*,*k_proj*' (default: q, k, v; gate, up)
     #[arg(long, value_name = "GLOB,GLOB", requires = "quantizes")]
     pub share_global: Vec<String>,
-    /// A line that names the scheme for a short name.
-    #[arg(skip)]
-    pub meant: String,
 }
 
 // Conversion of a checkpoint of several files.

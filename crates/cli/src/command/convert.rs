@@ -21,12 +21,18 @@ use truecast::files::Error;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, OutputFile, follow, look};
 use truecast::report::{Report, TensorReport, assess};
+use truecast::scaled::Meaning;
 use truecast::verify::RecordedFile;
 use truecast::{CastOptions, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
-    if context.tells() {
-        output::text(&args.writing.meant)?;
+    let (sources, dst) = args.files();
+    if let (Some(name), Some(Meaning { scheme, files: Some(files) })) =
+        (&args.writing.scheme, select::scheme(&args.writing, &sources, dst)?)
+        && context.tells()
+        && scheme.to_string() != *name
+    {
+        output::text(&format!("{name} for {files}: {scheme}\n"))?;
     }
     match args.several() {
         Some((sources, folder)) => several::run(&sources, folder, args, rules, context),
@@ -112,7 +118,9 @@ fn recorded(report: &Report, stop: &AtomicBool, context: &Context) -> Result<Vec
 }
 
 fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
-    let (writing, selection) = (select::writing(&args.writing)?, select::selection(&args.select, rules)?);
+    let (sources, dst) = args.files();
+    let writing = select::writing(&args.writing, &sources, dst)?;
+    let selection = select::selection(&args.select, rules)?;
     select::check(&selection, &args.policy, writing.is_some())?;
     let share = match (args.folder.merge, args.folder.part) {
         (true, _) => RunScope::Merge,

@@ -8,9 +8,10 @@ use crate::table::{Column, Table};
 use crate::terminal::{IN_PYTHON, Mark, Terminal};
 use crate::value_parsers::schemes;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 use truecast::DType;
 use truecast::report::usual_sqnr_db;
-use truecast::scaled::{Family, Kind, NAMES, Scheme, Writing, scheme};
+use truecast::scaled::{Family, Kind, NAMES, Scheme, Writing, scheme, scheme_for};
 
 pub fn run(args: &SchemesArgs, context: &Context) -> Result<u8, Failure> {
     match &args.name {
@@ -18,7 +19,9 @@ pub fn run(args: &SchemesArgs, context: &Context) -> Result<u8, Failure> {
         None => context.answer("schemes", all, || by_goal(&context.terminal) + "\n" + &list(&context.terminal))?,
         Some(name) => {
             let scheme = scheme(name).map_err(|error| Failure::of_scheme(&error, &schemes()))?;
-            context.answer("schemes", || to_json(scheme.family), || detail(scheme, &context.terminal))?;
+            let file = Path::new("model.safetensors");
+            let of_file = scheme_for(name, &[file], file).map_or(scheme, |meaning| meaning.scheme);
+            context.answer("schemes", || to_json(scheme.family), || detail(scheme, of_file, &context.terminal))?;
         }
     }
     Ok(0)
@@ -156,13 +159,15 @@ fn list(terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-fn detail(scheme: Scheme, terminal: &Terminal) -> String {
+/// Text about a scheme. `of_file` is the scheme that the same name has for a single `.safetensors` file.
+fn detail(scheme: Scheme, of_file: Scheme, terminal: &Terminal) -> String {
     let family = scheme.family;
     let parameters =
         family.parameters().iter().map(|parameter| format!("{}={}", parameter.name(), parameter.expected()));
     let parameters: Vec<String> = parameters.collect();
     let rows = [
         ("scheme", scheme.to_string()),
+        ("of a file", if of_file == scheme { String::new() } else { format!("{of_file}, for a single .safetensors file") }),
         ("kind", family.kind().name().into()),
         ("stored", family.stored()),
         ("written", written(family).into()),

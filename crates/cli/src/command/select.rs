@@ -4,8 +4,10 @@
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
+use std::path::Path;
 use truecast::DType;
 use truecast::request::Request;
+use truecast::scaled::{self, Meaning};
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
 
@@ -35,7 +37,7 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => {
-            Err(failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
+            Err(failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE; `truecast dequantize SRC DST` dequantizes"))
         }
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(failure!(
             InapplicableOption,
@@ -45,8 +47,15 @@ pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Res
     }
 }
 
-pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
-    let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
+/// Finds the scheme for these sources and destination.
+pub fn scheme(args: &WritingArgs, sources: &[&Path], dst: &Path) -> Result<Option<Meaning>, Failure> {
+    let found = args.scheme.as_ref().map(|name| scaled::scheme_for(name, sources, dst)).transpose();
+    found.map_err(|error| Failure::of_scheme(&error, &scaled::written_to_files()))
+}
+
+pub fn writing(args: &WritingArgs, sources: &[&Path], dst: &Path) -> Result<Option<QuantizeOptions>, Failure> {
+    let found = scheme(args, sources, dst)?.map(|meaning| meaning.scheme);
+    let Some(scheme) = found.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
     let how = Quantization {
         mx: args.mx_scale,
         nonfinite: args.nonfinite,

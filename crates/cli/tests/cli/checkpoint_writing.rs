@@ -185,10 +185,19 @@ fn short_names_of_schemes_mean_what_loads() {
     for (typed, of_file, of_folder) in rows {
         let ran = folder.run(&format!("quantize image.safetensors out.safetensors {typed} --force")).exits(0);
         let first = ran.out.lines().next().unwrap();
-        assert_eq!(first, format!("{} for a single file: {of_file}", typed.to_ascii_lowercase()));
-        let ran = folder.run(&format!("quantize model out-{typed} {typed} --dry-run --json")).exits(0);
-        let planned: Value = serde_json::from_str(&ran.out).unwrap();
-        assert_eq!(planned["options"]["scheme"], of_folder, "{typed}");
+        assert_eq!(first, format!("{typed} for a single file: {of_file}"));
+        for line in [format!("quantize model out {typed}"), format!("convert model out --scheme {typed}")] {
+            let ran = folder.run(&format!("{line} --dry-run --json")).exits(0);
+            let planned: Value = serde_json::from_str(&ran.out).unwrap();
+            assert_eq!(planned["options"]["scheme"], of_folder, "{line}");
+        }
+        let line = format!("quantize image.safetensors out.safetensors --scheme {typed} --force");
+        assert_eq!(folder.run(&line).exits(0).out.lines().next(), Some(first), "{line}");
+        folder.run(&format!("verify image.safetensors out.safetensors --scheme {typed}")).exits(0);
+        folder.run(&format!("schemes {typed}")).exits(0).says(&[of_file, of_folder]);
     }
-    folder.refused("quantize image.safetensors x.gguf fp8", "unknown-scheme", &["fp8-block"]);
+    folder.refused("quantize image.safetensors x.gguf fp8", "unsuitable-destination", &["fp8-channel"]);
+    // A missing source is reported before the others are converted.
+    folder.refused("quantize model missing both fp8", "not-found", &["missing"]);
+    assert!(!folder.path("both").exists());
 }

@@ -96,8 +96,10 @@ fn refused_before_anything_is_written() {
 fn a_source_that_fails() {
     let folder = arrays();
     folder.write("bad.npy", b"no array");
-    let ran = folder.run("convert bad.npy a.npy b.safetensors missing.npy out --to f16").exits(4);
-    ran.warns(&["bad.npy", "missing.npy"]).says(&["out/b.safetensors"]);
+    folder.run("convert a.npy missing.npy out --to f16").exits(4).warns(&["missing.npy"]);
+    assert!(!folder.path("out").exists());
+    let ran = folder.run("convert bad.npy a.npy b.safetensors out --to f16").exits(3);
+    ran.warns(&["bad.npy"]).says(&["out/b.safetensors"]);
     assert_eq!(names(&folder, "out"), ["a.npy", "b.safetensors"]);
     folder.run("convert bad.npy a.npy out --to bf16 --force --quiet").exits(3).warns(&["bad.npy"]);
     folder.run("convert a.npy b.safetensors out --to i8 --force --quiet --fail-on inexact").exits(1);

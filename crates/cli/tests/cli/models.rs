@@ -370,9 +370,18 @@ fn vectors_in_hexadecimal_are_checked() {
     folder.write("out.hex", b"# 465 and 1\n7f\n38\n");
     let ran = folder.run("check cast --from f32 --to f8e4m3fn --input in.hex --actual out.hex --json").exits(1);
     assert_eq!(ran.object("check")["violations"][0]["actual"], "0x7f");
-    for (bytes, key) in
-        [("100", "line 1"), ("38 \n\nzz", "line 3"), ("-", "line 1"), (&*"3".repeat(5000), "1024 bytes")]
-    {
+    // `$writememh` states addresses and comments; files of a suite mark open results with one letter.
+    folder.write("out.mem", b"// simulated\n@0\n7f // 465\n@1\n38 o\n");
+    let ran = folder.run("check cast --from f32 --to f8e4m3fn --input in.hex --actual out.mem --json").exits(1);
+    assert_eq!(ran.object("check")["violations"][0]["actual"], "0x7f");
+    for (bytes, key) in [
+        ("100", "line 1"),
+        ("38 \n\nzz", "line 3"),
+        ("-", "line 1"),
+        ("@1\n38", "@0"),
+        ("@0\n38\n@z\n38", "line 3"),
+        (&*"3".repeat(5000), "1024 bytes"),
+    ] {
         folder.write("bad.hex", bytes.as_bytes());
         folder.refused(
             "check cast --from f32 --to f8e4m3fn --input in.hex --actual bad.hex",

@@ -1,7 +1,8 @@
 //! Test vectors: lines of codes in hexadecimal, as `truecast vectors` writes them (`docs/interfaces.md §4.1`).
 //!
-//! A line has an input and a result, or a single code. Further words, and everything after `#`, are ignored. The codes of
-//! one column are copied to a temporary `.npy` file, which the readers of arrays then read in bounded memory.
+//! A line has an input and a result, or a single code. Further words, and everything after `#` or `//`, are ignored. The
+//! files of `$writememh` state addresses (`@2f`), which must be consecutive. The codes of one column are copied to a
+//! temporary `.npy` file, which the readers of arrays then read in bounded memory.
 
 use super::descr::descr_of;
 use super::emit::header;
@@ -21,10 +22,11 @@ pub enum Column {
     Result,
 }
 
-/// Whether a path has the extension of test vectors.
+/// Whether a path has an extension of test vectors: `.hex`, `.mem` (Verilog), or `.txt` (a suite).
 #[must_use]
 pub fn is_hex(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("hex"))
+    let is_known = |end: &std::ffi::OsStr| ["hex", "mem", "txt"].iter().any(|known| end.eq_ignore_ascii_case(known));
+    path.extension().is_some_and(is_known)
 }
 
 const MAX_LINE_BYTES: u64 = 1024;
@@ -64,7 +66,7 @@ fn each_code(
     column: Column,
     consume: &mut dyn FnMut(u64) -> std::io::Result<()>,
 ) -> Result<(), Error> {
-    let (mut lines, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
+    let (mut lines, mut line, mut number, mut count) = (BufReader::new(file), Vec::new(), 0, 0);
     loop {
         line.clear();
         let read = (&mut lines).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
@@ -75,9 +77,17 @@ fn each_code(
         if line.len() as u64 > MAX_LINE_BYTES {
             return Err(malformed(path, number, format!("the line has more than {MAX_LINE_BYTES} bytes")));
         }
-        let code = code_in(&String::from_utf8_lossy(&line), dtype, column);
-        if let Some(code) = code.map_err(|why| malformed(path, number, why))? {
+        let text = String::from_utf8_lossy(&line);
+        if let Some(address) = text.trim().strip_prefix('@') {
+            if u64::from_str_radix(address, 16) != Ok(count) {
+                let why = format!("expected the address @{count:x}, found {:?}", crate::Escaped(text.trim()).to_string());
+                return Err(malformed(path, number, why));
+            }
+            continue;
+        }
+        if let Some(code) = code_in(&text, dtype, column).map_err(|why| malformed(path, number, why))? {
             consume(code).map_err(Error::io(path, "copying the codes"))?;
+            count += 1;
         }
     }
 }
@@ -87,11 +97,11 @@ fn each_code(
 /// # Errors
 /// A sentence about a word that is not a code.
 fn code_in(line: &str, dtype: DType, column: Column) -> Result<Option<u64>, String> {
-    let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
+    let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#') && !word.starts_with("//"));
     let Some(first) = words.next() else { return Ok(None) };
     let word = match (column, words.next()) {
-        // After a single code, `undefined` marks a result that the specification leaves open.
-        (Column::Result, Some(second)) if second != "undefined" => second,
+        // After a single code, these words mark a result that the specification leaves open.
+        (Column::Result, Some(second)) if second != "undefined" && second != "o" => second,
         _ => first,
     };
     let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);

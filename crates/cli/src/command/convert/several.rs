@@ -13,8 +13,8 @@ use truecast::ErrorKind;
 use truecast::convert::Plan;
 use truecast::io::{FileFormat, Foreign, NewFolder, look};
 
-/// Converts the sources in order; a failure does not stop the next ones. Usage errors come before anything is written.
-/// Returns the highest exit code.
+/// Converts the sources in order; a failure does not stop the next ones. Usage errors and missing sources are reported
+/// before anything is written. Returns the highest exit code.
 pub fn run(
     sources: &[&Path],
     folder: &Path,
@@ -42,7 +42,7 @@ pub fn run(
     let _made = NewFolder::make(folder)?;
     for ConvertArgs { src, dst, .. } in &requests {
         match Plan::new(src, dst, &options).and_then(|plan| plan.check()) {
-            Err(error) if error.kind() == ErrorKind::Usage => return Err(error.into()),
+            Err(error) if error.kind() == ErrorKind::Usage || look::at(src)?.is_none() => return Err(error.into()),
             _ => {}
         }
     }

@@ -61,7 +61,7 @@ fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Opti
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
         reading: select::reading(&args.scheme),
-        writing: select::writing(&args.writing)?,
+        writing: select::writing(&args.writing, &[&args.src], &args.dst)?,
         exec,
         ..Options::default()
     })

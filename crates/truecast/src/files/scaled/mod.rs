@@ -24,11 +24,13 @@
 //! ```
 
 mod dequantize;
+mod names;
 mod quantize;
 #[cfg(target_endian = "little")]
 mod tensor;
 
 pub use dequantize::Dequantizer;
+pub use names::{Meaning, NAMES, scheme, scheme_for};
 pub use quantize::Quantizer;
 #[cfg(target_endian = "little")]
 pub use tensor::{ScaledTensor, quantize};
@@ -43,65 +45,6 @@ use truecast_io::Tensor;
 use truecast_schemes::{Content, Error as NoTarget, target};
 
 const PIECE: u64 = 1 << 20;
-
-/// Short name of a form, and its scheme; parameters may follow after commas.
-pub const NAMES: [(&str, &str); 8] = [
-    ("mxfp4", "ct:mxfp4-pack-quantized"),
-    ("mxfp6", "ct:mxfp6-pack-quantized"),
-    ("nvfp4", "modelopt:W4A16_NVFP4"),
-    ("int4-group", "ct:pack-quantized,bits=4,strategy=group"),
-    ("int4-channel", "ct:pack-quantized,bits=4,strategy=channel"),
-    ("int8-group", "ct:int-quantized,strategy=group"),
-    ("int8-channel", "ct:int-quantized,strategy=channel"),
-    ("int8-tensor", "ct:int-quantized,strategy=tensor"),
-];
-
-/// Name that several schemes share, and these schemes.
-const AMBIGUOUS: [(&str, &[&str]); 3] = [
-    ("fp8", &["fp8-block", "fp8-channel", "fp8-tensor"]),
-    ("int4", &["int4-group", "int4-channel"]),
-    ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
-];
-
-/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a GGUF type. A mixture of
-/// GGUF types (`q4_k_m`) means the type of most tensors.
-///
-/// # Errors
-/// The problem with the name.
-///
-/// # Examples
-/// ```
-/// let scheme = truecast::scaled::scheme("int4-group,group=32")?;
-/// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=32");
-/// # Ok::<(), truecast::scaled::SchemeError>(())
-/// ```
-pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
-    let (front, rest) = name.find(',').map_or((name, ""), |at| name.split_at(at));
-    let is_it = |known: &str| known.eq_ignore_ascii_case(front);
-    if let Some((_, choices)) = AMBIGUOUS.iter().find(|(known, _)| is_it(known)) {
-        return Err(SchemeError::Ambiguous { name: front.into(), choices });
-    }
-    if let Some((_, whole)) = NAMES.iter().find(|(short, _)| is_it(short)) {
-        return format!("{whole}{rest}").parse();
-    }
-    let as_typed: Result<Scheme, SchemeError> = name.parse();
-    as_typed.or_else(|error| match &error {
-        SchemeError::Unknown { .. } => gguf_type(front).map(Scheme::of).ok_or(error),
-        _ => Err(error),
-    })
-}
-
-/// Finds a GGUF type by its name, or by the name of a mixture: `q8_0`, `Q4_K`, `q4_k_m`.
-fn gguf_type(name: &str) -> Option<Family> {
-    let base =
-        ["_s", "_m", "_l"].into_iter().find_map(|size| name.to_ascii_lowercase().strip_suffix(size).map(String::from));
-    let is_it = |family: &Family| {
-        let known = family.name().strip_prefix("gguf:").unwrap_or_default();
-        known.eq_ignore_ascii_case(name)
-            || base.as_ref().is_some_and(|base| base.ends_with("_k") && known.eq_ignore_ascii_case(base))
-    };
-    Family::all().find(is_it)
-}
 
 /// Names of the writable schemes, without parameters: [`NAMES`] and names of `docs/spec/checkpoints.md §5.6`.
 ///

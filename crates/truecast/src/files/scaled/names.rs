@@ -1,0 +1,112 @@
+//! Names of schemes, as people type them.
+
+use std::path::Path;
+use truecast_io::{gguf, look};
+use truecast_schemes::{Family, Scheme, SchemeError};
+
+/// Short name of a form, and its scheme; parameters may follow after commas.
+pub const NAMES: [(&str, &str); 11] = [
+    ("fp8", "fp8-channel"),
+    ("fp8_scaled", "fp8-channel"),
+    ("fp8_e4m3fn", "fp8-channel"),
+    ("mxfp4", "ct:mxfp4-pack-quantized"),
+    ("mxfp6", "ct:mxfp6-pack-quantized"),
+    ("nvfp4", "ct:nvfp4-pack-quantized"),
+    ("int4-group", "ct:pack-quantized,bits=4,strategy=group"),
+    ("int4-channel", "ct:pack-quantized,bits=4,strategy=channel"),
+    ("int8-group", "ct:int-quantized,strategy=group"),
+    ("int8-channel", "ct:int-quantized,strategy=channel"),
+    ("int8-tensor", "ct:int-quantized,strategy=tensor"),
+];
+
+/// Name that several schemes share, and these schemes.
+const AMBIGUOUS: [(&str, &[&str]); 2] = [
+    ("int4", &["int4-group", "int4-channel"]),
+    ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
+];
+
+/// Short name, and the scheme of a single `.safetensors` file, which ComfyUI loads. Folders have the scheme of
+/// [`NAMES`], which vLLM and transformers load (`docs/loads.md`).
+const OF_SINGLE_FILE: [(&str, &str); 5] = [
+    ("fp8", "comfy:float8_e4m3fn"),
+    ("fp8_scaled", "comfy:float8_e4m3fn"),
+    ("fp8_e4m3fn", "comfy:float8_e4m3fn"),
+    ("nvfp4", "comfy:nvfp4"),
+    ("mxfp8", "comfy:mxfp8"),
+];
+
+/// Scheme of a name, for certain files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    /// Scheme.
+    pub scheme: Scheme,
+    /// `a single file` or `a folder`, if the name has a meaning for these.
+    pub files: Option<&'static str>,
+}
+
+/// Finds the scheme of a name for a job from `sources` to `dst`. A few short names mean ComfyUI's form if every source
+/// is a single `.safetensors` file.
+///
+/// # Errors
+/// The problem with the name.
+///
+/// # Examples
+/// ```
+/// use std::path::Path;
+/// let (file, folder) = (Path::new("flux.safetensors"), Path::new("llama"));
+/// let scheme = |source| truecast::scaled::scheme_for("nvfp4", &[source], Path::new("out")).unwrap().scheme.to_string();
+/// assert_eq!([scheme(file), scheme(folder)], ["comfy:nvfp4", "ct:nvfp4-pack-quantized"]);
+/// ```
+pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, SchemeError> {
+    let scheme = scheme(name)?;
+    let Some((_, of_file)) = OF_SINGLE_FILE.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) else {
+        return Ok(Meaning { scheme, files: None });
+    };
+    let is_safetensors = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("safetensors"));
+    let is_file = |path: &&Path| is_safetensors(path) && !look::is_folder(path).unwrap_or(false);
+    if sources.iter().all(is_file) && !gguf::is_named(dst) {
+        return Ok(Meaning { scheme: of_file.parse()?, files: Some("a single file") });
+    }
+    let are_folders = sources.iter().all(|path| look::is_folder(path).unwrap_or(false));
+    Ok(Meaning { scheme, files: are_folders.then_some("a folder") })
+}
+
+/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a GGUF type. A mixture of
+/// GGUF types (`q4_k_m`) means the type of most tensors. For files use [`scheme_for`].
+///
+/// # Errors
+/// The problem with the name.
+///
+/// # Examples
+/// ```
+/// let scheme = truecast::scaled::scheme("int4-group,group=32")?;
+/// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=32");
+/// # Ok::<(), truecast::scaled::SchemeError>(())
+/// ```
+pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
+    let (front, rest) = name.find(',').map_or((name, ""), |at| name.split_at(at));
+    let is_it = |known: &str| known.eq_ignore_ascii_case(front);
+    if let Some((_, choices)) = AMBIGUOUS.iter().find(|(known, _)| is_it(known)) {
+        return Err(SchemeError::Ambiguous { name: front.into(), choices });
+    }
+    if let Some((_, whole)) = NAMES.iter().find(|(short, _)| is_it(short)) {
+        return format!("{whole}{rest}").parse();
+    }
+    let as_typed: Result<Scheme, SchemeError> = name.parse();
+    as_typed.or_else(|error| match &error {
+        SchemeError::Unknown { .. } => gguf_type(front).map(Scheme::of).ok_or(error),
+        _ => Err(error),
+    })
+}
+
+/// Finds a GGUF type by its name, or by the name of a mixture: `q8_0`, `Q4_K`, `q4_k_m`.
+fn gguf_type(name: &str) -> Option<Family> {
+    let base =
+        ["_s", "_m", "_l"].into_iter().find_map(|size| name.to_ascii_lowercase().strip_suffix(size).map(String::from));
+    let is_it = |family: &Family| {
+        let known = family.name().strip_prefix("gguf:").unwrap_or_default();
+        known.eq_ignore_ascii_case(name)
+            || base.as_ref().is_some_and(|base| base.ends_with("_k") && known.eq_ignore_ascii_case(base))
+    };
+    Family::all().find(is_it)
+}
