@@ -17,7 +17,7 @@ pub struct Tensor {
     pub data: Data,
 }
 
-/// The elements of a tensor.
+/// Stored form of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Packed codes ([`Layout::Packed`]).

@@ -29,7 +29,8 @@ const LANGUAGE_CONFIGS: [&str; 5] = ["text_config", "language_config", "llm_conf
 /// Tables of tokens that llama.cpp quantizes (§11.3).
 const TOKENS: [&str; 5] = ["token_embd", "embed_tokens", "tok_embeddings", "word_embeddings", "wte"];
 
-/// Words that mark no towers in a model that generates images or sound: its main blocks have such names.
+/// Words, joined by hyphens, that are names of main blocks in a model that generates images or sound, and of towers in
+/// other models.
 const GENERATED: &str = "vision-visual-image-audio-speech";
 
 /// Words in names of matrices that llama.cpp does not quantize (§11.3).

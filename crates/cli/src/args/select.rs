@@ -78,7 +78,7 @@ impl ListArgs {
 
 const RULES: [&str; 3] = ["rule", "keep", "quantize"];
 
-/// Typed rules, in order.
+/// The options `--rule`, `--keep` and `--quantize`, in the order of the command line.
 #[derive(Debug, Default)]
 pub struct RuleOrder {
     rules: Vec<(usize, &'static str, String)>,

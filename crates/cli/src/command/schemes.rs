@@ -167,7 +167,10 @@ fn detail(scheme: Scheme, of_file: Scheme, terminal: &Terminal) -> String {
     let parameters: Vec<String> = parameters.collect();
     let rows = [
         ("scheme", scheme.to_string()),
-        ("of a file", if of_file == scheme { String::new() } else { format!("{of_file}, for a single .safetensors file") }),
+        (
+            "of a file",
+            if of_file == scheme { String::new() } else { format!("{of_file}, for a single .safetensors file") },
+        ),
         ("kind", family.kind().name().into()),
         ("stored", family.stored()),
         ("written", written(family).into()),

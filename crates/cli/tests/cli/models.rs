@@ -376,7 +376,8 @@ fn vectors_in_hexadecimal_are_checked() {
     assert_eq!(ran.object("check")["violations"][0]["actual"], "0x7f");
     for (bytes, key) in [
         ("100", "line 1"),
-        ("38 \n\nzz", "line 3"),
+        ("38 \n\nz\u{1b}z", "line 3"),
+        ("z\u{1b}z", "found \"z\\u{1b}z\""),
         ("-", "line 1"),
         ("@1\n38", "@0"),
         ("@0\n38\n@z\n38", "line 3"),

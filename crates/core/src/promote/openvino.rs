@@ -29,7 +29,7 @@ pub(super) fn knows(dtype: DType) -> bool {
     ACCEPTED.contains(&dtype) || REJECTED.contains(&dtype)
 }
 
-/// Returns the name of an element, as in attributes.
+/// Returns the name of an element type in attributes of models: `f32`, `dynamic`.
 #[must_use]
 pub fn name(element: Element) -> &'static str {
     match element {
@@ -111,7 +111,7 @@ impl core::str::FromStr for U64Target {
     }
 }
 
-/// Guarantee of safe promotion.
+/// How strictly a safe promotion (`promote_unsafe` is false) preserves values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SafeMode {
     /// Behavior of release 2026.4, which can lose values.

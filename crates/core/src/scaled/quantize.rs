@@ -277,7 +277,7 @@ impl Block<'_> {
         let s = if asymmetric {
             rounded(&F32, quotient(rounded(&F32, sum(high, negated(low))), steps))
         } else {
-            // Dividing twice the range by the steps equals dividing the range by half the steps, a half-integer.
+            // The scale is amax / (steps / 2). The steps are odd, so both sides are doubled to keep the divisor an integer.
             rounded(&F32, quotient(product(f32_value(amax), integer(2)), steps))
         };
         let epsilon = Exact::Finite { neg: false, sig: 1, exp: -i32::from(scales.man_bits), sticky: false };

@@ -246,7 +246,8 @@ impl Rescaler {
         one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
     }
 
-    /// Rescales a part by the definition, for a channel without results. Stops at the first element without a result.
+    /// Rescales a part by the definition, if some channel may have elements without a result (`pass` is `None`). Stops at
+    /// the first such element.
     fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
         let mut counts = RescaleCounts::default();
         for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {

@@ -141,5 +141,5 @@ fn neighboring_scale(index: &Index<'_>, tensor: &Tensor) -> Option<String> {
     let own = ["_scale", "_scales", "_absmax"].map(|end| format!("{prefix}{last}{end}"));
     let mut names = own.into_iter().chain(SCALES.iter().map(|name| format!("{prefix}{name}")));
     let is_float = |name: &String| index.dtype_of(name).is_some_and(|dtype| matches!(dtype.kind(), Kind::Float(_)));
-    if is_code && !prefix.is_empty() { names.find(is_float) } else { None }
+    if is_code { names.find(is_float) } else { None }
 }

@@ -59,7 +59,7 @@ pub(super) static TABLE: Table = Table {
         row(&[F16], &[F32, F64], X86, &[], &[], FLOAT),
         row(&[F32], &[F64], X86, &[DAZ], &[], FLOAT),
         row(&[F32, F64], &[F16], X86, &[RC, DAZ], &[], FLOAT),
-        row(&[F64], &[F32], X86, &[RC], &[], FLOAT),
+        row(&[F64], &[F32], X86, &[RC, DAZ], &[], FLOAT),
         row(&[F16], BYTES, X86, &[RC], &[], BYTE),
         row(&[F32], BYTES, X86, &[RC, DAZ], &[], BYTE),
         row(&[Bf16], BYTES, X86, &[NEAREST_OR_TRUNCATE], &[], BYTE),

@@ -20,10 +20,8 @@ pub const NAMES: [(&str, &str); 11] = [
 ];
 
 /// Name that several schemes share, and these schemes.
-const AMBIGUOUS: [(&str, &[&str]); 2] = [
-    ("int4", &["int4-group", "int4-channel"]),
-    ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
-];
+const AMBIGUOUS: [(&str, &[&str]); 2] =
+    [("int4", &["int4-group", "int4-channel"]), ("int8", &["int8-channel", "int8-group", "int8-tensor"])];
 
 /// Short name, and the scheme of a single `.safetensors` file, which ComfyUI loads. Folders have the scheme of
 /// [`NAMES`], which vLLM and transformers load (`docs/loads.md`).

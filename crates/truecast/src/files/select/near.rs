@@ -20,18 +20,17 @@ pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     let mut distance = wanted.chars().count().div_ceil(3);
     let mut best = Vec::new();
     let mut budget = MAX_COMPARISONS;
-    for name in names {
+    'names: for name in names {
         for span in spans_of_parts(name, parts) {
-            budget = budget.saturating_sub(1 + span.len() * wanted.len().min(span.len()));
+            let cost = 1 + span.len() * wanted.len().min(span.len());
+            let Some(rest) = budget.checked_sub(cost) else { break 'names };
+            budget = rest;
             let Some(edits) = spelling::edits(&wanted, span, distance) else { continue };
             if edits < distance {
                 (distance, best) = (edits, vec![name]);
             } else if best.last() != Some(&name) && best.len() < MAX_SUGGESTIONS {
                 best.push(name);
             }
-        }
-        if budget == 0 {
-            break;
         }
     }
     best.into_iter().map(str::to_owned).collect()
@@ -53,14 +52,13 @@ mod tests {
 
     #[test]
     fn work_on_hostile_names_is_bounded() {
-        let begin = std::time::Instant::now();
         let long = ["x".repeat(100_000), "y.".repeat(30_000), "z".repeat(250)];
         let names: Vec<String> = (0..20_000).map(|i| format!("{}{i}", "a.".repeat(100))).collect();
         for glob in [&long[0], &long[1], &long[2], &"b.".repeat(100), &format!("*{}", "b".repeat(250))] {
-            let all = long.iter().chain(&names).map(String::as_str);
+            // Only a search with a bound ends.
+            let all = long.iter().chain(&names).map(String::as_str).cycle();
             assert!(nearest(glob, all).len() <= MAX_SUGGESTIONS);
         }
-        assert!(begin.elapsed().as_secs() < 60);
     }
 
     #[test]

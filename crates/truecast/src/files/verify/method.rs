@@ -61,7 +61,8 @@ pub(crate) enum Method {
     Definition,
 }
 
-/// Marks a refusal in a table. No destination equals `REFUSED`.
+/// Marks a refused source in a table. No destination below 64 bits equals `REFUSED`; a table of 64-bit destinations that
+/// has it is not used.
 const REFUSED: u64 = u64::MAX;
 
 impl Method {
