@@ -237,7 +237,7 @@ impl Verification {
                     goes_on(stop)
                 };
                 let shared = work.job.scaled().map_or(&[][..], |scaled| self.plan.shared(scaled));
-                let of_work = Written {
+                let written = Written {
                     folder: &self.plan.folder,
                     planned: tensor,
                     shared: shared.iter().filter_map(|at| self.plan.scaled(*at)).collect(),
@@ -245,7 +245,7 @@ impl Verification {
                     places,
                     stretches: some,
                 };
-                let check = JobCheck { of: of_work, caches: &mut caches, progress: &mut progress };
+                let check = JobCheck { written, caches: &mut caches, progress: &mut progress };
                 let (found, by) = by_kind::compare(&*work.job, check)?;
                 let kept_block = work.kept_block(&self.plan.folder);
                 // Quantization is recomputed in whole blocks, so more elements than sampled are compared.

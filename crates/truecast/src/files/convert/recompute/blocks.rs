@@ -15,12 +15,12 @@ use truecast_core::{CastSpec, DType};
 const PIECE: u64 = 1 << 16;
 
 pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<Findings, Error> {
-    let JobCheck { of, progress, .. } = check;
+    let JobCheck { written, progress, .. } = check;
     let (of_block, bytes) = (block.elements(), block.bytes());
-    let source = SourceValues::new(of.folder, scaled);
+    let source = SourceValues::new(written.folder, scaled);
     let compare = |blocks: Range<u64>| {
         let values = source.read(blocks.start * of_block..blocks.end * of_block)?;
-        let actual = of.read(0, blocks.start * bytes..blocks.end * bytes)?;
+        let actual = written.read(0, blocks.start * bytes..blocks.end * bytes)?;
         let (mut seen, mut expected) = (Seen::new(), vec![0; bytes as usize]);
         let each = values.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
         for (at, (values, actual)) in blocks.zip(each) {
@@ -32,19 +32,19 @@ pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) ->
             match block.quantize(scaled.how.nonfinite, values, &mut expected) {
                 Ok(()) => seen.wrong_bytes(at * bytes, &expected, actual),
                 Err(ScaledError::NotFinite { index }) => seen.elements.refuse(at * of_block + index),
-                Err(cause) => return Err(of.failed(cause)),
+                Err(cause) => return Err(written.failed(cause)),
             }
         }
         Ok(seen)
     };
     // Rows are whole numbers of blocks, so blocks are contiguous.
-    let pieces = of.stretches.iter().flat_map(|stretch| {
+    let pieces = written.stretches.iter().flat_map(|stretch| {
         let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
         let step = PIECE / of_block;
         (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
     });
     let seen = compare_pieces(pieces, compare, source.bytes_per_element(), progress)?;
-    let target = &of.planned.target;
+    let target = &written.planned.target;
     Ok(seen.findings([&target.name; 3], (scaled.dtype, target.dtype)))
 }
 

@@ -10,20 +10,20 @@ use truecast_core::DType;
 use truecast_core::scaled::Coding;
 
 pub(crate) fn compare(job: &dyn Job, check: JobCheck<'_>) -> Result<Findings, Error> {
-    let planned = check.of.planned;
+    let planned = check.written.planned;
     match job.kind() {
         JobKind::Cast(from) if [planned.from, planned.target.dtype].contains(&DType::String) => {
-            let difference = text::compare(&check.of, from, check.progress)?;
+            let difference = text::compare(&check.written, from, check.progress)?;
             Ok((difference.into_iter().collect(), Methods::default()))
         }
         JobKind::Cast(from) => {
-            let JobCheck { of, caches, progress } = check;
-            let (differences, mut by) = elements::compare(&of, from, &mut caches.prepared, progress)?;
-            by.copied = elements_in(job.block(of.folder, planned), by.copied);
+            let JobCheck { written, caches, progress } = check;
+            let (differences, mut by) = elements::compare(&written, from, &mut caches.prepared, progress)?;
+            by.copied = elements_in(job.block(written.folder, planned), by.copied);
             Ok((differences, by))
         }
         JobKind::Known(expected) => {
-            let difference = check.of.compare_bytes(0, &planned.target.name, expected)?;
+            let difference = check.written.compare_bytes(0, &planned.target.name, expected)?;
             Ok((difference.into_iter().collect(), Methods::default()))
         }
         JobKind::Dequantize(quantized) => dequantized::compare(quantized, check),

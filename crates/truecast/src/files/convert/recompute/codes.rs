@@ -6,7 +6,7 @@
 use crate::files::convert::recompute::source::{INFINITE, largest};
 use crate::files::convert::recompute::values::Numbers;
 use crate::files::verify::intervals::Intervals;
-use crate::files::verify::method::definition;
+use crate::files::verify::method::{Methods, definition};
 use std::collections::HashMap;
 use std::sync::Arc;
 use truecast_core::policy::Overflow;
@@ -72,7 +72,7 @@ pub(crate) struct Block<'a> {
     pub values: &'a [u32],
     pub codes: &'a [u32],
     /// Distance between the beginnings of two rows, in elements.
-    pub wide: usize,
+    pub width: usize,
     /// Number of rows and columns of the block.
     pub size: [usize; 2],
 }
@@ -80,8 +80,8 @@ pub(crate) struct Block<'a> {
 impl<'a> Block<'a> {
     fn rows(self) -> impl Iterator<Item = (&'a [u32], &'a [u32])> {
         let [rows, cols] = self.size;
-        let values = self.values.chunks(self.wide).map(move |row| &row[..cols]);
-        values.zip(self.codes.chunks(self.wide).map(move |row| &row[..cols])).take(rows)
+        let values = self.values.chunks(self.width).map(move |row| &row[..cols]);
+        values.zip(self.codes.chunks(self.width).map(move |row| &row[..cols])).take(rows)
     }
 }
 
@@ -120,8 +120,11 @@ impl Quick {
         Some(Quick { planes: *planes, numbers, mx, global: f32::from_bits(global), of_zeros, element, scale })
     }
 
-    pub fn has_intervals(&self) -> bool {
-        matches!(self.element, CodeRule::Float { .. })
+    pub fn counter<'a>(&self, methods: &'a mut Methods) -> &'a mut u64 {
+        match self.element {
+            CodeRule::Float { .. } => &mut methods.intervals,
+            CodeRule::Int(_) => &mut methods.arithmetic,
+        }
     }
 
     /// True if all codes, scale and zero point are right. If the block has only some of the elements that share the
@@ -302,7 +305,7 @@ mod tests {
                 };
                 let zero = matches!(planes.zero, Zero::Grid { .. }).then_some(zero);
                 let holds = |scale, zero, codes: &[u32]| {
-                    let block = Block { values: &values, codes, wide: 8, size: [2, 8] };
+                    let block = Block { values: &values, codes, width: 8, size: [2, 8] };
                     quick.holds(block, None, scale, zero)
                 };
                 let is_held = holds(scale, zero, &codes);
@@ -324,7 +327,10 @@ mod tests {
                     let wrong = scale ^ 1 << (stream.next() % u64::from(planes.scales.plane.code.bits()));
                     assert!(!holds(wrong, zero, &codes), "{planes:?} {how:?} {values:x?} {wrong:x}");
                     let wrong = zero.map_or(Some(0), |zero| Some(zero ^ 1 << bit));
-                    assert!(!holds(scale, wrong, &codes) || zero.is_none() && quick.has_intervals());
+                    assert!(
+                        !holds(scale, wrong, &codes)
+                            || zero.is_none() && matches!(quick.element, CodeRule::Float { .. })
+                    );
                     tested += 3;
                 }
             }
@@ -354,7 +360,7 @@ mod tests {
                 let made = planes.quantize(&how, 0, &values).unwrap();
                 let codes: Vec<u32> = made.codes.iter().map(|code| *code as u32).collect();
                 let holds = |codes: &[u32]| {
-                    let block = Block { values: &values, codes, wide: values.len(), size: [1, values.len()] };
+                    let block = Block { values: &values, codes, width: values.len(), size: [1, values.len()] };
                     quick.holds(block, None, made.scale as u32, None)
                 };
                 assert!(holds(&codes), "{dtype} {scale}");

@@ -13,7 +13,7 @@ pub(crate) struct CheckCaches {
 }
 
 pub(crate) struct JobCheck<'a> {
-    pub of: Written<'a>,
+    pub written: Written<'a>,
     pub caches: &'a mut CheckCaches,
     pub progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 }

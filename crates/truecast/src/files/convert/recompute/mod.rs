@@ -2,6 +2,7 @@
 //! the reference definition (`truecast_core::scaled`) decides uncertain elements. Reads bands of rows if rows are
 //! contiguous, otherwise whole matrices.
 
+mod band;
 pub(crate) mod blocks;
 pub(crate) mod by_kind;
 pub(crate) mod codes;
@@ -13,7 +14,6 @@ pub(crate) mod relaid;
 mod repacked;
 pub(crate) mod scaled;
 pub(crate) mod source;
-pub(crate) mod units;
 pub(crate) mod values;
 
 use crate::files::convert::dequantize::dequantizer::Quantized;

@@ -12,7 +12,7 @@ use truecast_core::scaled::{Packing, Part, Plane};
 
 pub(crate) struct StoredPlanes<'a> {
     pub scaled: &'a Scaled,
-    pub of: &'a Written<'a>,
+    pub written: &'a Written<'a>,
 }
 
 impl StoredPlanes<'_> {
@@ -24,7 +24,7 @@ impl StoredPlanes<'_> {
     fn read(&self, part: Part, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
         let mut read = Vec::new();
         for (output, first, len) in self.scaled.places(part, bytes.start, bytes.end - bytes.start) {
-            let now = self.of.read(output, first..first + len)?;
+            let now = self.written.read(output, first..first + len)?;
             if read.is_empty() {
                 read = now;
             } else {
@@ -35,7 +35,7 @@ impl StoredPlanes<'_> {
     }
 
     /// Finds nonzero padding bits at the end of rows and in tiles.
-    pub fn filling(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
+    pub fn padding_bits(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
         let mut wrong = Found::new();
         let outputs = self.scaled.outputs_of(part);
         let Some((plane, shape)) = self.plane(part).filter(|_| !outputs.is_empty()) else { return Ok(wrong) };
@@ -73,9 +73,9 @@ impl StoredPlanes<'_> {
         mut all: Vec<u32>,
     ) -> Result<Vec<u32>, Error> {
         let (plane, shape) = self.plane(part).expect("only planes have entries");
-        let (granule, wide) = (rows_together(&plane, shape[0]), (cols.end - cols.start) as usize);
-        all.resize((rows.end - rows.start) as usize * wide, 0);
-        let each = rows.clone().zip(all.chunks_mut(wide.max(1)));
+        let (granule, width) = (rows_together(&plane, shape[0]), (cols.end - cols.start) as usize);
+        all.resize((rows.end - rows.start) as usize * width, 0);
+        let each = rows.clone().zip(all.chunks_mut(width.max(1)));
         let row_bytes = |rows| plane.bytes([rows, shape[1]]).unwrap_or(0);
         let begin = |row| matrix * row_bytes(shape[0]) + row_bytes(row);
         if matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst) && *cols != (0..shape[1]) {

@@ -15,16 +15,16 @@ use truecast_io::folder::Folder;
 const BAND: u64 = 1 << 16;
 
 pub(crate) fn compare(job: &Transcode, check: JobCheck<'_>) -> Result<Findings, Error> {
-    let JobCheck { of, progress, .. } = check;
+    let JobCheck { written, progress, .. } = check;
     let [rows, cols] = job.plane.how.to_shape;
     let bytes_per_entry = job.bytes as f64 / (job.matrices * rows * cols).max(1) as f64;
     let mut seen = Seen::new();
     for matrix in 0..job.matrices {
-        let held = whole(&job.plane, of.folder, matrix)?;
-        let compare = |rows| compare_rows(job, &of, held.as_deref(), matrix, &rows);
+        let held = whole(&job.plane, written.folder, matrix)?;
+        let compare = |rows| compare_rows(job, &written, held.as_deref(), matrix, &rows);
         seen = seen.merge(compare_pieces(bands(job), compare, bytes_per_entry, progress)?);
     }
-    let target = &of.planned.target;
+    let target = &written.planned.target;
     Ok(seen.findings([&target.name; 3], (target.dtype, target.dtype)))
 }
 
@@ -49,7 +49,7 @@ fn bands(job: &Transcode) -> impl Iterator<Item = Range<u64>> + use<> {
 
 fn compare_rows(
     job: &Transcode,
-    of: &Written<'_>,
+    written: &Written<'_>,
     held: Option<&[u8]>,
     matrix: u64,
     rows: &Range<u64>,
@@ -58,7 +58,7 @@ fn compare_rows(
     let Repacking { to, to_shape: [_, cols], .. } = *how;
     let (n, begin) = (rows.end - rows.start, job.start(matrix, rows.start));
     let mut expected = zeros(to.bytes([n, cols]).unwrap_or(0))?;
-    let actual = of.read(0, begin..begin + expected.len() as u64)?;
+    let actual = written.read(0, begin..begin + expected.len() as u64)?;
     let mut seen = Seen::new();
     seen.by.definition = n * cols;
     let (stored, source) = match held {
@@ -66,7 +66,7 @@ fn compare_rows(
         None => {
             let (all, granule) = (how.from_shape[0], rows_together(&how.from, how.from_shape[0]));
             let stored = (rows.start / granule * granule).min(all)..rows.end.next_multiple_of(granule).min(all);
-            (stored.clone(), Cow::Owned(source_rows(&job.plane, of.folder, matrix, &stored)?))
+            (stored.clone(), Cow::Owned(source_rows(&job.plane, written.folder, matrix, &stored)?))
         }
     };
     let (from_shape, shape) = ([stored.end - stored.start, how.from_shape[1]], [n, cols]);
