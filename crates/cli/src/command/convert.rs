@@ -93,11 +93,11 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
 /// Runs a plan while a bar shows its progress. An error says whether finished shards remain.
 fn run_plan(plan: Plan, dst: &Path, stop: &AtomicBool, context: &Context) -> Result<Report, Failure> {
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
-    let stays = folder::what_stays(&plan, dst);
-    signals::say_what_stays(stays.clone());
+    let hint = folder::interrupted_hint(&plan, dst);
+    signals::set_hint(hint.clone());
     let ran = plan.run(stop, |progress| bar.at(progress));
     bar.finish();
-    ran.map_err(|error| match stays().filter(|_| error.kind() != ErrorKind::Usage) {
+    ran.map_err(|error| match hint().filter(|_| error.kind() != ErrorKind::Usage) {
         Some(hint) => Failure::from(error).with_hint(hint),
         None => error.into(),
     })

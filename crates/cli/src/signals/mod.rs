@@ -80,14 +80,14 @@ fn leave_work(to: u8) -> Result<u8, u8> {
     STATE.compare_exchange(AT_WORK, to, Ordering::AcqRel, Ordering::Acquire)
 }
 
-type Stays = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
+type Hint = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
 /// Function that returns a hint about remaining files. The hint follows the word `interrupted`, after unfinished
 /// changes are undone.
-static STAYS: Mutex<Option<Stays>> = Mutex::new(None);
+static HINT: Mutex<Option<Hint>> = Mutex::new(None);
 
-pub fn say_what_stays(stays: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
-    *STAYS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stays));
+pub fn set_hint(hint: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
+    *HINT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hint));
 }
 
 /// Marks the work as finished: only its result remains to be printed. Blocks if a request is already ending the
@@ -114,8 +114,8 @@ fn end(json: bool) -> ! {
                 ErrorCode::Interrupted,
                 if has_written { "interrupted" } else { "interrupted; nothing was written" },
             );
-            let stays = STAYS.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(match stays.as_ref().and_then(|stays| stays()) {
+            let hint = HINT.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(match hint.as_ref().and_then(|hint| hint()) {
                 Some(hint) => failure.with_hint(hint),
                 None => failure,
             })

@@ -89,20 +89,20 @@ impl<'a> Printer<'a> {
         if !self.context.tells() {
             return Ok(());
         }
-        output::text(&format!("{}{}", self.model, terminal.wrap(&folder::unfinished(report, self.args))))?;
-        // Tensors that an earlier run converted have no figures.
-        if !(report.tensors.is_empty() && folder::resumed(report) > 0) {
+        output::text(&format!("{}{}", self.model, terminal.wrap(&folder::unfinished_parts(report, self.args))))?;
+        // A run that only resumed finished shards has no figures.
+        if !(report.tensors.is_empty() && folder::resumed_shards(report) > 0) {
             self.print_figures(conversion, &listed)?;
         }
-        output::text(&terminal.wrap(&folder::ending(report)))
+        output::text(&terminal.wrap(&folder::resumed_note(report)))
     }
 
     fn listed(&self, report: &Report) -> Listed {
         let Context { json, wide, terminal, .. } = *self.context;
         let terminal = if json { Terminal::default() } else { terminal };
         // A checkpoint may have 90,000 tensors: a pipe gets only totals, unless `--wide` or `--sort` is given.
-        let is_short = report.folder.is_some() && !json && !wide && terminal.width.is_none();
-        if is_short && self.args.list.sort.is_none() {
+        let totals_only = report.folder.is_some() && !json && !wide && terminal.width.is_none();
+        if totals_only && self.args.list.sort.is_none() {
             return Listed::None;
         }
         let types = |i: usize| lines::types(&report.tensors[i]);
@@ -111,36 +111,19 @@ impl<'a> Printer<'a> {
 
     fn print_planned_tensors(&self, report: &Report, listed: &Listed) -> Result<(), Failure> {
         let (args, terminal) = (self.args, &self.context.terminal);
-        let columns = || {
-            vec![
-                Column::left("tensor").shrinks(),
-                Column::left("shape").shrinks().drops(2),
-                Column::left("type"),
-                Column::right("elements").drops(3),
-                Column::right("before").drops(1),
-                Column::right("after"),
-            ]
+        // For a folder, its plan has these lines.
+        let (left_out, note) = match report.folder {
+            None => (lines::left_out(report), lines::dry_run_note(args)),
+            Some(_) => (String::new(), String::new()),
         };
-        let row = |row: Row<'_>| {
-            let first = &report.tensors[row.members[0]];
-            let sum = |of: fn(&TensorReport) -> u64| row.members.iter().map(|&i| of(&report.tensors[i])).sum::<u64>();
-            let (before, after) = (number::bytes(sum(|t| t.bytes_in)), number::bytes(sum(|t| t.bytes_out)));
-            let is_one_shape = row.members.iter().all(|&i| report.tensors[i].shape == first.shape);
-            let shape = if is_one_shape { format!("{:?}", first.shape) } else { "several".into() };
-            vec![row.name.to_owned(), shape, lines::types(first), grouped(sum(|t| t.elements)), before, after]
-        };
+        let footer = [left_out, lines::kept(report), lines::summary(report, args), note].concat();
         output::stream(|out| {
             out.write_all(lines::header(report, terminal).as_bytes())?;
             if !matches!(listed, Listed::None) {
-                listed.write(out, terminal, &names(report), columns, row, Vec::new())?;
+                let row = |row: Row<'_>| planned_row(report, row);
+                listed.write(out, terminal, &tensor_names(report), planned_columns, row, Vec::new())?;
             }
-            // For a folder, its plan has these lines.
-            let (left_out, note) = match report.folder {
-                None => (lines::left_out(report), lines::dry_run_note(args)),
-                Some(_) => Default::default(),
-            };
-            let below = [left_out, lines::kept(report), lines::summary(report, args), note].concat();
-            out.write_all(terminal.wrap(&below).as_bytes())
+            out.write_all(terminal.wrap(&footer).as_bytes())
         })
     }
 
@@ -149,35 +132,27 @@ impl<'a> Printer<'a> {
         let (args, terminal) = (self.args, &self.context.terminal);
         let figures = ErrorColumns::of_conversion(&report.total.all.counts);
         let columns = || Column::sorted(figures.columns("type"), args.list.sort.as_deref());
-        let row = |row: Row<'_>| {
-            let first = &report.tensors[row.members[0]];
-            let counts = list::sum(row.members.iter().map(|&i| &*report.tensors[i].counts));
-            let reasons: Vec<_> = row.members.iter().flat_map(|&i| report.tensors[i].assessed().reasons()).collect();
-            let mark = if first.converted { Mark::Plain } else { Mark::Dim };
-            let mut cells = vec![Cell::from(row.name), Cell::from(lines::types(first)).mark(mark)];
-            cells.extend(figures.cells(&counts, Some(&counts).filter(|_| first.converted), &reasons));
-            cells
-        };
-        // Totals would repeat the row of a single listed tensor.
-        let is_one = report.tensors.len() == 1 && !matches!(listed, Listed::None);
-        let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
+        let totals_repeat_row = report.tensors.len() == 1 && !matches!(listed, Listed::None);
+        let totals = if totals_repeat_row { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
+        // For a folder, its plan has the tensors that are left out.
+        let left_out = if report.folder.is_none() { lines::left_out(report) } else { String::new() };
+        let can_keep = true;
+        let footer = [
+            terminal.wrap(&(left_out + &lines::kept(report))),
+            figures.note(terminal),
+            left_open::text(undefined, terminal),
+            assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, can_keep, terminal),
+            terminal.wrap(&folder::scale_remarks(report)),
+            terminal.wrap(&dequantized::summary(report, &args.select)),
+            terminal.wrap(&lines::summary(report, args)),
+            lines::python(report, &args.dst),
+            lines::speed(report.total.all.bytes_in, *elapsed),
+        ];
         output::stream(|out| {
             out.write_all(lines::header(report, terminal).as_bytes())?;
-            listed.write(out, terminal, &names(report), columns, row, totals)?;
-            // For a folder, its plan has the tensors that are left out.
-            let left_out = if report.folder.is_none() { lines::left_out(report) } else { String::new() };
-            let below = [
-                terminal.wrap(&(left_out + &lines::kept(report))),
-                figures.note(terminal),
-                left_open::text(undefined, terminal),
-                assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, true, terminal),
-                terminal.wrap(&folder::blocks(report)),
-                terminal.wrap(&dequantized::summary(report, &args.select)),
-                terminal.wrap(&lines::summary(report, args)),
-                lines::python(report, &args.dst),
-                lines::speed(report.total.all.bytes_in, *elapsed),
-            ];
-            out.write_all(below.concat().as_bytes())?;
+            let row = |row: Row<'_>| figure_row(report, &figures, row);
+            listed.write(out, terminal, &tensor_names(report), columns, row, totals)?;
+            out.write_all(footer.concat().as_bytes())?;
             let verdict = lines::verdict(report, assessment).map(|(mark, sentence)| terminal.paint(mark, &sentence));
             let mut last = verdict.into_iter().chain(lines::next(report, args, terminal));
             last.try_for_each(|line| writeln!(out, "{}", terminal.wrap(&line)))
@@ -185,7 +160,39 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn names(report: &Report) -> Vec<&str> {
+fn planned_columns() -> Vec<Column> {
+    vec![
+        Column::left("tensor").shrinks(),
+        Column::left("shape").shrinks().drops(2),
+        Column::left("type"),
+        Column::right("elements").drops(3),
+        Column::right("before").drops(1),
+        Column::right("after"),
+    ]
+}
+
+fn planned_row(report: &Report, row: Row<'_>) -> Vec<String> {
+    let members = || row.members.iter().map(|&i| &report.tensors[i]);
+    let first = &report.tensors[row.members[0]];
+    let sum = |field: fn(&TensorReport) -> u64| members().map(field).sum::<u64>();
+    let (before, after) = (number::bytes(sum(|t| t.bytes_in)), number::bytes(sum(|t| t.bytes_out)));
+    let is_one_shape = members().all(|tensor| tensor.shape == first.shape);
+    let shape = if is_one_shape { format!("{:?}", first.shape) } else { "several".into() };
+    vec![row.name.to_owned(), shape, lines::types(first), grouped(sum(|t| t.elements)), before, after]
+}
+
+fn figure_row(report: &Report, figures: &ErrorColumns, row: Row<'_>) -> Vec<Cell> {
+    let members = || row.members.iter().map(|&i| &report.tensors[i]);
+    let first = &report.tensors[row.members[0]];
+    let counts = list::sum(members().map(|tensor| &*tensor.counts));
+    let reasons: Vec<_> = members().flat_map(|tensor| tensor.assessed().reasons()).collect();
+    let mark = if first.converted { Mark::Plain } else { Mark::Dim };
+    let mut cells = vec![Cell::from(row.name), Cell::from(lines::types(first)).mark(mark)];
+    cells.extend(figures.cells(&counts, first.converted.then_some(&counts), &reasons));
+    cells
+}
+
+fn tensor_names(report: &Report) -> Vec<&str> {
     report.tensors.iter().map(|tensor| &*tensor.name).collect()
 }
 
