@@ -20,51 +20,51 @@ use truecast::measure::Survey;
 /// Listed tensors of a GGUF model in one or more files.
 pub struct GgufListing {
     folder: Folder,
-    /// Index of the file, and index of the tensor in the file.
-    rows: Vec<(usize, usize)>,
+    rows: Vec<TensorId>,
     is_sorted: bool,
+}
+
+/// Index of a file, and index of a tensor in the file.
+#[derive(Clone, Copy)]
+struct TensorId {
+    file: usize,
+    tensor: usize,
 }
 
 impl GgufListing {
     pub fn read(path: &Path, args: &InspectArgs, asked: &Asked) -> Result<GgufListing, Failure> {
         let path_shown = path.display();
-        let refused = [
+        let inapplicable = [
             (args.stats, "--stats is not for GGUF files: blocks are listed, not read"),
             (args.from.is_some(), "--from is not for GGUF files: the header states the types"),
         ];
-        if let Some((_, why)) = refused.iter().find(|(is_given, _)| *is_given) {
+        if let Some((_, why)) = inapplicable.iter().find(|(is_given, _)| *is_given) {
             return Err(failure!(InapplicableOption, "{path_shown}: {why}"));
         }
-        let mut listing =
-            GgufListing { folder: Folder::of_file(path)?, rows: Vec::new(), is_sorted: args.sort.is_some() };
-        let all = listing.headers().enumerate();
-        let mut rows: Vec<_> =
-            all.flat_map(|(part, header)| (0..header.tensors.len()).map(move |i| (part, i))).collect();
-        rows.retain(|at| asked.lists(&listing.tensor(*at).name));
-        asked.sort(&mut rows, |at| {
-            let tensor = listing.tensor(*at);
+        let folder = Folder::of_file(path)?;
+        let ids =
+            |(file, header): (usize, &Header)| (0..header.tensors.len()).map(move |tensor| TensorId { file, tensor });
+        let mut rows: Vec<TensorId> = headers(&folder).enumerate().flat_map(ids).collect();
+        rows.retain(|id| asked.lists(&tensor_at(&folder, *id).name));
+        asked.sort(&mut rows, |id| {
+            let tensor = tensor_at(&folder, *id);
             let BlockTensor { name, bytes, .. } = tensor;
             Item { name, bytes: *bytes, elements: tensor.len(), survey: Survey::default() }
         });
-        listing.rows = rows;
-        Ok(listing)
+        Ok(GgufListing { folder, rows, is_sorted: args.sort.is_some() })
     }
 
-    fn headers(&self) -> impl Iterator<Item = &Header> {
-        self.folder.shards().iter().map(|part| part.source.gguf().expect("a part of a GGUF model"))
-    }
-
-    /// Header of the first file, which has the keys.
+    /// Header of the first file, which has the metadata of the model.
     fn header(&self) -> &Header {
-        self.headers().next().expect("a model has a part")
+        headers(&self.folder).next().expect("a model has a part")
     }
 
-    fn tensor(&self, (part, at): (usize, usize)) -> &BlockTensor {
-        &self.folder.shards()[part].source.gguf().expect("a part of a GGUF model").tensors[at]
+    fn tensor(&self, row: usize) -> &BlockTensor {
+        tensor_at(&self.folder, self.rows[row])
     }
 
     fn tensors(&self) -> impl Iterator<Item = &BlockTensor> {
-        self.rows.iter().map(|at| self.tensor(*at))
+        (0..self.rows.len()).map(|row| self.tensor(row))
     }
 
     fn file_bytes(&self) -> u64 {
@@ -80,36 +80,37 @@ impl GgufListing {
     }
 
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        let tensor = |row: usize| self.tensor(self.rows[row]);
-        let row = |row: Row<'_>| {
-            let members = || row.members.iter().map(|&i| tensor(i));
+        let tree_row = |row: Row<'_>| {
+            let members = || row.members.iter().map(|&i| self.tensor(i));
             let (bytes, parameters) = (members().map(|one| one.bytes).sum(), members().map(BlockTensor::len).sum());
             let kinds = members().map(|one| (type_name(one.block), &*one.shape));
             cells(row.name, common(kinds), parameters, bytes).to_vec()
         };
-        let (len, name) = (self.rows.len(), |row: usize| &*tensor(row).name);
-        let alike = |row: usize| (type_name(tensor(row).block), &tensor(row).shape);
+        let (len, name) = (self.rows.len(), |row: usize| &*self.tensor(row).name);
+        let group_key = |row: usize| (type_name(self.tensor(row).block), &self.tensor(row).shape);
         let listed = if self.is_sorted {
             Listed::first((0..len).collect(), terminal)
         } else {
-            Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal).into_tree()
+            Listed::fitted(len, name, |row| self.tensor(row).bytes, group_key, terminal).into_tree()
         };
-        listed.write(
-            out,
-            terminal,
-            &(0..len).map(name).collect::<Vec<_>>(),
-            || columns("parameters").to_vec(),
-            row,
-            Vec::new(),
-        )?;
-        let metadata = self.header().metadata.iter().map(|(key, value)| (key.as_str(), said(value)));
+        let names: Vec<&str> = (0..len).map(name).collect();
+        listed.write(out, terminal, &names, || columns("parameters").to_vec(), tree_row, Vec::new())?;
+        let metadata = self.header().metadata.iter().map(|(key, value)| (key.as_str(), metadata_text(value)));
         write_metadata(metadata, terminal, out)?;
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
         let elements = self.elements();
         out.write_all(terminal.wrap(&elements.text(Some(elements.total()))).as_bytes())?;
-        let shown = shown(self.rows.len(), self.headers().map(|header| header.tensors.len()).sum());
+        let shown = shown(len, headers(&self.folder).map(|header| header.tensors.len()).sum());
         writeln!(out, "{shown}, {}", sizes(listed, self.file_bytes()))
     }
+}
+
+fn headers(folder: &Folder) -> impl Iterator<Item = &Header> {
+    folder.shards().iter().map(|shard| shard.source.gguf().expect("a file of a GGUF model"))
+}
+
+fn tensor_at(folder: &Folder, TensorId { file, tensor }: TensorId) -> &BlockTensor {
+    &folder.shards()[file].source.gguf().expect("a file of a GGUF model").tensors[tensor]
 }
 
 /// GGUF's name of a block type, or truecast's name of an element type.
@@ -117,15 +118,15 @@ fn type_name(block: Block) -> &'static str {
     block.dtype().map_or(block.name(), DType::name)
 }
 
-fn said(value: &gguf::Value) -> String {
+fn metadata_text(value: &gguf::Value) -> String {
     match value {
         gguf::Value::String(text) => text.clone(),
         gguf::Value::Array { entries, .. } => format!("an array of {}", grouped(*entries)),
-        other => json_of(other).to_string(),
+        other => metadata_json(other).to_string(),
     }
 }
 
-fn json_of(value: &gguf::Value) -> Value {
+fn metadata_json(value: &gguf::Value) -> Value {
     match value {
         gguf::Value::Unsigned(n) => json!(n),
         gguf::Value::Signed(n) => json!(n),
@@ -137,7 +138,8 @@ fn json_of(value: &gguf::Value) -> Value {
     }
 }
 
-fn row(tensor: &BlockTensor) -> Value {
+/// The type is GGUF's name (`F16`), also of an element type.
+fn tensor_json(tensor: &BlockTensor) -> Value {
     json!({
         "name": *tensor.name, "dtype": tensor.block.name(), "shape": *tensor.shape, "elements": tensor.len(),
         "bytes": tensor.bytes, "offset": tensor.offset
@@ -155,8 +157,12 @@ impl Serialize for GgufListing {
             elements_by_type: self.elements().by_type(),
             parameters: Some(self.elements().total()),
             version: Some(header.version),
-            metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect::<Map<_, _>>(),
-            tensors: output::Rows(|| self.tensors().map(row)),
+            metadata: header
+                .metadata
+                .iter()
+                .map(|(key, value)| (key.clone(), metadata_json(value)))
+                .collect::<Map<_, _>>(),
+            tensors: output::Rows(|| self.tensors().map(tensor_json)),
             schemes: Vec::new(),
             unknown_scheme: None,
             model: None,
