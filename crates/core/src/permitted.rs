@@ -34,6 +34,14 @@ pub enum NanComparison {
     Bits,
 }
 
+impl NanComparison {
+    /// True if two codes are equal.
+    #[must_use]
+    pub fn are_equal(self, dtype: DType, a: u64, b: u64) -> bool {
+        a == b || self == NanComparison::Class && is_nan(dtype, a) && is_nan(dtype, b)
+    }
+}
+
 /// Judgment of a result: right, open or wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -124,12 +132,7 @@ fn compare(
     let fits = match &permitted {
         Permitted::Any => true,
         Permitted::ReadsBack(_) => false, // applies to texts, not to codes
-        Permitted::Codes(codes) => {
-            codes.contains(&actual)
-                || nan == NanComparison::Class
-                    && is_nan(spec.dst, actual)
-                    && codes.iter().any(|&code| is_nan(spec.dst, code))
-        }
+        Permitted::Codes(codes) => codes.iter().any(|&code| nan.are_equal(spec.dst, code, actual)),
     };
     match (fits, open) {
         (true, None) => Verdict::Right,

@@ -10,15 +10,12 @@ pub use cast::{Convention, Flush};
 pub use rescale::RescaleConvention;
 
 use std::collections::BTreeMap;
-use truecast_core::exact::decode;
-use truecast_core::permitted::NanComparison;
-use truecast_core::{DType, Exact};
 
 /// Number of wrong results that are compared with the conventions. Later results are only counted.
 pub const COMPARED: u64 = 1_000_000;
 
 /// Limit on distinct sets of conventions. Results with further sets count as unexplained.
-const MOST_SETS: usize = 4096;
+const MAX_SETS: usize = 4096;
 
 /// Wrong results with the same convention, or without any.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,21 +37,23 @@ pub struct ConventionGroup<C, V> {
 #[derive(Clone, Debug)]
 pub struct Grouping<C, V> {
     conventions: Vec<C>,
-    keep: usize,
+    shown_per_group: usize,
     seen: u64,
-    sets: BTreeMap<Set, Alike<V>>,
+    sets: BTreeMap<ConventionSet, Results<V>>,
 }
 
+/// Conventions by a wrong result. Bits are indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Set {
-    /// Bits of the conventions that give this result.
-    give: u64,
-    /// Bits of the conventions that give any wrong result for the element.
-    err: u64,
+struct ConventionSet {
+    /// Conventions that give this result.
+    reproduces: u64,
+    /// Conventions that give any wrong result for the element.
+    errs: u64,
 }
 
+/// Wrong results with the same set of conventions.
 #[derive(Clone, Debug)]
-struct Alike<V> {
+struct Results<V> {
     count: u64,
     first: Vec<(u64, V)>,
 }
@@ -67,18 +66,18 @@ pub enum ConventionCheck {
     /// The convention gives another wrong result.
     OtherwiseWrong,
     /// The convention gives a permitted result, or no result.
-    Right,
+    NoError,
 }
 
 impl<C: Copy, V: Clone> Grouping<C, V> {
-    /// Creates an empty grouping. Each group keeps its first `keep` results.
+    /// Creates an empty grouping. Each group keeps its first `shown_per_group` results.
     ///
     /// # Panics
     /// If there are more than 64 conventions.
     #[must_use]
-    pub fn new(conventions: Vec<C>, keep: usize) -> Self {
+    pub fn new(conventions: Vec<C>, shown_per_group: usize) -> Self {
         assert!(conventions.len() <= 64, "a set has 64 bits");
-        Self { conventions, keep, seen: 0, sets: BTreeMap::new() }
+        Self { conventions, shown_per_group, seen: 0, sets: BTreeMap::new() }
     }
 
     /// Conventions in order of preference.
@@ -99,54 +98,66 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         if self.seen > COMPARED {
             return;
         }
-        let mut set = Set::default();
+        let mut set = ConventionSet::default();
         for (i, convention) in self.conventions.iter().enumerate() {
             match compare(*convention) {
-                ConventionCheck::Same => set = Set { give: set.give | 1 << i, err: set.err | 1 << i },
-                ConventionCheck::OtherwiseWrong => set.err |= 1 << i,
-                ConventionCheck::Right => {}
+                ConventionCheck::Same => {
+                    set.reproduces |= 1 << i;
+                    set.errs |= 1 << i;
+                }
+                ConventionCheck::OtherwiseWrong => set.errs |= 1 << i,
+                ConventionCheck::NoError => {}
             }
         }
-        if self.sets.len() >= MOST_SETS && !self.sets.contains_key(&set) {
-            set = Set::default();
+        if self.sets.len() >= MAX_SETS && !self.sets.contains_key(&set) {
+            set = ConventionSet::default();
         }
-        let alike = self.sets.entry(set).or_insert(Alike { count: 0, first: Vec::new() });
-        alike.count += 1;
-        if alike.first.len() < self.keep {
-            alike.first.push((self.seen, result()));
+        let results = self.sets.entry(set).or_insert(Results { count: 0, first: Vec::new() });
+        results.count += 1;
+        if results.first.len() < self.shown_per_group {
+            results.first.push((self.seen, result()));
         }
     }
 
     /// Conventions that give every compared wrong result. Each may explain the whole tensor.
     #[must_use]
-    pub fn explain_every_result(&self) -> Vec<C> {
-        let common = self.sets.keys().fold(u64::MAX, |common, set| common & set.give);
-        let is_common = |(i, _): &(usize, &C)| !self.sets.is_empty() && common >> i & 1 == 1;
-        self.conventions.iter().enumerate().filter(is_common).map(|(_, c)| *c).collect()
+    pub fn common_conventions(&self) -> Vec<C> {
+        if self.sets.is_empty() {
+            return Vec::new();
+        }
+        self.conventions_in(self.sets.keys().fold(u64::MAX, |common, set| common & set.reproduces))
+    }
+
+    fn conventions_in(&self, bits: u64) -> Vec<C> {
+        self.conventions.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, c)| *c).collect()
     }
 
     /// Groups in descending order of size. Unexplained results come last. `whole` lists the conventions that give every
     /// element of the tensor.
     ///
-    /// To exclude chance, a convention must explain enough wrong results. Take the wrong results at elements for which
-    /// the convention gives a wrong result: the convention must give more than half of them. `may_be_partial` tells
-    /// whether a convention may apply to only some elements.
+    /// To exclude chance, a convention explains results only if it reproduces more than half of the wrong results at
+    /// elements where it errs. `may_be_partial` tells whether a convention may apply to only some elements.
     pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
-        let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
-        if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
+        let mut left: Vec<(ConventionSet, &Results<V>)> = self.sets.iter().map(|(set, found)| (*set, found)).collect();
+        if left.is_empty() {
+            return Vec::new();
+        }
+        if let [convention, alike @ ..] = whole {
             let group = self.group(Some(*convention), &left);
             return vec![ConventionGroup { explains_all: true, alike: alike.to_vec(), ..group }];
         }
-        let is_partial = |(i, convention): (usize, &C)| u64::from(may_be_partial(*convention)) << i;
-        let partial = self.conventions.iter().enumerate().map(is_partial).fold(0, |all, bit| all | bit);
-        left.iter_mut().for_each(|(set, _)| set.give &= partial);
+        for (i, convention) in self.conventions.iter().enumerate() {
+            if !may_be_partial(*convention) {
+                left.iter_mut().for_each(|(set, _)| set.reproduces &= !(1 << i));
+            }
+        }
         let mut groups = Vec::new();
-        while let Some(best) = self.best(&left) {
-            let (given, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(set, _)| set.give >> best & 1 == 1);
-            let common = given.iter().fold(u64::MAX, |common, (set, _)| common & set.give);
-            let is_alike = |(i, _): &(usize, &C)| *i != best && common >> i & 1 == 1;
-            let alike = self.conventions.iter().enumerate().filter(is_alike).map(|(_, c)| *c).collect();
-            groups.push(ConventionGroup { alike, ..self.group(Some(self.conventions[best]), &given) });
+        while let Some(strongest) = self.strongest(&left) {
+            let is_reproduced = |(set, _): &(ConventionSet, _)| set.reproduces >> strongest & 1 == 1;
+            let (reproduced, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_reproduced);
+            let common = reproduced.iter().fold(u64::MAX, |common, (set, _)| common & set.reproduces);
+            let alike = self.conventions_in(common & !(1 << strongest));
+            groups.push(ConventionGroup { alike, ..self.group(Some(self.conventions[strongest]), &reproduced) });
             left = others;
         }
         if !left.is_empty() {
@@ -155,28 +166,27 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         groups
     }
 
-    /// Index of the convention that gives most of the remaining results. `None` if chance is not excluded.
-    fn best(&self, left: &[(Set, &Alike<V>)]) -> Option<usize> {
-        let count = |bit: usize, of: fn(&Set) -> u64| -> u64 {
-            left.iter().filter(|(set, _)| of(set) >> bit & 1 == 1).map(|(_, alike)| alike.count).sum()
-        };
-        let counts = (0..self.conventions.len()).map(|i| (count(i, |s| s.give), count(i, |s| s.err), i));
-        let named = counts.filter(|(give, err, _)| *give > 0 && 2 * give > *err);
-        named.max_by_key(|(give, _, i)| (*give, usize::MAX - i)).map(|(.., i)| i)
+    /// Index of the convention that reproduces most of the remaining results; the first of equal ones. `None` if chance
+    /// is not excluded.
+    fn strongest(&self, left: &[(ConventionSet, &Results<V>)]) -> Option<usize> {
+        let mut strongest: Option<(usize, u64)> = None;
+        for i in 0..self.conventions.len() {
+            let count = |bits: fn(&ConventionSet) -> u64| -> u64 {
+                left.iter().filter(|(set, _)| bits(set) >> i & 1 == 1).map(|(_, results)| results.count).sum()
+            };
+            let (reproduced, erred) = (count(|set| set.reproduces), count(|set| set.errs));
+            if 2 * reproduced > erred && strongest.is_none_or(|(_, most)| reproduced > most) {
+                strongest = Some((i, reproduced));
+            }
+        }
+        strongest.map(|(i, _)| i)
     }
 
-    fn group(&self, convention: Option<C>, sets: &[(Set, &Alike<V>)]) -> ConventionGroup<C, V> {
-        let mut first: Vec<&(u64, V)> = sets.iter().flat_map(|(_, alike)| &alike.first).collect();
+    fn group(&self, convention: Option<C>, sets: &[(ConventionSet, &Results<V>)]) -> ConventionGroup<C, V> {
+        let mut first: Vec<&(u64, V)> = sets.iter().flat_map(|(_, results)| &results.first).collect();
         first.sort_by_key(|(order, _)| *order);
-        let first = first.into_iter().take(self.keep).map(|(_, result)| result.clone()).collect();
-        let count = sets.iter().map(|(_, alike)| alike.count).sum();
+        let first = first.into_iter().take(self.shown_per_group).map(|(_, result)| result.clone()).collect();
+        let count = sets.iter().map(|(_, results)| results.count).sum();
         ConventionGroup { convention, alike: Vec::new(), count, first, explains_all: false }
     }
-}
-
-/// True if two codes are equal; `nan` decides whether all NaN are equal.
-#[must_use]
-pub fn is_same(dtype: DType, a: u64, b: u64, nan: NanComparison) -> bool {
-    let is_nan = |code| matches!(decode(dtype, code), Exact::Nan { .. });
-    a == b || (nan == NanComparison::Class && is_nan(a) && is_nan(b))
 }

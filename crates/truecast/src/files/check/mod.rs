@@ -14,7 +14,7 @@ use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::npy::hex::Column;
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::array::{self, ArrayError};
-use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
+use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping};
 use truecast_models::{Data, Tensor};
 
 /// A result that is not permitted.
@@ -172,11 +172,11 @@ impl Check {
             let Permitted::Codes(permitted) = violation.permitted.clone() else { continue };
             let other = pair_of(&spec, input, i);
             let compare = |convention: Convention| match convention.result(&spec, source, other) {
-                Some(given) if is_same(spec.dst, given, result, nan) => ConventionCheck::Same,
-                Some(given) if !permitted.iter().any(|p| is_same(spec.dst, given, *p, nan)) => {
+                Some(given) if nan.are_equal(spec.dst, given, result) => ConventionCheck::Same,
+                Some(given) if !permitted.iter().any(|p| nan.are_equal(spec.dst, given, *p)) => {
                     ConventionCheck::OtherwiseWrong
                 }
-                _ => ConventionCheck::Right,
+                _ => ConventionCheck::NoError,
             };
             self.grouping.push(|| violation, compare);
         }
@@ -185,7 +185,7 @@ impl Check {
     /// Conventions that give every violating result. Each may explain the whole tensor.
     #[must_use]
     pub fn candidates(&self) -> Vec<Convention> {
-        self.grouping.explain_every_result()
+        self.grouping.common_conventions()
     }
 
     /// Removes each candidate whose results differ from these elements. Open results do not count. Shapes: as in
@@ -199,7 +199,7 @@ impl Check {
             let other = pair_of(&self.spec, input, i);
             let gives = |convention: &Convention| {
                 let given = convention.result(&self.spec, source, other);
-                given.is_some_and(|given| is_same(self.spec.dst, given, result, self.nan))
+                given.is_some_and(|given| self.nan.are_equal(self.spec.dst, given, result))
             };
             let is_open = || matches!(check_code(&self.spec, source, result, self.nan), Verdict::Open { .. });
             candidates.retain(|convention| gives(convention) || is_open());

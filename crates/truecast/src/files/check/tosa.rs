@@ -12,7 +12,7 @@ use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
 use truecast_io::npy::hex::Column;
 use truecast_io::npy::tosa::Reader;
-use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
+use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention};
 use truecast_models::tosa::value::scale_shape;
 
 /// The files to compare.
@@ -83,7 +83,7 @@ pub fn check_cast(
     let mut check = CastCheck::new(*spec, files.profile, files.keep).comparing(nan);
     let mut grouping = Grouping::new(Convention::all(spec), files.keep);
     let judged = |x, y| cast::check(spec, x, y, nan);
-    let same = |a, b| is_same(spec.dst, a, b, nan);
+    let same = |a, b| nan.are_equal(spec.dst, a, b);
     Sides::new(xs, ys, spec.src, spec.dst).each(|x, y| {
         let (index, failed) = (check.findings.elements, check.findings.failed);
         check.push(x, y);
@@ -91,13 +91,13 @@ pub fn check_cast(
             let compare = |convention: Convention| match convention.result(spec, x, None) {
                 Some(given) if same(given, y) => ConventionCheck::Same,
                 Some(given) if !files.profile.passes(judged(x, given)) => ConventionCheck::OtherwiseWrong,
-                _ => ConventionCheck::Right,
+                _ => ConventionCheck::NoError,
             };
             grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(x, y) }, compare);
         }
         true
     })?;
-    let mut whole = grouping.explain_every_result();
+    let mut whole = grouping.common_conventions();
     if !whole.is_empty() {
         let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
         Sides::new(xs, ys, spec.src, spec.dst).each(|x, y| {
@@ -149,13 +149,13 @@ pub fn check_rescale(
             let compare = |convention| match result(convention, channel, x) {
                 Some(given) if given == y => ConventionCheck::Same,
                 Some(given) if !files.profile.passes(judged(channel, x, given)) => ConventionCheck::OtherwiseWrong,
-                _ => ConventionCheck::Right,
+                _ => ConventionCheck::NoError,
             };
             grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(channel, x, y) }, compare);
         }
         true
     })?;
-    let mut whole = grouping.explain_every_result();
+    let mut whole = grouping.common_conventions();
     if !whole.is_empty() {
         let mut index = 0;
         open()?.each(|x, y| {
