@@ -10,7 +10,7 @@ use truecast_core::{CastSpec, DType};
 use super::check::{InputHeader, Types, label, types};
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning};
-use super::read::{Constant, IrFile, Layer};
+use super::read::{Constant, IrFile, Layer, PortId};
 use crate::Error;
 use crate::graph::{Graph, Load, ValueId};
 use crate::tensor::{Data, Tensor};
@@ -48,7 +48,7 @@ struct Builder<'a> {
     file: &'a Arc<IrFile>,
     types: &'a Types,
     graph: Graph,
-    values: HashMap<(u64, u64), ValueId>,
+    values: HashMap<PortId, ValueId>,
 }
 
 impl Builder<'_> {
@@ -63,23 +63,23 @@ impl Builder<'_> {
                 }
                 let dtype = self.dtype(layer, outputs[0])?;
                 let value = self.graph.input(&layer.name, dtype, shape.clone(), None);
-                self.values.insert((layer.id, outputs[0]), value);
+                self.values.insert(layer.port_id(outputs[0]), value);
             }
             Meaning::Const(constant) => {
                 let stored = Stored { file: self.file.clone(), constant: constant.clone() };
                 let value = self.graph.constant(label(layer), constant.dtype, Arc::new(stored));
-                self.values.insert((layer.id, outputs[0]), value);
+                self.values.insert(layer.port_id(outputs[0]), value);
             }
             Meaning::Convert { .. } | Meaning::Promote(_) => {
                 let inputs = sorted(layer.inputs.iter().map(|port| port.id));
                 for (&input, &output) in inputs.iter().zip(&outputs) {
                     let value = self.convert(layer, input, self.dtype(layer, output)?)?;
-                    self.values.insert((layer.id, output), value);
+                    self.values.insert(layer.port_id(output), value);
                 }
             }
             Meaning::Result => {
                 let value = self.input(layer, layer.inputs[0].id);
-                self.values.extend(outputs.into_iter().map(|output| ((layer.id, output), value)));
+                self.values.extend(outputs.into_iter().map(|output| (layer.port_id(output), value)));
             }
             Meaning::Opaque => {
                 return Err(ModelError::Layer { layer: label(layer), cause: LayerError::Unsupported.into() });
@@ -89,14 +89,14 @@ impl Builder<'_> {
     }
 
     fn dtype(&self, layer: &Layer, output: u64) -> Result<DType, ModelError> {
-        match self.types.ports[&(layer.id, output)].0 {
+        match self.types.ports[&layer.port_id(output)].0 {
             Element::Type(dtype) => Ok(dtype),
             Element::Dynamic => Err(ModelError::Dynamic { layer: label(layer) }),
         }
     }
 
     fn input(&self, layer: &Layer, port: u64) -> ValueId {
-        self.values[&self.types.producers[&(layer.id, port)]]
+        self.values[&self.types.producers[&layer.port_id(port)]]
     }
 
     fn convert(&mut self, layer: &Layer, input: u64, to: DType) -> Result<ValueId, ModelError> {

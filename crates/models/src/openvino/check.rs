@@ -11,9 +11,9 @@ use truecast_core::spec::openvino::Convert;
 use truecast_core::{DType, Ecosystem};
 use truecast_io::Escaped;
 
-use super::error::{LayerError, ModelError};
+use super::error::{Direction, LayerError, ModelError};
 use super::layer::{Meaning, meaning, rank_of};
-use super::read::{IrFile, Layer, Port};
+use super::read::{IrFile, Layer, Port, PortId};
 use crate::description::{Conversion, LegalityReport};
 
 /// Type and rank of the tensor supplied for a parameter, used if the model leaves a type or rank open.
@@ -24,9 +24,6 @@ pub struct InputHeader {
     /// The number of dimensions.
     pub rank: usize,
 }
-
-/// A port is (number of the layer, number of the port).
-pub(super) type PortId = (u64, u64);
 
 /// The types of a network.
 #[derive(Debug)]
@@ -53,8 +50,8 @@ impl Types {
         let conversion = |(layer, _): (&Layer, _)| Conversion {
             place: label(layer),
             operation: layer.operator.clone(),
-            from: named(&mut layer.inputs.iter().map(|port| fed(&(layer.id, port.id)))),
-            to: named(&mut layer.outputs.iter().map(|port| element(&(layer.id, port.id)))),
+            from: named(&mut layer.inputs.iter().map(|port| fed(&layer.port_id(port.id)))),
+            to: named(&mut layer.outputs.iter().map(|port| element(&layer.port_id(port.id)))),
             legality: None,
         };
         layers.map(conversion).collect()
@@ -94,7 +91,7 @@ pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types
 
 impl Types {
     fn declare(&mut self, layer: &Layer, of: impl Fn(&Port) -> (Element, Rank)) {
-        self.ports.extend(layer.outputs.iter().map(|port| ((layer.id, port.id), of(port))));
+        self.ports.extend(layer.outputs.iter().map(|port| (layer.port_id(port.id), of(port))));
     }
 
     fn unknown(&mut self) {
@@ -155,7 +152,7 @@ impl Types {
                 outputs.sort_by_key(|port| port.id);
                 for (port, (_, rank)) in outputs.into_iter().zip(inputs) {
                     self.check(layer, port, common);
-                    self.ports.insert((layer.id, port.id), (common, rank));
+                    self.ports.insert(layer.port_id(port.id), (common, rank));
                 }
             }
             Meaning::Result => {
@@ -190,7 +187,7 @@ impl Types {
         let mut ids: Vec<u64> = layer.inputs.iter().map(|port| port.id).collect();
         ids.sort_unstable();
         let find = |port: u64| {
-            let producer = self.producers.get(&(layer.id, port)).ok_or(LayerError::Unconnected { port })?;
+            let producer = self.producers.get(&layer.port_id(port)).ok_or(LayerError::Unconnected { port })?;
             Ok(self.ports[producer])
         };
         ids.into_iter().map(find).collect()
@@ -198,9 +195,11 @@ impl Types {
 }
 
 fn ports(layer: &Layer, inputs: usize, outputs: usize) -> Result<(), LayerError> {
-    for (what, found, expected) in [("input", layer.inputs.len(), inputs), ("output", layer.outputs.len(), outputs)] {
+    for (direction, found, expected) in
+        [(Direction::Input, layer.inputs.len(), inputs), (Direction::Output, layer.outputs.len(), outputs)]
+    {
         if found != expected {
-            return Err(LayerError::Ports { what, found, expected });
+            return Err(LayerError::Ports { direction, found, expected });
         }
     }
     Ok(())
@@ -223,11 +222,12 @@ fn connections(file: &IrFile) -> Result<(HashMap<PortId, PortId>, Vec<usize>), M
     for edge in &network.edges {
         let wrong = |why| ModelError::Edge { from: edge.from, to: edge.to, why };
         let find = |layer, why| index.get(&layer).copied().ok_or_else(|| wrong(why));
-        let (from, to) = (find(edge.from.0, "no such source layer")?, find(edge.to.0, "no such destination layer")?);
-        if !network.layers[from].outputs.iter().any(|port| port.id == edge.from.1) {
+        let (from, to) =
+            (find(edge.from.layer, "no such source layer")?, find(edge.to.layer, "no such destination layer")?);
+        if !network.layers[from].outputs.iter().any(|port| port.id == edge.from.port) {
             return Err(wrong("the source layer has no such output port"));
         }
-        if !network.layers[to].inputs.iter().any(|port| port.id == edge.to.1) {
+        if !network.layers[to].inputs.iter().any(|port| port.id == edge.to.port) {
             return Err(wrong("the destination layer has no such input port"));
         }
         if producers.insert(edge.to, edge.from).is_some() {

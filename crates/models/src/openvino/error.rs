@@ -1,9 +1,12 @@
 //! Errors of an IR file, and of a network of conversions.
 
+use std::fmt;
 use truecast_core::DType;
 use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
+
+use super::read::PortId;
 
 /// Largest XML file that is read. Networks of thousands of layers have about 1 % of it.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
@@ -15,14 +18,31 @@ pub const MAX_XML_BYTES: u64 = 64 << 20;
 pub enum ModelError {
     #[error("{layer}: {cause}")]
     Layer { layer: String, cause: Box<LayerError> },
-    #[error("edge from port {1} of layer {0} to port {3} of layer {2}: {why}", from.0, from.1, to.0, to.1)]
-    Edge { from: (u64, u64), to: (u64, u64), why: &'static str },
+    #[error("edge from {from} to {to}: {why}")]
+    Edge { from: PortId, to: PortId, why: &'static str },
     #[error("{layer}: depends on itself")]
     Cycle { layer: String },
     #[error("{layer}: the element type is not known until an input is fed")]
     Dynamic { layer: String },
     #[error("two {what} are named {}", Escaped(name))]
     DuplicateName { what: &'static str, name: String },
+}
+
+/// Direction of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Direction {
+    Input,
+    Output,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Input => "input",
+            Direction::Output => "output",
+        })
+    }
 }
 
 /// Error of a layer.
@@ -42,8 +62,8 @@ pub enum LayerError {
     Missing { name: &'static str },
     #[error("attribute {name}: {} {why}", Escaped(value))]
     Attribute { name: &'static str, value: String, why: &'static str },
-    #[error("{found} {what} ports, expected {expected}")]
-    Ports { what: &'static str, found: usize, expected: usize },
+    #[error("{found} {direction} ports, expected {expected}")]
+    Ports { direction: Direction, found: usize, expected: usize },
     #[error("nothing is connected to input port {port}")]
     Unconnected { port: u64 },
     #[error("{}: {cause}", cause.code())]

@@ -13,5 +13,5 @@ pub mod read;
 pub use build::{build, inputs};
 pub use check::{InputHeader, Types, types};
 pub use describe::describe;
-pub use error::{IrError, LayerError, ModelError};
+pub use error::{Direction, IrError, LayerError, ModelError};
 pub use read::{IrFile, Packing};

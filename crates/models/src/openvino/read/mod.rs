@@ -7,7 +7,7 @@
 pub mod network;
 pub mod weights;
 
-pub use network::{Edge, Layer, Network, Port, Release};
+pub use network::{Edge, Layer, Network, Port, PortId, Release};
 pub use weights::{Constant, Packing};
 
 use std::fs::File;

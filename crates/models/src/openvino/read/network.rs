@@ -4,6 +4,7 @@
 use crate::openvino::error::IrError;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
 /// A network in the form of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,12 @@ pub struct Layer {
     pub outputs: Vec<Port>,
 }
 
+impl Layer {
+    pub(crate) fn port_id(&self, port: u64) -> PortId {
+        PortId { layer: self.id, port }
+    }
+}
+
 /// A port of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
@@ -54,13 +61,28 @@ pub struct Port {
     pub names: Vec<String>,
 }
 
-/// A connection from an output port to an input port. Both are pairs (layer number, port number).
+/// A port of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortId {
+    /// Number of the layer.
+    pub layer: u64,
+    /// Number of the port in the layer.
+    pub port: u64,
+}
+
+impl fmt::Display for PortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {} of layer {}", self.port, self.layer)
+    }
+}
+
+/// A connection from an output port to an input port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The producer.
-    pub from: (u64, u64),
+    pub from: PortId,
     /// The consumer.
-    pub to: (u64, u64),
+    pub to: PortId,
 }
 
 /// Limit on the numbers of XML elements and attributes; more would take gigabytes.
@@ -94,7 +116,8 @@ pub fn network(text: &str) -> Result<Network, IrError> {
         network.layers.push(read);
     }
     for edge in children(root, "edges").flat_map(|edges| children(edges, "edge")) {
-        let end = |layer, port| Ok((number_of(edge, "edge", layer)?, number_of(edge, "edge", port)?));
+        let end =
+            |layer, port| Ok(PortId { layer: number_of(edge, "edge", layer)?, port: number_of(edge, "edge", port)? });
         network.edges.push(Edge { from: end("from-layer", "from-port")?, to: end("to-layer", "to-port")? });
     }
     Ok(network)
@@ -238,7 +261,7 @@ mod tests {
         <rt_info><info name="OpenVINO Runtime" value="2026.4.1-22982-e213a147257-releases/2026/4"/></rt_info>"#;
         let network = network(&net(body)).unwrap();
         assert_eq!(network.release, Some(Release(2026, 4)));
-        assert_eq!(network.edges, [Edge { from: (0, 0), to: (7, 0) }]);
+        assert_eq!(network.edges, [Edge { from: PortId { layer: 0, port: 0 }, to: PortId { layer: 7, port: 0 } }]);
         let [x, r] = network.layers.as_slice() else { panic!("{network:?}") };
         assert_eq!((x.name.as_str(), x.operator.as_str(), x.data["element_type"].as_str()), ("x", "Parameter", "f16"));
         assert_eq!((x.outputs[0].rank, x.outputs[0].names.as_slice()), (2, ["b,c".to_string(), "x".into()].as_slice()));
