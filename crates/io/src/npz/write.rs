@@ -9,9 +9,19 @@ use flate2::Crc;
 
 use crate::atomic::OutputFile;
 
-/// Marks a value that is in a zip64 field, because it needs more than 32 or 16 bits.
-const ELSEWHERE_32: u32 = u32::MAX;
-const ELSEWHERE_16: u16 = u16::MAX;
+/// Stands for a value of more than 32 bits, which is in a zip64 field.
+const IN_ZIP64_32: u32 = u32::MAX;
+/// Stands for a value of more than 16 bits, which is in a zip64 field.
+const IN_ZIP64_16: u16 = u16::MAX;
+
+/// Version 2.0, which reads an archive without zip64 fields.
+const VERSION: u16 = 20;
+/// Version 4.5, which reads zip64 fields.
+const VERSION_ZIP64: u16 = 45;
+/// Made on Unix, by version 4.5.
+const MADE_BY: u16 = 3 << 8 | VERSION_ZIP64;
+/// Bytes of a zip64 field with two sizes: tag, length, values.
+const ZIP64_SIZES_BYTES: u16 = 4 + 2 * 8;
 
 /// 1 January 1980, the earliest possible date.
 const DATE: u16 = 1 << 5 | 1;
@@ -45,14 +55,14 @@ impl ArchiveWriter {
     pub(crate) fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         self.end()?;
         let entry = Entry { name: name.to_owned(), bytes, offset: self.position, checksum: 0 };
-        self.put(&entry.local())?;
+        self.append(&entry.local())?;
         self.entries.push(entry);
         Ok(())
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.crc.update(bytes);
-        self.put(bytes)
+        self.append(bytes)
     }
 
     pub(crate) fn finish(mut self) -> io::Result<OutputFile> {
@@ -60,14 +70,14 @@ impl ArchiveWriter {
         let start = self.position;
         for i in 0..self.entries.len() {
             let record = self.entries[i].central();
-            self.put(&record)?;
+            self.append(&record)?;
         }
-        let end = end_records(self.entries.len() as u64, start, self.position - start);
-        self.put(&end)?;
+        let directory = Directory { entries: self.entries.len() as u64, start, bytes: self.position - start };
+        self.append(&directory.end_records())?;
         Ok(self.file)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.position += bytes.len() as u64;
         Ok(())
@@ -87,12 +97,12 @@ impl ArchiveWriter {
 impl Entry {
     /// Field for the stored size and the expanded size, which are equal.
     fn size_field(&self) -> u32 {
-        u32::try_from(self.bytes).unwrap_or(ELSEWHERE_32)
+        u32::try_from(self.bytes).unwrap_or(IN_ZIP64_32)
     }
 
     /// Fields that both headers share, from the required version to the expanded size.
     fn common(&self, record: &mut Record, is_zip64: bool) {
-        record.u16(if is_zip64 { 45 } else { 20 });
+        record.u16(if is_zip64 { VERSION_ZIP64 } else { VERSION });
         // Bit 11: the name is UTF-8.
         record.u16(if self.name.is_ascii() { 0 } else { 1 << 11 });
         record.u16(0); // stored
@@ -105,10 +115,10 @@ impl Entry {
     }
 
     fn local(&self) -> Vec<u8> {
-        let is_zip64 = self.size_field() == ELSEWHERE_32;
+        let is_zip64 = self.size_field() == IN_ZIP64_32;
         let mut record = Record::new(b"PK\x03\x04");
         self.common(&mut record, is_zip64);
-        record.u16(if is_zip64 { 20 } else { 0 });
+        record.u16(if is_zip64 { ZIP64_SIZES_BYTES } else { 0 });
         record.0.extend_from_slice(self.name.as_bytes());
         if is_zip64 {
             record.zip64(&[self.bytes, self.bytes]);
@@ -117,64 +127,74 @@ impl Entry {
     }
 
     fn central(&self) -> Vec<u8> {
-        let offset = u32::try_from(self.offset).unwrap_or(ELSEWHERE_32);
-        let mut elsewhere = Vec::new();
-        if self.size_field() == ELSEWHERE_32 {
-            elsewhere.extend([self.bytes, self.bytes]);
+        let offset = u32::try_from(self.offset).unwrap_or(IN_ZIP64_32);
+        let mut zip64 = Vec::new();
+        if self.size_field() == IN_ZIP64_32 {
+            zip64.extend([self.bytes, self.bytes]);
         }
-        if offset == ELSEWHERE_32 {
-            elsewhere.push(self.offset);
+        if offset == IN_ZIP64_32 {
+            zip64.push(self.offset);
         }
         let mut record = Record::new(b"PK\x01\x02");
-        record.u16(3 << 8 | 45); // made on Unix
-        self.common(&mut record, !elsewhere.is_empty());
-        record.u16(if elsewhere.is_empty() { 0 } else { 4 + 8 * elsewhere.len() as u16 });
+        record.u16(MADE_BY);
+        self.common(&mut record, !zip64.is_empty());
+        record.u16(if zip64.is_empty() { 0 } else { 4 + 8 * zip64.len() as u16 });
         record.u16(0); // no comment
         record.u16(0); // first disk
         record.u16(0); // no internal attributes
         record.u32(ATTRIBUTES);
         record.u32(offset);
         record.0.extend_from_slice(self.name.as_bytes());
-        if !elsewhere.is_empty() {
-            record.zip64(&elsewhere);
+        if !zip64.is_empty() {
+            record.zip64(&zip64);
         }
         record.0
     }
 }
 
-fn end_records(entries: u64, start: u64, bytes: u64) -> Vec<u8> {
-    let short_entries = u16::try_from(entries).unwrap_or(ELSEWHERE_16);
-    let short_bytes = u32::try_from(bytes).unwrap_or(ELSEWHERE_32);
-    let short_start = u32::try_from(start).unwrap_or(ELSEWHERE_32);
-    let mut records = Vec::new();
-    if short_entries == ELSEWHERE_16 || short_bytes == ELSEWHERE_32 || short_start == ELSEWHERE_32 {
-        let mut end64 = Record::new(b"PK\x06\x06");
-        end64.u64(44); // bytes that follow
-        end64.u16(3 << 8 | 45);
-        end64.u16(45);
-        end64.u32(0); // this disk
-        end64.u32(0); // the directory's disk
-        end64.u64(entries); // on this disk
-        end64.u64(entries);
-        end64.u64(bytes);
-        end64.u64(start);
-        let mut locator = Record::new(b"PK\x06\x07");
-        locator.u32(0);
-        locator.u64(start + bytes);
-        locator.u32(1); // disks
-        records.extend(end64.0);
-        records.extend(locator.0);
+/// The central directory, which lists all members.
+struct Directory {
+    entries: u64,
+    start: u64,
+    bytes: u64,
+}
+
+impl Directory {
+    fn end_records(&self) -> Vec<u8> {
+        let Directory { entries, start, bytes } = *self;
+        let short_entries = u16::try_from(entries).unwrap_or(IN_ZIP64_16);
+        let short_bytes = u32::try_from(bytes).unwrap_or(IN_ZIP64_32);
+        let short_start = u32::try_from(start).unwrap_or(IN_ZIP64_32);
+        let mut records = Vec::new();
+        if short_entries == IN_ZIP64_16 || short_bytes == IN_ZIP64_32 || short_start == IN_ZIP64_32 {
+            let mut end64 = Record::new(b"PK\x06\x06");
+            end64.u64(44); // bytes that follow
+            end64.u16(MADE_BY);
+            end64.u16(VERSION_ZIP64);
+            end64.u32(0); // this disk
+            end64.u32(0); // the directory's disk
+            end64.u64(entries); // on this disk
+            end64.u64(entries);
+            end64.u64(bytes);
+            end64.u64(start);
+            let mut locator = Record::new(b"PK\x06\x07");
+            locator.u32(0);
+            locator.u64(start + bytes);
+            locator.u32(1); // disks
+            records.extend(end64.0);
+            records.extend(locator.0);
+        }
+        let mut end = Record::new(b"PK\x05\x06");
+        end.u16(0);
+        end.u16(0);
+        end.u16(short_entries);
+        end.u16(short_entries);
+        end.u32(short_bytes);
+        end.u32(short_start);
+        end.u16(0); // no comment
+        records.extend(end.0);
+        records
     }
-    let mut end = Record::new(b"PK\x05\x06");
-    end.u16(0);
-    end.u16(0);
-    end.u16(short_entries);
-    end.u16(short_entries);
-    end.u32(short_bytes);
-    end.u32(short_start);
-    end.u16(0); // no comment
-    records.extend(end.0);
-    records
 }
 
 struct Record(Vec<u8>);
@@ -237,7 +257,7 @@ mod tests {
         ];
         assert_eq!(entry.central(), central.concat());
         let end = [&b"PK\x05\x06"[..], &[0, 0, 0, 0, 2, 0, 2, 0], &[9, 0, 0, 0, 8, 0, 0, 0], &[0, 0]];
-        assert_eq!(end_records(2, 8, 9), end.concat());
+        assert_eq!(Directory { entries: 2, start: 8, bytes: 9 }.end_records(), end.concat());
     }
 
     #[test]
@@ -307,7 +327,7 @@ mod tests {
                 &short(start),
                 &[0, 0],
             ];
-            assert_eq!(end_records(entries, start, bytes), end.concat());
+            assert_eq!(Directory { entries, start, bytes }.end_records(), end.concat());
         }
     }
 }
