@@ -1,8 +1,11 @@
 //! Form of each writable scheme: the layout, and the types and shapes of its parts.
 
 use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8, U32};
+use truecast_core::Layout::Packed;
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
+use truecast_io::Tensor;
 
+use super::{Content, Output};
 use crate::catalogue::{entry, has_input_rows};
 use crate::configuration::{packed_strategy, strategy};
 use crate::grid::{Stack, in_groups};
@@ -21,33 +24,29 @@ const F32_SCALES: Plane = Plane::of(F32);
 const E8M0_SCALES: Plane = Plane::of(F8E8M0);
 
 /// Form in which a scheme stores a stack of matrices.
-pub(super) struct Form {
+pub(super) struct StoredForm {
     pub(super) layout: Layout,
     lead: Vec<u64>,
-    /// Stored types of codes and scales.
-    codes: DType,
-    scales: DType,
-    /// Shape of scales, if it differs from the grid's.
-    scale_shape: Option<Vec<u64>>,
+    codes: StoredPart,
+    scales: StoredPart,
     global_shape: Vec<u64>,
-    /// Shape of codes, if it differs from the matrices'.
-    code_shape: Option<Vec<u64>>,
 }
 
-impl Form {
+struct StoredPart {
+    dtype: DType,
+    /// `None`: the shape of the grid.
+    shape: Option<Vec<u64>>,
+}
+
+impl StoredForm {
     /// Returns the form of the matrices of a tensor. `None` for a scheme without a form.
     ///
     /// # Errors
     /// The reason why the matrices do not fit the scheme.
-    pub(super) fn new(scheme: Scheme, name: &str, stack: Stack) -> Result<Option<Form>, String> {
+    pub(super) fn new(scheme: Scheme, name: &str, stack: Stack) -> Result<Option<StoredForm>, String> {
         let matrices = Matrices { stack, parameters: scheme.parameters };
         let (lead, parameters) = (&matrices.stack.lead, &matrices.parameters);
         Ok(Some(match scheme.family {
-            Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8
-                if !lead.is_empty() =>
-            {
-                return Err("it has more than two dimensions".to_owned());
-            }
             Family::Fp8Block => matrices.by_strategy(Strategy::Block, E4M3, F8E4M3Fn)?,
             // transformers stacks the scales of experts as matrices, so each has two dimensions (§4.1).
             Family::Fp8Tensor if name.contains(".experts.") => matrices.single_scale(E4M3, F8E4M3Fn, &[1, 1]),
@@ -74,17 +73,32 @@ impl Form {
             Family::MlxMxfp8 => matrices.mx(E4M3.packed(Packing::WORDS), U32)?,
             Family::ComfyNvfp4 => {
                 let codes = E2M1.packed(Packing::HighFirst);
-                matrices.form(matrices.tiled(codes, E4M3, NVFP4_GROUP, Some(GlobalRule::Times)), U8, F8E4M3Fn)
+                matrices.with_grid_shapes(
+                    matrices.comfy_layout(codes, E4M3, NVFP4_GROUP, Some(GlobalRule::Times)),
+                    U8,
+                    F8E4M3Fn,
+                )
             }
-            Family::ComfyMxfp8 => matrices.form(matrices.tiled(E4M3, E8M0_SCALES, MX_GROUP, None), F8E4M3Fn, U8),
+            Family::ComfyMxfp8 => {
+                matrices.with_grid_shapes(matrices.comfy_layout(E4M3, E8M0_SCALES, MX_GROUP, None), F8E4M3Fn, U8)
+            }
             family => {
                 let Some(Written { planes, types: [codes, scales] }) = entry(family).and_then(|entry| entry.written)
                 else {
                     return Ok(None);
                 };
-                matrices.form(matrices.each(planes(parameters, matrices.size())?), codes, scales)
+                matrices.with_grid_shapes(
+                    matrices.layout_per_matrix(planes(parameters, matrices.size())?),
+                    codes,
+                    scales,
+                )
             }
         }))
+    }
+
+    fn with_scales(mut self, shape: Vec<u64>) -> StoredForm {
+        self.scales.shape = Some(shape);
+        self
     }
 
     /// Returns the stored type and shape of a part; `None` if the form lacks it.
@@ -92,11 +106,11 @@ impl Form {
         let (plane, block) = self.layout.plane(part)?;
         let (dtype, shape) = match part {
             Part::Global => return Some((F32, self.global_shape.clone())),
-            Part::Codes => (self.codes, &self.code_shape),
-            Part::Zeros => (self.codes, &self.scale_shape),
-            _ => (self.scales, &self.scale_shape),
+            Part::Codes => (self.codes.dtype, &self.codes.shape),
+            Part::Zeros => (self.codes.dtype, &self.scales.shape),
+            _ => (self.scales.dtype, &self.scales.shape),
         };
-        // A stack whose layout is one matrix has one grid, but its tensors keep the dimensions of the stack.
+        // The layout of a stack may be one matrix with one grid; each stored matrix then has its share of the rows.
         let stacked = if self.layout.matrices == 1 { self.lead.iter().product::<u64>().max(1) } else { 1 };
         let [rows, cols] = self.layout.grid(block);
         let by_grid = || [&self.lead[..], &stored_size(plane, dtype, [rows / stacked, cols])].concat();
@@ -104,18 +118,22 @@ impl Form {
     }
 }
 
-/// Returns the tensors of a scheme whose bytes do not depend on the values: name, type, shape, bytes.
-pub(super) fn constants(scheme: Scheme, name: &str, shape: &[u64]) -> Vec<(String, DType, Vec<u64>, Vec<u8>)> {
+/// Returns the tensors of a scheme whose bytes do not depend on the values.
+pub(super) fn constants(scheme: Scheme, name: &str, shape: &[u64]) -> Vec<Output> {
+    let constant = |name: String, dtype, len: usize, bytes| {
+        let tensor = Tensor { name: name.into(), dtype, layout: Packed, shape: [len as u64].into() };
+        Output { content: Content::Bytes(bytes), tensor }
+    };
     let format = scheme.family.name().strip_prefix("comfy:");
-    let marker = format.zip(name.strip_suffix("weight")).map(|(format, front)| {
+    let marker = format.zip(name.strip_suffix("weight")).map(|(format, prefix)| {
         let bytes = format!(r#"{{"format": "{format}"}}"#).into_bytes();
-        (format!("{front}comfy_quant"), U8, vec![bytes.len() as u64], bytes)
+        constant(format!("{prefix}comfy_quant"), U8, bytes.len(), bytes)
     });
-    let stated = (scheme.family == Family::CtPackQuantized).then(|| {
+    let shape_tensor = (scheme.family == Family::CtPackQuantized).then(|| {
         let bytes = shape.iter().flat_map(|n| n.to_le_bytes()).collect();
-        (format!("{name}_shape"), I64, vec![shape.len() as u64], bytes)
+        constant(format!("{name}_shape"), I64, shape.len(), bytes)
     });
-    marker.into_iter().chain(stated).collect()
+    marker.into_iter().chain(shape_tensor).collect()
 }
 
 /// The matrices to store, and the parameters of the scheme.
@@ -140,19 +158,20 @@ impl Matrices {
     }
 
     /// Layout with a grid of scales for each matrix.
-    fn each(&self, planes: Planes) -> Layout {
+    fn layout_per_matrix(&self, planes: Planes) -> Layout {
         Layout::new(self.count(), self.size(), Coding::Planes(planes))
     }
 
     /// Layout of one matrix with the rows of all, for a scale that applies to the whole stack.
-    fn joined(&self, planes: Planes) -> Layout {
+    fn layout_of_stack(&self, planes: Planes) -> Layout {
         Layout::new(1, self.total_size(), Coding::Planes(planes))
     }
 
     /// Form whose parts have the shapes of their grids.
-    fn form(&self, layout: Layout, codes: DType, scales: DType) -> Form {
+    fn with_grid_shapes(&self, layout: Layout, codes: DType, scales: DType) -> StoredForm {
+        let part = |dtype| StoredPart { dtype, shape: None };
         let (lead, global_shape) = (self.stack.lead.clone(), Vec::new());
-        Form { layout, lead, codes, scales, scale_shape: None, global_shape, code_shape: None }
+        StoredForm { layout, lead, codes: part(codes), scales: part(scales), global_shape }
     }
 
     fn in_groups(&self, group: u64) -> Result<[u64; 2], String> {
@@ -168,12 +187,12 @@ impl Matrices {
     }
 
     /// One f32 scale for all matrices, stored in this shape.
-    fn single_scale(&self, codes: Plane, dtype: DType, shape: &[u64]) -> Form {
-        let layout = self.joined(Planes::times(codes, F32_SCALES, self.total_size()));
-        Form { scale_shape: Some(shape.to_vec()), ..self.form(layout, dtype, F32) }
+    fn single_scale(&self, codes: Plane, dtype: DType, shape: &[u64]) -> StoredForm {
+        let layout = self.layout_of_stack(Planes::times(codes, F32_SCALES, self.total_size()));
+        self.with_grid_shapes(layout, dtype, F32).with_scales(shape.to_vec())
     }
 
-    fn by_strategy(&self, strategy: Strategy, codes: Plane, dtype: DType) -> Result<Form, String> {
+    fn by_strategy(&self, strategy: Strategy, codes: Plane, dtype: DType) -> Result<StoredForm, String> {
         let zero = match (codes.code, self.parameters.symmetric) {
             (Code::Int(_), Some(false)) => Zero::Grid { plane: codes, plus: 0 },
             _ => Zero::None,
@@ -182,63 +201,63 @@ impl Matrices {
         let planes = |block| Planes { zero, ..Planes::times(codes, Plane::of(scale), block) };
         let block = match strategy {
             Strategy::Tensor => {
-                let layout = self.joined(planes(self.total_size()));
-                return Ok(Form { scale_shape: Some(vec![1]), ..self.form(layout, dtype, scale) });
+                let layout = self.layout_of_stack(planes(self.total_size()));
+                return Ok(self.with_grid_shapes(layout, dtype, scale).with_scales(vec![1]));
             }
             Strategy::Channel => [1, self.stack.cols],
             Strategy::Block => self.block(),
             Strategy::Group => self.in_groups(self.parameters.group.unwrap_or(DEFAULT_GROUP))?,
         };
-        Ok(self.form(self.each(planes(block)), dtype, scale))
+        Ok(self.with_grid_shapes(self.layout_per_matrix(planes(block)), dtype, scale))
     }
 
-    fn mx(&self, codes: Plane, dtype: DType) -> Result<Form, String> {
+    fn mx(&self, codes: Plane, dtype: DType) -> Result<StoredForm, String> {
         let planes = Planes::times(codes, E8M0_SCALES, self.in_groups(MX_GROUP)?);
-        Ok(self.form(self.each(planes), dtype, U8))
+        Ok(self.with_grid_shapes(self.layout_per_matrix(planes), dtype, U8))
     }
 
-    fn nvfp4(&self, rule: GlobalRule, global_shape: &[u64]) -> Result<Form, String> {
+    fn nvfp4(&self, rule: GlobalRule, global_shape: &[u64]) -> Result<StoredForm, String> {
         let global = Some(Global { rule, block: self.total_size() });
         let planes = Planes { global, ..Planes::times(E2M1, E4M3, self.in_groups(NVFP4_GROUP)?) };
-        Ok(Form { global_shape: global_shape.to_vec(), ..self.form(self.joined(planes), U8, F8E4M3Fn) })
+        let form = self.with_grid_shapes(self.layout_of_stack(planes), U8, F8E4M3Fn);
+        Ok(StoredForm { global_shape: global_shape.to_vec(), ..form })
     }
 
     /// A scale for each row; the scales of a matrix are a vector.
-    fn scale_of_each_row(&self) -> Form {
-        let layout = self.each(Planes::times(E4M3, F32_SCALES, [1, self.stack.cols]));
+    fn scale_of_each_row(&self) -> StoredForm {
+        let layout = self.layout_per_matrix(Planes::times(E4M3, F32_SCALES, [1, self.stack.cols]));
         let shape = [&self.stack.lead[..], &[self.stack.rows]].concat();
-        Form { scale_shape: Some(shape), ..self.form(layout, F8E4M3Fn, F32) }
+        self.with_grid_shapes(layout, F8E4M3Fn, F32).with_scales(shape)
     }
 
     /// Blocks whose scales have a dimension of size 1 after each dimension of the grid.
-    fn spread_blocks(&self) -> Result<Form, String> {
+    fn spread_blocks(&self) -> Result<StoredForm, String> {
         let block = self.block();
+        // Only a check: rows must be whole blocks.
         self.in_groups(block[1])?;
-        let layout = self.each(Planes::times(E4M3, F32_SCALES, block));
+        let layout = self.layout_per_matrix(Planes::times(E4M3, F32_SCALES, block));
         let [rows, cols] = layout.grid(block);
         let shape = [&self.stack.lead[..], &[rows, 1, cols, 1]].concat();
-        Ok(Form { scale_shape: Some(shape), ..self.form(layout, F8E4M3Fn, F32) })
+        Ok(self.with_grid_shapes(layout, F8E4M3Fn, F32).with_scales(shape))
     }
 
     /// Experts of gpt-oss (§4.3). A stored row is an output with its inputs in blocks; the unquantized tensor has a row
     /// for each input.
-    fn gpt_oss(&self) -> Result<Form, String> {
+    fn gpt_oss(&self) -> Result<StoredForm, String> {
         let [inputs, outputs] = self.size();
         if !inputs.is_multiple_of(MX_GROUP) {
             return Err(format!("its {inputs} inputs are not a whole number of groups of {MX_GROUP}"));
         }
         let planes = Planes::times(E2M1, E8M0_SCALES, [1, MX_GROUP]);
         let layout = Layout::new(self.count(), [outputs, inputs], Coding::Planes(planes));
-        let shape = |last: &[u64]| Some([&self.stack.lead[..], &[outputs, inputs / MX_GROUP], last].concat());
-        Ok(Form {
-            scale_shape: shape(&[]),
-            code_shape: shape(&[MX_GROUP / 2]),
-            ..self.form(Layout { transposed: true, ..layout }, U8, U8)
-        })
+        let form = self.with_grid_shapes(Layout { transposed: true, ..layout }, U8, U8);
+        let shape = |last: &[u64]| [&self.stack.lead[..], &[outputs, inputs / MX_GROUP], last].concat();
+        let codes = StoredPart { shape: Some(shape(&[MX_GROUP / 2])), ..form.codes };
+        Ok(StoredForm { codes, ..form }.with_scales(shape(&[])))
     }
 
     /// Integers in words that are one bit stream (§4.4.2).
-    fn bit_stream(&self) -> Result<Form, String> {
+    fn bit_stream(&self) -> Result<StoredForm, String> {
         let parameters = &self.parameters;
         let bits = parameters.bits.unwrap_or(4);
         let code = Code::unsigned(bits as u8);
@@ -253,11 +272,11 @@ impl Matrices {
         };
         let (codes, scale) = (Plane { code, packing: Packing::WORDS }, self.scale_type());
         let planes = Planes { zero, ..Planes::times(codes, Plane::of(scale), block) };
-        Ok(self.form(self.each(planes), I32, scale))
+        Ok(self.with_grid_shapes(self.layout_per_matrix(planes), I32, scale))
     }
 
     /// Layout of ComfyUI's formats with padded codes and tiled scales (§4.6.2), and a global scale by `rule`.
-    fn tiled(&self, codes: Plane, scales: Plane, group: u64, rule: Option<GlobalRule>) -> Layout {
+    fn comfy_layout(&self, codes: Plane, scales: Plane, group: u64, rule: Option<GlobalRule>) -> Layout {
         let padded = self.size().map(|n| n.next_multiple_of(group));
         let global = rule.map(|rule| Global { rule, block: padded });
         let planes = Planes::times(codes, scales.packed(Packing::Swizzled), [1, group]);

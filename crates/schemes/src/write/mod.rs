@@ -16,7 +16,7 @@ use crate::grid::Stack;
 use crate::scheme::{Family, Scheme, Writing};
 use crate::table::{Entry, Name};
 pub use experts::target_of_experts;
-use forms::Form;
+use forms::StoredForm;
 
 /// Tensors that represent one tensor in a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,13 +104,18 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if let Family::Gguf(block) = scheme.family {
         return gguf::target(tensor, block).map_err(refused);
     }
-    // A ComfyUI marker declares the scheme of a tensor named `P.weight` only (§4.6.2).
-    if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
-        return Err(refused(
-            "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
-        ));
+    if scheme.family.name().starts_with("comfy:") {
+        // A ComfyUI marker declares the scheme of a matrix named `P.weight` only (§4.6.2).
+        if !tensor.name.ends_with(".weight") {
+            return Err(refused(
+                "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
+            ));
+        }
+        if !stack.lead.is_empty() {
+            return Err(refused("it has more than two dimensions".to_owned()));
+        }
     }
-    let Some(form) = Form::new(scheme, &tensor.name, stack).map_err(refused)? else {
+    let Some(form) = StoredForm::new(scheme, &tensor.name, stack).map_err(refused)? else {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
     };
     form.layout.check().map_err(|cause| refused(cause.to_string()))?;
@@ -127,10 +132,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
         }
         tensors.push(Output { content: Content::Part(part), tensor: stored });
     }
-    for (name, dtype, shape, bytes) in forms::constants(scheme, &tensor.name, &tensor.shape) {
-        let tensor = Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() };
-        tensors.push(Output { content: Content::Bytes(bytes), tensor });
-    }
+    tensors.extend(forms::constants(scheme, &tensor.name, &tensor.shape));
     Ok(Target { layout: form.layout, tensors })
 }
 
