@@ -78,7 +78,7 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
 
 fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     let standard = spec.split('@').next().unwrap_or(spec);
-    let known: Vec<&str> = Setting::all().filter(|setting| setting.is_of(standard)).map(Setting::name).collect();
+    let known: Vec<&str> = Setting::all().filter(|setting| setting.belongs_to(standard)).map(Setting::name).collect();
     let has = known.contains(&name.replace('_', "-").as_str());
     let message = match Setting::of_name(name) {
         Some(setting) if has && setting.is_integer() => format!("{name} = {value:?}: expected an integer"),
@@ -98,7 +98,7 @@ fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
 #[pyfunction]
 pub fn attributes(spec: &str) -> Vec<(String, bool, Vec<&'static str>)> {
     let standard = spec.split('@').next().unwrap_or(spec);
-    let of = Setting::all().filter(|setting| setting.is_of(standard));
+    let of = Setting::all().filter(|setting| setting.belongs_to(standard));
     let values = |s: &Setting| if s.is_integer() { Vec::new() } else { s.values(standard) };
     of.map(|s| (s.name().replace('-', "_"), s.is_switch(), values(s))).collect()
 }

@@ -2,7 +2,10 @@
 //! generated from the table. `request` has the values of each setting.
 
 use crate::request::{SPECS, SWITCH, values};
+use std::fmt;
 use truecast_core::spec::table::{INTEGER, Table};
+
+type About = &'static [(Scope<'static>, &'static str)];
 
 /// One setting of a [`Request`](crate::request::Request).
 #[derive(Debug)]
@@ -10,19 +13,45 @@ pub struct Setting {
     name: &'static str,
     /// Placeholder of the value in help; `None` for a flag.
     pub value_name: Option<&'static str>,
-    /// Descriptions that include the default. A key is the name of a specification, `TABLES` or `EVERY`.
-    about: &'static [(&'static str, &'static str)],
+    is_list: bool,
+    /// Descriptions, with the default.
+    about: About,
 }
 
-/// Key in `about` for all specifications.
-const EVERY: &str = "every specification";
-
-const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'static str, &'static str)]) -> Setting {
-    Setting { name, value_name: Some(value_name), about }
+/// Specifications that a description covers.
+#[derive(Debug, PartialEq)]
+enum Scope<'a> {
+    Spec(&'a str),
+    Tables,
+    Every,
 }
 
-/// Key in `about` for all tables.
-const TABLES: &str = "languages and chips";
+const IEEE: Scope<'_> = Scope::Spec("ieee");
+const ONNX: Scope<'_> = Scope::Spec("onnx");
+const TILE: Scope<'_> = Scope::Spec("tile");
+const TOSA: Scope<'_> = Scope::Spec("tosa");
+
+impl fmt::Display for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scope::Spec(name) => name,
+            Scope::Tables => "languages and chips",
+            Scope::Every => "every specification",
+        })
+    }
+}
+
+const fn row(name: &'static str, value_name: &'static str, about: About) -> Setting {
+    Setting { name, value_name: Some(value_name), is_list: false, about }
+}
+
+const fn list(name: &'static str, value_name: &'static str, about: About) -> Setting {
+    Setting { is_list: true, ..row(name, value_name, about) }
+}
+
+const fn flag(name: &'static str, about: About) -> Setting {
+    Setting { name, value_name: None, is_list: false, about }
+}
 
 /// Description that two specifications share.
 const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
@@ -32,55 +61,55 @@ static ALL: [Setting; 15] = [
     row(
         "saturate",
         "BOOL",
-        &[("onnx", "Values beyond the range of an 8-bit float type become its largest value (default true)")],
+        &[(ONNX, "Values beyond the range of an 8-bit float type become its largest value (default true)")],
     ),
-    row("round-mode", "MODE", &[("onnx", "Rounding to f8e8m0 (default up)")]),
+    row("round-mode", "MODE", &[(ONNX, "Rounding to f8e8m0 (default up)")]),
     row(
         "rounding",
         "MODE",
         &[
-            ("ieee", "Rounding (default nearest-even to floats, toward-zero to integers)"),
-            ("tile", "Rounding (default nearest_even to floats, nearest_int_to_zero to integers)"),
-            (TABLES, "Rounding"),
+            (IEEE, "Rounding (default nearest-even to floats, toward-zero to integers)"),
+            (TILE, "Rounding (default nearest_even to floats, nearest_int_to_zero to integers)"),
+            (Scope::Tables, "Rounding"),
         ],
     ),
     row(
         "overflow",
         "WHAT",
         &[
-            ("ieee", "Finite values beyond the largest finite value (default nonfinite)"),
-            (TABLES, "Values out of the range of a float, infinities included"),
+            (IEEE, "Finite values beyond the largest finite value (default nonfinite)"),
+            (Scope::Tables, "Values out of the range of a float, infinities included"),
         ],
     ),
-    row("inf", "WHAT", &[("ieee", "Infinities to floats (default: the value of overflow)")]),
+    row("inf", "WHAT", &[(IEEE, "Infinities to floats (default: the value of overflow)")]),
     row(
         "int-overflow",
         "WHAT",
         &[
-            ("ieee", "Values out of the range of an integer (default wrap)"),
-            (TABLES, "Values out of an integer's range, and NaN"),
+            (IEEE, "Values out of the range of an integer (default wrap)"),
+            (Scope::Tables, "Values out of an integer's range, and NaN"),
         ],
     ),
-    row("nan-to-int", "WHAT", &[("ieee", "NaN to an integer (default zero; saturate: the largest value)")]),
+    row("nan-to-int", "WHAT", &[(IEEE, "NaN to an integer (default zero; saturate: the largest value)")]),
     row(
         "subnormals",
         "WHAT",
-        &[("ieee", "Subnormal values (default keep)"), (TABLES, "Subnormal values (default keep)")],
+        &[(IEEE, "Subnormal values (default keep)"), (Scope::Tables, "Subnormal values (default keep)")],
     ),
-    Setting { name: "relu", value_name: None, about: &[(TABLES, "Negative becomes +0, NaN canonical")] },
-    row("scale-exponent", "N", &[(TABLES, "Multiply values by 2^N before rounding")]),
-    Setting { name: "saturating", value_name: None, about: &[("tile", "Clamp in ftoi")] },
+    flag("relu", &[(Scope::Tables, "Negative becomes +0, NaN canonical")]),
+    row("scale-exponent", "N", &[(Scope::Tables, "Multiply values by 2^N before rounding")]),
+    flag("saturating", &[(TILE, "Clamp in ftoi")]),
     row(
         "profile",
         "PROFILE",
         &[
-            ("tile", "Follow the newest text (spec), the hardware (hw) or the 13.1 text (seed) (default spec)"),
-            ("tosa", "Choices that the text leaves open, joined with + (default strict)"),
+            (TILE, "Follow the newest text (spec), the hardware (hw) or the 13.1 text (seed) (default spec)"),
+            (TOSA, "Choices that the text leaves open, joined with + (default strict)"),
         ],
     ),
-    row("tile-option", "NAME[=VALUE]", &[("tile", "Choices where the sources of Tile IR differ")]),
-    row("nan", "WHAT", &[(EVERY, "Sign and payload of NaN (default keep)")]),
-    row("string-style", "STYLE", &[("onnx", AS_TEXT), ("ieee", AS_TEXT)]),
+    list("tile-option", "NAME[=VALUE]", &[(TILE, "Choices where the sources of Tile IR differ")]),
+    row("nan", "WHAT", &[(Scope::Every, "Sign and payload of NaN (default keep)")]),
+    row("string-style", "STYLE", &[(ONNX, AS_TEXT), (IEEE, AS_TEXT)]),
 ];
 
 impl Setting {
@@ -110,29 +139,39 @@ impl Setting {
     /// ```
     #[must_use]
     pub fn about(&self) -> String {
-        let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
-        for (spec, about) in self.about {
+        let mut groups: Vec<(Vec<String>, &str)> = Vec::new();
+        for (scope, about) in self.about {
             match groups.iter_mut().find(|(_, known)| known == about) {
-                Some((specs, _)) => specs.push(spec),
-                None => groups.push((vec![spec], about)),
+                Some((scopes, _)) => scopes.push(scope.to_string()),
+                None => groups.push((vec![scope.to_string()], about)),
             }
         }
-        let said = groups.into_iter().map(|(specs, about)| format!("{}: {about}", specs.join(", ")));
-        said.collect::<Vec<_>>().join("; ")
+        let sentences = groups.into_iter().map(|(scopes, about)| format!("{}: {about}", scopes.join(", ")));
+        sentences.collect::<Vec<_>>().join("; ")
     }
 
     /// Description for one specification. `None` if the specification lacks the setting, or if all specifications have
     /// it.
     #[must_use]
-    pub fn about_of(&self, spec: &str) -> Option<&'static str> {
-        let of = |name| self.about.iter().find(|(known, _)| *known == name).map(|(_, about)| *about);
-        of(spec).or_else(|| of(TABLES).filter(|_| Table::of_name(spec).is_some() && self.is_of(spec)))
+    pub fn about_for(&self, spec: &str) -> Option<&'static str> {
+        let is_of_table = || Table::of_name(spec).is_some() && self.belongs_to(spec);
+        self.find(&Scope::Spec(spec)).or_else(|| self.about_for_tables().filter(|_| is_of_table()))
     }
 
     /// Description of a setting that every specification has. `None` for other settings.
     #[must_use]
-    pub fn about_of_every(&self) -> Option<&'static str> {
-        self.about_of(EVERY)
+    pub fn about_if_universal(&self) -> Option<&'static str> {
+        self.find(&Scope::Every)
+    }
+
+    /// Description for tables; `None` if no table has the setting.
+    #[must_use]
+    pub fn about_for_tables(&self) -> Option<&'static str> {
+        self.find(&Scope::Tables)
+    }
+
+    fn find(&self, scope: &Scope<'_>) -> Option<&'static str> {
+        self.about.iter().find(|(known, _)| known == scope).map(|(_, about)| *about)
     }
 
     /// Finds a setting by name; `-` and `_` are equivalent.
@@ -146,19 +185,14 @@ impl Setting {
     #[must_use]
     pub fn specs(&self) -> Vec<&'static str> {
         let (tables, own): (Vec<&str>, Vec<&str>) = SPECS.iter().partition(|spec| Table::of_name(spec).is_some());
-        own.into_iter().rev().chain(tables).filter(|spec| self.is_of(spec)).collect()
+        // `SPECS` lists ieee last; it comes first here.
+        own.into_iter().rev().chain(tables).filter(|spec| self.belongs_to(spec)).collect()
     }
 
     /// True if the named specification has the setting.
     #[must_use]
-    pub fn is_of(&self, spec: &str) -> bool {
+    pub fn belongs_to(&self, spec: &str) -> bool {
         !self.values(spec).is_empty()
-    }
-
-    /// Description for tables; `None` if no table has the setting.
-    #[must_use]
-    pub fn about_of_tables(&self) -> Option<&'static str> {
-        self.about_of(TABLES)
     }
 
     /// True if the values are `true` and `false`.
@@ -182,7 +216,7 @@ impl Setting {
     /// True if the setting may repeat.
     #[must_use]
     pub fn is_list(&self) -> bool {
-        self.name == "tile-option"
+        self.is_list
     }
 
     /// Words that a specification accepts.

@@ -14,7 +14,7 @@ pub fn page(terminal: &Terminal) -> String {
     let intro = "A specification defines the result of a cast: the rounding, values out of range, infinities and NaN. \
                  --spec NAME[@VERSION] chooses it; an option of another specification is an error.";
     let all: Vec<(String, String)> = Setting::all()
-        .filter_map(|setting| Some(row(setting.about_of_every()?, setting, &setting.every_value(), None)))
+        .filter_map(|setting| Some(row(setting.about_if_universal()?, setting, &setting.every_value(), None)))
         .collect();
     let every = format!("{}\n{}", heading("every specification", terminal), table(&all, terminal));
     let outro = "`truecast explain VALUE --to TYPE` shows the results under all specifications; TOSA's RESCALE has its own \
@@ -30,7 +30,8 @@ pub fn page(terminal: &Terminal) -> String {
 fn of_group(group: Group, terminal: &Terminal) -> String {
     let row_of = |table: &&Table| {
         let versions: Vec<String> = table.versions.iter().map(|version| format!("@{version}")).collect();
-        let options = Setting::all().filter(|setting| setting.is_of(table.name) && setting.about_of_tables().is_some());
+        let options =
+            Setting::all().filter(|setting| setting.belongs_to(table.name) && setting.about_for_tables().is_some());
         let options: Vec<String> = options.map(|setting| format!("--{}", setting.name())).collect();
         let options = if options.is_empty() { String::new() } else { format!(" ({})", options.join(", ")) };
         (format!("{}{}", table.name, versions.join(", ")), format!("{}{options}", table.about))
@@ -48,7 +49,7 @@ fn of_tables(terminal: &Terminal) -> String {
                 values.push(value);
             }
         }
-        Some(row(setting.about_of_tables()?, setting, &values, None))
+        Some(row(setting.about_for_tables()?, setting, &values, None))
     };
     let rows: Vec<_> = Setting::all().filter_map(row_of).collect();
     format!(
@@ -62,10 +63,10 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
     let mut lines = vec![heading(&format!("{spec}{}", versions(spec)), terminal)];
     lines.push(filled(&format!("{}.", request::about(spec)), "  ", "  ", terminal));
     let earlier = |setting: &Setting, about: &str| {
-        SPECS.iter().take_while(|known| **known != spec).find(|known| setting.about_of(known) == Some(about)).copied()
+        SPECS.iter().take_while(|known| **known != spec).find(|known| setting.about_for(known) == Some(about)).copied()
     };
     let rows = Setting::all().filter_map(|setting| {
-        let about = setting.about_of(spec)?;
+        let about = setting.about_for(spec)?;
         Some(row(about, setting, &setting.values(spec), earlier(setting, about)))
     });
     let mut rows: Vec<_> = rows.collect();
