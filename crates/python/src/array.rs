@@ -161,10 +161,10 @@ impl<'py> Given<'py> {
         Ok(self.array.getattr(intern!(self.array.py(), "shape"))?.cast_into()?)
     }
 
-    /// Memory of the array, or of a contiguous copy. The order is `C` unless `any_order`.
-    pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
+    /// Memory of the array, or of a contiguous copy. The order is `C` unless `is_order_free`.
+    pub fn read(&self, is_order_free: bool) -> PyResult<Dense<'py>> {
         let py = self.array.py();
-        let fits = |order: &Order| any_order || *order == Order::C;
+        let fits = |order: &Order| is_order_free || *order == Order::C;
         if self.library == Library::Torch {
             return torch::read(&self.array, fits);
         }

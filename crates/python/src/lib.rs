@@ -5,6 +5,7 @@
 
 mod array;
 mod cast;
+mod caster_cache;
 mod command;
 mod dtypes;
 mod error;
@@ -18,6 +19,7 @@ mod request;
 mod rescale;
 mod scaled;
 mod source;
+mod target;
 mod text;
 mod torch;
 mod vectors;

@@ -1,10 +1,10 @@
 //! TOSA's RESCALE on arrays.
 
 use crate::array::Given;
-use crate::cast::Target;
 use crate::dtypes::{self, Form};
 use crate::error::{self, Class, raise};
 use crate::source::{Call, Source};
+use crate::target::Target;
 use crate::{pool, request};
 use pyo3::prelude::*;
 use truecast::request::{Request, Standard};

@@ -77,8 +77,8 @@ impl<'py> Source<'py> {
     }
 
     /// Memory of the elements. Refuses invalid codes, because such bytes are probably packed.
-    pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
-        let dense = self.given.read(any_order && self.layout == Layout::Bytes)?;
+    pub fn read(&self, is_order_free: bool) -> PyResult<Dense<'py>> {
+        let dense = self.given.read(is_order_free && self.layout == Layout::Bytes)?;
         let bits = self.dtype.code_bits();
         let has_spare_bits = self.are_codes && bits < 8 && self.dtype != DType::Bool;
         if has_spare_bits && let Some(at) = dense.memory.bytes().iter().position(|code| code >> bits != 0) {
