@@ -60,7 +60,7 @@ impl Plan {
         // Check before creating anything.
         destination::look(&self, dst, &self.options, &fresh)?;
         let dst_folder = NewFolder::make(dst)?;
-        let claimed = claim(dst, &self.options.share);
+        let claimed = claim(dst, &self.options.scope);
         if let Err(Error::Checkpoint { cause: CheckpointError::Busy, .. }) = claimed {
             // The claiming process writes into the folder, so keep it.
             dst_folder.keep();
@@ -68,35 +68,28 @@ impl Plan {
         }
         let _claim = claimed?;
         stage::place(dst)?;
-        let found = destination::look(&self, dst, &self.options, &fresh)?;
-        let plan = match &found.manifest {
-            Some(manifest) => self.unless_stale(&found.at, manifest, stop, progress)?,
-            None => self,
-        };
+        let mut found = destination::look(&self, dst, &self.options, &fresh)?;
+        let plan = self.unless_stale(&mut found, stop, progress)?;
         plan.write_folder(dst, found, dst_folder, fresh, stop, progress)
     }
 
     /// Verifies finished shards again if the source was modified later.
-    fn unless_stale(
-        self,
-        dst: &Path,
-        begun: &Manifest,
-        stop: &AtomicBool,
-        progress: OnProgress<'_>,
-    ) -> Result<Plan, Error> {
+    fn unless_stale(self, found: &mut Destination, stop: &AtomicBool, progress: OnProgress<'_>) -> Result<Plan, Error> {
+        let Destination { at: dst, manifest: Some(begun), .. } = found else { return Ok(self) };
         let Some(begin) = first_write(dst, begun)? else { return Ok(self) };
         let Some(changed) = self.source_changed_since(begin)? else { return Ok(self) };
         // Verify intact results only; modified results are converted again.
-        let mut intact = Vec::new();
+        let mut intact = BTreeSet::new();
         for shard in &begun.shards {
             let Some(output) = &shard.output else { continue };
             let mut read = |_| progress(Progress { bytes: 0, tensor: &shard.name });
             if output.is_at(&dst.join(&shard.name), stop, &mut read)? {
-                intact.push(shard.name.as_str());
+                intact.insert(shard.name.clone());
             }
         }
         let (plan, is_right) = Verification::of_finished(self, dst, &intact, stop, progress)?;
         if is_right {
+            found.intact = Some(intact);
             return Ok(plan);
         }
         let what = format!("{} was changed since then", changed.display());
@@ -123,9 +116,9 @@ impl Plan {
         stop: &AtomicBool,
         progress: OnProgress<'_>,
     ) -> Result<Report, Error> {
-        let Destination { at, manifest: begun } = found;
+        let Destination { at, manifest: begun, intact } = found;
         let is_new = begun.is_none();
-        let is_new_whole = is_new && self.options.share == RunScope::Whole;
+        let is_new_whole = is_new && self.options.scope == RunScope::Whole;
         if is_new_whole {
             stage::remove(dst)?;
         }
@@ -137,11 +130,11 @@ impl Plan {
         self.remove_leftovers(dst, &at);
         let (new_folders, shards) = (vec![folder, dst_folder], Shards::new(&self, stop));
         let (warnings, outputs) = (self.warnings(), Vec::new());
-        let mut run = Run { plan: &self, dst, at: &at, stop, fresh, shards, new_folders, warnings, outputs };
+        let mut run = Run { plan: &self, dst, at: &at, stop, fresh, shards, intact, new_folders, warnings, outputs };
         let mut report = self.folder_report();
         let result = run.convert(begun, &mut report, progress);
         let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
-        if result.is_ok() || (!is_new && self.options.share != RunScope::Merge) {
+        if result.is_ok() || (!is_new && self.options.scope != RunScope::Merge) {
             run.keep();
         }
         let result = result.and_then(|()| stage::place(dst));
@@ -211,6 +204,8 @@ struct Run<'a> {
     /// Manifest without finished work.
     fresh: Manifest,
     shards: Shards<'a>,
+    /// As in [`Destination`].
+    intact: Option<BTreeSet<String>>,
     warnings: Vec<String>,
     /// Files of the result. They are the files with tensors that this run or an earlier run wrote; after completion
     /// also the files next to them.
@@ -224,7 +219,7 @@ impl Run<'_> {
         report: &mut FolderReport,
         progress: OnProgress<'_>,
     ) -> Result<(), Error> {
-        let part = match self.plan.options.share {
+        let part = match self.plan.options.scope {
             RunScope::Whole => None,
             RunScope::Part(part) => Some(part),
             RunScope::Merge => {
@@ -288,7 +283,11 @@ impl Run<'_> {
                 let part = source_bytes as f64 * (done as f64 / output.bytes.max(1) as f64);
                 progress(Progress { bytes: self.shards.read + part as u64, tensor: &entry.name });
             };
-            if output.is_at(&path, self.stop, &mut read)? {
+            let is_intact = match &self.intact {
+                Some(intact) => intact.contains(&entry.name),
+                None => output.is_at(&path, self.stop, &mut read)?,
+            };
+            if is_intact {
                 report.shards[index].state = ShardState::Resumed;
                 self.shards.read += source_bytes;
                 progress(Progress { bytes: self.shards.read, tensor: &entry.name });
@@ -315,7 +314,7 @@ impl Run<'_> {
     fn complete(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
         // Another part may complete the checkpoint at the same time.
-        let existing = if plan.options.share == RunScope::Whole { self.existing() } else { Existing::Replace };
+        let existing = if plan.options.scope == RunScope::Whole { self.existing() } else { Existing::Replace };
         let follow_links = plan.folder.follows_links();
         let mut others = Vec::new();
         for sidecar in plan.copied() {

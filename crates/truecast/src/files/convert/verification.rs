@@ -332,7 +332,7 @@ impl Verification {
     pub(crate) fn of_finished(
         plan: Plan,
         dst: &Path,
-        names: &[&str],
+        names: &BTreeSet<String>,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(Plan, bool), Error> {
@@ -340,7 +340,7 @@ impl Verification {
         let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
             return Ok((verification.plan, false));
         };
-        let finished = |shard: &ShardPlan| names.contains(&shard.name.as_str());
+        let finished = |shard: &ShardPlan| names.contains(&shard.name);
         let mut verdict = VerifyReport::default();
         verification.shards(&result, finished, stop, progress, &mut verdict)?;
         drop(result);

@@ -17,6 +17,8 @@ pub(crate) struct Destination {
     pub at: PathBuf,
     /// Manifest that an earlier run with the same scope left.
     pub manifest: Option<Manifest>,
+    /// Names of the finished shards whose files match the manifest; `None` before the files are read.
+    pub intact: Option<BTreeSet<String>>,
 }
 
 /// Checks that the result may be written at `dst`.
@@ -40,8 +42,8 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     let mut names = if there.is_some() { names_in(dst)? } else { Vec::new() };
     // Components are checked separately.
     names.retain(|name| !plan.folder.components().iter().any(|component| component.starts_with(name)));
-    let mut found = Destination { at: dst.into(), manifest: None };
-    let part = match options.share {
+    let mut found = Destination { at: dst.into(), manifest: None, intact: None };
+    let part = match options.scope {
         RunScope::Part(part) => Some(part),
         _ => None,
     };
@@ -71,7 +73,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         let is_replaceable = stale().is_none() && (part.is_none() || !names.iter().any(|name| is_whole(&name)));
         refused(CheckpointError::Occupied { holds: holds.clone(), is_begun, is_replaceable })
     };
-    match options.share {
+    match options.scope {
         RunScope::Merge => {}
         _ if options.resume => {
             if part.is_none() {
@@ -108,7 +110,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
             }
         }
     }
-    if options.share != RunScope::Merge
+    if options.scope != RunScope::Merge
         && !(is_replaced && part.is_none())
         && let Some(other) = names.iter().find(is_of_others)
     {
