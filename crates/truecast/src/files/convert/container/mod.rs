@@ -34,9 +34,12 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if look::is_folder(dst)? {
         Err(Error::FolderForFile { path })
     } else {
-        // Only the bytes of a file that exists tell its kind.
-        let is_stream = Foreign::of(dst) == Foreign::Stream;
-        let found = if is_stream || look::at(dst)?.is_some() { Foreign::of(dst) } else { Foreign::Unknown };
+        let found = match Foreign::of(dst) {
+            Foreign::Stream => Foreign::Stream,
+            found if look::at(dst)?.is_some() => found,
+            // Only the bytes of a file that exists tell its kind.
+            _ => Foreign::Unknown,
+        };
         Err(Error::UnknownKind { path, found })
     }
 }
