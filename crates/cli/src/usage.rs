@@ -14,12 +14,13 @@ use std::num::{IntErrorKind, ParseIntError};
 use truecast::ErrorCode;
 use truecast::spelling::alternatives;
 
-/// Meanings of operands, in errors about missing ones.
-const OPERANDS: [(&str, &str); 4] = [
-    ("SRC", "the file or folder to read"),
-    ("DST", "the file or folder to write"),
-    ("B", "the file or folder to compare A with"),
-    ("SCHEME", "such as fp8-block or nvfp4"),
+/// Meanings of operands, in errors about missing ones: command (empty for all), operand, meaning.
+const OPERANDS: [(&str, &str, &str); 5] = [
+    ("verify", "DST", "the result to check"),
+    ("", "SRC", "the file or folder to read"),
+    ("", "DST", "the file or folder to write"),
+    ("", "B", "the file or folder to compare A with"),
+    ("", "SCHEME", "such as fp8-block or nvfp4"),
 ];
 
 /// Options of other tools for the destination, which is an argument here.
@@ -74,11 +75,10 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
-            let is_verify = name == "verify";
-            let operand = |name: &&str| {
-                let meaning = OPERANDS.iter().find(|(of, _)| of == name).map(|(_, meaning)| *meaning);
-                let meaning = if is_verify && *name == "DST" { Some("the result to check") } else { meaning };
-                meaning.map_or_else(|| (*name).into(), |meaning| format!("{name} ({meaning})"))
+            let operand = |operand: &&str| {
+                let is_row = |row: &&(&str, &str, &str)| ["", name].contains(&row.0) && row.1 == *operand;
+                let meaning = OPERANDS.iter().find(is_row).map(|(.., meaning)| meaning);
+                meaning.map_or_else(|| (*operand).into(), |meaning| format!("{operand} ({meaning})"))
             };
             let operands = arguments.iter().map(operand);
             let needed = operands.chain(options.iter().map(|option| (*option).into())).collect::<Vec<_>>().join(", ");
