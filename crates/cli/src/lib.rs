@@ -46,7 +46,7 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
 use std::ffi::OsString;
-use terminal::{IN_PYTHON, Terminal};
+use terminal::{Reader, Terminal};
 use truecast::ErrorCode;
 
 /// Runs the program and returns its exit code (`docs/interfaces.md §5`). The first argument is the program's name.
@@ -100,7 +100,7 @@ pub struct Refused {
 pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Option<usize>) -> Result<String, Refused> {
     let args: Vec<OsString> =
         [OsString::from("truecast")].into_iter().chain(args.into_iter().map(Into::into)).collect();
-    let terminal = Terminal { width: columns, color: false, advice: IN_PYTHON };
+    let terminal = Terminal { width: columns, color: false, reader: Reader::Python };
     let (cli, matches) = match parsed(&args, terminal) {
         Ok(parsed) => parsed,
         Err(error) if matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion) => {
@@ -137,7 +137,7 @@ fn parsed(args: &[OsString], terminal: Terminal) -> Result<(args::Cli, clap::Arg
 /// ```
 #[must_use]
 pub fn shown(text: &str) -> String {
-    table::in_one_line(text, &Terminal { width: None, color: false, advice: IN_PYTHON })
+    table::in_one_line(text, &Terminal { width: None, color: false, reader: Reader::Python })
 }
 
 /// Returns the hint that the command prints after the cause of an error; options have dashes.

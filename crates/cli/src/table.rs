@@ -219,7 +219,7 @@ impl Table {
         }
         if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {
             let left_out = left_out.join(", ");
-            let advice = terminal.advice;
+            let advice = terminal.reader.advice();
             let note = format!("hidden at {width} columns: {left_out}; {advice}");
             for line in terminal.wrap(&note).lines() {
                 each(&(terminal.paint(Mark::Dim, line) + "\n"))?;

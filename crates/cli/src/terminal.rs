@@ -46,16 +46,30 @@ pub struct Terminal {
     /// Width in columns; `None` for a pipe or file, whose lines have any length.
     pub width: Option<usize>,
     pub color: bool,
-    /// Advice on how to see dropped columns; ends a sentence.
-    pub advice: &'static str,
+    pub reader: Reader,
 }
 
-const AT_A_COMMAND_LINE: &str = "--wide or a pipe shows all";
-pub const IN_PYTHON: &str = "to_dict() has all";
+/// Reader of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reader {
+    #[default]
+    CommandLine,
+    Python,
+}
+
+impl Reader {
+    /// Advice on how to see dropped columns; ends a sentence.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Reader::CommandLine => "--wide or a pipe shows all",
+            Reader::Python => "to_dict() has all",
+        }
+    }
+}
 
 impl Default for Terminal {
     fn default() -> Self {
-        Self { width: None, color: false, advice: AT_A_COMMAND_LINE }
+        Self { width: None, color: false, reader: Reader::CommandLine }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::output::{self, bits};
 use crate::policy::named;
 use crate::progress;
 use crate::table::{Cell, Column, Mark, Table};
-use crate::terminal::{IN_PYTHON, Terminal};
+use crate::terminal::{Reader, Terminal};
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::differ::{Difference, Different, Inputs};
@@ -179,9 +179,9 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         }
     }
     if all.iter().any(|found| !found.is_every) {
-        let more = match terminal.advice {
-            IN_PYTHON => "every code needs a source of up to 32 bits, and kernels that convert the pair",
-            _ => "--from and --to look at every code of up to 32 bits, if kernels convert the pair",
+        let more = match terminal.reader {
+            Reader::Python => "every code needs a source of up to 32 bits, and kernels that convert the pair",
+            Reader::CommandLine => "--from and --to look at every code of up to 32 bits, if kernels convert the pair",
         };
         text += &terminal.wrap(&format!("*: boundary inputs; {more}\n"));
     }

@@ -192,7 +192,7 @@ impl Listed {
             0 => Ok(()),
             left_out => {
                 let more = number::count(left_out as u64, "more tensor");
-                let note = terminal.wrap(&format!("{more}; {}", terminal.advice));
+                let note = terminal.wrap(&format!("{more}; {}", terminal.reader.advice()));
                 writeln!(out, "{}", terminal.paint(Mark::Dim, &note))
             }
         }

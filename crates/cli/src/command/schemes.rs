@@ -5,7 +5,7 @@ use crate::args::SchemesArgs;
 use crate::failure::Failure;
 use crate::number::decibels;
 use crate::table::{Column, Table};
-use crate::terminal::{IN_PYTHON, Mark, Terminal};
+use crate::terminal::{Mark, Reader, Terminal};
 use crate::value_parsers::schemes;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -114,7 +114,7 @@ fn by_goal(terminal: &Terminal) -> String {
         let noise = usual_sqnr_db(*codes, true).map_or(String::new(), decibels);
         table.row([*goal, scheme, &format!("{bits:.2}"), &size, &noise, loads_in]);
     }
-    let is_in_python = terminal.advice == IN_PYTHON;
+    let is_in_python = terminal.reader == Reader::Python;
     let usage = if is_in_python { "convert(src, dst, scheme=..)" } else { "truecast quantize SRC DST SCHEME" };
     let mut text = terminal.wrap(&format!(
         "{usage}. Columns: bits of a weight, size of 7 billion weights, usual SQNR, and what loads it (as seen with vLLM \

@@ -28,7 +28,9 @@ fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, t
     let alike: Vec<String> = group.alike.iter().map(|convention| convention.to_string()).collect();
     let also = match (alike.len() as u64, terminal.width) {
         (0, _) => String::new(),
-        (n, Some(_)) => format!("; {} would give the same ({})", count(n, "other convention"), terminal.advice),
+        (n, Some(_)) => {
+            format!("; {} would give the same ({})", count(n, "other convention"), terminal.reader.advice())
+        }
         (_, None) => format!("; or as if {}", alike.join(", or ")),
     };
     let wrapped = terminal.wrap(&format!("{text}{also}"));

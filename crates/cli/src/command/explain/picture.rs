@@ -10,7 +10,7 @@ use crate::message::one_line;
 use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
-use crate::terminal::{IN_PYTHON, Terminal};
+use crate::terminal::{Reader, Terminal};
 use truecast::decimal::to_decimal;
 use truecast::differ::Given;
 use truecast::exact::decode;
@@ -21,7 +21,10 @@ use truecast::{DType, Exact, Kind, Outcome};
 pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let reading = sentences::reading(args, source).map_or(String::new(), |reading| reading + "\n");
     let place = number_line(args, e, terminal).unwrap_or_else(|| sentences::decision(args, e, source) + "\n");
-    let more = if terminal.advice == IN_PYTHON { IN_PYTHON } else { "--clauses shows the table and the clauses" };
+    let more = match terminal.reader {
+        Reader::Python => Reader::Python.advice(),
+        Reader::CommandLine => "--clauses shows the table and the clauses",
+    };
     let more = terminal.paint(Mark::Dim, more);
     let mut answers = distinct::results(e);
     answers.sort_by_key(|one| (one.given == Given::Open, one.count)); // rare answers come first

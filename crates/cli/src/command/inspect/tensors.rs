@@ -344,7 +344,7 @@ pub fn write_metadata<'a>(
     if more == 0 {
         return Ok(());
     }
-    let note = format!("{}; {}", number::count(more, "more key"), terminal.advice);
+    let note = format!("{}; {}", number::count(more, "more key"), terminal.reader.advice());
     writeln!(out, "{}", terminal.paint(Mark::Dim, &terminal.wrap(&note)))
 }
 
