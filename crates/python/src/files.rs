@@ -20,7 +20,7 @@ use truecast::verify::Coverage;
 use truecast::{CastOptions, DenseTensor};
 
 fn options(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<Options> {
-    let share = match (asked.switch("merge", false)?, asked.part()?) {
+    let scope = match (asked.switch("merge", false)?, asked.part()?) {
         (true, _) => RunScope::Merge,
         (false, part) => part.map_or(RunScope::Whole, RunScope::Part),
     };
@@ -38,16 +38,16 @@ fn options(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> 
             lenient: asked.switch("lenient", false)?,
             follow_links: asked.switch("follow_links", false)?,
         },
-        sidecars: asked.switch("sidecars", true)?,
+        copy_sidecars: asked.switch("sidecars", true)?,
         resume: asked.switch("resume", false)?,
-        share,
-        reading: SourceScheme {
+        scope,
+        source_scheme: SourceScheme {
             from_scheme: asked.read("from_scheme", str::parse)?,
             trust_scales: asked.switch("trust_scales", false)?,
             nibbles: asked.word("nibbles", Nibbles::ALL.map(|nibbles| (nibbles.name(), nibbles)))?,
             reference: asked.path("reference")?,
         },
-        writing: writing(py, src, dst, asked)?,
+        quantize: writing(py, src, dst, asked)?,
         ..defaults
     })
 }
@@ -112,11 +112,11 @@ fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) 
     let mut options = options(py, src, dst, asked)?;
     let request = asked.request()?;
     check(py, "convert", asked, src, dst)?;
-    if options.writing.is_none() && options.selection.to.is_none() && options.selection.rules.is_empty() {
+    if options.quantize.is_none() && options.selection.to.is_none() && options.selection.rules.is_empty() {
         let message = "nothing to do: name a type for all tensors (to), or types for some (rules), or a scheme";
         return Err(raise(py, Class::Usage, message));
     }
-    if request.is_some() && options.writing.is_some() && !options.selection.casts() {
+    if request.is_some() && options.quantize.is_some() && !options.selection.casts() {
         let message = "spec and its attributes apply to casts, and scheme alone casts nothing; also give a type";
         return Err(raise(py, Class::Usage, message));
     }

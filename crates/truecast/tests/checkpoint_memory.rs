@@ -34,7 +34,7 @@ fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -
         selection,
         max_memory: MEMORY,
         exec,
-        writing: Some(QuantizeOptions::of(scheme.parse().unwrap())),
+        quantize: Some(QuantizeOptions::of(scheme.parse().unwrap())),
         ..Options::default()
     };
     let stop = AtomicBool::new(false);

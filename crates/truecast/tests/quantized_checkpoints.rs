@@ -105,8 +105,8 @@ fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report
     truecast::Convert::new(src, dst).with(options.clone()).run()
 }
 
-fn options(writing: QuantizeOptions) -> Options {
-    Options { writing: Some(writing), ..Options::default() }
+fn options(quantize: QuantizeOptions) -> Options {
+    Options { quantize: Some(quantize), ..Options::default() }
 }
 
 fn dense() -> Options {

@@ -119,10 +119,10 @@ fn recorded(report: &Report, stop: &AtomicBool, context: &Context) -> Result<Vec
 
 fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let (sources, dst) = args.files();
-    let writing = select::writing(&args.writing, &sources, dst)?;
+    let quantize = select::writing(&args.writing, &sources, dst)?;
     let selection = select::selection(&args.select, rules)?;
-    select::check(&selection, &args.policy, writing.is_some())?;
-    let share = match (args.folder.merge, args.folder.part) {
+    select::check(&selection, &args.policy, quantize.is_some())?;
+    let scope = match (args.folder.merge, args.folder.part) {
         (true, _) => RunScope::Merge,
         (false, Some(part)) => RunScope::Part(part),
         (false, None) => RunScope::Whole,
@@ -137,10 +137,10 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
         exec,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
-        sidecars: !args.folder.no_sidecars,
+        copy_sidecars: !args.folder.no_sidecars,
         resume: args.folder.resume,
-        share,
-        reading: select::reading(&args.scheme),
-        writing,
+        scope,
+        source_scheme: select::reading(&args.scheme),
+        quantize,
     })
 }

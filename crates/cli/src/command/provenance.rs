@@ -7,7 +7,7 @@ use truecast::setting::Setting;
 
 /// Options such as `--spec onnx@28 --to f16 --keep '*norm*'`.
 pub fn typed(provenance: &Provenance) -> String {
-    let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
+    let Provenance { request, seed, selection, min_elements, onnx, quantize, source_scheme, detected: _ } = provenance;
     let mut words = Vec::new();
     let mut say = |name: &str, value: Option<&str>| {
         words.push(value.map_or(format!("--{name}"), |value| format!("--{name} {}", quoted(value))));
@@ -26,15 +26,15 @@ pub fn typed(provenance: &Provenance) -> String {
     for (name, dtype) in [("to", selection.to), ("from", selection.from)] {
         dtype.iter().for_each(|dtype| say(name, Some(dtype.name())));
     }
-    if let Some(writing) = writing {
-        say("scheme", Some(&writing.scheme.to_string()));
-        writing.options().iter().for_each(|(name, value)| say(name, Some(value)));
+    if let Some(quantize) = quantize {
+        say("scheme", Some(&quantize.scheme.to_string()));
+        quantize.options().iter().for_each(|(name, value)| say(name, Some(value)));
     }
     if !selection.keep.is_empty() {
         let presets: Vec<&str> = selection.keep.iter().map(|preset| preset.name()).collect();
         say("keep-preset", Some(&presets.join(",")));
     }
-    reading.options().iter().for_each(|(name, value)| say(name, value.as_deref()));
+    source_scheme.options().iter().for_each(|(name, value)| say(name, value.as_deref()));
     selection.rules.iter().for_each(|rule| say(rule.option(), Some(&rule.to_string())));
     if *min_elements != Options::default().min_elements {
         say("min-elements", Some(&min_elements.to_string()));
@@ -72,7 +72,7 @@ mod tests {
             seed: args.select.seed,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
-            reading: super::super::select::reading(&args.scheme),
+            source_scheme: super::super::select::reading(&args.scheme),
             ..Options::default()
         };
         Provenance::of(&options)

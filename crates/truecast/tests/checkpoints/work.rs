@@ -90,7 +90,7 @@ impl Work {
 
     fn try_convert(&self, src: &str, dst: &str, words: &str) -> Result<Report, truecast::files::Error> {
         let mut options = options(words);
-        let ranges = options.writing.as_mut().and_then(|writing| writing.activation_ranges.as_mut());
+        let ranges = options.quantize.as_mut().and_then(|writing| writing.activation_ranges.as_mut());
         if let Some(ranges) = ranges {
             *ranges = self.path("").join(&*ranges);
         }
@@ -154,11 +154,11 @@ pub fn options(words: &str) -> Options {
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let dtype = |name: &str| DType::parse(name).unwrap();
-        let writing = options.writing.as_mut();
+        let writing = options.quantize.as_mut();
         match name {
             "to" => options.selection.to = Some(dtype(value)),
-            "scheme" => options.writing = Some(QuantizeOptions::of(scaled::scheme(value).unwrap())),
-            "from_scheme" => options.reading.from_scheme = Some(value.parse().unwrap()),
+            "scheme" => options.quantize = Some(QuantizeOptions::of(scaled::scheme(value).unwrap())),
+            "from_scheme" => options.source_scheme.from_scheme = Some(value.parse().unwrap()),
             "relayout" => writing.unwrap().relayout = Some(relayout(value).unwrap()),
             "mx_scale" => writing.unwrap().how.mx = mx_scale(value).unwrap(),
             "nonfinite" => writing.unwrap().how.nonfinite = nonfinite(value).unwrap(),
@@ -176,10 +176,10 @@ pub fn options(words: &str) -> Options {
             "keep_preset" => options.selection.keep = value.split(',').map(|one| one.parse().unwrap()).collect(),
             "threads" => options.exec.threads = value.parse().unwrap(),
             "mebibytes" => options.max_memory = value.parse::<u64>().unwrap() << 20,
-            "part" => options.share = truecast::convert::RunScope::Part(value.parse().unwrap()),
+            "part" => options.scope = truecast::convert::RunScope::Part(value.parse().unwrap()),
             "resume" => options.resume = true,
-            "merge" => options.share = truecast::convert::RunScope::Merge,
-            "trust_scales" => options.reading.trust_scales = true,
+            "merge" => options.scope = truecast::convert::RunScope::Merge,
+            "trust_scales" => options.source_scheme.trust_scales = true,
             "replace" => options.existing = Existing::Replace,
             other => panic!("{other}"),
         }

@@ -103,7 +103,7 @@ pub fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String
         return None;
     }
     if assessment.changed == 0 {
-        let writing = report.provenance.writing.as_ref();
+        let writing = report.provenance.quantize.as_ref();
         if writing.is_some_and(|writing| writing.relayout.is_some()) {
             return Some((Mark::Good, "exact: every value stays the same".into()));
         }

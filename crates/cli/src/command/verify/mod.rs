@@ -37,7 +37,7 @@ pub fn asked(
     names_spec: bool,
 ) -> Result<Asked, Failure> {
     let record = report.map(Record::read).transpose()?;
-    let says_nothing = said.selection.to.is_none() && said.selection.rules.is_empty() && said.writing.is_none();
+    let says_nothing = said.selection.to.is_none() && said.selection.rules.is_empty() && said.quantize.is_none();
     // A missing file is reported before the search for options.
     for path in [src, dst].into_iter().filter(|_| says_nothing && record.is_none()) {
         std::fs::metadata(path).map_err(|source| FileError::Io { path: path.into(), action: "opening", source })?;
@@ -49,8 +49,8 @@ pub fn asked(
         None if says_nothing => return Err(Failure::new(ErrorCode::MissingArgument, NO_OPTIONS)),
         None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
-    let (reading, writing) = (said.reading.or(&options.reading), said.writing.or(options.writing));
-    Ok(Asked { options: Options { exec: said.exec, reading, writing, ..options }, is_recorded: true, record })
+    let (source_scheme, quantize) = (said.source_scheme.or(&options.source_scheme), said.quantize.or(options.quantize));
+    Ok(Asked { options: Options { exec: said.exec, source_scheme, quantize, ..options }, is_recorded: true, record })
 }
 
 fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
@@ -60,8 +60,8 @@ fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Opti
         seed: args.select.seed,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
-        reading: select::reading(&args.scheme),
-        writing: select::writing(&args.writing, &[&args.src], &args.dst)?,
+        source_scheme: select::reading(&args.scheme),
+        quantize: select::writing(&args.writing, &[&args.src], &args.dst)?,
         exec,
         ..Options::default()
     })
@@ -79,7 +79,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
     let Asked { options, is_recorded, record } = asked(files, args.report.as_deref(), typed, rules.names_spec())?;
     if !is_recorded {
-        select::check(&options.selection, &args.policy, options.writing.is_some())?;
+        select::check(&options.selection, &args.policy, options.quantize.is_some())?;
     }
     let coverage = match args.sample {
         Some(part) => Coverage::Sample(part),
@@ -113,7 +113,7 @@ pub fn to_text<'a>(
 
 /// Refuses typed options that contradict the report.
 fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Options, Failure> {
-    let Options { selection, request, seed, min_elements, onnx, writing, .. } = said;
+    let Options { selection, request, seed, min_elements, onnx, quantize, .. } = said;
     let (is_other_spec, defaults) = (*request != Request::default(), Options::default());
     // A default value contradicts nothing.
     let contradictions = [
@@ -124,7 +124,7 @@ fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Opt
         ("--rule and --keep", !selection.rules.is_empty() && selection.rules != record.selection.rules),
         ("--keep-preset", !selection.keep.is_empty() && selection.keep != record.selection.keep),
         ("--min-elements", *min_elements != defaults.min_elements && *min_elements != record.min_elements),
-        ("--scheme and its options", writing.is_some() && *writing != record.writing),
+        ("--scheme and its options", quantize.is_some() && *quantize != record.quantize),
         ("--lenient", onnx.lenient && !record.onnx.lenient),
         ("--follow-links", onnx.follow_links && !record.onnx.follow_links),
     ];

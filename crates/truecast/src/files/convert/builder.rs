@@ -91,7 +91,7 @@ impl Convert {
 
     /// Quantizes weights with this scheme.
     pub fn quantize(mut self, scheme: Scheme) -> Convert {
-        self.options.writing = Some(QuantizeOptions::of(scheme));
+        self.options.quantize = Some(QuantizeOptions::of(scheme));
         self
     }
 

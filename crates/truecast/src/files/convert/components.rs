@@ -26,8 +26,8 @@ impl Plan {
         if let Some(error) = option.and_then(|option| folder.several_folders(&option.keyword())) {
             return Err(error.into());
         }
-        let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
-        let plain = Options { writing: None, reading: Default::default(), ..options.clone() };
+        let writes = options.quantize.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
+        let plain = Options { quantize: None, source_scheme: Default::default(), ..options.clone() };
         let (mut plan, mut unused) = of_names(src, dst, if has_model { options.clone() } else { plain.clone() })?;
         plan.provenance = Provenance { detected: plan.provenance.detected, ..Provenance::of(options) };
         let (mut is_any_quantized, mut cast_only, mut without_effect) = (has_model, Vec::new(), None);
@@ -101,14 +101,14 @@ fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<E
 
 /// The first option that is only valid for a single model.
 fn for_one(options: &Options, has_model: bool, is_any_quantized: bool) -> Option<Flag> {
-    let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+    let writing = options.quantize.as_ref().filter(|writing| !writing.scheme.is_plain());
     let given = [
-        (Flag::Part, matches!(options.share, RunScope::Part(_))),
-        (Flag::Merge, options.share == RunScope::Merge),
+        (Flag::Part, matches!(options.scope, RunScope::Part(_))),
+        (Flag::Merge, options.scope == RunScope::Merge),
         (Flag::Scheme, !has_model && !is_any_quantized && writing.is_some()),
         (Flag::ActivationRanges, !has_model && writing.is_some_and(|writing| writing.activation_ranges.is_some())),
-        (Flag::FromScheme, !has_model && options.reading.from_scheme.is_some()),
-        (Flag::Reference, !has_model && options.reading.reference.is_some()),
+        (Flag::FromScheme, !has_model && options.source_scheme.from_scheme.is_some()),
+        (Flag::Reference, !has_model && options.source_scheme.reference.is_some()),
     ];
     given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
 }

@@ -47,8 +47,8 @@ impl Plan {
             return Plan::of_folder(src, dst, options);
         }
         let is_gguf = truecast_io::gguf::is_named(src);
-        let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
-        let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
+        let writes = options.quantize.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
+        let by_value = options.source_scheme.from_scheme == Some(Scheme::PLAIN) && !writes;
         let of_source = FileFormat::of_path(src);
         if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
             FileFormat::known(src)?;
@@ -69,7 +69,7 @@ impl Plan {
             return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors));
         }
         let plan = Plan::from_contents(folder, found, options, reference, dst)?;
-        if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
+        if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.quantize) {
             let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
             return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
         }

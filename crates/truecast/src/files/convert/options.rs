@@ -31,22 +31,22 @@ pub struct Options {
     pub min_elements: u64,
     /// Strictness for ONNX files. `follow_links` also applies to links in folders.
     pub onnx: truecast_io::onnx::Options,
-    /// Copies the files next to the shards.
-    pub sidecars: bool,
-    /// Continues an interrupted conversion.
+    /// True to copy the files next to the shards.
+    pub copy_sidecars: bool,
+    /// True to continue an interrupted conversion.
     pub resume: bool,
     /// Shards to convert in this run.
-    pub share: RunScope,
+    pub scope: RunScope,
     /// Interpretation of quantized tensors in the source.
-    pub reading: SourceScheme,
+    pub source_scheme: SourceScheme,
     /// Quantization of unquantized tensors.
-    pub writing: Option<QuantizeOptions>,
+    pub quantize: Option<QuantizeOptions>,
 }
 
 impl Options {
     /// Options for detection. `reference` returns the shapes of unquantized tensors.
-    pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
-        let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
+    pub(crate) fn detection<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
+        let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.source_scheme;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
     }
 }
@@ -63,11 +63,11 @@ impl Default for Options {
             exec: CastOptions::default(),
             min_elements: 1024,
             onnx: truecast_io::onnx::Options::default(),
-            sidecars: true,
+            copy_sidecars: true,
             resume: false,
-            share: RunScope::Whole,
-            reading: SourceScheme::default(),
-            writing: None,
+            scope: RunScope::Whole,
+            source_scheme: SourceScheme::default(),
+            quantize: None,
         }
     }
 }

@@ -71,7 +71,7 @@ impl Plan {
     }
 
     pub(crate) fn is_mine(&self, shard: usize) -> bool {
-        match self.options.share {
+        match self.options.scope {
             RunScope::Whole => true,
             RunScope::Part(part) => part.contains_shard(shard),
             RunScope::Merge => false,
@@ -127,8 +127,8 @@ impl Plan {
         if self.works().next().is_none() || self.works().any(is_converted) || self.relaid.iter().any(is_repacked) {
             return None;
         }
-        let Options { selection, writing, .. } = &self.options;
-        let asked = match (writing, selection.to) {
+        let Options { selection, quantize, .. } = &self.options;
+        let asked = match (quantize, selection.to) {
             (Some(writing), _) => format!("scheme {}", writing.scheme),
             (None, to) => format!("type {}", to?),
         };

@@ -56,7 +56,7 @@ impl Plan {
             listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
         let selection = &options.selection.for_tensors(&tensors);
         check_undecoded(&folder, &stored, &found, selection, into)?;
-        let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+        let writing = options.quantize.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         if writing.is_some() && is_adapter(&folder) {
             return Err(Error::checkpoint(src, CheckpointError::Adapter));

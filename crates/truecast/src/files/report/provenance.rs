@@ -30,9 +30,9 @@ pub struct Provenance {
     /// Strictness for ONNX files.
     pub onnx: truecast_io::onnx::Options,
     /// Quantization of tensors, if any.
-    pub writing: Option<QuantizeOptions>,
+    pub quantize: Option<QuantizeOptions>,
     /// Given facts about a quantized source.
-    pub reading: SourceScheme,
+    pub source_scheme: SourceScheme,
     /// Detected facts about a quantized source.
     pub detected: Detected,
 }
@@ -52,16 +52,16 @@ impl Provenance {
     #[must_use]
     pub fn of(options: &Options) -> Provenance {
         // All fields are listed, so that the compiler reports a new field.
-        let Options { selection, request, seed, min_elements, onnx, reading, writing, .. } = options;
-        let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, .. } = options;
+        let Options { selection, request, seed, min_elements, onnx, source_scheme, quantize, .. } = options;
+        let Options { max_memory: _, existing: _, exec: _, copy_sidecars: _, resume: _, scope: _, .. } = options;
         Provenance {
             request: *request,
             seed: *seed,
             selection: selection.clone(),
             min_elements: *min_elements,
             onnx: *onnx,
-            writing: writing.clone().filter(|writing| !writing.scheme.is_plain()),
-            reading: reading.clone(),
+            quantize: quantize.clone().filter(|quantize| !quantize.scheme.is_plain()),
+            source_scheme: source_scheme.clone(),
             detected: Detected::default(),
         }
     }
@@ -69,20 +69,21 @@ impl Provenance {
     /// Options for the same result, with default memory and threads.
     #[must_use]
     pub fn options(&self) -> Options {
-        let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
-        Options { request, seed, selection, min_elements, onnx, writing, reading, ..Options::default() }
+        let Provenance { request, seed, selection, min_elements, onnx, quantize, source_scheme, detected: _ } =
+            self.clone();
+        Options { request, seed, selection, min_elements, onnx, quantize, source_scheme, ..Options::default() }
     }
 
     /// True if tensors are cast under the request. A scheme alone casts nothing.
     #[must_use]
     pub fn casts(&self) -> bool {
-        self.writing.is_none() || self.selection.casts()
+        self.quantize.is_none() || self.selection.casts()
     }
 
     /// The object `options` of a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected } = self;
+        let Provenance { request, seed, selection, min_elements, onnx, quantize, source_scheme, detected } = self;
         let Selection { to, from, rules, keep } = selection;
         let name = |dtype: &Option<DType>| dtype.map(DType::name);
         let request = Some(request).filter(|_| self.casts());
@@ -98,14 +99,14 @@ impl Provenance {
             "follow_links": onnx.follow_links,
         });
         if let Value::Object(object) = &mut object {
-            if let Some(writing) = writing {
-                writing.put(object);
+            if let Some(quantize) = quantize {
+                quantize.put(object);
             }
-            if writing.is_some() || !keep.is_empty() {
+            if quantize.is_some() || !keep.is_empty() {
                 object.insert("keep_preset".into(), keep.iter().map(|preset| preset.name()).collect());
             }
             object.extend(seed.map(|seed| ("seed".into(), json!(seed))));
-            reading.put(object);
+            source_scheme.put(object);
             object.extend(detected.to_json().map(|detected| ("detected".into(), detected)));
         }
         object
@@ -138,8 +139,8 @@ impl Provenance {
         };
         let min_elements = object.get("min_elements").and_then(Value::as_u64);
         let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;
-        let writing = QuantizeOptions::from_json(object).map_err(|(field, why)| wrong(field, why))?;
-        let reading = SourceScheme::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let quantize = QuantizeOptions::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let source_scheme = SourceScheme::from_json(object).map_err(|(field, why)| wrong(field, why))?;
         let detected = Detected::from_json(object.get("detected")).map_err(|why| wrong("detected", why))?;
         let seed = match object.get("seed") {
             None => None,
@@ -152,8 +153,8 @@ impl Provenance {
             selection,
             min_elements,
             onnx,
-            writing,
-            reading,
+            quantize,
+            source_scheme,
             detected,
         };
         if request.is_none() && provenance.casts() {

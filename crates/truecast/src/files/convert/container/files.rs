@@ -34,7 +34,7 @@ impl Plan {
             shards.push(ShardEntry { name: shard.name.clone(), source, output: None });
         }
         let mut options = self.provenance.to_json();
-        options["sidecars"] = json!(self.options.sidecars);
+        options["sidecars"] = json!(self.options.copy_sidecars);
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 
@@ -79,7 +79,7 @@ impl Plan {
     }
 
     pub(crate) fn copied(&self) -> impl Iterator<Item = &truecast_io::folder::Sidecar> {
-        let all = if self.options.sidecars { self.folder.sidecars() } else { &[] };
+        let all = if self.options.copy_sidecars { self.folder.sidecars() } else { &[] };
         let Configuration { files, dropped, .. } = &self.configuration;
         let names: Vec<&str> =
             files.iter().map(|file| file.name.as_str()).chain(dropped.iter().map(String::as_str)).collect();

@@ -33,9 +33,9 @@ pub(crate) fn container(dst: &Path) -> FileFormat {
 pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> {
     let given = [
         (options.resume, Flag::Resume),
-        (matches!(options.share, RunScope::Part(_)), Flag::Part),
-        (options.share == RunScope::Merge, Flag::Merge),
-        (!options.sidecars, Flag::NoSidecars),
+        (matches!(options.scope, RunScope::Part(_)), Flag::Part),
+        (options.scope == RunScope::Merge, Flag::Merge),
+        (!options.copy_sidecars, Flag::NoSidecars),
     ];
     let why = || "truecast writes a .gguf or .safetensors file as one file, and no other files".to_string();
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
@@ -86,7 +86,7 @@ pub(crate) fn keys(
             keys
         }
     };
-    let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
+    let scheme = options.quantize.as_ref().map(|writing| writing.scheme.family);
     // GGUF has no type U8. A target of type U8 therefore holds the bytes of blocks.
     if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
         keys.set_u32(QUANTIZATION_VERSION, 2)

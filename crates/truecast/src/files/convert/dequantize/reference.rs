@@ -26,7 +26,7 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub fn of(options: &Options) -> Result<Option<Reference>, Error> {
-        let path = options.reading.reference.as_deref();
+        let path = options.source_scheme.reference.as_deref();
         path.map(|path| Reference::open(path, options.onnx.follow_links)).transpose()
     }
 
@@ -85,7 +85,7 @@ impl Reference {
 pub(crate) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
     let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
     let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
-    Contents::detect(folder, &options.schemes(shape))
+    Contents::detect(folder, &options.detection(shape))
 }
 
 /// The tensor with swapped nibbles, if its file does not state the order.
