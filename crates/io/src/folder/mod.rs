@@ -17,7 +17,7 @@ pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_
 pub use files::{free_bytes, remove, write};
 pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
-pub use sidecar::Sidecar;
+pub use sidecar::{Sidecar, components};
 pub use split::single;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -43,6 +43,14 @@ pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) ->
     Ok(found)
 }
 
+/// Folders of other models in a folder, relative to it. Opens no file of tensors.
+///
+/// # Errors
+/// An unreadable folder; a link that must not be followed.
+pub fn components(folder: &Path, follow_links: bool) -> Result<Vec<PathBuf>, Error> {
+    Ok(find(folder, follow_links, |_| false)?.components)
+}
+
 fn walk(
     folder: &Path,
     below: &Path,

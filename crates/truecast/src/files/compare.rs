@@ -48,22 +48,56 @@ pub fn bytes_of(path: &Path) -> Result<u64, Error> {
         return length(path);
     }
     let is_gguf = folder::single(path)? != path;
-    let files = look::names(path)?.into_iter().map(|name| path.join(name));
+    let mut folders = vec![path.to_path_buf()];
+    if !is_gguf {
+        folders.extend(folder::components(path, true).unwrap_or_default().iter().map(|component| path.join(component)));
+    }
     let is_read = |path: &Path| path.extension().is_some_and(|e| e == if is_gguf { "gguf" } else { "safetensors" });
-    let components = models(path, true).unwrap_or_default().into_iter().filter(|of| !of.as_os_str().is_empty());
-    let others = components.map(|component| bytes_of(&path.join(component)));
-    files.filter(|path| is_read(path)).map(|path| length(&path)).chain(others).sum()
+    let mut bytes = 0;
+    for folder in folders {
+        let files = look::names(&folder)?.into_iter().map(|name| folder.join(name));
+        bytes += files.filter(|path| is_read(path)).map(|path| length(&path)).sum::<Result<u64, Error>>()?;
+    }
+    Ok(bytes)
 }
 
-/// Folders of the models in a folder, in the order of a conversion: its components, and the empty path for a model of
-/// its own. A file has the empty path only.
-fn models(path: &Path, follow_links: bool) -> Result<Vec<PathBuf>, Error> {
-    if !look::is_folder(path)? || folder::single(path)? != path {
-        return Ok(vec![PathBuf::new()]);
+/// One side of a comparison.
+struct Side {
+    path: PathBuf,
+    reading: OpenOptions,
+    /// Folders of the models, in the order of a conversion: the components, and the empty path for a model of its own.
+    /// A file has the empty path only.
+    models: Vec<PathBuf>,
+    /// The folder at `path`, until it is compared.
+    folder: Option<Folder>,
+}
+
+impl Side {
+    fn new(path: &Path, reading: OpenOptions) -> Result<Side, Error> {
+        let mut side = Side { path: path.into(), reading, models: vec![PathBuf::new()], folder: None };
+        if look::is_folder(path)? && folder::single(path)? == path {
+            let folder = Folder::open(path, reading.onnx.follow_links)?;
+            let own = (!folder.shards().is_empty()).then(PathBuf::new);
+            side.models = folder.components().iter().cloned().chain(own).collect();
+            side.folder = Some(folder);
+        }
+        Ok(side)
     }
-    let folder = Folder::open(path, follow_links)?;
-    let own = (!folder.shards().is_empty()).then(PathBuf::new);
-    Ok(folder.components().iter().cloned().chain(own).collect())
+
+    fn is_one_model(&self) -> bool {
+        *self.models == [PathBuf::new()]
+    }
+
+    /// Opens a model. Also returns the reason if the scales of a file are not applied.
+    fn open(&mut self, model: &Path) -> Result<(Opened, Option<String>), Error> {
+        if !model.as_os_str().is_empty() {
+            return open(&self.path.join(model), self.reading);
+        }
+        match self.folder.take() {
+            Some(folder) => Ok((Opened::of_folder(folder)?, None)),
+            None => open(&self.path, self.reading),
+        }
+    }
 }
 
 impl ComparedTensor {
@@ -209,7 +243,13 @@ pub fn compare(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
-    let parts = (models(a, readings.0.onnx.follow_links)?, models(b, readings.1.onnx.follow_links)?);
+    let (mut first, mut second) = (Side::new(a, readings.0)?, Side::new(b, readings.1)?);
+    if first.is_one_model() != second.is_one_model() {
+        let several = if first.is_one_model() { &second } else { &first };
+        if let Some(error) = several.folder.as_ref().and_then(|folder| folder.several("a comparison")) {
+            return Err(error.into());
+        }
+    }
     let mut run = Run {
         exec,
         stop,
@@ -217,33 +257,18 @@ pub fn compare(
         compared_as_bytes: Vec::new(),
         result: Comparison { files, readings, ..Comparison::default() },
     };
-    let is_one = |parts: &[PathBuf]| *parts == [PathBuf::new()];
-    match (is_one(&parts.0), is_one(&parts.1)) {
-        (true, true) => {
-            run.compare("", open(a, readings.0)?, open(b, readings.1)?, progress)?;
-            return Ok(run.finish());
-        }
-        (false, false) => {}
-        (is_first_one, _) => {
-            let (several, reading) = if is_first_one { (b, readings.1) } else { (a, readings.0) };
-            let folder = Folder::open(several, reading.onnx.follow_links)?;
-            if let Some(error) = folder.several("a comparison") {
-                return Err(error.into());
-            }
-        }
-    }
-    let only = |path: &Path, reading, part: &str| {
-        let (opened, _) = open(path, reading)?;
+    let names = |(opened, _): (Opened, Option<String>), part: &str| {
         let held = Contained::of(&opened)?;
         Ok::<_, Error>((0..held.len()).map(|i| format!("{part}{}", held.name(i))).collect::<Vec<_>>())
     };
-    for part in parts.0.iter().chain(parts.1.iter().filter(|part| !parts.0.contains(part))) {
-        let shown = if part.as_os_str().is_empty() { String::new() } else { format!("{}/", part.display()) };
-        let (a, b) = (a.join(part), b.join(part));
-        match (parts.0.contains(part), parts.1.contains(part)) {
-            (true, true) => run.compare(&shown, open(&a, readings.0)?, open(&b, readings.1)?, progress)?,
-            (true, false) => run.result.only_first.extend(only(&a, readings.0, &shown)?),
-            (false, _) => run.result.only_second.extend(only(&b, readings.1, &shown)?),
+    let only_second: Vec<PathBuf> =
+        second.models.iter().filter(|model| !first.models.contains(model)).cloned().collect();
+    for model in [first.models.clone(), only_second].concat() {
+        let part = if model.as_os_str().is_empty() { String::new() } else { format!("{}/", model.display()) };
+        match (first.models.contains(&model), second.models.contains(&model)) {
+            (true, true) => run.compare(&part, first.open(&model)?, second.open(&model)?, progress)?,
+            (true, false) => run.result.only_first.extend(names(first.open(&model)?, &part)?),
+            (false, _) => run.result.only_second.extend(names(second.open(&model)?, &part)?),
         }
     }
     Ok(run.finish())
@@ -273,7 +298,7 @@ impl Run<'_> {
         let named = |name: &Arc<str>| if part.is_empty() { name.clone() } else { format!("{part}{name}").into() };
         let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
         result.warnings.extend(of_a.into_iter().chain(of_b).map(as_stored));
-        let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
+        let single = (a.is_single_array() || b.is_single_array()) && held.0.len() == 1 && held.1.len() == 1;
         let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
         let mut is_found = vec![false; held.1.len()];
         let mut measures = Measures { exec, known: Vec::new() };

@@ -42,17 +42,22 @@ impl Opened {
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
         let path = &folder::single(path)?;
         if look::is_folder(path)? {
-            let folder = Folder::open(path, options.onnx.follow_links)?;
-            if folder.shards().is_empty()
-                && let Some(error) = folder.several("a table of tensors")
-            {
-                return Err(error.into());
-            }
-            Ok(Opened::Folder(Box::new(folder)))
+            Opened::of_folder(Folder::open(path, options.onnx.follow_links)?)
         } else if gguf::is_named(path) {
             Ok(Opened::Folder(Box::new(Folder::of_file(path)?)))
         } else {
             Ok(Opened::File(Box::new(Source::open_with(path, options)?)))
+        }
+    }
+
+    /// Wraps an opened folder.
+    ///
+    /// # Errors
+    /// A folder of several models without tensors of its own.
+    pub fn of_folder(folder: Folder) -> Result<Opened, Error> {
+        match folder.several("a table of tensors").filter(|_| folder.shards().is_empty()) {
+            Some(error) => Err(error.into()),
+            None => Ok(Opened::Folder(Box::new(folder))),
         }
     }
 
@@ -86,8 +91,17 @@ impl Opened {
 
     /// True for a file with a single array; the array's name has no meaning.
     #[must_use]
-    pub fn holds_one(&self) -> bool {
+    pub fn is_single_array(&self) -> bool {
         matches!(self, Opened::File(source) if source.format().holds_one())
+    }
+
+    /// Path of the file or folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Opened::File(source) => source.path(),
+            Opened::Folder(folder) => folder.path(),
+        }
     }
 
     /// The container; `None` for a folder.

@@ -1,5 +1,6 @@
 //! `truecast inspect --check`: contradictions between the metadata and the tensors of a checkpoint.
 
+use super::Inspectable;
 use crate::args::InspectArgs;
 use crate::command::Context;
 use crate::failure::Failure;
@@ -7,20 +8,19 @@ use crate::hint::Hint;
 use crate::number::count;
 use crate::{message, output};
 use serde_json::{Value, json};
-use std::path::Path;
-use truecast::convert::{Check, Effect, Finding, check};
+use truecast::convert::{Check, Effect, Finding, check, check_folder};
 use truecast::files::Error;
 use truecast::io::Error as FileError;
 
 /// Returns the highest exit code: 1 for findings, another code if a checkpoint cannot be opened.
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
-    let paths = super::models(&args.src, args)?;
-    for path in &paths {
-        let shown = message::one_line(&path.display().to_string());
-        let found = match findings(path, args, context) {
+    let mut models = args.src.iter().flat_map(|path| super::models(path, args)).peekable();
+    while let Some(model) = models.next() {
+        let shown = message::one_line(&model.path.display().to_string());
+        let found = match findings(&model, args, context) {
             Ok(found) => found,
-            Err(failure) if paths.len() == 1 => return Err(failure),
+            Err(failure) if all.is_empty() && models.peek().is_none() => return Err(failure),
             Err(failure) => {
                 worst = worst.max(failure.report(context.json));
                 all.push(json!({ "path": shown, "error": failure.message(), "code": failure.code().name() }));
@@ -36,7 +36,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
         all.push(json!({ "path": shown, "findings": found.iter().map(object).collect::<Vec<_>>() }));
     }
     if context.json {
-        output::json("inspect", if paths.len() == 1 { all.remove(0) } else { json!({ "files": all }) })?;
+        output::json("inspect", if all.len() == 1 { all.remove(0) } else { json!({ "files": all }) })?;
     }
     Ok(worst)
 }
@@ -54,9 +54,14 @@ fn object(finding: &Finding) -> Value {
     json!({ "check": check.name(), "place": place, "statements": stated, "advice": advice, "refused": is_refused })
 }
 
-fn findings(path: &Path, args: &InspectArgs, context: &Context) -> Result<Vec<Finding>, Failure> {
+fn findings(model: &Inspectable, args: &InspectArgs, context: &Context) -> Result<Vec<Finding>, Failure> {
     use FileError::{Folder, Gguf, Safetensors};
-    let error = match check(path, args.onnx.options().follow_links, context.exec.level) {
+    let (path, level) = (&model.path, context.exec.level);
+    let checked = match &model.folder {
+        Some(folder) => check_folder(folder, level),
+        None => check(path, args.onnx.options().follow_links, level),
+    };
+    let error = match checked {
         Err(error @ (Error::Scheme { .. } | Error::Io(Folder { .. } | Safetensors { .. } | Gguf { .. }))) => error,
         checked => return checked.map_err(Failure::from),
     };

@@ -19,7 +19,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tensors::{Asked, Listing};
 use truecast::io::folder::{Folder, single};
-use truecast::io::{gguf::is_named, look};
+use truecast::io::{OpenOptions, gguf::is_named, look};
+use truecast::opened::Opened;
 use truecast::run::Model;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
@@ -27,35 +28,40 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
         return consistency::run(args, context);
     }
     let asked = Asked::new(args)?;
-    let paths = &models(&args.src, args)?;
-    match &paths[..] {
-        [one] if paths.len() == args.src.len() => {
-            let seen = Seen::read(one, args, &asked, context)?;
-            asked.check_filters(&seen.names(), args)?;
-            if context.json {
-                output::json("inspect", seen)?
-            } else {
-                output::stream(|out| seen.write(context, out))?
-            }
-            Ok(0)
+    if let [path] = &args.src[..]
+        && let Ok([model]) = <[Inspectable; 1]>::try_from(models(path, args))
+    {
+        let seen = Seen::read(model, args, &asked, context)?;
+        asked.check_filters(&seen.names(), args)?;
+        if context.json {
+            output::json("inspect", seen)?
+        } else {
+            output::stream(|out| seen.write(context, out))?
         }
-        several => of_several(several, args, &asked, context),
+        return Ok(0);
     }
+    of_several(args, &asked, context)
 }
 
-/// The paths, with each folder of models without one of its own replaced by the folders of these models.
-fn models(paths: &[PathBuf], args: &InspectArgs) -> Result<Vec<PathBuf>, Failure> {
-    let mut all = Vec::new();
-    for path in paths {
-        let is_checkpoint = look::is_folder(path)? && single(path)? == *path;
-        // An unreadable folder is an error of its own later.
-        let folder = is_checkpoint.then(|| Folder::open(path, args.onnx.options().follow_links).ok()).flatten();
-        match folder.filter(|folder| folder.shards().is_empty()) {
-            Some(folder) => all.extend(folder.components().iter().map(|component| path.join(component))),
-            None => all.push(path.clone()),
+/// A file, or the folder of a model.
+struct Inspectable {
+    path: PathBuf,
+    /// The opened folder, if it was opened to find the models.
+    folder: Option<Folder>,
+}
+
+/// The models at a path: the components of a folder without a model of its own, otherwise the path.
+fn models(path: &Path, args: &InspectArgs) -> Vec<Inspectable> {
+    // A path that cannot be read is an error of its own later.
+    let is_checkpoint = look::is_folder(path).unwrap_or(false) && single(path).is_ok_and(|single| single == *path);
+    let folder = is_checkpoint.then(|| Folder::open(path, args.onnx.options().follow_links).ok()).flatten();
+    match folder {
+        Some(folder) if folder.shards().is_empty() => {
+            let components = folder.components().iter();
+            components.map(|component| Inspectable { path: path.join(component), folder: None }).collect()
         }
+        folder => vec![Inspectable { path: path.to_path_buf(), folder }],
     }
-    Ok(all)
 }
 
 pub enum Seen {
@@ -70,8 +76,11 @@ pub enum Seen {
 }
 
 impl Seen {
-    fn read(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
-        let path = &single(path)?;
+    fn read(model: Inspectable, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
+        if let Some(folder) = model.folder {
+            return Ok(Seen::Tensors(Box::new(Listing::read(Opened::of_folder(folder)?, args, asked, context)?)));
+        }
+        let path = &single(&model.path)?;
         if is_named(path) && !look::is_folder(path)? {
             return Ok(Seen::Gguf(Box::new(GgufListing::read(path, args, asked)?)));
         }
@@ -80,7 +89,8 @@ impl Seen {
             let object = describe::to_json(&path.display().to_string(), &description);
             return Ok(Seen::Model { object, text: describe::render(&description, &context.terminal) });
         }
-        Ok(Seen::Tensors(Box::new(Listing::read(path, args, asked, context)?)))
+        let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
+        Ok(Seen::Tensors(Box::new(Listing::read(opened, args, asked, context)?)))
     }
 
     fn names(&self) -> Vec<&str> {
@@ -112,11 +122,11 @@ impl Serialize for Seen {
 }
 
 /// Inspects several files. An unreadable file does not stop the others. Returns the highest exit code.
-fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Context) -> Result<u8, Failure> {
+fn of_several(args: &InspectArgs, asked: &Asked, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
-    for path in paths {
-        let name = path.display().to_string();
-        let seen = match Seen::read(path, args, asked, context) {
+    for model in args.src.iter().flat_map(|path| models(path, args)) {
+        let name = model.path.display().to_string();
+        let seen = match Seen::read(model, args, asked, context) {
             Ok(seen) => seen,
             Err(failure) => {
                 worst = worst.max(failure.exit_code());

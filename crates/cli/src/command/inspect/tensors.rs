@@ -16,14 +16,14 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use truecast::DType;
 use truecast::convert::{self, QuantizedParts};
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
-use truecast::io::{FileFormat, OpenOptions, Source, Tensor};
+use truecast::io::{FileFormat, Source, Tensor};
 use truecast::measure::{Extreme, Survey};
 use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
@@ -108,8 +108,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub fn read(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
-        let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
+    pub fn read(opened: Opened, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
+        let path = opened.path().to_path_buf();
         let (opened, quantized) = convert::schemes(opened);
         let quantized = quantized.map_err(|error| error.to_string());
         let held = opened.tensors();
@@ -133,7 +133,7 @@ impl Listing {
         let texts = texts.filter(|(_, listed)| asked.lists(&listed.name)).map(|(i, _)| i).collect();
         let conversions = model.map_or(Vec::new(), |file| onnx_conversions(file.model()));
         drop(held);
-        Ok(Listing { path: path.into(), sort: args.sort.clone(), opened, rows, texts, conversions, quantized })
+        Ok(Listing { path, sort: args.sort.clone(), opened, rows, texts, conversions, quantized })
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

@@ -30,14 +30,22 @@ const PIECE: u64 = 1 << 20;
 /// A file that cannot be opened, or that contradicts its declaration.
 pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
     let folder = if look::is_folder(path)? { Folder::open(path, follow_links)? } else { Folder::of_file(path)? };
-    let Contents { stored, found, .. } = Contents::detect(&folder, &Options { lists: true, ..Options::default() })?;
+    check_folder(&folder, level)
+}
+
+/// As [`check`], for an opened checkpoint.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_folder(folder: &Folder, level: Level) -> Result<Vec<Finding>, Error> {
+    let Contents { stored, found, .. } = Contents::detect(folder, &Options { lists: true, ..Options::default() })?;
     let of_global = |group: &Group| {
         let number = group.tensor(Part::Global)?;
         Some((group.scheme.family, group.name.clone(), stored[number]))
     };
-    let globals = global_scales(&folder, found.groups.iter().filter_map(of_global))?;
-    let scales = of_scales(&folder, &found.groups, &stored, level)?;
-    Ok([of_index(&folder), found.findings, scales, globals].concat())
+    let globals = global_scales(folder, found.groups.iter().filter_map(of_global))?;
+    let scales = of_scales(folder, &found.groups, &stored, level)?;
+    Ok([of_index(folder), found.findings, scales, globals].concat())
 }
 
 /// First finding of each kind, and number of further findings.

@@ -30,7 +30,7 @@ mod verification;
 mod write;
 
 pub use builder::Convert;
-pub use consistency::check;
+pub use consistency::{check, check_folder};
 pub use container::OPTIONS_KEY;
 pub use error::CheckpointError;
 pub use options::{Measuring, Options, Partition, RunScope};

@@ -68,10 +68,7 @@ impl Reference {
             }
             compared += 1;
         }
-        let reference = match &self.opened {
-            Opened::File(source) => source.path(),
-            Opened::Folder(folder) => folder.path(),
-        };
+        let reference = self.opened.path();
         match noise {
             _ if compared == 0 => Ok(None),
             [ours, other] if other < ours => Err(Error::checkpoint(reference, CheckpointError::Nibbles)),
