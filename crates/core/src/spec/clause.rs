@@ -66,6 +66,7 @@ pub fn clause_of(cast: &CastSpec, code: u64) -> &'static str {
         Exact::Inf { .. } => Subject::Infinite,
         Exact::Finite { .. } => match encode(cast.dst, &cast.policy, value).condition {
             None | Some(Condition::Fraction | Condition::Any) => Subject::Rounded,
+            // Also a sign or a zero that f8e8m0 lacks.
             Some(_) => Subject::OutOfRange,
         },
     };

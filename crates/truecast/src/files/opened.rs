@@ -1,4 +1,4 @@
-//! A file of tensors or a folder of files with tensors, opened.
+//! An opened file or folder with tensors.
 
 use crate::files::error::Error;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub enum Opened {
 
 /// A tensor of an opened file or folder.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<'a> {
+pub struct TensorRef<'a> {
     /// Container of the tensor.
     pub source: &'a Source,
     /// Index of the tensor in the container.
@@ -26,7 +26,7 @@ pub struct Held<'a> {
     pub shard: Option<&'a str>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> TensorRef<'a> {
     /// Header of the tensor.
     #[must_use]
     pub fn tensor(&self) -> &'a Tensor {
@@ -63,17 +63,17 @@ impl Opened {
 
     /// All tensors, sorted by file, then by offset of their data.
     #[must_use]
-    pub fn tensors(&self) -> Vec<Held<'_>> {
+    pub fn tensors(&self) -> Vec<TensorRef<'_>> {
         match self {
             Opened::File(source) => {
-                (0..source.tensors().len()).map(|index| Held { source, index, shard: None }).collect()
+                (0..source.tensors().len()).map(|index| TensorRef { source, index, shard: None }).collect()
             }
             Opened::Folder(folder) => {
-                let of_shard = |shard: &'_ truecast_io::folder::Shard| shard.tensors.len();
-                let mut all = Vec::with_capacity(folder.shards().iter().map(of_shard).sum());
+                let mut all = Vec::with_capacity(folder.shards().iter().map(|shard| shard.tensors.len()).sum());
                 for shard in folder.shards() {
-                    let held = |&index| Held { source: &shard.source, index, shard: Some(shard.name.as_str()) };
-                    all.extend(shard.tensors.iter().map(held));
+                    let tensor_ref =
+                        |&index| TensorRef { source: &shard.source, index, shard: Some(shard.name.as_str()) };
+                    all.extend(shard.tensors.iter().map(tensor_ref));
                 }
                 all
             }

@@ -25,7 +25,7 @@ use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
 use truecast::io::{FileFormat, Source, Tensor};
 use truecast::measure::{Extreme, Survey};
-use truecast::opened::{Held, Opened};
+use truecast::opened::{Opened, TensorRef};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
 use truecast::select::Glob;
@@ -118,7 +118,7 @@ impl Listing {
         let bar = progress::bytes(total, context.quiet || context.json || !args.stats);
         let mut rows = Vec::with_capacity(indices.len());
         for i in indices {
-            let Held { source, index, .. } = held[i];
+            let TensorRef { source, index, .. } = held[i];
             let mut more = |bytes| bar.more(bytes, &held[i].tensor().name);
             rows.push((i, args.stats.then(|| stats(source, index, context.exec.level, &mut more)).transpose()?));
         }
@@ -151,9 +151,9 @@ impl Listing {
         self.opened.file().and_then(Source::model)
     }
 
-    fn row_to_json(&self, held: &[Held<'_>], row: &(usize, Option<Stats>)) -> Value {
+    fn row_to_json(&self, held: &[TensorRef<'_>], row: &(usize, Option<Stats>)) -> Value {
         let (i, seen) = row;
-        let Held { source, index, shard } = held[*i];
+        let TensorRef { source, index, shard } = held[*i];
         let t = held[*i].tensor();
         let mut row = json!({
             "name": *t.name, "dtype": t.dtype.name(), "shape": *t.shape, "elements": t.len(), "bytes": t.bytes(),

@@ -3,7 +3,7 @@
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::found::{Contents, quantized};
 use crate::files::error::Error;
-use crate::files::opened::{Held, Opened};
+use crate::files::opened::{Opened, TensorRef};
 use crate::files::parts::{PART, Parts};
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(crate) struct Logical<'a> {
 
 #[derive(Clone)]
 enum Origin<'a> {
-    Held(Held<'a>),
+    Held(TensorRef<'a>),
     Quantized(&'a Folder, Box<Quantized>),
 }
 
@@ -111,7 +111,7 @@ impl<'a> Contained<'a> {
 
     pub fn get(&self, index: usize) -> Logical<'a> {
         match self {
-            Contained::File(source, _) => of_held(Held { source, index, shard: None }, self.name(index).clone()),
+            Contained::File(source, _) => of_held(TensorRef { source, index, shard: None }, self.name(index).clone()),
             Contained::Folder(all) => all[index].clone(),
         }
     }
@@ -166,7 +166,7 @@ pub(crate) fn original_shapes(folder: &Folder) -> Result<HashMap<Arc<str>, Arc<[
     Ok(all)
 }
 
-fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
+fn of_held(held: TensorRef<'_>, name: Arc<str>) -> Logical<'_> {
     let tensor = held.tensor();
     let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
     Logical { name, shape, dtype, bytes, undecoded: None, origin: Origin::Held(held) }

@@ -9,7 +9,7 @@ use crate::files::scan::Stretch;
 use std::ops::Range;
 use truecast_core::scaled::Layout;
 
-/// Largest number of elements of a band of several block rows.
+/// Largest band with several block rows, in elements.
 const BAND: u64 = 1 << 16;
 
 /// Rows and columns of a stored matrix. A band has blocks of one block row, or several whole block rows. If a matrix has
