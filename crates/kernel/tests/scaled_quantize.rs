@@ -88,14 +88,15 @@ fn expected_counts(
     [codes, scales, zeros]: &Stored,
     src: DType,
     bytes: &[u8],
-) -> [u64; 7] {
+) -> [u64; 8] {
     let global = global.to_le_bytes();
     let parts = Parts { codes, scales, zeros, global: &global, ..Parts::default() };
     let size = src.storage_bits().unwrap() as usize / 8;
     let x = |i: u64| number(Code::Float(src), little_endian(&bytes[i as usize * size..][..size]));
     let y = |i: u64| number(Code::Float(F32), layout.value(&parts, i).unwrap().into());
-    let mut counts = [0; 7];
-    let [subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan] = &mut counts;
+    let mut counts = [0; 8];
+    let [subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, blocks_to_zero, scale_nan] =
+        &mut counts;
     for (elements, code, (scale_code, scale), t, zero) in blocks_of(layout, global, &parts) {
         let mut ordered: Vec<f64> = (0..1 << code.bits()).map(|c| number(code, c) - zero).collect();
         ordered.retain(|value| value.is_finite());
@@ -108,6 +109,8 @@ fn expected_counts(
         let value = number(scale_code, scale);
         let format = scale_code.format().unwrap();
         *scale_zero += u64::from(value == 0.0);
+        *blocks_to_zero +=
+            u64::from(elements.iter().all(|(i, _)| y(*i) == 0.0) && elements.iter().any(|(i, _)| x(*i) != 0.0));
         *scale_nan += u64::from(value.is_nan());
         if value.abs() == number(scale_code, format.max_code()) {
             let reach = ends.map(|(end, next, sign)| sign * (end + (end - next) / 2.0)).into_iter().fold(0.0, f64::max);
@@ -198,10 +201,11 @@ fn number(code: Code, bits: u64) -> f64 {
     }
 }
 
-fn array_of(counts: BlockCounts) -> [u64; 7] {
-    let BlockCounts { subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan, .. } =
-        counts.total();
-    [subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan]
+fn array_of(counts: BlockCounts) -> [u64; 8] {
+    let c = counts.total();
+    let scales = [c.scale_saturated, c.scale_zero, c.blocks_to_zero, c.scale_nan];
+    let [scale_saturated, scale_zero, blocks_to_zero, scale_nan] = scales;
+    [c.subnormal, c.saturated, c.blocks, c.blocks_lossless, scale_saturated, scale_zero, blocks_to_zero, scale_nan]
 }
 
 /// Quantizes rows in pieces, and stores each part at its position.
@@ -247,7 +251,7 @@ fn check(layout: Layout, src: DType, how: Quantization, random: &mut Random) {
 fn check_source(layout: Layout, src: DType, how: Quantization, bytes: &[u8], random: &mut Random) {
     let values = as_f32(src, bytes);
     let amax = amax(how.nonfinite, &values).unwrap();
-    let mut wanted: Option<(Stored, [u64; 7])> = None;
+    let mut wanted: Option<(Stored, [u64; 8])> = None;
     for level in Level::available() {
         let exec = CastOptions { level, ..CastOptions::default() };
         let quantizer = Quantizer::new(&layout, src, &how, &exec).unwrap();
@@ -272,7 +276,7 @@ fn check_source(layout: Layout, src: DType, how: Quantization, bytes: &[u8], ran
         let cases = [(&quantizer, &whole), (&streaming, &whole), (&streaming, &pieces)];
         for (quantizer, pieces) in cases.into_iter().chain([(&counting, &whole), (&counting, &pieces)]) {
             let (got, counts) = quantize_and_count(quantizer, amax, bytes, pieces).unwrap();
-            let counted = if std::ptr::eq(quantizer, &counting) { *expected_counts } else { [0; 7] };
+            let counted = if std::ptr::eq(quantizer, &counting) { *expected_counts } else { [0; 8] };
             assert_eq!(array_of(counts), counted, "{layout:?} {how:?} from {src} at {level} in {pieces:?}");
             for (part, (got, expected)) in got.iter().zip(&*expected).enumerate() {
                 let wrong = got.iter().zip(expected).position(|(a, b)| a != b);

@@ -2,12 +2,13 @@
 //! `truecast::report::assess` has the rules.
 
 use super::provenance::quoted;
-use crate::number::{count, decibels, grouped};
+use crate::number::{self, count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use truecast::Counts;
 use truecast::io::Escaped;
-use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db, usual_sqnr_db};
+use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db, most_sqnr_db};
 
 fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     let counts = row.counts;
@@ -23,8 +24,10 @@ fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
         Reason::Saturated(count) => part(count, "saturated"),
         Reason::Wrapped(count) => part(count, "wrapped"),
         Reason::FlushedToZero(count) => {
-            format!("{} of {} nonzero values flushed to zero", grouped(count), grouped(counts.nonzero_in()))
+            let (count, of, limit) = (grouped(count), grouped(counts.nonzero_in()), row.flushed_limit());
+            format!("{count} of {of} nonzero values flushed to zero, more than 1 in {limit}")
         }
+        Reason::BlocksToZero(count, of) => format!("{} of {} blocks became zero", grouped(count), grouped(of)),
     };
     match suspect.reasons[..] {
         [] => format!("SQNR {} dB", decibels(counts.sqnr_db())),
@@ -38,7 +41,7 @@ fn headline(assessment: &Assessment) -> String {
     }
     format!(
         "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below the usual SQNR \
-         of the type, more than 1 % saturated or wrapped, more than half flushed to zero)",
+         of the type, more than 1 % saturated, wrapped or in blocks that became zero, too many flushed to zero)",
         grouped(assessment.suspicious),
         count(assessment.changed, "changed tensor"),
     )
@@ -66,28 +69,79 @@ fn unscaled(assessment: &Assessment) -> Option<String> {
     ))
 }
 
-/// Text about tensors with the usual loss, for example `normal for fp8-block: 31.6 dB over 21 tensors`. `name` returns
-/// the type or scheme of a tensor.
-pub fn normal<'a>(
+/// Verdict on the loss of the changed tensors of each type or scheme, for example `normal for fp8-block: 31.6 dB, the
+/// median of 21 tensors`, or on the worst of the tensors that lost much. `name` returns the type or scheme of a tensor.
+/// `None` if no tensor has an error that can be measured.
+pub fn verdict<'a>(
     assessment: &Assessment,
     len: usize,
     row: impl Fn(usize) -> Assessed<'a>,
     name: impl Fn(usize) -> String,
-    sqnr_db: f64,
-) -> (Mark, String) {
-    let changed = || (0..len).filter(|&i| row(i).has_changed());
-    let is_usual = |i: usize| {
-        let row = row(i);
-        [row.types.0, row.types.1].into_iter().all(|dtype| usual_sqnr_db(dtype, row.is_scaled).is_some())
-    };
-    let error = format!("{} dB over {}", decibels(sqnr_db), count(assessment.changed, "tensor"));
-    if !changed().all(is_usual) {
-        return (Mark::Plain, error);
+) -> Option<(Mark, String)> {
+    if assessment.suspicious > 0 {
+        let worst = assessment.worst.iter().find(|suspect| !suspect.reasons.is_empty())?;
+        let row = row(worst.index);
+        let others = match assessment.suspicious - 1 {
+            0 => String::new(),
+            others => format!("; {} lost much too", count(others, "other tensor")),
+        };
+        let (types, tensor) = (name(worst.index), Escaped(row.name));
+        let said = format!("not normal for {types}: tensor {tensor}: {}{others}", in_short(worst, &row));
+        return Some((Mark::Bad, said));
     }
-    let names: BTreeSet<String> = changed().map(name).collect();
-    match names.first() {
-        Some(one) if names.len() == 1 => (Mark::Good, format!("normal for {one}: {error}")),
-        _ => (Mark::Good, format!("normal for these types: {error}")),
+    let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for i in (0..len).filter(|&i| row(i).has_changed() && row(i).counts.sqnr_db() < f64::INFINITY) {
+        by_name.entry(name(i)).or_default().push(i);
+    }
+    let part = |(name, mut ranked): (String, Vec<usize>)| {
+        ranked.sort_by(|&a, &b| row(a).counts.sqnr_db().total_cmp(&row(b).counts.sqnr_db()));
+        // A pooled ratio would be that of the tensor with the largest values.
+        let median = row(ranked[(ranked.len() - 1) / 2]);
+        let sqnr_db = median.counts.sqnr_db();
+        let error = match ranked.len() {
+            1 => format!("{} dB over 1 tensor", decibels(sqnr_db)),
+            tensors => format!("{} dB, the median of {}", decibels(sqnr_db), count(tensors as u64, "tensor")),
+        };
+        match most_sqnr_db(median.types, median.is_scaled) {
+            None => (Mark::Plain, error),
+            Some(most) if sqnr_db > most => {
+                let why = why_above(median.counts);
+                (Mark::Warn, format!("unusual for {name}: {error}, more than {} dB: {why}", decibels(most)))
+            }
+            Some(_) => (Mark::Good, format!("normal for {name}: {error}")),
+        }
+    };
+    let parts: Vec<(Mark, String)> = by_name.into_iter().map(part).collect();
+    let is_worse = |mark: Mark| parts.iter().any(|(of_part, _)| *of_part == mark);
+    let mark = [Mark::Warn, Mark::Plain].into_iter().find(|mark| is_worse(*mark)).unwrap_or(Mark::Good);
+    let said: Vec<&str> = parts.iter().map(|(_, said)| said.as_str()).collect();
+    (!said.is_empty()).then(|| (mark, said.join("; ")))
+}
+
+/// Reasons with shares instead of counts, for example `28 % of the nonzero values became zero`.
+fn in_short(suspect: &Suspect, row: &Assessed<'_>) -> String {
+    let percent = |count: u64, of: u64| number::significant(100.0 * count as f64 / of.max(1) as f64, 2);
+    let one = |reason: &Reason| match *reason {
+        Reason::FlushedToZero(count) => {
+            format!("{} % of the nonzero values became zero", percent(count, row.counts.nonzero_in()))
+        }
+        Reason::BlocksToZero(count, of) => format!("{} % of the blocks became zero", percent(count, of)),
+        ref other => words(&Suspect { index: suspect.index, reasons: vec![*other] }, row),
+    };
+    suspect.reasons.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Cause of a ratio above the usual ratios.
+fn why_above(counts: &Counts) -> &'static str {
+    // The measured elements are a sample of all.
+    let zeros = counts.zero_in as f64 / counts.elements as f64;
+    let exact = counts.exact as f64 / counts.measured as f64;
+    match () {
+        () if zeros > 0.5 => "most values of the source are zeros",
+        () if exact - zeros > 0.5 * (1.0 - zeros) => {
+            "most values are exact, as if the source was quantized or rounded before"
+        }
+        () => "a few large values hide the errors of the others",
     }
 }
 

@@ -168,7 +168,13 @@ mod tests {
         let rows = [("a", noisy(0.01)), ("b", noisy(0.1)), ("c", Counts::copied(4))];
         let said = |text: &str, rows: &[(&'static str, Counts)]| {
             let tensors = || {
-                let row = |(name, counts)| Assessed { name, types: (DType::F32, DType::F16), is_scaled: false, counts };
+                let row = |(name, counts)| Assessed {
+                    name,
+                    types: (DType::F32, DType::F16),
+                    is_scaled: false,
+                    counts,
+                    blocks_to_zero: None,
+                };
                 rows.iter().map(|(name, counts)| row((*name, counts))).collect::<Vec<_>>()
             };
             exceeded(&parsed(&[text]).unwrap(), &Counts::default(), &tensors)

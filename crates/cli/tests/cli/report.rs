@@ -500,6 +500,59 @@ fn what_every_tensor_loses_is_not_much() {
     }
 }
 
+/// A high ratio of signal to noise may hide a loss: the verdict also considers zeros.
+#[test]
+fn a_normal_ratio_does_not_hide_zeros() {
+    let folder = Folder::new();
+    let good = normal(64 * 256, 0.02, 1);
+    let of = |f: &dyn Fn(usize, f32) -> f32| -> Vec<f32> {
+        normal(64 * 256, 0.02, 4).iter().enumerate().map(|(i, x)| f(i, *x)).collect()
+    };
+    let tiny = of(&|i, x| if i % 16 < 5 { x * 1e-3 } else { x });
+    // Two rows of blocks are far below the largest scale of the tensor.
+    let uneven = of(&|i, x| if i < 512 { x * 1e-7 } else { x });
+    let sparse = of(&|i, x| if i % 16 == 0 { x } else { 0.0 });
+    // Multiples of 1/64 that E2M1 has, and one value that it has not.
+    let e2m1 = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 6.0];
+    let coarse = of(&|i, _| if i == 5 { 2.04 / 64.0 } else { e2m1[i % 8] / 64.0 });
+    // `b` comes first in the file, so that order does not put `a` first.
+    let shape = &[64u64, 256][..];
+    for (bad, named) in [
+        (&tiny, "not normal for modelopt:W4A16_NVFP4: tensor \"a.weight\": 3"),
+        (&uneven, "not normal for modelopt:W4A16_NVFP4: tensor \"a.weight\": 3.1 % of the blocks became zero"),
+        (&sparse, "dB over 1 tensor, more than 24.5 dB: most values of the source are zeros"),
+        (&coarse, "dB over 1 tensor, more than 24.5 dB: most values are exact, as if the source was quantized or rounded before"),
+    ] {
+        let is_lost = named.starts_with("not normal");
+        let all = [("b.weight", "F32", shape, f32s(&good)), ("a.weight", "F32", shape, f32s(bad))];
+        let all = if is_lost { &all[..] } else { &all[1..] };
+        folder.write("m/model.safetensors", &safetensors(all, &[]));
+        let ran = folder.run("convert m out --force --scheme nvfp4 --quantize *.weight --worst 2").exits(0);
+        let out = ran.says(&[named]).out;
+        if is_lost {
+            let rows: Vec<&str> = out.lines().filter(|line| line.starts_with("  ")).collect();
+            assert!(rows[0].starts_with("  a.weight") && rows[1].starts_with("  b.weight"), "{out}");
+        }
+    }
+}
+
+/// The verdict states the ratio of the usual tensor, whatever the size of others' values.
+#[test]
+fn large_values_of_one_tensor_hide_no_others() {
+    let large: Vec<f32> = vec![240.0; 64];
+    let large = [&large[..], &[239.0]].concat();
+    let [a, b] = [1, 2].map(|seed| f32s(&normal(4096, 0.02, seed)));
+    let tensors =
+        [("a", "F32", &[4096u64][..], a), ("b", "F32", &[4096][..], b), ("large", "F32", &[65][..], f32s(&large))];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let ran = folder.run("convert a.safetensors b.safetensors --to f8e5m2").succeeds();
+    let verdict = ran.out.lines().find(|line| line.starts_with("normal for")).unwrap_or_else(|| panic!("{}", ran.out));
+    assert!(
+        verdict.starts_with("normal for f8e5m2: 25.") && verdict.ends_with("dB, the median of 3 tensors"),
+        "{verdict}"
+    );
+}
+
 #[test]
 fn fail_on_measures() {
     let tensors = [

@@ -105,7 +105,7 @@ impl ComparedTensor {
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
-        Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
+        Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts, blocks_to_zero: None }
     }
 
     /// Index of the largest error, per dimension.

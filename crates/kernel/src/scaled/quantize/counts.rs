@@ -29,6 +29,8 @@ pub struct BlockCounts {
     pub scale_saturated: u64,
     /// Blocks with scale zero.
     pub scale_zero: u64,
+    /// Blocks with a nonzero element whose values all become zero.
+    pub blocks_to_zero: u64,
     /// Blocks with scale NaN.
     pub scale_nan: u64,
     /// Zero elements; not counted if `needs_values`.
@@ -53,6 +55,9 @@ struct OpenBlock {
 struct Found {
     is_lossless: bool,
     is_saturated: bool,
+    /// Whether all values become zero.
+    is_zero: bool,
+    has_nonzero: bool,
 }
 
 impl Found {
@@ -60,6 +65,8 @@ impl Found {
         Found {
             is_lossless: self.is_lossless && more.is_lossless,
             is_saturated: self.is_saturated || more.is_saturated,
+            is_zero: self.is_zero && more.is_zero,
+            has_nonzero: self.has_nonzero || more.has_nonzero,
         }
     }
 }
@@ -73,6 +80,7 @@ impl BlockCounts {
         self.blocks_lossless += next.blocks_lossless;
         self.scale_saturated += next.scale_saturated;
         self.scale_zero += next.scale_zero;
+        self.blocks_to_zero += next.blocks_to_zero;
         self.scale_nan += next.scale_nan;
         self.zero_in += next.zero_in;
         self.zero_out += next.zero_out;
@@ -99,6 +107,7 @@ impl BlockCounts {
     fn close(&mut self, found: Found) {
         self.blocks_lossless += u64::from(found.is_lossless);
         self.scale_saturated += u64::from(found.is_saturated);
+        self.blocks_to_zero += u64::from(found.is_zero && found.has_nonzero);
     }
 }
 
@@ -117,6 +126,8 @@ pub(super) struct Counter {
     /// Bound in units of the scale. Elements up to this magnitude do not saturate, and `y >= LOWER_SLACK * end * scale`
     /// then holds. For an element that saturates, `x - y > UPPER_SLACK * step / 2 * scale` holds.
     safe: f64,
+    /// Smallest magnitude of a nonzero value, in units of the scale.
+    smallest: f64,
     scales: ScaleCodes,
     /// Mask of the bits that identify zero, and the masked code of zero.
     zero: (u8, u8),
@@ -247,6 +258,7 @@ impl Counter {
                 Zero::Grid { .. } => f64::NEG_INFINITY,
                 _ => slack(high, most).min(slack(low, least)),
             },
+            smallest: usual(f32::MAX, f32::min).into(),
             scales: ScaleCodes::new(scale, level)?,
             zero,
             usual_scales,
@@ -298,11 +310,25 @@ impl Counter {
         let scale = f64::from(block.scale);
         let safe = if scale >= f64::from(f32::MIN_POSITIVE) { self.safe * scale } else { f64::NEG_INFINITY };
         let is_safe = self.ends.is_none() || f64::from(block.largest) <= safe;
-        let has_largest_scale = self.scales.kind(block.stored) == ScaleKind::Largest;
-        if is_safe && !has_largest_scale && !block.is_kept(&self.values, block.rows.start, block.cols.start) {
-            return Found { is_lossless: false, is_saturated: false };
+        let kind = self.scales.kind(block.stored);
+        let is_small = block.largest.is_nan() || f64::from(block.largest) <= self.smallest * scale.abs();
+        let may_be_zero = kind == ScaleKind::Zero || is_small;
+        let is_kept = || block.is_kept(&self.values, block.rows.start, block.cols.start);
+        if is_safe && kind != ScaleKind::Largest && !may_be_zero && !is_kept() {
+            return Found { is_lossless: false, is_saturated: false, is_zero: false, has_nonzero: true };
         }
-        self.look_at_elements(block, (!is_safe).then_some(safe), has_largest_scale, counts)
+        let found = self.look_at_elements(block, (!is_safe).then_some(safe), kind, counts);
+        if may_be_zero { self.look_for_zeros(block, found) } else { found }
+    }
+
+    #[inline(never)]
+    fn look_for_zeros<X, C>(&self, block: &Block<'_, X, C>, found: Found) -> Found
+    where
+        X: Fn(usize, usize) -> f64,
+        C: Fn(usize, usize) -> u8,
+    {
+        let is_zero = block.all(|row, col| block.y(&self.values, row, col) == 0.0);
+        Found { is_zero, has_nonzero: is_zero && block.any(|row, col| (block.x)(row, col) != 0.0), ..found }
     }
 
     /// No magnitude up to `safe` is saturated. Without `safe`, no element is saturated.
@@ -311,7 +337,7 @@ impl Counter {
         &self,
         block: &Block<'_, X, C>,
         safe: Option<f64>,
-        has_largest_scale: bool,
+        scale: ScaleKind,
         counts: &mut BlockCounts,
     ) -> Found
     where
@@ -324,7 +350,9 @@ impl Counter {
         let reach = self.reach * f64::from(block.scale).abs();
         Found {
             is_lossless: block.all(|row, col| block.is_kept(&self.values, row, col)),
-            is_saturated: has_largest_scale && block.any(|row, col| (block.x)(row, col).abs() > reach),
+            is_saturated: scale == ScaleKind::Largest && block.any(|row, col| (block.x)(row, col).abs() > reach),
+            is_zero: false,
+            has_nonzero: true,
         }
     }
 

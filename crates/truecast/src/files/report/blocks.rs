@@ -21,6 +21,7 @@ impl Blocks {
             ("blocks_lossless", self.counts.blocks_lossless),
             ("scale_saturated", self.counts.scale_saturated),
             ("scale_zero", self.counts.scale_zero),
+            ("blocks_to_zero", self.counts.blocks_to_zero),
             ("scale_nan", self.counts.scale_nan),
             ("pad_rows", self.pad_rows),
             ("pad_cols", self.pad_cols),

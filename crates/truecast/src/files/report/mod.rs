@@ -12,7 +12,8 @@ mod rows;
 mod total;
 
 pub use assessment::{
-    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
+    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, assess, least_sqnr_db, most_sqnr_db,
+    usual_sqnr_db,
 };
 pub use blocks::Blocks;
 pub use counted::Counted;
@@ -98,7 +99,8 @@ impl TensorReport {
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let (types, is_scaled) = ((self.from, self.to), self.to_scheme.is_some());
-        Assessed { name: &self.name, types, is_scaled, counts: &self.counts }
+        let blocks_to_zero = self.blocks.as_deref().map(|of| (of.counts.blocks_to_zero, of.counts.blocks));
+        Assessed { name: &self.name, types, is_scaled, counts: &self.counts, blocks_to_zero }
     }
 }
 
