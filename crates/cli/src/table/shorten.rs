@@ -34,8 +34,9 @@ pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> H
     let mut alike = HashSet::new();
     for name in names.filter(|name| name.width() > columns) {
         let parts = name.split('.').count();
-        if *shown.entry(shortened(name, columns)).or_insert(name) != name {
-            alike.insert(parts);
+        let first = *shown.entry(shortened(name, columns)).or_insert(name);
+        if first != name {
+            alike.extend([parts, first.split('.').count()]);
         }
         by_parts.entry(parts).or_default().push(name);
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use truecast::convert::Plan;
 use truecast::io::npy::descr_of;
 use truecast::io::onnx::default_opset;
-use truecast::io::{Escaped, FileFormat};
+use truecast::io::{Escaped, FileFormat, gguf};
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport};
 use truecast::select::{Detected, KeptBy};
 use truecast::{DType, Ecosystem};
@@ -59,8 +59,8 @@ pub fn kept(report: &Report) -> String {
             None => by.push((reason, 1)),
         }
     }
-    let said: Vec<String> =
-        by.iter().map(|(reason, tensors)| format!("{reason} {}", count(*tensors, "tensor"))).collect();
+    let one = |(of, tensors): &(KeptBy, u64)| format!("{} {}", reason(*of), count(*tensors, "tensor"));
+    let said: Vec<String> = by.iter().map(one).collect();
     let is_other = |row: &&TensorReport| !row.converted && row.kept_by.is_none() && row.group() == Group::Kept;
     let others = report.tensors.iter().filter(is_other).count() as u64;
     match (&said[..], others) {
@@ -70,8 +70,12 @@ pub fn kept(report: &Report) -> String {
     }
 }
 
+fn reason(kept_by: KeptBy) -> &'static str {
+    if kept_by == KeptBy::Rule { "--keep" } else { kept_by.name() }
+}
+
 pub fn types(row: &TensorReport) -> String {
-    let by = row.kept_by.map_or(String::new(), |reason| format!(" ({reason})"));
+    let by = row.kept_by.map_or(String::new(), |of| format!(" ({})", reason(of)));
     let from = list::type_name(row.from, row.scheme.as_deref());
     let to = list::type_name(row.to, row.to_scheme.as_deref());
     let is_kept = !row.converted || (from == to && row.counts.exact == row.elements);
@@ -96,10 +100,10 @@ pub fn summary(report: &Report, args: &ConvertArgs) -> String {
     )
 }
 
-/// Returns one sentence about the loss; `None` if the list of the worst tensors describes it.
+/// Returns one sentence about the loss; `None` if its error is not measured, or has no usual size.
 pub fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String)> {
     let all = &report.total.all.counts;
-    if report.tensors.is_empty() || assessment.suspicious > 0 || all.measured == 0 {
+    if report.tensors.is_empty() || all.measured == 0 {
         return None;
     }
     if assessment.changed == 0 {
@@ -115,11 +119,11 @@ pub fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String
         return Some((Mark::Warn, format!("nothing changed: {why}")));
     }
     let noise = &report.total.of(Group::Converted).inexact;
-    if report.total.all.inexact.elements > noise.elements {
+    if assessment.suspicious == 0 && report.total.all.inexact.elements > noise.elements {
         // Some integers changed; whether their noise is usual depends on their values.
         return None;
     }
-    if noise.elements == 0 {
+    if assessment.suspicious == 0 && noise.elements == 0 {
         let tensors = count(assessment.changed, "tensor");
         let where_measured = if all.is_sampled() { "no error in the sample of" } else { "exact: no value changed in" };
         return Some((Mark::Good, format!("{where_measured} {tensors}")));
@@ -128,7 +132,7 @@ pub fn verdict(report: &Report, assessment: &Assessment) -> Option<(Mark, String
         Some(scheme) => scheme.into(),
         None => report.tensors[i].to.to_string(),
     };
-    Some(assessment::normal(assessment, report.tensors.len(), |i| report.tensors[i].assessed(), name, noise.sqnr_db()))
+    assessment::verdict(assessment, report.tensors.len(), |i| report.tensors[i].assessed(), name)
 }
 
 /// Returns the command that verifies the result, if a terminal shows the output and the result is complete.
@@ -138,8 +142,10 @@ pub fn next(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Option<
         return None;
     }
     let [src, dst] = [&args.src, &args.dst].map(|path| provenance::quoted(&path.display().to_string()));
-    // `verify` takes the options from a folder's manifest or a `.safetensors` file's metadata.
-    let is_recorded = report.folder.is_some() || FileFormat::of_path(&args.dst) == Some(FileFormat::Safetensors);
+    // `verify` takes the options from a folder's manifest or a file's metadata.
+    let is_recorded = report.folder.is_some()
+        || FileFormat::of_path(&args.dst) == Some(FileFormat::Safetensors)
+        || gguf::is_named(&args.dst);
     let options = if is_recorded { String::new() } else { format!(" {}", provenance::typed(&report.provenance)) };
     Some(format!("next: truecast verify {src} {dst}{options}"))
 }

@@ -80,6 +80,10 @@ impl Rule {
         }
     }
 
+    pub(crate) fn kept_by(&self) -> Option<KeptBy> {
+        (self.becomes == Becomes::Kept).then_some(KeptBy::Rule)
+    }
+
     fn matches(&self, name: &str) -> bool {
         self.glob.matches(name)
     }
@@ -150,9 +154,11 @@ pub struct Choice {
     pub kept_by: Option<KeptBy>,
 }
 
-/// Reason why `--keep-preset` keeps a tensor, or `--scheme` does not quantize it (`docs/spec/checkpoints.md §11.3`).
+/// Reason why a rule or a preset keeps a tensor, or a scheme does not quantize it (`docs/spec/checkpoints.md §11.3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeptBy {
+    /// A rule that keeps tensors.
+    Rule,
     /// Layer of the tensor.
     Layer(Layer),
     /// Fewer than two dimensions. Every preset except `Unquantized` keeps such a tensor.
@@ -164,6 +170,7 @@ impl KeptBy {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            KeptBy::Rule => "keep",
             KeptBy::Layer(layer) => layer.name(),
             KeptBy::Dimensions => "dimensions",
         }
@@ -271,10 +278,10 @@ impl Selection {
             for (used, rule) in used.iter_mut().zip(&self.rules) {
                 *used |= rule.matches(&tensor.name);
             }
-            let to = self.rules[found].to();
+            let (to, kept_by) = (self.rules[found].to(), self.rules[found].kept_by());
             let reinterpreted = self.from.filter(|f| to.is_some() && f.storage_bits() == from.storage_bits());
             from_used |= reinterpreted.is_some();
-            Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to, kept_by: None }
+            Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to, kept_by }
         };
         let choices = tensors.iter().zip(eligibilities).map(&mut choose).collect();
         if let Some(unused) = used.iter().position(|used| !used) {

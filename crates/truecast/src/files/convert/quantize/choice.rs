@@ -202,8 +202,10 @@ impl<'a> Quantizing<'a> {
     }
 
     pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
-        let could_be = QuantizeOptions::is_about(tensor) && self.selection.rule(&tensor.name).is_none();
-        could_be.then(|| KeptBy::Layer(self.model.layer(tensor)))
+        match self.selection.rule(&tensor.name) {
+            Some(rule) => rule.kept_by(),
+            None => QuantizeOptions::is_about(tensor).then(|| KeptBy::Layer(self.model.layer(tensor))),
+        }
     }
 
     fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
