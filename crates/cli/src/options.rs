@@ -119,7 +119,7 @@ const TABLE: &[Row] = &[
     row(
         "check",
         "saturate round-mode overflow inf int-overflow nan-to-int subnormals relu scale-exponent saturating string-style nan \
-         exact-nan",
+         exact-nan seed",
         &[&[CAST]],
     ),
     row("check", "fail-on", &[&[CHECKED_MODEL]]),

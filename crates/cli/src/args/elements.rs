@@ -89,7 +89,7 @@ pub struct CheckArgs {
     /// Inputs of the conversion: an array, or lines of hexadecimal codes (.hex, with --from)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub input: Option<PathBuf>,
-    /// Results of the conversion: an array, or lines of hexadecimal codes, of which the second counts (.hex)
+    /// Results of the conversion: an array, or lines of hexadecimal codes, of which the second counts (.hex; a third has random bits)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub actual: Option<PathBuf>,
     /// TOSA: the input is block-scaled, with these scales
@@ -101,6 +101,9 @@ pub struct CheckArgs {
     /// Also compare sign and payload of NaN
     #[arg(long)]
     pub exact_nan: bool,
+    /// cast: the results were rounded stochastically with this seed (default: the random bits that a .hex file states)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]

@@ -393,6 +393,45 @@ fn vectors_in_hexadecimal_are_checked() {
     folder.refused("check cast --to f8e4m3fn --input in.hex --actual out.hex", "missing-argument", &["--from"]);
 }
 
+/// `check` rounds by the seed, or by the random bits that the lines state.
+#[test]
+fn stochastic_vectors_are_checked() {
+    let folder = Folder::new();
+    for spec in ["--spec onnx", "--spec tosa", "--spec onnx --rounding stochastic"] {
+        let line = format!("cast --from f32 --to f8e4m3fn {spec}");
+        folder.run(&format!("vectors {line} --seed 7 -o v.hex --force")).succeeds();
+        folder.run(&format!("vectors {line} --seed 7 --format npy -o v --force")).succeeds();
+        let arrays = "--input v.input.npy --actual v.output.npy";
+        folder.run(&format!("check {line} --input v.hex")).exits(0).says(&["with the stated random bits"]);
+        folder.run(&format!("check {line} --input v.hex --seed 7")).exits(0).says(&["seed=7"]);
+        folder.run(&format!("check {line} {arrays} --seed 7")).exits(0);
+        // Another seed, and rounding to the nearest.
+        folder.run(&format!("check {line} {arrays} --seed 8")).exits(1);
+        let text = String::from_utf8(folder.read("v.hex")).unwrap();
+        // The result of the midpoint 1.0625 becomes the other neighbor.
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with("3f880000")).unwrap();
+        let words: Vec<&str> = lines[at].split(' ').collect();
+        let other = u8::from_str_radix(words[1], 16).unwrap() ^ 1;
+        let wrong = format!("{} {other:02x} {}", words[0], words[2]);
+        folder.write("w.hex", text.replace(lines[at], &wrong).as_bytes());
+        let object = folder.run(&format!("check {line} --input w.hex --json")).exits(1).object("check");
+        assert_eq!((&object["wrong"], &object["violations"][0]["index"]), (&json!(1), &json!(at - 1)));
+        folder.write("m.hex", text.replace(lines[at], &lines[at][..11]).as_bytes());
+        folder.refused(&format!("check {line} --input m.hex"), "malformed-file", &["m.hex", "random bits"]);
+    }
+    let line = "check cast --from f32 --to f8e4m3fn --input v.input.npy --actual v.output.npy";
+    folder.run(line).exits(1);
+    folder.refused(&format!("{line} --rounding stochastic"), "missing-argument", &["--seed"]);
+    folder.refused(&format!("{line} --spec ieee --rounding up --seed 1"), "conflicting-options", &["--seed"]);
+    folder.run("vectors cast --from f32 --to bf16 --format npy -o b").succeeds();
+    folder.refused(
+        "check cast --from f32 --to bool --input b.input.npy --actual b.undefined.npy --seed 1",
+        "unsupported-pair",
+        &["f32"],
+    );
+}
+
 /// Random bits belong to the index of a vector, as `convert --seed` has them.
 #[test]
 fn stochastic_vectors_are_those_of_convert() {

@@ -1,8 +1,9 @@
 //! Test vectors: lines of codes in hexadecimal, as `truecast vectors` writes them (`docs/interfaces.md §4.1`).
 //!
-//! A line has an input and a result, or a single code. Further words, and everything after `#` or `//`, are ignored. The
-//! files of `$writememh` state addresses (`@2f`), which must be consecutive. The codes of one column are copied to a
-//! temporary `.npy` file, which the readers of arrays then read in bounded memory.
+//! A line has an input and a result, or a single code. A third word may have the random bits of stochastic rounding.
+//! Further words, and everything after `#` or `//`, are ignored. The files of `$writememh` state addresses (`@2f`), which
+//! must be consecutive. The codes of one column are copied to a temporary `.npy` file, which the readers of arrays then
+//! read in bounded memory.
 
 use super::descr::descr_of;
 use super::emit::header;
@@ -20,6 +21,8 @@ pub enum Column {
     Input,
     /// The second code, or the only one.
     Result,
+    /// The third code: 32 random bits.
+    Random,
 }
 
 /// Whether a path has an extension of test vectors: `.hex`, `.mem` (Verilog), or `.txt` (a suite).
@@ -30,6 +33,40 @@ pub fn is_hex(path: &Path) -> bool {
 }
 
 const MAX_LINE_BYTES: u64 = 1024;
+/// Digits of 32 random bits.
+const RANDOM_DIGITS: usize = 8;
+
+/// True if the first vector of a file states random bits.
+///
+/// # Errors
+/// An unreadable file.
+pub fn states_random_bits(path: &Path) -> Result<bool, Error> {
+    let (file, _) = open_regular(path)?;
+    let mut lines = BufReader::new(file.take(MAX_LINE_BYTES * MAX_COMMENTS));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if (&mut lines).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(Error::io(path, "reading"))? == 0 {
+            return Ok(false);
+        }
+        let text = String::from_utf8_lossy(&line);
+        let words: Vec<&str> = words(&text).collect();
+        if !words.is_empty() {
+            return Ok(words.get(2).is_some_and(|word| is_random(word)));
+        }
+    }
+}
+
+/// Largest number of lines of comments before the first vector.
+const MAX_COMMENTS: u64 = 1024;
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split_whitespace().take_while(|word| !word.starts_with('#') && !word.starts_with("//"))
+}
+
+fn is_random(word: &str) -> bool {
+    word.len() == RANDOM_DIGITS && word.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
 
 /// Writes the codes of a column into a temporary `.npy` file of one dimension. Returns the file and its length.
 pub(crate) fn copy_to_npy(path: &Path, dtype: DType, column: Column) -> Result<(File, u64), Error> {
@@ -97,9 +134,12 @@ fn each_code(
 /// # Errors
 /// A sentence about a word that is not a code.
 fn code_in(line: &str, dtype: DType, column: Column) -> Result<Option<u64>, String> {
-    let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#') && !word.starts_with("//"));
+    let mut words = words(line);
     let Some(first) = words.next() else { return Ok(None) };
     let word = match (column, words.next()) {
+        (Column::Random, _) => {
+            words.next().filter(|word| is_random(word)).ok_or("expected 32 random bits in hexadecimal")?
+        }
         // After a single code, these words mark a result that the specification leaves open.
         (Column::Result, Some(second)) if second != "undefined" && second != "o" => second,
         _ => first,

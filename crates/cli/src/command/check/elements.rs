@@ -11,7 +11,7 @@ use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
-use truecast::check::{CastFindings, CastViolation, ElementValue, check, permitted_by};
+use truecast::check::{CastFindings, CastViolation, ElementValue, Randomness, check, permitted_by};
 use truecast::convention::Convention;
 use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
@@ -19,7 +19,7 @@ use truecast::request::{Request, Standard};
 use truecast::spec::Interpretation;
 use truecast::{CastSpec, DType};
 
-pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8, Failure> {
+pub fn run(args: &CheckArgs, request: &Request, random: Option<Randomness>, context: &Context) -> Result<u8, Failure> {
     let Asked { to, input, actual } = asked(args)?;
     if let (true, Standard::Table(cast)) = (args.exact_nan, request.standard) {
         let name = cast.table.name;
@@ -31,16 +31,25 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
-    let findings = check(&spec, input, actual, nan, args.show)?;
-    let name = request.to_string();
+    let findings = check(&spec, input, actual, nan, random, args.show)?;
+    let name = request.to_string()
+        + &match random {
+            None => String::new(),
+            Some(Randomness::Seed(seed)) => format!(" seed={seed}"),
+            Some(Randomness::Stated) => " with the stated random bits".into(),
+        };
     let permitting = match findings.wrong {
         0 => None,
         // Text results are not compared with other specifications.
         _ if [from, to].contains(&DType::String) => None,
         _ => Some(permitted_by([from, to], input, actual, nan)?),
     };
-    let asked = || explain_options(args, [from, to], name.split(' ').next().unwrap_or_default());
-    let text = || findings_text(&spec, &name, &asked(), &findings, &context.terminal);
+    // `explain` rounds a value by no seed.
+    let asked = || {
+        let spec = name.split(' ').next().unwrap_or_default();
+        random.is_none().then(|| explain_options(args, [from, to], spec))
+    };
+    let text = || findings_text(&spec, &name, asked().as_deref(), &findings, &context.terminal);
     let is_bare = args.from.is_none() && matches!(from, DType::U8 | DType::U16) && to.is_float() && findings.wrong > 0;
     let hint =
         format!("{} holds {from}; for codes of another type, add --from TYPE\n", Escaped(&input.to_string_lossy()));
@@ -137,10 +146,16 @@ fn violations_text(spec: &CastSpec, violations: &[CastViolation], terminal: &Ter
     table.render(terminal)
 }
 
-fn findings_text(spec: &CastSpec, name: &str, asked: &str, findings: &CastFindings, terminal: &Terminal) -> String {
+fn findings_text(
+    spec: &CastSpec,
+    name: &str,
+    asked: Option<&str>,
+    findings: &CastFindings,
+    terminal: &Terminal,
+) -> String {
     let rows = |violations: &[CastViolation]| violations_text(spec, violations, terminal);
     let explain = |violation: &CastViolation| match &violation.input {
-        ElementValue::Code(code) => Some(format!("{} {asked}", bits(*code, spec.src.code_bits()))),
+        ElementValue::Code(code) => Some(format!("{} {}", bits(*code, spec.src.code_bits()), asked?)),
         ElementValue::Text(_) => None,
     };
     let counts = (findings.elements, findings.violations.len());

@@ -19,9 +19,12 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
         return tosa::rescale(args, rescale::target(args.policy().spec())?, context);
     }
     let Some(operator) = operator(named) else { return model::run(args, context) };
-    let request = args.policy.judging().request_of(operator)?;
+    let random = source::randomness(args)?;
+    // As for `vectors`: the request itself has no stochastic rounding.
+    let policy = if random.is_some() { args.policy.without("rounding") } else { args.policy.clone() };
+    let request = policy.judging().request_of(operator)?;
     match request.standard {
-        Standard::Tosa(cast) => tosa::cast(args, request.nan, cast.target, context),
-        _ => elements::run(args, &request, context),
+        Standard::Tosa(cast) if random.is_none() => tosa::cast(args, request.nan, cast.target, context),
+        _ => elements::run(args, &request, random, context),
     }
 }

@@ -1,13 +1,13 @@
 //! Types and files of an elementwise check.
 
 use crate::args::CheckArgs;
-use crate::command::rescale;
+use crate::command::{rescale, select};
 use crate::failure::Failure;
 use crate::help_text::page;
 use std::path::Path;
 use truecast::DType;
-use truecast::check::{CheckError, stated_type};
-use truecast::io::npy::hex::is_hex;
+use truecast::check::{CheckError, Randomness, stated_type};
+use truecast::io::npy::hex::{is_hex, states_random_bits};
 
 pub struct Asked<'a> {
     pub to: DType,
@@ -35,6 +35,19 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
             Err(failure!(MissingArgument, "check {operator} needs {}; for example: {example}", missing.join(", ")))
         }
     }
+}
+
+/// Random bits of the results: of a seed, or stated in a `.hex` file. `None` unless they were rounded stochastically.
+pub fn randomness(args: &CheckArgs) -> Result<Option<Randomness>, Failure> {
+    let random = match (args.seed, args.actual.as_ref().or(args.input.as_ref())) {
+        (Some(seed), _) => Some(Randomness::Seed(seed)),
+        (None, Some(actual)) if is_hex(actual) => states_random_bits(actual)?.then_some(Randomness::Stated),
+        (None, _) => None,
+    };
+    if args.seed.is_some() || args.policy.get("rounding") == Some(select::STOCHASTIC) {
+        select::request(&args.policy.judging(), args.seed, random.is_some())?;
+    }
+    Ok(random)
 }
 
 /// Example from the help of `check`. CastLike has the example of Cast, with the name replaced.

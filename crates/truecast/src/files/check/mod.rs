@@ -6,13 +6,14 @@ pub mod tosa;
 use crate::files::parts::Parts;
 use crate::rule::{Rule, every};
 use std::path::Path;
+use truecast_core::exact::RandomBits;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::spec::Interpretation;
 use truecast_core::spec::table::Table;
 use truecast_core::{CastSpec, DType};
 use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::npy::hex::Column;
-use truecast_kernel::{CastOptions, Elements};
+use truecast_kernel::{CastOptions, Elements, PlanError, StochasticCaster};
 use truecast_models::array::{self, ArrayError};
 use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping};
 use truecast_models::{Data, Tensor};
@@ -124,6 +125,15 @@ impl CastFindings {
     }
 }
 
+/// Random bits of results that were rounded stochastically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Randomness {
+    /// 32 bits for each element, which depend on the seed and the index.
+    Seed(u64),
+    /// The bits that the file of the results states for each result.
+    Stated,
+}
+
 /// Check of numbers, element by element. Compares violations with known conventions.
 ///
 /// # Examples
@@ -162,10 +172,23 @@ impl Check {
     /// Shapes: equal numbers of inputs and results, of the numeric types of the cast. Every part except the last has an
     /// even number of elements.
     pub fn judge(&mut self, input: &Elements<'_>, actual: &Elements<'_>) {
+        self.judge_rounded(input, actual, &|_, _| None);
+    }
+
+    /// As [`judge`](Check::judge). `random` returns the random bits of an element by its index in the whole tensor and in
+    /// this part.
+    fn judge_rounded(
+        &mut self,
+        input: &Elements<'_>,
+        actual: &Elements<'_>,
+        random: &dyn Fn(u64, usize) -> Option<RandomBits>,
+    ) {
         let Self { spec, nan, keep, .. } = *self;
         for i in 0..input.len() {
             let [source, result] = codes(&spec, input, actual, i);
-            let verdict = check_code(&spec, source, result, nan);
+            let random = random(self.findings.elements, i);
+            let rounded = random.map_or(spec, |random| spec.with_random_bits(source, random));
+            let verdict = check_code(&rounded, source, result, nan);
             let violation =
                 self.findings.note(verdict, keep, || (ElementValue::Code(source), ElementValue::Code(result)));
             let Some(violation) = violation else { continue };
@@ -236,6 +259,9 @@ pub enum CheckError {
     /// A file is not an array of the expected type.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// A pair that random bits cannot round.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The shapes differ.
     #[error("{path}: shape {found:?}, but the input has {expected:?}")]
     Shape { path: String, found: Vec<u64>, expected: Vec<u64> },
@@ -253,6 +279,7 @@ impl CheckError {
     pub fn error_code(&self) -> ErrorCode {
         match self {
             CheckError::Array(error) => error.error_code(),
+            CheckError::Plan(_) => ErrorCode::UnsupportedPair,
             CheckError::Shape { .. } => ErrorCode::ShapeMismatch,
         }
     }
@@ -279,9 +306,13 @@ pub fn check(
     input: &Path,
     actual: &Path,
     nan: NanComparison,
+    random: Option<Randomness>,
     keep: usize,
 ) -> Result<CastFindings, CheckError> {
     let mut findings = CastFindings::default();
+    if let Some(random) = random {
+        return check_random(spec, input, actual, nan, random, keep);
+    }
     if [spec.src, spec.dst].contains(&DType::String) {
         let exec = CastOptions::default();
         let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
@@ -302,6 +333,42 @@ pub fn check(
         })?;
     }
     Ok(check.finish(&candidates))
+}
+
+/// [`check`] of results that were rounded stochastically.
+fn check_random(
+    spec: &CastSpec,
+    input: &Path,
+    actual: &Path,
+    nan: NanComparison,
+    random: Randomness,
+    keep: usize,
+) -> Result<CastFindings, CheckError> {
+    if let Randomness::Seed(seed) = random {
+        StochasticCaster::new(spec, seed, &CastOptions::default())?;
+    }
+    let stated = match random {
+        Randomness::Seed(_) => None,
+        Randomness::Stated => Some(array::open_column(actual, DType::U32, Column::Random)?),
+    };
+    let read = |error| CheckError::from(ArrayError::from(error));
+    let mut bits = stated.as_ref().map(|stated| Parts::new(stated, 0, DType::U32)).transpose().map_err(read)?;
+    let (mut check, mut failed) = (Check::new(*spec, nan, keep), None);
+    each_part(spec, input, actual, &mut |x, y| {
+        let bits = match bits.as_mut().map(|bits| bits.next()).transpose() {
+            Ok(bits) => bits.flatten(),
+            Err(error) => {
+                failed = Some(error);
+                return false;
+            }
+        };
+        check.judge_rounded(x, y, &|index, i| match (random, &bits) {
+            (Randomness::Seed(seed), _) => Some(RandomBits::of_element(seed, index)),
+            (Randomness::Stated, bits) => RandomBits::new(bits.as_ref()?.get(i), 32),
+        });
+        true
+    })?;
+    failed.map_or(Ok(check.finish(&[])), |error| Err(read(error)))
 }
 
 /// Lists the specifications under which every element of `actual` is a permitted result for `input`. Each is listed
