@@ -239,11 +239,11 @@ fn near_file(path: &Path) -> Option<String> {
 /// the file.
 fn alternative(kind: SchemeKind) -> &'static str {
     match kind {
-        SchemeKind::Fp8 => "truecast quantize SRC DST fp8-block is written",
-        SchemeKind::Int4 => "truecast quantize SRC DST int4-group is written",
-        SchemeKind::Int8 => "truecast quantize SRC DST ct:int-quantized is written",
-        SchemeKind::Nvfp4 => "truecast quantize SRC DST nvfp4 is written",
-        SchemeKind::Mx => "truecast quantize SRC DST mxfp4 is written",
+        SchemeKind::Fp8 => "fp8-block is written: truecast quantize SRC DST fp8-block",
+        SchemeKind::Int4 => "int4-group is written: truecast quantize SRC DST int4-group",
+        SchemeKind::Int8 => "ct:int-quantized is written: truecast quantize SRC DST ct:int-quantized",
+        SchemeKind::Nvfp4 => "nvfp4 is written: truecast quantize SRC DST nvfp4",
+        SchemeKind::Mx => "mxfp4 is written: truecast quantize SRC DST mxfp4",
         SchemeKind::Gguf => {
             "only Q8_0 and MXFP4 are written; llama.cpp makes the others: convert_hf_to_gguf.py DIR, then llama-quantize"
         }

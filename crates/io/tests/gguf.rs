@@ -118,8 +118,16 @@ fn every_rule_has_a_file_that_breaks_it() {
         tensors(vec![tensor("b", &[16], 0, 0), tensor("a", &[1], 0, 32)]).error(),
         HeaderError::Overlap { tensor: named(), offset: 32, expected: 64 }
     );
-    assert_eq!(tensors(vec![tensor("a", &[65], 0, 0)]).error(), HeaderError::PastEnd { tensor: named() });
-    assert_eq!(tensors(vec![tensor("a", &[1], 0, u64::MAX - 31)]).error(), HeaderError::PastEnd { tensor: named() });
+    for (elements, offset, beyond) in [(65, 0, Some(260)), (1, u64::MAX - 31, None)] {
+        let error = tensors(vec![tensor("a", &[elements], 0, offset)]).error();
+        let HeaderError::PastEnd { needed, file_bytes, .. } = error else { panic!("{error}") };
+        assert_eq!(needed, beyond.map_or(u64::MAX, |beyond| file_bytes - 256 + beyond));
+        let said = format!("the header claims {needed} bytes, and the file has {file_bytes}; ");
+        assert!(
+            error.to_string().contains(&said) && error.to_string().ends_with("download or copy it again"),
+            "{error}"
+        );
+    }
     let same = vec![tensor("a", &[1], 0, 0), tensor("a", &[1], 0, 32)];
     assert_eq!(tensors(same).error(), HeaderError::DuplicateTensor { tensor: named() });
 }

@@ -1,5 +1,6 @@
 //! Errors of a GGUF header (`docs/spec/checkpoints.md §9.1`).
 
+use super::TRUNCATED;
 use crate::escaped::{Escaped, counted};
 use crate::gguf::Block;
 
@@ -29,7 +30,7 @@ pub enum HeaderError {
     BigEndian,
     #[error("offset 4: version {version} is not known; versions 2 and 3 are read")]
     Version { version: u32 },
-    #[error("offset {offset}: the header extends past the end of the file; the file is truncated or damaged")]
+    #[error("offset {offset}: the header extends past the end of the file; {TRUNCATED}")]
     Truncated { offset: u64 },
     #[error("offset {offset}: {count} entries are more than the file can hold, or than the limit of {MAX_ENTRIES}")]
     TooMany { offset: u64, count: u64 },
@@ -63,8 +64,11 @@ pub enum HeaderError {
     Unaligned { tensor: String, offset: u64, alignment: u64 },
     #[error("tensor {}: data begins at {offset}, expected {expected}; tensors overlap", Escaped(tensor))]
     Overlap { tensor: String, offset: u64, expected: u64 },
-    #[error("tensor {}: data extends past the end of the file; the file is truncated or damaged", Escaped(tensor))]
-    PastEnd { tensor: String },
+    #[error(
+        "tensor {}: data extends past the end: the header claims {needed} bytes, and the file has {file_bytes}; {TRUNCATED}",
+        Escaped(tensor)
+    )]
+    PastEnd { tensor: String, needed: u64, file_bytes: u64 },
     #[error(
         "{} after the data of the last tensor; if files of a model were joined, give the files themselves",
         counted(*bytes, "byte")

@@ -237,6 +237,9 @@ impl<C: Cause> ReadError<C> {
     }
 }
 
+/// End of a message about missing bytes.
+const TRUNCATED: &str = "the file is truncated or damaged: download or copy it again";
+
 struct OffBy {
     needed: u64,
     found: u64,
@@ -246,7 +249,7 @@ impl fmt::Display for OffBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.found.checked_sub(self.needed) {
             Some(surplus) => write!(f, "the file has {} too many", counted(surplus, "byte")),
-            None => f.write_str("the file is truncated or damaged"),
+            None => f.write_str(TRUNCATED),
         }
     }
 }

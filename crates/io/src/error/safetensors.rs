@@ -27,7 +27,8 @@ pub enum HeaderError {
     HeaderTooLong { bytes: u64 },
     /// Rule V3 of `docs/spec/checkpoints.md §1.6`.
     #[error(
-        "offset 0: a header of {bytes} bytes does not fit a file of {file_bytes}; it is truncated or something else"
+        "offset 0: a header of {bytes} bytes does not fit a file of {file_bytes}; it is truncated (download it again) or \
+         something else"
     )]
     HeaderPastEnd { bytes: u64, file_bytes: u64 },
     /// Rule V4 of `docs/spec/checkpoints.md §1.6`.
@@ -85,7 +86,10 @@ pub enum HeaderError {
     #[error("tensor {}: data begins at {begin}, expected {expected}; tensors overlap or leave a gap", Escaped(tensor))]
     NotContiguous { tensor: String, begin: u64, expected: u64 },
     /// Rule V18 of `docs/spec/checkpoints.md §1.6`.
-    #[error("tensors end at {end} of a data buffer of {data_bytes} bytes; {}", OffBy { needed: *end, found: *data_bytes })]
+    #[error(
+        "the header claims {end} bytes of data, and the file has {data_bytes}; {}",
+        OffBy { needed: *end, found: *data_bytes }
+    )]
     DataLength { end: u64, data_bytes: u64 },
 }
 

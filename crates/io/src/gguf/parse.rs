@@ -284,6 +284,8 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
 /// Converts the tensors' offsets to file offsets. Checks that the data of all tensors is inside the file, in order, and
 /// without overlaps.
 fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64) -> Result<()> {
+    let end_of = |tensor: &BlockTensor| data_start.saturating_add(tensor.offset).saturating_add(tensor.bytes);
+    let needed = tensors.iter().map(end_of).max().unwrap_or(0);
     let mut due = 0;
     for tensor in tensors {
         let (offset, name) = (tensor.offset, || tensor.name.to_string());
@@ -295,7 +297,7 @@ fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64)
         }
         let last =
             offset.checked_add(tensor.bytes).filter(|last| data_start.checked_add(*last).is_some_and(|n| n <= end));
-        due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name() })?;
+        due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name(), needed, file_bytes: end })?;
         tensor.offset = data_start + offset;
     }
     let surplus = end.saturating_sub((data_start + due).next_multiple_of(alignment));

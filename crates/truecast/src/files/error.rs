@@ -98,7 +98,7 @@ pub enum Error {
     #[error("{path}: {cause}")]
     Checkpoint { path: String, cause: CheckpointError },
     /// The quantization of a checkpoint cannot be interpreted.
-    #[error("{path}: {cause}")]
+    #[error("{}{cause}", place(path, cause))]
     Scheme {
         /// Path of the folder or file.
         path: String,
@@ -172,6 +172,14 @@ pub enum Cause {
     /// An `error` policy refused an element.
     #[error("{0}; choose another policy to convert it")]
     Value(#[from] CastError),
+}
+
+/// Path before the cause. A request for a read-only scheme is wrong for every file.
+fn place(path: &str, cause: &truecast_schemes::Error) -> String {
+    match cause {
+        truecast_schemes::Error::NotWritten { .. } => String::new(),
+        _ => format!("{path}: "),
+    }
 }
 
 impl Error {
