@@ -1,6 +1,7 @@
 //! Properties of the output: width and color. A [`Mark`] states the meaning of a text; this module maps marks to
 //! colors.
 
+use crate::number;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal};
@@ -48,6 +49,9 @@ pub struct Terminal {
     pub color: bool,
     pub reader: Reader,
 }
+
+/// Largest number of lines of an answer on a terminal.
+pub const MOST_LINES: usize = 40;
 
 /// Reader of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +117,18 @@ impl Terminal {
 
     pub fn verdict(&self, is_good: bool, good: &str, bad: &str) -> String {
         if is_good { self.paint(Mark::Good, good) } else { self.paint(Mark::Bad, bad) }
+    }
+
+    /// The first `most` lines of a text on a terminal, of which the last says how many lines are left out.
+    pub fn first_lines(&self, text: String, most: usize) -> String {
+        let lines = text.lines().count();
+        if self.width.is_none() || lines <= most {
+            return text;
+        }
+        let kept = most.saturating_sub(1);
+        let shown: String = text.split_inclusive('\n').take(kept).collect();
+        let more = number::count((lines - kept) as u64, "more line");
+        shown + &self.paint(Mark::Dim, &format!("{more}; {}", self.reader.advice())) + "\n"
     }
 
     /// Wraps each line between words; continuation lines are indented.
@@ -182,6 +198,14 @@ mod tests {
         assert_eq!(shown.paint(Mark::Bad, "wrong"), "\u{1b}[1m\u{1b}[31mwrong\u{1b}[0m");
         assert_eq!(Terminal::default().paint(Mark::Bad, "wrong"), "wrong");
         assert_eq!((shown.paint(Mark::Plain, "x"), shown.paint(Mark::Bad, "")), ("x".into(), String::new()));
+    }
+
+    #[test]
+    fn long_answers_lose_their_end() {
+        let text: String = (0..9).map(|i| format!("line {i}\n")).collect();
+        let shown = |width, most| Terminal { width, ..Terminal::default() }.first_lines(text.clone(), most);
+        assert_eq!(shown(Some(80), 3), "line 0\nline 1\n7 more lines; --wide or a pipe shows all\n");
+        assert_eq!((shown(Some(80), 9), shown(None, 3)), (text.clone(), text.clone()));
     }
 
     #[test]

@@ -20,6 +20,9 @@ use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess, usual_sqnr_db};
 use truecast::{DType, ErrorCode};
 
+/// Largest number of lines on a terminal for tensors of one file only, and for those that cannot be compared.
+const MOST_UNMATCHED: usize = 5;
+
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
         args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
@@ -136,24 +139,27 @@ fn print(
             let line = format!("largest error: {worst} in tensor {}", Escaped(&row.name));
             writeln!(out, "{}", terminal.wrap(&line))?;
         }
-        let mut line = |what: &str, rest: &str| {
+        for (what, lines) in [
+            ("only in the first", escaped(&comparison.only_first)),
+            ("only in the second", escaped(&comparison.only_second)),
+            (
+                "not comparable",
+                comparison.incomparable.iter().map(|(name, why)| format!("{}: {why}", Escaped(name))).collect(),
+            ),
+        ] {
             let what = terminal.paint(Mark::Warn, what);
-            writeln!(out, "{}", terminal.wrap(&format!("{what}: {rest}")))
-        };
-        for name in &comparison.only_first {
-            line("only in the first", &Escaped(name).to_string())?;
-        }
-        for name in &comparison.only_second {
-            line("only in the second", &Escaped(name).to_string())?;
-        }
-        for (name, why) in &comparison.incomparable {
-            line("not comparable", &format!("{}: {why}", Escaped(name)))?;
+            let text: String = lines.iter().map(|line| terminal.wrap(&format!("{what}: {line}\n"))).collect();
+            out.write_all(terminal.first_lines(text, MOST_UNMATCHED).as_bytes())?;
         }
         if let Some((mark, normal)) = normal(comparison, assessment) {
             writeln!(out, "{}", terminal.paint(mark, &terminal.wrap(&normal)))?;
         }
         writeln!(out, "{}", verdict(comparison, terminal))
     })
+}
+
+fn escaped(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| Escaped(name).to_string()).collect()
 }
 
 fn types(row: &ComparedTensor) -> String {
@@ -171,11 +177,11 @@ fn worst(row: &ComparedTensor) -> Option<String> {
     Some(format!("{:?}: {first} | {second}", row.worst_index()))
 }
 
-/// States whether the error between different types is usual. `None` without an error, and if a tensor lost too much or
-/// could not be compared.
+/// States whether the error between different types is usual. `None` without an error, and if a tensor could not be
+/// compared.
 fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, String)> {
     let noise = &comparison.total.of(Group::Converted).inexact;
-    if assessment.suspicious > 0 || noise.elements == 0 || comparison.structural_differences() > 0 {
+    if assessment.suspicious == 0 && noise.elements == 0 || comparison.structural_differences() > 0 {
         return None;
     }
     let rows = &comparison.rows;
@@ -191,7 +197,7 @@ fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, Str
         let (scheme, dtype) = coarser.expect("two sides");
         scheme.as_ref().map_or(dtype.to_string(), |scheme| scheme.to_string())
     };
-    Some(assessment::normal(assessment, rows.len(), |i| rows[i].assessed(), name, noise.sqnr_db()))
+    assessment::verdict(assessment, rows.len(), |i| rows[i].assessed(), name)
 }
 
 /// Text such as `different: 21_539 values in 41 tensors`.

@@ -7,12 +7,12 @@ use super::Context;
 use crate::args::DifferArgs;
 use crate::exact_decimal::{brief, shortest, shown};
 use crate::failure::Failure;
-use crate::number::{grouped, significant};
+use crate::number::{count, grouped, significant};
 use crate::output::{self, bits};
 use crate::policy::named;
 use crate::progress;
 use crate::table::{Cell, Column, Mark, Table};
-use crate::terminal::{Reader, Terminal};
+use crate::terminal::{MOST_LINES, Reader, Terminal};
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::differ::{Difference, Different, Inputs};
@@ -171,7 +171,7 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
     let (listed, others): (Vec<_>, Vec<_>) =
         all.iter().partition(|found| found.different > 0 || all.len() == 1 && found.open > 0);
     let (open, same): (Vec<_>, Vec<_>) = others.into_iter().partition(|found| found.open > 0);
-    let mut text = if listed.is_empty() { String::new() } else { table(args, names, &listed, terminal) };
+    let mut text = String::new();
     for (some, what) in [(&same, "the same results"), (&open, "no defined result differs, some are open")] {
         if !some.is_empty() {
             let pairs = in_words(some.iter().map(|found| (found.src, found.dst)));
@@ -185,7 +185,25 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         };
         text += &terminal.wrap(&format!("*: boundary inputs; {more}\n"));
     }
-    text + &terminal.wrap(&conclusion(names, all, terminal))
+    text += &terminal.wrap(&conclusion(names, all, terminal));
+    let tables =
+        |some: &[&Difference]| if some.is_empty() { String::new() } else { table(args, names, some, terminal) };
+    with_tables(&listed, tables, text, terminal)
+}
+
+/// Tables of pairs, and the text below them. A terminal shows as many pairs as fit.
+fn with_tables<T>(pairs: &[T], tables: impl Fn(&[T]) -> String, below: String, terminal: &Terminal) -> String {
+    let all = tables(pairs);
+    let most = MOST_LINES.saturating_sub(below.lines().count());
+    if terminal.width.is_none() || all.lines().count() <= most {
+        return all + &below;
+    }
+    // The note takes two lines.
+    let fits = |n: &usize| tables(&pairs[..*n]).lines().count() + 2 <= most;
+    let shown = (1..pairs.len()).take_while(fits).last().unwrap_or(1);
+    let more = count((pairs.len() - shown) as u64, "more pair");
+    let note = terminal.paint(Mark::Dim, &terminal.wrap(&format!("{more} of types; {}", terminal.reader.advice())));
+    format!("{}{note}\n\n{below}", tables(&pairs[..shown]))
 }
 
 fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {

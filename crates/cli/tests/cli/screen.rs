@@ -362,3 +362,53 @@ fn many_tensors_are_compared() {
     assert!(rows(&shown) == 0 && !shown.contains("more tensors"), "{shown}");
     assert_eq!(rows(&folder.run("compare a.safetensors b.safetensors").exits(0).out), 300);
 }
+
+/// A long answer fits on a terminal, and says how to see all of it.
+#[test]
+fn long_answers_are_cut_on_a_terminal() {
+    let folder = Folder::new();
+    let names = |module: &str| (0..90).map(|i| format!("{module}.{i}.a_word.another_word.weight")).collect::<Vec<_>>();
+    let (first, second) = (names("encoder"), names("decoder"));
+    let file = |names: &[String]| {
+        let tensors: Vec<Tensor> = names.iter().map(|name| (name.as_str(), "F32", &[1u64][..], f32s(&[1.5]))).collect();
+        safetensors(&tensors, &[])
+    };
+    folder.write("a.safetensors", &file(&first));
+    folder.write("b.safetensors", &file(&second));
+    for (line, last) in [
+        ("differ torch onnx", "DIFFERENT: torch@"),
+        ("compare a.safetensors b.safetensors", "different: 180 tensors could not be compared"),
+        ("verify a.safetensors b.safetensors --to f32", "DIFFERENT: "),
+    ] {
+        let text = seen(&folder, 80, &DUMB, line);
+        assert!(text.lines().count() <= 40, "{line}: {}\n{text}", text.lines().count());
+        assert!(text.lines().all(|line| line.width() <= 80), "{line}:\n{text}");
+        assert!(text.contains(" more ") && text.contains("; --wide or a pipe shows all\n"), "{line}:\n{text}");
+        assert!(text.contains(last), "{line}:\n{text}");
+        for all in [seen(&folder, 80, &DUMB, &format!("{line} --wide")), folder.run(line).out] {
+            assert!(all.lines().count() > 90 && !all.contains("--wide"), "{line}:\n{all}");
+        }
+    }
+}
+
+/// Rows say why a tensor is kept.
+#[test]
+fn kept_rows_have_a_reason() {
+    let folder = Folder::new();
+    let tensor = |name| (name, "F32", &[16u64, 32][..], f32s(&[0.5; 512]));
+    let tensors = ["model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight", "lm_head.weight"];
+    folder.write("m/model.safetensors", &safetensors(&tensors.map(tensor), &[]));
+    folder.write("m/config.json", br#"{"model_type": "llama"}"#);
+    for (line, reason) in [
+        ("quantize m out nvfp4 --keep *up_proj* --force", "f32 kept (lm_head)"),
+        ("convert m out --to bf16 --keep *up_proj* --keep-preset lm_head --force", "f32 kept (lm_head)"),
+    ] {
+        let text = seen(&folder, 80, &DUMB, line);
+        let row = text.lines().find(|line| line.contains("up_proj.weight")).unwrap_or_else(|| panic!("{text}"));
+        assert!(row.contains("f32 kept (--keep)") && text.contains(reason), "{text}");
+        assert!(text.contains("--keep 1 tensor") && text.contains("lm_head 1 tensor"), "{text}");
+    }
+    let object = folder.run("convert m out --to bf16 --keep *up_proj* --force --json").succeeds().object("convert");
+    let row = object["tensors"].as_array().unwrap().iter().find(|row| row["converted"] == false).unwrap();
+    assert_eq!(row["kept_by"], "keep");
+}

@@ -1,6 +1,6 @@
 //! `truecast differ` without operands: classes of specifications that give equal results.
 
-use super::{counts, few_digits, in_words, number, pairs};
+use super::{counts, few_digits, in_words, number, pairs, with_tables};
 use crate::args::DifferArgs;
 use crate::command::formats::json_text;
 use crate::command::{Context, labels};
@@ -94,7 +94,7 @@ fn names_json(members: &[Interpretation]) -> Value {
 
 fn render(pairs: &[Classes], terminal: &Terminal) -> String {
     let (listed, same): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.classes.len() > 1);
-    let mut text: String = listed.iter().map(|pair| table(pair, terminal)).collect();
+    let mut text = String::new();
     let (open, same): (Vec<_>, Vec<_>) = same.into_iter().partition(|pair| pair.open > 0);
     for (pairs, sentence) in [(&same, "the same results by every name"), (&open, "no defined result differs by name")] {
         if !pairs.is_empty() {
@@ -111,7 +111,8 @@ fn render(pairs: &[Classes], terminal: &Terminal) -> String {
     let equal = if open.is_empty() { "the same" } else { "no defined result differs" };
     let verdict = terminal.verdict(listed.is_empty(), equal, "DIFFERENT");
     let types = if pairs.len() == 1 { "pair of types" } else { "pairs of types" };
-    text + &terminal.wrap(&format!("{verdict}: names differ for {} of {} {types}\n", listed.len(), pairs.len()))
+    text += &terminal.wrap(&format!("{verdict}: names differ for {} of {} {types}\n", listed.len(), pairs.len()));
+    with_tables(&listed, |pairs| pairs.iter().map(|pair| table(pair, terminal)).collect(), text, terminal)
 }
 
 fn table(pair: &Classes, terminal: &Terminal) -> String {

@@ -2,7 +2,7 @@
 
 use super::groups::Group;
 use crate::number::{count, grouped};
-use crate::terminal::Terminal;
+use crate::terminal::{MOST_LINES, Terminal};
 use crate::{number, output};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -158,7 +158,8 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
         (files, wrong) => format!("{}, {} of {tensors}", count(files, "file"), grouped(wrong)),
     };
     let verdict = terminal.verdict(is_equal, "verified", "DIFFERENT");
-    terminal.wrap(&text) + &verdict + &format!(": {tensors}, {covered}\n")
+    let text = terminal.first_lines(terminal.wrap(&text), MOST_LINES - 1);
+    text + &verdict + &format!(": {tensors}, {covered}\n")
 }
 
 /// Number of files that are missing, damaged, different or unexpected.
