@@ -75,6 +75,11 @@ def array(folder: Path) -> None:
     np.save(folder / "a.npy", np.zeros(8, "V1"))
 
 
+def two_arrays(folder: Path) -> None:
+    np.save(folder / "a.npy", np.zeros(8, np.float32))
+    np.save(folder / "b.npy", np.zeros(8, np.float16))
+
+
 CASES = {
     # Which scheme, by the shapes.
     "blocks are not declared": Case(model(*FP8), TO_BF16, ["--from-scheme fp8-block:128x128"]),
@@ -241,6 +246,7 @@ CASES = {
     "a link": Case(linked, TO_BF16, ["--follow-links"]),
     "little memory": Case(single("w F32 64x64"), FILE_TO_BF16 + " --max-memory 1KiB", ["--max-memory 1048576"]),
     "an array without a type": Case(array, "convert a.npy b.npy --to f32", ["--from"], {"--from": "--from u8"}),
+    "a result that records no options": Case(two_arrays, "verify a.npy b.npy", ["--to f16"]),
     "nothing to do": Case(
         single("w F32 8x8"),
         FILE_TO_BF16.replace("--to bf16", ""),

@@ -1,7 +1,7 @@
 //! Checkpoints in folders: `docs/spec/checkpoints.md §2`, `docs/interfaces.md §4.2`.
 
 use crate::run::Folder;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_testkit::folder::{FIRST, SECOND, files, index};
@@ -193,7 +193,9 @@ fn hostile_folders() {
     let folder = good();
     let shard = folder.read(&format!("model/{SECOND}"));
     folder.write(&format!("model/{SECOND}"), &shard[..shard.len() - 1]);
-    folder.refused("convert model out --to bf16", "truncated-file", &[SECOND, "truncated or damaged"]);
+    let claimed = format!("claims {} bytes of data, and the file has {}; ", 300 * 2 * 4, 300 * 2 * 4 - 1);
+    let said = [SECOND, claimed.as_str(), "truncated or damaged: download or copy it again"];
+    folder.refused("convert model out --to bf16", "truncated-file", &said);
     // Without an index, a tensor name may occur only once.
     let folder = good();
     std::fs::remove_file(folder.path("model/model.safetensors.index.json")).unwrap();
@@ -327,7 +329,6 @@ fn folders_are_verified() {
     let restore = |name: &str, bytes: &[u8]| folder.write(name, bytes);
     for (name, said) in [
         ("out/config.json", "differs from the file of the source"),
-        ("out/model.safetensors.index.json", "differs from what the conversion writes: the keys and values are equal"),
         ("out/code/run.py", "differs from the file of the source"),
     ] {
         let bytes = folder.read(name);
@@ -335,6 +336,23 @@ fn folders_are_verified() {
         assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": name, "why": said }]));
         restore(name, &bytes);
     }
+    // JSON that the conversion writes is compared as a value.
+    let name = "out/model.safetensors.index.json";
+    let bytes = folder.read(name);
+    let whole: Value = serde_json::from_slice(&bytes).unwrap();
+    folder.write(name, format!("{whole:#}\n\n").as_bytes());
+    folder.run("verify model out").succeeds();
+    for (key, value, said) in [
+        ("note", json!("other"), "metadata.note: \"other\", not \"kept\""),
+        ("a", json!([1]), "metadata.a: [1], not expected"),
+    ] {
+        let mut other = whole.clone();
+        other["metadata"][key] = value;
+        folder.write(name, other.to_string().as_bytes());
+        let why = format!("differs from what the conversion writes: {said}");
+        assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": name, "why": why }]));
+    }
+    restore(name, &bytes);
     let tokenizer = folder.read("out/tokenizer.json");
     std::fs::remove_file(folder.path("out/tokenizer.json")).unwrap();
     assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": "out/tokenizer.json", "why": "is missing" }]));

@@ -153,7 +153,7 @@ fn quantized_sources() {
     let mut config = folder.json("same/config.json");
     config["model_type"] = json!("other");
     folder.write("same/config.json", config.to_string().as_bytes());
-    let said = ["same/config.json", ": \"model_type\"", "DIFFERENT: 1 file; no difference in"];
+    let said = ["same/config.json", ": model_type: \"other\", not \"x\"", "DIFFERENT: 1 file; no difference in"];
     folder.run("verify fp8 same").exits(1).says(&said);
     folder.write("same/config.json", &right);
     let mut config = folder.json("fp8/config.json");

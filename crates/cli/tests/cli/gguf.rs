@@ -1,8 +1,8 @@
 //! GGUF files: names of blocks, and errors (`docs/spec/checkpoints.md §9`).
 
 use crate::run::Folder;
-use serde_json::json;
-use truecast_testkit::gguf::gguf;
+use serde_json::{Value, json};
+use truecast_testkit::gguf::{Written, gguf, key, text};
 use truecast_testkit::gguf_model::model;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
@@ -89,7 +89,9 @@ fn what_no_file_of_blocks_holds() {
         "unsuitable-destination",
         &["gguf:Q8_0", ".gguf"],
     );
-    folder.refused("convert a.safetensors b.gguf --scheme gguf:q4_k", "unwritable-scheme", &["gguf:Q4_K"]);
+    let refused =
+        folder.refused("convert a.safetensors b.gguf --scheme gguf:q4_k", "unwritable-scheme", &["gguf:Q4_K"]);
+    assert!(!refused.text.contains("a.safetensors"), "no file is to blame: {}", refused.text);
     folder.refused(
         "convert a.safetensors b.gguf --scheme gguf:q8_0 --scale-search mse",
         "inapplicable-option",
@@ -115,4 +117,45 @@ fn what_no_file_of_blocks_holds() {
     assert!(!folder.path("b.gguf").exists() && !folder.path("b.safetensors").exists());
     folder.run("convert m b.gguf --to bf16 --dry-run").exits(0);
     assert!(!folder.path("b.gguf").exists());
+}
+
+/// The key `truecast.options` is the last key of a result.
+#[test]
+fn results_record_their_options() {
+    let values: Vec<f32> = (0..64 * 64).map(|i| (i * 37 % 101) as f32 / 101.0 - 0.5).collect();
+    let tensors = [("a.weight", "F32", &[64u64, 64][..], f32s(&values)), ("norm", "F32", &[2], f32s(&[1.5, 1.1]))];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    folder.run("quantize a.safetensors b.gguf q8_0 --quiet").succeeds();
+    folder.run("verify a.safetensors b.gguf").succeeds();
+    folder.run("verify a.safetensors b.gguf --scheme q8_0").succeeds();
+    let object = folder.run("verify a.safetensors b.gguf --scheme q8_0 --keep norm --json").exits(1).object("verify");
+    assert_eq!(object["differences"], json!([{ "kind": "metadata", "key": "truecast.options" }]));
+    // A result of a result has its own options only.
+    folder.run("convert b.gguf c.gguf --to f16 --quiet").succeeds();
+    folder.run("verify b.gguf c.gguf").succeeds();
+    let keys =
+        |file: &str| folder.run(&format!("inspect {file} --json")).succeeds().object("inspect")["metadata"].clone();
+    let recorded =
+        |file: &str| serde_json::from_str::<Value>(keys(file)["truecast.options"].as_str().unwrap()).unwrap();
+    assert_eq!((&recorded("b.gguf")["scheme"], &recorded("c.gguf")["to"]), (&json!("gguf:Q8_0"), &json!("f16")));
+    assert_eq!(keys("c.gguf").as_object().unwrap().keys().filter(|key| key.starts_with("truecast")).count(), 1);
+    // Another writer records no options.
+    let written = Written::new(&folder.read("b.gguf"));
+    let others = written.keys.iter().filter(|(name, _)| name != "truecast.options");
+    let others: Vec<_> = others.map(|(name, value)| [&text(name)[..], value].concat()).collect();
+    let tensors = written.names().into_iter().map(|name| (name, written.tensor(name)));
+    let tensors: Vec<_> = tensors
+        .map(|(name, (id, dims, data))| (name, dims.iter().rev().copied().collect::<Vec<_>>(), id, data.to_vec()))
+        .collect();
+    let tensors: Vec<_> = tensors.iter().map(|(name, dims, id, data)| (*name, &dims[..], *id, data.clone())).collect();
+    folder.write("d.gguf", &gguf(&others, &tensors));
+    assert_eq!(keys("d.gguf")["truecast.options"], Value::Null);
+    folder.run("verify a.safetensors d.gguf --scheme q8_0").succeeds();
+    let error = folder.run("verify a.safetensors d.gguf").exits(2).err;
+    assert!(
+        error.ends_with("it holds gguf:Q8_0: truecast verify a.safetensors d.gguf --scheme gguf:Q8_0\n"),
+        "{error}"
+    );
+    folder.write("e.gguf", &gguf(&[key("truecast.options", 8, &text("{}"))], &[("a", &[1], 0, vec![0; 4])]));
+    folder.refused("verify a.safetensors e.gguf", "malformed-file", &["truecast.options", "options."]);
 }

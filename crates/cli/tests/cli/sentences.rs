@@ -163,7 +163,8 @@ fn verify_says_what_it_lacks() {
     let folder = folder();
     folder.refused("verify a.npy nosuch.npy", "not-found", &["nosuch.npy: opening: "]);
     folder.refused("verify nosuch.npy a.npy --to f16", "not-found", &["nosuch.npy: opening: "]);
-    let ran = folder.refused("verify a.npy ints.npy", "missing-argument", &["--to", "TYPE", "--report FILE"]);
+    let said = ["ints.npy records none; it holds i32: truecast verify a.npy ints.npy --to i32"];
+    let ran = folder.refused("verify a.npy ints.npy", "missing-argument", &said);
     assert!(!ran.text.contains("nothing to do"), "{}", ran.text);
 }
 

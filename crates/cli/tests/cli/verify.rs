@@ -182,3 +182,54 @@ fn forgotten_rules_are_one_difference() {
     folder.run("verify a.safetensors b.safetensors").succeeds();
     folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --keep *LayerNorm*").succeeds();
 }
+
+/// Weights of two types; the norm keeps its type in conversions to BF16 with `--keep`.
+fn model() -> Folder {
+    let values: Vec<f32> = (0..64 * 64).map(|i| (i * 37 % 101) as f32 / 101.0 - 0.5).collect();
+    let tensors = [("a.weight", "F32", &[64u64, 64][..], f32s(&values)), ("norm", "F32", &[2], f32s(&[1.5, 1.1]))];
+    let folder = Folder::with("model/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("model/config.json", b"{}");
+    folder
+}
+
+#[test]
+fn results_without_a_record_are_recognized() {
+    let folder = model();
+    let verify = |line: &str, said: &[&str]| {
+        let of_options = "verify takes the options of the conversion, and out";
+        folder.refused(line, "missing-argument", &[&[of_options], said].concat());
+    };
+    let advised = |line: &str| {
+        let error = folder.run(line).exits(2).err;
+        let typed = error.trim_end().split(": truecast ").last().unwrap().to_owned();
+        folder.run(&typed.replace('\'', "")).succeeds();
+        typed
+    };
+    for (convert, result, said) in [
+        ("quantize model out fp8-tensor --quantize *.weight", "out", " --scheme fp8-tensor"),
+        ("quantize model out fp8-tensor --quantize *.weight --to bf16", "out", " --scheme fp8-tensor --to bf16"),
+        ("convert model out --to bf16", "out", " --to bf16"),
+        ("convert model/model.safetensors out.npz --to f16", "out.npz", " --to f16"),
+    ] {
+        let source = if result == "out" { "model" } else { "model/model.safetensors" };
+        folder.run(&format!("{convert} --force --quiet")).succeeds();
+        let _ = std::fs::remove_file(folder.path("out/truecast-manifest.json"));
+        let line = format!("verify {source} {result}");
+        assert_eq!(advised(&line), format!("{line}{said}"), "{convert}");
+    }
+    verify("verify model/model.safetensors out.npz", &["records none", "it holds f16"]);
+    // A dequantized result.
+    folder.run("quantize model fp8 fp8-tensor --quantize *.weight --quiet").succeeds();
+    folder.run("dequantize fp8 out --to f32 --force --quiet").succeeds();
+    std::fs::remove_file(folder.path("out/truecast-manifest.json")).unwrap();
+    std::fs::remove_file(folder.path("fp8/truecast-manifest.json")).unwrap();
+    assert_eq!(advised("verify fp8 out"), "verify fp8 out --to f32");
+    // The order is a guess only if the first path records options.
+    folder.run("convert model out2 --to bf16 --quiet").succeeds();
+    let swapped = folder.run("verify out2 model").exits(2).err;
+    assert!(swapped.ends_with("if it was made from model, truecast verify model out2\n"), "{swapped}");
+    folder.run("verify model out2").succeeds();
+    folder.write("copy/model.safetensors", &folder.read("model/model.safetensors"));
+    let same = folder.run("verify model copy").exits(2).err;
+    assert!(same.ends_with("it has the types of model: truecast compare model copy\n"), "{same}");
+}

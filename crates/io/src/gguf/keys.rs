@@ -20,6 +20,7 @@ const TEXT: u32 = 8;
 /// let mut keys = Keys::new();
 /// keys.set_text("general.architecture", "llama");
 /// keys.set_u32("general.file_type", 32);
+/// assert_eq!((keys.text("general.architecture"), keys.text("general.file_type")), (Some("llama"), None));
 /// let file = keys.header(&[]);
 /// let read = Header::parse(&file)?;
 /// assert_eq!((read.version, read.metadata[1].0.as_str()), (3, "general.file_type"));
@@ -92,6 +93,15 @@ impl Keys {
         let mut bytes = TEXT.to_le_bytes().to_vec();
         put_text(&mut bytes, value);
         self.set(key, bytes);
+    }
+
+    /// Value of a key that is a text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
+        // The length is a number of 8 bytes.
+        let text = value.strip_prefix(&TEXT.to_le_bytes())?.get(8..)?;
+        std::str::from_utf8(text).ok()
     }
 
     fn set(&mut self, key: &str, value: Vec<u8>) {

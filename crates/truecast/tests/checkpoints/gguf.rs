@@ -78,8 +78,8 @@ fn files_become_files_of_other_types() {
     assert_eq!(result.names().len(), 7);
     let names: Vec<&str> = result.keys.iter().map(|(name, _)| name.as_str()).collect();
     let kept = ["general.architecture", "general.file_type", "general.alignment", "tokenizer.ggml.tokens"];
-    assert_eq!(names, [&kept[..], &["llama.eps", "llama.count", "llama.flag"]].concat());
-    for name in names.iter().filter(|name| **name != "general.file_type") {
+    assert_eq!(names, [&kept[..], &["llama.eps", "llama.count", "llama.flag", "truecast.options"]].concat());
+    for name in names.iter().filter(|name| !["general.file_type", "truecast.options"].contains(name)) {
         assert_eq!(result.key(name), before.key(name), "{name}");
     }
     assert_eq!(result.key("general.file_type"), Some(&[4, 0, 0, 0, 32, 0, 0, 0][..]));
@@ -155,7 +155,14 @@ fn folders_become_one_file() {
             ("general.quantization_version", vec![4, 0, 0, 0, 2, 0, 0, 0]),
             ("general.file_type", vec![4, 0, 0, 0, file_type, 0, 0, 0]),
         ];
-        assert_eq!(result.keys, said.map(|(key, value)| (key.to_string(), value)));
+        assert_eq!(result.keys[..4], said.map(|(key, value)| (key.to_string(), value)));
+        let [(last, options)] = &result.keys[4..] else { panic!("{:?}", result.keys) };
+        // A text: its type, its length, its bytes.
+        let options: Value = serde_json::from_slice(&options[12..]).unwrap();
+        assert_eq!(
+            (&**last, &options["scheme"]),
+            ("truecast.options", &json!(format!("gguf:{}", name.to_uppercase())))
+        );
         work.verify("m", &format!("{name}.gguf"), &format!("scheme=gguf:{name}"));
         let report = json_of(&report);
         let row = &report["tensors"][0];

@@ -1,5 +1,6 @@
 //! `truecast verify`.
 
+mod advice;
 mod groups;
 mod printing;
 
@@ -12,14 +13,14 @@ use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
 use truecast::convert::{self, Options, Verification};
-use truecast::io::{Error as FileError, look};
+use truecast::io::{Error as FileError, EscapedPath, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType, ErrorCode};
 
-/// Message if neither a report nor the result nor the command line states the options of the conversion.
-const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
+/// Hint if nothing states the options of the conversion, and the files do not tell them.
+const NAME_THEM: &str = "give --to TYPE and the others, or --report FILE";
 
 pub struct Asked {
     pub options: Options,
@@ -46,7 +47,12 @@ pub fn asked(
     let in_result = if is_asked { convert::recorded(dst)? } else { None };
     let options = match record.as_ref().map(|record| &record.provenance).or(in_result.as_ref()) {
         Some(record) => recorded(record, &said, names_spec)?,
-        None if says_nothing => return Err(Failure::new(ErrorCode::MissingArgument, NO_OPTIONS)),
+        None if says_nothing => {
+            let hint = advice::line_to_type(src, dst, said.onnx).unwrap_or_else(|| NAME_THEM.into());
+            let dst = EscapedPath(dst);
+            let said = format_args!("verify takes the options of the conversion, and {dst} records none");
+            return Err(Failure::new(ErrorCode::MissingArgument, said).with_hint(&hint));
+        }
         None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
     let (source_scheme, quantize) = (said.source_scheme.or(&options.source_scheme), said.quantize.or(options.quantize));

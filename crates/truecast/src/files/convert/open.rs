@@ -23,8 +23,13 @@ impl Plan {
     /// An invalid folder, header or option; scales whose tensor cannot be found.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let mut plan = Plan::settled(src, dst, options)?;
-        if let (Container::File(FileFormat::Safetensors), [shard]) = (&plan.container, &mut plan.shards[..]) {
-            shard.metadata.insert(OPTIONS_KEY.into(), plan.provenance.to_json().to_string());
+        let recorded = plan.provenance.to_json().to_string();
+        match (&mut plan.container, &mut plan.shards[..]) {
+            (Container::File(FileFormat::Safetensors), [shard]) => {
+                shard.metadata.insert(OPTIONS_KEY.into(), recorded);
+            }
+            (Container::Gguf(keys), _) => keys.set_text(OPTIONS_KEY, &recorded),
+            _ => {}
         }
         if options.seed.is_some() {
             plan.check_stochastic()?;

@@ -19,17 +19,19 @@ use crate::files::scan::Stretch;
 use crate::files::verify::coverage::{Coverage, elements_of};
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements::Prepared;
+use crate::files::verify::json::json_difference;
 use crate::files::verify::written::Written;
 use crate::files::verify::{Sample, VerifyReport};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, ErrorKind, Layout};
 use truecast_io::folder::{Folder, FolderError, Shard};
+use truecast_io::gguf::{Keys, is_named};
 use truecast_io::npy::HeaderError;
-use truecast_io::{Escaped, FileFormat, OpenOptions, Source, counted, look};
+use truecast_io::{FileFormat, OpenOptions, Source, look};
 use truecast_kernel::parallel;
 
 /// Planned verification; no element is read yet.
@@ -289,9 +291,8 @@ impl Verification {
                 None => differs(&path, "is missing"),
                 Some(found) if found.len() > MOST_JSON.max(text.len() as u64) => differs(&path, OTHER_TEXT),
                 Some(_) => {
-                    let written = read(&path)?;
-                    if written != text.as_bytes() {
-                        differs(&path, &(OTHER_TEXT.to_string() + &other_keys(&text, &written)));
+                    if let Some(why) = json_difference(&text, &read(&path)?) {
+                        differs(&path, &format!("{OTHER_TEXT}: {why}"));
                     }
                 }
             }
@@ -361,23 +362,6 @@ impl Verification {
 const OTHER_TEXT: &str = "differs from what the conversion writes";
 /// Largest JSON file in bytes that is compared; a larger file counts as different.
 const MOST_JSON: u64 = 1 << 26;
-const MOST_KEYS: usize = 3;
-
-/// Lists the differing keys of a JSON object: `: "dtype", "quantization_config"`. Empty if the expected text is not a
-/// JSON object.
-fn other_keys(expected: &str, actual: &[u8]) -> String {
-    let Ok(expected) = serde_json::from_str::<Map<String, Value>>(expected) else { return String::new() };
-    let Ok(actual) = serde_json::from_slice::<Map<String, Value>>(actual) else { return ": no JSON object".into() };
-    let all: BTreeSet<&String> = expected.keys().chain(actual.keys()).collect();
-    let other: Vec<&String> = all.into_iter().filter(|key| expected.get(*key) != actual.get(*key)).collect();
-    let named: Vec<String> = other.iter().take(MOST_KEYS).map(|key| Escaped(key).to_string()).collect();
-    match other.len().saturating_sub(MOST_KEYS) {
-        _ if other.is_empty() => ": the keys and values are equal".into(),
-        0 => format!(": {}", named.join(", ")),
-        more => format!(": {} and {}", named.join(", "), counted(more as u64, "other")),
-    }
-}
-
 fn goes_on(stop: &AtomicBool) -> ControlFlow<()> {
     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
@@ -451,8 +435,8 @@ fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = 
     wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
 }
 
-/// Reads the options with which a result was made. They are in the manifest of a folder, or in the metadata of a
-/// `.safetensors` file. `None` if the result records no options.
+/// Reads the options with which a result was made. They are in the manifest of a folder, in the metadata of a
+/// `.safetensors` file, or in a key of a GGUF file. `None` if the result records no options.
 ///
 /// # Errors
 /// An unreadable manifest, one of another version, or one of an unfinished conversion; an unreadable file.
@@ -478,12 +462,18 @@ pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
 }
 
 fn recorded_in_file(file: &Path) -> Result<Option<Provenance>, Error> {
-    if FileFormat::of_path(file) != Some(FileFormat::Safetensors) {
-        return Ok(None);
-    }
-    let source = Source::open(file, None)?;
-    let Some(text) = source.metadata().get(OPTIONS_KEY) else { return Ok(None) };
+    let recorded = if is_named(file) {
+        // The first part of a model has the keys.
+        let parts = Folder::of_file(file)?;
+        let keys = parts.shards().first().map(|shard| Keys::of(&shard.source)).transpose()?;
+        keys.and_then(|keys| keys.text(OPTIONS_KEY).map(str::to_owned))
+    } else if FileFormat::of_path(file) == Some(FileFormat::Safetensors) {
+        Source::open(file, None)?.metadata().get(OPTIONS_KEY).cloned()
+    } else {
+        None
+    };
+    let Some(text) = recorded else { return Ok(None) };
     let failed = |why: String| Error::checkpoint(file, CheckpointError::Manifest { file: OPTIONS_KEY.into(), why });
-    let options: Value = serde_json::from_str(text).map_err(|cause| failed(cause.to_string()))?;
+    let options: Value = serde_json::from_str(&text).map_err(|cause| failed(cause.to_string()))?;
     Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
 }

@@ -7,6 +7,7 @@ pub(crate) mod difference;
 pub(crate) mod elements;
 pub(crate) mod found;
 pub(crate) mod intervals;
+pub(crate) mod json;
 pub(crate) mod method;
 mod record;
 pub(crate) mod seen;

@@ -1,5 +1,6 @@
 //! Keys and block types of a GGUF result (`docs/spec/checkpoints.md §9.8`). `truecast_io::gguf` defines the layout.
 
+use crate::files::convert::container::OPTIONS_KEY;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
 use crate::files::convert::options::{Options, RunScope};
@@ -69,7 +70,8 @@ pub(crate) fn keys(
         // The keys are in the first file.
         [shard, ..] if shard.source.format() == FileFormat::Gguf => {
             let mut keys = Keys::of(&shard.source)?;
-            keys.retain(|key| !key.starts_with(SPLIT));
+            // The result is not split, and has options of its own.
+            keys.retain(|key| !key.starts_with(SPLIT) && key != OPTIONS_KEY);
             keys
         }
         _ => {

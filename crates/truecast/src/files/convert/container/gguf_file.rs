@@ -1,6 +1,6 @@
 //! Header of a planned GGUF file, and its comparison with the header of another file.
 
-use crate::files::convert::container::Container;
+use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::job::{TensorJob, elements_in};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
@@ -50,9 +50,14 @@ impl Plan {
     /// # Errors
     /// An unreadable file.
     pub(crate) fn gguf_differences(&self, found: &Source) -> Result<Vec<FileDifference>, Error> {
-        let Some(new) = self.gguf() else { return Ok(Vec::new()) };
+        let Some(mut new) = self.gguf() else { return Ok(Vec::new()) };
+        let keys = Keys::of(found)?;
+        // Options are a record and not a result, and another writer records no options.
+        if keys.text(OPTIONS_KEY).is_none() {
+            new.keys.remove(OPTIONS_KEY);
+        }
         let metadata = |key| FileDifference::Metadata { key };
-        let mut all: Vec<_> = differing_keys(&new.keys, &Keys::of(found)?).into_iter().map(metadata).collect();
+        let mut all: Vec<_> = differing_keys(&new.keys, &keys).into_iter().map(metadata).collect();
         let expected: HashMap<&str, Block> = new.tensors.iter().map(|tensor| (&*tensor.name, tensor.block)).collect();
         for (tensor, actual) in found.tensors().iter().zip(found.blocks()) {
             if let Some(block) = expected.get(&*tensor.name).filter(|block| *block != actual) {

@@ -22,7 +22,7 @@ pub(crate) enum Container {
     Model(Arc<ModelFile>, Changes),
 }
 
-/// Metadata of a `.safetensors` file that is a whole result: its options, as in a manifest.
+/// Metadata of a `.safetensors` file that is a whole result, and key of a GGUF result: its options, as in a manifest.
 pub const OPTIONS_KEY: &str = "truecast.options";
 
 /// Format that the name of a file at `dst` states.
