@@ -521,13 +521,16 @@ fn a_normal_ratio_does_not_hide_zeros() {
         (&tiny, "not normal for modelopt:W4A16_NVFP4: tensor \"a.weight\": 3"),
         (&uneven, "not normal for modelopt:W4A16_NVFP4: tensor \"a.weight\": 3.1 % of the blocks became zero"),
         (&sparse, "dB over 1 tensor, more than 24.5 dB: most values of the source are zeros"),
-        (&coarse, "dB over 1 tensor, more than 24.5 dB: most values are exact, as if the source was quantized or rounded before"),
+        (
+            &coarse,
+            "dB over 1 tensor, more than 24.5 dB: most values are exact, as if the source was quantized or rounded before",
+        ),
     ] {
         let is_lost = named.starts_with("not normal");
         let all = [("b.weight", "F32", shape, f32s(&good)), ("a.weight", "F32", shape, f32s(bad))];
         let all = if is_lost { &all[..] } else { &all[1..] };
         folder.write("m/model.safetensors", &safetensors(all, &[]));
-        let ran = folder.run("convert m out --force --scheme nvfp4 --quantize *.weight --worst 2").exits(0);
+        let ran = folder.run("convert m out --force --scheme modelopt:W4A16_NVFP4 --quantize *.weight --worst 2").exits(0);
         let out = ran.says(&[named]).out;
         if is_lost {
             let rows: Vec<&str> = out.lines().filter(|line| line.starts_with("  ")).collect();

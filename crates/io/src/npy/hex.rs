@@ -117,7 +117,7 @@ fn each_code(
         let text = String::from_utf8_lossy(&line);
         if let Some(address) = text.trim().strip_prefix('@') {
             if u64::from_str_radix(address, 16) != Ok(count) {
-                let why = format!("expected the address @{count:x}, found \"{}\"", crate::Escaped(text.trim()));
+                let why = format!("expected the address @{count:x}, found {}", crate::Escaped(text.trim()));
                 return Err(malformed(path, number, why));
             }
             continue;
@@ -148,7 +148,7 @@ fn code_in(line: &str, dtype: DType, column: Column) -> Result<Option<u64>, Stri
     let is_hex = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let code = u64::from_str_radix(digits, 16).ok().filter(|_| is_hex);
     let code = code.filter(|code| dtype.code_bits() == 64 || code >> dtype.code_bits() == 0);
-    let found = || format!("expected a code of {dtype} in hexadecimal, found \"{}\"", crate::Escaped(word));
+    let found = || format!("expected a code of {dtype} in hexadecimal, found {}", crate::Escaped(word));
     code.map(Some).ok_or_else(found)
 }
 

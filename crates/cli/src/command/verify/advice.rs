@@ -24,7 +24,7 @@ impl Content {
         let parts = parts.ok()?;
         let is_plain = |i: &usize| !parts.elements.contains_key(i) && !parts.others.contains(i);
         let (names, tensors) = (opened.value_names(), opened.tensors());
-        let holds_one = opened.holds_one();
+        let holds_one = opened.is_single_array();
         let plain = (0..tensors.len()).filter(is_plain).map(|i| {
             let tensor = tensors[i].tensor();
             let name = if holds_one { String::new() } else { names[i].to_string() };
