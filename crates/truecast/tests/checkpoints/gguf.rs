@@ -182,7 +182,7 @@ fn folders_become_one_file() {
     }
     // Blocks of the target type are copied, and all other blocks are quantized again.
     let kept = json_of(&work.convert("q8_0.gguf", "again.gguf", "scheme=gguf:q8_0"));
-    // The recorded options differ in what was detected.
+    // The recorded options differ, because they include facts about the source.
     let [again, first] = ["again.gguf", "q8_0.gguf"].map(|file| Written::new(&work.read(file)));
     assert_eq!((&again.keys[..4], again.names()), (&first.keys[..4], first.names()));
     first.names().iter().for_each(|name| assert_eq!(again.tensor(name), first.tensor(name), "{name}"));
