@@ -530,7 +530,8 @@ fn a_normal_ratio_does_not_hide_zeros() {
         let all = [("b.weight", "F32", shape, f32s(&good)), ("a.weight", "F32", shape, f32s(bad))];
         let all = if is_lost { &all[..] } else { &all[1..] };
         folder.write("m/model.safetensors", &safetensors(all, &[]));
-        let ran = folder.run("convert m out --force --scheme modelopt:W4A16_NVFP4 --quantize *.weight --worst 2").exits(0);
+        let ran =
+            folder.run("convert m out --force --scheme modelopt:W4A16_NVFP4 --quantize *.weight --worst 2").exits(0);
         let out = ran.says(&[named]).out;
         if is_lost {
             let rows: Vec<&str> = out.lines().filter(|line| line.starts_with("  ")).collect();

@@ -132,11 +132,13 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         self.conventions.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, c)| *c).collect()
     }
 
-    /// Groups in descending order of size. Unexplained results come last. `whole` lists the conventions that give every
-    /// element of the tensor.
+    /// Groups of wrong results: at each step, the convention that reproduces the most of the remaining results takes them.
+    /// Unexplained results come last. If `whole`, the conventions that give every element of the tensor, is not empty,
+    /// there is one group.
     ///
-    /// To exclude chance, a convention explains results only if it reproduces more than half of the wrong results at
-    /// elements where it errs. `may_be_partial` tells whether a convention may apply to only some elements.
+    /// A convention may reproduce a few results by chance. At elements where its own result is wrong too, it must
+    /// therefore reproduce more than half of the remaining results. `may_be_partial` tells whether a convention may apply
+    /// to only some elements.
     pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(ConventionSet, &Results<V>)> = self.sets.iter().map(|(set, found)| (*set, found)).collect();
         if left.is_empty() {

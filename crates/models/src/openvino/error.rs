@@ -115,7 +115,7 @@ pub enum IrError {
     Range { layer: String, offset: u64, end: u64, bytes: u64 },
     #[error("constant {}: the file {} is missing", Escaped(layer), Escaped(path))]
     NoWeights { layer: String, path: String },
-    /// The release that wrote the file decides the layout, but is unknown.
+    /// A release later than the supported ones wrote the file, and may have another layout.
     #[error(
         "constant {}: the layout of {dtype} changed after release 2026.4, and this file was written by {release}",
         Escaped(layer)

@@ -108,7 +108,7 @@ fn matrix_amaxes(
 fn is_one_scale(scaled: &Scaled, planes: &Planes) -> bool {
     let ([rows, cols], layout) = (planes.scales.block, &scaled.layout);
     let is_formula = scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
-    // Small matrices of a stack are recomputed whole.
+    // Pieces of a stack of small matrices have whole matrices; bands are not needed.
     let is_large = layout.matrices == 1 || scaled.needs_amax;
     is_formula && is_large && rows >= layout.rows && cols >= layout.cols
 }
