@@ -111,7 +111,7 @@ impl core::str::FromStr for U64Target {
     }
 }
 
-/// How strictly a safe promotion (`promote_unsafe` is false) preserves values.
+/// Guarantee of a safe promotion (`promote_unsafe` is false); some guarantees still allow values to be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SafeMode {
     /// Behavior of release 2026.4, which can lose values.
