@@ -6,7 +6,7 @@ use std::path::Path;
 use truecast_core::policy::Condition;
 use truecast_core::spec::SpecError;
 use truecast_core::spec::table::{Cast, Choice, TABLES, Table};
-use truecast_core::{DType, Outcome, cast_one};
+use truecast_core::{DType, Outcome, Rounding, cast_one};
 
 fn versions(table: &Table) -> Vec<Option<&'static str>> {
     match table.versions {
@@ -239,6 +239,18 @@ fn floats_to_integers_of_wgsl() {
     }
 }
 
+/// A conversion with one rounding takes the name of this rounding (PTX: `.rn` is mandatory).
+#[test]
+fn the_only_rounding_can_be_named() {
+    let rounded = |rounding| {
+        let cast = Cast { rounding: Some(rounding), ..cast("ptx", None, DType::F8E4M3Fn) };
+        cast.resolve(DType::F32)
+    };
+    assert_eq!(rounded(Rounding::NearestEven), cast("ptx", None, DType::F8E4M3Fn).resolve(DType::F32));
+    let refused = rounded(Rounding::TowardZero).unwrap_err().to_string();
+    assert!(refused.contains("rounds nearest-even only"), "{refused}");
+}
+
 #[test]
 fn what_a_table_lacks_is_refused() {
     let lacks = |name, version, src, dst| cast(name, version, dst).resolve(src).unwrap_err();
@@ -254,7 +266,7 @@ fn what_a_table_lacks_is_refused() {
     for table in TABLES {
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/spec/{}.md", table.name)).is_file());
     }
-    let rounding = Some(truecast_core::Rounding::Up);
+    let rounding = Some(Rounding::Up);
     let error = Cast { rounding, ..cast("ptx", None, DType::F8E4M3Fn) }.resolve(DType::F32).unwrap_err();
     assert!(matches!(error, SpecError::Attribute { name: "rounding", .. }), "{error}");
 }

@@ -228,11 +228,11 @@ def test_a_folder_is_quantized_as_an_array_is(dense, tmp_path):
 
 def test_a_scale_that_tensors_have_in_common(dense, tmp_path):
     share = "*q_proj*,*k_proj*"
-    tc.convert(dense, tmp_path / "b", scheme="nvfp4", share_global=[share], mx_scale=None)
+    tc.convert(dense, tmp_path / "b", scheme="modelopt:W4A16_NVFP4", share_global=[share], mx_scale=None)
     tensors, _, _ = read_safetensors(tmp_path / "b" / "model.safetensors")
     scales = {name: array.item() for name, array in tensors.items() if name.endswith("weight_scale_2")}
     assert len(scales) == 3 and len(set(scales.values())) == 2
-    q = tc.quantize(weights(2) * 3, "nvfp4")
+    q = tc.quantize(weights(2) * 3, "modelopt:W4A16_NVFP4")
     assert tensors["l.0.o_proj.weight_scale_2"].item() == q.global_scale
     assert tensors["l.0.o_proj.weight"].tobytes() == q.codes.tobytes()
     assert tc.verify(dense, tmp_path / "b")

@@ -38,7 +38,7 @@ pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Res
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => Err(failure!(
             MissingArgument,
-            "nothing to do: give --to TYPE, or a --rule GLOB=TYPE; `truecast dequantize SRC DST` dequantizes"
+            "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"
         )),
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(failure!(
             InapplicableOption,

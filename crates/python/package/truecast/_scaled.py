@@ -117,8 +117,8 @@ def quantize(
     x
         An array of f32, f16, bf16 or f64 as in `cast`, of two or more dimensions; the last two are the matrices.
     scheme
-        ``"mxfp4"``, ``"mxfp6"``, ``"mxfp8"``, ``"nvfp4"``, ``"fp8-block"``, ``"fp8-tensor"``, ``"fp8-channel"``,
-        ``"int4-group"``, ``"int4-channel"``, ``"int8-group"``, ``"int8-channel"``, ``"int8-tensor"``, or a name of
+        ``"fp8"`` (also ``"fp8_scaled"``, ``"fp8_e4m3fn"``: one scale per row), ``"mxfp4"``, ``"mxfp6"``, ``"mxfp8"``,
+        ``"nvfp4"``, ``"fp8-block"``, ``"fp8-tensor"``, ``"fp8-channel"``, ``"int4-group"``, ``"int4-channel"``, ``"int8-group"``, ``"int8-channel"``, ``"int8-tensor"``, or a name of
         docs/spec/checkpoints.md section 5.6. Parameters may follow: ``"fp8-block:64x64"``, ``"int4-group,group=32"``,
         ``"int4-group,symmetric=false"``.
     mx_scale

@@ -149,13 +149,14 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
         }
     };
     let wrong = verdict.differences.iter().filter_map(FileDifference::tensor).collect::<BTreeSet<_>>().len() as u64;
+    // Unexpected tensors are not among the tensors that were looked for.
+    let is_part = wrong < verdict.tensors;
+    let wrong_tensors = if is_part { format!("{} of {tensors}", grouped(wrong)) } else { count(wrong, "tensor") };
     let tensors = match (files(verdict), wrong) {
         (0, 0) => tensors,
         (files, 0) => format!("{}; no difference in {tensors}", count(files, "file")),
-        // Unexpected tensors are not among the tensors that were looked for.
-        (0, wrong) if wrong >= verdict.tensors => count(wrong, "tensor"),
-        (0, wrong) => format!("{} of {tensors}", grouped(wrong)),
-        (files, wrong) => format!("{}, {} of {tensors}", count(files, "file"), grouped(wrong)),
+        (0, _) => wrong_tensors,
+        (files, _) => format!("{}, {wrong_tensors}", count(files, "file")),
     };
     let verdict = terminal.verdict(is_equal, "verified", "DIFFERENT");
     let text = terminal.first_lines(terminal.wrap(&text), MOST_LINES - 1);

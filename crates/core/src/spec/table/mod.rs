@@ -22,7 +22,7 @@ mod wasm;
 mod wgsl;
 
 use super::{Interpretation, SpecError};
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::policy::*;
 use crate::round::Rounding;
 use crate::words::words;
@@ -350,6 +350,10 @@ impl Cast {
         let mut policy = row.policy;
         for (setting, value) in self.choices() {
             let Some(value) = value else { continue };
+            let fixed = if matches!(dst.kind(), Kind::Int(_)) { policy.to_int } else { policy.to_float };
+            if setting == "rounding" && value == fixed.name() {
+                continue;
+            }
             let choice = row.choices.iter().find(|choice| !choice.words(setting).is_empty());
             policy = choice.and_then(|choice| choice.apply(self, policy)).ok_or_else(|| {
                 let why = match choice {
@@ -359,6 +363,7 @@ impl Cast {
                     Some(choice) => {
                         format!("{value:?} is not one of {} for {src} to {dst}", choice.words(setting).join(", "))
                     }
+                    None if setting == "rounding" => format!("{src} to {dst} rounds {} only", fixed.name()),
                     None => format!("{src} to {dst} has no choice of it"),
                 };
                 SpecError::Attribute { spec: self.named(), name: setting, why, clause: row.clause }

@@ -91,15 +91,19 @@ pub fn least_sqnr_db(types: (DType, DType), is_scaled: bool) -> f64 {
     usual.map(|usual| usual - MARGIN_DB).fold(LEAST_SQNR_DB, f64::min)
 }
 
-/// Returns the largest ratio in decibels that values of weights explain: 5 dB above the usual ratio of the coarser type,
-/// or 9 dB for an integer.
+/// Returns the largest ratio in decibels that values of weights explain: 5 dB above the usual ratio of the destination
+/// `types.1`, or 9 dB for an integer. Infinite if the destination has every significand of the source.
+///
 /// A higher ratio means that most values are zeros or exact, or that a few large values hide the errors of the others.
 /// `None` if the usual ratio of either type is unknown.
 #[must_use]
 pub fn most_sqnr_db(types: (DType, DType), is_scaled: bool) -> Option<f64> {
-    let (usual, dtype) = coarser(types, is_scaled)?;
-    let is_integer = matches!(dtype.kind(), Kind::Int(_) | Kind::Fixed(_));
-    Some(usual + if is_integer { ABOVE_DB.1 } else { ABOVE_DB.0 })
+    let [_, usual] = [usual_sqnr_db(types.0, is_scaled)?, usual_sqnr_db(types.1, is_scaled)?];
+    Some(match (types.0.kind(), types.1.kind()) {
+        (Kind::Float(src), Kind::Float(dst)) if !is_scaled && src.man_bits <= dst.man_bits => f64::INFINITY,
+        (_, Kind::Int(_) | Kind::Fixed(_)) => usual + ABOVE_DB.1,
+        _ => usual + ABOVE_DB.0,
+    })
 }
 
 /// The usual ratio of the coarser type, and that type.
@@ -376,6 +380,9 @@ mod tests {
         assert_eq!(most_sqnr_db((DType::Bf16, DType::F4E2M1), true), Some(24.5));
         assert_eq!(most_sqnr_db((DType::F32, DType::I8), true), Some(50.0));
         assert_eq!(most_sqnr_db((DType::F32, DType::I8), false), None);
+        // The values of codes and scales have more bits than the codes. An f16 has every significand of a bf16.
+        assert_eq!(most_sqnr_db((DType::F8E4M3Fn, DType::Bf16), true), Some(60.5));
+        assert_eq!(most_sqnr_db((DType::Bf16, DType::F16), false), Some(f64::INFINITY));
     }
 
     #[test]
