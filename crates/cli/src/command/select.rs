@@ -36,10 +36,9 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
 /// Requires a type or a rule unless `quantizes`. Refuses options of a specification if no tensor is cast.
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
-        false if selection.to.is_none() && selection.rules.is_empty() => Err(failure!(
-            MissingArgument,
-            "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"
-        )),
+        false if selection.to.is_none() && selection.rules.is_empty() => {
+            Err(failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
+        }
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(failure!(
             InapplicableOption,
             "--spec and its options apply to casts, and --scheme alone casts nothing; also give --to TYPE"
