@@ -203,9 +203,16 @@ fn number(code: Code, bits: u64) -> f64 {
 
 fn array_of(counts: BlockCounts) -> [u64; 8] {
     let c = counts.total();
-    let scales = [c.scale_saturated, c.scale_zero, c.blocks_to_zero, c.scale_nan];
-    let [scale_saturated, scale_zero, blocks_to_zero, scale_nan] = scales;
-    [c.subnormal, c.saturated, c.blocks, c.blocks_lossless, scale_saturated, scale_zero, blocks_to_zero, scale_nan]
+    [
+        c.subnormal,
+        c.saturated,
+        c.blocks,
+        c.blocks_lossless,
+        c.scale_saturated,
+        c.scale_zero,
+        c.blocks_to_zero,
+        c.scale_nan,
+    ]
 }
 
 /// Quantizes rows in pieces, and stores each part at its position.

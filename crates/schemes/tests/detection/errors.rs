@@ -218,3 +218,12 @@ fn markers_that_say_nothing_useful() {
     assert!(case.error().starts_with("orphan marker \"a\""), "{}", case.error());
     assert!(tensors("a.weight i8 6x16\na.comfy_quant u8 2000000").error().contains("too many"));
 }
+
+/// An integer matrix beside a scale is refused, also if the names have no module.
+#[test]
+fn integers_beside_a_scale() {
+    for prefix in ["", "a."] {
+        let error = tensors(&format!("{prefix}weight i8 8x8\n{prefix}weight_scale f32 8x1")).error();
+        assert!(error.contains(&format!("{prefix}weight_scale")), "{error}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Names of schemes, as people type them.
 
 use std::path::Path;
-use truecast_io::{gguf, look};
+use truecast_io::{FileFormat, gguf, look};
 use truecast_schemes::{Family, Scheme, SchemeError};
 
 /// Short name of a form, and its scheme; parameters may follow after commas.
@@ -60,7 +60,7 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
     let Some((_, of_file)) = OF_SINGLE_FILE.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) else {
         return Ok(Meaning { scheme, files: None });
     };
-    let is_safetensors = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("safetensors"));
+    let is_safetensors = |path: &Path| FileFormat::of_path(path) == Some(FileFormat::Safetensors);
     let is_file = |path: &&Path| is_safetensors(path) && !look::is_folder(path).unwrap_or(false);
     if sources.iter().all(is_file) && !gguf::is_named(dst) {
         return Ok(Meaning { scheme: of_file.parse()?, files: Some("a single file") });
