@@ -219,7 +219,7 @@ fn markers_that_say_nothing_useful() {
     assert!(tensors("a.weight i8 6x16\na.comfy_quant u8 2000000").error().contains("too many"));
 }
 
-/// An integer matrix beside a scale is refused, also if the names have no module.
+/// Refused, also if the names have no module.
 #[test]
 fn integers_beside_a_scale() {
     for prefix in ["", "a."] {
