@@ -93,6 +93,7 @@ def test_blocks(tmp_path, name):
     write(source, tensors)
     run("convert", source, dense, "--to", "bf16", "--quiet", "--max-memory", "1MiB")
     metadata, found = load(dense)
+    assert json.loads(metadata.pop("truecast.options"))["to"] == "bf16"
     assert metadata == {
         "format": "pt", "general.architecture": "llama", "llama.block_count": "1", "llama.epsilon": "1e-6"
     }
@@ -171,6 +172,7 @@ def test_written_from_folders(tmp_path, name):
     assert small.any()
     run("convert", source, result, "--scheme", f"gguf:{name.lower()}", "--quiet")
     keys, found = values(result)
+    assert json.loads(keys.pop("truecast.options")[1])["scheme"] == f"gguf:{name}"
     assert {key: value for key, (_, value) in keys.items()} == {
         "general.architecture": "flux", "general.name": "model", "general.quantization_version": 2,
         "general.file_type": {"Q8_0": 7, "MXFP4": 38}[name],
@@ -200,7 +202,7 @@ def test_written_from_files(tmp_path, name, to):
     option = ["--scheme", to] if ":" in to else ["--to", to, "--keep", "*norm*"]
     run("convert", source, result, *option, "--quiet", "--max-memory", "1MiB")
     (before, _), (keys, found) = values(source), values(result)
-    own = {"general.file_type", "general.quantization_version"}
+    own = {"general.file_type", "general.quantization_version", "truecast.options"}
     assert {k: v for k, v in keys.items() if k not in own} == {k: v for k, v in before.items() if k not in own}
     assert keys["tokenizer.ggml.tokens"][1] == ["a", "b"]
     expected = dequantize(data, Type[name]).reshape(SHAPE)
