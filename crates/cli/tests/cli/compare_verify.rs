@@ -86,6 +86,16 @@ fn bits_in_json_have_all_their_digits() {
     assert_eq!((&first["actual"], &first["expected"]), (&json!("0x01"), &json!("0x30")));
 }
 
+#[test]
+fn verify_names_an_unrelated_result_in_one_line() {
+    let folder = converted(&[("a.b", "F32", &[1], f32s(&[1.5])), ("a.c", "F32", &[1], f32s(&[1.5]))]);
+    let ran = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1);
+    assert_eq!(ran.says(&["3 expected tensors", "2 other tensors", "a.b"]).out.lines().count(), 2);
+    assert_eq!(differences(&folder, "--to f8e4m3fn").len(), 5);
+    let one_of_three = converted(&right()[..1]).run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1);
+    one_of_three.says(&["tensor \"v\" is missing", "tensor \"ids\" is missing"]);
+}
+
 /// Each row is (error in the second file, tensors of the second file, kind of difference, name of the tensor).
 #[test]
 fn verify_finds_wrong_structure() {

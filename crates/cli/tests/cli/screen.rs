@@ -375,10 +375,11 @@ fn long_answers_are_cut_on_a_terminal() {
     };
     folder.write("a.safetensors", &file(&first));
     folder.write("b.safetensors", &file(&second));
+    folder.write("c.safetensors", &file(&[&first[..1], &second[..]].concat()));
     for (line, last) in [
         ("differ torch onnx", "DIFFERENT: torch@"),
         ("compare a.safetensors b.safetensors", "different: 180 tensors could not be compared"),
-        ("verify a.safetensors b.safetensors --to f32", "DIFFERENT: "),
+        ("verify a.safetensors c.safetensors --to f32", "DIFFERENT: "),
     ] {
         let text = seen(&folder, 80, &DUMB, line);
         assert!(text.lines().count() <= 40, "{line}: {}\n{text}", text.lines().count());

@@ -78,10 +78,13 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             text += &format!("{}: {why}\n", Escaped(path));
         }
     }
+    let unrelated = unrelated(verdict);
+    text += unrelated.as_deref().unwrap_or_default();
     for group in groups {
         text += &format!("{group}\n");
     }
-    for difference in verdict.differences.iter().filter(|d| !groups.iter().any(|group| group.holds(d))) {
+    let is_listed = |d: &&FileDifference| unrelated.is_none() && !groups.iter().any(|group| group.holds(d));
+    for difference in verdict.differences.iter().filter(is_listed) {
         text += &match difference {
             FileDifference::Missing { tensor } => format!("tensor {} is missing\n", Escaped(tensor)),
             FileDifference::Extra { tensor } => format!("tensor {} is not in the source\n", Escaped(tensor)),
@@ -161,6 +164,16 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     let verdict = terminal.verdict(is_equal, "verified", "DIFFERENT");
     let text = terminal.first_lines(terminal.wrap(&text), MOST_LINES - 1);
     text + &verdict + &format!(": {tensors}, {covered}\n")
+}
+
+/// Line about a result with other tensors only. `None` for other results.
+fn unrelated(verdict: &VerifyReport) -> Option<String> {
+    let missing = verdict.differences.iter().filter(|d| matches!(d, FileDifference::Missing { .. })).count() as u64;
+    let extra = || verdict.differences.iter().filter(|d| matches!(d, FileDifference::Extra { .. }));
+    let first = extra().find_map(FileDifference::tensor).filter(|_| missing > 0 && verdict.tensors == 0)?;
+    let (expected, others) = (count(missing, "expected tensor"), count(extra().count() as u64, "other tensor"));
+    let first = Escaped(first);
+    Some(format!("none of {expected} is in the result, which has {others}, such as {first}: is its source another?\n"))
 }
 
 /// Number of files that are missing, damaged, different or unexpected.

@@ -56,7 +56,11 @@ impl Verification {
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
-        Ok(Verification::of_plan(Plan::new(src, dst, options)?, coverage, seed))
+        let plan = Plan::new(src, dst, options)?;
+        if matches!(plan.container, Container::Folder) && look::is_file(dst)? {
+            return Err(Error::Checkpoint { path: dst.display().to_string(), cause: CheckpointError::NotAFolder });
+        }
+        Ok(Verification::of_plan(plan, coverage, seed))
     }
 
     /// Plans the verification of a plan's result.
