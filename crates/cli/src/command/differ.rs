@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::differ::{Difference, Different, Inputs};
 use truecast::exact::decode;
-use truecast::request::Request;
+use truecast::request::{self, Request};
 use truecast::spec::SpecError;
 use truecast::{DType, Exact, Kind};
 
@@ -26,9 +26,23 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     let requests = [named(a)?, named(b)?];
     let all = differences(args, [a, b], [&requests[0], &requests[1]], context)?;
     let names = requests.each_ref().map(Request::to_string);
-    let text = || render(args, &names, &all, &context.terminal);
+    let older = || [0, 1].into_iter().filter_map(|side| older([a, b][side], &requests[side], &all)).collect::<String>();
+    let text = || render(args, &names, &all, &older(), &context.terminal);
     context.report("differ", || to_json(&names, &all), text)?;
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
+}
+
+/// Line about the newest older version of a specification that gives other results for the only pair. `None` if the
+/// version was typed.
+fn older(typed: &str, request: &Request, all: &[Difference]) -> Option<String> {
+    let &[Difference { src, dst, .. }] = all else { return None };
+    let (name, settings) = typed.split_at(typed.find(':').unwrap_or(typed.len()));
+    let differs = |version: &String| {
+        let other = Request::of_words(&format!("{name}@{version}{settings}")).ok()?;
+        let found = Difference::find([&other, request], src, dst, Inputs::Boundary).ok()?;
+        (found.different > 0).then(|| format!("{other} gives other results than {request}\n"))
+    };
+    request::versions(name).iter().rev().find_map(differs)
 }
 
 fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
@@ -167,7 +181,7 @@ fn table(args: &DifferArgs, names: &[String; 2], listed: &[&Difference], termina
     format!("A: {}\nB: {}\n\n{}\n", names[0], names[1], table.render(terminal))
 }
 
-fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
+fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], older: &str, terminal: &Terminal) -> String {
     let (listed, others): (Vec<_>, Vec<_>) =
         all.iter().partition(|found| found.different > 0 || all.len() == 1 && found.open > 0);
     let (open, same): (Vec<_>, Vec<_>) = others.into_iter().partition(|found| found.open > 0);
@@ -185,7 +199,7 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         };
         text += &terminal.wrap(&format!("*: boundary inputs; {more}\n"));
     }
-    text += &terminal.wrap(&conclusion(names, all, terminal));
+    text += &terminal.wrap(&(older.to_owned() + &conclusion(names, all, terminal)));
     let tables =
         |some: &[&Difference]| if some.is_empty() { String::new() } else { table(args, names, some, terminal) };
     with_tables(&listed, tables, text, terminal)
