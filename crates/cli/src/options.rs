@@ -7,7 +7,7 @@ use crate::args::{CheckArgs, Cli, Command, DequantizeArgs, QuantizeArgs, SUITE, 
 use crate::command::select::STOCHASTIC;
 use crate::failure::Failure;
 use crate::help_text::page;
-use crate::policy;
+use crate::{policy, synonyms};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Id};
 use std::ffi::OsStr;
@@ -191,7 +191,12 @@ type Said = (Fact, String);
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
     let facts = facts(cli, page(command).map_or("", |page| page.command));
-    given(sub).iter().try_for_each(|option| check_one(command, option, &facts))
+    let fixed = policy::only_rounding(sub).map(|fixed| format!("the rounding of this conversion is always {fixed}"));
+    given(sub).iter().try_for_each(|option| {
+        let fixed = fixed.as_ref().filter(|_| option == "rounding");
+        check_one(command, option, &facts)
+            .map_err(|wrong| fixed.into_iter().fold(wrong, |wrong, why| wrong.with_hint(why)))
+    })
 }
 
 /// Refuses options of `convert` or `verify` that have no effect for these files.
@@ -261,15 +266,18 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
 /// first `=`.
 fn given(matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
+    let only_rounding = policy::only_rounding(matches);
     for id in matches.ids().map(Id::as_str) {
         let option = id.replace('_', "-");
-        let is_stochastic = |value: &OsStr| option == "rounding" && value == STOCHASTIC;
+        let is_the_only = |value: &str| only_rounding.is_some_and(|only| synonyms::rounding(value, &[only]).is_some());
+        let is_of_every_spec =
+            |value: &OsStr| option == "rounding" && (value == STOCHASTIC || value.to_str().is_some_and(is_the_only));
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
-        // `select` implements `--rounding stochastic` for every specification.
+        // Every specification has `--rounding stochastic`, and may be given its only rounding.
         let values = || matches.try_get_raw(id).ok().flatten().into_iter().flatten();
-        if values().any(is_stochastic) {
+        if values().any(is_of_every_spec) {
             continue;
         }
         let values =

@@ -10,11 +10,11 @@ use crate::value_parsers::{self, Settings};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use std::ffi::OsStr;
-use truecast::ErrorCode;
 use truecast::request::{Request, RequestError, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::onnx;
 use truecast::spec::table::INTEGER;
+use truecast::{DType, ErrorCode, Kind};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyArgs {
@@ -81,6 +81,26 @@ impl TypedValueParser for Words {
             setting => setting.every_value(),
         };
         Some(Box::new(values.into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Name of the rounding of the conversion that the arguments name, if its specification has no other rounding.
+pub fn only_rounding(matches: &ArgMatches) -> Option<&'static str> {
+    let typed = |id| matches.try_get_raw(id).ok().flatten().and_then(|mut values| values.next()?.to_str());
+    if typed("seed").is_some() {
+        return None;
+    }
+    // `explain` has no default specification.
+    let default = matches.try_contains_id("clauses").is_err().then_some(DEFAULT_SPEC);
+    let spec = matches.try_get_one::<(String, Settings)>("spec").ok()?.map(|(spec, _)| spec.as_str()).or(default)?;
+    let [src, dst] = [typed("from").unwrap_or("f32"), typed("to")?].map(DType::parse);
+    let (src, dst) = (src.ok()?, dst.ok()?);
+    let name = spec.split('@').next()?;
+    let cast = Request::of_words(spec).ok().filter(|_| values(name, "rounding").is_empty())?.resolve(src, dst).ok()?;
+    match dst.kind() {
+        Kind::Float(_) if dst != DType::F8E8M0 => Some(cast.policy.to_float.name()),
+        Kind::Int(_) if src.is_float() => Some(cast.policy.to_int.name()),
+        _ => None,
     }
 }
 
@@ -189,7 +209,9 @@ impl PolicyArgs {
 
     pub fn request(&self) -> Result<Request, Failure> {
         let (spec, version) = self.parts();
-        let settings = || self.settings.iter().map(|(name, value)| (*name, meant(spec, name, value)));
+        // Without a choice of roundings, a typed rounding is the only rounding.
+        let is_choice = |(name, _): &&(&str, String)| *name != "rounding" || !values(spec, name).is_empty();
+        let settings = || self.settings.iter().filter(is_choice).map(|(name, value)| (*name, meant(spec, name, value)));
         Request::from_attributes(spec, version, settings()).map_err(|error| match error {
             RequestError::Spec(error) => match settings().find(|(name, value)| !values(spec, name).contains(value)) {
                 Some((name, value)) => Failure::from(error).of_word(value, values(spec, name)),

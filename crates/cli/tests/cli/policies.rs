@@ -306,3 +306,22 @@ fn other_names_of_roundings_and_specifications_are_understood() {
         assert_eq!(folder.run(&line(other)).exits(0).out, folder.run(&line(known)).exits(0).out, "{other}");
     }
 }
+
+/// A specification without a choice of roundings takes the name of its rounding.
+#[test]
+fn the_only_rounding_may_be_named() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[2.5])));
+    for (conversion, rounding) in [
+        ("--to f16 --spec onnx", "rne"),
+        ("--to i8 --spec onnx", "toward-zero"),
+        ("--to f8e4m3fn --spec torch", "nearest-even"),
+        ("--to i8 --spec tosa", "RN"),
+    ] {
+        let results = |line: &str| folder.run(line).succeeds().object("explain")["results"].clone();
+        let line = format!("explain 2.5 {conversion} --json");
+        assert_eq!(results(&format!("{line} --rounding {rounding}")), results(&line), "{conversion} {rounding}");
+    }
+    folder.run("convert a.npy b.npy --to bf16 --rounding rne").succeeds();
+    folder.run("verify a.npy b.npy --to bf16").succeeds();
+    folder.refused("convert a.npy c.npy --to bf16 --rounding rne --seed 1", "inapplicable-option", &["--rounding"]);
+}
