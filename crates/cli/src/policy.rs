@@ -4,7 +4,7 @@
 //! belong to the specification.
 
 use crate::failure::Failure;
-use crate::suggest::did_you_mean;
+use crate::suggest::{MEANT, closest, did_you_mean};
 use crate::synonyms;
 use crate::value_parsers::{self, Settings};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -142,7 +142,7 @@ pub fn named(words: &str) -> Result<Request, Failure> {
 fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
-            let meant = did_you_mean(&name, SPECS.iter().copied());
+            let meant = did_you_mean(&name, SPECS.iter().copied().chain(synonyms::specs()));
             let unknown = failure!(UnknownSpec, "unknown specification {name:?}{meant}");
             unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
         }
@@ -154,7 +154,13 @@ fn refused(error: RequestError) -> Failure {
                 failure!(InvalidAttribute, "--{name} {value:?} is not an integer")
             }
             known => {
-                let meant = did_you_mean(&value, known.clone());
+                // The first word of a name, such as `nearest` of nearest-even, may be near.
+                let first_word =
+                    |name: &&str| name.split(['-', '_']).next().is_some_and(|word| closest(&value, [word]).is_some());
+                let meant = match closest(&value, known.clone()).or_else(|| known.iter().copied().find(first_word)) {
+                    Some(meant) => format!("{MEANT}{meant}?"),
+                    None => String::new(),
+                };
                 failure!(InvalidAttribute, "--{name} {value:?} is not one of {}{meant}", known.join(", "))
             }
         },

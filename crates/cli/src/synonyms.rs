@@ -26,7 +26,7 @@ const ROUNDINGS: [&[&str]; 4] = [
 ];
 
 /// Option of another tool, and advice.
-const OPTIONS: [(&str, &str); 8] = [
+const OPTIONS: [(&str, &str); 9] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),
     ("block-size", "the scheme has the size of blocks: fp8-block:128x128; int4-group,group=N"),
@@ -35,6 +35,7 @@ const OPTIONS: [(&str, &str); 8] = [
     ("verbose", "--wide prints every row and column, --json every figure"),
     ("gpu", "conversions run on the CPU; --threads N limits it"),
     ("device", "conversions run on the CPU; --threads N limits it"),
+    ("cuda", "conversions run on the CPU; --spec ptx has the rules of NVIDIA's GPUs"),
 ];
 
 /// Replaces a synonym of a specification; a version after `@` remains.
@@ -42,6 +43,11 @@ pub fn spec(typed: &str) -> String {
     let (name, rest) = typed.split_at(typed.find('@').unwrap_or(typed.len()));
     let meant = SPECS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     meant.map_or(typed.into(), |(_, known)| format!("{known}{rest}"))
+}
+
+/// Names of specifications that people use elsewhere.
+pub fn specs() -> impl Iterator<Item = &'static str> {
+    SPECS.iter().map(|(name, _)| *name)
 }
 
 /// The rounding in `known` with the name or synonym `typed`.

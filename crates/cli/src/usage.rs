@@ -11,8 +11,9 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
-use truecast::ErrorCode;
+use truecast::request::SPECS;
 use truecast::spelling::alternatives;
+use truecast::{DType, ErrorCode};
 
 /// Meanings of operands, in errors about missing ones: command (empty for all), operand, meaning.
 const OPERANDS: [(&str, &str, &str); 5] = [
@@ -188,6 +189,10 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     }
     if let Some(advice) = synonyms::option(word) {
         return unknown(format!(": {advice}"));
+    }
+    let spec = synonyms::spec(word);
+    if own.contains(&"spec") && SPECS.contains(&spec.as_str()) {
+        return unknown(format!("; did you mean --spec {spec}?"));
     }
     if let Some(meant) = closest(word, own) {
         return unknown(format!("; did you mean --{meant}?"));

@@ -310,7 +310,7 @@ fn other_names_of_roundings_and_specifications_are_understood() {
 /// A specification without a choice of roundings takes the name of its rounding.
 #[test]
 fn the_only_rounding_may_be_named() {
-    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[2.5])));
+    let folder = array(bits(2.5));
     for (conversion, rounding) in [
         ("--to f16 --spec onnx", "rne"),
         ("--to i8 --spec onnx", "toward-zero"),
