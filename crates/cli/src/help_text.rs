@@ -168,7 +168,7 @@ pub const PAGES: [Page; 19] = [
             ),
             ("A folder of vectors and digests of one chip", "truecast vectors suite riscv-vectors --only riscv"),
         ],
-        short: "spec from to level format output only force json",
+        short: "spec from to level format output seed force json",
     },
     Page {
         command: "differ",

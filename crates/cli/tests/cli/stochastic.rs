@@ -119,3 +119,25 @@ fn what_makes_no_sense_is_refused() {
     let object: Value = folder.run("verify b.npy c.npy --to bool --seed 1 --json").succeeds().object("verify");
     assert_eq!(object["equal"], json!(true));
 }
+
+/// A quarter of the way from 1.0 to 1.125, by hand; exact values and other specifications.
+#[test]
+fn explain_has_both_results_with_their_probabilities() {
+    let results = |line: &str| -> Vec<(String, String)> {
+        let ran = Folder::new().run(&format!("explain {line} --rounding stochastic --json")).succeeds();
+        let object = ran.object("explain");
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        object["results"].as_array().unwrap().iter().map(|row| (text(row, "attributes"), text(row, "bits"))).collect()
+    };
+    let both = [("probability=0.75".into(), "0x38".into()), ("probability=0.25".into(), "0x39".into())];
+    assert_eq!(results("1.03125 --to f8e4m3fn"), both);
+    assert_eq!(results("1.03125 --to f8e4m3fn --spec onnx"), both);
+    assert_eq!(results("1.125 --to f8e4m3fn"), [("probability=1".into(), "0x39".into())]);
+    assert_eq!(
+        results("-2.5 --to i8"),
+        [("probability=0.5".into(), "0xfe".into()), ("probability=0.5".into(), "0xfd".into())]
+    );
+    let ran = Folder::new().run("help specs").succeeds();
+    assert!(ran.out.replace(['\n', ' '], "").contains("explain--roundingstochastic"));
+    Folder::new().run("vectors -h").succeeds().says(&["--seed", "stochastically"]);
+}

@@ -12,8 +12,10 @@ mod source;
 use super::formats::json_text;
 use super::{Context, differences};
 use crate::args::ExplainArgs;
+use crate::command::select::STOCHASTIC;
 use crate::exact_decimal;
 use crate::failure::Failure;
+use crate::number::significant;
 use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::policy::PolicyArgs;
@@ -27,7 +29,7 @@ use truecast::explain::{
 };
 use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
-use truecast::{DType, ErrorCode, Exact, Kind, Outcome};
+use truecast::{DType, ErrorCode, Exact, Kind, Outcome, cast_one};
 
 pub struct Question {
     value: String,
@@ -37,6 +39,8 @@ pub struct Question {
     exact: bool,
     clauses: bool,
     random: Option<RandomBits>,
+    /// Show both results of stochastic rounding, with their probabilities.
+    is_stochastic: bool,
     policy: PolicyArgs,
 }
 
@@ -53,9 +57,11 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
         }
     };
     let (value, random) = (args.value.clone(), args.random_bits);
-    let policy = if random.is_some() { args.policy.or_spec("ieee") } else { args.policy.clone() };
+    let is_stochastic = args.policy.get("rounding") == Some(STOCHASTIC);
+    let policy = if is_stochastic { args.policy.without("rounding") } else { args.policy.clone() };
+    let policy = if is_stochastic || random.is_some() { policy.or_spec("ieee") } else { policy };
     let clauses = args.clauses || context.wide;
-    pair(&Question { value, from, to, exact: args.exact, clauses, random, policy }, context)
+    pair(&Question { value, from, to, exact: args.exact, clauses, random, is_stochastic, policy }, context)
 }
 
 fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
@@ -64,7 +70,7 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
             return Err(failure!(InvalidValue, "{dtype} has no numeric value to explain"));
         }
     }
-    if args.random.is_some() && (args.from == DType::String || !is_numbers(args.to)) {
+    if (args.random.is_some() || args.is_stochastic) && (args.from == DType::String || !is_numbers(args.to)) {
         return Err(failure!(InvalidValue, "{} to {} is not rounded by random bits", args.from, args.to));
     }
     let asked = asked(args)?;
@@ -90,7 +96,11 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
             let source = Source::read(&args.value, from)?;
             let (code, to) = (source.code, args.to);
             let asked = match args.random {
-                Some(random) => Asked::These(vec![rounded_by(random, args, code)?]),
+                Some(random) => {
+                    let bits = format!("random bits {}/{}", random.bits(), random.count());
+                    Asked::These(vec![rounded_by(random, &bits, args, code)?])
+                }
+                None if args.is_stochastic => Asked::These(both_roundings(args, code)?),
                 None => asked,
             };
             let explained = match asked {
@@ -161,12 +171,33 @@ fn is_numbers(dtype: DType) -> bool {
 }
 
 /// Answer of the specification with a rounding that random bits decide.
-fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpretation, Failure> {
+fn rounded_by(random: RandomBits, name: &str, args: &Question, code: u64) -> Result<Interpretation, Failure> {
     let request = args.policy.request()?;
     let mut answer = chosen(&request, request.resolve(args.from, args.to)?.with_random_bits(code, random));
     let separator = if answer.attributes.is_empty() { "" } else { ", " };
-    answer.attributes += &format!("{separator}random bits {}/{}", random.bits(), random.count());
+    answer.attributes += separator;
+    answer.attributes += name;
     Ok(answer)
+}
+
+/// The results of stochastic rounding with their probabilities. A value of the destination has one result.
+fn both_roundings(args: &Question, code: u64) -> Result<Vec<Interpretation>, Failure> {
+    const ALL: u64 = 1 << RandomBits::MOST;
+    let by = |bits, count: u64| {
+        let share: f64 = significant(count as f64 / ALL as f64, 6).parse().expect("a number");
+        let name = format!("probability={share}");
+        rounded_by(RandomBits::new(bits, RandomBits::MOST).expect("below 2^32"), &name, args, code)
+    };
+    let outcome = |bits| Ok::<_, Failure>(cast_one(&by(bits, ALL)?.cast, code));
+    let toward_zero = outcome(0)?;
+    // Random bits below `most` round toward zero, all others away from it.
+    let (mut least, mut most) = (0, ALL);
+    while most - least > 1 {
+        let bits = (least + most) / 2;
+        *if outcome(bits)? == toward_zero { &mut least } else { &mut most } = bits;
+    }
+    let away = if most < ALL { Some(by(most, ALL - most)?) } else { None };
+    Ok([by(0, most)?].into_iter().chain(away).collect())
 }
 
 /// Answer that a specification gives under the typed options.
