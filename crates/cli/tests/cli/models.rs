@@ -352,6 +352,7 @@ fn vectors_in_hexadecimal_are_checked() {
         let checked = |actual: &str| folder.run(&format!("check {line} --input v.hex --actual {actual}"));
         checked("v.hex").exits(0);
         folder.run(&format!("check {line} --input v.hex")).exits(0);
+        folder.run(&format!("check {line} --actual v.hex")).exits(0);
         // One code a line, as a simulator prints them.
         let text = String::from_utf8(folder.read("v.hex")).unwrap();
         let results = text.lines().skip(1).map(|line| format!("0x{}", line.split(' ').nth(1).unwrap().to_uppercase()));

@@ -17,6 +17,7 @@ fn folder() -> Folder {
 fn mistakes() {
     let folder = folder();
     std::fs::create_dir(folder.path("out")).unwrap();
+    folder.write("one.hex", b"3c00\n");
     folder.write("model.safetensors", &safetensors(&[("norm.weight", "F32", &[1], f32s(&[1.5]))], &[]));
     let before = folder.names();
     for case in include_str!("mistakes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -41,18 +41,30 @@ const RANDOM_DIGITS: usize = 8;
 /// # Errors
 /// An unreadable file.
 pub fn states_random_bits(path: &Path) -> Result<bool, Error> {
+    Ok(first_vector(path)?.get(2).is_some_and(|word| is_random(word)))
+}
+
+/// True if the first vector of a file has an input and a result.
+///
+/// # Errors
+/// An unreadable file.
+pub fn has_both_columns(path: &Path) -> Result<bool, Error> {
+    Ok(first_vector(path)?.get(1).is_some_and(|word| !is_mark(word)))
+}
+
+/// Words of the first vector; empty in a file without vectors.
+fn first_vector(path: &Path) -> Result<Vec<String>, Error> {
     let (file, _) = open_regular(path)?;
     let mut lines = BufReader::new(file.take(MAX_LINE_BYTES * MAX_COMMENTS));
     let mut line = Vec::new();
     loop {
         line.clear();
-        if (&mut lines).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(Error::io(path, "reading"))? == 0 {
-            return Ok(false);
-        }
+        let read =
+            (&mut lines).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(Error::io(path, "reading"))?;
         let text = String::from_utf8_lossy(&line);
-        let words: Vec<&str> = words(&text).collect();
-        if !words.is_empty() {
-            return Ok(words.get(2).is_some_and(|word| is_random(word)));
+        let words: Vec<String> = words(&text).map(String::from).collect();
+        if read == 0 || !words.is_empty() {
+            return Ok(words);
         }
     }
 }
@@ -62,6 +74,11 @@ const MAX_COMMENTS: u64 = 1024;
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().take_while(|word| !word.starts_with('#') && !word.starts_with("//"))
+}
+
+/// True for a word after a single code that marks a result that the specification leaves open.
+fn is_mark(word: &str) -> bool {
+    word == "undefined" || word == "o"
 }
 
 fn is_random(word: &str) -> bool {
@@ -140,8 +157,7 @@ fn code_in(line: &str, dtype: DType, column: Column) -> Result<Option<u64>, Stri
         (Column::Random, _) => {
             words.next().filter(|word| is_random(word)).ok_or("expected 32 random bits in hexadecimal")?
         }
-        // After a single code, these words mark a result that the specification leaves open.
-        (Column::Result, Some(second)) if second != "undefined" && second != "o" => second,
+        (Column::Result, Some(second)) if !is_mark(second) => second,
         _ => first,
     };
     let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);

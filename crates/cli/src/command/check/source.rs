@@ -7,7 +7,7 @@ use crate::help_text::page;
 use std::path::Path;
 use truecast::DType;
 use truecast::check::{CheckError, Randomness, stated_type};
-use truecast::io::npy::hex::{is_hex, states_random_bits};
+use truecast::io::npy::hex::{has_both_columns, is_hex, states_random_bits};
 
 pub struct Asked<'a> {
     pub to: DType,
@@ -24,8 +24,11 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     let scale = if operator == "rescale" { rescale::missing_scale(&args.rescale) } else { Vec::new() };
     match (args.to, &args.input, &args.actual) {
         (Some(to), Some(input), Some(actual)) if scale.is_empty() => Ok(Asked { to, input, actual }),
-        // Lines of test vectors have both columns.
-        (Some(to), Some(input), None) if scale.is_empty() && is_hex(input) => Ok(Asked { to, input, actual: input }),
+        (Some(to), Some(both), None) | (Some(to), None, Some(both))
+            if scale.is_empty() && is_hex(both) && has_both_columns(both)? =>
+        {
+            Ok(Asked { to, input: both, actual: both })
+        }
         (to, input, actual) => {
             let files =
                 [(to.is_none(), "--to TYPE"), (input.is_none(), "--input FILE"), (actual.is_none(), "--actual FILE")];
