@@ -62,7 +62,10 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         ErrorKind::UnknownArgument => {
             let usage = command.and_then(|command| page(command.get_name())?.usage.first());
             let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
-            failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}")
+            let has_from = command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "from"));
+            let options = if has_from { "--from TYPE and --to TYPE give types" } else { "--to TYPE gives a type" };
+            let failure = failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}");
+            if DType::parse(&arg).is_ok() { failure.with_hint(options) } else { failure }
         }
         // The command line is, for example, `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {

@@ -3,9 +3,11 @@
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use super::with_flag::with_flag;
+use crate::command::quoted;
+use crate::failure::Failure;
 use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
-use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
 use std::ffi::OsStr;
@@ -108,16 +110,16 @@ impl FromArgMatches for QuantizeArgs {
         let mut args = ConvertArgs::from_arg_matches(matches)?;
         if args.writing.scheme.is_none() {
             let scheme = args.more.pop().ok_or_else(|| {
-                let is_there = look::at(&args.dst).is_ok_and(|found| found.is_some());
-                let is_scheme = !is_there && scaled::scheme(&args.dst.to_string_lossy()).is_ok();
                 let mut missing = Error::new(ErrorKind::MissingRequiredArgument);
-                let name = if is_scheme { "DST" } else { "SCHEME" };
+                let name = if names_scheme(&args.dst) { "DST" } else { "SCHEME" };
                 missing.insert(ContextKind::InvalidArg, ContextValue::Strings(vec![name.into()]));
                 missing
             })?;
             let (command, operand) = (Command::new("quantize"), Arg::new("SCHEME"));
-            args.writing.scheme =
-                Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str())?);
+            let read = value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str());
+            args.more.push(scheme);
+            args.writing.scheme = Some(read.map_err(|error| scheme_before(&args).unwrap_or(error))?);
+            drop(args.more.pop());
         }
         Ok(QuantizeArgs(args))
     }
@@ -126,6 +128,23 @@ impl FromArgMatches for QuantizeArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Error about a scheme that is not the last operand.
+fn scheme_before(args: &ConvertArgs) -> Option<Error> {
+    let operands: Vec<&Path> = [&args.src, &args.dst].into_iter().chain(&args.more).map(PathBuf::as_path).collect();
+    let scheme = operands.iter().find(|operand| names_scheme(operand))?;
+    let paths = operands.iter().filter(|operand| *operand != scheme);
+    let line: Vec<String> = paths.chain([scheme]).map(|word| quoted(&word.display().to_string())).collect();
+    let said = failure!(UnknownScheme, "the scheme comes last: truecast quantize {}", line.join(" "));
+    let refuse = StringValueParser::new().try_map(move |_| Err::<String, Failure>(said.clone()));
+    refuse.parse_ref(&Command::new("quantize"), Some(&Arg::new("SCHEME")), operands.last()?.as_os_str()).err()
+}
+
+/// True if the word names a scheme and no file.
+fn names_scheme(word: &Path) -> bool {
+    let is_there = look::at(word).is_ok_and(|found| found.is_some());
+    !is_there && scaled::scheme(&word.to_string_lossy()).is_ok()
 }
 
 /// Arguments of `dequantize`, which converts only quantized tensors.

@@ -2,16 +2,17 @@
 
 use super::{convert_source, options};
 use crate::args::{ConvertArgs, RuleOrder};
-use crate::command::Context;
+use crate::command::{Context, quoted};
 use crate::failure::Failure;
 use crate::table::Mark;
 use crate::{message, output, signals};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use truecast::ErrorKind;
 use truecast::convert::Plan;
 use truecast::io::{FileFormat, Foreign, NewFolder, look};
+use truecast::select::quantize_options::Layer;
+use truecast::{DType, ErrorKind, scaled};
 
 /// Converts the sources in order; a failure does not stop the next ones. Usage errors and missing sources are reported
 /// before anything is written. Returns the highest exit code.
@@ -24,6 +25,7 @@ pub fn run(
 ) -> Result<u8, Failure> {
     check_options(args)?;
     sources.iter().chain([&folder]).try_for_each(|path| refuse_option(path))?;
+    refuse_word(sources, folder, args)?;
     check_folder(folder)?;
     let options = options(args, rules, context.exec)?;
     let mut requests: Vec<ConvertArgs> = Vec::new();
@@ -81,6 +83,32 @@ fn refuse_option(path: &Path) -> Result<(), Failure> {
     } else {
         Ok(())
     }
+}
+
+/// Refuses an operand that names a type or a scheme and no file, such as `bf16` in `convert A B bf16`.
+fn refuse_word(sources: &[&Path], folder: &Path, args: &ConvertArgs) -> Result<(), Failure> {
+    let is_absent = |path: &Path| look::at(path).is_ok_and(|found| found.is_none());
+    let is_word = |path: &&Path| {
+        let word = path.to_string_lossy();
+        is_absent(path) && (DType::parse(&word).is_ok() || scaled::scheme(&word).is_ok())
+    };
+    let all = || sources.iter().copied().chain([folder]);
+    let Some(word) = all().find(is_word) else { return Ok(()) };
+    let paths: Vec<&Path> = all().filter(|path| *path != word).collect();
+    let asks = args.select.to.is_some() || args.writing.scheme.is_some() || !args.select.rule.is_empty();
+    // After sources that exist, the word may be the folder for their results.
+    if asks && !paths.last().is_some_and(|path| is_absent(path)) {
+        return Ok(());
+    }
+    let dequantizes = args.select.keep_preset.contains(&Layer::Unquantized);
+    let (what, command, option) = match DType::parse(&word.to_string_lossy()) {
+        Ok(_) if dequantizes => ("a type", "dequantize", "--to "),
+        Ok(_) => ("a type", "convert", "--to "),
+        Err(_) => ("a scheme", "quantize", ""),
+    };
+    let paths: Vec<String> = paths.iter().map(|path| quoted(&path.display().to_string())).collect();
+    let (word, paths) = (word.display(), paths.join(" "));
+    Err(failure!(UnexpectedArgument, "{word} is {what}, not a file: truecast {command} {paths} {option}{word}"))
 }
 
 /// Refuses a destination that is a file, a file name or a stream.
