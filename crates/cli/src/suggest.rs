@@ -20,6 +20,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
 }
 
+pub const NOT_A_SCHEME: &str = ", not a scheme; `truecast schemes` lists the schemes";
 pub const MEANT: &str = "; did you mean ";
 
 /// Joins two parts of a message with a semicolon. After a question, the second part begins a sentence.
@@ -56,10 +57,24 @@ pub fn read_scheme(name: &str, sources: &[&Path], dst: &Path) -> Result<Scheme, 
 #[must_use]
 pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     match error {
-        SchemeError::Unknown { name } => {
-            joined(&format!("{error}{}", did_you_mean(name, known.iter().copied())), "`truecast schemes` lists them")
-        }
+        SchemeError::Unknown { name } => match type_of(name) {
+            Some(dtype) => {
+                format!("{name} is a type{NOT_A_SCHEME}; without scales: truecast convert SRC DST --to {dtype}")
+            }
+            None => joined(
+                &format!("{error}{}", did_you_mean(name, known.iter().copied())),
+                "`truecast schemes` lists them",
+            ),
+        },
         error => error.to_string(),
+    }
+}
+
+/// The type with this name; the first of several.
+fn type_of(name: &str) -> Option<DType> {
+    match DType::parse(name) {
+        Err(ParseTypeError::Ambiguous { choices, .. }) => choices.first().copied(),
+        read => read.ok(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::number_format::NumberFormat;
 use crate::sort_keys::{KEYS, Known};
-use crate::suggest::MEANT;
+use crate::suggest::{MEANT, NOT_A_SCHEME};
 use crate::synonyms;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
@@ -41,8 +41,8 @@ fn scheme(text: &str, written: &[&str]) -> Result<Scheme, Failure> {
     scaled::scheme(text).map_err(|error| Failure::of_scheme(&error, written))
 }
 
-/// Parts of error messages that list the meanings of an ambiguous name.
-const CHOICES: [&str; 2] = [" is ambiguous: ", " is not one scheme: "];
+/// Parts of error messages that already say which name to type.
+const CHOICES: [&str; 3] = [" is ambiguous: ", " is not one scheme: ", NOT_A_SCHEME];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     type Value = T;
