@@ -45,7 +45,9 @@ macro_rules! hints {
 hints! {
     Error {
         Error::Io(error) => error.hint()?,
-        Error::UnknownKind { found: Foreign::Folder { .. }, .. } => "name a file in it",
+        Error::UnknownKind { path, found } if *found != Foreign::Stream => {
+            format!("write to {}", Path::new(path).with_extension("safetensors").display())
+        },
         Error::Checkpoint { cause, .. } => cause.hint()?,
         // Only a single file needs the hint. In a folder, every file that may state the scheme was already read.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {

@@ -76,7 +76,7 @@ pub enum Error {
     #[error("{path}: source and destination are the same file; choose another destination")]
     SameFile { path: String },
     /// The destination's name belongs to no container.
-    #[error("{path}: {found}")]
+    #[error("{path}: {}", unwritten(*.found))]
     UnknownKind {
         path: String,
         /// Kind of file that the name belongs to.
@@ -129,6 +129,11 @@ macro_rules! of_casts {
 }
 
 of_casts!(SpecError, ParseTypeError, PlanError, CastError, TextError);
+
+fn unwritten(found: Foreign) -> String {
+    let files = ".safetensors, .gguf, .npy, .npz, .pb and .onnx files, and folders of checkpoints";
+    if found == Foreign::Stream { found.to_string() } else { format!("truecast writes {files}") }
+}
 
 fn closest(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();

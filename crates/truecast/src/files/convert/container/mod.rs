@@ -34,13 +34,7 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if look::is_folder(dst)? {
         Err(Error::FolderForFile { path })
     } else {
-        let found = match Foreign::of(dst) {
-            Foreign::Stream => Foreign::Stream,
-            found if look::at(dst)?.is_some() => found,
-            // Only the bytes of a file that exists tell its kind.
-            _ => Foreign::Unknown,
-        };
-        Err(Error::UnknownKind { path, found })
+        Err(Error::UnknownKind { path, found: Foreign::of(dst) })
     }
 }
 
