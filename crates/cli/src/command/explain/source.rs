@@ -21,10 +21,14 @@ pub struct Source {
 
 pub fn not_a_number(text: &str, error: impl Display) -> Failure {
     let failure = failure!(InvalidValue, "{text:?} is not a number: {error}");
-    match text {
-        "true" | "false" => failure.with_hint("--from bool takes it"),
-        _ => failure,
-    }
+    let with_point = text.replace(',', ".");
+    let hint = match text {
+        "true" | "false" => "--from bool takes it".into(),
+        _ if text != with_point && read(&with_point).is_ok() => format!("write {with_point}"),
+        _ if text.starts_with("0x") => "write a code such as 0x3f80".into(),
+        _ => "write a number such as -1.5e3 or 1/3, or a code such as 0x3f80".into(),
+    };
+    failure.with_hint(&hint)
 }
 
 impl Source {
