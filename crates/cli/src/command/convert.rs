@@ -26,18 +26,21 @@ use truecast::verify::RecordedFile;
 use truecast::{CastOptions, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
-    let (sources, dst) = args.files();
-    if let (Some(name), Some(Meaning { scheme, files: Some(files) })) =
-        (&args.writing.scheme, select::scheme(&args.writing, &sources, dst)?)
-        && context.tells()
-        && scheme.to_string() != *name
-    {
-        output::text(&format!("{name} for {files}: {scheme}\n"))?;
-    }
     match args.several() {
         Some((sources, folder)) => several::run(&sources, folder, args, rules, context),
         None => convert_source(args, options(args, rules, context.exec)?, context),
     }
+}
+
+/// Line with the scheme that a short name means for these files.
+fn chosen_scheme(args: &ConvertArgs) -> Result<Option<String>, Failure> {
+    let (sources, dst) = args.files();
+    let (Some(name), Some(Meaning { scheme, files: Some(files) })) =
+        (&args.writing.scheme, select::scheme(&args.writing, &sources, dst)?)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(format!("{name} for {files}: {scheme}\n")).filter(|_| scheme.to_string() != *name))
 }
 
 /// Converts one source, which is a file or a folder.
@@ -52,6 +55,9 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let dst = follow(&args.dst)?;
     plan.check()?;
     let report_path = report_file::checked_path(args, &dst, &plan)?;
+    if let Some(scheme) = chosen_scheme(args)?.filter(|_| context.tells()) {
+        output::text(&scheme)?;
+    }
     let told = plan.warnings();
     context.warn(&told);
     if !plan.is_one_file() && context.tells() {
