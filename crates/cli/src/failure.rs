@@ -104,7 +104,14 @@ macro_rules! of_library {
     };
 }
 
-of_library!(RecordError, RunError, RescaleFailure, CheckError, SpecError);
+of_library!(RecordError, RunError, CheckError, SpecError);
+
+impl From<RescaleFailure> for Failure {
+    fn from(error: RescaleFailure) -> Self {
+        let failure = Failure::from_error(error.error_code(), &error);
+        Failure { message: failure.message.replace(" scale32", " --scale32"), ..failure }
+    }
+}
 
 impl From<truecast::files::Error> for Failure {
     fn from(error: truecast::files::Error) -> Self {
