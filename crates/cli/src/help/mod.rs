@@ -39,12 +39,20 @@ const HELP: [ErrorKind; 2] = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMi
 
 /// Parses a command line. The page of a request for help is returned as an error of clap.
 pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
-    if matches!(args, [_, help, topic] if help == "help" && topic == "specs") {
-        return definition().override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
+    if let Some(page) = topic(args).and_then(|topic| specs::page_of(topic, &terminal)) {
+        return definition().override_help(page).try_get_matches_from(["truecast", "--help"]);
     }
     match definition().try_get_matches_from(of_command(args)) {
         Err(error) if HELP.contains(&error.kind()) => help(args, terminal),
         read => read,
+    }
+}
+
+/// The word after `help`, if it is the only one.
+fn topic(args: &[OsString]) -> Option<&str> {
+    match args {
+        [_, help, topic] if help == "help" => topic.to_str(),
+        _ => None,
     }
 }
 

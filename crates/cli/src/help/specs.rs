@@ -1,74 +1,75 @@
 //! Help page of the specifications: description, versions and options, from the table of settings.
 
 use super::page::{filled, joined_if_short, table};
+use crate::synonyms;
 use crate::terminal::{Mark, Terminal};
 use truecast::request::{self, Request, SPECS};
 use truecast::setting::Setting;
-use truecast::spec::table::{Group, TABLES, Table};
+use truecast::spec::table::{Group, Table};
 use truecast::spec::tosa;
 
 /// Longest list of versions that is shown whole. A longer list is shown as its first and last version.
 const MOST_VERSIONS: usize = 8;
 
-pub fn page(terminal: &Terminal) -> String {
+/// Page of one specification, or of all specifications for `specs`. `None` for other topics.
+pub fn page_of(topic: &str, terminal: &Terminal) -> Option<String> {
+    if topic == "specs" {
+        return Some(page(terminal));
+    }
+    let spec = synonyms::spec(topic);
+    let spec = SPECS.iter().copied().find(|known| spec.split('@').next() == Some(known))?;
+    let page = match spec {
+        "ieee" => "docs/interfaces.md",
+        "tile" => "docs/spec/tile-ir.md",
+        _ => &format!("docs/spec/{spec}.md"),
+    };
+    let lines = ["explain VALUE --to TYPE", "convert SRC DST --to TYPE"];
+    let lines = lines.map(|line| format!("  truecast {line} --spec {spec}"));
+    let more = format!("{page} has its rules. truecast help specs describes all specifications.");
+    let parts = [of_spec(spec, terminal), lines.join("\n"), filled(&more, "", "", terminal)];
+    Some(parts.join("\n\n") + "\n")
+}
+
+fn page(terminal: &Terminal) -> String {
     let intro = "A specification defines the result of a cast: the rounding, values out of range, infinities and NaN. \
-                 --spec NAME[@VERSION] chooses it; an option of another specification is an error.";
+                 --spec NAME[@VERSION] chooses it; an option of another specification is an error. `truecast help NAME` \
+                 describes the options of one specification.";
     let all: Vec<(String, String)> = Setting::all()
-        .filter_map(|setting| Some(row(setting.about_if_universal()?, setting, &setting.every_value(), None)))
+        .filter_map(|setting| Some(row(setting.about_if_universal()?, setting, &setting.every_value())))
         .collect();
     let every = format!("{}\n{}", heading("every specification", terminal), table(&all, terminal));
-    let outro = "`truecast explain VALUE --to TYPE` shows the results under all specifications; TOSA's RESCALE has its own \
+    let outro = "Stochastic rounding works with every specification: --seed N in convert, quantize, dequantize, verify, \
+                 `check cast` and `vectors cast`; `explain --rounding stochastic` shows the probabilities. \
+                 `truecast explain VALUE --to TYPE` shows the results under all specifications; TOSA's RESCALE has its own \
                  command, rescale. A scheme (--scheme) is not a specification: see truecast schemes.";
-    let specs = SPECS.iter().filter(|spec| Table::of_name(spec).is_none()).map(|spec| of_spec(spec, terminal));
     let groups = [Group::Standard, Group::Language, Group::Chip, Group::Library];
-    let tables = groups.into_iter().map(|group| of_group(group, terminal)).chain([of_tables(terminal)]);
+    let groups = groups.into_iter().map(|group| of_group(group, terminal));
     let ends = [every, filled(outro, "", "", terminal)];
-    let parts = [filled(intro, "", "", terminal)].into_iter().chain(specs).chain(tables).chain(ends);
+    let parts = [filled(intro, "", "", terminal)].into_iter().chain(groups).chain(ends);
     parts.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
 fn of_group(group: Group, terminal: &Terminal) -> String {
-    let row_of = |table: &&Table| {
-        let versions: Vec<String> = table.versions.iter().map(|version| format!("@{version}")).collect();
-        let options =
-            Setting::all().filter(|setting| setting.belongs_to(table.name) && setting.about_for_tables().is_some());
+    let is_member = |spec: &&&str| Table::of_name(spec).map_or(Group::Standard, |table| table.group) == group;
+    let row_of = |spec: &&str| {
+        let versions: Vec<String> = request::versions(spec).iter().map(|version| format!("@{version}")).collect();
+        let versions = match versions.as_slice() {
+            [first, .., last] if versions.len() > MOST_VERSIONS => format!("{first} to {last}"),
+            _ => versions.join(", "),
+        };
+        let options = Setting::all().filter(|setting| setting.about_for(spec).is_some());
         let options: Vec<String> = options.map(|setting| format!("--{}", setting.name())).collect();
         let options = if options.is_empty() { String::new() } else { format!(" ({})", options.join(", ")) };
-        (format!("{}{}", table.name, versions.join(", ")), format!("{}{options}", table.about))
+        (format!("{spec}{versions}"), format!("{}{options}", request::about(spec)))
     };
-    let rows: Vec<_> = TABLES.iter().filter(|table| table.group == group).map(row_of).collect();
-    let name = if group == Group::Standard { "other standards" } else { group.name() };
-    format!("{}\n{}", heading(name, terminal), table(&rows, terminal))
-}
-
-fn of_tables(terminal: &Terminal) -> String {
-    let row_of = |setting: &Setting| {
-        let mut values: Vec<&str> = Vec::new();
-        for value in TABLES.iter().flat_map(|table| setting.values(table.name)) {
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        Some(row(setting.about_for_tables()?, setting, &values, None))
-    };
-    let rows: Vec<_> = Setting::all().filter_map(row_of).collect();
-    format!(
-        "{}\n{}",
-        heading("options of languages and chips, for conversions that offer the choice", terminal),
-        table(&rows, terminal)
-    )
+    let rows: Vec<_> = SPECS.iter().filter(is_member).map(row_of).collect();
+    format!("{}\n{}", heading(group.name(), terminal), table(&rows, terminal))
 }
 
 fn of_spec(spec: &str, terminal: &Terminal) -> String {
     let mut lines = vec![heading(&format!("{spec}{}", versions(spec)), terminal)];
     lines.push(filled(&format!("{}.", request::about(spec)), "  ", "  ", terminal));
-    let earlier = |setting: &Setting, about: &str| {
-        SPECS.iter().take_while(|known| **known != spec).find(|known| setting.about_for(known) == Some(about)).copied()
-    };
-    let rows = Setting::all().filter_map(|setting| {
-        let about = setting.about_for(spec)?;
-        Some(row(about, setting, &setting.values(spec), earlier(setting, about)))
-    });
+    let rows = Setting::all().filter_map(|setting| Some(row(setting.about_for(spec)?, setting, &setting.values(spec))));
     let mut rows: Vec<_> = rows.collect();
     if spec == "tosa" {
         let judges = tosa::check::Profile::ALL.map(|profile| profile.name()).join(", ");
@@ -80,19 +81,14 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
     lines.join("\n")
 }
 
-/// Row of an option with its values. If `described` names a specification with the same option, the row refers to that
-/// specification.
-fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>) -> (String, String) {
+/// Row of an option with its values.
+fn row(about: &str, setting: &Setting, values: &[&str]) -> (String, String) {
     let short = joined_if_short(values);
     let name = match setting.value_name {
         None => format!("--{}", setting.name()),
         Some(value) => format!("--{} {}", setting.name(), short.as_deref().unwrap_or(value)),
     };
-    let text = match described {
-        Some(spec) => format!("As in {spec}"),
-        None if short.is_some() => about.to_string(),
-        None => format!("{about}: {}", values.join(", ")),
-    };
+    let text = if short.is_some() { about.to_string() } else { format!("{about}: {}", values.join(", ")) };
     (name, text)
 }
 
