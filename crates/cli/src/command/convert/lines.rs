@@ -71,7 +71,11 @@ pub fn kept(report: &Report) -> String {
 }
 
 fn reason(kept_by: KeptBy) -> &'static str {
-    if kept_by == KeptBy::Rule { "--keep" } else { kept_by.name() }
+    match kept_by {
+        KeptBy::Rule => "--keep",
+        KeptBy::Dimensions => "1-D",
+        kept_by => kept_by.name(),
+    }
 }
 
 pub fn types(row: &TensorReport) -> String {

@@ -204,7 +204,8 @@ impl<'a> Quantizing<'a> {
     pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
         match self.selection.rule(&tensor.name) {
             Some(rule) => rule.kept_by(),
-            None => QuantizeOptions::is_about(tensor).then(|| KeptBy::Layer(self.model.layer(tensor))),
+            None if QuantizeOptions::is_about(tensor) => Some(KeptBy::Layer(self.model.layer(tensor))),
+            None => (tensor.dtype.is_float() && tensor.shape.len() < 2).then_some(KeptBy::Dimensions),
         }
     }
 
