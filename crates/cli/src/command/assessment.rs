@@ -36,14 +36,22 @@ fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
 }
 
 fn headline(assessment: &Assessment) -> String {
+    let changed = count(assessment.changed, "changed tensor");
+    match assessment.suspicious {
+        0 => format!("none of {changed} lost much"),
+        suspicious => format!("{} of {changed} lost much", grouped(suspicious)),
+    }
+}
+
+/// Headline with the meaning of its words.
+fn long_headline(assessment: &Assessment) -> String {
+    let said = headline(assessment);
     if assessment.suspicious == 0 {
-        return format!("none of {} lost much", count(assessment.changed, "changed tensor"));
+        return said;
     }
     format!(
-        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below the usual SQNR \
-         of the type, more than 1 % saturated, wrapped or in blocks that became zero, too many flushed to zero)",
-        grouped(assessment.suspicious),
-        count(assessment.changed, "changed tensor"),
+        "{said} (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below the usual SQNR \
+         of the type, more than 1 % saturated, wrapped or in blocks that became zero, too many flushed to zero)"
     )
 }
 
@@ -118,12 +126,12 @@ pub fn verdict<'a>(
     (!said.is_empty()).then(|| (mark, said.join("; ")))
 }
 
-/// Reasons with shares instead of counts, for example `28 % of the nonzero values became zero`.
+/// Reasons with shares instead of counts, for example `28 % of nonzero values became zero`.
 fn in_short(suspect: &Suspect, row: &Assessed<'_>) -> String {
     let percent = |count: u64, of: u64| number::significant(100.0 * count as f64 / of.max(1) as f64, 2);
     let one = |reason: &Reason| match *reason {
         Reason::FlushedToZero(count) => {
-            format!("{} % of the nonzero values became zero", percent(count, row.counts.nonzero_in()))
+            format!("{} % of nonzero values became zero", percent(count, row.counts.nonzero_in()))
         }
         Reason::BlocksToZero(count, of) => format!("{} % of the blocks became zero", percent(count, of)),
         ref other => words(&Suspect { index: suspect.index, reasons: vec![*other] }, row),
@@ -149,7 +157,7 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
     let mut all: Vec<String> = unscaled(assessment).into_iter().collect();
     let mut suspects = assessment.worst.iter().filter(|suspect| !suspect.reasons.is_empty()).peekable();
     if suspects.peek().is_some() {
-        all.push(headline(assessment));
+        all.push(long_headline(assessment));
         all.extend(suspects.map(|suspect| {
             let row = row(suspect.index);
             format!("tensor {}: {}", Escaped(row.name), words(suspect, &row))
@@ -174,13 +182,16 @@ pub fn block<'a>(
         return text;
     }
     let mark = if assessment.suspicious > 0 { Mark::Warn } else { Mark::Plain };
-    text += &line(format!("worst tensors: {}", headline(assessment)), mark);
+    let is_short = terminal.width.is_some();
+    let said = if is_short { headline(assessment) } else { long_headline(assessment) };
+    text += &line(format!("worst tensors: {said}"), mark);
     let mut table = Table::new([Column::left("").shrinks(), Column::left("").wraps()]);
     for suspect in &assessment.worst {
         let row = row(suspect.index);
         let mark = if suspect.reasons.is_empty() { Mark::Plain } else { Mark::Bad };
         let at = largest_error(suspect.index).map_or(String::new(), |at| format!("; largest error {at}"));
-        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, &row) + &at).mark(mark)]);
+        let said = if is_short && !suspect.reasons.is_empty() { in_short(suspect, &row) } else { words(suspect, &row) };
+        table.row([Cell::from(format!("  {}", row.name)), Cell::from(said + &at).mark(mark)]);
     }
     text += &table.render(terminal);
     let more = assessment.suspicious.saturating_sub(assessment.worst.len() as u64);

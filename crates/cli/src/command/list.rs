@@ -112,8 +112,18 @@ impl Listed {
         if terminal.width.is_none() || len <= ON_A_SCREEN {
             return Listed::All;
         }
-        let of_pattern = |pattern: &Pattern| pattern.members.iter().map(|&i| bytes(i)).sum::<u64>();
-        Listed::Patterns(largest(patterns(0..len, name, alike), of_pattern))
+        let patterns = patterns(0..len, name, alike);
+        Listed::Patterns(largest(patterns, |pattern| total(pattern, &bytes), ON_A_SCREEN))
+    }
+
+    /// The same list on a terminal, with at most this number of rows.
+    pub fn shortened(self, most: usize, bytes: impl Fn(usize) -> u64, terminal: &Terminal) -> Listed {
+        match self {
+            listed if terminal.width.is_none() => listed,
+            Listed::Ordered(order) => Listed::Ordered(order.into_iter().take(most).collect()),
+            Listed::Patterns(patterns) => Listed::Patterns(largest(patterns, |pattern| total(pattern, &bytes), most)),
+            listed => listed,
+        }
     }
 
     /// The same list with a row for each module that several patterns share.
@@ -220,11 +230,15 @@ fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
     row
 }
 
-/// Patterns with the most bytes, in the order of `patterns`.
-fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
+fn total(pattern: &Pattern, bytes: impl Fn(usize) -> u64) -> u64 {
+    pattern.members.iter().map(|&i| bytes(i)).sum()
+}
+
+/// The `most` patterns with the most bytes, in the order of `patterns`.
+fn largest(patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64, most: usize) -> Vec<Pattern> {
     let mut ranked: Vec<(usize, Pattern)> = patterns.into_iter().enumerate().collect();
     ranked.sort_by_cached_key(|(_, pattern)| Reverse(bytes(pattern)));
-    ranked.truncate(ON_A_SCREEN);
+    ranked.truncate(most);
     ranked.sort_by_key(|(place, _)| *place);
     ranked.into_iter().map(|(_, pattern)| pattern).collect()
 }

@@ -413,3 +413,28 @@ fn kept_rows_have_a_reason() {
     let row = object["tensors"].as_array().unwrap().iter().find(|row| row["converted"] == false).unwrap();
     assert_eq!(row["kept_by"], "keep");
 }
+
+/// 40 tensors without a common pattern, of which seven lose most of their values.
+#[test]
+fn a_report_of_many_tensors_fits_a_screen() {
+    let (rough, smooth) = (f32s(&[&[1.0][..], &[0.01; 15]].concat().repeat(256)), f32s(&[0.5; 4096]));
+    let name = |i: u8| (b'a' + i) as char;
+    let matrices = (0..20).map(|i| (format!("model.decoder.{0}_block.attention.{0}_proj.weight", name(i)), i));
+    let vectors = (0..20).map(|i| (format!("model.decoder.{0}_block.attention.{0}_proj.bias", name(i)), u8::MAX));
+    let names: Vec<(String, u8)> = matrices.chain(vectors).collect();
+    let tensor = |(name, i): &'static (String, u8)| -> Tensor {
+        match i {
+            &u8::MAX => (name, "F32", &[1], f32s(&[1.5])),
+            i => (name, "F32", &[64, 64], if i % 3 == 0 { rough.clone() } else { smooth.clone() }),
+        }
+    };
+    let tensors: Vec<Tensor> = names.leak().iter().map(tensor).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("model/config.json", b"{}");
+    for line in ["quantize a.safetensors b.safetensors nvfp4", "quantize model out nvfp4"] {
+        let text = seen(&folder, 80, &DUMB, line);
+        assert!(text.contains("lost much") && text.contains("kept: 1-D 20 tensors"), "{text}");
+        assert!(text.lines().count() <= 40, "{}: {text}", text.lines().count());
+    }
+}

@@ -45,6 +45,13 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
     })
 }
 
+/// Number of lines of [`print_plan`] on a terminal.
+pub fn plan_lines(report: &Report) -> usize {
+    let Some(folder) = &report.folder else { return 0 };
+    let shards = if folder.shards.len() > SHARDS_ON_A_SCREEN { 1 } else { folder.shards.len() + 1 };
+    shards + folder.changes.len() + left_out(report).lines().count() + (!folder.sidecars.is_empty()) as usize + 1
+}
+
 fn shard_table(shards: &[ShardReport]) -> Table {
     let columns = [
         Column::left("shard").shrinks(),

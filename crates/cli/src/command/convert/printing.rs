@@ -11,12 +11,17 @@ use crate::number::{self, grouped};
 use crate::output;
 use crate::sort_keys::Key;
 use crate::table::{Cell, Column, Mark};
-use crate::terminal::Terminal;
+use crate::terminal::{MOST_LINES, Terminal};
 use serde::Serialize;
 use std::time::Duration;
 use truecast::convert::Plan;
 use truecast::report::{Assessment, Group, Report, TensorReport};
 use truecast::verify::RecordedFile;
+
+/// Lines before the table and around its rows on a terminal: one with the scheme, two of the heading, two about hidden
+/// columns, one about left out rows.
+const AROUND_ROWS: usize = 6;
+const LEAST_ROWS: usize = 5;
 
 /// A finished conversion.
 pub struct Conversion {
@@ -92,7 +97,7 @@ impl<'a> Printer<'a> {
         output::text(&format!("{}{}", self.model, terminal.wrap(&folder::unfinished_parts(report, self.args))))?;
         // A run that only resumed finished shards has no figures.
         if !(report.tensors.is_empty() && folder::resumed_shards(report) > 0) {
-            self.print_figures(conversion, &listed)?;
+            self.print_figures(conversion, listed)?;
         }
         output::text(&terminal.wrap(&folder::resumed_note(report)))
     }
@@ -127,12 +132,12 @@ impl<'a> Printer<'a> {
         })
     }
 
-    fn print_figures(&self, conversion: &Conversion, listed: &Listed) -> Result<(), Failure> {
+    fn print_figures(&self, conversion: &Conversion, listed: Listed) -> Result<(), Failure> {
         let Conversion { report, assessment, undefined, elapsed, .. } = conversion;
         let (args, terminal) = (self.args, &self.context.terminal);
         let figures = ErrorColumns::of_conversion(&report.total.all.counts);
         let columns = || Column::sorted(figures.columns("type"), args.list.sort.as_deref());
-        let totals_repeat_row = report.tensors.len() == 1 && !matches!(listed, Listed::None);
+        let totals_repeat_row = report.tensors.len() == 1 && !matches!(&listed, Listed::None);
         let totals = if totals_repeat_row { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
         // For a folder, its plan has the tensors that are left out.
         let left_out = if report.folder.is_none() { lines::left_out(report) } else { String::new() };
@@ -148,14 +153,20 @@ impl<'a> Printer<'a> {
             lines::python(report, &args.dst),
             lines::speed(report.total.all.bytes_in, *elapsed),
         ];
+        let verdict = lines::verdict(report, assessment).map(|(mark, sentence)| terminal.paint(mark, &sentence));
+        let last: Vec<String> = verdict.into_iter().chain(lines::next(report, args, terminal)).collect();
+        let header = lines::header(report, terminal);
+        let last = terminal.wrap(&last.join("\n")) + if last.is_empty() { "" } else { "\n" };
+        let around = header.clone() + &footer.concat() + &last;
+        let others = around.lines().count() + totals.len() + folder::plan_lines(report) + AROUND_ROWS;
+        let listed =
+            listed.shortened(LEAST_ROWS.max(MOST_LINES.saturating_sub(others)), |i| item(report, i).bytes, terminal);
         output::stream(|out| {
-            out.write_all(lines::header(report, terminal).as_bytes())?;
+            out.write_all(header.as_bytes())?;
             let row = |row: Row<'_>| figure_row(report, &figures, row);
             listed.write(out, terminal, &tensor_names(report), columns, row, totals)?;
             out.write_all(footer.concat().as_bytes())?;
-            let verdict = lines::verdict(report, assessment).map(|(mark, sentence)| terminal.paint(mark, &sentence));
-            let mut last = verdict.into_iter().chain(lines::next(report, args, terminal));
-            last.try_for_each(|line| writeln!(out, "{}", terminal.wrap(&line)))
+            out.write_all(last.as_bytes())
         })
     }
 }
