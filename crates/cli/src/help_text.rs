@@ -16,7 +16,6 @@ pub const PAGES: [Page; 19] = [
         usage: &[
             "convert SRC DST --to TYPE [OPTIONS]",
             "convert SRC DST --rule GLOB=TYPE [OPTIONS]",
-            "convert DIR OUT --to TYPE [OPTIONS]",
             "convert DIR OUT --scheme NAME [OPTIONS]",
             "convert SRC.. FOLDER --to TYPE [OPTIONS]",
         ],
@@ -242,6 +241,9 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("3", "the input is malformed, unsupported or not allowed; also: an `error` policy refused a value"),
     ("4", "the system failed: input or output, memory, a full disk, an interruption"),
 ];
+
+/// [`EXIT_STATUS`] in one line.
+pub const EXIT_CODES: &str = "Exit status: 0 done, 1 different, 2 command line, 3 input, 4 system";
 
 pub const FILES: [(&str, &str); 9] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),

@@ -25,8 +25,7 @@ pub struct PolicyArgs {
 }
 
 pub fn spec_help(default: &str) -> String {
-    let all = SPECS.join(", ");
-    format!("Whose rules decide: {all} (default {default}); versions and options: truecast help specs")
+    format!("Whose rules decide, such as onnx, ptx or torch (default {default}); all: truecast help specs")
 }
 
 impl Args for PolicyArgs {

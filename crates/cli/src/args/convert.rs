@@ -48,11 +48,11 @@ pub struct ConvertArgs {
     /// Write the report as JSON too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30'); keep the result
-    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT)]
+    /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30')
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT, hide_possible_values = true)]
     pub fail_on: Vec<String>,
-    /// Measure the errors of a sample of each large tensor (default), of all elements, or of none; 'full' if a limit of --fail-on needs it
-    #[arg(long, value_name = "WHAT", value_parser = value_parsers::MEASURE)]
+    /// Measure errors of a sample (default), of all values ('full') or none ('off')
+    #[arg(long, value_name = "WHAT", value_parser = value_parsers::MEASURE, hide_possible_values = true)]
     pub measure: Option<Measuring>,
     /// Memory for buffers, such as 1G
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
@@ -235,19 +235,19 @@ pub struct WritingArgs {
     /// Scheme that quantizes linear layers and experts; options: truecast quantize --help
     #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true, group = "quantizes")]
     pub scheme: Option<String>,
-    /// Try scales near the standard one; take the one with the least squared error
-    #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "quantizes")]
+    /// Search the scales with the least squared error (mse)
+    #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, hide_possible_values = true, requires = "quantizes")]
     pub scale_search: Option<Search>,
-    /// Rule for power-of-two scales
-    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = value_parsers::MX_SCALE, requires = "quantizes")]
+    /// Power-of-two scales: auto (default), floor, rceil, even or ct
+    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = value_parsers::MX_SCALE, hide_possible_values = true, hide_default_value = true, requires = "quantizes")]
     pub mx_scale: MxScale,
     /// Refuse NaN and infinities, or convert NaN to zero and infinities to the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "quantizes")]
     pub nonfinite: NonFinite,
-    /// Carry codes and scales over: fail if they would change (exact), or allow a rounded global scale (lossy)
-    #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, requires = "quantizes", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
+    /// Carry codes and scales over: exact fails if they would change, lossy rounds a global scale
+    #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, hide_possible_values = true, requires = "quantizes", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
-    /// JSON object that maps layers to the largest magnitudes of their inputs, for activation scales
+    /// JSON object that maps layers to the largest magnitudes of inputs
     #[arg(long, value_name = "FILE", requires = "quantizes", value_hint = ValueHint::FilePath)]
     pub activation_ranges: Option<PathBuf>,
     /// Tensors of a module that share one global scale, such as '*q_proj*,*k_proj*' (default: q, k, v; gate, up)
@@ -261,13 +261,13 @@ pub struct FolderArgs {
     /// Folder: continue an earlier run
     #[arg(long)]
     pub resume: bool,
-    /// Folder: convert the I-th of N parts, for parallel processes
+    /// Folder: convert the I-th of N parts
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     pub part: Option<Partition>,
-    /// Folder: reread the shards of all parts; write index and configuration
+    /// Folder: write index and configuration of all parts
     #[arg(long, conflicts_with_all = ["resume", "force"])]
     pub merge: bool,
-    /// Folder: write only weights, index and, if changed, configuration
+    /// Folder: do not copy the other files
     #[arg(long)]
     pub no_sidecars: bool,
 }

@@ -191,7 +191,7 @@ pub struct VectorsArgs {
     /// Edge cases, or every code of a source type with at most 16 bits
     #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
     pub level: Extent,
-    /// cast: round stochastically, with 32 random bits for each vector that depend on this seed and its index
+    /// cast: round stochastically, from this seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Lines, arrays or objects (default: hex, or json with --json)

@@ -38,7 +38,7 @@ pub struct Cli {
     /// Print only errors and the requested results
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Print every column, and names of up to 200 characters, as in a pipe or a file
+    /// Print every column and name, as in a pipe or a file
     #[arg(long, global = true)]
     pub wide: bool,
     /// Color: auto, always or never
@@ -54,15 +54,14 @@ pub struct Cli {
 pub enum Command {
     /// Convert a file and report what happened to its values
     ///
-    /// In a checkpoint (.safetensors), convert changes floating-point tensors and copies the others, unless a rule says
-    /// otherwise. It always converts arrays (.npy, .npz, .pb). In a model (.onnx), it stores weights in the new type and
-    /// casts them back where they are used. If a run fails, a destination file is unchanged and a folder keeps its finished shards.
+    /// In a checkpoint, convert changes floating-point tensors and copies the others, unless a rule says otherwise. It
+    /// always converts arrays. In a model (.onnx), it stores weights in the new type and casts them back where they are used.
     #[command(alias = "cast")]
     Convert(ConvertArgs),
     /// Quantize linear layers and experts (same as convert SRC DST --scheme SCHEME)
     ///
-    /// Quantizes weights of linear layers and experts. Others stay as they are, or are converted to --to. Same as `convert SRC
-    /// DST --scheme SCHEME`. `verify` takes --scheme SCHEME too.
+    /// Quantizes weights of linear layers and experts. Others stay as they are, or are converted to --to. `verify` takes
+    /// --scheme SCHEME too.
     #[command(alias = "quantise")]
     Quantize(QuantizeArgs),
     /// Convert quantized tensors to bf16 or another type; leave the others as they are

@@ -11,10 +11,10 @@ use truecast::select::quantize_options::Layer;
 // Options that choose tensors and their types.
 #[derive(Args, Debug, Clone)]
 pub struct SelectArgs {
-    /// Type to convert to, such as bf16; see `truecast formats`
+    /// Type, such as bf16; see `truecast formats`
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Round casts stochastically (as `--rounding stochastic`), with random bits from this seed and each element's index
+    /// Round casts stochastically, from this seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Read the elements as this type; in a checkpoint, only in tensors that a rule selects
@@ -26,11 +26,11 @@ pub struct SelectArgs {
     /// Leave tensors with a matching name unchanged
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
-    /// Quantize tensors with a matching name, even if otherwise kept, such as embeddings
+    /// Quantize tensors that are otherwise kept, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "quantizes")]
     pub quantize: Vec<String>,
-    /// Keep tensors with fewer than two dimensions, and tensors of the given kinds
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
+    /// Keep vectors, and norms, embeddings, router, lm_head or ssm; or all unquantized tensors
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET, hide_possible_values = true)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them
     #[arg(long, value_name = "N", default_value = "1024")]
@@ -44,7 +44,7 @@ pub struct OnnxArgs {
     /// ONNX: ignore surplus bytes and unused bits
     #[arg(long)]
     pub lenient: bool,
-    /// Accept all links, including those that lead out of the folder
+    /// Accept links that lead out of the folder
     #[arg(long)]
     pub follow_links: bool,
 }
@@ -61,7 +61,7 @@ pub struct ListArgs {
     /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
     #[arg(long, value_name = "COLUMN", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
-    /// Name the N worst tensors (default: up to 5 with a large loss)
+    /// Name the N worst tensors (default: up to 5)
     #[arg(long, value_name = "N")]
     pub worst: Option<usize>,
     /// Print only totals, not each tensor

@@ -1,7 +1,7 @@
 //! Layout of help pages. A short page has the common options. A long page has all options except settings of
 //! specifications; `specs` has those.
 
-use crate::help_text::{CLAUSES, EXIT_STATUS, Page};
+use crate::help_text::{CLAUSES, EXIT_CODES, EXIT_STATUS, Page};
 use crate::terminal::{Terminal, words};
 use anstyle::Style;
 use clap::builder::Styles;
@@ -54,7 +54,7 @@ pub fn of_command(command: &Command, text: &Page, extent: Extent, terminal: &Ter
     let mut parts = vec![laid_out(shown, terminal), heading("Examples") + &examples.collect::<String>()];
     match extent {
         Extent::Short => parts.push(filled(&more(command, text), "", "", terminal)),
-        Extent::Long => parts.push(exit_status(terminal)),
+        Extent::Long => parts.push(filled(EXIT_CODES, "", "", terminal)),
     }
     if extent == Extent::Long && matches!(text.command, "explain" | "check" | "vectors") {
         parts.push(filled(CLAUSES, "", "", terminal));

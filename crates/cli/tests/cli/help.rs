@@ -237,7 +237,7 @@ fn pages_are_short() {
         assert!(short.lines().count() <= 45 && options(&short) <= 15, "{command}: {short}");
         assert!(short.ends_with("\n") && short.contains(&format!("truecast {command} --help")), "{command}: {short}");
         let long = folder.run(&format!("{command} --help")).succeeds().out;
-        assert!(long.lines().count() <= 120 && options(&long) >= options(&short), "{command}: {long}");
+        assert!(long.lines().count() <= 90 && options(&long) >= options(&short), "{command}: {long}");
         assert!(short.lines().chain(long.lines()).all(|line| line.len() <= 90), "{command}");
     }
     let short = folder.run("convert -h").succeeds().out;
