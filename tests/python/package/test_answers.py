@@ -51,6 +51,13 @@ def test_notes_speak_python():
     assert 'from_="string" takes' in repr(tc.explain("1e-40", "f16")) and "--" not in repr(tc.explain("1e39", "f16"))
 
 
+def test_explain_in_every_type():
+    found = tc.explain(0.1)
+    assert {row["dtype"]: row["bits"] for row in found["types"]}["bf16"] == "0x3dcd"
+    assert tc.explain(np.float16(0.1))["from"] == "f16"
+    assert "bf16" in repr(found) and "--" not in repr(found)
+
+
 def test_explain_one_specification():
     found = tc.explain(2.5, "i8", spec="ieee", rounding="up")
     assert [row["value"] for row in found["results"]] == ["3"]

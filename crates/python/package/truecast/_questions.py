@@ -17,9 +17,9 @@ Operand = Union[TypeLike, PythonNumber]
 
 
 class Explanation(_ask.Answer):
-    """One value under every specification: bits, neighbors, the rounding decision, the results.
+    """One value in every type, or its conversion under every specification.
 
-    Fields: ``source``, ``neighbors``, ``answers`` (each distinct one with its names), ``results`` (each
+    Fields of a value: ``types``, each with ``dtype, bits, value, error, exact``. Fields of a conversion: ``source``, ``neighbors``, ``answers`` (each distinct one with its names), ``results`` (each
     with ``spec, version, attributes, bits, value, undefined, clause``), ``absent``, ``known_differences``; see
     docs/interfaces.md section 6.
     """
@@ -30,13 +30,13 @@ class Explanation(_ask.Answer):
 
 def explain(
     value: Any,
-    to: TypeLike,
+    to: TypeLike | None = None,
     *,
     from_: TypeLike | None = None,
     spec: Specification | None = None,
     **attributes: Unpack[Settings],
 ) -> Explanation:
-    """Explains the conversion of one value.
+    """Explains one value in every numeric type, or its conversion to one type.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def explain(
         A number, a scalar of NumPy (with exactly its bits), or text as in the command: ``"1/3"``, ``"0x1.8p-3"``,
         ``"nan"``, ``"0x7fc00001"`` for bits.
     to
-        The destination type.
+        The destination type; without it, the answer has the value in every numeric type.
     from_
         The source type, to which the number is rounded. The default is the type of a NumPy scalar, ``bool`` for a
-        bool, and ``f32`` for any other number and for text, as in the command.
+        bool, and for any other number and for text, as in the command, ``f32`` (without ``to``: no rounding).
     spec
         One specification, with its ``attributes``; the default is all, with every set of attributes.
 
@@ -64,7 +64,7 @@ def explain(
         value, from_ = (hex(int.from_bytes(value.tobytes(), "little")), value.dtype) if from_ is None else (value.item(), from_)
     elif isinstance(value, (bool, np.bool_)):
         value, from_ = str(bool(value)).lower(), from_ or "bool"
-    words = ["explain", "--to", _truecast.type_name(to)]
+    words = ["explain", *(["--to", _truecast.type_name(to)] if to is not None else [])]
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     words += _ask.options({"spec": spec, **attributes})
     # A value may begin with a minus.

@@ -8,7 +8,7 @@ use crate::exact_decimal;
 use crate::failure::Failure;
 use crate::number_format::NumberFormat;
 use crate::table::{Cell, Column, Mark, Table};
-use crate::terminal::Terminal;
+use crate::terminal::{Reader, Terminal};
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
@@ -126,9 +126,10 @@ fn render(args: &ExplainArgs, typed: &Typed, terminal: &Terminal) -> String {
         };
         table.row([row.dtype.name().into(), code_text(element).into(), value.into(), error]);
     }
+    let option = if terminal.reader == Reader::Python { "to=TYPE" } else { "--to TYPE" };
     let rule = "to nearest even; out of range to Inf, or to NaN or the last value of a type without Inf; specifications \
-                may differ: --to TYPE shows them\n";
-    table.render(terminal) + &terminal.wrap(rule)
+                may differ:";
+    table.render(terminal) + &terminal.wrap(&format!("{rule} {option} shows them\n"))
 }
 
 fn to_json(args: &ExplainArgs, typed: &Typed) -> Value {
