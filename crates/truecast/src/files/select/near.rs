@@ -61,7 +61,7 @@ fn spans_of_parts(name: &str, parts: usize) -> impl Iterator<Item = Range<usize>
     let begins: Vec<usize> = std::iter::once(0).chain(bounds.iter().map(|at| at + 1)).collect();
     let ends: Vec<usize> = bounds.into_iter().chain([name.len()]).collect();
     let spans = begins.into_iter().enumerate().filter_map(move |(i, begin)| Some(begin..*ends.get(i + parts - 1)?));
-    spans.chain([0..name.len()])
+    spans.chain(std::iter::once(0..name.len()))
 }
 
 #[cfg(test)]
