@@ -99,6 +99,6 @@ mod tests {
         assert_eq!(nearest("*lm_head*", names), [""; 0]);
         assert_eq!((nearest("*", names), nearest("", names)), (vec![], vec![]));
         assert_eq!(nearest("*a*", ["x", "é/ü"]), [""; 0]);
-        assert_eq!(nearest("ab.c", ["ab.d.ab.e", "abd", "ab.e"]), ["ab.d.ab.e", "ab.e"]);
+        assert_eq!(nearest("ab.c", ["ab.d.ab.e", "abd", "ab.e"]), ["ab.d", "ab.d.ab.e", "ab.e"]);
     }
 }
