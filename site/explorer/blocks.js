@@ -1,0 +1,141 @@
+"use strict";
+
+(() => {
+  const { el, bits, brief, minus, plural, button } = explorer;
+  const FIELDS = { mxfp4: [1, 2, 1], nvfp4: [1, 2, 1], fp8: [1, 4, 3], int4: [4], q4_0: [4], q8_0: [8],
+    f8e8m0: [0, 8, 0], f8e4m3fn: [1, 4, 3], f16: [1, 5, 10], bf16: [1, 8, 7], f32: [1, 8, 23] };
+  const SIZE = { nvfp4: 16, fp8: 16 };
+  const READ_ONLY = { q4_0: "00345798a46c8bb175998637d4a259c68a7b" };
+  const NOTES = { q4_0: "truecast reads this scheme and does not write it: change its bytes.",
+    fp8: "In a file, one scale serves a tensor, a row or a block of 128 × 128 values; the page shows 16 of them." };
+  const WEIGHTS = ("0.42,-0.13,0.87,-0.55,0.06,-0.91,0.31,0.02,-0.27,0.64,-0.08,0.19,-0.73,0.48,-0.36,0.11," +
+    "0.25,-0.6,0.04,0.97,-0.17,0.33,-0.82,0.09,0.58,-0.21,0.14,-0.45,0.7,-0.03,0.38,-0.66").split(",");
+  const SAMPLES = { weights: WEIGHTS, "one outlier": WEIGHTS.with(5, "-40"),
+    ramp: WEIGHTS.map((_, index) => String((index - 8) / 4)), zeros: WEIGHTS.map(() => "0") };
+
+  // Where each code lies: the one arrangement of nibbles or bytes in which the bytes hold these codes.
+  function places(hex, codes) {
+    const wide = codes[0].bits.length === 4;
+    const extra = hex.length / 2 - codes.length / (wide ? 1 : 2);
+    const half = codes.length / 2;
+    const arrangements = wide ? [(index) => [index, null]] : [
+      (index) => [index >> 1, index % 2],
+      (index) => [index >> 1, 1 - (index % 2)],
+      (index) => [index % half, index < half ? 0 : 1]];
+    const holds = ([byte, nibble], index) => {
+      const pair = hex.slice(2 * byte, 2 * byte + 2);
+      return (nibble === null ? pair : pair[1 - nibble]) === codes[index].bits.slice(2);
+    };
+    for (const arrange of arrangements) {
+      for (const offset of [0, extra]) {
+        const at = codes.map((_, index) => arrange(index)).map(([byte, nibble]) => [byte + offset, nibble]);
+        if (at.every(holds)) return at;
+      }
+    }
+    return [];
+  }
+
+  function build(page) {
+    const { picture, controls } = page;
+    page.choice("scheme", "Scheme", ["mxfp4", "nvfp4", "fp8", "int4", "q4_0", "q8_0"], { bytes: "" });
+    const enter = () => explorer.change({ bytes: hex.value.replace(/\s/g, "") }, true);
+    const hex = el("input", { type: "text", spellcheck: "false", autocomplete: "off", oninput: enter,
+      "aria-describedby": "error-blocks" });
+    controls.append(explorer.field("Bytes (hexadecimal)", hex));
+    controls.lastChild.classList.add("grow");
+    const samples = el("p", { class: "samples" }, "Fill with ", Object.keys(SAMPLES).map((name) =>
+      [button(name, () => explorer.change({ values: SAMPLES[name].join(","), bytes: "" })), " "]));
+    controls.after(samples);
+    const scales = el("div", { class: "scales" });
+    const order = el("p", { class: "note" });
+    const strip = el("ol", { class: "strip", "aria-label": "Bytes of the block" });
+    const cards = el("div", { class: "cards" });
+    picture.append(el("h2", { text: "Scale" }), scales, el("h2", { text: "Bytes, in the order of the file" }), order,
+      strip, el("h2", { text: "Elements: input, code, code × scale" }), cards);
+    let shown = [];
+
+    function lights(index) {
+      const light = (on) => () => picture.querySelectorAll(`[data-element="${index}"]`)
+        .forEach((node) => node.classList.toggle("lit", on));
+      const [on, off] = [light(true), light(false)];
+      return { onmouseenter: on, onmouseleave: off, onfocusin: on, onfocusout: off };
+    }
+
+    function edit() {
+      const values = shown.map(({ input }) => input.value.trim().replace("−", "-") || "0");
+      explorer.change({ values: values.join(","), bytes: "" }, true);
+    }
+
+    function makeCards(number) {
+      if (shown.length === number) return;
+      shown = Array.from({ length: number }, (_, index) => ({
+        input: el("input", { type: "text", "aria-label": `Value ${index}`, spellcheck: "false", autocomplete: "off",
+          oninput: edit }),
+        code: el("div", { class: "mini" }), sum: el("p", { class: "sum" }), error: el("p", { class: "dim" }) }));
+      cards.replaceChildren(...shown.map((card, index) =>
+        el("div", { class: "card", "data-element": index, ...lights(index) },
+          el("div", { class: "cardtop" }, el("b", { text: index }), card.input), card.code, card.sum, card.error)));
+    }
+
+    function showStrip({ bytes, codes }, own) {
+      const holders = new Map(places(bytes, codes).map(([byte, nibble], index) => [`${byte}:${nibble}`, index]));
+      const pairs = bytes.match(/../g) ?? [];
+      const part = (text, element, kind) => el("span", { "data-element": element,
+        ...(element === undefined ? {} : lights(element)) }, el("b", { text }), el("small", { text: element ?? kind }));
+      strip.replaceChildren(...pairs.map((pair, byte) => {
+        const kind = byte >= pairs.length - own ? "global" : "scale";
+        const [whole, low, high] = [null, 0, 1].map((nibble) => holders.get(`${byte}:${nibble}`));
+        if (low !== undefined) return el("li", { class: "byte" }, part(pair[0], high), part(pair[1], low));
+        return el("li", { class: whole === undefined ? "byte scaling" : "byte" }, part(pair, whole, kind));
+      }));
+    }
+
+    const scaleCard = (name, scale) => el("div", {},
+      el("p", {}, `${name}: `, el("strong", { text: brief(scale.value, 10, 20), title: scale.value }), " ",
+        el("code", { class: "dim", text: `${scale.type} ${scale.bits}` })),
+      FIELDS[scale.type] ? el("div", { class: "mini" }, bits(scale.bits, FIELDS[scale.type], null, false)) : null,
+      el("p", { class: "note", text: explorer.sentence(scale.rule) }));
+
+    function show({ answer, state }) {
+      const { scheme, scale, global_scale: globe, codes, elements } = answer;
+      const own = globe ? globe.bits.length / 2 - 1 : 0;
+      const size = answer.bytes.length / 2 - own;
+      makeCards(elements);
+      const factors = [`× ${brief(scale.value, 6, 9)}`, ...(globe ? [`÷ ${brief(globe.value, 6, 9)}`] : [])];
+      const worst = Math.max(...codes.map((each) => Math.abs(each.error ?? 0)));
+      page.title.textContent = `${scheme}: ${elements} values in ${plural(size, "byte")}` +
+        (scheme === "fp8" ? "" : `, ${brief(String((size * 8) / elements), 4, 6)} bits each`);
+      page.reason.textContent = [`Each value is its code ${factors.join(" ")}.`, NOTES[scheme],
+        codes[0].input !== null && `The largest error in this block is ${brief(String(worst), 4, 8)}.`]
+        .filter(Boolean).join(" ");
+      scales.replaceChildren(scaleCard("Scale of the block", scale),
+        ...(globe ? [scaleCard("Global scale of the tensor", globe)] : []));
+      order.textContent = explorer.sentence(answer.order);
+      showStrip(answer, own);
+      if (document.activeElement !== hex) hex.value = answer.bytes.replace(/(..)(?=.)/g, "$1 ");
+      const typed = state.bytes ? [] : state.values.split(",");
+      codes.forEach((each, index) => {
+        const { input, code, sum, error } = shown[index];
+        if (document.activeElement !== input) input.value = typed[index] ?? each.input ?? brief(each.decoded, 6, 9);
+        input.disabled = scheme in READ_ONLY;
+        code.replaceChildren(bits(each.bits, FIELDS[scheme], null, false));
+        sum.replaceChildren(`${brief(each.value, 5, 8)} ${factors.join("\n")}\n= `,
+          el("strong", { text: brief(each.decoded, 6, 9), title: each.decoded }));
+        error.textContent = each.error === null ? "" : each.error === 0 ? "exact"
+          : `off by ${each.error > 0 ? "+" : ""}${minus(brief(String(each.error), 3, 6))}`;
+      });
+    }
+
+    return (state) => {
+      const { scheme } = state;
+      const bytes = state.bytes || (READ_ONLY[scheme] ?? "");
+      samples.hidden = scheme in READ_ONLY;
+      page.settle(async () => {
+        const given = bytes ? { bytes } : { values: state.values.split(",").slice(0, SIZE[scheme] ?? 32) };
+        return { answer: await explorer.ask({ ask: "block", scheme, ...given }), state: { ...state, bytes } };
+      }, show);
+    };
+  }
+
+  explorer.view("blocks", "Blocks", { scheme: "mxfp4", values: WEIGHTS.join(","), bytes: "" }, build);
+})();

@@ -1,0 +1,231 @@
+"use strict";
+
+(() => {
+  const { el, draw, path, rect, words, bits, brief, minus, plural, button } = explorer;
+  const SAMPLES = ["465", "448", "464", "0.1", "0.0009", "1e9", "-0", "inf", "nan"];
+  const finite = (text) => text !== "open" && Number.isFinite(Number(text));
+  const say = (answer) => (answer.bits === null ? "left open" : brief(answer.value));
+  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+  const edgeOf = ({ below, above }) => below ?? above;
+
+  // What the bits of a float say: sign, power of two and significand, read off the fields.
+  function reading(code, fields, bias) {
+    const part = Object.fromEntries(explorer.split(code, fields).map(({ name, digits }) => [name, digits]));
+    const exponent = parseInt(part.exponent, 2);
+    const fraction = part.significand ? parseInt(part.significand, 2) / 2 ** part.significand.length : 0;
+    const subnormal = exponent === 0 && part.significand;
+    const from = subnormal ? 1 : exponent;
+    return [`= ${part.sign === "1" ? "−1" : "+1"} × 2`, el("sup", { text: `${from}−${bias} = ${minus(from - bias)}` }),
+      ` × ${String(fraction + (subnormal ? 0 : 1)).slice(0, 18)} ${subnormal ? "(subnormal) " : ""}`];
+  }
+
+  function verdict({ neighbors: near, to, source, answers, destination }) {
+    const value = brief(source.exact, 17, 22);
+    if (near.side === "exact") return `${value} is a value of ${to}: no rounding is needed.`;
+    if (near.side === "none" || !(near.beyond || (near.below && near.above))) {
+      return near.decision ? explorer.sentence(near.decision) : `${value} has no neighbors in ${to}.`;
+    }
+    if (near.beyond) {
+      const whole = destination.fields.length === 1;
+      const beyond = brief(near.beyond.value);
+      const last = `${brief(edgeOf(near).value)}, the last ${whole ? "" : "finite "}value of ${to}`;
+      const [size, middle, end] = [source.exact, near.midpoint, near.beyond.value].map((text) => Math.abs(text));
+      if (size < middle) return `${value} is beyond ${last}, but nearer to it than to ${beyond}. It rounds back.`;
+      if (whole && size >= end) return `${value} is out of range: it is beyond ${last}.`;
+      const where = size === middle ? "is exactly the midpoint" : `is past ${brief(near.midpoint)}, the midpoint`;
+      return `${value} ${where} between ${last}, and ${beyond}, which ${to} does not have. ` +
+        (whole ? "Truncated, it stays; rounded to nearest, it overflows."
+          : `So it overflows${answers.length > 1 ? ", and the specifications part ways" : ""}.`);
+    }
+    const between = `${value} lies between ${brief(near.below.value)} and ${brief(near.above.value)}`;
+    if (near.side === "tie") return `${between}, at the midpoint: a tie.`;
+    return `${between}, nearer to the ${near.side === "below" ? "lower" : "upper"}.`;
+  }
+
+  // The whole range of the destination, by magnitude, with the place of the value.
+  function paintRange({ answer, special }, width) {
+    const number = (...keys) => Number(special[keys.find((key) => special[key])]?.value);
+    const last = number("largest_finite", "largest");
+    const normal = number("smallest_normal");
+    const first = Math.max(number("smallest_subnormal", "smallest_normal", "smallest"), 0) || 1;
+    const value = Math.abs(answer.source.exact);
+    const low = Math.log2(first);
+    const high = Math.max(Math.log2(last), low + 1);
+    const [left, right, y] = [76, width - 96, 36];
+    const x = (at) => left + ((Math.log2(at) - low) / (high - low)) * (right - left);
+    const zone = (kind, from, to) => rect(`zone ${kind}`, from, y, to - from, 14);
+    const parts = [zone("under", 0, left), zone("normal", left, right), zone("over", right, width)];
+    if (special.smallest_subnormal) {
+      parts.push(zone("subnormal", left, x(normal)));
+      if (x(normal) - left > 90) parts.push(words((left + x(normal)) / 2, y + 31, "subnormal"));
+    }
+    if ((right - left) / (high - low) > 4) {
+      for (let at = Math.ceil(low); at <= high; at += 1) parts.push(path("notch", `M${x(2 ** at)} ${y + 9}v5`));
+    }
+    parts.push(words(8, y + 31, "toward 0", "", "start"), words(width - 8, y + 31, "too large", "", "end"),
+      words(right, y + 31, brief(String(last)), "strong", "end"));
+    if (x(1) > left + 90 && x(1) < right - 60) parts.push(words(x(1), y + 31, "1"));
+    if (value > 0) {
+      const at = value === Infinity ? width - 12 : clamp(x(value), 12, width - 12);
+      const [anchor, shift] = at < 60 ? ["start", -6] : at > width - 80 ? ["end", 6] : ["middle", 0];
+      parts.push(path("ink", `M${at - 6} ${y - 13}h12l-6 9z`), path("stem", `M${at} ${y - 4}v18`),
+        words(at + shift, y - 19, brief(answer.source.exact), "value", anchor));
+    }
+    return { height: y + 38, parts };
+  }
+
+  // The gap between two neighbors, the midpoint, the value, and where each answer steps to.
+  function paintGap(answer, width) {
+    const { neighbors: near, source, to } = answer;
+    const [low, high] = [near.below, near.above].map((each) => (each ?? near.beyond)?.value);
+    const narrow = width < 620;
+    const [left, right] = narrow ? [40, width - 40] : [150, width - 150];
+    const label = `Number line. ${verdict(answer)}`;
+    const tick = (x, y, kind, text, detail) => [path(`tick ${kind}`, `M${x} ${y - 10}v20`),
+      words(x, y + 30, text, kind || "strong"), words(x, y + 46, detail, "detail")];
+    if (near.side === "exact") {
+      const parts = [path("axis", `M0 24H${width}`), tick(width / 2, 24, "", brief(source.exact), `a value of ${to}`)];
+      return { height: 78, parts, label };
+    }
+    const overLow = !near.below;
+    const place = near.place ?? (overLow ? -Infinity : Infinity);
+    const x = left + (right - left) * (narrow ? clamp(place, -0.08, 1.08) : clamp(place, -0.25, 1.25));
+    const y = 42 + answer.answers.length * 26;
+    const parts = [];
+    if (near.beyond) parts.push(rect("beyond", overLow ? 0 : left, y - 16, overLow ? right : width - left, 32));
+    parts.push(path("axis", `M0 ${y}H${width}`));
+    for (const [at, own, value] of [[left, near.below, low], [right, near.above, high]]) {
+      parts.push(tick(at, y, own ? "" : "absent", brief(value), own?.bits ?? (narrow ? "absent" : `not in ${to}`)));
+    }
+    parts.push(tick((left + right) / 2, y, "middle", brief(near.midpoint), "midpoint"), path("stem", `M${x} 26V${y}`));
+    answer.answers.forEach((each, index) => {
+      const lane = 44 + index * 26;
+      const target = !finite(each.value) ? null : each.value === low ? left : each.value === high ? right : null;
+      const end = target ?? (overLow ? Math.max(x - 60, 8) : Math.min(x + 60, width - 8));
+      const back = end <= x;
+      parts.push(path(`step${target === null ? " away" : ""}`, `M${x} ${lane}H${end}`));
+      if (target === null) parts.push(draw("circle", { class: "ink", cx: end, cy: lane, r: 4 }));
+      else parts.push(path("fall", `M${end} ${lane}V${y - 10}`), path("ink", `M${end} ${lane}l${back ? 9 : -9}-5v10z`));
+      const text = `${say(each)} · ${plural(each.labels.length, "name")}`;
+      if ((back ? end : width - end) > text.length * 8 + 14) {
+        parts.push(words(back ? end - 8 : end + 10, lane + 4, text, "lane", back ? "end" : "start"));
+      } else if (back) parts.push(words(end + 12, lane - 6, text, "lane", "start"));
+      else if (target === null) parts.push(words(x + 8, lane - 6, text, "lane", "start"));
+      else parts.push(words(end - 12, lane - 6, text, "lane", "end"));
+    });
+    const short = brief(source.exact);
+    const same = [low, high].some((each) => Number(each) === Number(short.replace("−", "-")));
+    const [anchor, shift] = x < 70 ? ["start", -8] : x > width - 70 ? ["end", 8] : ["middle", 0];
+    parts.push(path("ink", `M${x} ${y - 8}l8 8l-8 8l-8 -8z`), words(x + shift, 18, (same ? brief(source.exact, 17, 22)
+      : short) + (place > 1.35 || place < -0.35 ? " (far beyond)" : ""), "value", anchor));
+    return { height: y + 54, parts, label };
+  }
+
+  function build(page) {
+    const { title, reason, headline, picture } = page;
+    page.text("value", "Value").setAttribute("aria-describedby", "cast-hint error-cast");
+    page.type("from", "From");
+    page.controls.append(button("⇄", () => explorer.change({ from: now.to, to: now.from }),
+      { class: "swap", "aria-label": "Exchange the two types", title: "Exchange the two types" }));
+    page.type("to", "To");
+    page.controls.after(el("p", { class: "samples", id: "cast-hint" },
+      "A number, a code such as 0x43e88000, inf or nan. Try ",
+      SAMPLES.map((each) => [button(minus(each), () => explorer.change({ value: each })), " "])));
+    const tally = el("p", { class: "tally" });
+    const source = el("div");
+    const steps = el("div", { class: "nudges" });
+    const meaning = el("p", { class: "meaning" });
+    const range = explorer.chart("Range of the destination", paintRange);
+    const gap = explorer.chart("Number line", paintGap);
+    const rangeTitle = el("h2");
+    const [rangePart, gapPart] = [el("div", {}, rangeTitle, range), el("div", {}, el("h2", { text: "The step" }), gap)];
+    const answers = el("div", { class: "answers" });
+    headline.append(tally);
+    picture.append(el("div", { class: "bitrow" }, source, el("div", { class: "under" }, meaning, steps)),
+      rangePart, gapPart, el("h2", { text: "Answers, rarest first" }), answers);
+    explorer.roving(source, () => [...source.querySelectorAll("button")]);
+    const opened = new Set();
+    let now = null;
+
+    function showSource({ source: input, from, value }, bias) {
+      const { fields } = input;
+      const active = document.activeElement;
+      const place = source.contains(active) && active.dataset.place;
+      const row = bits(input.bits, fields, (bit) => {
+        const code = BigInt(input.bits) ^ (1n << BigInt(bit));
+        explorer.change({ value: `0x${code.toString(16).padStart(input.bits.length - 2, "0")}` }, true);
+      });
+      source.replaceChildren(row);
+      const cell = row.querySelector(place ? `[data-place="${place}"]` : "button");
+      cell.tabIndex = 0;
+      if (place) cell.focus();
+      const parts = bias !== undefined && finite(input.exact) && Number(input.exact) !== 0;
+      const sum = parts ? reading(input.bits, fields, bias) : "";
+      meaning.replaceChildren(el("code", { text: input.bits }), " ", ...sum, "= ",
+        el("strong", { text: brief(input.exact, 17, 40), title: input.exact }),
+        input.rounded ? el("span", { class: "note", text: `, the ${from} nearest to ${brief(value, 8, 20)}` }) : "");
+      const focused = [...steps.children].indexOf(active);
+      steps.replaceChildren(...[["previous", "◂ previous"], ["next", "next ▸"]].map(([key, text]) =>
+        button(text, () => explorer.change({ value: input[key].bits }, true),
+          { title: `The ${key} value of ${from}`, disabled: input[key] === null })));
+      steps.children[focused]?.focus();
+    }
+
+    function showAnswer(each, fields, everyone) {
+      const open = each.bits === null;
+      const key = each.bits ?? "open";
+      return el("article", { class: "answer" },
+        el("div", { class: "result" }, el("h3", { text: say(each), title: each.value }),
+          el("code", { text: open ? "any code is allowed" : each.bits })),
+        open ? el("div", { class: "bits none", text: "no bits are promised" }) : bits(each.bits, fields, null, false),
+        el("div", {}, el("p", { class: "share" }, el("b", { text: each.labels.length }), ` of ${everyone} names`),
+          el("details", { open: opened.has(key),
+            ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)) },
+          el("summary", {}, el("span", { class: "names" }, each.labels.map((text) => [el("span", { text }), " "])),
+            el("span", { class: "more", text: each.clauses.length === 1 ? "clause" : "clauses" })),
+          el("dl", {}, each.clauses.map(({ name, clause }) =>
+            [el("dt", { text: name }), el("dd", { text: clause ?? "" })])))));
+    }
+
+    function show({ answer, formats }) {
+      const common = [...answer.answers].sort((a, b) => b.labels.length - a.labels.length);
+      const everyone = common.reduce((sum, each) => sum + each.labels.length, 0);
+      if (!everyone) throw new explorer.Refusal(`no name converts ${answer.from} to ${answer.to}`);
+      const told = common.filter((each) => each.bits !== null || each.labels.length * 2 >= everyone).map(say);
+      const last = told.pop();
+      title.replaceChildren(el("span", { class: "dim", text: `${answer.from} ` }), brief(answer.value, 10, 24),
+        el("span", { class: "dim", text: ` as ${answer.to} is ` }),
+        el("strong", { text: told.length ? `${told.join(", ")} or ${last}` : last }));
+      reason.textContent = verdict(answer) + (common.length === 1 ? " All names agree." : "");
+      tally.replaceChildren(...common.map((each) => {
+        const part = el("span", { class: each.bits === null ? "open" : null }, el("b", { text: say(each) }),
+          ` ${plural(each.labels.length, "name")}`);
+        part.style.flexGrow = each.labels.length;
+        return part;
+      }));
+      tally.hidden = common.length === 1;
+      showSource(answer, formats.from.bias);
+      rangeTitle.textContent = `Where it lies in ${answer.to}, by magnitude: each mark is twice the one before`;
+      const special = formats.to.special ?? {};
+      rangePart.hidden = answer.source.exact === "NaN" || !(special.largest_finite ?? special.largest);
+      gapPart.hidden = answer.source.exact === "NaN" || !edgeOf(answer.neighbors);
+      if (!rangePart.hidden) range.show({ answer, special });
+      if (!gapPart.hidden) gap.show(answer);
+      answers.replaceChildren(...common.reverse().map((each) => showAnswer(each, answer.destination.fields, everyone)));
+    }
+
+    return (state) => {
+      now = state;
+      page.settle(async () => {
+        if (!state.value.trim()) throw new explorer.Refusal("type a number to cast");
+        const [answer, { types }] = await Promise.all([
+          explorer.ask({ ask: "cast", value: state.value.trim(), from: state.from, to: state.to }),
+          explorer.recall({ ask: "formats" })]);
+        const named = (name) => types.find((each) => each.name === name) ?? {};
+        return { answer, formats: { from: named(state.from), to: named(state.to) } };
+      }, show);
+    };
+  }
+
+  explorer.view("cast", "Cast", { value: "465", from: "f32", to: "f8e4m3fn" }, build);
+})();

@@ -1,0 +1,272 @@
+"use strict";
+
+(() => {
+  const { el, draw, words, plural, count, button, bytes, Refusal } = explorer;
+  const MOST = 100e6;
+
+  const base64 = (blob) => new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(new Refusal("it cannot be read; of a folder, give one of its files"));
+    reader.readAsDataURL(blob);
+  });
+
+  // The engine says how much of the file's beginning it needs; that much is read, and no more.
+  async function readHeader(file) {
+    let read = 0;
+    for (let turn = 0; turn < 40; turn += 1) {
+      const request = { ask: "header", name: file.name, size: file.size, bytes: await base64(file.slice(0, read)) };
+      const answer = await explorer.ask(request);
+      if (answer.need === undefined) return { ...answer, name: file.name, size: file.size, read };
+      const { need } = answer;
+      if (need > MOST) throw new Refusal(`its header claims ${bytes(need)}; at most ${bytes(MOST)} are read`);
+      if (need > file.size) throw new Refusal(`its header has ${count(need)} bytes, the file ${count(file.size)}`);
+      if (need <= read) break;
+      read = need;
+    }
+    throw new Refusal("its header does not end");
+  }
+
+  // The header of a model of the shape of gpt-oss-20b, without its data.
+  function example() {
+    const tensors = {};
+    let at = 0;
+    const add = (name, dtype, shape, width) => {
+      const size = shape.reduce((product, each) => product * each, width);
+      tensors[name] = { dtype, shape, data_offsets: [at, at += size] };
+    };
+    const wide = 2880;
+    for (const name of ["lm_head", "model.embed_tokens"]) add(`${name}.weight`, "BF16", [201088, wide], 2);
+    for (let layer = 0; layer < 24; layer += 1) {
+      const base = `model.layers.${layer}`;
+      for (const [name, rows] of [["gate_up_proj", 2 * wide], ["down_proj", wide]]) {
+        add(`${base}.mlp.experts.${name}_blocks`, "U8", [32, rows, 90, 16], 1);
+        add(`${base}.mlp.experts.${name}_scales`, "U8", [32, rows, 90], 1);
+        add(`${base}.mlp.experts.${name}_bias`, "BF16", [32, rows], 2);
+      }
+      for (const [name, rows, columns] of [["self_attn.q_proj", 4096, wide], ["self_attn.k_proj", 512, wide],
+        ["self_attn.v_proj", 512, wide], ["self_attn.o_proj", wide, 4096], ["mlp.router", 32, wide]]) {
+        add(`${base}.${name}.weight`, "BF16", [rows, columns], 2);
+        add(`${base}.${name}.bias`, "BF16", [rows], 2);
+      }
+      add(`${base}.self_attn.sinks`, "BF16", [64], 2);
+      for (const name of ["input", "post_attention"]) add(`${base}.${name}_layernorm.weight`, "BF16", [wide], 2);
+    }
+    add("model.norm.weight", "BF16", [wide], 2);
+    const header = new TextEncoder().encode(JSON.stringify(tensors));
+    const length = new DataView(new ArrayBuffer(8));
+    length.setUint32(0, header.length, true);
+    const file = new Blob([length.buffer, header]);
+    return { name: "example.safetensors", size: file.size + at, slice: (from, to) => file.slice(from, to) };
+  }
+
+  function tree(tensors) {
+    const root = { name: "", bytes: 0, children: new Map() };
+    for (const tensor of tensors) {
+      let node = root;
+      node.bytes += tensor.bytes;
+      for (const step of tensor.name.split(".")) {
+        if (!node.children.has(step)) node.children.set(step, { name: step, bytes: 0, children: new Map() });
+        node = node.children.get(step);
+        node.bytes += tensor.bytes;
+      }
+    }
+    return root;
+  }
+
+  // Squarified treemap: rows along the shorter side while the tiles become squarer.
+  function squarify(nodes, box) {
+    const tiles = [];
+    let { x, y, width, height } = box;
+    let rest = nodes.filter((node) => node.bytes > 0).sort((a, b) => b.bytes - a.bytes);
+    let left = rest.reduce((sum, node) => sum + node.bytes, 0);
+    while (rest.length && width > 0 && height > 0) {
+      const side = Math.min(width, height);
+      const unit = (width * height) / left;
+      const worst = (sum, most, least) =>
+        Math.max((side ** 2 * most) / (sum ** 2 * unit), (sum ** 2 * unit) / (side ** 2 * least));
+      let taken = 1;
+      let sum = rest[0].bytes;
+      while (taken < rest.length && worst(sum + rest[taken].bytes, rest[0].bytes, rest[taken].bytes)
+        <= worst(sum, rest[0].bytes, rest[taken - 1].bytes)) sum += rest[taken++].bytes;
+      const depth = (sum * unit) / side;
+      let along = 0;
+      for (const node of rest.slice(0, taken)) {
+        const length = (node.bytes / sum) * side;
+        tiles.push(width >= height ? { node, x, y: y + along, width: depth, height: length }
+          : { node, x: x + along, y, width: length, height: depth });
+        along += length;
+      }
+      if (width >= height) [x, width] = [x + depth, width - depth];
+      else [y, height] = [y + depth, height - depth];
+      rest = rest.slice(taken);
+      left -= sum;
+    }
+    return tiles;
+  }
+
+  const fits = (text, room) => (text.length * 7.4 + 10 <= room ? text : "");
+  const box = (at, kind) => explorer.rect(kind, at.x + 0.5, at.y + 0.5, at.width - 1.5, at.height - 1.5);
+
+  function nest(node, { x, y, width, height }, depth) {
+    const inner = { x: x + 3, y: y + 19, width: width - 6, height: height - 22 };
+    if (depth === 0 || inner.width < 24 || inner.height < 12) return [];
+    return squarify([...node.children.values()], inner).map((tile) => [box(tile, "inset"),
+      tile.height > 18 ? words(tile.x + 5, tile.y + 14, fits(tile.node.name, tile.width), "", "start") : null,
+      nest(tile.node, tile, depth - 1)]);
+  }
+
+  function paintMap({ node, path, open }, width) {
+    const height = Math.min(500, Math.max(300, width * 0.42));
+    const parts = squarify([...node.children.values()], { x: 0, y: 0, width, height }).map((tile, index) => {
+      const child = tile.node;
+      const share = `${child.name}: ${bytes(child.bytes)}, ${((100 * child.bytes) / node.bytes).toFixed(1)}%`;
+      const name = fits(`${child.name} ${bytes(child.bytes)}`, tile.width) || fits(child.name, tile.width);
+      const hue = /^\d+$/.test(child.name) ? 0 : index % 4;
+      const contents = [draw("title", { text: share }), box(tile, `tile hue${hue}`), nest(child, tile, 4),
+        tile.height > 18 ? words(tile.x + 6, tile.y + 14, name, "strong", "start") : null];
+      if (child.children.size === 0) return draw("g", {}, contents);
+      return draw("a", { href: open([...path, child.name].join(".")), "aria-label": `Open ${share}` }, contents);
+    });
+    return { height, parts };
+  }
+
+  function groups(tensors) {
+    const found = new Map();
+    for (const tensor of tensors) {
+      const pattern = tensor.name.replace(/(^|\.)\d+(?=\.|$)/g, "$1*");
+      const key = `${pattern} ${tensor.dtype} ${tensor.shape}`;
+      const { name, dtype, shape } = tensor;
+      const group = found.get(key) ?? { name, pattern, dtype, shape, number: 0, bytes: 0 };
+      group.number += 1;
+      group.bytes += tensor.bytes;
+      found.set(key, group);
+    }
+    return [...found.values()].sort((a, b) => b.bytes - a.bytes);
+  }
+
+  const breakable = (name) => name.split(/(?<=[._])/).flatMap((part) => [part, el("wbr")]);
+
+  function build(page) {
+    const { panel, controls, title, reason, picture, settle } = page;
+    const chooser = el("input", { type: "file", accept: ".safetensors,.gguf,.json", id: "checkpoint-file",
+      onchange: () => take(chooser.files) });
+    const back = button("Show the example", () => explorer.change({ example: "1", path: "" }), { class: "small" });
+    controls.classList.add("files");
+    const ask = "Drop a .safetensors, .gguf or config.json here, or choose one";
+    const progress = el("span", { role: "status" });
+    const promise = "Nothing is uploaded. Only the header is read, on this machine: names, types and shapes of the " +
+      "tensors. A link holds no file.";
+    controls.append(el("label", { for: chooser.id, text: ask }), chooser,
+      progress, el("p", { class: "note", text: promise }), back);
+    const warnings = el("ul", { class: "warnings" });
+    const command = el("code");
+    const copied = el("span", { role: "status", class: "note" });
+    const copy = button("Copy", () => navigator.clipboard?.writeText(command.textContent).then(
+      () => { copied.textContent = "Copied."; }, () => { copied.textContent = "Select the text to copy it."; }),
+    { class: "small" });
+    const types = el("div", { class: "types" });
+    const crumbs = el("nav", { class: "crumbs", "aria-label": "Module" });
+    const map = explorer.chart("Bytes by module", paintMap);
+    map.setAttribute("role", "group");
+    const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Tensors" });
+    const inside = el("div", {}, types, el("h2", { text: "Bytes by module" }), crumbs, map,
+      el("h2", { text: "Tensors, largest group first" }), list);
+    const body = el("div", { hidden: true }, warnings, el("h2", { text: "Next" }),
+      el("p", { class: "command" }, command, copy, copied), inside);
+    picture.append(body);
+    title.textContent = "What is in a checkpoint";
+    let held = null;
+
+    function take(files) {
+      if (!files.length) return;
+      const [{ name }] = files;
+      progress.textContent = `Reading ${name} …`;
+      settle(() => readHeader(files[0]).finally(() => { progress.textContent = ""; }).catch((error) => {
+        if (!(error instanceof Refusal) || error.message.startsWith(name)) throw error;
+        throw new Refusal(`${name}: ${error.message}`);
+      }), (answer) => {
+        held = { answer, root: tree(answer.tensors) };
+        explorer.change({ example: "", path: "" });
+        if (files.length > 1) reason.textContent += ` Only the first of ${files.length} files is shown.`;
+      });
+    }
+    const dragged = (on) => (event) => {
+      event.preventDefault();
+      controls.classList.toggle("over", on);
+    };
+    for (const name of ["dragenter", "dragover"]) panel.addEventListener(name, dragged(true));
+    for (const name of ["dragleave", "drop"]) panel.addEventListener(name, dragged(false));
+    panel.addEventListener("drop", (event) => take(event.dataTransfer.files));
+
+    function showTypes({ tensors, bytes: whole }) {
+      const sizes = new Map();
+      for (const each of tensors) sizes.set(each.dtype, (sizes.get(each.dtype) ?? 0) + each.bytes);
+      types.replaceChildren(...[...sizes].sort((a, b) => b[1] - a[1]).map(([name, size]) => {
+        const share = `${((100 * size) / whole).toFixed(1)}%`;
+        const bar = el("i");
+        bar.style.width = share;
+        return el("p", {}, el("b", { text: name.toLowerCase() }), el("span", { class: "bar" }, bar),
+          el("span", { text: `${bytes(size)}, ${share}` }));
+      }));
+    }
+
+    function showMap(root, steps, example) {
+      let node = root;
+      const found = [];
+      for (const step of steps) {
+        if (!node.children.has(step)) break;
+        node = node.children.get(step);
+        found.push(step);
+      }
+      const open = (path) => explorer.address("checkpoint", { example: example ? "1" : "", path });
+      crumbs.replaceChildren(...["all", ...found].flatMap((step, index) => [index ? " › " : "", index === found.length
+        ? el("b", { text: step }) : el("a", { href: open(found.slice(0, index).join(".")), text: step })]),
+      ` · ${bytes(node.bytes)}`);
+      map.show({ node, path: found, open });
+    }
+
+    function show({ answer, root }, path) {
+      const { name, tensors, parameters } = answer;
+      title.textContent = parameters
+        ? `${name}: ${count(parameters)} parameters, ${answer.bits_per_weight.toFixed(2)} bits a weight` : name;
+      const unknown = answer.warnings.length ? "" : "Not quantized.";
+      reason.textContent = [answer.scheme ? `Scheme: ${answer.scheme}.` : unknown,
+        tensors.length ? `${plural(tensors.length, "tensor")}, ${bytes(answer.bytes)} of data.` : "",
+        `Read: the first ${bytes(answer.read)} of ${bytes(answer.size)}.`].filter(Boolean).join(" ");
+      warnings.replaceChildren(...answer.warnings.map((text) => el("li", { text: explorer.sentence(text) })));
+      command.textContent = answer.command;
+      copied.textContent = "";
+      body.hidden = false;
+      inside.hidden = tensors.length === 0;
+      if (inside.hidden) return;
+      showTypes(answer);
+      showMap(root, path ? path.split(".") : [], answer.example);
+      const kept = groups(tensors);
+      const rows = kept.slice(0, 500).map((group) => [breakable(group.number > 1 ? group.pattern : group.name),
+        bytes(group.bytes), count(group.number), group.dtype.toLowerCase(), group.shape.join(" × ")]);
+      list.replaceChildren(explorer.table(["name", "bytes", "tensors", "type", "shape"], rows),
+        kept.length > 500 ? el("p", { text: `${count(kept.length - 500)} more groups are not listed.` }) : "");
+    }
+
+    return (state) => {
+      back.hidden = state.example !== "" && !state.served;
+      if (!state.example || state.served) picture.hidden = false;
+      if (state.served && !held) {
+        settle(() => explorer.ask({ ask: "file" }), (answer) => {
+          held = { answer, root: tree(answer.tensors) };
+          explorer.change({ served: "", example: "" });
+        });
+      } else if (state.example && !held?.answer.example) {
+        settle(() => readHeader(example()), (answer) => {
+          held = { answer: { ...answer, example: true }, root: tree(answer.tensors) };
+          show(held, state.path);
+        });
+      } else if (held && Boolean(held.answer.example) === Boolean(state.example)) {
+        show(held, state.path);
+      }
+    };
+  }
+
+  explorer.view("checkpoint", "Checkpoint", { example: "1", path: "", served: "" }, build);
+})();

@@ -1,0 +1,173 @@
+"use strict";
+
+(() => {
+  const { el, path, words, bits, brief, minus, power, link } = explorer;
+  const FACTS = { largest_finite: "largest", most_negative: "lowest" };
+  const KINDS = { normal: "normal", subnormal: "subnormal", zero: "zero", inf: "infinity", nan: "NaN" };
+  const fieldsOf = (format) => (format.kind === "float"
+    ? [format.sign_bits, format.exponent_bits, format.fraction_bits] : [format.code_bits]);
+
+  function kindOf(value, format) {
+    if (/nan/i.test(value)) return "nan";
+    if (/inf/i.test(value)) return "inf";
+    if (Number(value) === 0) return "zero";
+    return Math.abs(value) < Number(format.special.smallest_normal?.value ?? 0) ? "subnormal" : "normal";
+  }
+
+  function inCell(value) {
+    const text = brief(value, 3, 5).replace(/^(−?)0\./, "$1.");
+    return text.length > 7 ? minus(Number(value).toExponential(1).replace("+", "")) : text;
+  }
+
+  function summary(format) {
+    const { kind, special } = format;
+    if (kind !== "float") {
+      const [low, high] = [special.smallest, special.largest].map((each) => each && brief(each.value, 8, 22));
+      return high ? `From ${low} to ${high}.` : "";
+    }
+    const widths = fieldsOf(format).map((size, at) => size && `${size} ${["sign", "exponent", "significand"][at]}`);
+    const least = special.smallest_subnormal ?? special.smallest_normal ?? special.smallest;
+    const over = special.infinity ? "It has infinities."
+      : special.NaN ? "It has no infinity: what is too large becomes NaN or saturates."
+        : "It has neither infinity nor NaN: what is too large saturates or is refused.";
+    return `${widths.filter(Boolean).join(" + ")} bits. The largest value is ${brief(special.largest_finite.value)}, ` +
+      `the smallest above 0 is ${brief(least.value)}. ${over}`;
+  }
+
+  function describe(format) {
+    const { special } = format;
+    const stored = format.storage_bits ? `${format.storage_bits} bits` : "no fixed size";
+    const rows = [["kind", format.kind], ["stored in", stored]];
+    if (format.bias !== undefined) rows.push(["exponent bias", format.bias]);
+    for (const [key, { bits: code, value }] of Object.entries(special)) {
+      rows.push([FACTS[key] ?? key.replaceAll("_", " "), brief(value, 8, 22), code]);
+    }
+    const missing = format.kind === "float" ? ["infinity", "NaN", "negative_zero"].filter((key) => !special[key]) : [];
+    rows.push(...missing.map((key) => [key.replace("_", " "), "none"]));
+    const top = special.largest_finite ?? special.largest;
+    return el("div", { class: "sheet" },
+      el("h2", { text: top ? `Layout, here of ${brief(top.value)}` : "Layout" }),
+      format.code_bits > 0 ? bits(top?.bits ?? "0x0", fieldsOf(format)) : el("p", { text: "no layout of bits" }),
+      el("table", { class: "facts" }, el("caption", { text: "Range and special codes" }),
+        el("tbody", {}, rows.map(([name, value, code = ""]) => el("tr", {}, el("th", { scope: "row", text: name }),
+          el("td", { text: value }), el("td", { class: "dim", text: code }))))),
+      el("details", {}, el("summary", { text: "Names elsewhere" }),
+        el("dl", { class: "elsewhere" }, Object.entries(format.names ?? {}).map(([where, names]) =>
+          [el("dt", { text: where }), el("dd", { text: names.join(", ") })]))));
+  }
+
+  function map(format, chosen) {
+    const { codes, name } = format;
+    const readout = el("div", { class: "readout", role: "status", "aria-live": "polite" });
+    const tell = ({ bits: code, value }) => readout.replaceChildren(bits(code, fieldsOf(format), null, false),
+      el("p", {}, el("code", { text: code }), " is ", el("strong", { text: brief(value, 10, 24) }),
+        `, ${KINDS[kindOf(value, format)]}. `, link("cast", { value: code, from: name, to: "f32" }, "Cast it")));
+    const cell = (each) => {
+      const kind = kindOf(each.value, format);
+      const choose = () => explorer.change({ code: each.bits });
+      return el("td", { class: `code ${kind}${each.bits === chosen ? " chosen" : ""}`, tabindex: -1, role: "gridcell",
+        "aria-label": `${each.bits}: ${each.value}, ${KINDS[kind]}`, "data-code": each.bits,
+        onmouseenter: () => tell(each), onfocus: () => tell(each), onclick: choose,
+        onkeydown: (event) => event.key === "Enter" && choose() },
+      el("span", { text: inCell(each.value) }));
+    };
+    const rows = [];
+    for (let at = 0; at < codes.length; at += 16) {
+      const head = el("th", { scope: "row", text: `${(at / 16).toString(16)}_` });
+      rows.push(el("tr", {}, head, codes.slice(at, at + 16).map(cell)));
+    }
+    const kind = codes.length > 64 ? "map" : "map few";
+    const grid = el("table", { class: kind, role: "grid", "aria-label": `All codes of ${name}` },
+      el("thead", {}, el("tr", {}, el("td"), codes.slice(0, 16).map((_, at) =>
+        el("th", { scope: "col", text: `_${at.toString(16)}` })))), el("tbody", {}, rows));
+    const cells = [...grid.querySelectorAll(".code")];
+    explorer.roving(grid, () => cells, 16);
+    const first = Math.max(codes.findIndex((each) => each.bits === chosen), 0);
+    cells[first].tabIndex = 0;
+    tell(codes[first]);
+    const legend = Object.entries(KINDS).map(([key, text]) => {
+      const number = codes.filter((each) => kindOf(each.value, format) === key).length;
+      return number ? el("li", {}, el("i", { class: `code ${key}` }), `${number} ${text}`) : null;
+    });
+    const heading = el("h2", { text: `All ${codes.length} codes` });
+    return el("div", {}, heading, el("ul", { class: "legend" }, legend), grid, readout);
+  }
+
+  // Relative error above, values in each binade below, on one axis of powers of two.
+  function paintBinades(types, width) {
+    const all = types.flatMap((each) => each.binades);
+    const low = Math.min(...all.map((each) => each.exponent));
+    const high = Math.max(...all.map((each) => each.exponent)) + 1;
+    const rounded = all.filter((each) => each.relative_error > 0);
+    const worst = Math.min(...rounded.map((each) => Math.log2(each.relative_error)), -4);
+    const most = Math.max(...all.map((each) => Math.log2(each.values)), 1);
+    const [left, right, bottom] = [66, width - 12, 352];
+    const x = (exponent) => left + ((exponent - low) / (high - low)) * (right - left);
+    const yError = (exponent) => 34 + (exponent / worst) * 140;
+    const yValues = (exponent) => bottom - ((exponent + 1) / (most + 1)) * 120;
+    const parts = [words(0, 12, "largest relative error of rounding to nearest", "strong", "start"),
+      words(0, 208, "values in each binade", "strong", "start")];
+    const across = explorer.strideOf(high - low, (right - left) / 46);
+    for (let at = Math.ceil(low / across) * across; at <= high; at += across) {
+      parts.push(path("gridline", `M${x(at)} 34V${bottom}`), words(x(at), bottom + 20, power("2", at)));
+    }
+    const level = (y, exponent) => parts.push(path("gridline", `M${left} ${y}H${right}`),
+      words(left - 8, y + 4, power("2", exponent), "", "end"));
+    for (let at = 0; at >= worst; at -= explorer.strideOf(-worst, 6)) level(yError(at), at);
+    for (let at = 0; at <= most; at += explorer.strideOf(most, 5)) level(yValues(at), at);
+    types.forEach(({ binades }, index) => {
+      const line = (list, y) => list.map((each, at) =>
+        `${at ? "L" : "M"}${x(each.exponent)} ${y(each)}H${x(each.exponent + 1)}`).join("");
+      const errors = binades.filter((each) => each.relative_error > 0);
+      const values = line(binades, (each) => yValues(Math.log2(each.values)));
+      parts.push(path(`curve c${index}`, line(errors, (each) => yError(Math.log2(each.relative_error)))),
+        path(`curve c${index}`, `M${x(binades[0].exponent)} ${bottom}${values.replace("M", "L")}V${bottom}`));
+    });
+    const said = types.map(({ name, binades }) => `${name} has values from 2^${binades[0].exponent} to ` +
+      `2^${binades.at(-1).exponent + 1}, rounded within ${Math.min(...binades.map((each) => each.relative_error))}`);
+    return { height: bottom + 30, parts, label: `Relative error and values by magnitude: ${said.join("; ")}` };
+  }
+
+  function build(page) {
+    page.type("type", "Type", () => true, { code: "" });
+    const sheet = el("div", { class: "columns" });
+    const alert = el("p", { role: "alert", class: "error" });
+    const chart = explorer.chart("Comparison", paintBinades);
+    const key = el("p", { class: "key" });
+    const comparison = el("div", {}, key, chart);
+    const other = el("div", { class: "controls" });
+    const pair = el("div", {}, el("h2", { text: "Two formats on one axis" }), other, alert, comparison);
+    page.picture.append(sheet, pair);
+    page.type("other", "Compared with", (each) => each.kind === "float");
+    other.append(page.controls.lastChild);
+    const settleChart = explorer.outlet(comparison, alert);
+    let shown = "";
+
+    function show(format, code) {
+      const now = `${format.name} ${code}`;
+      if (shown === now) return;
+      shown = now;
+      page.title.textContent = format.name;
+      page.reason.textContent = summary(format);
+      const focus = sheet.contains(document.activeElement);
+      sheet.replaceChildren(describe(format), format.codes?.length ? map(format, code)
+        : el("p", { class: "dim aside", text: "A map of all codes is drawn for types of at most 8 bits." }));
+      if (focus) sheet.querySelector(".code[tabindex='0']")?.focus();
+    }
+
+    return (state) => {
+      page.settle(() => explorer.recall({ ask: "format", type: state.type }), (format) => show(format, state.code));
+      settleChart(async () => {
+        const { kind } = await explorer.recall({ ask: "format", type: state.type });
+        const types = [...new Set([state.type, state.other])];
+        return kind === "float" ? explorer.recall({ ask: "binades", types }) : { types: [] };
+      }, ({ types }) => {
+        pair.hidden = types.length === 0;
+        key.replaceChildren(...types.map((each, index) => el("span", { class: `c${index}`, text: each.name })));
+        if (types.length) chart.show(types);
+      });
+    };
+  }
+
+  explorer.view("formats", "Formats", { type: "f8e4m3fn", other: "f8e5m2", code: "" }, build);
+})();

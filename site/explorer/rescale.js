@@ -1,0 +1,94 @@
+"use strict";
+
+(() => {
+  const { el, path, rect, words, minus, plural, strideOf } = explorer;
+  const MODES = ["single", "double", "inexact"];
+  const has = (row, mode) => row !== undefined && row[mode] !== null && row[mode] !== undefined;
+  const differs = (row) => MODES.some((mode) => has(row, mode) && row[mode] !== row.single);
+
+  function paint({ rows }, width) {
+    const height = Math.min(460, Math.max(300, width * 0.5));
+    const [left, right, top, bottom] = [52, width - 16, 22, height - 44];
+    const results = rows.flatMap((row) => [row.exact, ...MODES.map((mode) => row[mode] ?? row.exact)].map(Number));
+    const [low, high] = [Math.floor(Math.min(...results)) - 0.5, Math.ceil(Math.max(...results)) + 0.5];
+    const [first, last] = [rows[0].input - 0.5, rows.at(-1).input + 0.5];
+    const x = (input) => left + ((input - first) / (last - first)) * (right - left);
+    const y = (result) => bottom - ((result - low) / (high - low)) * (bottom - top);
+    const parts = [words(0, 12, "result", "", "start"), words(right, height - 6, "input", "", "end")];
+    const across = strideOf(last - first, (right - left) / 34);
+    for (let at = Math.ceil(first / across) * across; at <= last; at += across) {
+      parts.push(path("gridline", `M${x(at)} ${top}V${bottom}`), words(x(at), bottom + 18, minus(at)));
+    }
+    const up = strideOf(high - low, (bottom - top) / 34);
+    for (let at = Math.ceil(low / up) * up; at <= high; at += up) {
+      parts.push(path("gridline", `M${left} ${y(at)}H${right}`), words(left - 8, y(at) + 4, minus(at), "", "end"));
+    }
+    parts.push(...rows.filter(differs).map((row) => rect("odd", x(row.input - 0.5), top, x(1) - x(0), bottom - top)));
+    parts.push(path("exact", rows.map((row, at) => `${at ? "L" : "M"}${x(row.input)} ${y(row.exact)}`).join("")));
+    MODES.forEach((mode, index) => parts.push(path(`stair ${mode}`, rows.map((row, at) => {
+      const from = has(rows[at - 1], mode) ? "V" : `M${x(row.input - 0.5)} `;
+      return has(row, mode) ? `${from}${y(row[mode]) + (index - 1) * 2.5}H${x(row.input + 0.5)}` : "";
+    }).join(""))));
+    return { height, parts, label: `Staircase of ${plural(rows.length, "input")}; the table has its numbers` };
+  }
+
+  function build(page) {
+    const { controls } = page;
+    controls.classList.add("narrow");
+    const inputs = {};
+    const number = (key, label) => { inputs[key] = page.text(key, label, { inputmode: "decimal" }); };
+    page.choice("by", "Given by", [["scale", "scale"], ["pair", "multiplier and shift"]]);
+    number("scale", "Scale");
+    number("multiplier", "Multiplier");
+    number("shift", "Shift");
+    const [scale, ...pair] = [...controls.children].slice(1);
+    page.choice("from", "From", ["i8", "i16", "i32", "i48", "u8", "u16"]);
+    page.choice("to", "To", ["i8", "i16", "i32", "u8", "u16"]);
+    number("input_zp", "Input zero point");
+    number("output_zp", "Output zero point");
+    page.choice("scale32", "Multiplier of", [["1", "32 bits"], ["0", "16 bits"]]);
+    number("low", "First input");
+    number("high", "Last input");
+    const chart = explorer.chart("Staircase", paint);
+    const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Results" });
+    const key = el("p", { class: "key" }, ["exact", ...MODES, "odd"].map((kind) =>
+      el("span", { class: `line-${kind}`, text: kind === "odd" ? "they differ" : kind })));
+    page.picture.append(key, chart, el("details", {}, el("summary", { text: "The same as a table" }), list));
+
+    function show(answer) {
+      const odd = answer.rows.filter(differs);
+      page.title.textContent = odd.length
+        ? `The roundings differ for ${plural(odd.length, "input")} of ${answer.rows.length}`
+        : answer.rows.every((row) => !MODES.some((mode) => has(row, mode))) ? "No result is defined"
+          : "The roundings agree for every input";
+      page.reason.textContent = `TOSA’s RESCALE multiplies by ${answer.multiplier} and shifts right by ` +
+        `${answer.shift}: a scale of ${answer.scale}. “Single” rounds a half up. “Double” rounds twice if the shift ` +
+        "is above 31. “Inexact” allows an interval; truecast gives the result of “single”, which is always in it.";
+      chart.show(answer);
+      list.replaceChildren(explorer.table(["input", "exact", ...MODES], answer.rows.map((row) =>
+        [row.input, row.exact, ...MODES.map((mode) => row[mode] ?? "–")].map(minus))));
+      odd.forEach((row) => list.querySelectorAll("tbody tr")[answer.rows.indexOf(row)].classList.add("odd"));
+    }
+
+    return (state) => {
+      scale.hidden = state.by === "pair";
+      for (const part of pair) part.hidden = !scale.hidden;
+      const integer = (key) => {
+        if (/^\s*[-+]?\d+\s*$/.test(state[key])) return Number(state[key]);
+        throw new explorer.Refusal(`“${inputs[key].labels[0].textContent}” is not a whole number`);
+      };
+      const integers = (...keys) => Object.fromEntries(keys.map((key) => [key, integer(key)]));
+      page.settle(async () => {
+        const whole = integers("input_zp", "output_zp", "low", "high");
+        if (whole.high < whole.low) throw new explorer.Refusal("the last input is below the first");
+        if (whole.high - whole.low > 512) throw new explorer.Refusal("at most 513 inputs are drawn");
+        const by = state.by === "pair" ? integers("multiplier", "shift") : { scale: state.scale.trim() };
+        const { from, to } = state;
+        return explorer.ask({ ask: "rescale", ...by, ...whole, from, to, scale32: state.scale32 === "1" });
+      }, show);
+    };
+  }
+
+  explorer.view("rescale", "Rescale", { by: "scale", scale: "0.3", multiplier: "1288490189", shift: "32", from: "i32",
+    to: "i8", input_zp: "0", output_zp: "0", scale32: "1", low: "-12", high: "12" }, build);
+})();

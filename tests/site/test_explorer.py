@@ -1,0 +1,311 @@
+"""Each view of the explorer: what it shows, its link, the keyboard, files, errors, accessibility and its looks."""
+
+import json
+import os
+import re
+import shutil
+import struct
+from pathlib import Path
+from random import Random
+
+import pytest
+from conftest import ROOT, SCREENSHOTS
+from playwright.sync_api import expect
+
+VIEWS = {
+    "cast": "f32 465 as f8e4m3fn is NaN or 448",
+    "formats": "f8e4m3fn",
+    "differ": "torch@2.15 and ml_dtypes@0.6 differ",
+    "checkpoint": "example.safetensors: 20,914,757,184 parameters, 5.26 bits a weight",
+    "blocks": "mxfp4: 32 values in 17 bytes, 4.25 bits each",
+    "promotion": "numpy and torch differ for 46 pairs of types",
+    "rescale": "The roundings differ for 6 inputs of 25",
+}
+MINILM = ROOT / "testdata" / "minilm"
+
+
+def title(page):
+    return page.locator("main section:not([hidden]) h1")
+
+
+def alert(page):
+    return page.locator("main section:not([hidden]) .error").first
+
+
+def shown(page) -> str:
+    return page.locator("main section:not([hidden])").inner_text()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_opens_from_the_navigation_and_from_its_link(visit, view):
+    page = visit()
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
+    expect(title(page)).to_have_text(VIEWS[view])
+    assert view in page.title().lower()
+    linked = visit(f"#{view}")
+    expect(title(linked)).to_have_text(VIEWS[view])
+
+
+def test_the_first_view_is_fast(visit):
+    times = []
+    for _ in range(3):
+        page = visit()
+        expect(title(page)).to_have_text(VIEWS["cast"])
+        times.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+    assert min(times) < 300, times
+
+
+def test_every_keystroke_updates_the_answer_within_a_frame(visit):
+    page = visit()
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    times = page.evaluate("""async () => {
+      const [field, heading] = [document.querySelector("main input"), document.querySelector("main h1")];
+      const times = [];
+      for (let turn = 0; turn < 40; turn += 1) {
+        const start = performance.now();
+        const drawn = new Promise((done) => new MutationObserver(done).observe(heading, { childList: true }));
+        field.value = String(400 + turn * 1.37);
+        field.dispatchEvent(new Event("input"));
+        await drawn;
+        document.body.getBoundingClientRect();
+        times.push(performance.now() - start);
+      }
+      return times.sort((a, b) => a - b);
+    }""")
+    assert times[len(times) // 4] < 16, times
+
+
+def test_bits_of_the_source_are_switches(visit):
+    page = visit("#cast?value=1&from=f16&to=f8e5m2")
+    expect(title(page)).to_have_text("f16 1 as f8e5m2 is 1")
+    page.get_by_role("button", name="bit 15, sign").click()
+    expect(title(page)).to_have_text("f16 0xbc00 as f8e5m2 is −1")
+    expect(page.get_by_label("Value", exact=True)).to_have_value("0xbc00")
+    page.get_by_role("button", name="bit 15, sign").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="bit 14, exponent")).to_be_focused()
+    expect(page.get_by_role("button", name="bit 14, exponent")).to_have_attribute("aria-pressed", "true")
+
+
+def test_answers_are_grouped_rarest_first_with_clauses(visit):
+    page = visit()
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    counts = [int(text) for text in page.locator(".share b").all_inner_texts()]
+    assert counts == sorted(counts) and len(counts) == 3
+    page.locator(".answer summary").nth(1).click()
+    expect(page.locator(".answer").nth(1)).to_contain_text("docs/spec/onnx.md")
+    page.get_by_label("Value", exact=True).fill("466")
+    expect(title(page)).to_contain_text("466")
+    expect(page.locator(".answer details").nth(1)).to_have_attribute("open", "")
+
+
+def test_a_link_shows_the_same_and_back_returns(visit):
+    page = visit()
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    page.get_by_label("Value", exact=True).fill("0.1")
+    page.get_by_label("To", exact=True).select_option("f16")
+    expect(title(page)).to_have_text("f32 0.1 as f16 is 0.099975586")
+    expect(page).to_have_url(re.compile("to=f16"))
+    linked = visit("#" + page.url.split("#")[1])
+    expect(title(linked)).to_have_text("f32 0.1 as f16 is 0.099975586")
+    assert shown(linked) == shown(page)
+    page.get_by_role("link", name="Rescale").click()
+    expect(title(page)).to_have_text(VIEWS["rescale"])
+    page.go_back()
+    expect(title(page)).to_have_text("f32 0.1 as f16 is 0.099975586")
+    page.go_back()
+    expect(title(page)).to_contain_text("as f8e4m3fn is")
+    page.go_forward()
+    expect(title(page)).to_have_text("f32 0.1 as f16 is 0.099975586")
+
+
+def test_the_keyboard_alone_reaches_everything(visit):
+    page = visit()
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the view")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(title(page)).to_have_text(VIEWS["formats"])
+    page.locator(".code[tabindex='0']").focus()
+    for key in ["ArrowDown", "ArrowRight", "ArrowRight", "Enter"]:
+        page.keyboard.press(key)
+    expect(page.locator(".readout")).to_contain_text("0x12 is 0.0390625, normal")
+    expect(page.locator(".code[tabindex='0']")).to_have_attribute("data-code", "0x12")
+    expect(page.locator(".code[data-code='0x12']")).to_be_focused()
+    page.goto(page.url.split("#")[0] + "#promotion")
+    expect(title(page)).to_have_text(VIEWS["promotion"])
+    page.locator(".cell[tabindex='0']").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".promotion .readout")).to_have_text("f64 with f64: numpy f64; torch agrees")
+
+
+def test_an_error_stands_beside_the_field_and_the_picture_stays(visit):
+    page = visit()
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    page.get_by_label("Value", exact=True).fill("12x")
+    expect(alert(page)).to_contain_text("not a number")
+    expect(page.locator(".picture")).to_have_class("picture stale")
+    expect(title(page)).to_have_text(VIEWS["cast"])
+    page.get_by_label("Value", exact=True).fill("12")
+    expect(alert(page)).to_have_text("")
+    expect(title(page)).to_have_text("f32 12 as f8e4m3fn is 12")
+
+
+def test_a_differing_range_links_to_its_cast(visit):
+    page = visit("#differ")
+    expect(title(page)).to_have_text(VIEWS["differ"])
+    page.get_by_role("link", name="466", exact=True).first.click()
+    expect(title(page)).to_contain_text("0x43e9 as f8e4m3fn is")
+
+
+def test_a_block_follows_its_values_and_its_bytes(visit):
+    page = visit("#blocks")
+    expect(title(page)).to_have_text(VIEWS["blocks"])
+    page.get_by_label("Value 0", exact=True).fill("0.5")
+    expect(page.locator(".card").first).to_contain_text("exact")
+    page.get_by_label("Bytes (hexadecimal)").fill("00 34 " + "07 " * 15 + "07")
+    expect(alert(page)).to_contain_text("18 bytes; the block has 17")
+    for scheme in ["nvfp4", "fp8", "int4", "q4_0", "q8_0"]:
+        page.get_by_label("Scheme").select_option(scheme)
+        expect(title(page)).to_contain_text(f"{scheme}: ")
+        expect(alert(page)).to_have_text("")
+        elements = page.locator(".card").count()
+        assert page.locator(".strip [data-element]").count() == elements, scheme
+
+
+def test_rescale_refuses_what_is_no_number(visit):
+    page = visit("#rescale")
+    expect(title(page)).to_have_text(VIEWS["rescale"])
+    page.get_by_label("Last input").fill("many")
+    expect(alert(page)).to_have_text("“Last input” is not a whole number.")
+    page.get_by_label("Last input").fill("20")
+    expect(title(page)).to_contain_text("of 33")
+
+
+def gguf() -> bytes:
+    name = b"blk.0.attn_q.weight"
+    info = struct.pack("<Q", len(name)) + name + struct.pack("<IQQIQ", 2, 64, 2, 8, 0)
+    return b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + info
+
+
+def safetensors(header, claimed: int | None = None, data: int = 0) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if claimed is None else claimed) + text + bytes(data)
+
+
+HOSTILE = "<img src=x onerror=alert(1)>.weight"
+FILES = {
+    "minilm": ("model.safetensors", (MINILM / "model.safetensors").read_bytes(), "68,736 parameters", None),
+    "config": ("config.json", (MINILM / "config.json").read_bytes(), "config.json", None),
+    "gguf": ("model.gguf", gguf() + bytes(13 + 2 * 68), "128 parameters", None),
+    "markup": ("m.safetensors", safetensors({HOSTILE: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, data=8),
+               "2 parameters", None),
+    "huge": ("huge.safetensors", safetensors(b"{}", 50_000_000_000), None, "50000000000"),
+    "cut": ("cut.safetensors", safetensors(b"{}", 4000), None, "cut.safetensors: "),
+    "damaged": ("bad.safetensors", safetensors(b"{nothing"), None, "bad.safetensors: "),
+    "empty": ("empty.gguf", b"", None, "empty.gguf: "),
+    "other": ("photo.png", b"\x89PNG", None, "photo.png: "),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(visit, name):
+    file, content, heading, error = FILES[name]
+    page = visit("#checkpoint")
+    expect(title(page)).to_have_text(VIEWS["checkpoint"])
+    page.get_by_label("Drop a .safetensors").set_input_files({"name": file, "mimeType": "", "buffer": content})
+    if error is None:
+        expect(title(page)).to_contain_text(heading)
+        expect(alert(page)).to_have_text("")
+        if name == "markup":
+            expect(page.get_by_role("cell", name=HOSTILE)).to_be_visible()
+    else:
+        expect(alert(page)).to_contain_text(error)
+        expect(title(page)).to_have_text(VIEWS["checkpoint"])
+
+
+def test_a_dropped_file_and_its_modules(visit):
+    page = visit("#checkpoint?example=")
+    data = page.evaluate_handle("""(bytes) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new Uint8Array(bytes)], "model.safetensors"));
+      return transfer;
+    }""", list((MINILM / "model.safetensors").read_bytes()[:2000]) + [0] * 277648)
+    page.dispatch_event(".files", "drop", {"dataTransfer": data})
+    expect(title(page)).to_contain_text("model.safetensors: 68,736 parameters")
+    page.get_by_role("link", name="Open embeddings").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".crumbs")).to_contain_text("all › embeddings")
+    page.go_back()
+    expect(page.locator(".crumbs")).not_to_contain_text("embeddings")
+
+
+def test_a_missing_engine_is_said_and_what_to_do(visit, tmp_path, transport):
+    if transport == "served":
+        pytest.skip("the same for both ways; tested with files")
+    for file in (ROOT / "site" / "explorer").iterdir():
+        if not file.name.startswith("engine"):
+            shutil.copy(file, tmp_path)
+    page = visit(base=(tmp_path / "index.html").as_uri())
+    expect(page.locator("#trouble")).to_contain_text("The engine did not load")
+    expect(page.locator("#trouble")).to_contain_text("truecast explore")
+    visit.faults[:] = [fault for fault in visit.faults if "ERR_FILE_NOT_FOUND" not in fault]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_accessibility(visit, view, scheme):
+    axe = Path(os.environ.get("AXE", ""))
+    if not axe.is_file():
+        pytest.skip("axe-core is not there: npm is missing")
+    page = visit(f"#{view}", scheme=scheme)
+    expect(title(page)).to_have_text(VIEWS[view])
+    page.evaluate(axe.read_text())
+    found = page.evaluate("""async () => (await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa",
+      "best-practice"] })).violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 160))])""")
+    assert found == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_looks_from_400_to_1920(visit, view, transport):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for width in [400, 700, 1280, 1920]:
+        for scheme in ["light", "dark"] if width in (400, 1280) else ["light"]:
+            page = visit(f"#{view}", width=width, scheme=scheme)
+            expect(title(page)).to_have_text(VIEWS[view])
+            page.wait_for_timeout(100)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+            if width in (400, 1280):
+                page.screenshot(path=SCREENSHOTS / f"{view}-{width}-{scheme}-{transport}.png", full_page=True)
+            page.close()
+
+
+def test_the_page_and_the_command_give_the_same_bits(browser, served, built):
+    """10,000 casts drawn from all pairs of numeric types; each answer has the results of all names."""
+    random = Random(20261127)
+    pages = [browser.new_page(), browser.new_page()]
+    for page, address in zip(pages, [served, built]):
+        page.goto(address)
+        page.wait_for_function("window.truecast?.ask")
+    formats = pages[0].evaluate("truecast.ask({ask: 'formats'})")["types"]
+    types = [(each["name"], each["code_bits"]) for each in formats if each["kind"] not in ("complex", "text")]
+    requests = []
+    for _ in range(10_000):
+        (source, bits), (destination, _) = random.choice(types), random.choice(types)
+        value = f"{random.getrandbits(bits):#0{(bits + 3) // 4 + 2}x}"
+        requests.append({"ask": "cast", "value": value, "from": source, "to": destination})
+    ask = """async (requests) => {
+      const answers = [];
+      for (const request of requests) {
+        const { error, results } = await truecast.ask(request);
+        answers.push(error?.code ?? results.map(({ spec, version, attributes, bits }) => [spec, version, attributes, bits]));
+      }
+      return answers;
+    }"""
+    of_command, of_page = (page.evaluate(ask, requests) for page in pages)
+    assert of_command == of_page
+    assert sum(map(len, of_page)) > 100_000
