@@ -191,10 +191,9 @@ impl Source {
         let header = gguf::read(self.whole_file(), self.file_bytes);
         let header = header.map_err(|e| e.at(&self.path, "reading the header"))?;
         for tensor in &header.tensors {
-            let (dtype, shape) = (tensor.dtype().unwrap_or(DType::U8), tensor.stored_shape());
             self.places.push(Place::File { offset: tensor.offset, order: Order::default() });
             self.blocks.push(tensor.block);
-            self.tensors.push(Tensor { name: tensor.name.clone(), dtype, layout: Layout::Packed, shape });
+            self.tensors.push(tensor.listed());
         }
         let single = header.metadata.iter().filter(|(_, value)| !matches!(value, gguf::Value::Array { .. }));
         self.metadata = single.map(|(key, value)| (key.clone(), value.to_string())).collect();

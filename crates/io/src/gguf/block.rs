@@ -4,8 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use truecast_core::DType;
 use truecast_core::scaled::BlockType;
+use truecast_core::{DType, Layout};
+
+use crate::tensor::Tensor;
 
 /// Type of a tensor's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -141,8 +143,14 @@ impl Block {
         Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
     }
 
+    /// Entry for a tensor of such blocks in a container. Blocks of several elements become rows of `u8` bytes.
+    pub(crate) fn listed(self, name: &Arc<str>, shape: &Arc<[u64]>) -> Tensor {
+        let dtype = self.dtype().unwrap_or(DType::U8);
+        Tensor { name: name.clone(), dtype, layout: Layout::Packed, shape: self.stored_shape(shape) }
+    }
+
     /// Shape whose row length is in bytes. If blocks are single elements, the shape stays in elements.
-    pub(crate) fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
+    fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
         let mut shape = shape.clone();
         if self.dtype().is_none()
             && let Some(columns) = Arc::make_mut(&mut shape).last_mut()

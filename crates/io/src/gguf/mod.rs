@@ -22,7 +22,7 @@ pub use keys::{Keys, differing_keys};
 pub use new::{NewFile, NewTensor};
 
 use crate::error::ReadError;
-use crate::tensor::checked_len;
+use crate::tensor::{Tensor, checked_len};
 use crate::window::Window;
 
 /// A header that satisfies every rule of `docs/spec/checkpoints.md §9.1`.
@@ -96,8 +96,9 @@ impl BlockTensor {
         self.block.dtype()
     }
 
-    pub(crate) fn stored_shape(&self) -> Arc<[u64]> {
-        self.block.stored_shape(&self.shape)
+    /// Entry for the tensor in a container. Blocks of several elements become rows of `u8` bytes.
+    pub fn listed(&self) -> Tensor {
+        self.block.listed(&self.name, &self.shape)
     }
 
     /// Number of elements.

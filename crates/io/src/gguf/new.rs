@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use foldhash::{HashSet, HashSetExt};
-use truecast_core::{DType, Layout};
 
 use super::{Block, Keys};
 use crate::error::Error;
@@ -34,9 +33,7 @@ impl NewTensor {
     /// Entry for the tensor in a container. Blocks of several elements become rows of `u8` bytes.
     #[must_use]
     pub fn listed(&self) -> Tensor {
-        let dtype = self.block.dtype().unwrap_or(DType::U8);
-        let shape = self.block.stored_shape(&self.shape);
-        Tensor { name: self.name.clone(), dtype, layout: Layout::Packed, shape }
+        self.block.listed(&self.name, &self.shape)
     }
 
     fn refusal(&self) -> Option<DeniedTensor> {

@@ -30,15 +30,23 @@ impl Header {
     /// assert_eq!(Header::parse(b"GGUF\0\0\0\x03").unwrap_err(), HeaderError::BigEndian);
     /// ```
     pub fn parse(file: &[u8]) -> std::result::Result<Header, HeaderError> {
-        parse(&mut Input { source: std::io::Cursor::new(file), position: 0, text: 0, end: file.len() as u64 }).map_err(
-            |e| {
-                match e {
-                    ReadError::Cause(cause) => cause,
-                    // Reading from memory fails only at the end of the file.
-                    ReadError::Io(_) => HeaderError::Truncated { offset: file.len() as u64 },
-                }
-            },
-        )
+        let file_bytes = file.len() as u64;
+        Header::parse_start(file, file_bytes)?.ok_or(HeaderError::Truncated { offset: file_bytes })
+    }
+
+    /// Parses the first bytes of a file of `file_bytes` bytes. Returns `None` if the header may have more bytes.
+    ///
+    /// # Errors
+    /// The first broken rule.
+    pub fn parse_start(start: &[u8], file_bytes: u64) -> std::result::Result<Option<Header>, HeaderError> {
+        let is_start = (start.len() as u64) < file_bytes;
+        match parse(&mut Input { source: std::io::Cursor::new(start), position: 0, text: 0, end: file_bytes }) {
+            Ok(header) => Ok(Some(header)),
+            Err(ReadError::Cause(HeaderError::Truncated { .. })) if is_start => Ok(None),
+            Err(ReadError::Cause(cause)) => Err(cause),
+            // Reading from memory fails only at its end.
+            Err(ReadError::Io(_)) => Ok(None),
+        }
     }
 }
 

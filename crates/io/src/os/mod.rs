@@ -3,6 +3,8 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(not(any(unix, windows)))]
+mod none;
 #[cfg(not(target_os = "linux"))]
 mod plain;
 #[cfg(unix)]
@@ -12,6 +14,10 @@ mod windows;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{create_anonymous, link_open, path_of, read_in_order, release, reserve};
+#[cfg(not(any(unix, windows)))]
+pub(crate) use none::{
+    claim_folder, create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder,
+};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use plain::{create_anonymous, link_open, path_of, read_in_order, release, reserve};
 #[cfg(unix)]

@@ -41,6 +41,24 @@ struct Reading {
     is_asked: bool,
 }
 
+/// Returns the schemes that JSON files declare, each once.
+///
+/// # Errors
+/// [`Error`] for a declaration that is not understood.
+pub fn declared(documents: &Documents) -> Result<Vec<Scheme>, Error> {
+    documents.check()?;
+    let mut schemes = Vec::new();
+    for declaration in read(documents, false)? {
+        let settings = declaration.settings.iter().map(|(_, setting)| setting).chain(declaration.modules.values());
+        for scheme in settings.map(|setting| setting.scheme) {
+            if !schemes.contains(&scheme) {
+                schemes.push(scheme);
+            }
+        }
+    }
+    Ok(schemes)
+}
+
 pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declaration>, Error> {
     let mut reading = Reading { all: Vec::new(), is_asked };
     reading.config(documents)?;

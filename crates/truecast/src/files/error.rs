@@ -48,6 +48,9 @@ pub enum Error {
         /// Similar names of tensors.
         nearest: Vec<String>,
     },
+    /// The first bytes of a file are not a header.
+    #[error("{path}: {why}")]
+    NotDescribed { path: String, why: String },
     /// The scales of a quantized file cannot be applied.
     #[error("{path}: {why}")]
     Unapplied { path: String, why: String },
@@ -227,6 +230,7 @@ impl Error {
             | Error::UnusedPreset { .. }
             | Error::NoneQuantized { .. } => ErrorCode::UnmatchedPattern,
             Error::NoTensor { .. } => ErrorCode::UnknownTensor,
+            Error::NotDescribed { .. } => ErrorCode::MalformedFile,
             Error::Unapplied { .. } => ErrorCode::UnknownQuantization,
             Error::Model { .. } => ErrorCode::IllegalOperation,
             Error::SameFile { .. } => ErrorCode::SameFile,

@@ -7,6 +7,7 @@ pub mod convert;
 mod dense;
 pub mod digest;
 mod error;
+pub mod header;
 pub mod inspect;
 mod model;
 pub mod opened;

@@ -1,0 +1,220 @@
+//! Contents of a model's file, from its first bytes: for programs that cannot open files.
+
+use crate::files::error::Error;
+use std::path::Path;
+use truecast_core::Kind;
+use truecast_io::safetensors::name_of;
+use truecast_io::{Tensor, gguf, safetensors};
+use truecast_schemes::{Checkpoint, Detection, Documents, Options, Role, Stored, declared, detect, detect_gguf};
+
+/// Largest header, as for files (`docs/spec/checkpoints.md §1.6`).
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// First bytes of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Name of the file; its extension determines the format.
+    pub name: &'a str,
+    /// Size of the whole file.
+    pub file_bytes: u64,
+    /// The first bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Contents of a file.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// `safetensors`, `gguf` or `config.json`.
+    pub format: &'static str,
+    /// Tensors in data order.
+    pub tensors: Vec<Listed>,
+    /// The schemes, each once. Empty for tensors without scales.
+    pub schemes: Vec<String>,
+    /// Number of values, dequantized. Integers that belong to no scheme do not count.
+    pub parameters: u64,
+    /// Problems, as sentences.
+    pub warnings: Vec<String>,
+}
+
+/// A tensor in a file.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Name of the tensor.
+    pub name: String,
+    /// Type in the words of the file's format.
+    pub dtype: String,
+    /// Dimensions in elements.
+    pub shape: Vec<u64>,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Number of dequantized values; 0 for scales and other parts.
+    pub parameters: u64,
+}
+
+/// A header, or the number of bytes that are needed to read it.
+#[derive(Clone, Debug)]
+pub enum Read {
+    /// The whole header was there.
+    Outline(Outline),
+    /// The header needs this many bytes from the start of the file.
+    Needs(u64),
+}
+
+/// Reads the header of a `.safetensors` or `.gguf` file, or a `config.json`, from the first bytes.
+///
+/// # Errors
+/// [`Error::NotDescribed`] for another file, and for a header that breaks a rule.
+///
+/// # Examples
+/// ```
+/// use truecast::header::{Read, Start, read};
+/// let text = br#"{"a.weight":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]}}"#;
+/// let bytes = [&(text.len() as u64).to_le_bytes()[..], text].concat();
+/// let start = Start { name: "model.safetensors", file_bytes: bytes.len() as u64 + 16, bytes: &bytes };
+/// let Read::Outline(outline) = read(&start)? else { panic!("the header is complete") };
+/// assert_eq!((outline.tensors.len(), outline.parameters), (1, 8));
+/// assert!(matches!(read(&Start { bytes: &bytes[..8], ..start })?, Read::Needs(needed) if needed == bytes.len() as u64));
+/// # Ok::<(), truecast::files::Error>(())
+/// ```
+pub fn read(start: &Start<'_>) -> Result<Read, Error> {
+    let path = Path::new(start.name);
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "safetensors" => of_safetensors(start),
+        "gguf" => of_gguf(start),
+        "json" => of_config(start),
+        _ => Err(start.error("only .safetensors and .gguf files, and config.json, have a header that is read here")),
+    }
+}
+
+impl Start<'_> {
+    /// Error of a tensor whose data were not given.
+    fn unread(&self) -> truecast_io::Error {
+        let source = std::io::ErrorKind::UnexpectedEof.into();
+        truecast_io::Error::Io { path: self.name.into(), action: "reading past the header", source }
+    }
+
+    fn error(&self, why: impl ToString) -> Error {
+        Error::NotDescribed { path: self.name.into(), why: why.to_string() }
+    }
+
+    /// `None` if all `bytes` were given. A file that ends before them is an error.
+    fn needs(&self, bytes: u64) -> Result<Option<Read>, Error> {
+        if bytes > self.file_bytes {
+            let why = format!("the header needs {bytes} bytes, but the file has {}: it is cut off", self.file_bytes);
+            return Err(self.error(why));
+        }
+        Ok(((self.bytes.len() as u64) < bytes).then_some(Read::Needs(bytes)))
+    }
+}
+
+fn of_safetensors(start: &Start<'_>) -> Result<Read, Error> {
+    if let Some(needs) = start.needs(8)? {
+        return Ok(needs);
+    }
+    let (length, rest) = start.bytes.split_at(8);
+    let length = u64::from_le_bytes(length.try_into().expect("eight bytes"));
+    if length > MAX_HEADER_BYTES {
+        let why = format!("its first 8 bytes state a header of {length} bytes, but the most is {MAX_HEADER_BYTES}");
+        return Err(start.error(why));
+    }
+    if let Some(needs) = start.needs(8 + length)? {
+        return Ok(needs);
+    }
+    let text = &rest[..length as usize];
+    let header = safetensors::Header::parse(text, start.file_bytes - 8 - length).map_err(|why| start.error(why))?;
+    let documents = Documents::default();
+    let held: Vec<Stored> = header.tensors.iter().map(|tensor| Stored { tensor: tensor.clone(), shard: 0 }).collect();
+    let metadata = [header.metadata];
+    let checkpoint = Checkpoint { tensors: &held, metadata: &metadata, documents: &documents };
+    let data = &rest[length as usize..];
+    let mut read = |number: usize| {
+        let (begin, bytes) = (header.begins[number] as usize, header.tensors[number].bytes() as usize);
+        data.get(begin..begin + bytes).map(<[u8]>::to_vec).ok_or_else(|| start.unread())
+    };
+    let found = detect(checkpoint, &mut read, &Options { lists: true, ..Options::default() });
+    let list = |tensor: &Tensor| {
+        let dtype = name_of(tensor.dtype).unwrap_or(tensor.dtype.name());
+        (tensor.name.to_string(), dtype.to_string(), tensor.shape.to_vec(), tensor.bytes())
+    };
+    let tensors: Vec<Tensor> = header.tensors;
+    Ok(Read::Outline(outline("safetensors", &tensors, list, found)))
+}
+
+fn of_gguf(start: &Start<'_>) -> Result<Read, Error> {
+    if let Some(needs) = start.needs(24)? {
+        return Ok(needs);
+    }
+    let given = start.bytes.len() as u64;
+    let header = gguf::Header::parse_start(start.bytes, start.file_bytes).map_err(|why| start.error(why))?;
+    let Some(header) = header else {
+        if given >= MAX_HEADER_BYTES {
+            return Err(start.error(format!("its header has more than {MAX_HEADER_BYTES} bytes")));
+        }
+        let more = (2 * given).clamp(1 << 20, MAX_HEADER_BYTES).min(start.file_bytes);
+        return Ok(start.needs(more)?.unwrap_or(Read::Needs(more)));
+    };
+    let tensors: Vec<Tensor> = header.tensors.iter().map(gguf::BlockTensor::listed).collect();
+    let blocks: Vec<gguf::Block> = header.tensors.iter().map(|held| held.block).collect();
+    let found = detect_gguf(&tensors.iter().collect::<Vec<_>>(), &blocks);
+    let mut at = 0;
+    let list = |_: &Tensor| {
+        let held = &header.tensors[at];
+        at += 1;
+        (held.name.to_string(), held.block.name().to_string(), held.shape.to_vec(), held.bytes)
+    };
+    Ok(Read::Outline(outline("gguf", &tensors, list, found)))
+}
+
+/// Text of a tensor: name, type, shape, bytes.
+type Row = (String, String, Vec<u64>, u64);
+
+fn outline(
+    format: &'static str,
+    tensors: &[Tensor],
+    mut list: impl FnMut(&Tensor) -> Row,
+    found: Result<Detection, truecast_schemes::Error>,
+) -> Outline {
+    let (schemes, warnings) = match &found {
+        Ok(found) => {
+            let said = found.findings.iter().map(ToString::to_string);
+            let schemes = found.schemes.iter().map(ToString::to_string).collect();
+            (schemes, found.warnings.iter().cloned().chain(said).collect())
+        }
+        Err(why) => (Vec::new(), vec![format!("the scheme is not known from the header alone: {why}")]),
+    };
+    let parameters = |number: usize, tensor: &Tensor| match &found {
+        Ok(found) => match found.roles[number] {
+            Role::Part { group, .. } if found.groups[group].parts[0].1 == number => {
+                found.groups[group].shape.iter().product()
+            }
+            Role::Plain if is_weight(tensor) => tensor.len(),
+            _ => 0,
+        },
+        Err(_) => tensor.len() * u64::from(is_weight(tensor)),
+    };
+    let row = |(number, tensor): (usize, &Tensor)| {
+        let (name, dtype, shape, bytes) = list(tensor);
+        Listed { name, dtype, shape, bytes, parameters: parameters(number, tensor) }
+    };
+    let tensors: Vec<Listed> = tensors.iter().enumerate().map(row).collect();
+    let parameters = tensors.iter().map(|tensor| tensor.parameters).sum();
+    Outline { format, tensors, schemes, parameters, warnings }
+}
+
+fn is_weight(tensor: &Tensor) -> bool {
+    !matches!(tensor.dtype.kind(), Kind::Int(_) | Kind::Bool | Kind::String)
+}
+
+fn of_config(start: &Start<'_>) -> Result<Read, Error> {
+    if let Some(needs) = start.needs(start.file_bytes.min(MAX_HEADER_BYTES))? {
+        return Ok(needs);
+    }
+    let config = serde_json::from_slice(start.bytes).map_err(|why| start.error(why))?;
+    let documents = Documents { config: Some(config), ..Documents::default() };
+    let (schemes, warnings) = match declared(&documents) {
+        Ok(schemes) => (schemes.iter().map(ToString::to_string).collect(), Vec::new()),
+        Err(why) => (Vec::new(), vec![why.to_string()]),
+    };
+    Ok(Read::Outline(Outline { format: "config.json", tensors: Vec::new(), schemes, parameters: 0, warnings }))
+}
