@@ -10,7 +10,7 @@ pub struct Page {
     pub short: &'static str,
 }
 
-pub const PAGES: [Page; 19] = [
+pub const PAGES: [Page; 20] = [
     Page {
         command: "convert",
         usage: &[
@@ -112,6 +112,15 @@ pub const PAGES: [Page; 19] = [
             ("In a format of IEEE P3109, with every rounding and saturation", "truecast explain 465 --to binary8p4se"),
         ],
         short: "to from spec exact clauses json",
+    },
+    Page {
+        command: "explore",
+        usage: &["explore [VALUE --to TYPE] [OPTIONS]", "explore FILE [OPTIONS]"],
+        examples: &[
+            ("Why 465 becomes 448, in the browser", "truecast explore 465 --to f8e4m3fn"),
+            ("Where the bytes of a model are", "truecast explore model.safetensors"),
+        ],
+        short: "to from no_open port json",
     },
     Page {
         command: "rescale",

@@ -13,6 +13,7 @@ pub mod bench;
 mod command;
 mod escaped;
 mod exact_decimal;
+pub mod explore;
 mod help;
 mod help_text;
 mod hint;
@@ -23,6 +24,7 @@ mod number_format;
 mod options;
 mod output;
 mod policy;
+#[cfg_attr(target_family = "wasm", path = "progress_hidden.rs")]
 mod progress;
 mod python_args;
 mod signals;

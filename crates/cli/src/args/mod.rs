@@ -85,6 +85,11 @@ pub enum Command {
     /// Explain one value: bits, neighbors, rounding, results by specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
+    /// Open a page in the browser: bits, formats, differences, blocks, checkpoints
+    ///
+    /// The page asks this program, on a port that only this machine reaches. It ends with Ctrl-C, or when the page is closed.
+    #[command(allow_negative_numbers = true)]
+    Explore(ExploreArgs),
     /// Rescale an array of integers as TOSA's RESCALE does
     ///
     /// Computes `(value - input zero point) * multiplier / 2^shift`, rounds it, adds the output zero point and clamps to

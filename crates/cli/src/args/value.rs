@@ -6,6 +6,7 @@ use crate::policy::PolicyArgs;
 use crate::value_parsers::{self, one_of};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use truecast::DType;
 use truecast::exact::RandomBits;
 use truecast::promote::Rank;
 use truecast::promote::jax::X64;
@@ -39,6 +40,25 @@ pub struct ExplainArgs {
     /// The answers of one specification; without --spec the answers of all specifications
     #[command(flatten)]
     pub policy: PolicyArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ExploreArgs {
+    /// A number or the bits of a value, for the view of casts; or a file (.safetensors, .gguf, config.json), of which the header is read
+    #[arg(value_name = "VALUE|FILE", allow_hyphen_values = true)]
+    pub subject: Option<String>,
+    /// Destination type of the value
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
+    pub to: Option<DType>,
+    /// Source type of the value (default: f32)
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
+    pub from: Option<DType>,
+    /// Print the address, and open no browser
+    #[arg(long)]
+    pub no_open: bool,
+    /// Port on this machine (default: a free one)
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    pub port: u16,
 }
 
 /// Parses `R/N`: random bits R, decimal or 0x.., of width N.

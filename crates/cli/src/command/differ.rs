@@ -45,6 +45,13 @@ fn older(typed: &str, request: &Request, all: &[Difference]) -> Option<String> {
     request::versions(name).iter().rev().find_map(differs)
 }
 
+/// Compares two specifications for boundary inputs of a pair, or for all inputs of up to 16 bits.
+pub fn boundary([a, b]: [&str; 2], src: DType, dst: DType) -> Result<Value, Failure> {
+    let requests = [named(a)?, named(b)?];
+    let found = Difference::find(requests.each_ref(), src, dst, Inputs::Boundary)?;
+    Ok(to_json(&requests.map(|request| request.to_string()), &[found]))
+}
+
 fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
     let of = |asked: Option<DType>| {
         let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);

@@ -16,21 +16,23 @@ use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};
 
 pub fn run(args: &FormatsArgs, context: &Context) -> Result<u8, Failure> {
     match args.format {
-        None => {
-            let types = || DType::ALL.into_iter().map(|dtype| describe(NumberFormat::Type(dtype))).collect::<Value>();
-            context.answer("formats", || json!({ "types": types() }), || list(&context.terminal))?;
-        }
-        Some(format) => {
-            let code = |(bits, value)| json!({ "bits": bits, "value": json_text(value) });
-            let object = || {
-                let mut object = describe(format);
-                object["codes"] = codes(format).map(code).collect();
-                object
-            };
-            context.answer("formats", object, || detail(format, &context.terminal))?;
-        }
+        None => context.answer("formats", all, || list(&context.terminal))?,
+        Some(format) => context.answer("formats", || one(format), || detail(format, &context.terminal))?,
     }
     Ok(0)
+}
+
+/// Every element type as JSON.
+pub fn all() -> Value {
+    json!({ "types": DType::ALL.into_iter().map(|dtype| describe(NumberFormat::Type(dtype))).collect::<Value>() })
+}
+
+/// A format as JSON, with every code of at most 8 bits.
+pub fn one(format: NumberFormat) -> Value {
+    let code = |(bits, value)| json!({ "bits": bits, "value": json_text(value) });
+    let mut object = describe(format);
+    object["codes"] = codes(format).map(code).collect();
+    object
 }
 
 fn special(kind: Kind) -> Vec<(&'static str, u64)> {

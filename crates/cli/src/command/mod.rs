@@ -5,13 +5,15 @@ mod bench;
 mod check;
 mod compare;
 mod convert;
-mod differ;
+pub mod differ;
 mod differences;
 mod error_columns;
-mod explain;
-mod formats;
+pub mod explain;
+#[cfg(not(target_family = "wasm"))]
+mod explore;
+pub mod formats;
 mod inspect;
-mod labels;
+pub mod labels;
 mod left_open;
 pub mod list;
 mod patterns;
@@ -19,7 +21,7 @@ mod promote;
 mod provenance;
 mod rescale;
 mod run;
-mod schemes;
+pub mod schemes;
 pub(crate) mod select;
 mod shell;
 mod show;
@@ -132,6 +134,10 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
         Command::Verify(args) => verify::run(args, rules, &context),
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
+        #[cfg(not(target_family = "wasm"))]
+        Command::Explore(args) => explore::run(args, &context),
+        #[cfg(target_family = "wasm")]
+        Command::Explore(_) => Err(failure!(InvalidValue, "a page cannot serve pages")),
         Command::Rescale(args) => rescale::run(args, &context),
         Command::Run(args) => run::run(args, &context),
         Command::Check(args) => check::run(args, &context),

@@ -3,11 +3,15 @@
 //! The first request asks the work to stop. After [`GRACE`], or at a second request, this module ends the process.
 //! Before the end, `truecast::io::atomic::abandon_all` undoes unfinished changes of files.
 
+#[cfg(not(any(unix, windows)))]
+mod none;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(not(any(unix, windows)))]
+use none as system;
 use truecast::ErrorCode;
 #[cfg(unix)]
 use unix as system;

@@ -14,6 +14,7 @@ mod destination;
 mod disk_and_pipe;
 mod errors;
 mod explain;
+mod explore;
 mod formats_inspect;
 mod gguf;
 mod groups;

@@ -32,16 +32,16 @@ use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, ErrorCode, Exact, Kind, Outcome, cast_one};
 
 pub struct Question {
-    value: String,
-    from: DType,
-    to: DType,
+    pub value: String,
+    pub from: DType,
+    pub to: DType,
     /// Print all digits.
-    exact: bool,
-    clauses: bool,
-    random: Option<RandomBits>,
+    pub exact: bool,
+    pub clauses: bool,
+    pub random: Option<RandomBits>,
     /// Show both results of stochastic rounding, with their probabilities.
-    is_stochastic: bool,
-    policy: PolicyArgs,
+    pub is_stochastic: bool,
+    pub policy: PolicyArgs,
 }
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
@@ -82,7 +82,20 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
         }
         return printing::run(args, asked, context);
     }
-    let (source, explanation) = match args.from {
+    let (source, explanation) = explained(args, asked)?;
+    let render = if args.clauses { picture::with_clauses } else { picture::render };
+    let text = || render(args, &explanation, &source, &context.terminal);
+    context.answer("explain", || to_json(args, &explanation, &source), text)?;
+    Ok(0)
+}
+
+/// Explains a number under every specification. The types must be numeric.
+pub fn of_number(args: &Question) -> Result<(Source, Explanation), Failure> {
+    explained(args, Asked::Everything)
+}
+
+fn explained(args: &Question, asked: Asked) -> Result<(Source, Explanation), Failure> {
+    Ok(match args.from {
         DType::String => {
             let everything = matches!(asked, Asked::Everything);
             let explained = explain_text(args.value.as_bytes(), args.to, asked.interpretations(args));
@@ -111,11 +124,7 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
             };
             (source, explained)
         }
-    };
-    let render = if args.clauses { picture::with_clauses } else { picture::render };
-    let text = || render(args, &explanation, &source, &context.terminal);
-    context.answer("explain", || to_json(args, &explanation, &source), text)?;
-    Ok(0)
+    })
 }
 
 enum Asked {
@@ -232,7 +241,7 @@ fn neighbors_json<E>(n: &Neighbors<E>, element: impl Fn(&E) -> Value) -> Value {
     })
 }
 
-fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
+pub fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
     let element = |x: &Decoded| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
     let [previous, next] = e.source.adjacent();
     let mut read = json!({

@@ -1,0 +1,43 @@
+//! Relative error and number of values of floating-point types, by magnitude.
+
+use super::{dtype, invalid};
+use crate::failure::Failure;
+use serde_json::{Value, json};
+use truecast::exact::decode;
+use truecast::{DType, Exact, FloatFormat, Kind};
+
+pub fn answer(types: &[String]) -> Result<Value, Failure> {
+    let one = |name: &String| {
+        let dtype = dtype(name)?;
+        match dtype.kind() {
+            Kind::Float(f) => Ok(json!({ "name": dtype.name(), "binades": binades(dtype, &f) })),
+            _ => Err(invalid(format_args!("{dtype} is not a floating-point type"))),
+        }
+    };
+    let types = types.iter().map(one).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(json!({ "types": types }))
+}
+
+/// For each power of two from the smallest to the largest magnitude: the number of values from the power to the next,
+/// and the largest relative error of rounding to nearest, which half a step at the power has.
+fn binades(dtype: DType, f: &FloatFormat) -> Vec<Value> {
+    let largest = exponent(decode(dtype, f.max_code()));
+    let last_values = (f.max_code() & mask(f)) + 1;
+    let binade = |at: i32| {
+        let step = f.quantum().max(at - i32::from(f.man_bits));
+        let values = if at == largest { last_values } else { 1u64 << (at - step) };
+        json!({ "exponent": at, "values": values, "relative_error": 2f64.powi(step - at - 1) })
+    };
+    (f.quantum()..=largest).map(binade).collect()
+}
+
+fn mask(f: &FloatFormat) -> u64 {
+    (1 << f.man_bits) - 1
+}
+
+fn exponent(value: Exact) -> i32 {
+    match value {
+        Exact::Finite { sig, exp, .. } if sig > 0 => exp + sig.ilog2() as i32,
+        _ => 0,
+    }
+}

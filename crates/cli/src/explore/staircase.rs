@@ -1,0 +1,96 @@
+//! RESCALE of consecutive integers under each rounding.
+
+use super::{dtype, invalid};
+use crate::failure::Failure;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use truecast::decimal::to_decimal;
+use truecast::format::IntFormat;
+use truecast::rescale::RescaleRequest;
+use truecast::spec::tosa::rescale::{Channel, RoundingMode};
+use truecast::spec::tosa::{Rescale, Target, signless};
+use truecast::{Exact, Kind};
+
+#[derive(Deserialize)]
+pub struct Asked {
+    scale: Option<String>,
+    multiplier: Option<i64>,
+    shift: Option<i64>,
+    from: String,
+    to: String,
+    #[serde(default)]
+    input_zp: i64,
+    #[serde(default)]
+    output_zp: i64,
+    #[serde(default = "scale32")]
+    scale32: bool,
+    low: i64,
+    high: i64,
+}
+
+fn scale32() -> bool {
+    true
+}
+
+/// Largest number of inputs in an answer.
+const MOST: i64 = 1000;
+
+pub fn answer(asked: &Asked) -> Result<Value, Failure> {
+    let [from, to] = [dtype(&asked.from)?, dtype(&asked.to)?];
+    let (Kind::Int(input), Kind::Int(output)) = (from.kind(), to.kind()) else {
+        return Err(invalid("RESCALE converts integers"));
+    };
+    let count = asked.high.checked_sub(asked.low).filter(|count| (0..MOST).contains(count));
+    let count = count.ok_or_else(|| invalid(format_args!("low to high must be at most {MOST} integers")))?;
+    let (multiplier, shift) = match (&asked.scale, asked.multiplier, asked.shift) {
+        (Some(scale), _, _) => {
+            let scale: f64 = scale.trim().parse().map_err(|_| invalid(format_args!("{scale:?} is not a scale")))?;
+            let channel = Channel::of_scale(scale, asked.scale32).map_err(invalid)?;
+            (channel.multiplier.into(), channel.shift.into())
+        }
+        (None, Some(multiplier), Some(shift)) => (multiplier, shift),
+        _ => return Err(invalid("RESCALE needs a scale, or a multiplier and a shift")),
+    };
+    let modes = RoundingMode::ALL.map(|rounding| {
+        let op = Rescale {
+            rounding,
+            scale32: asked.scale32,
+            input_unsigned: signless(from) != from,
+            output_unsigned: signless(to) != to,
+            ..Rescale::new(signless(from), signless(to))
+        };
+        let request = RescaleRequest {
+            op,
+            multipliers: vec![multiplier],
+            shifts: vec![shift],
+            input_zp: asked.input_zp,
+            output_zp: asked.output_zp,
+            target: Target::default(),
+        };
+        match request.resolve(&[1]) {
+            // Without scale32, double rounding does not exist.
+            Err(_) if rounding == RoundingMode::Double && !asked.scale32 => Ok((rounding.name(), None)),
+            resolved => Ok::<_, Failure>((rounding.name(), Some(resolved?))),
+        }
+    });
+    let modes = modes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let row = |value: i64| {
+        let mut row = json!({ "input": value, "exact": exact(asked, multiplier, shift, value) });
+        for (name, spec) in &modes {
+            let holds = |f: IntFormat| (f.min()..=f.max()).contains(&value.into());
+            let result = spec.as_ref().filter(|_| holds(input));
+            let result = result.and_then(|spec| spec.rescale_one(0, input.code(value.into())).ok());
+            row[*name] = json!(result.map(|result| output.value(result.code) as i64));
+        }
+        row
+    };
+    let rows: Vec<Value> = (asked.low..=asked.low + count).map(row).collect();
+    let scale = Exact::Finite { neg: false, sig: multiplier.unsigned_abs(), exp: -(shift as i32), sticky: false };
+    Ok(json!({ "multiplier": multiplier, "shift": shift, "scale": to_decimal(scale), "rows": rows }))
+}
+
+/// Product before rounding, plus the output zero point; rounded to f64.
+fn exact(asked: &Asked, multiplier: i64, shift: i64, value: i64) -> f64 {
+    let product = (value - asked.input_zp) as f64 * multiplier as f64;
+    product * 2f64.powi(-(shift as i32)) + asked.output_zp as f64
+}

@@ -1,0 +1,187 @@
+//! `truecast explore`: the page and its answers over HTTP, and who may ask.
+
+use crate::run::Folder;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use truecast_testkit::safetensors::one_tensor;
+
+struct Server {
+    process: Child,
+    host: String,
+    /// Path of the page, with slashes at both ends.
+    root: String,
+    /// State of the page in the address.
+    state: String,
+}
+
+impl Server {
+    fn new(folder: &Folder, line: &str) -> Server {
+        let words = line.split_whitespace();
+        let mut command = folder.command();
+        let mut process = command.args(words).arg("--no-open").stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{line}: {first:?}"));
+        let (host, path) = address.split_once('/').unwrap();
+        let (root, state) = path.rsplit_once('/').unwrap();
+        Server { process, host: host.into(), root: format!("/{root}/"), state: state.into() }
+    }
+
+    /// Status and body of a request.
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let length = body.len();
+        let request =
+            format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.into())
+    }
+
+    fn get(&self, name: &str) -> (u16, String) {
+        self.send("GET", &format!("{}{name}", self.root), &[("Host", &self.host)], "")
+    }
+
+    fn ask(&self, request: &Value) -> Value {
+        let origin = format!("http://{}", self.host);
+        let headers = [("Host", self.host.as_str()), ("Origin", &origin)];
+        let (status, body) = self.send("POST", &format!("{}answer", self.root), &headers, &request.to_string());
+        assert_eq!(status, 200, "{request}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(10) {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// The page needs nothing but the files beside it, and the server has each of them.
+#[test]
+fn the_page_and_its_files() {
+    let server = Server::new(&Folder::new(), "explore -1.5e-3 --to f8e4m3fn --from f16");
+    assert_eq!(server.state, "#cast?value=-1.5e-3&from=f16&to=f8e4m3fn");
+    let (status, page) = server.get("");
+    assert_eq!(status, 200);
+    let of = |text: &str, before: &str| {
+        let names = text.split(before).skip(1).map(|rest| rest.split('"').next().unwrap().to_string());
+        names.filter(|name| !name.contains(':')).collect::<Vec<_>>()
+    };
+    let files: Vec<String> = [of(&page, "src=\""), of(&page, "rel=\"stylesheet\" href=\"")].concat();
+    assert!(files.len() > 7, "{files:?}");
+    for name in files.iter().map(String::as_str).chain(["engine.js"]) {
+        assert_eq!(server.get(name).0, 200, "{name}");
+    }
+    assert_eq!(server.get("../Cargo.toml").0, 404);
+}
+
+/// Answers equal those of the command.
+#[test]
+fn answers_are_those_of_the_command() {
+    let folder = Folder::new();
+    let server = Server::new(&folder, "explore");
+    let explained = folder.run("explain 465 --to f8e4m3fn --json").succeeds().object("explain");
+    let answer = server.ask(&json!({ "ask": "cast", "value": "465", "from": "f32", "to": "f8e4m3fn" }));
+    assert_eq!(answer["results"], explained["results"]);
+    assert_eq!(answer["source"]["fields"], json!([1, 8, 23]));
+    let differ = folder.run("differ torch ml_dtypes --from f16 --to f8e4m3fn --json").succeeds().object("differ");
+    let asked = json!({ "ask": "differ", "a": "torch", "b": "ml_dtypes", "from": "f16", "to": "f8e4m3fn" });
+    assert_eq!(server.ask(&asked)["pairs"], differ["pairs"]);
+    for (ask, line) in [("formats", "formats --json"), ("schemes", "schemes --json")] {
+        let mut object = folder.run(line).succeeds().object(ask);
+        object.as_object_mut().unwrap().retain(|key, _| !["truecast", "command"].contains(&key.as_str()));
+        assert_eq!(server.ask(&json!({ "ask": ask })), object);
+    }
+}
+
+#[test]
+fn nonsense_is_an_answer() {
+    let server = Server::new(&Folder::new(), "explore");
+    for (request, code) in [
+        (json!({ "ask": "cast", "value": "four", "from": "f32", "to": "f16" }), "invalid-value"),
+        (json!({ "ask": "cast", "value": "4", "from": "f31", "to": "f16" }), "unknown-type"),
+        (json!({ "ask": "cast", "value": "4", "from": "f32", "to": "string" }), "invalid-value"),
+        (json!({ "ask": "cast", "value": "4", "from": "c64", "to": "f16" }), "invalid-value"),
+        (json!({ "ask": "differ", "a": "tosa", "b": "onnx", "from": "i64", "to": "f16" }), "unsupported-type"),
+        (json!({ "ask": "header", "name": "a.gguf", "size": 5, "bytes": "R0dVRv8=" }), "malformed-file"),
+        (json!({ "ask": "header", "name": "a.txt", "size": 3, "bytes": "" }), "malformed-file"),
+        (json!({ "ask": "block", "scheme": "q4_0", "values": ["1"] }), "invalid-value"),
+        (
+            json!({ "ask": "rescale", "from": "i32", "to": "i8", "scale": "1", "low": 0, "high": 1_000_000 }),
+            "invalid-value",
+        ),
+        (json!("nonsense"), "invalid-value"),
+    ] {
+        let answer = server.ask(&request);
+        let error = &answer["error"];
+        assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{request}: {answer}");
+        assert_eq!(error["code"], code, "{request}: {answer}");
+    }
+}
+
+/// Another page, another name of this host, and an address without the token are refused.
+#[test]
+fn only_its_own_page_may_ask() {
+    let server = Server::new(&Folder::new(), "explore");
+    let (host, own) = (server.host.as_str(), format!("http://{}", server.host));
+    let answer = format!("{}answer", server.root);
+    let request = r#"{"ask":"systems"}"#;
+    for (method, path, headers, status) in [
+        ("POST", answer.as_str(), &[("Host", host), ("Origin", &own)][..], 200),
+        ("POST", &answer, &[("Host", host)], 403),
+        ("POST", &answer, &[("Host", host), ("Origin", "http://example.org")], 403),
+        ("POST", &answer, &[("Host", host), ("Origin", "null")], 403),
+        ("POST", &answer, &[("Host", "example.org"), ("Origin", &own)], 403),
+        ("GET", &server.root, &[("Host", "example.org")], 403),
+        ("POST", "/answer", &[("Host", host), ("Origin", &own)], 404),
+        ("GET", "/", &[("Host", host)], 404),
+        ("PUT", &answer, &[("Host", host), ("Origin", &own)], 405),
+    ] {
+        assert_eq!(server.send(method, path, headers, request).0, status, "{method} {path} {headers:?}");
+    }
+}
+
+#[test]
+fn a_file_is_described() {
+    let file = one_tensor(&[1.0, 2.0]);
+    let folder = Folder::with("model.safetensors", &file);
+    let server = Server::new(&folder, "explore model.safetensors");
+    assert_eq!(server.state, "#checkpoint?served=1");
+    let answer = server.ask(&json!({ "ask": "file" }));
+    assert_eq!((&answer["name"], &answer["parameters"]), (&json!("model.safetensors"), &json!(2)));
+    folder.write("cut.safetensors", &file[..20]);
+    folder.refused("explore cut.safetensors --no-open", "malformed-file", &["cut off"]);
+}
+
+/// The last page's good-bye ends the command, unless the page comes back.
+#[test]
+fn the_last_page_ends_it() {
+    let mut server = Server::new(&Folder::new(), "explore");
+    server.get("");
+    server.ask(&json!({ "ask": "goodbye" }));
+    server.get("");
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(server.process.try_wait().unwrap().is_none());
+    server.ask(&json!({ "ask": "goodbye" }));
+    assert!(server.has_ended());
+}
