@@ -265,7 +265,7 @@ def test_accessibility(visit, view, scheme):
     page = visit(f"#{view}", scheme=scheme)
     expect(title(page)).to_have_text(VIEWS[view])
     page.evaluate(axe.read_text())
-    found = page.evaluate("""async () => (await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa",
+    found = page.evaluate("""async () => (await axe.run({ preload: false, runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa",
       "best-practice"] })).violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 160))])""")
     assert found == []
 
@@ -308,4 +308,4 @@ def test_the_page_and_the_command_give_the_same_bits(browser, served, built):
     }"""
     of_command, of_page = (page.evaluate(ask, requests) for page in pages)
     assert of_command == of_page
-    assert sum(map(len, of_page)) > 100_000
+    assert sum(map(len, of_page)) > 50_000

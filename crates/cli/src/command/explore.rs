@@ -20,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use truecast::header::{Outline, Read as HeaderRead, Start, read};
+use truecast::io::look;
 
 /// Files of the page: name, type and contents.
 const FILES: [(&str, &str, &str); 11] = [
@@ -58,7 +59,7 @@ struct Site {
 pub fn run(args: &ExploreArgs, context: &Context) -> Result<u8, Failure> {
     let subject = args.subject.as_deref().unwrap_or_default();
     let path = Path::new(subject);
-    let file = if args.to.is_none() && path.is_file() { Some(outline(path)?) } else { None };
+    let file = if args.to.is_none() && look::is_file(path)? { Some(outline(path)?) } else { None };
     let view = match (&file, args.to) {
         (Some(_), _) => "#checkpoint?served=1".into(),
         (None, to) if !subject.is_empty() || to.is_some() => {
