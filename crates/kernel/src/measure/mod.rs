@@ -10,6 +10,7 @@ mod counts;
 mod details;
 pub(crate) mod found;
 pub(crate) mod limits;
+mod powers;
 mod sample;
 mod sums;
 mod survey;
@@ -17,6 +18,7 @@ pub(crate) mod value;
 mod values;
 
 pub use counts::Counts;
+pub use powers::Powers;
 pub use sample::Sample;
 pub use survey::{Extreme, Survey};
 

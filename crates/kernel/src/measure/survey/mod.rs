@@ -10,6 +10,7 @@ use crate::buf::Elements;
 use crate::environment;
 use crate::level::{Level, Task};
 use crate::slot::Slot;
+pub(super) use narrow::histogram;
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind};
 use wide::{Floats, Integers, Seen};
@@ -73,7 +74,7 @@ impl Survey {
         // The ends become numbers by floating-point arithmetic.
         environment::default(|| match codes.dtype().bits_in(codes.layout()) {
             Some(bits @ 1..=8) => {
-                let counts = narrow::histogram(&codes, bits as usize);
+                let counts = histogram(&codes, bits as usize);
                 let occurring = counts.into_iter().enumerate().filter(|(_, n)| *n > 0);
                 occurring.for_each(|(storage, n)| self.code(dtype, dtype.code_of_storage(storage as u64), n));
             }

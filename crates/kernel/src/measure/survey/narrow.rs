@@ -2,7 +2,7 @@
 
 use crate::buf::Elements;
 
-pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
+pub(in crate::measure) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     let (bytes, mut counts) = (codes.bytes(), [0; 256]);
     let mask = (1u64 << bits) - 1;
     // Eight elements of any width fill whole bytes.
