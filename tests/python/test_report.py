@@ -293,3 +293,44 @@ def test_fail_on(truecast, tmp_path):
         out = tmp_path / f"{i}.npy"
         truecast("convert", path, out, "--to", dst, "--fail-on", what, code=code)
         assert out.exists()
+
+
+def powers(array: np.ndarray) -> dict:
+    """Values by power of two, from NumPy's exponents."""
+    values = to_f64(array)
+    finite = np.abs(values[np.isfinite(values) & (values != 0)])
+    exponents = np.frexp(finite)[1] - 1
+    first = int(exponents.min()) if exponents.size else 0
+    return {
+        "first": first,
+        "counts": np.bincount(exponents - first).tolist() if exponents.size else [],
+        **{name: int(is_such.sum()) for name, is_such in (("zero", values == 0), ("nan", np.isnan(values)), ("inf", np.isinf(values)))},
+    }
+
+
+def counted(truecast, folder, arrays: dict[str, np.ndarray], *options):
+    """The report with magnitudes, and the two files."""
+    tensors = {name: (TYPES["f32"], array) for name, array in arrays.items()}
+    path, out = container.write_safetensors(folder / "in.safetensors", tensors), folder / "out.safetensors"
+    return truecast.json("convert", path, out, "--magnitudes", "--force", *options), path, out
+
+
+@pytest.mark.parametrize("dst", ["f16", "bf16", "f8e4m3fn", "f8e5m2"])
+def test_magnitudes(truecast, tmp_path, dst):
+    """Every special value, subnormals of both types, a kept tensor, several blocks."""
+    arrays = {"x": inputs("f32", dst, n_random=70_000), "w": weights(200_000), "one": np.float32([1.5])}
+    said, path, out = counted(truecast, tmp_path, arrays, "--to", dst, "--keep", "one", "--measure", "full")
+    compared = truecast.json("compare", path, out, "--magnitudes")
+    results = container.read_safetensors(out)[0]
+    for report in (said, compared):
+        rows = {row["name"]: row["magnitudes"] for row in report["tensors"]}
+        for name, array in arrays.items():
+            assert rows[name] == {"from": powers(array), "to": powers(to_f64(results[name]))}, name
+
+
+def test_magnitudes_of_a_sample(truecast, tmp_path):
+    """Of a large tensor, some blocks of 65,536 elements are counted; with `--measure full`, all."""
+    array = np.full(1 << 20, 1.5, np.float32)
+    for measure, some in (("sample", 1 << 18), ("full", 1 << 20)):
+        said, *_ = counted(truecast, tmp_path, {"x": array}, "--to", "bf16", "--measure", measure)
+        assert said["tensors"][0]["magnitudes"]["from"] == {"first": 0, "counts": [some], "zero": 0, "nan": 0, "inf": 0}

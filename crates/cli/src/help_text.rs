@@ -99,8 +99,18 @@ pub const PAGES: [Page; 20] = [
         examples: &[
             ("The loss of a conversion", "truecast compare model.safetensors bf16.safetensors"),
             ("Fail if values became NaN or Inf", "truecast compare a.npy i8.npy --fail-on to_nan,to_inf"),
+            ("As a page", "truecast compare model.safetensors bf16.safetensors --report loss.html"),
         ],
-        short: "fail_on sort worst summary json",
+        short: "fail_on report sort worst summary json",
+    },
+    Page {
+        command: "report",
+        usage: &["report FILE -o FILE.html [OPTIONS]", "report FILE -o FILE.md [OPTIONS]"],
+        examples: &[
+            ("A page from a report", "truecast report report.json -o report.html"),
+            ("For the card of a model", "truecast report report.json -o card.md"),
+        ],
+        short: "output force json",
     },
     Page {
         command: "explain",

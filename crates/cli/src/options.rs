@@ -157,7 +157,7 @@ const TABLE: &[Row] = &[
     row("convert", "part no-sidecars", &[&[FOLDER]]),
     row("convert", "resume merge", &[&[FOLDER, FILES]]),
     row("", "min-elements", &[&[ONNX]]),
-    row("convert", "report fail-on worst", &[&[FILES]]),
+    row("convert", "report magnitudes fail-on worst", &[&[FILES]]),
     row(
         "inspect",
         "stats from filter sort",
@@ -337,7 +337,11 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
         Command::Rescale(_) => facts.push((RESCALE, typed.clone())),
-        Command::Formats(_) | Command::Schemes(_) | Command::Differ(_) | Command::Explore(_) => {}
+        Command::Formats(_)
+        | Command::Schemes(_)
+        | Command::Differ(_)
+        | Command::Explore(_)
+        | Command::Report(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
             facts.push((SCRIPT, typed));
         }

@@ -64,10 +64,14 @@ pub fn json(command: &str, body: impl Serialize) -> Result<(), Failure> {
     stream(|out| write_json(out, command, body))
 }
 
+/// JSON object of a command. `body` must serialize as a map or structure.
+pub fn object<B: Serialize>(command: &str, body: B) -> impl Serialize {
+    Object { truecast: env!("CARGO_PKG_VERSION"), command, body }
+}
+
 /// Writes the JSON object of a command. `body` must serialize as a map or structure.
 pub fn write_json(out: &mut dyn Write, command: &str, body: impl Serialize) -> io::Result<()> {
-    let object = Object { truecast: env!("CARGO_PKG_VERSION"), command, body };
-    serde_json::to_writer_pretty(Escaped(&mut *out, Escapes::Json), &object)?;
+    serde_json::to_writer_pretty(Escaped(&mut *out, Escapes::Json), &object(command, body))?;
     out.write_all(b"\n")
 }
 

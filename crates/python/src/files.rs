@@ -31,6 +31,7 @@ fn options(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> 
         seed: asked.number("seed")?,
         max_memory: asked.read("max_memory", truecast_cli::size)?.unwrap_or(defaults.max_memory),
         existing: if force { Existing::Replace } else { Existing::Refuse },
+        magnitudes: asked.switch("magnitudes", false)?,
         measure: asked.word("measure", Measuring::ALL.map(|what| (what.name(), what)))?.unwrap_or(defaults.measure),
         exec: pool::options(),
         min_elements: asked.number("min_elements")?.unwrap_or(defaults.min_elements),
@@ -201,6 +202,7 @@ pub fn compare(
     to: Option<&Bound<'_, PyAny>>,
     lenient: bool,
     follow_links: bool,
+    magnitudes: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let onnx = onnx::Options { lenient, follow_links };
@@ -209,8 +211,9 @@ pub fn compare(
     let readings = (reading(types.0), reading(types.1));
     let exec: CastOptions = pool::options();
     let total = bytes_of(&a).map_err(|error| error::to_py_err(py, &error))?;
-    let found =
-        watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, &mut |now| tell(now)))?;
+    let found = watched(py, progress, total, |stop, tell| {
+        compare_files(&a, &b, readings, magnitudes, &exec, stop, &mut |now| tell(now))
+    })?;
     json(py, &found.with(Rows::All))
 }
 

@@ -48,9 +48,10 @@ flags! {
         TensorflowMode "tensorflow-mode";
     "Files": Input "input", Actual "actual", InputScale "input-scale", ActualScale "actual-scale", Output "output",
         OutputDir "output-dir", OutputFormat "output-format", Format "format", Force "force", Resume "resume",
-        Part "part", Merge "merge", NoSidecars "no-sidecars", DryRun "dry-run", Report "report", FailOn "fail-on";
+        Part "part", Merge "merge", NoSidecars "no-sidecars", DryRun "dry-run", Report "report",
+        SaveReport "save-report", FailOn "fail-on";
     "Sample": Full "full", Sample "sample", SampleSeed "sample-seed";
-    "Resources": Measure "measure", MaxMemory "max-memory", Threads "threads";
+    "Resources": Measure "measure", Magnitudes "magnitudes", MaxMemory "max-memory", Threads "threads";
     "Printing": Sort "sort", Worst "worst", Summary "summary", Show "show", Json "json", Quiet "quiet", Wide "wide",
         Color "color", Help "help";
 }
@@ -144,6 +145,7 @@ impl Flag {
                 | Merge
                 | NoSidecars
                 | DryRun
+                | Magnitudes
                 | Full
                 | Summary
                 | Json

@@ -45,7 +45,7 @@ pub struct ConvertArgs {
     /// Print the plan; write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Write the report as JSON too
+    /// Write the report too: FILE.html is a page, FILE.md Markdown, any other name JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30')
@@ -54,6 +54,9 @@ pub struct ConvertArgs {
     /// Measure errors of a sample (default), of all values ('full') or none ('off')
     #[arg(long, value_name = "WHAT", value_parser = value_parsers::MEASURE, hide_possible_values = true)]
     pub measure: Option<Measuring>,
+    /// Count the values of each tensor by power of two, for the report (FILE.html: always)
+    #[arg(long)]
+    pub magnitudes: bool,
     /// Memory for buffers, such as 1G
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
     pub max_memory: u64,

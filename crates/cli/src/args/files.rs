@@ -1,4 +1,4 @@
-//! Arguments of `inspect`, `verify` and `compare`.
+//! Arguments of `inspect`, `verify`, `compare` and `report`.
 
 use super::convert::{SchemeArgs, WritingArgs};
 use super::select::{ListArgs, OnnxArgs, SelectArgs};
@@ -65,6 +65,12 @@ pub struct VerifyArgs {
     /// Report of `convert --report`: gives the options and the digests
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Write the verdict too: FILE.html is a page, FILE.md Markdown, any other name JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub save_report: Option<PathBuf>,
+    /// Replace the file of --save-report
+    #[arg(long, requires = "save_report")]
+    pub force: bool,
     /// Recompute every element (default: every element up to 1 GiB, a sample above that)
     #[arg(long, conflicts_with_all = ["sample", "sample_seed"])]
     pub full: bool,
@@ -117,8 +123,31 @@ pub struct CompareArgs {
     /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything differs (`different`)
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
+    /// Write the report too: FILE.html is a page, FILE.md Markdown, any other name JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+    /// Replace the file of --report
+    #[arg(long, requires = "report")]
+    pub force: bool,
+    /// Count the values of each tensor by power of two, for the report (FILE.html: always)
+    #[arg(long)]
+    pub magnitudes: bool,
     #[command(flatten)]
     pub threads: ThreadsArgs,
     #[command(flatten)]
     pub list: ListArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(mut_args(with_flag))]
+pub struct ReportArgs {
+    /// Report in JSON
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub src: PathBuf,
+    /// Page to write: FILE.html, or FILE.md for Markdown
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// Replace an existing page
+    #[arg(long)]
+    pub force: bool,
 }

@@ -82,6 +82,11 @@ pub enum Command {
     /// Show how two files differ as numbers, across types
     #[command(aliases = ["diff", "cmp"])]
     Compare(CompareArgs),
+    /// Make a page from the JSON report of convert, compare or verify
+    ///
+    /// Takes a file that --report or --json wrote. The page is one file: totals, a table of the tensors that sorts and filters,
+    /// and, if the report has magnitudes, a histogram of each tensor. In Markdown, it has totals and the worst tensors.
+    Report(ReportArgs),
     /// Explain one value: bits, neighbors, rounding, results by specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
@@ -170,7 +175,7 @@ impl Command {
     }
 
     pub fn is_question(&self) -> bool {
-        matches!(
+        let is_other = matches!(
             self,
             Command::Explain(_)
                 | Command::Formats(_)
@@ -178,10 +183,10 @@ impl Command {
                 | Command::Promote(_)
                 | Command::Inspect(_)
                 | Command::Show(_)
-                | Command::Compare(_)
                 | Command::Check(_)
                 | Command::Differ(_)
-        )
+        );
+        is_other || matches!(self, Command::Compare(args) if args.report.is_none())
     }
 }
 

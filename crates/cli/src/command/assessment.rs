@@ -2,13 +2,16 @@
 //! `truecast::report::assess` has the rules.
 
 use super::provenance::quoted;
+use super::report::WorstTensor;
 use crate::number::{self, count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use std::collections::BTreeMap;
 use truecast::Counts;
 use truecast::io::Escaped;
-use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db, most_sqnr_db};
+use truecast::report::{
+    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, assess, least_sqnr_db, most_sqnr_db,
+};
 
 fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     let counts = row.counts;
@@ -151,6 +154,19 @@ fn why_above(counts: &Counts) -> &'static str {
         }
         () => "a few large values hide the errors of the others",
     }
+}
+
+/// Number of tensors that a report names as the worst.
+const MOST_WORST: usize = 5;
+
+/// The worst tensors for a report, each with its loss in words.
+pub fn worst<'a>(len: usize, row: impl Fn(usize) -> Assessed<'a>) -> Vec<WorstTensor> {
+    let worst = assess(len, &row, Named::Worst(MOST_WORST)).worst;
+    let one = |suspect: &Suspect| {
+        let row = row(suspect.index);
+        WorstTensor { name: row.name.into(), why: words(suspect, &row) }
+    };
+    worst.iter().map(one).collect()
 }
 
 pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a>, can_keep: bool) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use super::error_columns::ErrorColumns;
 use super::list::{self, Item, Known, Listed, Row};
+use super::report::{self, Form, Summarized, Summary};
 use super::{Context, NEVER, assessment, thresholds};
 use crate::args::CompareArgs;
 use crate::exact_decimal;
@@ -10,14 +11,15 @@ use crate::number::count;
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::value_parsers;
-use crate::{message, output, progress};
+use crate::{message, output, progress, signals};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::time::Instant;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
-use truecast::report::{Assessment, Group, assess, usual_sqnr_db};
+use truecast::report::{Assessment, Group, Rows, assess, usual_sqnr_db};
 use truecast::{DType, ErrorCode};
 
 /// Largest number of lines on a terminal for tensors of one file only, and for those that cannot be compared.
@@ -29,17 +31,36 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let limits = thresholds::parse(counts, &value_parsers::differences())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
+    let report_file = args.report.as_ref().map(|path| {
+        signals::stop_at_once(context.json);
+        report::create(path, "--report", args.force)
+    });
+    let report_file = report_file.transpose()?;
+    let begin = Instant::now();
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
+    let magnitudes = args.magnitudes || Form::of(args.report.as_deref()) == Form::Page;
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
-    let compared = compare(&args.a, &args.b, readings, &context.exec, &NEVER, &mut |progress| bar.at(progress));
+    let compared =
+        compare(&args.a, &args.b, readings, magnitudes, &context.exec, &NEVER, &mut |progress| bar.at(progress));
     let mut comparison = compared.map_err(|error| failure(error, args))?;
+    let elapsed = begin.elapsed();
     bar.finish();
     context.warn(&comparison.warnings);
     let row = |i: usize| comparison.rows[i].assessed();
     let assessment = assess(comparison.rows.len(), &row, args.list.named());
     let sentences = assessment::sentences(&assessment, row, false);
     comparison.warnings.extend(sentences);
+    let summary = report_file.is_some().then(|| {
+        let normal = normal(&comparison, &assessment).map(|(_, normal)| normal);
+        let said: Vec<String> = normal.into_iter().chain([verdict(&comparison, &Terminal::default())]).collect();
+        Summary::new(Some(said.join("; ")), elapsed, assessment::worst(comparison.rows.len(), row))
+    });
+    let summary = summary.as_ref();
+    if let Some(file) = report_file {
+        let form = Form::of(args.report.as_deref());
+        report::write(file, form, "compare", Summarized { report: comparison.with(Rows::All), summary })?;
+    }
     let item = |i: usize| {
         let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];
         Item { name, bytes: bytes.0, elements: counts.elements, counts }
@@ -48,7 +69,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let terminal = if context.json { &Terminal::default() } else { &context.terminal };
     let listed = Listed::new(&args.list, sorting, comparison.rows.len(), item, alike, terminal);
     match context.json {
-        true => output::json("compare", comparison.with(listed.rows()))?,
+        true => output::json("compare", Summarized { report: comparison.with(listed.rows()), summary })?,
         false if context.quiet => {}
         false => print(&comparison, &assessment, &listed, args, &context.terminal)?,
     }

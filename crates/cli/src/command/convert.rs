@@ -8,7 +8,8 @@ mod report_file;
 mod several;
 
 use super::list::{self, Known};
-use super::{Context, assessment, left_open, select, thresholds};
+use super::report::{Form, Summary};
+use super::{Context, assessment, left_open, report, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
 use crate::{output, progress, signals, value_parsers};
@@ -85,10 +86,15 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let undefined = left_open::by_reasons(&report, &options.request);
     let outputs = report_file.is_some().then(|| recorded(&report, &stop, context)).transpose()?;
 
-    let conversion = Conversion { report, assessment, undefined, outputs, elapsed };
+    let summary = report_file.is_some().then(|| {
+        let verdict = lines::verdict(&report, &assessment).map(|(_, sentence)| sentence);
+        let worst = assessment::worst(report.tensors.len(), |i| report.tensors[i].assessed());
+        Summary::new(verdict, elapsed, worst)
+    });
+    let conversion = Conversion { report, assessment, undefined, outputs, summary, elapsed };
     let report = &conversion.report;
     if let Some(file) = report_file {
-        report_file::write(file, conversion.to_json(args, report))?;
+        report::write(file, Form::of(args.report.as_deref()), "convert", conversion.to_json(args, report))?;
     }
     printer.print_result(&conversion)?;
     let tensors = || report.tensors.iter().map(TensorReport::assessed).collect();
@@ -138,6 +144,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
         request: select::request(&args.policy, args.select.seed, false)?,
         seed: args.select.seed,
         measure: args.measure.unwrap_or(Measuring::Sample),
+        magnitudes: args.magnitudes || Form::of(args.report.as_deref()) == Form::Page,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },
         exec,

@@ -19,6 +19,7 @@ pub mod list;
 mod patterns;
 mod promote;
 mod provenance;
+mod report;
 mod rescale;
 mod run;
 pub mod schemes;
@@ -133,6 +134,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
         Command::Show(args) => show::run(args, &context),
         Command::Verify(args) => verify::run(args, rules, &context),
         Command::Compare(args) => compare::run(args, &context),
+        Command::Report(args) => report::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
         #[cfg(not(target_family = "wasm"))]
         Command::Explore(args) => explore::run(args, &context),

@@ -29,6 +29,7 @@ mod options;
 mod policies;
 mod promote;
 mod report;
+mod report_pages;
 mod run;
 #[cfg(unix)]
 mod screen;

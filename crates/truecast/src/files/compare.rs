@@ -4,7 +4,7 @@ use crate::files::convert::dequantize::values::{Contained, Logical, Values, open
 use crate::files::error::Error;
 use crate::files::opened::Opened;
 use crate::files::progress::Progress;
-use crate::files::report::{Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use crate::files::report::{Assessed, Counted, Group, ListJson, Magnitudes, Origin, RowJson, Rows, Total, TotalJson};
 use foldhash::HashMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -16,7 +16,7 @@ use truecast_core::exact::decode;
 use truecast_core::{DType, Exact};
 use truecast_io::folder::Folder;
 use truecast_io::{Escaped, OpenOptions, counted, folder, look};
-use truecast_kernel::measure::Measure;
+use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::{CastOptions, Counts};
 
 /// A tensor present in both files.
@@ -36,6 +36,8 @@ pub struct ComparedTensor {
     pub counts: Counted,
     /// Values with the largest error, at [`Counts::index_max_abs`]; `None` without an error.
     pub worst: Option<Box<[Exact; 2]>>,
+    /// Values by power of two, if they are counted.
+    pub magnitudes: Option<Box<Magnitudes>>,
 }
 
 /// Estimates the number of bytes that a comparison reads.
@@ -195,6 +197,7 @@ impl Serialize for ComparisonJson<'_> {
                 elements: row.counts.elements,
                 bytes: row.bytes,
                 counts: Some((&row.counts, Origin::Comparison)),
+                magnitudes: row.magnitudes.as_deref(),
                 worst: row.worst.as_deref().map(|values| (row.worst_index(), values)),
             }
         };
@@ -229,7 +232,7 @@ pub type Readings = (OpenOptions, OpenOptions);
 /// the value's name. Folders with components are compared component by component; names begin with the component's
 /// folder.
 ///
-/// Cost: bounded memory; one pass over both files. `progress` gets the finished bytes of the first file, and the
+/// Cost: bounded memory; one pass over both files. `magnitudes` counts the values by power of two. `progress` gets the finished bytes of the first file, and the
 /// tensor.
 ///
 /// # Errors
@@ -238,6 +241,7 @@ pub fn compare(
     a: &Path,
     b: &Path,
     readings: Readings,
+    magnitudes: bool,
     exec: &CastOptions,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -252,6 +256,7 @@ pub fn compare(
     }
     let mut run = Run {
         exec,
+        magnitudes,
         stop,
         done: 0,
         compared_as_bytes: Vec::new(),
@@ -276,6 +281,7 @@ pub fn compare(
 
 struct Run<'a> {
     exec: &'a CastOptions,
+    magnitudes: bool,
     stop: &'a AtomicBool,
     /// Finished bytes of the first side.
     done: u64,
@@ -293,7 +299,7 @@ impl Run<'_> {
         (b, of_b): (Opened, Option<String>),
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), Error> {
-        let Run { exec, stop, done, compared_as_bytes, result } = self;
+        let Run { exec, magnitudes, stop, done, compared_as_bytes, result } = self;
         let held = (Contained::of(&a)?, Contained::of(&b)?);
         let named = |name: &Arc<str>| if part.is_empty() { name.clone() } else { format!("{part}{name}").into() };
         let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
@@ -323,9 +329,11 @@ impl Run<'_> {
             let measure = measures.between(x.dtype, y.dtype);
             let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
             let (mut counts, mut worst) = (Counts::default(), None);
+            let mut magnitudes: Option<Box<Magnitudes>> = magnitudes.then(Box::default);
             while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
                 let (begin, largest) = (counts.elements, counts.max_abs_error);
                 measure.compare(x, y).iter().for_each(|part| counts.add(part));
+                magnitudes.iter_mut().for_each(|all| all.add([x, y], 0, Sample::ALL, exec.threads));
                 if counts.max_abs_error > largest {
                     let at = (counts.index_max_abs - begin) as usize;
                     worst = Some(Box::new([decode(x.dtype(), x.get(at)), decode(y.dtype(), y.get(at))]));
@@ -338,7 +346,7 @@ impl Run<'_> {
             }
             let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
             let (name, shape, schemes) = (named(name), x.shape.clone(), (x.scheme(), y.scheme()));
-            let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into(), worst };
+            let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into(), worst, magnitudes };
             result.total.add(row.group(), counts.elements, bytes, &counts);
             result.rows.push(row);
         }
@@ -411,5 +419,5 @@ fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {
     Some(format!("{odd} is not a number"))
 }
 
-/// Memory limit: at most 104 bytes per tensor, without name, shape, counts and worst values.
-const _: () = assert!(size_of::<ComparedTensor>() <= 104);
+/// Memory limit: at most 112 bytes per tensor, without name, shape, counts, magnitudes and worst values.
+const _: () = assert!(size_of::<ComparedTensor>() <= 112);

@@ -131,7 +131,7 @@ impl Work {
     pub fn compared(&self, a: &str, b: &str) -> Comparison {
         let readings = (OpenOptions::default(), OpenOptions::default());
         let (exec, stop) = (CastOptions::default(), AtomicBool::new(false));
-        compare(&self.path(a), &self.path(b), readings, &exec, &stop, &mut |_| ()).unwrap()
+        compare(&self.path(a), &self.path(b), readings, false, &exec, &stop, &mut |_| ()).unwrap()
     }
 
     /// Flips bits of a byte, expects a difference in the tensor, restores the byte.

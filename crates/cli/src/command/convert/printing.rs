@@ -5,6 +5,7 @@ use crate::args::ConvertArgs;
 use crate::command::error_columns::ErrorColumns;
 use crate::command::left_open::{self, LeftOpen};
 use crate::command::list::{self, Item, Listed, Row};
+use crate::command::report::{Summarized, Summary};
 use crate::command::{Context, assessment};
 use crate::failure::Failure;
 use crate::number::{self, grouped};
@@ -30,13 +31,16 @@ pub struct Conversion {
     pub undefined: Vec<LeftOpen>,
     /// The written files, if `--report` is given.
     pub outputs: Option<Vec<RecordedFile>>,
+    /// Fields that only a report with a file has.
+    pub summary: Option<Summary>,
     pub elapsed: Duration,
 }
 
 impl Conversion {
     /// Returns the JSON object with this form of the report.
-    pub fn to_json<R>(&self, args: &ConvertArgs, report: R) -> JsonReport<'_, R> {
+    pub fn to_json<R>(&self, args: &ConvertArgs, report: R) -> JsonReport<'_, Summarized<'_, R>> {
         let (undefined_reasons, outputs) = (&self.undefined[..], self.outputs.as_deref());
+        let report = Summarized { report, summary: self.summary.as_ref() };
         JsonReport { dry_run: false, destination: lines::destination(args), report, undefined_reasons, outputs }
     }
 }

@@ -1,23 +1,17 @@
-//! The file of `--report`.
+//! The path of `--report`.
 
-use super::printing::JsonReport;
 use crate::args::ConvertArgs;
+use crate::command::report::refuse_stream;
 use crate::failure::Failure;
-use crate::output;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use truecast::convert::Plan;
-use truecast::io::{FileId, Foreign, OutputFile, follow, look};
-use truecast::report::Report;
+use truecast::io::{FileId, follow, look};
 
 /// Returns the path of the report, if one is requested. Refuses a stream, and a path that belongs to the source or the
 /// destination.
 pub fn checked_path(args: &ConvertArgs, dst: &Path, plan: &Plan) -> Result<Option<PathBuf>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
-    if Foreign::of(path) == Foreign::Stream {
-        let path = path.display();
-        return Err(failure!(UnsuitableDestination, "{path}: --report writes a file; --json prints the report"));
-    }
+    refuse_stream(path, "--report")?;
     let path = follow(path)?;
     if plan.is_one_file() {
         refuse_data(&path, dst, plan)?;
@@ -61,14 +55,4 @@ fn is_same_file(a: &Path, b: &Path) -> Result<bool, Failure> {
     let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
     let found = FileId::of(a)?;
     Ok(is_named_alike || (found.is_some() && found == FileId::of(b)?))
-}
-
-/// Writes the report and gives the file its name.
-pub fn write(file: OutputFile, object: JsonReport<'_, &Report>) -> Result<(), Failure> {
-    let path = file.path().display().to_string();
-    let failed = |e| failure!(IoError, "{path}: writing: {e}");
-    let mut out = BufWriter::new(file);
-    output::write_json(&mut out, "convert", object).map_err(failed)?;
-    out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
-    Ok(())
 }

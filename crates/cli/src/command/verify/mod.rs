@@ -4,14 +4,17 @@ mod advice;
 mod groups;
 mod printing;
 
+use super::report::{self, Form, Summarized, Summary};
 use super::{Context, NEVER, select};
 use crate::args::{RuleOrder, VerifyArgs};
 use crate::failure::Failure;
 use crate::progress;
+use crate::signals;
 use crate::terminal::Terminal;
 use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
+use std::time::Instant;
 use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, EscapedPath, look};
 use truecast::report::Provenance;
@@ -82,6 +85,10 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
             args.dst.display()
         ));
     }
+    if Form::of(args.report.as_deref()) != Form::Json {
+        let said = "--report reads the JSON report of a conversion";
+        return Err(Failure::new(ErrorCode::InvalidValue, said).with_hint("--save-report writes a page"));
+    }
     let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
     let Asked { options, is_recorded, record } = asked(files, args.report.as_deref(), typed, rules.names_spec())?;
     if !is_recorded {
@@ -93,6 +100,12 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None => Coverage::BySize,
     };
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
+    let report_file = args.save_report.as_ref().map(|path| {
+        signals::stop_at_once(context.json);
+        report::create(path, "--save-report", args.force)
+    });
+    let report_file = report_file.transpose()?;
+    let begin = Instant::now();
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
@@ -102,8 +115,16 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         verdict.differences.extend(progress::hashing(record.bytes(), quiet, hash)?);
     }
     let groups = || Group::all(&verdict, |name| verification.source_type(name), verification.names());
-    let text = || printing::render(&verdict, &groups(), &context.terminal);
-    context.report("verify", || to_json(&verdict), text)?;
+    let text = |terminal: &Terminal| printing::render(&verdict, &groups(), terminal);
+    let summary = report_file.is_some().then(|| {
+        let last = text(&Terminal::default()).lines().last().map(String::from);
+        Summary::new(last, begin.elapsed(), Vec::new())
+    });
+    let object = || Summarized { report: to_json(&verdict), summary: summary.as_ref() };
+    if let Some(file) = report_file {
+        report::write(file, Form::of(args.save_report.as_deref()), "verify", object())?;
+    }
+    context.report("verify", object, || text(&context.terminal))?;
     Ok(!verdict.differences.is_empty() as u8)
 }
 

@@ -43,6 +43,7 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
 pub(crate) struct Operations {
     seed: Option<u64>,
     pub measure: Measuring,
+    pub magnitudes: bool,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
@@ -52,10 +53,11 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub fn new(seed: Option<u64>, measure: Measuring, exec: CastOptions) -> Operations {
+    pub fn new(seed: Option<u64>, measure: Measuring, magnitudes: bool, exec: CastOptions) -> Operations {
         Operations {
             seed,
             measure,
+            magnitudes,
             exec,
             casts: Kept::new(),
             dequantize: Kept::new(),

@@ -25,6 +25,8 @@ pub struct Options {
     pub existing: Existing,
     /// Elements whose errors are measured.
     pub measure: Measuring,
+    /// True to count the values of source and result by power of two.
+    pub magnitudes: bool,
     /// Instruction set and threads. `counting` is ignored: every conversion counts.
     pub exec: CastOptions,
     /// Smaller tensors of a model are kept unless a rule names them.
@@ -60,6 +62,7 @@ impl Default for Options {
             max_memory: 256 << 20,
             existing: Existing::Refuse,
             measure: Measuring::Sample,
+            magnitudes: false,
             exec: CastOptions::default(),
             min_elements: 1024,
             onnx: truecast_io::onnx::Options::default(),

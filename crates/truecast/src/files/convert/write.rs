@@ -12,7 +12,7 @@ use crate::files::convert::shard_file::ShardFile;
 use crate::files::digest::Checksum;
 use crate::files::error::{Cause, Error};
 use crate::files::progress::Progress;
-use crate::files::report::{Counted, Report, TensorReport};
+use crate::files::report::{Counted, Magnitudes, Report, TensorReport};
 use crate::files::stream::{Chunk, Limits, stream_chunks};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -41,7 +41,7 @@ impl<'a> Shards<'a> {
         let options = &plan.options;
         // Pieces run in parallel, each on one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let operations = Operations::new(options.seed, options.measure, exec);
+        let operations = Operations::new(options.seed, options.measure, options.magnitudes, exec);
         Shards {
             plan,
             stop,
@@ -106,13 +106,17 @@ impl<'a> Shards<'a> {
         }
         let mut all_counts = vec![Counted::default(); shard.works.len()];
         let mut of_scaled: HashMap<usize, BlockCounts> = HashMap::new();
+        let mut all_magnitudes: HashMap<usize, Magnitudes> = HashMap::new();
         let work = |chunk: Chunk, src: &[u8], dst: &mut Vec<u8>| {
             let piece = outline.piece(operations, chunk);
             outline.job(chunk).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
         };
-        let done = |chunk: Chunk, ErrorSums { counts, blocks }: ErrorSums, bytes: u64| {
+        let done = |chunk: Chunk, ErrorSums { counts, blocks, magnitudes }: ErrorSums, bytes: u64| {
             let index = items[chunk.item].index;
             counts.iter().for_each(|part| all_counts[index].add(part));
+            if let Some(part) = magnitudes {
+                all_magnitudes.entry(index).or_default().merge(&part);
+            }
             if shard.works[index].job.scaled().is_some() {
                 of_scaled.entry(index).or_default().add(&blocks);
             }
@@ -135,7 +139,10 @@ impl<'a> Shards<'a> {
             let blocks = of_scaled.remove(&at).unwrap_or_default();
             let blocks = work.job.scaled().map(|scaled| Box::new(scaled.blocks(&blocks)));
             let counts = work.job.counts(&work.planned).unwrap_or(*counts);
-            self.rows.push(TensorReport { blocks, ..plan.row(work, counts) });
+            // Blocks of a GGUF file that are copied are not decoded.
+            let is_decoded = work.kept_block(&plan.folder).is_none();
+            let magnitudes = all_magnitudes.remove(&at).filter(|all| is_decoded && all.from.elements() > 0);
+            self.rows.push(TensorReport { blocks, magnitudes: magnitudes.map(Box::new), ..plan.row(work, counts) });
         }
         Ok(written)
     }

@@ -7,6 +7,7 @@ mod counted;
 mod counts;
 mod folder;
 mod keep_suggestion;
+mod magnitudes;
 mod provenance;
 mod rows;
 mod total;
@@ -19,6 +20,7 @@ pub use blocks::Blocks;
 pub use counted::Counted;
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
 pub use folder::{FolderReport, ShardReport, ShardState};
+pub use magnitudes::Magnitudes;
 pub use provenance::{Provenance, ProvenanceError};
 pub use rows::Rows;
 pub use total::{Group, Sum, Total};
@@ -66,6 +68,8 @@ pub struct TensorReport {
     pub bytes_out: u64,
     /// Counts of values; empty in a dry run.
     pub counts: Counted,
+    /// Values by power of two, if they are counted.
+    pub magnitudes: Option<Box<Magnitudes>>,
 }
 
 impl TensorReport {
@@ -86,6 +90,7 @@ impl TensorReport {
             bytes_out: target.bytes(),
             shape: target.shape,
             counts: counts.into(),
+            magnitudes: None,
         }
     }
 
@@ -189,6 +194,7 @@ impl Serialize for ReportJson<'_> {
                 elements: t.elements,
                 bytes: (t.bytes_in, t.bytes_out),
                 counts: origin.map(|origin| (&*t.counts, origin)),
+                magnitudes: t.magnitudes.as_deref(),
                 worst: None,
             }
         };

@@ -2,6 +2,7 @@
 
 use super::blocks::Blocks;
 use super::counts::{Number, Origin, put_counts, put_measures};
+use super::magnitudes::Magnitudes;
 use super::total::Group;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
@@ -37,6 +38,7 @@ pub(crate) struct RowJson<'a> {
     pub bytes: (u64, u64),
     /// `None` without counting.
     pub counts: Option<(&'a Counts, Origin)>,
+    pub magnitudes: Option<&'a Magnitudes>,
     /// Index and values of the largest error, in comparisons.
     pub worst: Option<(Vec<u64>, &'a [Exact; 2])>,
 }
@@ -68,6 +70,7 @@ impl Serialize for RowJson<'_> {
             map.serialize_entry("worst", &worst)?;
         }
         self.blocks.map_or(Ok(()), |blocks| blocks.put(&mut map))?;
+        self.magnitudes.map_or(Ok(()), |all| map.serialize_entry("magnitudes", all))?;
         map.end()
     }
 }

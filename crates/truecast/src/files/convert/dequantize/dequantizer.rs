@@ -6,10 +6,12 @@ use crate::files::convert::action::NumberCaster;
 use crate::files::convert::quantize::flat::flat;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
+use crate::files::report::Magnitudes;
 use crate::files::stream::room;
 use crate::files::windows::dequantize;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use truecast_core::scaled::{Layout, Part};
 use truecast_core::{CastSpec, DType};
@@ -106,7 +108,7 @@ impl TensorDequantizer {
     }
 
     /// Computes elements `first .. first + len` from the source bytes. Returns partial counts of the cast from f32, in
-    /// element order.
+    /// element order. Adds to the magnitudes, if they are counted.
     pub fn run(
         &self,
         first: u64,
@@ -114,18 +116,26 @@ impl TensorDequantizer {
         src: &[u8],
         dst: &mut [u8],
         sample: Sample,
+        magnitudes: &mut Option<Magnitudes>,
     ) -> Result<Vec<Counts>, Cause> {
+        let mut count = |sides: [Elements<'_>; 2]| {
+            magnitudes.iter_mut().for_each(|all| all.add(sides, first, sample, NonZeroUsize::MIN));
+        };
         match &self.last {
             Last::Keep(measure) => {
                 self.values(first, len, src, dst)?;
                 let values = Elements::new(DType::F32, len, &*dst)?;
+                count([values; 2]);
                 Ok(measure.compare_some(values, values, first, sample))
             }
             Last::Cast(dtype, caster) => VALUES.with_borrow_mut(|values| {
                 let values = room(values, len as u64 * 4)?;
                 self.values(first, len, src, values)?;
                 let values = Elements::new(DType::F32, len, &*values)?;
-                Ok(caster.cast_parts(first, values, ElementsMut::new(*dtype, len, dst)?, sample)?)
+                let counts = caster.cast_parts(first, values, ElementsMut::new(*dtype, len, dst)?, sample)?;
+                let results = Elements::new(*dtype, len, &*dst)?;
+                count([values, results]);
+                Ok(counts)
             }),
         }
     }

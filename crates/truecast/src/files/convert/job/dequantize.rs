@@ -36,8 +36,9 @@ impl Job for Quantized {
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let dst = room(dst, item.dst_bytes(len))?;
-        let counts = operations.dequantize(self, planned)?.run(first, len as usize, src, dst, piece.sample())?;
-        Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
+        let (maker, mut magnitudes) = (operations.dequantize(self, planned)?, piece.magnitudes());
+        let counts = maker.run(first, len as usize, src, dst, piece.sample(), &mut magnitudes)?;
+        Ok((ErrorSums { counts, magnitudes, ..ErrorSums::default() }, dst.len()))
     }
 
     fn report(&self, row: &mut TensorReport) {

@@ -9,24 +9,26 @@ mod transcode;
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::operations::Operations;
+use crate::files::convert::options::Measuring;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
-use crate::files::report::TensorReport;
+use crate::files::report::{Magnitudes, TensorReport};
 use crate::files::select::Choice;
 use crate::files::stream::{Item, room};
 use crate::request::Request;
 use std::fmt::Debug;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
 use truecast_io::{FileFormat, Tensor, TensorReader};
-use truecast_kernel::Counts;
-use truecast_kernel::measure::Sample;
+use truecast_kernel::measure::{BLOCK, Sample};
+use truecast_kernel::{Counts, Elements};
 
 pub(crate) use copy::Known;
 pub(crate) use transcode::{PlaneOperation, Transcode};
@@ -44,6 +46,19 @@ pub(crate) struct Piece<'a> {
 impl Piece<'_> {
     fn sample(&self) -> Sample {
         self.operations.measure.sample(self.item.len)
+    }
+
+    /// Elements of a plain tensor that are counted by power of two: fewer than the measured ones, to save time.
+    fn counted(&self) -> Sample {
+        match self.operations.measure {
+            Measuring::Sample => Sample::of(self.item.len.saturating_mul(4)),
+            all_or_none => all_or_none.sample(self.item.len),
+        }
+    }
+
+    /// Magnitudes to be counted, if any.
+    fn magnitudes(&self) -> Option<Magnitudes> {
+        self.operations.magnitudes.then(Magnitudes::default)
     }
 
     fn failed(&self, folder: &Folder) -> impl Fn(Cause) -> Error {
@@ -118,8 +133,26 @@ pub(crate) trait Job: Debug + Send + Sync {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let action = operations.cast(planned)?;
         let dst = room(dst, item.dst_bytes(len))?;
-        let counts = action.run(planned, first, len as usize, src, dst, piece.sample())?;
-        Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
+        let Some(mut all) = piece.magnitudes() else {
+            let counts = action.run(planned, first, len as usize, src, dst, piece.sample())?;
+            return Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()));
+        };
+        // Blocks are counted while they are in the cache.
+        let (mut counts, mut at) = (Vec::new(), 0);
+        while at < len {
+            let Planned { target, from, src_layout, .. } = planned;
+            let step = (len - at).min(BLOCK as u64);
+            let src = &src[item.src_bytes(at) as usize..item.src_bytes(at + step) as usize];
+            let dst = &mut dst[item.dst_bytes(at) as usize..item.dst_bytes(at + step) as usize];
+            counts.extend(action.run(planned, first + at, step as usize, src, dst, piece.sample())?);
+            let codes = Elements::with_layout(*from, *src_layout, step as usize, src)?;
+            let results = Elements::with_layout(target.dtype, target.layout, step as usize, &*dst)?;
+            let results = if planned.cast.is_none() { codes } else { results };
+            all.add([codes, results], first + at, piece.counted(), NonZeroUsize::MIN);
+            at += step;
+        }
+        let magnitudes = Some(all);
+        Ok((ErrorSums { counts, magnitudes, ..ErrorSums::default() }, dst.len()))
     }
 
     /// Offset in bytes that an element has in the output tensor.

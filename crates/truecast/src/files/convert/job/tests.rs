@@ -94,7 +94,7 @@ fn codes_and_scales_are_at_their_entries() {
         let cut = |layout: &_| Cut::new(layout, DType::Bf16, &how);
         let job = Scaled::new(NOWHERE, DType::Bf16, None, target, scheme, how, cut).unwrap();
         let (layout, item) = (job.layout, Job::item(&job, &planned(DType::U8, Layout::Packed, 1), 0));
-        let operations = Operations::new(None, Measuring::Off, CastOptions::default());
+        let operations = Operations::new(None, Measuring::Off, false, CastOptions::default());
         let (mut done, zeros) = (vec![0; job.outputs.len()], vec![0; 8 * layout.elements() as usize]);
         let all: Vec<u64> = firsts(&item).chain([item.len]).collect();
         for (first, len) in all.windows(2).map(|pair| (pair[0], pair[1] - pair[0])) {

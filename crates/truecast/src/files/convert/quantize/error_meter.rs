@@ -2,10 +2,12 @@
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
+use crate::files::report::Magnitudes;
 use crate::files::stream::room;
 use crate::files::windows::{dequantize, gathered};
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use truecast_core::scaled::{BlockType, Coding};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::{BLOCK, Measure, Sample};
@@ -17,6 +19,8 @@ use truecast_kernel::{CastOptions, Counts, Elements};
 pub(crate) struct ErrorSums {
     pub counts: Vec<Counts>,
     pub blocks: BlockCounts,
+    /// Magnitudes of the piece, if they are counted.
+    pub magnitudes: Option<Magnitudes>,
 }
 
 /// Measures errors; shared by tensors of one layout and type.
@@ -59,7 +63,7 @@ impl ErrorMeter {
     }
 
     /// Partial counts of [`BLOCK`] elements each. The first also has the counts of codes. Errors are measured only in
-    /// the sample.
+    /// the sample; so are magnitudes.
     pub fn counts(
         &self,
         first: u64,
@@ -67,6 +71,7 @@ impl ErrorMeter {
         made: &EncodedPiece<'_>,
         sample: Sample,
         blocks: &BlockCounts,
+        magnitudes: &mut Option<Magnitudes>,
     ) -> Result<Vec<Counts>, Cause> {
         let mut counts = VALUES.with_borrow_mut(|values| {
             let (mut counts, mut from) = (Vec::new(), first);
@@ -80,6 +85,7 @@ impl ErrorMeter {
                         let values = room(values, n as u64 * 4)?;
                         dequantize(&self.dequantizer, from..from + n as u64, |read| made.get(read), values)?;
                         let (x, y) = (Elements::new(self.dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
+                        magnitudes.iter_mut().for_each(|all| all.add([x, y], from, sample, NonZeroUsize::MIN));
                         let parts = self.measure.compare(x, y).into_iter().zip((from..).step_by(BLOCK));
                         let known = |(part, at): (Counts, u64)| if sample.takes(at) { part } else { part.unmeasured() };
                         counts.extend(parts.map(known));

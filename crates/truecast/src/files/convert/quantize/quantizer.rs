@@ -4,6 +4,7 @@ use crate::files::convert::dequantize::dequantizer::TensorDequantizer;
 use crate::files::convert::quantize::error_meter::{EncodedPiece, ErrorMeter, ErrorSums};
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
+use crate::files::report::Magnitudes;
 use crate::files::stream::room;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -111,6 +112,7 @@ impl TensorQuantizer {
         amax: &[f32],
         dst: &mut Vec<u8>,
         sample: Sample,
+        mut magnitudes: Option<Magnitudes>,
     ) -> Result<(ErrorSums, usize), Cause> {
         ELEMENTS.with_borrow_mut(|elements| {
             let src = self.elements(first, len, src, elements)?;
@@ -118,8 +120,8 @@ impl TensorQuantizer {
             let bytes = room(dst, writes.iter().map(Read::bytes).sum())?;
             let blocks = self.quantize(first, src, amax, &writes, bytes)?;
             let made = EncodedPiece { writes, bytes, global: self.global(amax).unwrap_or(1.0).to_le_bytes() };
-            let counts = self.meter.counts(first, src, &made, sample, &blocks)?;
-            Ok((ErrorSums { counts, blocks }, bytes.len()))
+            let counts = self.meter.counts(first, src, &made, sample, &blocks, &mut magnitudes)?;
+            Ok((ErrorSums { counts, blocks, magnitudes }, bytes.len()))
         })
     }
 
