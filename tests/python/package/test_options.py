@@ -23,8 +23,8 @@ def attributes():
     "function, printed",
     [
         (tc.convert, PRINTED),
-        (tc.verify, {"threads"}),
-        (tc.compare, PRINTED | {"fail-on"}),
+        (tc.verify, {"threads", "save-report", "force"}),
+        (tc.compare, PRINTED | {"force"}),
         (tc.inspect, {"sort", "threads"}),
     ],
 )

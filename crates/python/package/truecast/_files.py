@@ -87,6 +87,8 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
         Limit for buffers in bytes, or text with a unit, such as ``"1GiB"``.
     measure
         Elements for error measures: a ``sample`` of each large tensor (the default), all (``full``), or none (``off``).
+    magnitudes
+        Also counts the values of each tensor by power of two, before and after (docs/interfaces.md section 6.1).
     min_elements
         For ONNX models: smaller tensors are kept unless a rule names them.
     lenient, follow_links
@@ -180,14 +182,16 @@ def compare(
     to: TypeLike | None = None,
     lenient: bool = False,
     follow_links: bool = False,
+    magnitudes: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compares the values of two files or folders as numbers, across types and containers; quantized tensors are compared
     by their dequantized values.
 
     ``from_`` and ``to`` are the element types of ``a`` and ``b`` if the header of an array does not state them.
+    ``magnitudes`` also counts the values of each tensor by power of two.
     """
-    return Comparison(json.loads(_truecast.compare(a, b, from_, to, lenient, follow_links, _progress(progress))))
+    return Comparison(json.loads(_truecast.compare(a, b, from_, to, lenient, follow_links, magnitudes, _progress(progress))))
 
 
 def load(

@@ -74,6 +74,7 @@ def compare(
     to: Any,
     lenient: bool,
     follow_links: bool,
+    magnitudes: bool,
     progress: Callable[[int, int, str], Any] | None,
 ) -> str: ...
 def quantize(

@@ -195,6 +195,7 @@ class Converting(Common, total=False):
     dry_run: bool
     max_memory: int | str
     measure: Literal["sample", "full", "off"] | None
+    magnitudes: bool
     sidecars: bool
     resume: bool
     part: str | tuple[int, int] | None
