@@ -1,0 +1,137 @@
+"""Pages of `--report FILE.html` in a browser: they sort, filter and open, and text of files stays text.
+
+Needs Playwright for Python, and Chromium at /usr/bin/chromium or where CHROMIUM says.
+"""
+
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+TRUECAST = os.environ.get("TRUECAST_BIN", str(ROOT / "target/release/truecast"))
+ODD = "</script><script>document.title = 'gone'</script><img src=x onerror=\"document.title = 'gone'\">\u202e"
+MANY = 2_000
+
+
+def write(path: Path, tensors: dict[str, list[float]]) -> Path:
+    header, data = {}, b""
+    for name, values in tensors.items():
+        packed = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    layers = {f"layers.{i}.weight": [1 + i / MANY, 0.3, 1e-9 if i % 2 else 0.5] for i in range(MANY - 3)}
+    odd = {ODD: [1.1], "empty": [], "special": [float("nan"), float("inf"), 1e30, 1e-30, -0.0]}
+    source = write(folder / "a.safetensors", {**layers, **odd})
+    for command in (
+        ["convert", source, folder / "b.safetensors", "--to", "f8e4m3fn", "--report", folder / "convert.html"],
+        ["compare", source, folder / "b.safetensors", "--report", folder / "compare.html"],
+        ["verify", source, folder / "b.safetensors", "--to", "bf16", "--save-report", folder / "verify.html"],
+    ):
+        subprocess.run([TRUECAST, *command, "--quiet"], check=command[0] == "convert")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright:
+        path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, request):
+    """A page on which nothing fails and nothing is requested but itself."""
+    width, scheme = getattr(request, "param", (1280, "light"))
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, said, requests = context.new_page(), [], []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: requests.append(request.url))
+    yield page
+    assert not said and len([url for url in requests if not url.startswith("data:")]) == 1
+    context.close()
+
+
+def names(page: Page, count: int = 3) -> list[str]:
+    return page.locator("tbody tr .name").all_inner_texts()[:count]
+
+
+def test_the_verdict_and_the_totals_come_first(page, pages):
+    page.goto(f"file://{pages}/convert.html")
+    assert "f8e4m3fn" in page.inner_text(".verdict")
+    assert "2_000 with 5_997 elements" in page.inner_text(".facts")
+    expect(page.locator("tbody tr")).to_have_count(MANY)
+    assert page.locator(".worst > div").count() == 5 and page.locator(".worst svg").count() == 5
+
+
+def test_sorts_and_filters_by_keyboard(page, pages):
+    page.goto(f"file://{pages}/convert.html")
+    page.get_by_role("button", name="tensor", exact=True).press("Enter")
+    first = names(page)
+    assert page.locator("th").first.get_attribute("aria-sort") == "ascending" and "empty" in first
+    page.keyboard.press("Enter")
+    assert page.locator("th").first.get_attribute("aria-sort") == "descending" and names(page)[0] == "special"
+    page.get_by_role("button", name="elements").press("Enter")
+    assert names(page, 1) == ["special"]
+    page.get_by_label("Filter by name").fill("layers 19 weight")
+    found = [i for i in range(MANY - 3) if "19" in str(i)]
+    assert page.get_by_role("status").inner_text() == f"{len(found)} of 2_000 tensors"
+    page.get_by_label("with errors only").check()
+    page.get_by_label("Types").select_option("f32 → f8e4m3fn")
+    assert page.locator("tbody tr").count() == len(found)
+
+
+def test_a_tensor_opens_with_its_histogram(page, pages):
+    page.goto(f"file://{pages}/convert.html")
+    page.get_by_label("Filter by name").fill("special")
+    button = page.locator("tbody button")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.get_attribute("aria-expanded") == "true"
+    figure = page.locator("tr.detail figure")
+    assert "1 flushed to zero" in figure.inner_text() and "1 saturated" not in page.inner_text(".worst")
+    marks = figure.locator("svg text.mark").all_text_contents()
+    assert {"→ 0", "→ max"} <= set(marks)
+    titles = figure.locator("svg title").all_text_contents()
+    assert {"0: before 1, after 2", "NaN: before 1, after 1", "Inf: before 1, after 0", "2^99: before 1, after 0"} <= set(titles)
+    page.keyboard.press("Enter")
+    assert page.locator("tr.detail").count() == 0
+
+
+def test_text_of_files_stays_text(page, pages):
+    page.goto(f"file://{pages}/convert.html")
+    page.get_by_label("Filter by name").fill("</script>")
+    assert names(page) == [ODD.replace("\u202e", "\\u{202e}")]
+    assert page.title().startswith("truecast convert: ") and page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("page", [(w, scheme) for w in (400, 1280, 1920) for scheme in ("light", "dark")], indirect=True)
+@pytest.mark.parametrize("name", ["convert", "compare", "verify"])
+def test_every_width_and_scheme(page, pages, name):
+    page.goto(f"file://{pages}/{name}.html")
+    assert page.locator("h1").inner_text().endswith(f": {name}") and page.inner_text(".verdict")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    contrast = """(() => {
+        const light = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255)
+            .map((c) => (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4))
+            .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0) + .05;
+        const back = light(getComputedStyle(document.body).backgroundColor);
+        const text = [...document.querySelectorAll("h1, .verdict, dt, dd, td, figcaption")].map((e) => light(getComputedStyle(e).color));
+        return Math.min(...text.map((one) => Math.max(one, back) / Math.min(one, back)));
+    })()"""
+    assert page.evaluate(contrast) >= 4.5
