@@ -104,7 +104,9 @@ fn one_object_on_everything_that_prints() {
     folder.write("i.npy", &npy("<i4", 1, &[1, 0, 0, 0]));
     folder.write("m.mlir", b"entry @k() {\n  return\n}\n");
     folder.write("m/model.safetensors", &safetensors(&[("a.weight", "F32", &[1, 2], vec![0; 8])], &[]));
+    folder.write("r.json", b"{\"truecast\": \"0\", \"command\": \"compare\"}");
     let lines = [
+        ("report r.json -o r.html", "report"),
         ("quantize m q fp8-tensor --quiet", "convert"),
         ("dequantize q n --quiet", "convert"),
         ("show a.safetensors w", "show"),

@@ -18,6 +18,7 @@ fn folder() -> Folder {
     folder.write("model/model.safetensors", &safetensors(&[&tensors[..], &matrices[..]].concat(), &[]));
     folder.write("a.npy", &npy("<f4", 4, &a));
     folder.write("theirs.npy", &npy("<f2", 4, &[0x00, 0x3c, 0x44, 0x5f, 0x00, 0xc0, 0, 0]));
+    folder.write("report.json", b"{\"truecast\": \"0\", \"command\": \"convert\"}");
     folder.write("scalar.npy", &npy("<f4", None, &1.5f32.to_le_bytes()));
     folder.write("acc.npy", &npy("<i4", 2, &[64, 0, 0, 0, 0, 1, 0, 0]));
     let to = attribute("to", 2, int(3, 10));

@@ -52,6 +52,7 @@ fn folder() -> Folder {
     let long = "a value of many words ".repeat(7);
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[("format", "pt"), ("note", long.as_str())]));
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn").exits(0);
+    folder.write("r.json", b"{\"truecast\": \"0\", \"command\": \"compare\"}");
     folder.write("x.npy", &npy("<f4", 8, &values));
     folder.write("y.npy", &npy("|u1", 8, &[0x7f, 0x38, 0x02, 0x01, 0x7e, 0x39, 0x7e, 0xc4]));
     folder.write("i.npy", &npy("<i4", 3, &[1, 0, 0, 0, 100, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f]));
@@ -112,6 +113,7 @@ const LINES: &[&str] = &[
     "inspect missing/folder/of/a/file/that/is/not/there.safetensors",
     "convert a.safetensors b.safetensors --to f8e4m3fn",
     "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*",
+    "report r.json -o a-long-name-for-a-page-in-one-file.html --force",
     "explain 1 --to fp8",
     "explain 465 --to f8e4m3fn",
     "explain 465 --to f8e4m3fn --clauses",

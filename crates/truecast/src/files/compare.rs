@@ -344,6 +344,7 @@ impl Run<'_> {
                     return Err(Error::Interrupted);
                 }
             }
+            let magnitudes = magnitudes.filter(|all| all.is_counted());
             let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
             let (name, shape, schemes) = (named(name), x.shape.clone(), (x.scheme(), y.scheme()));
             let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into(), worst, magnitudes };

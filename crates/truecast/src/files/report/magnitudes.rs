@@ -25,6 +25,11 @@ impl Magnitudes {
         self.from.merge(&powers);
     }
 
+    /// True if elements of both sides are counted.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.from.elements() > 0 && self.to.elements() > 0
+    }
+
     pub(crate) fn merge(&mut self, other: &Magnitudes) {
         self.from.merge(&other.from);
         self.to.merge(&other.to);

@@ -44,7 +44,7 @@ impl Job for Scaled {
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let quantizer = piece.operations.quantize(self)?;
-        quantizer.run(piece.first, piece.len, src, piece.amax, dst, piece.sample(), piece.magnitudes())
+        quantizer.run(piece.first, piece.len, src, piece.amax, dst, (piece.sample(), piece.magnitudes()))
     }
 
     fn place(&self, piece: &Piece<'_>, mut bytes: &[u8], put: Put<'_>) -> Result<(), Error> {

@@ -103,7 +103,8 @@ impl TensorQuantizer {
         start..if end == rows { all } else { end }
     }
 
-    /// Quantizes `len` elements of whole units. Returns the errors, and the number of bytes at the start of `dst`.
+    /// Quantizes `len` elements of whole units. Measures the sample, and counts magnitudes if
+    /// they are given. Returns the errors, and the number of bytes at the start of `dst`.
     pub fn run(
         &self,
         first: u64,
@@ -111,8 +112,7 @@ impl TensorQuantizer {
         src: &[u8],
         amax: &[f32],
         dst: &mut Vec<u8>,
-        sample: Sample,
-        mut magnitudes: Option<Magnitudes>,
+        (sample, mut magnitudes): (Sample, Option<Magnitudes>),
     ) -> Result<(ErrorSums, usize), Cause> {
         ELEMENTS.with_borrow_mut(|elements| {
             let src = self.elements(first, len, src, elements)?;
