@@ -113,20 +113,6 @@ def test_a_tensor_opens_with_its_histogram(page, pages):
     assert page.locator("tr.detail").count() == 0
 
 
-@pytest.mark.parametrize("width", [400, 1920])
-def test_a_report_of_odd_fields_opens(chromium, pages, width):
-    """`truecast report` takes any object with a command."""
-    odd = {"tensors": [None, "x", {"name": 7, "shape": "?", "magnitudes": {"from": {"first": 1e308, "counts": ["a", 1e300]}}}]}
-    more = {"total": 5, "options": "x", "warnings": {"a": 1}, "worst_tensors": [{"name": 7}], "differences": [{}], "seconds": "1"}
-    (pages / "odd.json").write_text(json.dumps({"truecast": "0", "command": "convert", **odd, **more}))
-    subprocess.run([TRUECAST, "report", pages / "odd.json", "-o", pages / f"odd{width}.html", "--quiet"], check=True)
-    page = chromium.new_page(viewport={"width": width, "height": 900})
-    page.goto(f"file://{pages}/odd{width}.html")
-    page.locator("tbody tr button").last.click()
-    assert page.locator("tbody tr .name").all_inner_texts()[-1] == "7"
-    page.close()
-
-
 def test_text_of_files_stays_text(page, pages):
     page.goto(f"file://{pages}/convert.html")
     page.get_by_label("Filter by name").fill("</script>")

@@ -51,17 +51,11 @@ def test_convert_and_verify(tmp_path):
     assert wrong.differences == tc.verify(SAMPLE, destination, report=tmp_path / "report.json").differences
 
 
-def test_magnitudes(tmp_path, truecast):
-    """They are in the rows, and the command makes a page from the saved report."""
-    destination = tmp_path / "f8.safetensors"
-    report = tc.convert(SAMPLE, destination, "f8e4m3fn", magnitudes=True)
-    for rows in (report.tensors, tc.compare(SAMPLE, destination, magnitudes=True).tensors):
-        for row in rows:
-            assert [sum(side["counts"]) + side["zero"] for side in row["magnitudes"].values()] == [row["elements"]] * 2
-    assert "magnitudes" not in tc.compare(SAMPLE, destination).tensors[0] and "<script" not in report._repr_html_()
-    report.save(tmp_path / "report.json")
-    truecast("report", tmp_path / "report.json", "-o", tmp_path / "report.html")
-    assert '"magnitudes"' in (tmp_path / "report.html").read_text()
+def test_magnitudes(tmp_path):
+    report = tc.convert(SAMPLE, tmp_path / "f8.safetensors", "f8e4m3fn", magnitudes=True)
+    compared = tc.compare(SAMPLE, tmp_path / "f8.safetensors", magnitudes=True)
+    for row in [*report.tensors, *compared.tensors]:
+        assert [sum(side["counts"]) + side["zero"] for side in row["magnitudes"].values()] == [row["elements"]] * 2
 
 
 def test_names_are_shown_as_the_command_shows_them(tmp_path, truecast):

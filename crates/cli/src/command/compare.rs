@@ -11,7 +11,7 @@ use crate::number::count;
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::value_parsers;
-use crate::{message, output, progress, signals};
+use crate::{message, output, progress};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -31,11 +31,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let limits = thresholds::parse(counts, &value_parsers::differences())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
-    let report_file = args.report.as_ref().map(|path| {
-        signals::stop_at_once(context.json);
-        report::create(path, "--report", args.force)
-    });
-    let report_file = report_file.transpose()?;
+    let report_file = report::create(args.report.as_deref(), "--report", args.force, context)?;
     let begin = Instant::now();
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();

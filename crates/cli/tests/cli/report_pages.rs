@@ -2,6 +2,7 @@
 
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::json::has;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
 const ODD: &str = "</script><script>alert(1)</script>|`\u{202e}";
@@ -31,18 +32,13 @@ fn a_page_has_the_report_with_magnitudes() {
     assert_eq!(report["command"], "convert");
     assert!(report["verdict"].as_str().unwrap().contains("f8e4m3fn") && report["seconds"].is_number());
     assert_eq!(report["worst_tensors"][0]["name"], "w");
-    // By hand: 1e-9 is above 2^-30, 465 above 2^8; 448, to which 465 and infinity go, is too.
-    let counts = |powers: &[(i32, u64)]| {
-        let first = powers[0].0;
-        let mut counts = vec![0; (powers.last().unwrap().0 - first + 1) as usize];
-        powers.iter().for_each(|(power, n)| counts[(power - first) as usize] = *n);
-        (first, counts)
-    };
-    let (first, before) = counts(&[(-30, 1), (-1, 1), (0, 1), (8, 1)]);
-    let from = json!({ "first": first, "counts": before, "zero": 1, "nan": 1, "inf": 1 });
-    let (first, after) = counts(&[(-1, 1), (0, 1), (8, 2)]);
-    let to = json!({ "first": first, "counts": after, "zero": 2, "nan": 1, "inf": 0 });
-    assert_eq!(report["tensors"][0]["magnitudes"], json!({ "from": from, "to": to }));
+    // 465 and infinity become 448. NumPy counts the powers in tests/python/test_report.py.
+    let magnitudes = &report["tensors"][0]["magnitudes"];
+    has(&magnitudes["from"], &json!({ "first": -30, "zero": 1, "nan": 1, "inf": 1 }));
+    assert_eq!(
+        magnitudes["to"],
+        json!({ "first": -1, "counts": [1, 1, 0, 0, 0, 0, 0, 0, 0, 2], "zero": 2, "nan": 1, "inf": 0 })
+    );
     assert_eq!(report["tensors"][1]["name"], ODD);
     assert_eq!(report["tensors"][2].get("magnitudes"), None);
 }
@@ -82,7 +78,7 @@ fn compare_and_verify_write_pages() {
     folder.refused(line, "invalid-value", &["--save-report writes a page"]);
     folder.run("verify a.safetensors b.safetensors --to bf16 --save-report v.md").exits(1);
     let text = String::from_utf8(folder.read("v.md")).unwrap();
-    assert!(text.contains("**DIFFERENT: ") && text.contains("| differences |"), "{text}");
+    assert!(text.contains("**DIFFERENT: "), "{text}");
 }
 
 #[test]

@@ -30,15 +30,10 @@ pub struct Report {
     tensors: Value,
     #[serde(default)]
     worst_tensors: Vec<WorstTensor>,
-    #[serde(default)]
-    differences: Vec<Map<String, Value>>,
 }
 
-/// Largest number of differences in a table.
-const MOST_DIFFERENCES: usize = 20;
-
 pub fn of(report: &Report) -> String {
-    let Report { truecast, command, verdict, worst_tensors, differences, .. } = report;
+    let Report { truecast, command, verdict, worst_tensors, .. } = report;
     let mut text = format!("## truecast {command}\n\n");
     if let Some(verdict) = verdict {
         text += &format!("**{}**\n\n", plain(verdict));
@@ -48,14 +43,6 @@ pub fn of(report: &Report) -> String {
     if !worst_tensors.is_empty() {
         let row = |worst: &WorstTensor| [code(&worst.name), plain(&worst.why)];
         text += &table(["worst tensors", ""], worst_tensors.iter().map(row));
-    }
-    if !differences.is_empty() {
-        let word = |of: &Map<String, Value>, name: &str| of.get(name).and_then(Value::as_str).map(String::from);
-        let row = |of: &Map<String, Value>| {
-            let place = word(of, "tensor").or_else(|| word(of, "path")).unwrap_or_default();
-            [code(&place), plain(&word(of, "kind").unwrap_or_default())]
-        };
-        text += &table(["differences", ""], differences.iter().take(MOST_DIFFERENCES).map(row));
     }
     text + &format!("Made by [truecast](https://pypi.org/project/truecast/) {}.\n", plain(truecast))
 }
@@ -129,16 +116,4 @@ fn plain(text: &str) -> String {
 fn code(text: &str) -> String {
     let text = one_line(text);
     if !text.is_empty() && !text.contains(['`', '|', '\\', '<', '\n']) { format!("`{text}`") } else { plain(&text) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_have_no_meaning_in_markdown() {
-        assert_eq!(code("a.weight"), "`a.weight`");
-        assert_eq!(code("a|`b`\n<script>"), r"a\|\`b\`\\n\<script\>");
-        assert_eq!(plain("\u{202e}*x*"), r"\\u\{202e\}\*x\*");
-    }
 }

@@ -157,19 +157,15 @@ page.replaceChildren(
     ["bits per weight", has(report.bits_per_weight) && digits(report.bits_per_weight)], ["time", Number.isFinite(report.seconds) && `${report.seconds.toFixed(2)} s`],
     ["checked", has(report.coverage) && `${digits(100 * report.coverage)} % of the elements`], ["options", shown(options)],
   ], "facts"));
-if (list(report.differences).length) {
-  const rows = list(report.differences).slice(0, 1000).map(({ kind, tensor, path, ...rest }) =>
-    el("tr", {}, el("td", { class: "text" }, shown(kind)), el("td", { class: "text wide name" }, shown(tensor ?? path ?? "")), el("td", { class: "text wide" }, Object.entries(rest).map(([name, value]) => `${words(name)} ${flat(value)}`).join(", "))));
-  const head = el("tr", {}, ...["kind", "where", "difference"].map((name) => el("th", { class: "text" }, name)));
-  page.append(section(`Differences (${report.differences.length})`, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Differences" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)))));
-}
 const byName = new Map(tensors.map((t) => [t.name, t]));
 const worst = list(report.worst_tensors).filter(({ name }) => byName.has(name));
 if (worst.length) page.append(section("Worst tensors", el("div", { class: "worst" }, ...worst.map(({ name, why }) =>
   el("div", {}, code(name), el("p", {}, `${types(byName.get(name))}: ${shown(why)}`), byName.get(name).magnitudes && histogram(byName.get(name), 330, 130))))));
-for (const [title, lines] of [["Warnings", report.warnings], ["Only in the first", report.only_first], ["Only in the second", report.only_second], ["Not comparable", report.incomparable]]) {
-  const items = list(lines).slice(0, 200).map((line) => el("li", {}, shown(line.name ? `${line.name}: ${line.why}` : line)));
-  if (items.length) page.append(el("details", { open: items.length <= 3 }, el("summary", {}, `${title} (${list(lines).length})`), el("ul", {}, ...items)));
+const notes = { Differences: "differences", Warnings: "warnings", "Only in the first": "only_first", "Only in the second": "only_second", "Not comparable": "incomparable" };
+for (const [title, field] of Object.entries(notes)) {
+  const lines = list(report[field]), said = (line) => Object.entries(line).map(([name, value]) => `${words(name)} ${flat(value)}`).join(", ");
+  const items = lines.slice(0, 1000).map((line) => el("li", {}, typeof line === "object" ? said(line) : shown(line)));
+  if (lines.length) page.append(el("details", { open: lines.length <= 3 || field === "differences" }, el("summary", {}, `${title} (${lines.length})`), el("ul", {}, ...items)));
 }
 
 // The table of all tensors.
@@ -183,15 +179,13 @@ const columns = [
   { key: "max_abs_error", title: "max error", of: (t) => Number(t.max_abs_error ?? t.max_abs_error_at_least ?? 0), cell: (t) => (has(t.max_abs_error_at_least) ? "≥ " : "") + digits(t.max_abs_error ?? t.max_abs_error_at_least), kind: "minor" },
 ];
 if (tensors.some((t) => t.magnitudes)) columns.push({ title: "powers of two", cell: spark, kind: "text" });
-const MOST = 3000;
 if (tensors.length) {
-  let sorted = null, descends = false, most = MOST, drawing = 0;
+  let sorted = null, descends = false, drawing = 0;
   const search = el("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name" });
   const kinds = [...new Set(tensors.map(types))];
   const choice = el("select", { "aria-label": "Types" }, el("option", { value: "" }, "all types"), ...kinds.map((name, i) => el("option", { value: `${i}` }, name)));
   const changed = el("input", { type: "checkbox" });
   const said = el("span", { role: "status" });
-  const more = el("button", { type: "button", class: "more" }, "Show all");
   const head = el("tr", {}, ...columns.map((column, i) => el("th", { class: column.kind, scope: "col" }, column.of ? el("button", { type: "button", "data-column": `${i}` }, column.title) : column.title)));
   const body = el("tbody");
   const compared = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : (Number.isNaN(a) ? -Infinity : a) - (Number.isNaN(b) ? -Infinity : b));
@@ -209,10 +203,9 @@ if (tensors.length) {
         return row;
       }));
       // The first screen comes at once, the others without blocking it.
-      if (last < Math.min(rows.length, most)) drawing = setTimeout(further, 0, last, Math.min(last + 200, most));
+      if (last < rows.length) drawing = setTimeout(further, 0, last, last + 200);
     };
     further(0, 60);
-    more.hidden = rows.length <= most;
     said.textContent = `${grouped(rows.length)} of ${plural(tensors.length, "tensor")}`;
   }
   head.addEventListener("click", ({ target }) => {
@@ -232,9 +225,8 @@ if (tensors.length) {
     if (isOpen) row.nextElementSibling.remove();
     else row.after(el("tr", { class: "detail" }, el("td", { colspan: columns.length }, details(row.tensor))));
   });
-  more.addEventListener("click", () => { most = Infinity; draw(); });
   for (const control of [search, choice, changed]) control.addEventListener("input", draw);
   page.append(section("Tensors", el("div", { class: "filters" }, search, choice, el("label", {}, changed, " with errors only"), said),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tensors" }, el("table", {}, el("thead", {}, head), body)), more));
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tensors" }, el("table", {}, el("thead", {}, head), body))));
   draw();
 }

@@ -9,7 +9,6 @@ use super::{Context, NEVER, select};
 use crate::args::{RuleOrder, VerifyArgs};
 use crate::failure::Failure;
 use crate::progress;
-use crate::signals;
 use crate::terminal::Terminal;
 use groups::Group;
 pub use printing::to_json;
@@ -100,11 +99,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None => Coverage::BySize,
     };
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
-    let report_file = args.save_report.as_ref().map(|path| {
-        signals::stop_at_once(context.json);
-        report::create(path, "--save-report", args.force)
-    });
-    let report_file = report_file.transpose()?;
+    let report_file = report::create(args.save_report.as_deref(), "--save-report", args.force, context)?;
     let begin = Instant::now();
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
