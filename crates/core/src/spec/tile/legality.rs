@@ -256,7 +256,7 @@ const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, Near
 /// Returns the rounding modes that an operation of a release accepts for a pair of types; empty if the operation has no
 /// rounding mode.
 ///
-/// Source: `docs/spec/tile.md §4.4` to `§4.6`.
+/// Source: `docs/spec/tile-ir.md §4.4` to `§4.6`.
 ///
 /// # Examples
 /// ```
