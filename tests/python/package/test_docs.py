@@ -12,6 +12,7 @@ import pytest
 import truecast as tc
 
 PACKAGE = Path(tc.__file__).parent
+SITE = Path(__file__).resolve().parents[3] / "site"
 MODULES = sorted(
     f"truecast.{path.stem}" if path.stem != "__init__" else "truecast"
     for path in PACKAGE.glob("*.py")
@@ -69,11 +70,21 @@ def test_every_attribute_is_taken():
 def test_the_site_is_built(tmp_path):
     """Every page and docstring, without a warning: links lead somewhere, names exist."""
     pytest.importorskip("sphinx")
-    source = Path(__file__).resolve().parents[3] / "docs" / "python"
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", tmp_path / "trees"]
-    done = subprocess.run([*command, source, tmp_path / "site"], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "truecast.quantize" in (tmp_path / "site" / "reference.html").read_text()
+    source, html = tmp_path / "source", tmp_path / "html"
+    sphinx = ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", tmp_path / "trees"]
+    for command in ([SITE / "stage.py", source], [*sphinx, source, html], [SITE / "check_links.py", html]):
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "truecast.quantize" in (html / "python/reference.html").read_text()
+    assert 'id="s4-6"' in (html / "spec/onnx.html").read_text()
+
+
+def test_examples_of_the_guide_run():
+    import numpy as np
+
+    names = {"np": np, "tc": tc, "x": np.array([1, 465, np.inf], np.float32)}
+    found = doctest.testfile(str(SITE / "guides/python.md"), module_relative=False, globs=names)
+    assert found.attempted > 5 and found.failed == 0
 
 
 @pytest.mark.parametrize("module", ["", ".onnx", ".openvino", ".testing", ".tile", ".tosa"])
