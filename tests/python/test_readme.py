@@ -1,4 +1,4 @@
-"""The README's commands do what it says: each is run as it stands there, and outputs that it shows are what comes."""
+"""The commands of the README and of the site's guides: each runs as it is written, and prints the outputs shown."""
 
 import contextlib
 import json
@@ -21,8 +21,15 @@ if sys.platform == "linux":
     import termios
 
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"(?:^    .*\n|^\n(?=    ))+", README, flags=re.MULTILINE)
-LINES = [[line[4:] for line in block.splitlines() if line.strip()] for block in BLOCKS]
+GUIDES = [ROOT / "site/index.md", ROOT / "site/commands.md", *sorted((ROOT / "site/guides").glob("*.md"))]
+
+
+def listings(text: str) -> list[list[str]]:
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, flags=re.MULTILINE)
+    return [[line[4:] for line in block.splitlines() if line.strip()] for block in blocks]
+
+
+LINES = listings(README)
 
 
 @pytest.fixture
@@ -57,7 +64,13 @@ def on_terminal(line: str, folder: Path) -> list[str]:
     return [shown.rstrip() for shown in printed.decode().splitlines() if shown.strip()]
 
 
-SHOWN = [lines for lines in LINES if lines[0].startswith("$ truecast ")]
+def shown(text: str) -> list[list[str]]:
+    return [lines for lines in listings(text) if lines[0].startswith("$ truecast ")]
+
+
+#: What runs in one folder: a listing of the README; all listings of a guide, without repetitions.
+SHOWN = [*shown(README), *([line for lines in shown(page.read_text()) for line in lines] for page in GUIDES)]
+SHOWN = [lines for lines in SHOWN if lines]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a terminal of 80 columns is made by calls of Linux")

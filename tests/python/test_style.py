@@ -168,7 +168,10 @@ def units_of_a_page(text: str):
         unit.append(re.sub(r"^(?:[-*]|\d+\.) ", "", line.strip()))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/interfaces.md"])
+GUIDES = [str(path.relative_to(ROOT)) for path in [*(ROOT / "site").glob("*.md"), *(ROOT / "site/guides").glob("*.md")]]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/interfaces.md", *GUIDES])
 def test_pages(page):
     units = units_of_a_page((ROOT / page).read_text())
     found = [hit for line, unit in units for hit in hits(f"{page}:{line}", unit)]
