@@ -22,10 +22,11 @@ html_css_files = ["site.css"]
 html_favicon = "static/mark.svg"
 html_logo = "static/mark.svg"
 html_copy_source = False
-# Colors of the explorer.
+# The color of the explorer.
+COLORED = ["color-brand-primary", "color-brand-content", "color-brand-visited", "color-api-name", "color-api-pre-name"]
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#1864ab", "color-brand-content": "#1864ab"},
-    "dark_css_variables": {"color-brand-primary": "#79b8f3", "color-brand-content": "#79b8f3"},
+    "light_css_variables": dict.fromkeys(COLORED, "#1864ab"),
+    "dark_css_variables": dict.fromkeys(COLORED, "#79b8f3"),
 }
 pygments_style = "default"
 pygments_dark_style = "github-dark"
@@ -58,6 +59,17 @@ def _escape(app, what, name, object, options, lines):
     lines[:] = [re.sub(r"^(:(?:param|type) \w*[^_\W])_:", r"\1\\_:", line) for line in lines]
 
 
+def _cite(app, doctree, docname):
+    """A citation such as `docs/spec/onnx.md §4.6` is a link to the clause."""
+    for literal in list(doctree.findall(nodes.literal)):
+        cited = re.fullmatch(r"docs/([\w/-]+)\.md(?:\s§(\d+(?:\.\d+)*))?", literal.astext())
+        if cited and cited[1] in app.env.found_docs and not isinstance(literal.parent, nodes.reference):
+            clause = f"#s{cited[2].replace('.', '-')}" if cited[2] else ""
+            uri = app.builder.get_relative_uri(docname, cited[1]) + clause
+            literal.replace_self(nodes.reference("", "", literal.deepcopy(), refuri=uri, internal=True))
+
+
 def setup(app):
     app.add_transform(Clauses)
+    app.connect("doctree-resolved", _cite)
     app.connect("autodoc-process-docstring", _escape, priority=900)  # after napoleon

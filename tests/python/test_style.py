@@ -168,7 +168,7 @@ def units_of_a_page(text: str):
         unit.append(re.sub(r"^(?:[-*]|\d+\.) ", "", line.strip()))
 
 
-GUIDES = [str(path.relative_to(ROOT)) for path in [*(ROOT / "site").glob("*.md"), *(ROOT / "site/guides").glob("*.md")]]
+GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "site").rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/interfaces.md", *GUIDES])
