@@ -7,6 +7,8 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,11 @@ def test_commands_for_checkpoints(truecast, tmp_path, line):
 
 def test_there_is_a_command_for_every_family():
     assert len(COMMANDS) > 30 and ({*QUANTIZED, *SCHEMES, *ELSEWHERE} <= {shlex.split(line)[2] for line in COMMANDS})
+
+
+def test_dead_links_are_found(tmp_path):
+    (tmp_path / "index.html").write_text('<a href="a.html#there">1</a> <a href="a.html#gone">2</a> <a href="gone.html">3</a>')
+    (tmp_path / "a.html").write_text('<p id="there"><a href="index.html">4</a> <a href="https://example.org/gone">5</a>')
+    done = subprocess.run([sys.executable, ROOT / "site/check_links.py", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[:2] == ["index.html:1: a.html#gone", "index.html:1: gone.html"]
