@@ -10,7 +10,7 @@ pub struct Page {
     pub short: &'static str,
 }
 
-pub const PAGES: [Page; 20] = [
+pub const PAGES: [Page; 21] = [
     Page {
         command: "convert",
         usage: &[

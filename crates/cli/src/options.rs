@@ -337,11 +337,7 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
         Command::Rescale(_) => facts.push((RESCALE, typed.clone())),
-        Command::Formats(_)
-        | Command::Schemes(_)
-        | Command::Differ(_)
-        | Command::Explore(_)
-        | Command::Report(_) => {}
+        Command::Formats(_) | Command::Schemes(_) | Command::Differ(_) | Command::Explore(_) | Command::Report(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
             facts.push((SCRIPT, typed));
         }

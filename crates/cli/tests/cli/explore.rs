@@ -76,7 +76,7 @@ impl Drop for Server {
     }
 }
 
-/// The page needs nothing but the files beside it, and the server has each of them.
+/// The server has every file that the page names.
 #[test]
 fn the_page_and_its_files() {
     let server = Server::new(&Folder::new(), "explore -1.5e-3 --to f8e4m3fn --from f16");
