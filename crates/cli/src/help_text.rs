@@ -130,7 +130,7 @@ pub const PAGES: [Page; 21] = [
             ("Why 465 becomes 448, in the browser", "truecast explore 465 --to f8e4m3fn"),
             ("Where the bytes of a model are", "truecast explore model.safetensors"),
         ],
-        short: "to from no_open port json",
+        short: "to from no_open port",
     },
     Page {
         command: "rescale",

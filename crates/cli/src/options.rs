@@ -30,7 +30,7 @@ enum Question {
     System,
     /// Kind of destination: files, standard output, or nothing (`--dry-run`).
     Writes,
-    /// Kind of the printed text: results, or a script or manual page.
+    /// Kind of the printed text: results, or a script, a manual page or an address.
     Prints,
     Format,
 }
@@ -72,7 +72,7 @@ const FILES: Fact = Fact(Question::Writes, "runs that write a file");
 const DRY_RUN: Fact = Fact(Question::Writes, "--dry-run");
 const STREAM: Fact = Fact(Question::Writes, "standard output");
 const RESULTS: Fact = Fact(Question::Prints, "commands that print results");
-const SCRIPT: Fact = Fact(Question::Prints, "a script or page");
+const SCRIPT: Fact = Fact(Question::Prints, "a script, a page or an address");
 const RUN: Fact = Fact(Question::Command, "run");
 const TILE: Fact = Fact(Question::Spec, "tile");
 const TOSA: Fact = Fact(Question::Spec, "tosa");
@@ -337,8 +337,8 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
         Command::Rescale(_) => facts.push((RESCALE, typed.clone())),
-        Command::Formats(_) | Command::Schemes(_) | Command::Differ(_) | Command::Explore(_) | Command::Report(_) => {}
-        Command::Completions { .. } | Command::Man { .. } => {
+        Command::Formats(_) | Command::Schemes(_) | Command::Differ(_) | Command::Report(_) => {}
+        Command::Completions { .. } | Command::Man { .. } | Command::Explore(_) => {
             facts.push((SCRIPT, typed));
         }
     }

@@ -33,7 +33,7 @@ macro_rules! flags {
 
 flags! {
     "Options": Exact "exact", Clauses "clauses", Table "table", Stats "stats", Check "check", Sizes "sizes", BestOf "best-of",
-        Level "level", Only "only", Lines "lines",
+        Level "level", Only "only", Lines "lines", NoOpen "no-open", Port "port",
         Exhaustive "exhaustive", Files "files", Entry "entry", IrLayout "ir-layout", All "all";
     "Types and tensors": To "to", From "from", Rule "rule", Keep "keep", KeepPreset "keep-preset", Filter "filter",
         FromScheme "from-scheme", TrustScales "trust-scales", Nibbles "nibbles", Reference "reference",
@@ -128,6 +128,7 @@ impl Flag {
                 | Stats
                 | Check
                 | Exhaustive
+                | NoOpen
                 | Files
                 | TrustScales
                 | Lenient

@@ -45,16 +45,16 @@ pub struct ConvertArgs {
     /// Print the plan; write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Write the report too: FILE.html is a page, FILE.md Markdown, any other name JSON
+    /// Write the report too: .html, .md, or JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30')
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT, hide_possible_values = true)]
     pub fail_on: Vec<String>,
-    /// Measure errors of a sample (default), of all values ('full') or none ('off')
+    /// Errors of a sample (default), 'full' or 'off'
     #[arg(long, value_name = "WHAT", value_parser = value_parsers::MEASURE, hide_possible_values = true)]
     pub measure: Option<Measuring>,
-    /// Count the values of each tensor by power of two, for the report (FILE.html: always)
+    /// Count values by power of two (.html: always)
     #[arg(long)]
     pub magnitudes: bool,
     /// Memory for buffers, such as 1G

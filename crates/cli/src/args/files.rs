@@ -123,13 +123,13 @@ pub struct CompareArgs {
     /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything differs (`different`)
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
-    /// Write the report too: FILE.html is a page, FILE.md Markdown, any other name JSON
+    /// Write the report too: .html, .md, or JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Replace the file of --report
     #[arg(long, requires = "report")]
     pub force: bool,
-    /// Count the values of each tensor by power of two, for the report (FILE.html: always)
+    /// Count values by power of two (.html: always)
     #[arg(long)]
     pub magnitudes: bool,
     #[command(flatten)]

@@ -2,10 +2,9 @@
 //!
 //! Other pages in the browser cannot ask: every path begins with a random token, `Host` and `Origin` are checked.
 
-use super::Context;
 use crate::args::ExploreArgs;
-use crate::explore;
 use crate::failure::Failure;
+use crate::{explore, output};
 use oxhttp::Server;
 use oxhttp::model::{Body, HeaderMap, Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -56,7 +55,7 @@ struct Site {
     end: Mutex<Sender<()>>,
 }
 
-pub fn run(args: &ExploreArgs, context: &Context) -> Result<u8, Failure> {
+pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
     let subject = args.subject.as_deref().unwrap_or_default();
     let path = Path::new(subject);
     let file = if args.to.is_none() && look::is_file(path)? { Some(outline(path)?) } else { None };
@@ -85,8 +84,7 @@ pub fn run(args: &ExploreArgs, context: &Context) -> Result<u8, Failure> {
         .with_global_timeout(Duration::from_secs(10))
         .with_max_concurrent_connections(MOST_CONNECTIONS);
     let _listening = server.spawn().map_err(failed)?;
-    let told = || format!("{address}\nThe page asks this program. End with Ctrl-C, or close the page.\n");
-    context.answer("explore", || json!({ "address": address }), told)?;
+    output::text(&format!("{address}\nThe page asks this program. End with Ctrl-C, or close the page.\n"))?;
     if !args.no_open {
         // Without a browser the printed address remains.
         opener::open_browser(&address).ok();

@@ -137,7 +137,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
         Command::Report(args) => report::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
         #[cfg(not(target_family = "wasm"))]
-        Command::Explore(args) => explore::run(args, &context),
+        Command::Explore(args) => explore::run(args),
         #[cfg(target_family = "wasm")]
         Command::Explore(_) => Err(failure!(InvalidValue, "a page cannot serve pages")),
         Command::Rescale(args) => rescale::run(args, &context),

@@ -97,7 +97,8 @@ fn is_on_long_page(arg: &Arg, command: &str) -> bool {
     // Only the page of `quantize` has the options of quantization. `completions` and `man` print files for other
     // programs, so options for output do not apply.
     let is_of_quantize = command != "quantize" && id != "scheme" && arg.get_help_heading() == Some("Quantization");
-    let prints = !matches!(command, "completions" | "man") || !["json", "quiet", "wide", "color"].contains(&id);
+    let prints =
+        !matches!(command, "completions" | "man" | "explore") || !["json", "quiet", "wide", "color"].contains(&id);
     !arg.is_hide_set() && !is_setting && !is_of_quantize && prints
 }
 

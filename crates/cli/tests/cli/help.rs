@@ -41,7 +41,8 @@ fn shell(folder: &Folder, line: &str) -> Ran {
 fn every_example_runs() {
     let folder = folder();
     let mut ran = 0;
-    for command in &commands() {
+    // `explore` runs until its page is closed; its own tests run it.
+    for command in commands().iter().filter(|command| *command != "explore") {
         let help = folder.run(&format!("{command} --help")).succeeds().out;
         let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{command} has none"));
         let examples = examples.split("\n\n").next().unwrap();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// Crates that each crate may use, in tests and benchmarks too.
-const BELOW: [(&str, &[&str]); 12] = [
+const BELOW: [(&str, &[&str]); 13] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("kernel", &["core", "testkit"]),
@@ -19,6 +19,7 @@ const BELOW: [(&str, &[&str]); 12] = [
     ("truecast", &["core", "kernel", "io", "schemes", "models", "testkit"]),
     ("cli", &["truecast", "kernel", "core", "testkit"]),
     ("python", &["truecast", "cli"]),
+    ("wasm", &["cli"]),
     ("c", &["truecast"]),
     ("verify", &["core", "kernel", "truecast", "cli", "testkit"]),
     ("fuzz", &["core", "kernel", "io", "schemes", "models", "truecast"]),
