@@ -14,7 +14,6 @@ use crate::value_parsers;
 use crate::{message, output, progress};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::time::Instant;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::files::Error;
 use truecast::io::npy::HeaderError;
@@ -32,7 +31,6 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
     let report_file = report::create(args.report.as_deref(), "--report", args.force, context)?;
-    let begin = Instant::now();
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let magnitudes = args.magnitudes || Form::of(args.report.as_deref()) == Form::Page;
@@ -40,7 +38,6 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let compared =
         compare(&args.a, &args.b, readings, magnitudes, &context.exec, &NEVER, &mut |progress| bar.at(progress));
     let mut comparison = compared.map_err(|error| failure(error, args))?;
-    let elapsed = begin.elapsed();
     bar.finish();
     context.warn(&comparison.warnings);
     let row = |i: usize| comparison.rows[i].assessed();
@@ -50,7 +47,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let summary = report_file.is_some().then(|| {
         let normal = normal(&comparison, &assessment).map(|(_, normal)| normal);
         let said: Vec<String> = normal.into_iter().chain([verdict(&comparison, &Terminal::default())]).collect();
-        Summary::new(Some(said.join("; ")), elapsed, assessment::worst(comparison.rows.len(), row))
+        Summary::new(Some(said.join("; ")), assessment::worst(comparison.rows.len(), row))
     });
     let summary = summary.as_ref();
     if let Some(file) = report_file {

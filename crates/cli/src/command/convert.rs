@@ -89,7 +89,7 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let summary = report_file.is_some().then(|| {
         let verdict = lines::verdict(&report, &assessment).map(|(_, sentence)| sentence);
         let worst = assessment::worst(report.tensors.len(), |i| report.tensors[i].assessed());
-        Summary::new(verdict, elapsed, worst)
+        Summary::new(verdict, worst)
     });
     let conversion = Conversion { report, assessment, undefined, outputs, summary, elapsed };
     let report = &conversion.report;

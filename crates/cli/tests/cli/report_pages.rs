@@ -30,7 +30,7 @@ fn a_page_has_the_report_with_magnitudes() {
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --report r.html").succeeds();
     let report = in_page(&folder, "r.html");
     assert_eq!(report["command"], "convert");
-    assert!(report["verdict"].as_str().unwrap().contains("f8e4m3fn") && report["seconds"].is_number());
+    assert!(report["verdict"].as_str().unwrap().contains("f8e4m3fn"));
     assert_eq!(report["worst_tensors"][0]["name"], "w");
     // 465 and infinity become 448. NumPy counts the powers in tests/python/test_report.py.
     let magnitudes = &report["tensors"][0]["magnitudes"];

@@ -20,7 +20,6 @@ pub struct Report {
     destination: Option<String>,
     options: Option<Value>,
     verdict: Option<String>,
-    seconds: Option<f64>,
     bits_per_weight: Option<f64>,
     coverage: Option<f64>,
     #[serde(default)]
@@ -72,7 +71,6 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let lost: Vec<String> = lost.map(|(name, n)| format!("{} {}", grouped(n), name.replace('_', " "))).collect();
     facts.extend((!total.is_empty()).then(|| ("lost", if lost.is_empty() { "none".into() } else { lost.join(", ") })));
     facts.extend(report.coverage.map(|part| ("checked", format!("{:.1} % of the elements", 100.0 * part))));
-    facts.extend(report.seconds.map(|seconds| ("time", format!("{seconds:.2} s"))));
     facts
 }
 

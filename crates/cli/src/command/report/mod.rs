@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 use truecast::io::{Existing, Foreign, OutputFile, follow, open_regular};
 
 /// Form of a report.
@@ -38,12 +37,11 @@ impl Form {
     }
 }
 
-/// Fields of a report that only a file has.
+/// Fields of a report that only a file has. The time is not among them: files of equal conversions are equal.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    seconds: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     worst_tensors: Vec<WorstTensor>,
 }
@@ -55,8 +53,8 @@ pub struct WorstTensor {
 }
 
 impl Summary {
-    pub fn new(verdict: Option<String>, elapsed: Duration, worst_tensors: Vec<WorstTensor>) -> Summary {
-        Summary { verdict, seconds: elapsed.as_secs_f64(), worst_tensors }
+    pub fn new(verdict: Option<String>, worst_tensors: Vec<WorstTensor>) -> Summary {
+        Summary { verdict, worst_tensors }
     }
 }
 

@@ -154,7 +154,7 @@ page.replaceChildren(
     ["size", has(total.bytes_in) && `${bytes(total.bytes_in)} → ${bytes(total.bytes_out)}${ratio}`],
     ["tensors", Number.isFinite(total.tensors ?? report.tensors) && `${grouped(total.tensors ?? report.tensors)} with ${plural(total.elements ?? report.elements, "element")}`],
     ["groups", groups.join("; ")], ["lost", report.total && (lost || "no value saturated, wrapped, became Inf, NaN or zero")],
-    ["bits per weight", has(report.bits_per_weight) && digits(report.bits_per_weight)], ["time", Number.isFinite(report.seconds) && `${report.seconds.toFixed(2)} s`],
+    ["bits per weight", has(report.bits_per_weight) && digits(report.bits_per_weight)],
     ["checked", has(report.coverage) && `${digits(100 * report.coverage)} % of the elements`], ["options", shown(options)],
   ], "facts"));
 const byName = new Map(tensors.map((t) => [t.name, t]));

@@ -13,7 +13,6 @@ use crate::terminal::Terminal;
 use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
-use std::time::Instant;
 use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, EscapedPath, look};
 use truecast::report::Provenance;
@@ -100,7 +99,6 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     };
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
     let report_file = report::create(args.save_report.as_deref(), "--save-report", args.force, context)?;
-    let begin = Instant::now();
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
@@ -113,7 +111,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let text = |terminal: &Terminal| printing::render(&verdict, &groups(), terminal);
     let summary = report_file.is_some().then(|| {
         let last = text(&Terminal::default()).lines().last().map(String::from);
-        Summary::new(last, begin.elapsed(), Vec::new())
+        Summary::new(last, Vec::new())
     });
     let object = || Summarized { report: to_json(&verdict), summary: summary.as_ref() };
     if let Some(file) = report_file {
