@@ -151,7 +151,7 @@
     const { panel, controls, title, reason, picture, settle } = page;
     const chooser = el("input", { type: "file", accept: ".safetensors,.gguf,.json", id: "checkpoint-file",
       onchange: () => take(chooser.files) });
-    const back = button("Show the example", () => explorer.change({ example: "1", path: "" }), { class: "small" });
+    const back = button("Show the example", () => explorer.change({ example: "1", path: "", served: "" }), { class: "small" });
     controls.classList.add("files");
     const ask = "Drop a .safetensors, .gguf or config.json here, or choose one";
     const progress = el("span", { role: "status" });
@@ -187,7 +187,7 @@
         throw new Refusal(`${name}: ${error.message}`);
       }), (answer) => {
         held = { answer, root: tree(answer.tensors) };
-        explorer.change({ example: "", path: "" });
+        explorer.change({ example: "", path: "", served: "" });
         if (files.length > 1) reason.textContent += ` Only the first of ${files.length} files is shown.`;
       });
     }
@@ -219,7 +219,7 @@
         node = node.children.get(step);
         found.push(step);
       }
-      const open = (path) => explorer.address("checkpoint", { example: example ? "1" : "", path });
+      const open = (path) => explorer.address("checkpoint", { example: example ? "1" : "", served: held.answer.served ? "1" : "", path });
       crumbs.replaceChildren(...["all", ...found].flatMap((step, index) => [index ? " › " : "", index === found.length
         ? el("b", { text: step }) : el("a", { href: open(found.slice(0, index).join(".")), text: step })]),
       ` · ${bytes(node.bytes)}`);
@@ -252,11 +252,13 @@
     return (state) => {
       back.hidden = state.example !== "" && !state.served;
       if (!state.example || state.served) picture.hidden = false;
-      if (state.served && !held) {
+      if (state.served && !held?.answer.served) {
         settle(() => explorer.ask({ ask: "file" }), (answer) => {
-          held = { answer, root: tree(answer.tensors) };
-          explorer.change({ served: "", example: "" });
+          held = { answer: { ...answer, served: true }, root: tree(answer.tensors) };
+          show(held, state.path);
         });
+      } else if (state.served) {
+        show(held, state.path);
       } else if (state.example && !held?.answer.example) {
         settle(() => readHeader(example()), (answer) => {
           held = { answer: { ...answer, example: true }, root: tree(answer.tensors) };

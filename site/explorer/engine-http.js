@@ -12,5 +12,5 @@ window.truecast = {
   },
 };
 
-addEventListener("pagehide", () => navigator.sendBeacon("answer", '{"ask":"goodbye"}'));
+addEventListener("pagehide", () => navigator.sendBeacon("answer", '{"ask":"goodbye"}'), { once: true });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -30,7 +30,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let limits = thresholds::parse(counts, &value_parsers::differences())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
-    let report_file = report::create(args.report.as_deref(), "--report", args.force, context)?;
+    let report_file = report::create(args.report.as_deref(), "--report", args.force, &[&args.a, &args.b], context)?;
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let magnitudes = args.magnitudes || Form::of(args.report.as_deref()) == Form::Page;

@@ -5,21 +5,21 @@
 use crate::args::ExploreArgs;
 use crate::failure::Failure;
 use crate::{explore, output};
-use oxhttp::Server;
-use oxhttp::model::{Body, HeaderMap, Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use tiny_http::{Header, Method, Request, Response, Server};
 use truecast::header::{Outline, Read as HeaderRead, Start, read};
 use truecast::io::look;
+use truecast::literal::read as read_number;
 
 /// Files of the page: name, type and contents.
 const FILES: [(&str, &str, &str); 11] = [
@@ -39,8 +39,6 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Largest request: the first 100 MB of a file in base64.
 const MOST_BYTES: u64 = 140_000_000;
-/// Each page keeps up to six connections open.
-const MOST_CONNECTIONS: usize = 256;
 /// Time after the last page's good-bye in which a reloaded page can come back.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -58,32 +56,35 @@ struct Site {
 pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
     let subject = args.subject.as_deref().unwrap_or_default();
     let path = Path::new(subject);
-    let file = if args.to.is_none() && look::is_file(path)? { Some(outline(path)?) } else { None };
-    let view = match (&file, args.to) {
-        (Some(_), _) => "#checkpoint?served=1".into(),
-        (None, to) if !subject.is_empty() || to.is_some() => {
-            let from = args.from.map_or(String::new(), |from| format!("&from={from}"));
-            let to = to.map_or(String::new(), |to| format!("&to={to}"));
-            format!("#cast?value={}{from}{to}", in_address(subject))
+    let is_file = args.to.is_none() && args.from.is_none() && look::is_file(path)?;
+    let file = if is_file { Some(outline(path)?) } else { None };
+    let view = match &file {
+        Some(_) => "#checkpoint?served=1".into(),
+        None if args.subject.is_none() => String::new(),
+        None => {
+            read_number(subject)
+                .map_err(|why| failure!(InvalidValue, "{subject:?} is no file, and no number: {why}"))?;
+            let typed = [("from", args.from), ("to", args.to)]
+                .map(|(name, dtype)| dtype.map_or(String::new(), |dtype| format!("&{name}={dtype}")));
+            format!("#cast?value={}{}", in_address(subject), typed.concat())
         }
-        _ => String::new(),
     };
-    let failed = |error: io::Error| failure!(IoError, "no port of this machine can be opened: {error}");
-    // The port is free again for the server, which only takes a number.
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(failed)?;
-    let port = listener.local_addr().map_err(failed)?.port();
-    drop(listener);
+    let server = Server::http((Ipv4Addr::LOCALHOST, args.port))
+        .map_err(|error| failure!(IoError, "port {} of this machine cannot be opened: {error}", args.port))?;
+    let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
     let (end, ended) = channel();
-    let (host, token) = (format!("127.0.0.1:{port}"), token());
+    // Browsers leave out the usual port.
+    let host = if port == 80 { "127.0.0.1".into() } else { format!("127.0.0.1:{port}") };
+    let token = token();
     let address = format!("http://{host}/{token}/{view}");
     let site =
         Site { host, token, file, opened: AtomicUsize::new(0), closed: AtomicUsize::new(0), end: Mutex::new(end) };
     let site: &'static Site = Box::leak(Box::new(site));
-    let server = Server::new(move |request| site.respond(request))
-        .bind((Ipv4Addr::LOCALHOST, port))
-        .with_global_timeout(Duration::from_secs(10))
-        .with_max_concurrent_connections(MOST_CONNECTIONS);
-    let _listening = server.spawn().map_err(failed)?;
+    thread::spawn(move || {
+        for request in server.incoming_requests() {
+            thread::spawn(move || site.respond(request));
+        }
+    });
     output::text(&format!("{address}\nThe page asks this program. End with Ctrl-C, or close the page.\n"))?;
     if !args.no_open {
         // Without a browser the printed address remains.
@@ -144,50 +145,69 @@ fn described(outline: &Outline, start: &Start<'_>) -> Value {
     object
 }
 
+/// Status, type and body of a reply.
+type Reply = (u16, &'static str, Vec<u8>);
+
 impl Site {
-    fn respond(&'static self, request: &mut Request<Body>) -> Response<Body> {
-        let path = request.uri().path();
-        let Some(name) = path.strip_prefix(&format!("/{}/", self.token)).map(str::to_owned) else {
-            return plain(StatusCode::NOT_FOUND, "no such page: use the address that truecast explore printed");
+    fn respond(&'static self, mut request: Request) {
+        let (status, kind, body) = self.reply(&mut request);
+        let headers = [
+            ("Content-Type", kind),
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Referrer-Policy", "same-origin"),
+        ];
+        let mut response = Response::from_data(body).with_status_code(status);
+        headers.into_iter().filter_map(|(name, value)| Header::from_bytes(name, value).ok()).for_each(|header| {
+            response.add_header(header);
+        });
+        // A page that is gone needs no answer.
+        request.respond(response).ok();
+    }
+
+    fn reply(&'static self, request: &mut Request) -> Reply {
+        let Some(name) = request.url().strip_prefix(&format!("/{}/", self.token)).map(str::to_owned) else {
+            return plain(404, "no such page: use the address that truecast explore printed");
         };
-        if !self.is_own(request.headers(), request.method()) {
-            return plain(StatusCode::FORBIDDEN, "only the explorer's own page may ask");
+        if !self.is_own(request) {
+            return plain(403, "only the explorer's own page may ask");
         }
         match (request.method(), name.as_str()) {
-            (&Method::GET, name) => match FILES.iter().find(|(known, ..)| *known == name) {
+            (Method::Get, name) => match FILES.iter().find(|(known, ..)| *known == name) {
                 Some((_, kind, contents)) => {
                     if name.is_empty() {
                         self.opened.fetch_add(1, Ordering::SeqCst);
                     }
-                    reply(StatusCode::OK, kind, *contents)
+                    (200, kind, contents.as_bytes().to_vec())
                 }
-                None => plain(StatusCode::NOT_FOUND, "no such file"),
+                None => plain(404, "no such file"),
             },
-            (&Method::POST, "answer") => {
+            (Method::Post, "answer") => {
                 let mut text = String::new();
-                match request.body_mut().take(MOST_BYTES + 1).read_to_string(&mut text) {
-                    Ok(read) if read as u64 <= MOST_BYTES => {
-                        reply(StatusCode::OK, "application/json", self.answer(&text))
-                    }
-                    Ok(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
-                    Err(_) => plain(StatusCode::BAD_REQUEST, "the request is not text"),
+                match request.as_reader().take(MOST_BYTES + 1).read_to_string(&mut text) {
+                    Ok(read) if read as u64 <= MOST_BYTES => (200, "application/json", self.answer(&text).into()),
+                    Ok(_) => plain(413, "the request is too long"),
+                    Err(_) => plain(400, "the request is not text"),
                 }
             }
-            _ => plain(StatusCode::METHOD_NOT_ALLOWED, "GET and POST only"),
+            _ => plain(405, "GET and POST only"),
         }
     }
 
-    /// Whether the request names this host, and comes from this page or from the address line.
-    fn is_own(&self, headers: &HeaderMap, method: &Method) -> bool {
-        let is = |name, expected: &str| headers.get(name).map(|value| value.as_bytes() == expected.as_bytes());
-        let origin = is(header::ORIGIN, &format!("http://{}", self.host));
-        is(header::HOST, &self.host) == Some(true) && origin.unwrap_or(method == Method::GET)
+    /// Whether the request names this host, and comes from this page or, for a file of the page, from no page.
+    fn is_own(&self, request: &Request) -> bool {
+        let is = |name: &'static str, expected: &str| {
+            let header = request.headers().iter().find(|header| header.field.equiv(name));
+            header.map(|header| header.value.as_str() == expected)
+        };
+        let origin = is("Origin", &format!("http://{}", self.host));
+        is("Host", &self.host) == Some(true) && origin.unwrap_or(*request.method() == Method::Get)
     }
 
     fn answer(&'static self, request: &str) -> String {
-        match request {
-            r#"{"ask":"file"}"# => self.file.as_ref().unwrap_or(&Value::Null).to_string(),
-            r#"{"ask":"goodbye"}"# => {
+        match (request, &self.file) {
+            (r#"{"ask":"file"}"#, Some(file)) => file.to_string(),
+            (r#"{"ask":"goodbye"}"#, _) => {
                 self.closed.fetch_add(1, Ordering::SeqCst);
                 let opened = self.opened.load(Ordering::SeqCst);
                 thread::spawn(move || self.end_unless_reloaded(opened));
@@ -207,17 +227,6 @@ impl Site {
     }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    reply(status, "text/plain; charset=utf-8", text)
-}
-
-fn reply(status: StatusCode, kind: &str, body: impl Into<Body>) -> Response<Body> {
-    Response::builder()
-        .status(status)
-        .header(header::CONTENT_TYPE, kind)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
-        .header(header::REFERRER_POLICY, "no-referrer")
-        .body(body.into())
-        .expect("the headers are constants")
+fn plain(status: u16, text: &'static str) -> Reply {
+    (status, "text/plain; charset=utf-8", text.into())
 }

@@ -6,7 +6,13 @@ use serde_json::{Value, json};
 use truecast::exact::decode;
 use truecast::{DType, Exact, FloatFormat, Kind};
 
+/// Largest number of types in an answer.
+const MOST: usize = 4;
+
 pub fn answer(types: &[String]) -> Result<Value, Failure> {
+    if types.len() > MOST {
+        return Err(invalid(format_args!("{} types; an answer has at most {MOST}", types.len())));
+    }
     let one = |name: &String| {
         let dtype = dtype(name)?;
         match dtype.kind() {
@@ -19,7 +25,7 @@ pub fn answer(types: &[String]) -> Result<Value, Failure> {
 }
 
 /// For each power of two from the smallest to the largest magnitude: the number of values from the power to the next,
-/// and the largest relative error of rounding to nearest, which half a step at the power has.
+/// and half a step divided by the power, which bounds the relative error of rounding to nearest.
 fn binades(dtype: DType, f: &FloatFormat) -> Vec<Value> {
     let largest = exponent(decode(dtype, f.max_code()));
     let last_values = (f.max_code() & mask(f)) + 1;

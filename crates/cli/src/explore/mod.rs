@@ -1,4 +1,4 @@
-//! Answers for the explorer, a page in a browser: a request and its answer are JSON (`docs/interfaces.md §6.3`).
+//! Answers for the explorer, a page in a browser: a request and its answer are JSON (`docs/interfaces.md §6.5`).
 
 mod binades;
 mod block;
@@ -52,6 +52,8 @@ enum Request {
     Block(block::Asked),
     Schemes,
     Header(header::Asked),
+    /// The file that `truecast explore FILE` names; the command answers.
+    File,
 }
 
 /// Answers a request of the explorer. Every error is an object with the key `error`, which has `code` and `message`.
@@ -86,6 +88,7 @@ fn answer_to(request: Request) -> Result<Value, Failure> {
         Request::Block(asked) => block::answer(&asked),
         Request::Schemes => Ok(schemes::all()),
         Request::Header(asked) => header::answer(&asked),
+        Request::File => Err(invalid("this page was opened without the file; choose it again")),
     }
 }
 

@@ -41,7 +41,7 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         return Err(invalid("RESCALE converts integers"));
     };
     let count = asked.high.checked_sub(asked.low).filter(|count| (0..MOST).contains(count));
-    let count = count.ok_or_else(|| invalid(format_args!("low to high must be at most {MOST} integers")))?;
+    let count = count.ok_or_else(|| invalid(format_args!("low to high must be 1 to {MOST} integers")))?;
     let (multiplier, shift) = match (&asked.scale, asked.multiplier, asked.shift) {
         (Some(scale), _, _) => {
             let scale: f64 = scale.trim().parse().map_err(|_| invalid(format_args!("{scale:?} is not a scale")))?;
@@ -85,12 +85,13 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         row
     };
     let rows: Vec<Value> = (asked.low..=asked.low + count).map(row).collect();
-    let scale = Exact::Finite { neg: false, sig: multiplier.unsigned_abs(), exp: -(shift as i32), sticky: false };
+    let scale =
+        Exact::Finite { neg: multiplier < 0, sig: multiplier.unsigned_abs(), exp: -(shift as i32), sticky: false };
     Ok(json!({ "multiplier": multiplier, "shift": shift, "scale": to_decimal(scale), "rows": rows }))
 }
 
 /// Product before rounding, plus the output zero point; rounded to f64.
 fn exact(asked: &Asked, multiplier: i64, shift: i64, value: i64) -> f64 {
-    let product = (value - asked.input_zp) as f64 * multiplier as f64;
+    let product = (value as f64 - asked.input_zp as f64) * multiplier as f64;
     product * 2f64.powi(-(shift as i32)) + asked.output_zp as f64
 }

@@ -30,9 +30,14 @@ impl Server {
         Server { process, host: host.into(), root: format!("/{root}/"), state: state.into() }
     }
 
+    /// Host and port, which browsers leave out if it is 80.
+    fn address(&self) -> String {
+        if self.host.contains(':') { self.host.clone() } else { format!("{}:80", self.host) }
+    }
+
     /// Status and body of a request.
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let mut stream = TcpStream::connect(self.address()).unwrap();
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let length = body.len();
         let request =
@@ -170,8 +175,61 @@ fn a_file_is_described() {
     let answer = server.ask(&json!({ "ask": "file" }));
     assert_eq!((&answer["name"], &answer["parameters"]), (&json!("model.safetensors"), &json!(2)));
     folder.write("cut.safetensors", &file[..20]);
+    let unnamed = Server::new(&folder, "explore").ask(&json!({ "ask": "file" }));
+    assert!(unnamed["error"]["message"].as_str().unwrap().contains("choose it again"), "{unnamed}");
     let refused = folder.run("explore cut.safetensors --no-open").exits(3);
     assert!(refused.err.contains("cut off"), "{}", refused.err);
+}
+
+/// The line that the page proposes runs, for each form of a file.
+#[test]
+fn proposed_lines_run() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/minilm/model.safetensors");
+    let folder = Folder::with("model.safetensors", &std::fs::read(model).unwrap());
+    folder.run("convert model.safetensors plain.gguf --to bf16").exits(0);
+    folder.run("quantize plain.gguf blocks.gguf q8_0").exits(0);
+    folder.run("quantize model.safetensors codes.safetensors fp8").exits(0);
+    for name in ["model.safetensors", "plain.gguf", "blocks.gguf", "codes.safetensors"] {
+        let answer = Server::new(&folder, &format!("explore {name}")).ask(&json!({ "ask": "file" }));
+        let line = answer["command"].as_str().unwrap().strip_prefix("truecast ").unwrap();
+        folder.run(line).exits(0);
+    }
+}
+
+/// Requests of other forms than a browser's are refused, and the command goes on.
+#[test]
+fn odd_requests_do_not_end_it() {
+    let server = Server::new(&Folder::new(), "explore");
+    let absurd = "x".repeat(100_000);
+    for request in [
+        "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n",
+        "\0\0\0\r\n\r\n",
+        "GET",
+        &format!("GET /{absurd} HTTP/1.1\r\n\r\n"),
+    ] {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        drop(stream);
+        assert_eq!(server.get("").0, 200, "{:?}", &request[..3]);
+    }
+    for asked in [
+        json!({ "ask": "rescale", "from": "i8", "to": "i8", "scale": "1", "input_zp": 1, "low": i64::MIN, "high": i64::MIN }),
+        json!({ "ask": "rescale", "from": "i32", "to": "i8", "multiplier": -5, "shift": 300, "low": 0, "high": 1 }),
+        json!({ "ask": "binades", "types": vec!["f64"; 1000] }),
+        json!({ "ask": "header", "name": "a.gguf", "size": u64::MAX, "bytes": "" }),
+        json!({ "ask": "header", "name": "a.safetensors", "size": u64::MAX, "bytes": "//////////8=" }),
+        json!({ "ask": "header", "name": "tokenizer.json", "size": 2, "bytes": "e30=" }),
+    ] {
+        assert!(server.ask(&asked).is_object(), "{asked}");
+    }
+}
+
+#[test]
+fn what_is_no_file_and_no_number() {
+    let folder = Folder::new();
+    for line in ["explore modle.gguf", "explore /", "explore --port 80000"] {
+        assert!(matches!(folder.run(&format!("{line} --no-open")).code, Some(2..=4)), "{line}");
+    }
 }
 
 /// The last page's good-bye ends the command, unless the page comes back.

@@ -19,7 +19,7 @@ fn folder() -> Folder {
 fn in_page(folder: &Folder, name: &str) -> Value {
     let page = String::from_utf8(folder.read(name)).unwrap();
     assert_eq!(page.matches("<script").count(), 2, "text of a file is in an element");
-    assert!(!page.contains("http") || page.contains("http://www.w3.org/2000/svg"));
+    assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("://"), "a page asks nothing of others");
     let (_, rest) = page.split_once("id=\"report\">").unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
@@ -116,4 +116,29 @@ fn what_is_not_a_report_is_refused() {
     folder.write("r.json", b"{\"truecast\": \"0\", \"command\": \"compare\", \"tensors\": [null, {\"name\": 7}]}");
     folder.run("report r.json -o r.html").succeeds();
     folder.run("report r.json -o r.md").succeeds();
+}
+
+/// A report never replaces a file that is read.
+#[test]
+fn inputs_are_kept() {
+    let folder = folder();
+    folder.run("convert a.safetensors b.safetensors --to bf16 --report r.json").succeeds();
+    for (line, input) in [
+        ("compare a.safetensors b.safetensors --report a.safetensors --force", "a.safetensors"),
+        ("verify a.safetensors b.safetensors --to bf16 --save-report b.safetensors --force", "b.safetensors"),
+        ("report r.json -o r.md --force", "r.json"),
+    ] {
+        let before = folder.read(input);
+        if line.starts_with("report") {
+            folder.write("r.md", &before);
+            folder.refused("report r.md -o r.md --force", "unsuitable-destination", &["r.md"]);
+            folder.run(line).succeeds();
+        } else {
+            folder.refused(line, "unsuitable-destination", &[input]);
+        }
+        assert_eq!(folder.read(input), before, "{line}");
+    }
+    folder.write("odd.json", br#"{"truecast":"0","command":"compare","source":5}"#);
+    folder.refused("report odd.json -o odd.md", "malformed-file", &["odd.json"]);
+    assert!(!folder.names().contains(&"odd.md".into()));
 }

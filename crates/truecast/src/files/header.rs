@@ -32,6 +32,8 @@ pub struct Outline {
     pub schemes: Vec<String>,
     /// Number of values, dequantized. Integers that belong to no scheme do not count.
     pub parameters: u64,
+    /// Bytes of these values, with their scales.
+    pub weight_bytes: u64,
     /// Problems, as sentences.
     pub warnings: Vec<String>,
 }
@@ -77,12 +79,15 @@ pub enum Read {
 /// # Ok::<(), truecast::files::Error>(())
 /// ```
 pub fn read(start: &Start<'_>) -> Result<Read, Error> {
+    if i64::try_from(start.file_bytes).is_err() {
+        return Err(start.error("no file has this size"));
+    }
     let path = Path::new(start.name);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "safetensors" => of_safetensors(start),
         "gguf" => of_gguf(start),
-        "json" => of_config(start),
+        "json" if path.file_name().is_some_and(|name| name == "config.json") => of_config(start),
         _ => Err(start.error("only .safetensors and .gguf files, and config.json, have a header that is read here")),
     }
 }
@@ -115,7 +120,9 @@ fn of_safetensors(start: &Start<'_>) -> Result<Read, Error> {
     let (length, rest) = start.bytes.split_at(8);
     let length = u64::from_le_bytes(length.try_into().expect("eight bytes"));
     if length > MAX_HEADER_BYTES {
-        let why = format!("its first 8 bytes state a header of {length} bytes, but the most is {MAX_HEADER_BYTES}");
+        let why = format!(
+            "its first 8 bytes state a header of {length} bytes, but the most is {MAX_HEADER_BYTES}: not a safetensors file"
+        );
         return Err(start.error(why));
     }
     if let Some(needs) = start.needs(8 + length)? {
@@ -129,8 +136,9 @@ fn of_safetensors(start: &Start<'_>) -> Result<Read, Error> {
     let checkpoint = Checkpoint { tensors: &held, metadata: &metadata, documents: &documents };
     let data = &rest[length as usize..];
     let mut read = |number: usize| {
-        let (begin, bytes) = (header.begins[number] as usize, header.tensors[number].bytes() as usize);
-        data.get(begin..begin + bytes).map(<[u8]>::to_vec).ok_or_else(|| start.unread())
+        let ends = [header.begins[number], header.begins[number] + header.tensors[number].bytes()];
+        let [begin, end] = ends.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+        data.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| start.unread())
     };
     let found = detect(checkpoint, &mut read, &Options { lists: true, ..Options::default() });
     let list = |tensor: &Tensor| {
@@ -186,7 +194,7 @@ fn outline(
     let parameters = |number: usize, tensor: &Tensor| match &found {
         Ok(found) => match found.roles[number] {
             Role::Part { group, .. } if found.groups[group].parts[0].1 == number => {
-                found.groups[group].shape.iter().product()
+                found.groups[group].shape.iter().fold(1, |product: u64, n| product.saturating_mul(*n))
             }
             Role::Plain if is_weight(tensor) => tensor.len(),
             _ => 0,
@@ -197,9 +205,15 @@ fn outline(
         let (name, dtype, shape, bytes) = list(tensor);
         Listed { name, dtype, shape, bytes, parameters: parameters(number, tensor) }
     };
+    let is_part = |number: usize| match &found {
+        Ok(found) => matches!(found.roles[number], Role::Part { .. }),
+        Err(_) => false,
+    };
     let tensors: Vec<Listed> = tensors.iter().enumerate().map(row).collect();
-    let parameters = tensors.iter().map(|tensor| tensor.parameters).sum();
-    Outline { format, tensors, schemes, parameters, warnings }
+    let parameters = tensors.iter().fold(0, |sum: u64, tensor| sum.saturating_add(tensor.parameters));
+    let of_weights = tensors.iter().enumerate().filter(|(number, tensor)| tensor.parameters > 0 || is_part(*number));
+    let weight_bytes = of_weights.map(|(_, tensor)| tensor.bytes).sum();
+    Outline { format, tensors, schemes, parameters, weight_bytes, warnings }
 }
 
 fn is_weight(tensor: &Tensor) -> bool {
@@ -207,7 +221,10 @@ fn is_weight(tensor: &Tensor) -> bool {
 }
 
 fn of_config(start: &Start<'_>) -> Result<Read, Error> {
-    if let Some(needs) = start.needs(start.file_bytes.min(MAX_HEADER_BYTES))? {
+    if start.file_bytes > MAX_HEADER_BYTES {
+        return Err(start.error(format!("a configuration has at most {MAX_HEADER_BYTES} bytes")));
+    }
+    if let Some(needs) = start.needs(start.file_bytes)? {
         return Ok(needs);
     }
     let config = serde_json::from_slice(start.bytes).map_err(|why| start.error(why))?;
@@ -216,5 +233,6 @@ fn of_config(start: &Start<'_>) -> Result<Read, Error> {
         Ok(schemes) => (schemes.iter().map(ToString::to_string).collect(), Vec::new()),
         Err(why) => (Vec::new(), vec![why.to_string()]),
     };
-    Ok(Read::Outline(Outline { format: "config.json", tensors: Vec::new(), schemes, parameters: 0, warnings }))
+    let tensors = Vec::new();
+    Ok(Read::Outline(Outline { format: "config.json", tensors, schemes, parameters: 0, weight_bytes: 0, warnings }))
 }

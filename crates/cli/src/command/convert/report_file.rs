@@ -1,11 +1,11 @@
 //! The path of `--report`.
 
 use crate::args::ConvertArgs;
-use crate::command::report::refuse_stream;
+use crate::command::report::{is_same_file, refuse_inside, refuse_stream};
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use truecast::convert::Plan;
-use truecast::io::{FileId, follow, look};
+use truecast::io::follow;
 
 /// Returns the path of the report, if one is requested. Refuses a stream, and a path that belongs to the source or the
 /// destination.
@@ -34,25 +34,4 @@ fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// Refuses a report inside the source or destination folder.
-fn refuse_inside(report: &Path, folder: &Path) -> Result<(), Failure> {
-    let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
-    match (parent, folder) {
-        (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
-            let path = report.display();
-            let why = "--report is inside the source or the destination; choose a path outside both";
-            Err(failure!(UnsuitableDestination, "{path}: {why}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether both paths name the same file, which need not exist. The paths are not links.
-fn is_same_file(a: &Path, b: &Path) -> Result<bool, Failure> {
-    let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
-    let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
-    let found = FileId::of(a)?;
-    Ok(is_named_alike || (found.is_some() && found == FileId::of(b)?))
 }

@@ -31,6 +31,12 @@ pub struct Report {
     worst_tensors: Vec<WorstTensor>,
 }
 
+/// Refuses a report whose fields have other types.
+pub fn check(command: &str, body: &Map<String, Value>) -> Result<(), serde_json::Error> {
+    let object = crate::output::object(command, body);
+    serde_json::to_vec(&object).and_then(|text| serde_json::from_slice::<Report>(&text)).map(drop)
+}
+
 pub fn of(report: &Report) -> String {
     let Report { truecast, command, verdict, worst_tensors, .. } = report;
     let mut text = format!("## truecast {command}\n\n");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
-use truecast::io::{Existing, Foreign, OutputFile, follow, open_regular};
+use truecast::io::{Existing, FileId, Foreign, OutputFile, follow, look, open_regular};
 
 /// Form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,18 +68,49 @@ pub struct Summarized<'a, R> {
 }
 
 /// Creates the file of a report, if one is requested, before the work, so that a refusal comes first. `option` is the
-/// option that names the file.
+/// option that names the file. A file that is read, or is in a folder that is read, is never replaced.
 pub fn create(
     path: Option<&Path>,
     option: &str,
     force: bool,
+    inputs: &[&Path],
     context: &Context,
 ) -> Result<Option<OutputFile>, Failure> {
     let Some(path) = path else { return Ok(None) };
     refuse_stream(path, option)?;
+    let path = follow(path)?;
+    for input in inputs {
+        if look::is_folder(input)? {
+            refuse_inside(&path, input)?;
+        } else if is_same_file(&path, &follow(input)?)? {
+            let path = path.display();
+            return Err(failure!(UnsuitableDestination, "{path}: {option} is an input; choose another file"));
+        }
+    }
     signals::stop_at_once(context.json);
     let existing = if force { Existing::Replace } else { Existing::Refuse };
-    Ok(Some(OutputFile::create(&follow(path)?, existing)?))
+    Ok(Some(OutputFile::create(&path, existing)?))
+}
+
+/// Refuses a report inside the source or destination folder.
+pub fn refuse_inside(report: &Path, folder: &Path) -> Result<(), Failure> {
+    let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
+    match (parent, folder) {
+        (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
+            let path = report.display();
+            let why = "--report is inside the source or the destination; choose a path outside both";
+            Err(failure!(UnsuitableDestination, "{path}: {why}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether both paths name the same file, which need not exist. The paths are not links.
+pub fn is_same_file(a: &Path, b: &Path) -> Result<bool, Failure> {
+    let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
+    let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
+    let found = FileId::of(a)?;
+    Ok(is_named_alike || (found.is_some() && found == FileId::of(b)?))
 }
 
 pub fn refuse_stream(path: &Path, option: &str) -> Result<(), Failure> {
@@ -167,7 +198,10 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     if !["convert", "compare", "verify"].contains(&command.as_str()) {
         return Err(failure!(MalformedFile, "{path}: a report of {command:?}; pages show convert, compare and verify"));
     }
-    if let Some(file) = create(Some(&args.output), "-o", args.force, context)? {
+    if form == Form::Markdown {
+        markdown::check(&command, &body).map_err(|e| failure!(MalformedFile, "{path}: not a report: {e}"))?;
+    }
+    if let Some(file) = create(Some(&args.output), "-o", args.force, &[&args.src], context)? {
         write(file, form, &command, body)?;
     }
     let output = args.output.display().to_string();

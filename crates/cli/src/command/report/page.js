@@ -59,8 +59,8 @@ function bins(t) {
   const at = (side, power) => side.counts[power - side.first] ?? 0;
   const all = [];
   for (let power = first; power < last && all.length < 4000; power++) {
-    const below = to.counts.length ? power < to.first : to.zero > from.zero;
-    const above = !below && power >= end(to);
+    const below = to.zero > from.zero && (!to.counts.length || power < to.first);
+    const above = to.counts.length > 0 && power >= end(to);
     const lost = !at(from, power) ? "" : below ? "→ 0" : above ? (to.inf > from.inf ? "→ Inf" : to.nan > from.nan ? "→ NaN" : "→ max") : "";
     all.push({ label: `2^${power}`, power, n: [at(from, power), at(to, power)], lost });
   }

@@ -98,7 +98,9 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None => Coverage::BySize,
     };
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
-    let report_file = report::create(args.save_report.as_deref(), "--save-report", args.force, context)?;
+    let inputs: Vec<&Path> =
+        [Some(&*args.src), Some(&*args.dst), args.report.as_deref()].into_iter().flatten().collect();
+    let report_file = report::create(args.save_report.as_deref(), "--save-report", args.force, &inputs, context)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
