@@ -63,7 +63,7 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
         None if args.subject.is_none() => String::new(),
         None => {
             read_number(subject)
-                .map_err(|why| failure!(InvalidValue, "{subject:?} is no file, and no number: {why}"))?;
+                .map_err(|why| failure!(InvalidValue, "{subject:?} is neither a file nor a number: {why}"))?;
             let typed = [("from", args.from), ("to", args.to)]
                 .map(|(name, dtype)| dtype.map_or(String::new(), |dtype| format!("&{name}={dtype}")));
             format!("#cast?value={}{}", in_address(subject), typed.concat())

@@ -196,7 +196,7 @@ fn proposed_lines_run() {
     }
 }
 
-/// Requests of other forms than a browser's are refused, and the command goes on.
+/// Malformed requests do not end the command.
 #[test]
 fn odd_requests_do_not_end_it() {
     let server = Server::new(&Folder::new(), "explore");
