@@ -6,10 +6,12 @@ use crate::args::ExploreArgs;
 use crate::failure::Failure;
 use crate::{explore, output};
 use serde_json::{Value, json};
+use socket2::SockRef;
+use std::fmt::Display;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -69,9 +71,13 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
             format!("#cast?value={}{}", in_address(subject), typed.concat())
         }
     };
-    let server = Server::http((Ipv4Addr::LOCALHOST, args.port))
-        .map_err(|error| failure!(IoError, "port {} of this machine cannot be opened: {error}", args.port))?;
-    let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
+    let failed =
+        |error: &dyn Display| failure!(IoError, "port {} of this machine cannot be opened: {error}", args.port);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(|error| failed(&error))?;
+    // The server writes a reply in two parts. The system would hold the second one back for 40 ms.
+    SockRef::from(&listener).set_tcp_nodelay(true).ok();
+    let port = listener.local_addr().map_err(|error| failed(&error))?.port();
+    let server = Server::from_listener(listener, None).map_err(|error| failed(&error))?;
     let (end, ended) = channel();
     // Browsers leave out the usual port.
     let host = if port == 80 { "127.0.0.1".into() } else { format!("127.0.0.1:{port}") };
