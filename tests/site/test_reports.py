@@ -1,7 +1,4 @@
-"""Pages of `--report FILE.html` in a browser: they sort, filter and open, and text of files stays text.
-
-Needs Playwright for Python, and Chromium at /usr/bin/chromium or where CHROMIUM says.
-"""
+"""Pages of `--report FILE.html` in a browser: they sort, filter and open, and text of files stays text."""
 
 import json
 import os
@@ -10,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUECAST = os.environ.get("TRUECAST_BIN", str(ROOT / "target/release/truecast"))
@@ -44,20 +41,11 @@ def pages(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    with sync_playwright() as playwright:
-        path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def page(chromium, request):
+def page(browser, request):
     """A page on which nothing fails and nothing is requested but itself."""
     width, scheme = getattr(request, "param", (1280, "light"))
-    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page, said, requests = context.new_page(), [], []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("console", lambda message: said.append(message.text))
