@@ -22,6 +22,7 @@ with the shipped file. Not here: kills (kill.py), special values (tests/python: 
 """
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -70,7 +71,9 @@ def check_container(source: dict, path: Path, to: str) -> dict:
     result, (name_of_type, _) = load(path), SAFETENSORS[to]
     assert result.keys() == source.keys()
     with safetensors.safe_open(path, framework="numpy") as file:
-        assert file.metadata().keys() == {"format", "truecast.options"}
+        metadata = file.metadata()
+        assert json.loads(metadata.pop("truecast.options"))["to"] == to
+        assert metadata == {"format": "pt"}
         for name, entry in result.items():
             piece = file.get_slice(name)
             assert piece.get_shape() == entry["shape"] == source[name]["shape"], name

@@ -62,7 +62,7 @@ def test_every_keystroke_updates_the_answer_within_a_frame(visit):
     times = page.evaluate("""async () => {
       const [field, heading] = [document.querySelector("main input"), document.querySelector("main h1")];
       const times = [];
-      for (let turn = 0; turn < 40; turn += 1) {
+      for (let turn = 0; turn < 100; turn += 1) {
         const start = performance.now();
         const drawn = new Promise((done) => new MutationObserver(done).observe(heading, { childList: true }));
         field.value = String(400 + turn * 1.37);
@@ -73,7 +73,7 @@ def test_every_keystroke_updates_the_answer_within_a_frame(visit):
       }
       return times.sort((a, b) => a - b);
     }""")
-    assert times[len(times) // 4] < 16, times
+    assert times[len(times) // 2] < 16, times
 
 
 def test_bits_of_the_source_are_switches(visit):

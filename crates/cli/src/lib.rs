@@ -24,7 +24,6 @@ mod number_format;
 mod options;
 mod output;
 mod policy;
-#[cfg_attr(target_family = "wasm", path = "progress_hidden.rs")]
 mod progress;
 mod python_args;
 mod signals;

@@ -8,7 +8,6 @@ use crate::{explore, output};
 use serde_json::{Value, json};
 use socket2::SockRef;
 use std::fmt::Display;
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener};
@@ -20,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 use tiny_http::{Header, Method, Request, Response, Server};
 use truecast::header::{Outline, Read as HeaderRead, Start, read};
-use truecast::io::look;
+use truecast::io::{look, open_regular};
 use truecast::literal::read as read_number;
 
 /// Files of the page: name, type and contents.
@@ -124,8 +123,8 @@ fn outline(path: &Path) -> Result<Value, Failure> {
             source: error,
         }))
     };
-    let mut file = File::open(path).map_err(failed)?;
-    let size = file.metadata().map_err(failed)?.len();
+    let (mut file, found) = open_regular(path)?;
+    let size = found.len();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut bytes = Vec::new();
     loop {

@@ -49,7 +49,7 @@ pub fn of(report: &Report) -> String {
         let row = |worst: &WorstTensor| [code(&worst.name), plain(&worst.why)];
         text += &table(["worst tensors", ""], worst_tensors.iter().map(row));
     }
-    text + &format!("Made by [truecast](https://pypi.org/project/truecast/) {}.\n", plain(truecast))
+    text + &format!("Made by truecast {}.\n", plain(truecast))
 }
 
 fn facts(report: &Report) -> Vec<(&'static str, String)> {
