@@ -56,6 +56,7 @@ mod room;
 pub mod safetensors;
 pub mod source;
 pub mod tensor;
+mod view;
 mod window;
 pub mod writer;
 
@@ -72,5 +73,6 @@ pub use reader::TensorReader;
 pub use room::zeros;
 pub use source::Source;
 pub use tensor::{FileFormat, Tensor};
+pub use view::View;
 pub use window::Window;
 pub use writer::{Writer, check_output, check_tensors};

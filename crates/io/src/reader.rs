@@ -19,6 +19,7 @@ use crate::onnx::elements::Entries;
 use crate::onnx::texts::Cells;
 use crate::room;
 use crate::tensor::Tensor;
+use crate::view::View;
 use crate::window::Window;
 
 /// Reads one tensor from its first byte to its last.
@@ -70,6 +71,8 @@ pub(crate) enum Stream {
     Entries(Box<Entries>),
     /// Strings of a protobuf field.
     Cells(Box<Cells>),
+    /// A computed tensor, from byte `at` on.
+    View { view: Arc<dyn View>, tensor: usize, at: u64 },
 }
 
 impl Stream {
@@ -167,6 +170,10 @@ impl TensorReader {
                 data.skip(bytes);
                 Ok(true)
             }
+            Stream::View { at, .. } => {
+                *at += bytes;
+                Ok(true)
+            }
             _ => Ok(false),
         };
         if is_passed.map_err(|e| self.failed(e))? {
@@ -191,6 +198,11 @@ impl TensorReader {
             Stream::Fortran(data) => data.fill(buf),
             Stream::Entries(entries) => return entries.fill(buf).map_err(|e| e.at(&self.path, "reading")),
             Stream::Cells(cells) => return cells.fill(buf).map_err(|e| e.at(&self.path, "reading")),
+            Stream::View { view, tensor, at } => {
+                view.read_at(*tensor, *at, buf)?;
+                *at += buf.len() as u64;
+                return Ok(());
+            }
         };
         result.map_err(|e| self.failed(e))
     }
@@ -261,7 +273,7 @@ impl TensorReader {
     /// must have no further entry.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
-            Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) => return Ok(()),
+            Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) | Stream::View { .. } => return Ok(()),
             Stream::Entries(entries) => return entries.end().map_err(|e| e.at(&self.path, "reading")),
             Stream::Member { stream, crc, name, expected } => (stream, crc, name, expected),
         };
@@ -280,7 +292,7 @@ impl TensorReader {
         let (offset, member) = match &self.stream {
             Stream::Plain(window) => (window.file_offset(), None),
             Stream::Entries(entries) => (entries.file_offset(), None),
-            Stream::Cells(_) => (self.delivered, None),
+            Stream::Cells(_) | Stream::View { .. } => (self.delivered, None),
             Stream::Fortran(data) => (self.delivered, data.member()),
             Stream::Member { name, .. } => (self.delivered, Some(name.as_str())),
         };

@@ -20,6 +20,7 @@ use crate::options::{OnnxOptions, OpenOptions};
 use crate::os::FileId;
 use crate::reader::{Decoding, Stream, TensorReader, Validity};
 use crate::tensor::{FileFormat, Tensor};
+use crate::view::View;
 use crate::window::Window;
 use crate::{npy, safetensors};
 
@@ -55,6 +56,7 @@ pub struct Source {
     blocks: Vec<Block>,
     gguf: Option<gguf::Header>,
     messages: Option<Messages>,
+    view: Option<Arc<dyn View>>,
     others: BTreeSet<PathBuf>,
 }
 
@@ -66,6 +68,8 @@ enum Place {
     Member { member: Box<Member>, offset: u64, order: Order },
     /// In a protobuf message, or in a file that the message names.
     Message,
+    /// Computed by the view.
+    View,
 }
 
 /// Stored order, as a difference from little-endian C order.
@@ -169,7 +173,38 @@ impl Source {
             blocks: Vec::new(),
             gguf: None,
             messages: None,
+            view: None,
             others: BTreeSet::new(),
+        })
+    }
+
+    /// Lists tensors that `view` computes from the tensors of `sources`. `path` is for errors.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if there is no source, or if a file cannot be identified.
+    pub(crate) fn of_view(
+        path: &Path,
+        sources: &[&Source],
+        tensors: Vec<Tensor>,
+        view: Arc<dyn View>,
+    ) -> Result<Source, Error> {
+        let Some(first) = sources.first() else {
+            return Err(Error::io(path, "opening")(std::io::ErrorKind::NotFound.into()));
+        };
+        Ok(Source {
+            path: path.into(),
+            kind: FileFormat::Safetensors,
+            file: first.file.clone(),
+            file_bytes: sources.iter().map(|source| source.file_bytes).sum(),
+            identity: FileId::of_file(&first.file).map_err(Error::io(path, "asking which file it is"))?,
+            places: tensors.iter().map(|_| Place::View).collect(),
+            tensors,
+            metadata: BTreeMap::new(),
+            blocks: Vec::new(),
+            gguf: None,
+            messages: None,
+            view: Some(view),
+            others: sources.iter().map(|source| source.path_buf()).collect(),
         })
     }
 
@@ -334,6 +369,7 @@ impl Source {
             Place::File { offset, .. } => Some(*offset),
             Place::Member { member, offset, .. } => member.file_offset(*offset),
             Place::Message => onnx::Storage::data_offset(self.message(index)?.1),
+            Place::View => None,
         }
     }
 
@@ -351,8 +387,11 @@ impl Source {
     /// [`Error::ReadTensor`], also if the tensor ends earlier.
     ///
     /// # Panics
-    /// If the tensor has no [`window`](Source::window).
+    /// If the tensor has no [`window`](Source::window) and is not that of a [`View`].
     pub fn read_at(&self, index: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        if let Some(view) = &self.view {
+            return view.read_at(index, first, bytes);
+        }
         let mut window = self.window(index).expect("the tensor lies in the file as it is");
         window.seek(SeekFrom::Start(first)).and_then(|_| window.fill(bytes)).map_err(|source| Error::ReadTensor {
             path: self.path_buf(),
@@ -404,6 +443,10 @@ impl Source {
             Place::Message => {
                 let (storage, message) = self.message(index).expect("a file of messages");
                 storage.reader(message, Some(&tensor.name))
+            }
+            Place::View => {
+                let view = self.view.clone().expect("a source of a view");
+                open(Stream::View { view, tensor: index, at: 0 }, decoding(None))
             }
         }
     }

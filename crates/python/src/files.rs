@@ -47,6 +47,8 @@ fn options(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> 
             trust_scales: asked.switch("trust_scales", false)?,
             nibbles: asked.word("nibbles", Nibbles::ALL.map(|nibbles| (nibbles.name(), nibbles)))?,
             reference: asked.path("reference")?,
+            like: asked.path("like")?,
+            keep_names: asked.switch("keep_names", false)?,
         },
         quantize: writing(py, src, dst, asked)?,
         ..defaults

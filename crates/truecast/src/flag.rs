@@ -48,7 +48,7 @@ flags! {
         TensorflowMode "tensorflow-mode";
     "Files": Input "input", Actual "actual", InputScale "input-scale", ActualScale "actual-scale", Output "output",
         OutputDir "output-dir", OutputFormat "output-format", Format "format", Force "force", Resume "resume",
-        Part "part", Merge "merge", NoSidecars "no-sidecars", DryRun "dry-run", Report "report",
+        Part "part", Merge "merge", NoSidecars "no-sidecars", Like "like", KeepNames "keep-names", DryRun "dry-run", Report "report",
         SaveReport "save-report", FailOn "fail-on";
     "Sample": Full "full", Sample "sample", SampleSeed "sample-seed";
     "Resources": Measure "measure", Magnitudes "magnitudes", MaxMemory "max-memory", Threads "threads";
@@ -131,6 +131,7 @@ impl Flag {
                 | NoOpen
                 | Files
                 | TrustScales
+                | KeepNames
                 | Lenient
                 | FollowLinks
                 | ExactNan

@@ -229,6 +229,12 @@ pub struct SchemeArgs {
     /// Unquantized checkpoint with the same names; gives unpadded shapes and checks the nibble order
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
     pub reference: Option<PathBuf>,
+    /// Names, keys and vocabulary for llama.cpp, from a .gguf file of the same model
+    #[arg(long, value_name = "MODEL.gguf", value_hint = ValueHint::FilePath, conflicts_with = "keep_names")]
+    pub like: Option<PathBuf>,
+    /// Write a .gguf file with the source's names, which llama.cpp does not load
+    #[arg(long)]
+    pub keep_names: bool,
 }
 
 // Quantization of a checkpoint's tensors.

@@ -71,8 +71,8 @@ pub fn writing(args: &WritingArgs, sources: &[&Path], dst: &Path) -> Result<Opti
 }
 
 pub fn reading(args: &SchemeArgs) -> SourceScheme {
-    let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
-    SourceScheme { from_scheme, trust_scales, nibbles, reference }
+    let SchemeArgs { from_scheme, trust_scales, nibbles, reference, like, keep_names } = args.clone();
+    SourceScheme { from_scheme, trust_scales, nibbles, reference, like, keep_names }
 }
 
 fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {

@@ -32,6 +32,7 @@ use crate::look;
 use crate::open::open_regular;
 use crate::source::Source;
 use crate::tensor::{FileFormat, Tensor};
+use crate::view::View;
 use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 use part::PartName;
@@ -223,6 +224,18 @@ impl Folder {
             classes: BTreeMap::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// Checkpoint whose tensors `view` computes from those of `of`. Other files are those of `of`.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of_view(of: &Folder, tensors: Vec<Tensor>, view: Arc<dyn View>) -> Result<Folder, Error> {
+        let sources: Vec<&Source> = of.shards.iter().map(|shard| &shard.source).collect();
+        let source = Source::of_view(&of.path, &sources, tensors, view)?;
+        let (is_file, follow_links) = (of.is_file, of.follow_links);
+        let viewed = Folder::of_sources(&of.path, vec![source]);
+        Ok(Folder { is_file, follow_links, warnings: of.warnings.clone(), ..viewed })
     }
 
     /// Container of a checkpoint that is one file.

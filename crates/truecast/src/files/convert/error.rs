@@ -74,6 +74,14 @@ pub enum CheckpointError {
     /// The source of a GGUF file is not a checkpoint.
     #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
+    /// The model is not one that can be written as llama.cpp loads it.
+    #[error(
+        "llama.cpp could not load the result: {what}; give a .gguf file of the same model with {}, or {} for a file \
+         with the names of the source",
+        Flag::Like,
+        Flag::KeepNames
+    )]
+    NotOfLlamacpp { what: String },
     /// The scheme is not a type of GGUF files.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
     NotOfGguf { scheme: String },
@@ -167,7 +175,9 @@ impl CheckpointError {
             | CheckpointError::NotSafetensors
             | CheckpointError::NotOfGguf { .. }
             | CheckpointError::OfGguf { .. } => ErrorCode::UnsuitableDestination,
-            CheckpointError::IntoGguf | CheckpointError::Adapter => ErrorCode::UnsuitableSource,
+            CheckpointError::IntoGguf | CheckpointError::Adapter | CheckpointError::NotOfLlamacpp { .. } => {
+                ErrorCode::UnsuitableSource
+            }
             CheckpointError::Interrupted { .. } => ErrorCode::Interrupted,
             CheckpointError::Kept { .. } | CheckpointError::Narrow { .. } => ErrorCode::ScalesLost,
             CheckpointError::NoForm { .. } => ErrorCode::UnquantizableTensor,

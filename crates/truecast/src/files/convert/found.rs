@@ -3,6 +3,7 @@
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
+use crate::files::convert::llamacpp::Header;
 use std::collections::BTreeMap;
 use truecast_core::scaled::Part;
 use truecast_io::FileFormat;
@@ -14,6 +15,8 @@ pub(crate) struct Contents {
     pub stored: Vec<Stored>,
     pub documents: Documents,
     pub found: Detection,
+    /// For a result that llama.cpp loads.
+    pub llamacpp: Option<Header>,
 }
 
 impl Contents {
@@ -25,7 +28,7 @@ impl Contents {
         let stored: Vec<Stored> = stored(folder).collect();
         let documents = documents(folder)?;
         let found = detection(folder, &stored, &documents, options)?;
-        Ok(Contents { stored, documents, found })
+        Ok(Contents { stored, documents, found, llamacpp: None })
     }
 
     pub fn is_quantized(&self) -> bool {
@@ -33,7 +36,7 @@ impl Contents {
     }
 }
 
-fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
+pub(crate) fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     let of_shard =
         |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
     folder.shards().iter().enumerate().flat_map(of_shard)

@@ -11,6 +11,7 @@ mod dry_run;
 pub(crate) mod error;
 mod found;
 mod job;
+mod llamacpp;
 mod open;
 mod operations;
 pub(crate) mod options;

@@ -48,7 +48,7 @@ pub struct Options {
 impl Options {
     /// Options for detection. `reference` returns the shapes of unquantized tensors.
     pub(crate) fn detection<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
-        let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.source_scheme;
+        let SourceScheme { from_scheme, trust_scales, nibbles, .. } = self.source_scheme;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
     }
 }

@@ -17,6 +17,7 @@ use crate::files::convert::quantize::choice::{Decision, Quantizing};
 use crate::files::convert::relayout::{self, Relaid, relaid};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
+use crate::files::convert::llamacpp;
 use crate::files::report::Provenance;
 use crate::files::select::quantize_options::Relayout;
 use crate::files::select::{Choice, Detected, Eligibility, Selection};
@@ -35,6 +36,10 @@ impl Plan {
     pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
+        let (folder, found) = match gguf::container(dst) {
+            FileFormat::Gguf if !holds_gguf(&folder) => llamacpp::renamed(folder, found, options)?,
+            _ => (folder, found),
+        };
         Plan::from_contents(folder, found, options, reference, dst)
     }
 
@@ -47,7 +52,7 @@ impl Plan {
         dst: &Path,
     ) -> Result<Plan, Error> {
         let into = gguf::container(dst);
-        let Contents { stored, documents, found } = contents;
+        let Contents { stored, documents, found, llamacpp } = contents;
         let src = folder.path();
         // A GGUF file keeps the keys with original shapes.
         let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
@@ -67,7 +72,9 @@ impl Plan {
         }
         let unquantized =
             Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
+        let is_fixed = |tensor: &Tensor| llamacpp.as_ref().is_some_and(|header| header.fixed.contains(&tensor.name));
         let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| match group {
+            None if is_fixed(tensor) => Eligibility::ByRule,
             None => Eligibility::in_container(FileFormat::Safetensors, tensor),
             Some(_) => Eligibility::Dequantized,
         };
@@ -119,7 +126,8 @@ impl Plan {
             Configuration::new(&folder, &documents, selection.to, outcome)?
         };
         let container = if is_gguf {
-            Container::Gguf(gguf::keys(&folder, &documents, options, &shards[0].works)?)
+            let given = llamacpp.as_ref().map(|header| header.keys.clone());
+            Container::Gguf(gguf::keys(&folder, &documents, options, given, &shards[0].works)?)
         } else if folder.is_file() {
             Container::File(FileFormat::Safetensors)
         } else {
@@ -157,17 +165,19 @@ impl Plan {
             warnings,
             options: options.clone(),
         };
-        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors)).unwrap_or_default();
+        let has_names = llamacpp.is_some();
+        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors, has_names)).unwrap_or_default();
+        let of_gguf = [of_gguf, llamacpp.map(|header| header.warnings).unwrap_or_default()].concat();
         Ok(Plan { warnings: [plan.warnings, of_gguf].concat(), ..plan })
     }
 }
 
 /// A source tensor, and its name, type and shape for users. A quantized tensor has the type and shape of its codes.
-type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
+pub(crate) type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
 /// Source tensors, sorted by file and offset. A quantized tensor is sorted by the offset of its codes. Also returns the
 /// names of dropped tensors and the reasons.
-fn listed<'a>(
+pub(crate) fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
     found: &'a Detection,

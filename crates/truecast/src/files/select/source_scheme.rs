@@ -16,18 +16,24 @@ pub struct SourceScheme {
     pub nibbles: Option<Nibbles>,
     /// Unquantized checkpoint with the same names; gives shapes before padding, and the order of nibbles.
     pub reference: Option<PathBuf>,
+    /// File of the same model that llama.cpp loads; gives names, keys and vocabulary of a `.gguf` result.
+    pub like: Option<PathBuf>,
+    /// True to write a `.gguf` result with the names of the source, and without hyperparameters and vocabulary.
+    pub keep_names: bool,
 }
 
 impl SourceScheme {
     /// Names and values of the given options; switches have no value.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
-        let SourceScheme { from_scheme, trust_scales, nibbles, reference } = self;
+        let SourceScheme { from_scheme, trust_scales, nibbles, reference, like, keep_names } = self;
         let mut all = Vec::new();
         all.extend(from_scheme.map(|scheme| ("from-scheme", Some(scheme.to_string()))));
         all.extend(trust_scales.then_some(("trust-scales", None)));
         all.extend(nibbles.map(|nibbles| ("nibbles", Some(nibbles.name().to_string()))));
         all.extend(reference.as_ref().map(|path| ("reference", Some(path.display().to_string()))));
+        all.extend(like.as_ref().map(|path| ("like", Some(path.display().to_string()))));
+        all.extend(keep_names.then_some(("keep-names", None)));
         all
     }
 
@@ -39,6 +45,8 @@ impl SourceScheme {
             trust_scales: self.trust_scales || other.trust_scales,
             nibbles: self.nibbles.or(other.nibbles),
             reference: self.reference.or_else(|| other.reference.clone()),
+            like: self.like.or_else(|| other.like.clone()),
+            keep_names: self.keep_names || other.keep_names,
         }
     }
 
@@ -59,15 +67,17 @@ impl SourceScheme {
             Some(value) => value.as_str().map(Some).ok_or_else(|| (key, "not a string".to_string())),
         };
         let from_scheme = text("from_scheme")?.map(str::parse::<Scheme>).transpose();
-        let trust_scales = match object.get("trust_scales") {
-            None => false,
-            Some(value) => value.as_bool().ok_or_else(|| ("trust_scales", "neither true nor false".to_string()))?,
+        let switch = |key: &'static str| match object.get(key) {
+            None => Ok(false),
+            Some(value) => value.as_bool().ok_or_else(|| (key, "neither true nor false".to_string())),
         };
         Ok(SourceScheme {
             from_scheme: from_scheme.map_err(|why| ("from_scheme", why.to_string()))?,
-            trust_scales,
+            trust_scales: switch("trust_scales")?,
             nibbles: text("nibbles")?.map(str::parse).transpose().map_err(|why| ("nibbles", why))?,
             reference: text("reference")?.map(PathBuf::from),
+            like: text("like")?.map(PathBuf::from),
+            keep_names: switch("keep_names")?,
         })
     }
 }

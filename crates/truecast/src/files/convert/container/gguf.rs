@@ -64,9 +64,11 @@ pub(crate) fn keys(
     folder: &Folder,
     documents: &Documents,
     options: &Options,
+    given: Option<Keys>,
     works: &[TensorJob],
 ) -> Result<Keys, Error> {
     let mut keys = match folder.shards() {
+        _ if given.is_some() => given.unwrap_or_default(),
         // The keys are in the first file.
         [shard, ..] if shard.source.format() == FileFormat::Gguf => {
             let mut keys = Keys::of(&shard.source)?;
@@ -138,10 +140,10 @@ pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
         .is_some_and(|scaled| blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout))
 }
 
-pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
+pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor], has_names: bool) -> Vec<String> {
     let path = folder.path().display();
     let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
-    let names = (!is_gguf).then(|| {
+    let names = (!is_gguf && !has_names).then(|| {
         format!(
             "{path}: tensors keep their names, and hyperparameters and vocabulary are not written; programs that \
              load a model by its architecture, such as llama.cpp, cannot load the file"

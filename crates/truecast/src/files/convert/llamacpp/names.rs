@@ -1,0 +1,288 @@
+//! Names of tensors in Hugging Face checkpoints and in files of llama.cpp, and how their elements are rearranged
+//! (`docs/spec/checkpoints.md §9.10`).
+
+use super::strided::Strided;
+
+/// Rearrangement of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// The elements stay in order.
+    AsIs,
+    /// Rows of each head: the halves that a rotation pairs become neighbors.
+    Rotary,
+    /// Rows of a head's keys, transposed: the first rows of each head of `kv_b_proj`.
+    KeyRows,
+    /// Rows of a head's values: the other rows.
+    ValueRows,
+    /// Even rows, or odd rows, of each expert.
+    Interleaved(u64),
+    /// Matrices with one row for each input become matrices with one row for each output.
+    Transposed,
+}
+
+struct Row {
+    /// Architectures, separated by spaces; empty for all.
+    of: &'static str,
+    from: &'static str,
+    to: &'static str,
+    how: How,
+}
+
+const fn row(of: &'static str, from: &'static str, to: &'static str) -> Row {
+    Row { of, from, to, how: How::AsIs }
+}
+
+const fn arranged(of: &'static str, from: &'static str, to: &'static str, how: How) -> Row {
+    Row { of, from, to, how }
+}
+
+/// `#` stands for the number of a layer, `@` for the number of an expert. A name may continue with `.weight` or
+/// `.bias` on both sides. The first row of an architecture that fits applies; several rows with one source and
+/// different results all apply.
+///
+/// Source: gguf-py 0.19.0 (`tensor_mapping.py`), and the files that llama.cpp loads.
+const ROWS: &[Row] = &[
+    row("", "embed_tokens", "token_embd"),
+    row("", "norm", "output_norm"),
+    row("", "lm_head", "output"),
+    row("", "layers.#.input_layernorm", "blk.#.attn_norm"),
+    arranged("llama", "layers.#.self_attn.q_proj", "blk.#.attn_q", How::Rotary),
+    arranged("llama", "layers.#.self_attn.k_proj", "blk.#.attn_k", How::Rotary),
+    row("", "layers.#.self_attn.q_proj", "blk.#.attn_q"),
+    row("", "layers.#.self_attn.k_proj", "blk.#.attn_k"),
+    row("", "layers.#.self_attn.v_proj", "blk.#.attn_v"),
+    row("", "layers.#.self_attn.o_proj", "blk.#.attn_output"),
+    row("", "layers.#.self_attn.q_norm", "blk.#.attn_q_norm"),
+    row("", "layers.#.self_attn.k_norm", "blk.#.attn_k_norm"),
+    row("gemma2 gemma3", "layers.#.post_attention_layernorm", "blk.#.post_attention_norm"),
+    row("gpt-oss", "layers.#.post_attention_layernorm", "blk.#.post_attention_norm"),
+    row("", "layers.#.post_attention_layernorm", "blk.#.ffn_norm"),
+    row("gemma2 gemma3", "layers.#.pre_feedforward_layernorm", "blk.#.ffn_norm"),
+    row("gemma2 gemma3", "layers.#.post_feedforward_layernorm", "blk.#.post_ffw_norm"),
+    row("", "layers.#.mlp.gate_proj", "blk.#.ffn_gate"),
+    row("", "layers.#.mlp.up_proj", "blk.#.ffn_up"),
+    row("", "layers.#.mlp.down_proj", "blk.#.ffn_down"),
+    // Experts.
+    row("qwen3moe deepseek2", "layers.#.mlp.gate", "blk.#.ffn_gate_inp"),
+    row("qwen3moe deepseek2", "layers.#.mlp.experts.@.gate_proj", "blk.#.ffn_gate_exps"),
+    row("qwen3moe deepseek2", "layers.#.mlp.experts.@.up_proj", "blk.#.ffn_up_exps"),
+    row("qwen3moe deepseek2", "layers.#.mlp.experts.@.down_proj", "blk.#.ffn_down_exps"),
+    row("llama", "layers.#.block_sparse_moe.gate", "blk.#.ffn_gate_inp"),
+    row("llama", "layers.#.block_sparse_moe.experts.@.w1", "blk.#.ffn_gate_exps"),
+    row("llama", "layers.#.block_sparse_moe.experts.@.w3", "blk.#.ffn_up_exps"),
+    row("llama", "layers.#.block_sparse_moe.experts.@.w2", "blk.#.ffn_down_exps"),
+    // Multi-head latent attention.
+    row("deepseek2", "layers.#.self_attn.q_a_proj", "blk.#.attn_q_a"),
+    row("deepseek2", "layers.#.self_attn.q_a_layernorm", "blk.#.attn_q_a_norm"),
+    row("deepseek2", "layers.#.self_attn.q_b_proj", "blk.#.attn_q_b"),
+    row("deepseek2", "layers.#.self_attn.kv_a_proj_with_mqa", "blk.#.attn_kv_a_mqa"),
+    row("deepseek2", "layers.#.self_attn.kv_a_layernorm", "blk.#.attn_kv_a_norm"),
+    arranged("deepseek2", "layers.#.self_attn.kv_b_proj", "blk.#.attn_k_b", How::KeyRows),
+    arranged("deepseek2", "layers.#.self_attn.kv_b_proj", "blk.#.attn_v_b", How::ValueRows),
+    row("deepseek2", "layers.#.mlp.shared_experts.gate_proj", "blk.#.ffn_gate_shexp"),
+    row("deepseek2", "layers.#.mlp.shared_experts.up_proj", "blk.#.ffn_up_shexp"),
+    row("deepseek2", "layers.#.mlp.shared_experts.down_proj", "blk.#.ffn_down_shexp"),
+    row("deepseek2", "layers.#.mlp.gate.e_score_correction_bias", "blk.#.exp_probs_b.bias"),
+    // gpt-oss: gate and up projection share a tensor, row by row.
+    row("gpt-oss", "layers.#.self_attn.sinks", "blk.#.attn_sinks.weight"),
+    row("gpt-oss", "layers.#.mlp.router", "blk.#.ffn_gate_inp"),
+    arranged("gpt-oss", "layers.#.mlp.experts.gate_up_proj", "blk.#.ffn_gate_exps.weight", How::Interleaved(0)),
+    arranged("gpt-oss", "layers.#.mlp.experts.gate_up_proj", "blk.#.ffn_up_exps.weight", How::Interleaved(1)),
+    arranged("gpt-oss", "layers.#.mlp.experts.gate_up_proj_bias", "blk.#.ffn_gate_exps.bias", How::Interleaved(0)),
+    arranged("gpt-oss", "layers.#.mlp.experts.gate_up_proj_bias", "blk.#.ffn_up_exps.bias", How::Interleaved(1)),
+    arranged("gpt-oss", "layers.#.mlp.experts.down_proj", "blk.#.ffn_down_exps.weight", How::Transposed),
+    row("gpt-oss", "layers.#.mlp.experts.down_proj_bias", "blk.#.ffn_down_exps.bias"),
+];
+
+/// Tensors that llama.cpp computes itself.
+const COMPUTED: [&str; 3] = [".rotary_emb.inv_freq", ".attention.masked_bias", ".attention.bias"];
+/// Modules that read images or sound. llama.cpp expects them in a file of their own.
+const OTHER_MODES: [&str; 4] = ["vision_tower.", "multi_modal_projector.", "audio_tower.", "embed_vision."];
+/// Tensors that stay f32 whatever type the model gets, beside those of one dimension.
+const ALWAYS_F32: [&str; 2] = ["ffn_gate_inp.weight", "_norm.weight"];
+
+/// Role of a tensor of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Names and rearrangements of the results, and the number of the expert.
+    Mapped(Vec<(String, How)>, Option<u64>),
+    /// Computed by llama.cpp.
+    Computed,
+    /// Part of an encoder of images or sound.
+    OtherMode,
+    Unknown,
+}
+
+pub(super) fn role(architecture: &str, name: &str) -> Role {
+    if COMPUTED.iter().any(|end| name.ends_with(end)) {
+        return Role::Computed;
+    }
+    let mut short = name;
+    while let Some(rest) = ["model.", "language_model."].iter().find_map(|start| short.strip_prefix(start)) {
+        short = rest;
+    }
+    if OTHER_MODES.iter().any(|start| short.starts_with(start)) {
+        return Role::OtherMode;
+    }
+    let ends = [".weight", ".bias"];
+    let (stem, end) = ends.iter().find_map(|end| Some((short.strip_suffix(end)?, *end))).unwrap_or((short, ""));
+    let is_of = |row: &&Row| row.of.is_empty() || row.of.split(' ').any(|of| of == architecture);
+    let (mut results, mut expert, mut first) = (Vec::new(), None, None);
+    for row in ROWS.iter().filter(is_of) {
+        let Some((numbers, end)) =
+            matched(row.from, short).map(|n| (n, "")).or_else(|| Some((matched(row.from, stem)?, end)))
+        else {
+            continue;
+        };
+        // Later rows with another arrangement of the same name are for other architectures.
+        if first.is_some_and(|first| first != row.of) {
+            continue;
+        }
+        first = Some(row.of);
+        expert = numbers.expert;
+        results.push((row.to.replacen('#', &numbers.layer, 1) + end, row.how));
+    }
+    if results.is_empty() { Role::Unknown } else { Role::Mapped(results, expert) }
+}
+
+#[derive(Default)]
+struct Numbers {
+    layer: String,
+    expert: Option<u64>,
+}
+
+fn matched(pattern: &str, name: &str) -> Option<Numbers> {
+    let (mut of_pattern, mut of_name) = (pattern.split('.'), name.split('.'));
+    let mut numbers = Numbers::default();
+    loop {
+        match (of_pattern.next(), of_name.next()) {
+            (None, None) => return Some(numbers),
+            (Some("#"), Some(number)) => numbers.layer = number.parse::<u32>().ok()?.to_string(),
+            (Some("@"), Some(number)) => numbers.expert = Some(number.parse::<u32>().ok()?.into()),
+            (Some(a), Some(b)) if a == b => {}
+            _ => return None,
+        }
+    }
+}
+
+pub(super) fn is_always_f32(name: &str, shape: &[u64]) -> bool {
+    shape.len() < 2 || ALWAYS_F32.iter().any(|end| name.ends_with(end))
+}
+
+/// Dimensions of attention that rearrangements need.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Attention {
+    pub heads: u64,
+    pub kv_heads: u64,
+    /// Rows of a head's keys without rotation, and rows of a head's values.
+    pub key_rows: u64,
+    pub value_rows: u64,
+}
+
+/// Shape of the result, and the order of the elements of a source of `shape`. `None` if the shape does not fit.
+///
+/// `is_transposed`: the source has one row for each input.
+pub(super) fn arrangement(
+    name: &str,
+    how: How,
+    shape: &[u64],
+    attention: Attention,
+    is_transposed: bool,
+) -> Option<(Vec<u64>, Strided)> {
+    let len: u64 = shape.iter().product();
+    match (how, shape) {
+        (How::AsIs, _) => Some((shape.to_vec(), Strided::whole(len))),
+        (How::Rotary, [rows, rest @ ..]) => {
+            let heads = if name.contains(".attn_k.") { attention.kv_heads } else { attention.heads };
+            let (cols, head) = (rest.iter().product::<u64>(), rows.checked_div(heads)?);
+            (head * heads == *rows && head.is_multiple_of(2)).then(|| {
+                let dimensions = [(heads, head * cols), (head / 2, cols), (2, head / 2 * cols), (cols, 1)];
+                (shape.to_vec(), Strided::new(0, &dimensions))
+            })
+        }
+        (How::KeyRows | How::ValueRows, [rows, rank]) => {
+            let Attention { heads, key_rows, value_rows, .. } = attention;
+            let head = (key_rows + value_rows) * rank;
+            (heads * (key_rows + value_rows) == *rows).then(|| match how {
+                How::KeyRows => {
+                    let order = Strided::new(0, &[(heads, head), (*rank, 1), (key_rows, *rank)]);
+                    (vec![heads, *rank, key_rows], order)
+                }
+                _ => {
+                    let order = Strided::new(key_rows * rank, &[(heads, head), (value_rows, *rank), (*rank, 1)]);
+                    (vec![heads, value_rows, *rank], order)
+                }
+            })
+        }
+        (How::Interleaved(from), [experts, rows]) => {
+            let order = Strided::new(from, &[(*experts, *rows), (rows / 2, 2)]);
+            rows.is_multiple_of(2).then(|| (vec![*experts, rows / 2], order))
+        }
+        (How::Interleaved(from), [experts, inputs, outputs]) if is_transposed => {
+            let dimensions = [(*experts, inputs * outputs), (outputs / 2, 2), (*inputs, *outputs)];
+            let order = Strided::new(from, &dimensions);
+            outputs.is_multiple_of(2).then(|| (vec![*experts, outputs / 2, *inputs], order))
+        }
+        (How::Interleaved(from), [experts, rows, cols]) => {
+            let dimensions = [(*experts, rows * cols), (rows / 2, 2 * cols), (*cols, 1)];
+            let order = Strided::new(from * cols, &dimensions);
+            rows.is_multiple_of(2).then(|| (vec![*experts, rows / 2, *cols], order))
+        }
+        (How::Transposed, [experts, inputs, outputs]) if is_transposed => {
+            let dimensions = [(*experts, inputs * outputs), (*outputs, 1), (*inputs, *outputs)];
+            Some((vec![*experts, *outputs, *inputs], Strided::new(0, &dimensions)))
+        }
+        (How::Transposed, _) => Some((shape.to_vec(), Strided::whole(len))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(architecture: &str, name: &str) -> Vec<(String, How)> {
+        match role(architecture, name) {
+            Role::Mapped(results, _) => results,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_by_architecture() {
+        let one = |architecture, name| results(architecture, name).pop().unwrap();
+        let q = "model.layers.7.self_attn.q_proj.weight";
+        assert_eq!(one("llama", q), ("blk.7.attn_q.weight".into(), How::Rotary));
+        assert_eq!(one("qwen3", q), ("blk.7.attn_q.weight".into(), How::AsIs));
+        let norm = "model.language_model.layers.0.post_attention_layernorm.weight";
+        assert_eq!(one("gemma3", norm).0, "blk.0.post_attention_norm.weight");
+        assert_eq!(one("llama", norm).0, "blk.0.ffn_norm.weight");
+        assert_eq!(one("qwen2", "model.layers.0.self_attn.k_proj.bias").0, "blk.0.attn_k.bias");
+        let expert = role("qwen3moe", "model.layers.3.mlp.experts.12.up_proj.weight");
+        assert_eq!(expert, Role::Mapped(vec![("blk.3.ffn_up_exps.weight".into(), How::AsIs)], Some(12)));
+        let kv = results("deepseek2", "model.layers.1.self_attn.kv_b_proj.weight");
+        assert_eq!(kv.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), [
+            "blk.1.attn_k_b.weight",
+            "blk.1.attn_v_b.weight"
+        ]);
+        assert_eq!(role("llama", "model.layers.x.mlp.up_proj.weight"), Role::Unknown);
+        assert_eq!(role("gemma3", "model.vision_tower.encoder.weight"), Role::OtherMode);
+        assert_eq!(role("llama", "model.layers.0.self_attn.rotary_emb.inv_freq"), Role::Computed);
+    }
+
+    #[test]
+    fn rows_of_a_head_become_neighbors() {
+        let attention = Attention { heads: 2, kv_heads: 1, ..Attention::default() };
+        let (shape, order) = arrangement("blk.0.attn_q.weight", How::Rotary, &[8, 1], attention, false).unwrap();
+        assert_eq!(shape, [8, 1]);
+        let mut bytes = [0; 8];
+        let source: [u8; 8] = std::array::from_fn(|i| i as u8);
+        let mut get = |at: u64, bytes: &mut [u8]| {
+            bytes.copy_from_slice(&source[at as usize..at as usize + bytes.len()]);
+            Ok::<_, ()>(())
+        };
+        order.read(0, 1, &mut bytes, &mut get).unwrap();
+        assert_eq!(bytes, [0, 2, 1, 3, 4, 6, 5, 7]);
+        assert!(arrangement("blk.0.attn_q.weight", How::Rotary, &[7, 1], attention, false).is_none());
+    }
+}

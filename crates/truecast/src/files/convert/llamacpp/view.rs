@@ -1,0 +1,173 @@
+//! A checkpoint as llama.cpp stores it: other names, and tensors that are rearranged, stacked or dequantized.
+
+use super::strided::Strided;
+use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
+use crate::files::convert::stored::Stored;
+use crate::files::error::{Cause, Error};
+use crate::files::stream::room;
+use crate::request::Request;
+use std::cell::RefCell;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::{Tensor, View};
+use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
+
+/// Source of values.
+#[derive(Debug)]
+pub(super) enum Values {
+    Plain(Stored),
+    Quantized(Box<Quantized>),
+    /// f32 values that the configuration determines.
+    Known(Vec<f32>),
+}
+
+/// Part of a tensor: all of it, or one expert.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub values: Values,
+    pub order: Strided,
+}
+
+/// A tensor as llama.cpp expects it. Its pieces follow each other and have the same number of elements.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub tensor: Tensor,
+    /// Type of the pieces before the result is widened to f32.
+    pub from: DType,
+    pub pieces: Vec<Piece>,
+    /// Summand of each value.
+    pub add: Option<f32>,
+}
+
+/// Tensors that are computed from those of a folder.
+#[derive(Debug)]
+pub(super) struct Renamed {
+    folder: Arc<Folder>,
+    targets: Vec<Planned>,
+}
+
+#[derive(Debug)]
+struct Planned {
+    target: Target,
+    /// Dequantizer of each piece that is quantized.
+    dequantizers: Vec<Option<TensorDequantizer>>,
+    widen: Option<Caster>,
+}
+
+thread_local! {
+    static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static NARROW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Renamed {
+    /// Folder of the targets, as one shard.
+    ///
+    /// # Errors
+    /// Scales that cannot be dequantized.
+    pub fn folder(of: Folder, targets: Vec<Target>) -> Result<Folder, Error> {
+        let of = Arc::new(of);
+        let tensors = targets.iter().map(|target| target.tensor.clone()).collect();
+        let failed = |target: &Target, cause| Error::tensor(of.path(), &target.tensor.name, cause);
+        let plan = |target: Target| {
+            let exec = CastOptions::default();
+            let dequantizer = |piece: &Piece| match &piece.values {
+                Values::Quantized(quantized) => TensorDequantizer::new(quantized, None, &exec).map(Some),
+                _ => Ok(None),
+            };
+            let dequantizers: Result<_, Cause> = target.pieces.iter().map(dequantizer).collect();
+            let dequantizers = dequantizers.map_err(|cause| failed(&target, cause))?;
+            let (from, to) = (target.from, target.tensor.dtype);
+            let widen = (from != to).then(|| {
+                let cast = Request::default().resolve(from, to).map_err(Cause::from)?;
+                Ok(Caster::new(&cast, &exec)?)
+            });
+            let widen = widen.transpose().map_err(|cause: Cause| failed(&target, cause))?;
+            Ok(Planned { target, dequantizers, widen })
+        };
+        let targets = targets.into_iter().map(plan).collect::<Result<_, Error>>()?;
+        let view = Arc::new(Renamed { folder: of.clone(), targets });
+        Ok(Folder::of_view(&of, tensors, view)?)
+    }
+
+    fn read(&self, tensor: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let Planned { target, widen, .. } = &self.targets[tensor];
+        let Some(caster) = widen else {
+            self.read_pieces(tensor, first, bytes)?;
+            return Ok(target.add.map_or((), |summand| add(bytes, summand)));
+        };
+        NARROW.with_borrow_mut(|narrow| {
+            let len = bytes.len() / 4;
+            let size = target.from.storage_bits().unwrap_or(8) as usize / 8;
+            let narrow = room(narrow, (len * size) as u64)?;
+            self.read_pieces(tensor, first, narrow)?;
+            let failed = |cause: Cause| Error::tensor(self.folder.path(), &target.tensor.name, cause);
+            let src = Elements::new(target.from, len, narrow).map_err(|cause| failed(cause.into()))?;
+            let dst = ElementsMut::new(DType::F32, len, bytes).map_err(|cause| failed(cause.into()))?;
+            caster.cast(src, dst).map_err(|cause| failed(cause.into()))?;
+            Ok(target.add.map_or((), |summand| add(bytes, summand)))
+        })
+    }
+
+    fn read_pieces(&self, tensor: usize, first: u64, mut bytes: &mut [u8]) -> Result<(), Error> {
+        let target = &self.targets[tensor].target;
+        let size = target.from.storage_bits().unwrap_or(8) as usize / 8;
+        let of_piece = target.tensor.len() / target.pieces.len() as u64;
+        let mut at = first;
+        while !bytes.is_empty() {
+            let (piece, within) = ((at / of_piece) as usize, at % of_piece);
+            let len = ((bytes.len() / size) as u64).min(of_piece - within);
+            let (now, rest) = bytes.split_at_mut(len as usize * size);
+            let order = &target.pieces[piece].order;
+            order.read(within, size, now, &mut |at, bytes| self.values(tensor, piece, at, bytes))?;
+            (bytes, at) = (rest, at + len);
+        }
+        Ok(())
+    }
+
+    /// Reads consecutive source elements from `first` on.
+    fn values(&self, tensor: usize, piece: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let Planned { target, dequantizers, .. } = &self.targets[tensor];
+        match &target.pieces[piece].values {
+            Values::Plain(stored) => {
+                let size = u64::from(target.from.storage_bits().unwrap_or(8)) / 8;
+                Ok(stored.source(&self.folder).read_at(stored.tensor, first * size, bytes)?)
+            }
+            Values::Known(values) => {
+                for (value, bytes) in values[first as usize..].iter().zip(bytes.chunks_exact_mut(4)) {
+                    bytes.copy_from_slice(&value.to_le_bytes());
+                }
+                Ok(())
+            }
+            Values::Quantized(quantized) => STORED.with_borrow_mut(|stored| {
+                let dequantizer = dequantizers[piece].as_ref().expect("the piece is quantized");
+                let len = bytes.len() as u64 / 4;
+                let read = dequantizer.read(&self.folder, quantized, first, len, stored)?;
+                let failed = |cause| Error::tensor(self.folder.path(), &quantized.name, cause);
+                dequantizer.values(first, len as usize, &stored[..read], bytes).map_err(failed)
+            }),
+        }
+    }
+}
+
+impl View for Renamed {
+    fn read_at(&self, tensor: usize, first: u64, bytes: &mut [u8]) -> Result<(), truecast_io::Error> {
+        let size = u64::from(self.targets[tensor].target.tensor.dtype.storage_bits().unwrap_or(8)) / 8;
+        self.read(tensor, first / size, bytes).map_err(|error| match error {
+            Error::Io(error) => error,
+            error => truecast_io::Error::ReadTensor {
+                path: self.folder.path().to_path_buf(),
+                tensor: self.targets[tensor].target.tensor.name.to_string(),
+                offset: first,
+                source: std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()),
+            },
+        })
+    }
+}
+
+/// Adds to each f32.
+fn add(bytes: &mut [u8], summand: f32) {
+    for value in bytes.as_chunks_mut::<4>().0 {
+        *value = (f32::from_le_bytes(*value) + summand).to_le_bytes();
+    }
+}
