@@ -82,6 +82,10 @@ hints! {
         CheckpointError::Nibbles => {
             "give the other --nibbles, or omit it; without --reference truecast compares nothing"
         },
+        CheckpointError::NotOfLlamacpp { .. } => {
+            "take names, keys and vocabulary from a file of the same model with --like MODEL.gguf, or keep the source's \
+             names with --keep-names"
+        },
         CheckpointError::NoManifest => "--force starts over",
         CheckpointError::Changed { .. } => "give the same options, or start over with --force",
         CheckpointError::Kept { .. } => "--to dequantizes it",

@@ -75,13 +75,14 @@ pub enum CheckpointError {
     #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
     /// The model is not one that can be written as llama.cpp loads it.
-    #[error(
-        "llama.cpp could not load the result: {what}; give a .gguf file of the same model with {}, or {} for a file \
-         with the names of the source",
-        Flag::Like,
-        Flag::KeepNames
-    )]
+    #[error("llama.cpp could not load the result: {what}")]
     NotOfLlamacpp { what: String },
+    /// The file that gives names and keys cannot do so.
+    #[error("is no reference for a .gguf result: {what}")]
+    Reference { what: String },
+    /// The source is not the model of the reference.
+    #[error("is not the model of {reference}: {what}")]
+    Unlike { reference: String, what: String },
     /// The scheme is not a type of GGUF files.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
     NotOfGguf { scheme: String },
@@ -175,7 +176,9 @@ impl CheckpointError {
             | CheckpointError::NotSafetensors
             | CheckpointError::NotOfGguf { .. }
             | CheckpointError::OfGguf { .. } => ErrorCode::UnsuitableDestination,
-            CheckpointError::IntoGguf | CheckpointError::Adapter | CheckpointError::NotOfLlamacpp { .. } => {
+            CheckpointError::IntoGguf | CheckpointError::Adapter | CheckpointError::NotOfLlamacpp { .. }
+            | CheckpointError::Reference { .. }
+            | CheckpointError::Unlike { .. } => {
                 ErrorCode::UnsuitableSource
             }
             CheckpointError::Interrupted { .. } => ErrorCode::Interrupted,

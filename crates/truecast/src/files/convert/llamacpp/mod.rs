@@ -1,6 +1,9 @@
 //! Checkpoints as llama.cpp loads them: its names, its order of elements, hyperparameters and vocabulary
 //! (`docs/spec/checkpoints.md §9.10`).
 
+mod by_name;
+mod by_value;
+mod like;
 mod names;
 mod strided;
 mod view;
@@ -11,17 +14,18 @@ use crate::files::convert::options::Options;
 use crate::files::convert::planner::listed;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
-use names::{Attention, Role, arrangement, is_always_f32, role};
+use crate::files::select::SourceScheme;
+use like::{Match, Reference};
+use names::{Attention, is_always_f32};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use strided::Strided;
-use truecast_core::{DType, Layout};
+use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
 use truecast_io::{Escaped, Tensor, counted};
-use truecast_schemes::Detection;
-use view::{Piece, Renamed, Target, Values};
+use truecast_schemes::{Detection, Group};
+use view::{Renamed, Target, Values};
 
 /// What a file for llama.cpp has beside its tensors.
 #[derive(Clone, Debug)]
@@ -51,115 +55,76 @@ const ARCHITECTURES: [(&str, &str); 12] = [
 /// Renames and rearranges the tensors of a model's folder. Other sources keep their names.
 ///
 /// # Errors
-/// An architecture, a tensor or a shape that is not understood.
+/// An architecture, a tensor or a shape that is not understood; a reference that is not the same model.
 pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> Result<(Folder, Contents), Error> {
+    let SourceScheme { like, keep_names, .. } = &options.source_scheme;
     let is_model = || contents.documents.config.as_ref().is_some_and(|config| config.get("model_type").is_some());
-    if options.source_scheme.keep_names || !is_model() {
+    if *keep_names || like.is_none() && !is_model() {
         return Ok((folder, contents));
     }
-    let path = folder.path().to_path_buf();
-    let refused = |what: String| Error::checkpoint(&path, CheckpointError::NotOfLlamacpp { what });
-    let config = contents.documents.config.as_ref().ok_or_else(|| refused("it has no config.json".into()))?;
-    let architecture = architecture(config).map_err(refused)?;
-    let attention = attention(config).map_err(refused)?;
-    let is_gemma = architecture.starts_with("gemma");
-    let (all, _) = listed(&folder, &contents.stored, &contents.found, &HashMap::new());
-    let (mut other_modes, mut targets) = (0, Vec::<Target>::new());
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut experts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for (at, group, tensor) in &all {
-        let (results, expert) = match role(architecture, &tensor.name) {
-            Role::Mapped(results, expert) => (results, expert),
-            Role::Computed => continue,
-            Role::OtherMode => {
-                other_modes += 1;
-                continue;
-            }
-            Role::Unknown => {
-                let name = Escaped(&tensor.name);
-                return Err(refused(format!("tensor {name} is not known for architecture {architecture}")));
-            }
-        };
-        for (name, how) in results {
-            let mut shape = tensor.shape.to_vec();
-            let (values, from) = match group {
-                Some(group) => {
-                    let quantized = quantized(&folder, &contents.stored, group);
-                    let has_input_rows = quantized.layout.transposed;
-                    let quantized = if has_input_rows { quantized.transposed() } else { quantized };
-                    if let ([.., rows, cols], true) = (&mut shape[..], has_input_rows) {
-                        std::mem::swap(rows, cols);
-                    }
-                    (Values::Quantized(Box::new(quantized)), DType::F32)
-                }
-                None => (Values::Plain(*at), tensor.dtype),
-            };
-            // Dense weights of fused experts have one row for each input.
-            let arranged = arrangement(&name, how, &shape, attention, group.is_none());
-            let (shape, order) = arranged.ok_or_else(|| {
-                let shape = &tensor.shape;
-                refused(format!("the shape {shape:?} of tensor {} does not fit config.json", Escaped(&tensor.name)))
-            })?;
-            let piece = Piece { values, order };
-            let add = (is_gemma && name.ends_with("norm.weight")).then_some(1.0);
-            let always_f32 = is_always_f32(&name, &shape) || add.is_some();
-            let place = *places.entry(name.clone()).or_insert(targets.len());
-            match (targets.get_mut(place), expert) {
-                (None, _) => {
-                    let dtype = if always_f32 && from.is_float() { DType::F32 } else { from };
-                    let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-                    targets.push(Target { tensor, from, pieces: vec![piece], add });
-                }
-                (Some(target), Some(_)) if target.from == from && *target.tensor.shape == *shape => {
-                    target.pieces.push(piece);
-                }
-                (Some(target), _) => {
-                    let name = Escaped(&target.tensor.name).to_string();
-                    return Err(refused(format!("the parts of {name} have different types or shapes")));
-                }
-            }
-            if let Some(expert) = expert {
-                experts.entry(place).or_default().push(expert);
-            }
+    let folder = Arc::new(folder);
+    let all = items(&folder, &contents);
+    let (targets, keys, warnings) = match like {
+        Some(like) => {
+            let reference = Reference::open(like)?;
+            let Match { targets, notes } = reference.matched(&folder, all)?;
+            (targets, reference.keys, notes)
         }
-    }
-    for (place, numbers) in experts {
-        stack(&mut targets[place], &numbers).map_err(refused)?;
-    }
-    if let Some(factors) = rope_factors(config).map_err(refused)? {
-        let (name, shape) = ("rope_freqs.weight".into(), [factors.len() as u64].into());
-        let order = Strided::whole(factors.len() as u64);
-        let tensor = Tensor { name, dtype: DType::F32, layout: Layout::Packed, shape };
-        let pieces = vec![Piece { values: Values::Known(factors), order }];
-        targets.push(Target { tensor, from: DType::F32, pieces, add: None });
-    }
-    let warnings = (other_modes > 0).then(|| {
-        let tensors = counted(other_modes, "tensor");
-        format!("{}: {tensors} of its encoders of images are left out: llama.cpp reads them from a file of their own", path.display())
-    });
+        None => {
+            let refused = |what: String| Error::checkpoint(folder.path(), CheckpointError::NotOfLlamacpp { what });
+            let config = contents.documents.config.as_ref().expect("the folder is that of a model");
+            let (targets, warning) = from_config(config, all).map_err(refused)?;
+            let mut keys = Keys::new();
+            keys.set_text("general.architecture", architecture(config).map_err(refused)?);
+            let path = folder.path().display();
+            (targets, keys, warning.map(|warning| format!("{path}: {warning}")).into_iter().collect())
+        }
+    };
     let fixed = targets.iter().filter(|target| is_always_f32(&target.tensor.name, &target.tensor.shape));
     let fixed = fixed.map(|target| target.tensor.name.clone()).collect();
-    let mut keys = Keys::new();
-    keys.set_text("general.architecture", architecture);
-    let header = Header { keys, fixed, warnings: warnings.into_iter().collect() };
-    let folder = Renamed::folder(folder, targets)?;
+    let header = Header { keys, fixed, warnings };
+    let folder = Renamed::new(folder, targets)?.into_folder()?;
     let stored: Vec<Stored> = stored(&folder).collect();
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
     let found = Detection { roles, groups: Vec::new(), ..contents.found };
     Ok((folder, Contents { stored, found, documents: contents.documents, llamacpp: Some(header) }))
 }
 
-/// Makes a tensor of all experts of the matrices of each.
-fn stack(target: &mut Target, numbers: &[u64]) -> Result<(), String> {
-    let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_by_key(|at| numbers[*at]);
-    if order.iter().enumerate().any(|(expert, at)| numbers[*at] != expert as u64) {
-        return Err(format!("experts of {} are missing", Escaped(&target.tensor.name)));
-    }
-    let mut pieces: Vec<Option<Piece>> = std::mem::take(&mut target.pieces).into_iter().map(Some).collect();
-    target.pieces = order.into_iter().filter_map(|at| pieces[at].take()).collect();
-    target.tensor.shape = [&[numbers.len() as u64], &*target.tensor.shape].concat().into();
-    Ok(())
+/// A tensor of a checkpoint. A quantized tensor has one row for each output.
+#[derive(Clone, Debug)]
+struct Item {
+    name: Arc<str>,
+    shape: Vec<u64>,
+    values: Values,
+    /// Type of the values.
+    dtype: DType,
+}
+
+/// Tensors of a checkpoint in the order of their data.
+fn items(folder: &Folder, contents: &Contents) -> Vec<Item> {
+    let (all, _) = listed(folder, &contents.stored, &contents.found, &HashMap::new());
+    let item = |(at, group, Tensor { name, dtype, shape, .. }): (Stored, Option<&Group>, Tensor)| {
+        let mut shape = shape.to_vec();
+        let Some(group) = group else { return Item { name, shape, values: Values::Plain(at), dtype } };
+        let mut values = quantized(folder, &contents.stored, group);
+        if let ([.., rows, cols], true) = (&mut shape[..], values.layout.transposed) {
+            std::mem::swap(rows, cols);
+            values = values.transposed();
+        }
+        Item { name, shape, values: Values::Quantized(Box::new(values)), dtype: DType::F32 }
+    };
+    all.into_iter().map(item).collect()
+}
+
+/// Targets of a model whose architecture is known, and a warning about what is left out.
+fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Option<String>), String> {
+    let (mut targets, other_modes) = by_name::targets(architecture(config)?, attention(config)?, all)?;
+    targets.extend(rope_factors(config)?.map(|factors| Target::known("rope_freqs.weight", factors)));
+    let warning = (other_modes > 0).then(|| {
+        let tensors = counted(other_modes, "tensor");
+        format!("{tensors} of its encoders of images are left out; llama.cpp reads them from a file of their own")
+    });
+    Ok((targets, warning))
 }
 
 /// Configuration of the language model.

@@ -113,6 +113,11 @@ pub(super) enum Role {
     Unknown,
 }
 
+/// True for an architecture with names in the table.
+pub(super) fn knows(architecture: &str) -> bool {
+    super::ARCHITECTURES.iter().any(|(_, known)| *known == architecture)
+}
+
 pub(super) fn role(architecture: &str, name: &str) -> Role {
     if COMPUTED.iter().any(|end| name.ends_with(end)) {
         return Role::Computed;

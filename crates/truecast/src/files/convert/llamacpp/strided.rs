@@ -30,7 +30,6 @@ impl Strided {
         Strided::new(0, &[(len, 1)])
     }
 
-    #[cfg(test)]
     pub fn is_whole(&self) -> bool {
         self.first == 0 && matches!(self.dimensions[..], [(_, 1)])
     }

@@ -1,5 +1,6 @@
 //! A checkpoint as llama.cpp stores it: other names, and tensors that are rearranged, stacked or dequantized.
 
+use super::Item;
 use super::strided::Strided;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::stored::Stored;
@@ -8,13 +9,13 @@ use crate::files::stream::room;
 use crate::request::Request;
 use std::cell::RefCell;
 use std::sync::Arc;
-use truecast_core::DType;
+use truecast_core::{DType, Layout};
 use truecast_io::folder::Folder;
 use truecast_io::{Tensor, View};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
 /// Source of values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Values {
     Plain(Stored),
     Quantized(Box<Quantized>),
@@ -23,14 +24,20 @@ pub(super) enum Values {
 }
 
 /// Part of a tensor: all of it, or one expert.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub values: Values,
     pub order: Strided,
 }
 
+impl Piece {
+    pub fn whole(item: &Item) -> Piece {
+        Piece { values: item.values.clone(), order: Strided::whole(item.shape.iter().product()) }
+    }
+}
+
 /// A tensor as llama.cpp expects it. Its pieces follow each other and have the same number of elements.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Target {
     pub tensor: Tensor,
     /// Type of the pieces before the result is widened to f32.
@@ -38,6 +45,29 @@ pub(super) struct Target {
     pub pieces: Vec<Piece>,
     /// Summand of each value.
     pub add: Option<f32>,
+}
+
+impl Target {
+    /// Tensor of one piece. `dtype` is the type of the source's values.
+    pub fn new(name: &str, shape: &[u64], dtype: DType, piece: Piece) -> Target {
+        let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
+        Target { tensor, from: dtype, pieces: vec![piece], add: None }
+    }
+
+    /// Vector of known values.
+    pub fn known(name: &str, values: Vec<f32>) -> Target {
+        let len = values.len() as u64;
+        let piece = Piece { values: Values::Known(values), order: Strided::whole(len) };
+        Target::new(name, &[len], DType::F32, piece)
+    }
+
+    /// Widens floating-point values to f32.
+    pub fn widened(mut self) -> Target {
+        if self.from.is_float() {
+            self.tensor.dtype = DType::F32;
+        }
+        self
+    }
 }
 
 /// Tensors that are computed from those of a folder.
@@ -61,14 +91,12 @@ thread_local! {
 }
 
 impl Renamed {
-    /// Folder of the targets, as one shard.
+    /// Plans the tensors.
     ///
     /// # Errors
     /// Scales that cannot be dequantized.
-    pub fn folder(of: Folder, targets: Vec<Target>) -> Result<Folder, Error> {
-        let of = Arc::new(of);
-        let tensors = targets.iter().map(|target| target.tensor.clone()).collect();
-        let failed = |target: &Target, cause| Error::tensor(of.path(), &target.tensor.name, cause);
+    pub fn new(folder: Arc<Folder>, targets: Vec<Target>) -> Result<Renamed, Error> {
+        let failed = |target: &Target, cause| Error::tensor(folder.path(), &target.tensor.name, cause);
         let plan = |target: Target| {
             let exec = CastOptions::default();
             let dequantizer = |piece: &Piece| match &piece.values {
@@ -86,8 +114,28 @@ impl Renamed {
             Ok(Planned { target, dequantizers, widen })
         };
         let targets = targets.into_iter().map(plan).collect::<Result<_, Error>>()?;
-        let view = Arc::new(Renamed { folder: of.clone(), targets });
-        Ok(Folder::of_view(&of, tensors, view)?)
+        Ok(Renamed { folder, targets })
+    }
+
+    /// Folder of the tensors, as one shard.
+    ///
+    /// # Errors
+    /// An unreadable file.
+    pub fn into_folder(self) -> Result<Folder, Error> {
+        let of = self.folder.clone();
+        let tensors = self.targets.iter().map(|planned| planned.target.tensor.clone()).collect();
+        Ok(Folder::of_view(&of, tensors, Arc::new(self))?)
+    }
+
+    /// The first values of a tensor of type f32, at most `most`.
+    ///
+    /// # Errors
+    /// An unreadable file; scales without a value.
+    pub fn first_values(&self, tensor: usize, most: usize) -> Result<Vec<f32>, Error> {
+        let len = self.targets[tensor].target.tensor.len().min(most as u64);
+        let mut bytes = vec![0; len as usize * 4];
+        self.read(tensor, 0, &mut bytes)?;
+        Ok(bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
     }
 
     fn read(&self, tensor: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {

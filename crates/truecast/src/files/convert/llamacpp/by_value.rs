@@ -1,0 +1,192 @@
+//! Matches tensors by layer, shape and values, where no table has their names.
+
+use super::Item;
+use super::by_name::stack;
+use super::names::{Attention, How, arrangement, is_always_f32};
+use super::strided::Strided;
+use super::view::{Piece, Renamed, Target};
+use crate::files::error::Error;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use truecast_io::Escaped;
+use truecast_io::folder::Folder;
+
+/// Elements of a tensor that are compared.
+pub(super) const SAMPLE: usize = 1 << 16;
+/// Least part of the variance that equal tensors explain. Blocks of 2 bits explain about 0.9.
+pub(super) const LEAST: f64 = 0.5;
+/// Largest part that another candidate may explain.
+const OTHER: f64 = 0.25;
+
+/// A name with `#` in place of each number, and the numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    pub text: String,
+    pub numbers: Vec<u64>,
+}
+
+impl Pattern {
+    pub fn of(name: &str) -> Pattern {
+        let mut numbers = Vec::new();
+        let part = |part: &str| match part.parse::<u32>() {
+            Ok(number) => {
+                numbers.push(number.into());
+                "#".to_owned()
+            }
+            Err(_) => part.to_owned(),
+        };
+        let text = name.split('.').map(part).collect::<Vec<_>>().join(".");
+        Pattern { text, numbers }
+    }
+}
+
+pub(super) struct Found {
+    pub targets: Vec<Target>,
+    pub notes: Vec<String>,
+}
+
+/// Tensors of one pattern: by layer, then by expert.
+type Layers<'a> = BTreeMap<Option<u64>, BTreeMap<Option<u64>, &'a Item>>;
+
+fn layers(all: &[Item]) -> BTreeMap<String, Layers<'_>> {
+    let mut patterns = BTreeMap::<String, Layers<'_>>::new();
+    for item in all {
+        let Pattern { text, numbers } = Pattern::of(&item.name);
+        if numbers.len() <= 2 {
+            let of_layer = patterns.entry(text).or_default().entry(numbers.first().copied()).or_default();
+            of_layer.insert(numbers.get(1).copied(), item);
+        }
+    }
+    patterns
+}
+
+/// Way in which a tensor of the reference is made of tensors of the source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Way {
+    how: How,
+    is_transposed: bool,
+    add: Option<f32>,
+}
+
+impl Way {
+    fn said(self) -> String {
+        let how = match self.how {
+            How::Rotary => ", rows of each head permuted",
+            _ if self.is_transposed => ", transposed",
+            _ => "",
+        };
+        format!("{how}{}", if self.add.is_some() { ", plus 1" } else { "" })
+    }
+}
+
+const AS_IS: Way = Way { how: How::AsIs, is_transposed: false, add: None };
+
+/// Finds the source of each pattern of the reference. The inner error says what is ambiguous or missing.
+pub(super) fn matched(
+    source: &Arc<Folder>,
+    all: Vec<Item>,
+    reference: &[Item],
+    view: &Renamed,
+    attention: Attention,
+) -> Result<Result<Found, String>, Error> {
+    let ours = layers(&all);
+    let place: BTreeMap<&str, usize> = reference.iter().enumerate().map(|(at, item)| (&*item.name, at)).collect();
+    let mut used = BTreeSet::new();
+    let mut found = Found { targets: Vec::new(), notes: Vec::new() };
+    for (pattern, theirs) in layers(reference) {
+        let Some((&layer, first)) = theirs.iter().next() else { continue };
+        let Some(item) = first.get(&None) else { continue };
+        let name = Escaped(&pattern).to_string();
+        let values = view.first_values(place[&*item.name], SAMPLE)?;
+        let mut candidates = Vec::new();
+        for (text, ours) in ours.iter().filter(|(text, ours)| ours.keys().eq(theirs.keys()) && !used.contains(*text)) {
+            for way in ways(item) {
+                // A permutation that changes nothing is no second way.
+                let is_new = |target: &Target| way == AS_IS || !target.pieces.iter().all(|piece| piece.order.is_whole());
+                if let Some(target) = made(item, &ours[&layer], way, attention).filter(is_new) {
+                    let trial = Renamed::new(source.clone(), vec![target.widened()])?;
+                    candidates.push((explained(&trial.first_values(0, SAMPLE)?, &values), text, way));
+                }
+            }
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let [best, others @ ..] = &candidates[..] else { continue };
+        if best.0 < LEAST {
+            continue;
+        }
+        if let Some(other) = others.first().filter(|other| other.0 > OTHER) {
+            let (a, b) = (Escaped(best.1), Escaped(other.1));
+            let ways = [best.2.said(), other.2.said()];
+            return Ok(Err(format!("{name} may be {a}{} or {b}{}", ways[0], ways[1])));
+        }
+        let (alike, text, way) = *best;
+        for (layer, theirs) in &theirs {
+            let Some(item) = theirs.get(&None) else { continue };
+            let Some(target) = made(item, &ours[text][layer], way, attention) else {
+                return Ok(Err(format!("{} is not of the shape of its source", Escaped(&item.name))));
+            };
+            let is_f32 = is_always_f32(&item.name, &item.shape) || way.add.is_some();
+            found.targets.push(if is_f32 { target.widened() } else { target });
+        }
+        found.notes.push(format!("{name} is {}{} ({alike:.3})", Escaped(text), way.said()));
+        used.insert(text.clone());
+    }
+    let left: Vec<&String> = ours.keys().filter(|text| !used.contains(*text)).collect();
+    if let [first, others @ ..] = &left[..] {
+        found.notes.push(format!("{} and {} others are not in the result", Escaped(first), others.len()));
+    }
+    Ok(Ok(found))
+}
+
+/// Ways in which a tensor may be stored.
+fn ways(item: &Item) -> Vec<Way> {
+    match item.shape.len() {
+        0 | 1 => vec![AS_IS, Way { add: Some(1.0), ..AS_IS }],
+        2 => vec![AS_IS, Way { how: How::Rotary, ..AS_IS }, Way { is_transposed: true, ..AS_IS }],
+        _ => vec![AS_IS, Way { is_transposed: true, ..AS_IS }],
+    }
+}
+
+/// Tensor of the reference's name and shape; `None` if the source has another shape.
+fn made(item: &Item, ours: &BTreeMap<Option<u64>, &Item>, way: Way, attention: Attention) -> Option<Target> {
+    let mut target: Option<Target> = None;
+    let mut experts = Vec::new();
+    for (expert, source) in ours {
+        let (shape, order) = match (way.is_transposed, &source.shape[..]) {
+            (true, [outer @ .., rows, cols]) => {
+                let matrices: u64 = outer.iter().product();
+                let dimensions = [(matrices, rows * cols), (*cols, 1), (*rows, *cols)];
+                ([outer, &[*cols, *rows]].concat(), Strided::new(0, &dimensions))
+            }
+            (true, _) => return None,
+            (false, shape) => arrangement(&item.name, way.how, shape, attention, false)?,
+        };
+        let piece = Piece { values: source.values.clone(), order };
+        experts.extend(*expert);
+        match &mut target {
+            None => {
+                target = Some(Target { add: way.add, ..Target::new(&item.name, &shape, source.dtype, piece) });
+            }
+            Some(target) if *target.tensor.shape == *shape && target.from == source.dtype => target.pieces.push(piece),
+            Some(_) => return None,
+        }
+    }
+    let mut target = target?;
+    if !experts.is_empty() {
+        stack(&mut target, &experts).ok()?;
+    }
+    (*target.tensor.shape == *item.shape).then_some(target)
+}
+
+/// Part of the variance of `theirs` that `ours` explains: 1 for equal values, about 0 or below for others.
+pub(super) fn explained(ours: &[f32], theirs: &[f32]) -> f64 {
+    let n = theirs.len() as f64;
+    let mean = theirs.iter().map(|&value| f64::from(value)).sum::<f64>() / n;
+    let variance: f64 = theirs.iter().map(|&value| (f64::from(value) - mean).powi(2)).sum();
+    let error: f64 = ours.iter().zip(theirs).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
+    match error {
+        0.0 => 1.0,
+        error if ours.len() == theirs.len() && variance > 0.0 => 1.0 - error / variance,
+        _ => f64::NEG_INFINITY,
+    }
+}
