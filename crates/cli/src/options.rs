@@ -142,7 +142,8 @@ const TABLE: &[Row] = &[
     row("check", "input-unsigned", &[&[RESCALE], &[CAST, TOSA]]),
     row("", "lenient", &[&[ONNX], &[TENSOR_PROTO]]),
     row("", "follow-links", &[&[ONNX], &[TENSOR_PROTO], &[FOLDER]]),
-    row("convert verify", "from-scheme trust-scales nibbles reference like keep-names", &[&[FOLDER], &[SAFETENSORS]]),
+    row("convert verify", "from-scheme trust-scales nibbles reference keep-names", &[&[FOLDER], &[SAFETENSORS]]),
+    row("convert verify", "like", &[&[FOLDER], &[SAFETENSORS], &[GGUF]]),
     row(
         "convert verify",
         "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",

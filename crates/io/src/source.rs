@@ -56,7 +56,8 @@ pub struct Source {
     blocks: Vec<Block>,
     gguf: Option<gguf::Header>,
     messages: Option<Messages>,
-    view: Option<Arc<dyn View>>,
+    /// A view, and the length of the first file's header.
+    view: Option<(Arc<dyn View>, u64)>,
     others: BTreeSet<PathBuf>,
 }
 
@@ -186,6 +187,7 @@ impl Source {
         path: &Path,
         sources: &[&Source],
         tensors: Vec<Tensor>,
+        metadata: BTreeMap<String, String>,
         view: Arc<dyn View>,
     ) -> Result<Source, Error> {
         let Some(first) = sources.first() else {
@@ -199,11 +201,11 @@ impl Source {
             identity: FileId::of_file(&first.file).map_err(Error::io(path, "asking which file it is"))?,
             places: tensors.iter().map(|_| Place::View).collect(),
             tensors,
-            metadata: BTreeMap::new(),
+            metadata,
             blocks: Vec::new(),
             gguf: None,
             messages: None,
-            view: Some(view),
+            view: Some((view, first.head_bytes())),
             others: sources.iter().map(|source| source.path_buf()).collect(),
         })
     }
@@ -389,7 +391,7 @@ impl Source {
     /// # Panics
     /// If the tensor has no [`window`](Source::window) and is not that of a [`View`].
     pub fn read_at(&self, index: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        if let Some(view) = &self.view {
+        if let Some((view, _)) = &self.view {
             return view.read_at(index, first, bytes);
         }
         let mut window = self.window(index).expect("the tensor lies in the file as it is");
@@ -401,11 +403,15 @@ impl Source {
         })
     }
 
-    /// Window on all bytes before the first tensor's data.
+    /// Window on all bytes before the first tensor's data; for computed tensors, of the first file.
     pub fn head(&self) -> Window {
+        Window::new(self.file.clone(), 0, self.head_bytes())
+    }
+
+    fn head_bytes(&self) -> u64 {
         let data = |index| self.data_offset(index).unwrap_or(self.file_bytes);
-        let end = (0..self.tensors.len()).map(data).min().unwrap_or(self.file_bytes);
-        Window::new(self.file.clone(), 0, end)
+        let first = || (0..self.tensors.len()).map(data).min().unwrap_or(self.file_bytes);
+        self.view.as_ref().map_or_else(first, |(_, head)| *head)
     }
 
     /// Starts reading a tensor's data.
@@ -445,7 +451,7 @@ impl Source {
                 storage.reader(message, Some(&tensor.name))
             }
             Place::View => {
-                let view = self.view.clone().expect("a source of a view");
+                let (view, _) = self.view.clone().expect("a source of a view");
                 open(Stream::View { view, tensor: index, at: 0 }, decoding(None))
             }
         }

@@ -115,7 +115,8 @@ fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) 
     let mut options = options(py, src, dst, asked)?;
     let request = asked.request()?;
     check(py, "convert", asked, src, dst)?;
-    if options.quantize.is_none() && options.selection.to.is_none() && options.selection.rules.is_empty() {
+    let Options { quantize, selection, source_scheme, .. } = &options;
+    if quantize.is_none() && selection.to.is_none() && selection.rules.is_empty() && !source_scheme.renames(src, dst) {
         let message = "nothing to do: name a type for all tensors (to), or types for some (rules), or a scheme";
         return Err(raise(py, Class::Usage, message));
     }

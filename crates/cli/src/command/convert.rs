@@ -133,7 +133,8 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
     let (sources, dst) = args.files();
     let quantize = select::writing(&args.writing, &sources, dst)?;
     let selection = select::selection(&args.select, rules)?;
-    select::check(&selection, &args.policy, quantize.is_some())?;
+    let renames = sources.iter().any(|src| select::reading(&args.scheme).renames(src, dst));
+    select::check(&selection, &args.policy, quantize.is_some(), renames)?;
     let scope = match (args.folder.merge, args.folder.part) {
         (true, _) => RunScope::Merge,
         (false, Some(part)) => RunScope::Part(part),

@@ -33,10 +33,10 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
     }
 }
 
-/// Requires a type or a rule unless `quantizes`. Refuses options of a specification if no tensor is cast.
-pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
+/// Requires a type or a rule unless the command quantizes or renames tensors. Refuses options of a specification if no tensor is cast.
+pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool, renames: bool) -> Result<(), Failure> {
     match quantizes {
-        false if selection.to.is_none() && selection.rules.is_empty() => {
+        false if selection.to.is_none() && selection.rules.is_empty() && !renames => {
             Err(failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
         }
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(failure!(

@@ -50,8 +50,8 @@ fn blocks_are_named() {
     let folder =
         Folder::with("m/model.safetensors", &safetensors(&[("x.weight", "F32", &[6, 96], f32s(&weights()))], &[]));
     folder.write("m/config.json", br#"{"model_type": "qwen3"}"#);
-    folder.run("convert m q.gguf --scheme gguf:q8_0 --report r.json").exits(0).says(&["f32 -> Q8_0"]);
-    folder.run("verify m q.gguf --scheme gguf:q8_0").succeeds();
+    folder.run("convert m q.gguf --scheme gguf:q8_0 --keep-names --report r.json").exits(0).says(&["f32 -> Q8_0"]);
+    folder.run("verify m q.gguf --scheme gguf:q8_0 --keep-names").succeeds();
     folder.run("verify m q.gguf --report r.json --sample 1%").succeeds();
     let kept = folder.run("convert q.gguf again.gguf --scheme gguf:q8_0").exits(0).says(&["Q8_0 kept", "576 elements"]);
     assert!(!kept.out.contains("left out"), "{}", kept.out);

@@ -54,6 +54,19 @@ pub struct Shard {
     pub tensors: Vec<usize>,
 }
 
+/// A file of computed tensors.
+#[derive(Debug)]
+pub struct ViewedShard {
+    /// Plain name, never a path.
+    pub name: String,
+    /// Metadata of the file.
+    pub metadata: BTreeMap<String, String>,
+    /// Tensors in data order.
+    pub tensors: Vec<Tensor>,
+    /// Computes the tensors.
+    pub view: Arc<dyn View>,
+}
+
 /// An opened checkpoint.
 ///
 /// # Examples
@@ -76,6 +89,8 @@ pub struct Shard {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Folder of the other files, if it is not `path`.
+    beside: Option<PathBuf>,
     /// Whether the path is a file: the only shard, or a part of a split GGUF model.
     is_file: bool,
     follow_links: bool,
@@ -149,6 +164,7 @@ impl Folder {
         let (path, classes, warnings) = (path.into(), declared.classes, Vec::new());
         let mut folder = Folder {
             path,
+            beside: None,
             is_file: false,
             follow_links,
             shards,
@@ -214,6 +230,7 @@ impl Folder {
         };
         Folder {
             path: path.into(),
+            beside: None,
             is_file: true,
             follow_links: false,
             shards: sources.into_iter().map(shard).collect(),
@@ -226,16 +243,40 @@ impl Folder {
         }
     }
 
+    /// Opens a folder for its files other than weights. It has no shards.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; a link that must not be followed.
+    pub fn without_weights(path: &Path, follow_links: bool) -> Result<Folder, Error> {
+        let sidecar::Beside { sidecars, warnings, .. } = sidecar::find(path, follow_links, |_| false)?;
+        Ok(Folder { is_file: false, follow_links, sidecars, warnings, ..Folder::of_sources(path, Vec::new()) })
+    }
+
     /// Checkpoint whose tensors `view` computes from those of `of`. Other files are those of `of`.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn of_view(of: &Folder, tensors: Vec<Tensor>, view: Arc<dyn View>) -> Result<Folder, Error> {
         let sources: Vec<&Source> = of.shards.iter().map(|shard| &shard.source).collect();
-        let source = Source::of_view(&of.path, &sources, tensors, view)?;
+        let source = Source::of_view(&of.path, &sources, tensors, BTreeMap::new(), view)?;
         let (is_file, follow_links) = (of.is_file, of.follow_links);
         let viewed = Folder::of_sources(&of.path, vec![source]);
         Ok(Folder { is_file, follow_links, warnings: of.warnings.clone(), ..viewed })
+    }
+
+    /// Folder with the files and shards of `like`, whose tensors are computed from those of `of`: name, metadata,
+    /// tensors and view of each shard.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of_views(of: &Folder, like: Folder, shards: Vec<ViewedShard>) -> Result<Folder, Error> {
+        let sources: Vec<&Source> = of.shards.iter().map(|shard| &shard.source).collect();
+        let shard = |ViewedShard { name, metadata, tensors, view }| {
+            let all = (0..tensors.len()).collect();
+            Ok(Shard { name, source: Source::of_view(&of.path, &sources, tensors, metadata, view)?, tensors: all })
+        };
+        let shards = shards.into_iter().map(shard).collect::<Result<_, Error>>()?;
+        Ok(Folder { path: of.path.clone(), beside: Some(like.path), shards, warnings: of.warnings.clone(), ..like })
     }
 
     /// Container of a checkpoint that is one file.
@@ -316,6 +357,12 @@ impl Folder {
         &self.path
     }
 
+    /// Folder of the files other than weights.
+    #[must_use]
+    pub fn beside(&self) -> &Path {
+        self.beside.as_deref().unwrap_or(&self.path)
+    }
+
     /// Returns the files of tensors, by name.
     #[must_use]
     pub fn shards(&self) -> &[Shard] {
@@ -388,7 +435,7 @@ impl Folder {
     /// # Errors
     /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
     pub fn json(&self, name: &str) -> Result<Option<JsonFile>, Error> {
-        if self.is_file { Ok(None) } else { JsonFile::read(&self.path, name, self.follow_links) }
+        if self.is_file { Ok(None) } else { JsonFile::read(self.beside(), name, self.follow_links) }
     }
 
     /// Whether links in the folder may lead to any place.

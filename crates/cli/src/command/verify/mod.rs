@@ -90,7 +90,8 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
     let Asked { options, is_recorded, record } = asked(files, args.report.as_deref(), typed, rules.names_spec())?;
     if !is_recorded {
-        select::check(&options.selection, &args.policy, options.quantize.is_some())?;
+        let renames = options.source_scheme.renames(&args.src, &args.dst);
+        select::check(&options.selection, &args.policy, options.quantize.is_some(), renames)?;
     }
     let coverage = match args.sample {
         Some(part) => Coverage::Sample(part),

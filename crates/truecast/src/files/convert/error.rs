@@ -176,11 +176,11 @@ impl CheckpointError {
             | CheckpointError::NotSafetensors
             | CheckpointError::NotOfGguf { .. }
             | CheckpointError::OfGguf { .. } => ErrorCode::UnsuitableDestination,
-            CheckpointError::IntoGguf | CheckpointError::Adapter | CheckpointError::NotOfLlamacpp { .. }
+            CheckpointError::IntoGguf
+            | CheckpointError::Adapter
+            | CheckpointError::NotOfLlamacpp { .. }
             | CheckpointError::Reference { .. }
-            | CheckpointError::Unlike { .. } => {
-                ErrorCode::UnsuitableSource
-            }
+            | CheckpointError::Unlike { .. } => ErrorCode::UnsuitableSource,
             CheckpointError::Interrupted { .. } => ErrorCode::Interrupted,
             CheckpointError::Kept { .. } | CheckpointError::Narrow { .. } => ErrorCode::ScalesLost,
             CheckpointError::NoForm { .. } => ErrorCode::UnquantizableTensor,

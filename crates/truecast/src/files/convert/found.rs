@@ -1,9 +1,9 @@
 //! Meaning of a checkpoint's tensors: plain, quantized or dropped. `truecast_schemes` detects the meaning.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::llamacpp::Header;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
-use crate::files::convert::llamacpp::Header;
 use std::collections::BTreeMap;
 use truecast_core::scaled::Part;
 use truecast_io::FileFormat;
@@ -42,7 +42,7 @@ pub(crate) fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     folder.shards().iter().enumerate().flat_map(of_shard)
 }
 
-fn documents(folder: &Folder) -> Result<Documents, Error> {
+pub(crate) fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
     let [config, hf_quant_config, params, description] = Documents::FILES.map(read);
     Ok(Documents {

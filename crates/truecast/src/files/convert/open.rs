@@ -3,6 +3,7 @@
 use crate::files::convert::container::{Container, OPTIONS_KEY, format_of, gguf};
 use crate::files::convert::dequantize::reference::{Reference, contents};
 use crate::files::convert::error::CheckpointError;
+use crate::files::convert::llamacpp;
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::Plan;
 use crate::files::convert::write::Shards;
@@ -48,10 +49,16 @@ impl Plan {
         if truecast_io::gguf::is_named(dst) {
             return Plan::into_gguf(src, dst, options);
         }
+        let is_gguf = truecast_io::gguf::is_named(src);
+        if let Some(like) =
+            options.source_scheme.like.as_deref().filter(|_| is_gguf && FileFormat::of_path(dst).is_none())
+        {
+            let (folder, contents) = llamacpp::restored(src, like, options.onnx.follow_links)?;
+            return Plan::from_contents(folder, contents, options, None, dst);
+        }
         if look::is_folder(src)? {
             return Plan::of_folder(src, dst, options);
         }
-        let is_gguf = truecast_io::gguf::is_named(src);
         let writes = options.quantize.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let by_value = options.source_scheme.from_scheme == Some(Scheme::PLAIN) && !writes;
         let of_source = FileFormat::of_path(src);

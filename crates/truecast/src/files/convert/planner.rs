@@ -9,6 +9,7 @@ use crate::files::convert::dequantize::values::original_shapes;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized};
 use crate::files::convert::job::TensorJob;
+use crate::files::convert::llamacpp;
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::planned::Planned;
@@ -17,7 +18,6 @@ use crate::files::convert::quantize::choice::{Decision, Quantizing};
 use crate::files::convert::relayout::{self, Relaid, relaid};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
-use crate::files::convert::llamacpp;
 use crate::files::report::Provenance;
 use crate::files::select::quantize_options::Relayout;
 use crate::files::select::{Choice, Detected, Eligibility, Selection};
@@ -79,7 +79,14 @@ impl Plan {
             Some(_) => Eligibility::Dequantized,
         };
         let eligibilities: Vec<_> = tensors.iter().zip(&groups).map(eligible).collect();
-        let choices = unquantized.choose(FileFormat::Safetensors, &tensors, &eligibilities, src)?;
+        let mut choices = unquantized.choose(FileFormat::Safetensors, &tensors, &eligibilities, src)?;
+        if let Some(header) = llamacpp.as_ref().filter(|_| unquantized.to.is_none()) {
+            for (tensor, choice) in
+                tensors.iter().zip(&mut choices).filter(|(of, _)| unquantized.rule(&of.name).is_none())
+            {
+                choice.to = choice.to.or(header.types.get(&tensor.name).copied());
+            }
+        }
         let model = Model::new(&tensors, documents.config.as_ref());
         let quantizing = writing.filter(|writing| writing.relayout.is_none());
         let mut planner = Planner {
@@ -112,7 +119,10 @@ impl Plan {
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
         let scheme = carried.map_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme), |(scheme, _)| scheme);
-        let outcome = (!found.groups.is_empty() || !scheme.is_plain()).then_some(Outcome {
+        let is_declared =
+            || documents.config.as_ref().is_some_and(|config| config.get("quantization_config").is_some());
+        let is_made_dense = !found.groups.is_empty() || llamacpp.is_some() && is_declared();
+        let outcome = (is_made_dense || !scheme.is_plain()).then_some(Outcome {
             scheme,
             kept: &kept,
             in_memory: &in_memory,

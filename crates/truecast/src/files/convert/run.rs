@@ -319,7 +319,7 @@ impl Run<'_> {
         let mut others = Vec::new();
         for sidecar in plan.copied() {
             let mut goes_on = |_: &[u8]| !self.stop.load(Ordering::Relaxed);
-            let copied = sidecar.copy(plan.folder.path(), self.at, existing, follow_links, &mut goes_on)?;
+            let copied = sidecar.copy(plan.folder.beside(), self.at, existing, follow_links, &mut goes_on)?;
             copied.ok_or(Error::Interrupted)?;
             others.push(self.dst.join(&sidecar.path));
         }

@@ -304,7 +304,7 @@ impl Verification {
         let has_sidecars = manifest.as_ref().and_then(|manifest| manifest.options.get("sidecars")?.as_bool());
         if has_sidecars.unwrap_or(true) {
             for sidecar in self.plan.copied() {
-                let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
+                let (theirs, ours) = (self.plan.folder.beside().join(&sidecar.path), dst.join(&sidecar.path));
                 if !look::is_file(&ours)? {
                     differs(&ours, "is missing");
                 } else if Checksum::read(&theirs, stop, &mut |_| {})? != Checksum::read(&ours, stop, &mut |_| {})? {

@@ -2,7 +2,8 @@
 //! `docs/spec/checkpoints.md §5`.
 
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use truecast_io::gguf::is_named;
 use truecast_schemes::{Nibbles, Scheme};
 
 /// Given facts about a quantized source, where detection is impossible or wrong.
@@ -35,6 +36,12 @@ impl SourceScheme {
         all.extend(like.as_ref().map(|path| ("like", Some(path.display().to_string()))));
         all.extend(keep_names.then_some(("keep-names", None)));
         all
+    }
+
+    /// True if the names or the container of tensors change, so that a conversion needs no type.
+    #[must_use]
+    pub fn renames(&self, src: &Path, dst: &Path) -> bool {
+        self.like.is_some() || is_named(dst) && !is_named(src)
     }
 
     /// Fills missing facts from `other`.

@@ -2,7 +2,7 @@
 
 use super::Item;
 use super::by_name::stack;
-use super::names::{Attention, How, arrangement, is_always_f32};
+use super::names::{Attention, How, arrangement, is_always_f32, is_left_out};
 use super::strided::Strided;
 use super::view::{Piece, Renamed, Target};
 use crate::files::error::Error;
@@ -102,7 +102,8 @@ pub(super) fn matched(
         for (text, ours) in ours.iter().filter(|(text, ours)| ours.keys().eq(theirs.keys()) && !used.contains(*text)) {
             for way in ways(item) {
                 // A permutation that changes nothing is no second way.
-                let is_new = |target: &Target| way == AS_IS || !target.pieces.iter().all(|piece| piece.order.is_whole());
+                let is_new =
+                    |target: &Target| way == AS_IS || !target.pieces.iter().all(|piece| piece.order.is_whole());
                 if let Some(target) = made(item, &ours[&layer], way, attention).filter(is_new) {
                     let trial = Renamed::new(source.clone(), vec![target.widened()])?;
                     candidates.push((explained(&trial.first_values(0, SAMPLE)?, &values), text, way));
@@ -131,11 +132,11 @@ pub(super) fn matched(
         found.notes.push(format!("{name} is {}{} ({alike:.3})", Escaped(text), way.said()));
         used.insert(text.clone());
     }
-    let left: Vec<&String> = ours.keys().filter(|text| !used.contains(*text)).collect();
-    if let [first, others @ ..] = &left[..] {
-        found.notes.push(format!("{} and {} others are not in the result", Escaped(first), others.len()));
-    }
-    Ok(Ok(found))
+    let is_left = |item: &&Item| !used.contains(&Pattern::of(&item.name).text) && !is_left_out(&item.name);
+    Ok(match all.iter().find(is_left) {
+        Some(item) => Err(format!("none of its tensors has the values of {}", Escaped(&item.name))),
+        None => Ok(found),
+    })
 }
 
 /// Ways in which a tensor may be stored.

@@ -20,8 +20,8 @@ use truecast_io::{Escaped, FileFormat, counted};
 const MOST_COPIED: u64 = 1 << 16;
 
 pub(super) struct Reference {
-    folder: Arc<Folder>,
-    items: Vec<Item>,
+    pub folder: Arc<Folder>,
+    pub items: Vec<Item>,
     pub keys: Keys,
     numbers: HashMap<String, u64>,
 }
@@ -59,7 +59,7 @@ impl Reference {
         Ok(Reference { folder: Arc::new(folder), items, keys, numbers })
     }
 
-    fn architecture(&self) -> &str {
+    pub fn architecture(&self) -> &str {
         self.keys.text("general.architecture").unwrap_or_default()
     }
 

@@ -1,6 +1,7 @@
 //! Checkpoints as llama.cpp loads them: its names, its order of elements, hyperparameters and vocabulary
 //! (`docs/spec/checkpoints.md §9.10`).
 
+mod back;
 mod by_name;
 mod by_value;
 mod like;
@@ -15,6 +16,7 @@ use crate::files::convert::planner::listed;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::select::SourceScheme;
+pub(crate) use back::restored;
 use like::{Match, Reference};
 use names::{Attention, is_always_f32};
 use serde_json::Value;
@@ -28,11 +30,13 @@ use truecast_schemes::{Detection, Group};
 use view::{Renamed, Target, Values};
 
 /// What a file for llama.cpp has beside its tensors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Header {
     pub keys: Keys,
     /// Names of tensors that keep type f32 unless a rule names them.
     pub fixed: HashSet<Arc<str>>,
+    /// Types of tensors unless an option chooses one.
+    pub types: HashMap<Arc<str>, DType>,
     pub warnings: Vec<String>,
 }
 
@@ -82,7 +86,7 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     };
     let fixed = targets.iter().filter(|target| is_always_f32(&target.tensor.name, &target.tensor.shape));
     let fixed = fixed.map(|target| target.tensor.name.clone()).collect();
-    let header = Header { keys, fixed, warnings };
+    let header = Header { keys, fixed, types: HashMap::new(), warnings };
     let folder = Renamed::new(folder, targets)?.into_folder()?;
     let stored: Vec<Stored> = stored(&folder).collect();
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();

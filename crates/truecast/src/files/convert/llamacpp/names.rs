@@ -118,14 +118,24 @@ pub(super) fn knows(architecture: &str) -> bool {
     super::ARCHITECTURES.iter().any(|(_, known)| *known == architecture)
 }
 
+/// True for a tensor that a file of the language model does not hold.
+pub(super) fn is_left_out(name: &str) -> bool {
+    matches!(role("", name), Role::Computed | Role::OtherMode)
+}
+
+/// Name of a tensor in the language model.
+fn short(mut name: &str) -> &str {
+    while let Some(rest) = ["model.", "language_model."].iter().find_map(|start| name.strip_prefix(start)) {
+        name = rest;
+    }
+    name
+}
+
 pub(super) fn role(architecture: &str, name: &str) -> Role {
     if COMPUTED.iter().any(|end| name.ends_with(end)) {
         return Role::Computed;
     }
-    let mut short = name;
-    while let Some(rest) = ["model.", "language_model."].iter().find_map(|start| short.strip_prefix(start)) {
-        short = rest;
-    }
+    let short = short(name);
     if OTHER_MODES.iter().any(|start| short.starts_with(start)) {
         return Role::OtherMode;
     }
@@ -148,6 +158,32 @@ pub(super) fn role(architecture: &str, name: &str) -> Role {
         results.push((row.to.replacen('#', &numbers.layer, 1) + end, row.how));
     }
     if results.is_empty() { Role::Unknown } else { Role::Mapped(results, expert) }
+}
+
+/// Names in a folder of the tensors that a tensor of the file is made of. `experts` is its number of experts.
+pub(super) fn source_names(architecture: &str, result: &str, experts: u64) -> Vec<String> {
+    let ends = [".weight", ".bias"];
+    let (stem, end) = ends.iter().find_map(|end| Some((result.strip_suffix(end)?, *end))).unwrap_or((result, ""));
+    let is_of = |row: &&Row| row.of.is_empty() || row.of.split(' ').any(|of| of == architecture);
+    for row in ROWS.iter().filter(is_of) {
+        let found = matched(row.to, result).map(|n| (n, "")).or_else(|| Some((matched(row.to, stem)?, end)));
+        let Some((numbers, end)) = found else { continue };
+        // Another result of the same source gives its name.
+        if matches!(row.how, How::ValueRows | How::Interleaved(1)) {
+            return Vec::new();
+        }
+        let name = format!("{}{end}", row.from.replacen('#', &numbers.layer, 1));
+        let name = if row.from == "lm_head" { name } else { format!("model.{name}") };
+        let one = name.replacen('@', "0", 1);
+        if !matches!(role(architecture, &one), Role::Mapped(all, _) if all.iter().any(|(name, _)| name == result)) {
+            continue;
+        }
+        if !name.contains('@') {
+            return vec![name];
+        }
+        return (0..experts).map(|expert| name.replacen('@', &expert.to_string(), 1)).collect();
+    }
+    Vec::new()
 }
 
 #[derive(Default)]
@@ -266,10 +302,10 @@ mod tests {
         let expert = role("qwen3moe", "model.layers.3.mlp.experts.12.up_proj.weight");
         assert_eq!(expert, Role::Mapped(vec![("blk.3.ffn_up_exps.weight".into(), How::AsIs)], Some(12)));
         let kv = results("deepseek2", "model.layers.1.self_attn.kv_b_proj.weight");
-        assert_eq!(kv.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), [
-            "blk.1.attn_k_b.weight",
-            "blk.1.attn_v_b.weight"
-        ]);
+        assert_eq!(
+            kv.iter().map(|(name, _)| &**name).collect::<Vec<_>>(),
+            ["blk.1.attn_k_b.weight", "blk.1.attn_v_b.weight"]
+        );
         assert_eq!(role("llama", "model.layers.x.mlp.up_proj.weight"), Role::Unknown);
         assert_eq!(role("gemma3", "model.vision_tower.encoder.weight"), Role::OtherMode);
         assert_eq!(role("llama", "model.layers.0.self_attn.rotary_emb.inv_freq"), Role::Computed);

@@ -34,7 +34,6 @@ impl Strided {
         self.first == 0 && matches!(self.dimensions[..], [(_, 1)])
     }
 
-    #[cfg(test)]
     pub fn len(&self) -> u64 {
         self.dimensions.iter().map(|(len, _)| len).product()
     }

@@ -5,7 +5,7 @@ use super::strided::Strided;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
-use crate::files::stream::room;
+use crate::files::stream::{room, zeros};
 use crate::request::Request;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -36,13 +36,15 @@ impl Piece {
     }
 }
 
-/// A tensor as llama.cpp expects it. Its pieces follow each other and have the same number of elements.
+/// A tensor that is made of pieces. They follow each other, or their elements alternate.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub tensor: Tensor,
     /// Type of the pieces before the result is widened to f32.
     pub from: DType,
     pub pieces: Vec<Piece>,
+    /// True if the elements of the pieces alternate.
+    pub alternates: bool,
     /// Summand of each value.
     pub add: Option<f32>,
 }
@@ -51,7 +53,7 @@ impl Target {
     /// Tensor of one piece. `dtype` is the type of the source's values.
     pub fn new(name: &str, shape: &[u64], dtype: DType, piece: Piece) -> Target {
         let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-        Target { tensor, from: dtype, pieces: vec![piece], add: None }
+        Target { tensor, from: dtype, pieces: vec![piece], alternates: false, add: None }
     }
 
     /// Vector of known values.
@@ -160,15 +162,35 @@ impl Renamed {
     fn read_pieces(&self, tensor: usize, first: u64, mut bytes: &mut [u8]) -> Result<(), Error> {
         let target = &self.targets[tensor].target;
         let size = target.from.storage_bits().unwrap_or(8) as usize / 8;
-        let of_piece = target.tensor.len() / target.pieces.len() as u64;
+        if target.alternates {
+            return self.read_alternating(tensor, first, size, bytes);
+        }
         let mut at = first;
-        while !bytes.is_empty() {
-            let (piece, within) = ((at / of_piece) as usize, at % of_piece);
-            let len = ((bytes.len() / size) as u64).min(of_piece - within);
-            let (now, rest) = bytes.split_at_mut(len as usize * size);
-            let order = &target.pieces[piece].order;
-            order.read(within, size, now, &mut |at, bytes| self.values(tensor, piece, at, bytes))?;
-            (bytes, at) = (rest, at + len);
+        for (piece, of) in target.pieces.iter().enumerate() {
+            let here = of.order.len();
+            if at < here {
+                let len = ((bytes.len() / size) as u64).min(here - at);
+                let now = bytes.split_off_mut(..len as usize * size).expect("the piece ends within the bytes");
+                of.order.read(at, size, now, &mut |at, bytes| self.values(tensor, piece, at, bytes))?;
+            }
+            at = at.saturating_sub(here);
+        }
+        Ok(())
+    }
+
+    fn read_alternating(&self, tensor: usize, first: u64, size: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        let pieces = &self.targets[tensor].target.pieces;
+        let (count, end) = (pieces.len() as u64, first + (bytes.len() / size) as u64);
+        for (piece, of) in pieces.iter().enumerate() {
+            // Element `i` of the piece is element `count * i + piece` of the tensor.
+            let of_piece = |at: u64| (at + count - 1 - piece as u64) / count;
+            let (start, stop) = (of_piece(first), of_piece(end));
+            let mut own = zeros((stop - start) * size as u64)?;
+            of.order.read(start, size, &mut own, &mut |at, bytes| self.values(tensor, piece, at, bytes))?;
+            for (at, value) in (start..stop).zip(own.chunks_exact(size)) {
+                let to = (at * count + piece as u64 - first) as usize * size;
+                bytes[to..to + size].copy_from_slice(value);
+            }
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ pub(crate) struct Destination {
 /// A destination inside or around the source, a destination with files that this run must not change, a full disk.
 pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
-    if is_nested(plan.folder.path(), dst)? {
+    if is_nested(plan.folder.path(), dst)? || is_nested(plan.folder.beside(), dst)? {
         return Err(refused(CheckpointError::Nested));
     }
     let there = look::at(dst)?;
@@ -118,7 +118,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         return Err(refused(CheckpointError::Changed { what }));
     }
     for sidecar in plan.copied() {
-        sidecar.check(plan.folder.path(), plan.folder.follows_links())?;
+        sidecar.check(plan.folder.beside(), plan.folder.follows_links())?;
     }
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));

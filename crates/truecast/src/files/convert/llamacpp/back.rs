@@ -1,0 +1,186 @@
+//! A folder that transformers loads, from a file that llama.cpp loads: names and order of elements undone.
+
+use super::like::Reference;
+use super::names::{Attention, How, Role, role, source_names};
+use super::strided::Strided;
+use super::view::{Piece, Renamed, Target};
+use super::{Header, Item, architecture, attention};
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::found::{Contents, stored};
+use crate::files::error::Error;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use truecast_io::folder::{Folder, ViewedShard};
+use truecast_io::{Escaped, Tensor, look};
+use truecast_schemes::Detection;
+
+/// Name of the weights if the folder with the configuration has none.
+const WEIGHTS: &str = "model.safetensors";
+
+/// A file of tensors, as the result has it.
+struct Shard {
+    name: String,
+    metadata: BTreeMap<String, String>,
+    /// Names and, if known, types of the tensors, in order.
+    tensors: Vec<(Arc<str>, Option<Tensor>)>,
+}
+
+/// Renames and rearranges the tensors of the `.gguf` file at `src`. `like` is a folder of the same model, or its
+/// `config.json`: it gives files other than weights and, if it has weights, types, order and files of tensors.
+///
+/// # Errors
+/// An architecture, a tensor or a shape that is not understood.
+pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(Folder, Contents), Error> {
+    let like = if look::is_folder(like)? {
+        like
+    } else {
+        like.parent().filter(|_| like.ends_with("config.json")).unwrap_or(like)
+    };
+    let like = if like.as_os_str().is_empty() { Path::new(".") } else { like };
+    let refused = |what: String| Error::checkpoint(like, CheckpointError::Reference { what });
+    if !look::is_folder(like)? {
+        return Err(refused("it is neither a folder nor a config.json".into()));
+    }
+    let reference = Reference::open(src)?;
+    let model = Folder::without_weights(like, follow_links)?;
+    let config = model.json("config.json")?.ok_or_else(|| refused("it has no config.json".into()))?.value;
+    let architecture = architecture(&config).map_err(refused)?;
+    if architecture != reference.architecture() {
+        let (ours, theirs) = (Escaped(reference.architecture()), Escaped(architecture));
+        return Err(refused(format!("its architecture is {theirs}, and that of {} is {ours}", src.display())));
+    }
+    let attention = attention(&config).map_err(refused)?;
+    let shards = match Folder::open(like, follow_links) {
+        // The folder of a quantized model has other tensors.
+        Ok(_) if config.get("quantization_config").is_some() => vec![of_names(architecture, &reference.items)],
+        Ok(folder) => of_weights(&folder),
+        Err(truecast_io::Error::Folder { cause: truecast_io::folder::FolderError::NoShards { .. }, .. }) => {
+            vec![of_names(architecture, &reference.items)]
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let items: HashMap<&str, &Item> = reference.items.iter().map(|item| (&*item.name, item)).collect();
+    let mut types = HashMap::new();
+    let mut viewed = Vec::new();
+    for Shard { name: file, metadata, tensors } in shards {
+        let mut targets = Vec::new();
+        for (name, tensor) in tensors {
+            let target = restore(architecture, attention, &name, &items).map_err(refused)?;
+            if let Some(tensor) = tensor {
+                if tensor.shape != target.tensor.shape {
+                    let (there, here) = (&tensor.shape, &target.tensor.shape);
+                    return Err(refused(format!("the shape of {} is {there:?}, not {here:?}", Escaped(&name))));
+                }
+                types.insert(name, tensor.dtype);
+            }
+            targets.push(target);
+        }
+        let tensors = targets.iter().map(|target| target.tensor.clone()).collect();
+        let view = Arc::new(Renamed::new(reference.folder.clone(), targets)?);
+        viewed.push(ViewedShard { name: file, metadata, tensors, view });
+    }
+    let folder = Folder::of_views(&reference.folder, model, viewed)?;
+    let documents = crate::files::convert::found::documents(&folder)?;
+    let stored: Vec<_> = stored(&folder).collect();
+    let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
+    let header = Header { types, ..Header::default() };
+    let found = Detection { roles, ..Detection::default() };
+    Ok((folder, Contents { stored, documents, found, llamacpp: Some(header) }))
+}
+
+fn of_weights(folder: &Folder) -> Vec<Shard> {
+    let shard = |shard: &truecast_io::folder::Shard| {
+        let tensors = shard.tensors.iter().map(|at| shard.source.tensors()[*at].clone());
+        let tensors = tensors.map(|tensor| (tensor.name.clone(), Some(tensor))).collect();
+        Shard { name: shard.name.clone(), metadata: shard.source.metadata().clone(), tensors }
+    };
+    folder.shards().iter().map(shard).collect()
+}
+
+/// Names that follow from those of the `.gguf` file.
+fn of_names(architecture: &str, items: &[Item]) -> Shard {
+    let mut tensors = Vec::new();
+    for item in items {
+        let experts = item.shape.first().copied().unwrap_or(1);
+        tensors.extend(source_names(architecture, &item.name, experts).into_iter().map(|name| (name.into(), None)));
+    }
+    Shard { name: WEIGHTS.into(), metadata: [("format".into(), "pt".into())].into(), tensors }
+}
+
+/// Makes a tensor of the folder from those of the file.
+fn restore(
+    architecture: &str,
+    attention: Attention,
+    name: &str,
+    items: &HashMap<&str, &Item>,
+) -> Result<Target, String> {
+    let unknown = || format!("tensor {} is not known for architecture {architecture}", Escaped(name));
+    let Role::Mapped(results, expert) = role(architecture, name) else { return Err(unknown()) };
+    let find = |result: &str| items.get(result).copied().ok_or_else(|| format!("the file has no {}", Escaped(result)));
+    let sources: Vec<_> =
+        results.iter().map(|(result, how)| Ok((find(result)?, *how))).collect::<Result<_, String>>()?;
+    let [(first, how), others @ ..] = &sources[..] else { return Err(unknown()) };
+    let misfit = || format!("the shape {:?} of {} does not fit", first.shape, Escaped(&first.name));
+    let piece = |item: &Item, order| Piece { values: item.values.clone(), order };
+    let made = |shape: &[u64], order| Target::new(name, shape, first.dtype, piece(first, order));
+    let mut target = match (how, &first.shape[..], expert) {
+        (How::AsIs, [experts, shape @ ..], Some(expert)) if expert < *experts => {
+            let len: u64 = shape.iter().product();
+            made(shape, Strided::new(expert * len, &[(len, 1)]))
+        }
+        (How::AsIs | How::Transposed, shape, None) if *how == How::AsIs || shape.len() != 3 => {
+            made(shape, Strided::whole(shape.iter().product()))
+        }
+        (How::Transposed, [experts, outputs, inputs], None) => {
+            let dimensions = [(*experts, outputs * inputs), (*inputs, 1), (*outputs, *inputs)];
+            made(&[*experts, *inputs, *outputs], Strided::new(0, &dimensions))
+        }
+        (How::Rotary, shape @ [rows, rest @ ..], None) => {
+            let heads = if first.name.contains(".attn_k.") { attention.kv_heads } else { attention.heads };
+            let (cols, head) = (rest.iter().product::<u64>(), rows.checked_div(heads).ok_or_else(misfit)?);
+            if head * heads != *rows || !head.is_multiple_of(2) {
+                return Err(misfit());
+            }
+            let dimensions = [(heads, head * cols), (2, cols), (head / 2, 2 * cols), (cols, 1)];
+            made(shape, Strided::new(0, &dimensions))
+        }
+        (How::KeyRows, [heads, rank, key_rows], None) => {
+            let [(values, How::ValueRows)] = others else { return Err(unknown()) };
+            let [of_values, value_rows, _] = values.shape[..] else { return Err(misfit()) };
+            if of_values != *heads || values.dtype != first.dtype {
+                return Err(misfit());
+            }
+            let mut target = made(&[heads * (key_rows + value_rows), *rank], Strided::whole(0));
+            target.pieces.clear();
+            for head in 0..*heads {
+                let keys = Strided::new(head * rank * key_rows, &[(*key_rows, 1), (*rank, *key_rows)]);
+                let len = value_rows * rank;
+                target.pieces.extend([piece(first, keys), piece(values, Strided::new(head * len, &[(len, 1)]))]);
+            }
+            target
+        }
+        (How::Interleaved(_), shape, None) => {
+            let [(up, How::Interleaved(_))] = others else { return Err(unknown()) };
+            if up.shape != first.shape || up.dtype != first.dtype {
+                return Err(misfit());
+            }
+            let (shape, order) = match *shape {
+                [experts, rows] => (vec![experts, 2 * rows], Strided::whole(experts * rows)),
+                [experts, rows, inputs] => {
+                    let dimensions = [(experts, rows * inputs), (inputs, 1), (rows, inputs)];
+                    (vec![experts, inputs, 2 * rows], Strided::new(0, &dimensions))
+                }
+                _ => return Err(misfit()),
+            };
+            let mut target = Target { alternates: true, ..made(&shape, order.clone()) };
+            target.pieces.push(piece(up, order));
+            target
+        }
+        _ => return Err(misfit()),
+    };
+    if architecture.starts_with("gemma") && first.name.ends_with("norm.weight") {
+        target = Target { add: Some(-1.0), ..target.widened() };
+    }
+    Ok(target)
+}
