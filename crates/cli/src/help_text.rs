@@ -33,7 +33,7 @@ pub const PAGES: [Page; 21] = [
                 "An array of floats as integers, clamped",
                 "truecast convert a.npy i8.npy --to i8 --spec ieee --int-overflow saturate",
             ),
-            ("Several arrays, each under its own name", "truecast convert *.npy arrays --to bf16"),
+            ("A folder as llama.cpp loads it", "truecast convert model model.gguf --to bf16"),
         ],
         short: "to scheme keep keep_preset from_scheme force resume dry_run report max_memory threads summary json",
     },
@@ -42,7 +42,7 @@ pub const PAGES: [Page; 21] = [
         usage: &["quantize SRC DST SCHEME [OPTIONS]", "quantize SRC.. FOLDER SCHEME [OPTIONS]"],
         examples: &[
             ("fp8 in blocks, as in DeepSeek and Qwen", "truecast quantize model model-fp8 fp8-block"),
-            ("MXFP4, with the best scales", "truecast quantize model model-mxfp4 mxfp4 --scale-search mse"),
+            ("Blocks for llama.cpp, from any checkpoint", "truecast quantize model model.gguf q4_k_m"),
         ],
         short: "keep quantize to from_scheme scale_search force resume dry_run report max_memory threads \
                 summary json",

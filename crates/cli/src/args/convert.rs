@@ -48,7 +48,7 @@ pub struct ConvertArgs {
     /// Write the report too: .html, .md, or JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30')
+    /// Exit with 1 if a count ('inexact=5'; default 0) or a measure ('sqnr_db<30') is worse
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT, hide_possible_values = true)]
     pub fail_on: Vec<String>,
     /// Errors of a sample (default), 'full' or 'off'
@@ -223,16 +223,16 @@ pub struct SchemeArgs {
     /// Accept unlikely global scales
     #[arg(long)]
     pub trust_scales: bool,
-    /// ComfyUI's NVFP4: the nibble that comes first in a byte
-    #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
+    /// ComfyUI's NVFP4: first nibble in a byte, high or low
+    #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES, hide_possible_values = true)]
     pub nibbles: Option<Nibbles>,
     /// Unquantized checkpoint with the same names; gives unpadded shapes and checks the nibble order
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
     pub reference: Option<PathBuf>,
-    /// Names, keys and vocabulary for llama.cpp, from a .gguf file of the same model
-    #[arg(long, value_name = "MODEL.gguf", value_hint = ValueHint::FilePath, conflicts_with = "keep_names")]
+    /// Names and keys as in this .gguf file or folder
+    #[arg(long, value_name = "MODEL", value_hint = ValueHint::FilePath, conflicts_with = "keep_names")]
     pub like: Option<PathBuf>,
-    /// Write a .gguf file with the source's names, which llama.cpp does not load
+    /// Keep the source's names in a .gguf file
     #[arg(long)]
     pub keep_names: bool,
 }
@@ -259,7 +259,7 @@ pub struct WritingArgs {
     /// JSON object that maps layers to the largest magnitudes of inputs
     #[arg(long, value_name = "FILE", requires = "quantizes", value_hint = ValueHint::FilePath)]
     pub activation_ranges: Option<PathBuf>,
-    /// Tensors of a module that share one global scale, such as '*q_proj*,*k_proj*' (default: q, k, v; gate, up)
+    /// Tensors with one global scale (default: q, k and v; gate and up)
     #[arg(long, value_name = "GLOB,GLOB", requires = "quantizes")]
     pub share_global: Vec<String>,
 }
