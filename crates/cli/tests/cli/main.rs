@@ -20,6 +20,7 @@ mod gguf;
 mod groups;
 mod help;
 mod inspect;
+mod llamacpp;
 #[cfg(target_os = "linux")]
 mod many;
 mod models;

@@ -102,8 +102,9 @@ pub(super) fn matched(
         for (text, ours) in ours.iter().filter(|(text, ours)| ours.keys().eq(theirs.keys()) && !used.contains(*text)) {
             for way in ways(item) {
                 // A permutation that changes nothing is no second way.
-                let is_new =
-                    |target: &Target| way == AS_IS || !target.pieces.iter().all(|piece| piece.order.is_whole());
+                let is_new = |target: &Target| {
+                    way == AS_IS || way.add.is_some() || !target.pieces.iter().all(|piece| piece.order.is_whole())
+                };
                 if let Some(target) = made(item, &ours[&layer], way, attention).filter(is_new) {
                     let trial = Renamed::new(source.clone(), vec![target.widened()])?;
                     candidates.push((explained(&trial.first_values(0, SAMPLE)?, &values), text, way));

@@ -1,0 +1,223 @@
+//! Names and order of elements of llama.cpp, from a file of the same model and back (`docs/spec/checkpoints.md §9.10`).
+
+use crate::run::Folder;
+use truecast_testkit::gguf::{Written, gguf, key, text};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
+
+/// Values without a pattern, another list for each seed.
+fn values(seed: u64, len: usize) -> Vec<f32> {
+    let mixed = |x: u64| (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = |i: u64| mixed(mixed((seed << 32 | i).wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 40;
+    (0..len as u64).map(|i| hash(i) as f32 / (1 << 23) as f32 - 1.0).collect()
+}
+
+fn transposed(matrix: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    (0..cols * rows).map(|i| matrix[i % rows * cols + i / rows]).collect()
+}
+
+/// Rows of each head: the halves become neighbors.
+fn permuted(matrix: &[f32], heads: usize, cols: usize) -> Vec<f32> {
+    let head = matrix.len() / heads / cols;
+    let row = |r: usize| r / head * head + r % head % 2 * (head / 2) + r % head / 2;
+    (0..matrix.len()).map(|i| matrix[row(i / cols) * cols + i % cols]).collect()
+}
+
+const HEADS: usize = 2;
+
+struct Layer {
+    q: Vec<f32>,
+    down: Vec<f32>,
+    norm: Vec<f32>,
+    experts: Vec<Vec<f32>>,
+}
+
+fn layers() -> Vec<Layer> {
+    let layer = |n: u64| Layer {
+        q: values(10 * n + 1, 16 * 12),
+        down: values(10 * n + 2, 10 * 12),
+        norm: values(10 * n + 3, 12),
+        experts: (0..3).map(|e| values(1000 + 10 * n + e, 5 * 12)).collect(),
+    };
+    (0..2).map(layer).collect()
+}
+
+fn source(layers: &[Layer], down: (&str, &[u64])) -> Vec<u8> {
+    let mut tensors = vec![("emb.weight".to_string(), vec![20, 12], values(7, 240))];
+    for (n, layer) in layers.iter().enumerate() {
+        tensors.push((format!("h.{n}.q.weight"), vec![16, 12], layer.q.clone()));
+        tensors.push((format!("h.{n}.{}.weight", down.0), down.1.to_vec(), layer.down.clone()));
+        tensors.push((format!("h.{n}.ln.weight"), vec![12], layer.norm.clone()));
+        for (e, expert) in layer.experts.iter().enumerate() {
+            tensors.push((format!("h.{n}.moe.{e}.weight"), vec![5, 12], expert.clone()));
+        }
+    }
+    let tensors: Vec<_> =
+        tensors.iter().map(|(name, shape, data)| (name.as_str(), "F32", &shape[..], f32s(data))).collect();
+    safetensors(&tensors, &[])
+}
+
+/// The model as a program with other names stores it.
+fn reference(layers: &[Layer]) -> Vec<u8> {
+    let mut tensors = vec![("token_embd.weight".to_string(), vec![12, 20], f32s(&values(7, 240)))];
+    tensors.push(("rope_freqs.weight".into(), vec![4], f32s(&[1.0, 2.0, 3.0, 4.0])));
+    for (n, layer) in layers.iter().enumerate() {
+        let norm: Vec<f32> = layer.norm.iter().map(|x| x + 1.0).collect();
+        tensors.push((format!("blk.{n}.attn_q.weight"), vec![12, 16], f32s(&permuted(&layer.q, HEADS, 12))));
+        tensors.push((format!("blk.{n}.ffn_down.weight"), vec![10, 12], f32s(&transposed(&layer.down, 10, 12))));
+        tensors.push((format!("blk.{n}.attn_norm.weight"), vec![12], f32s(&norm)));
+        tensors.push((format!("blk.{n}.ffn_exps.weight"), vec![12, 5, 3], f32s(&layer.experts.concat())));
+    }
+    let tensors: Vec<_> =
+        tensors.iter().map(|(name, dims, data)| (name.as_str(), &dims[..], 0, data.clone())).collect();
+    let heads = (HEADS as u32).to_le_bytes();
+    let keys = [
+        key("general.architecture", 8, &text("toy")),
+        key("toy.attention.head_count", 4, &heads),
+        key("general.file_type", 4, &0u32.to_le_bytes()),
+        key("toy.words", 9, &[&8u32.to_le_bytes()[..], &2u64.to_le_bytes(), &text("a"), &text("b")].concat()),
+    ];
+    gguf(&keys, &tensors)
+}
+
+#[test]
+fn tensors_are_found_by_their_values() {
+    let layers = layers();
+    let folder = Folder::with("model.safetensors", &source(&layers, ("down", &[10, 12])));
+    folder.write("like.gguf", &reference(&layers));
+    let converted = folder.run("convert model.safetensors out.gguf --like like.gguf").exits(0);
+    converted.warns(&[
+        "\"toy\" is matched by values",
+        "q.weight\", rows of each head permuted",
+        "down.weight\", transposed",
+        "ln.weight\", plus 1",
+        "moe.#.weight",
+    ]);
+
+    let (ours, theirs) = (Written::new(&folder.read("out.gguf")), Written::new(&reference(&layers)));
+    for name in theirs.names() {
+        assert_eq!(ours.tensor(name), theirs.tensor(name), "{name}");
+    }
+    assert_eq!(ours.names().len(), theirs.names().len());
+    assert_eq!(ours.key("toy.words"), theirs.key("toy.words"));
+    folder.run("verify model.safetensors out.gguf").succeeds();
+    folder.run("convert model.safetensors half.gguf --like like.gguf --to bf16 --quiet").exits(0);
+    let half = Written::new(&folder.read("half.gguf"));
+    assert_eq!((half.tensor("blk.0.attn_q.weight").0, half.tensor("blk.0.attn_norm.weight").0), (30, 0));
+}
+
+#[test]
+fn what_is_not_the_same_model() {
+    let layers = layers();
+    let folder = Folder::with("model.safetensors", &source(&layers, ("down", &[10, 12])));
+    folder.write("like.gguf", &reference(&layers));
+    let convert = "convert other.safetensors out.gguf --like like.gguf";
+    // Other values.
+    let mut others = self::layers();
+    others[0].q = values(99, 16 * 12);
+    folder.write("other.safetensors", &source(&others, ("down", &[10, 12])));
+    folder.refused(convert, "unsuitable-source", &["not the model of like.gguf", "h.0.q.weight"]);
+    // A tensor that the file does not have.
+    let mut twice = self::layers();
+    twice.iter_mut().for_each(|layer| layer.down = layer.q[..120].to_vec());
+    folder.write("other.safetensors", &source(&twice, ("q2", &[10, 12])));
+    folder.refused(convert, "unsuitable-source", &["h.0.q2.weight"]);
+    // A layer less.
+    folder.write("other.safetensors", &source(&layers[..1], ("down", &[10, 12])));
+    folder.refused(convert, "unsuitable-source", &["not the model of like.gguf"]);
+    // Files that are no reference.
+    folder.write("none.gguf", &gguf(&[], &[("a.weight", &[4], 0, vec![0; 16])]));
+    let refused = ["none.gguf", "do not name an architecture"];
+    folder.refused("convert model.safetensors out.gguf --like none.gguf", "unsuitable-source", &refused);
+    folder.refused(
+        "convert model.safetensors out.gguf --like model.safetensors",
+        "unsuitable-source",
+        &["no reference"],
+    );
+    let cut = folder.read("like.gguf");
+    folder.write("cut.gguf", &cut[..cut.len() - 50]);
+    folder.run("convert model.safetensors out.gguf --like cut.gguf").exits(3);
+    folder.run("convert model.safetensors out.gguf --like like.gguf --keep-names").exits(2);
+    assert!(!folder.path("out.gguf").exists());
+}
+
+const CONFIG: &[u8] =
+    br#"{"model_type": "llama", "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 20}"#;
+
+/// A folder of llama, and a file with its names.
+fn llama() -> (Vec<u8>, Vec<u8>) {
+    let (q, k, up, norm) = (values(1, 16 * 12), values(2, 8 * 12), values(3, 60), values(4, 12));
+    let embed = values(5, 240);
+    let part = |name: &str| format!("model.layers.0.{name}.weight");
+    let names = ["self_attn.q_proj", "self_attn.k_proj", "mlp.up_proj", "input_layernorm"].map(part);
+    let weights = safetensors(
+        &[
+            ("model.embed_tokens.weight", "F32", &[20, 12], f32s(&embed)),
+            (&names[3], "F32", &[12], f32s(&norm)),
+            (&names[2], "F32", &[5, 12], f32s(&up)),
+            (&names[1], "F32", &[8, 12], f32s(&k)),
+            (&names[0], "F32", &[16, 12], f32s(&q)),
+        ],
+        &[("format", "pt")],
+    );
+    let keys = [
+        key("general.architecture", 8, &text("llama")),
+        key("llama.attention.head_count", 4, &2u32.to_le_bytes()),
+        key("llama.attention.head_count_kv", 4, &1u32.to_le_bytes()),
+    ];
+    let file = gguf(
+        &keys,
+        &[
+            ("token_embd.weight", &[12, 20], 0, f32s(&embed)),
+            ("blk.0.attn_norm.weight", &[12], 0, f32s(&norm)),
+            ("blk.0.ffn_up.weight", &[12, 5], 0, f32s(&up)),
+            ("blk.0.attn_k.weight", &[12, 8], 0, f32s(&permuted(&k, 1, 12))),
+            ("blk.0.attn_q.weight", &[12, 16], 0, f32s(&permuted(&q, 2, 12))),
+        ],
+    );
+    (weights, file)
+}
+
+#[test]
+fn a_file_becomes_the_folder_that_it_was() {
+    let (weights, file) = llama();
+    let folder = Folder::with("hf/model.safetensors", &weights);
+    folder.write("hf/config.json", CONFIG);
+    folder.write("hf/tokenizer.json", b"{}");
+    folder.write("model.gguf", &file);
+    folder.run("convert model.gguf back --like hf --quiet").exits(0);
+    let (ours, theirs) = (Parsed::new(&folder.read("back/model.safetensors")), Parsed::new(&weights));
+    assert!(ours.tensors() == theirs.tensors() && ours.metadata() == theirs.metadata());
+    assert_eq!(folder.read("back/tokenizer.json"), b"{}");
+    folder.run("verify model.gguf back").succeeds();
+    // Only the configuration: names follow from the table.
+    folder.write("bare/config.json", CONFIG);
+    folder.run("convert model.gguf named --like bare/config.json --to bf16 --quiet").exits(0);
+    let named = Parsed::new(&folder.read("named/model.safetensors"));
+    assert_eq!(named.dtype("model.layers.0.self_attn.q_proj.weight"), "BF16");
+    folder.run("compare hf named").exits(0);
+    // And from the folder to the file, with the keys of the file.
+    folder.run("convert hf again.gguf --like model.gguf --quiet").exits(0);
+    let (ours, theirs) = (Written::new(&folder.read("again.gguf")), Written::new(&file));
+    for name in theirs.names() {
+        assert_eq!(ours.tensor(name), theirs.tensor(name), "{name}");
+    }
+}
+
+#[test]
+fn what_has_no_way_back() {
+    let (weights, file) = llama();
+    let folder = Folder::with("hf/model.safetensors", &weights);
+    folder.write("hf/config.json", br#"{"model_type": "qwen2"}"#);
+    folder.write("model.gguf", &file);
+    folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["architecture", "qwen2", "llama"]);
+    folder.write("hf/config.json", br#"{"model_type": "gpt2"}"#);
+    folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["model_type", "gpt2"]);
+    folder.write("hf/config.json", br#"{"model_type": "llama", "num_attention_heads": 3}"#);
+    folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["attn_", "does not fit"]);
+    folder.refused("convert model.gguf back --like none", "unsuitable-source", &["none"]);
+    folder.refused("convert model.gguf back --like model.gguf", "unsuitable-source", &["no reference"]);
+    // A folder of a type that is not known needs a file, or its own names.
+    folder.write("hf/config.json", br#"{"model_type": "gpt2"}"#);
+    folder.refused("convert hf out.gguf", "unsuitable-source", &["gpt2", "--like MODEL.gguf", "--keep-names"]);
+    folder.run("convert hf out.gguf --keep-names").exits(0).warns(&["tensors keep their names"]);
+}
