@@ -96,6 +96,9 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
     from_scheme, trust_scales, nibbles, reference
         Scheme of the source, if it is not to be detected; global scales are used even if implausible; whether ``"low"``
         or ``"high"`` nibbles come first; an unquantized checkpoint with the same names.
+    like, keep_names
+        For llama.cpp: a ``.gguf`` file of the same model, whose names and keys the result gets (for a result that is a
+        folder, a folder of transformers); or the names of the source, which llama.cpp does not load.
     keep_preset
         Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of tensors to
         keep. ``scheme`` never quantizes them by default. ``"unquantized"`` keeps the tensors that the source has unquantized.

@@ -176,6 +176,8 @@ class Common(Settings, total=False):
     trust_scales: bool
     nibbles: Literal["high", "low"] | None
     reference: Path | None
+    like: Path | None
+    keep_names: bool
     scheme: str | None
     scale_search: ScaleSearch | None
     mx_scale: MxScale | None
