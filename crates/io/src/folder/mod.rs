@@ -252,16 +252,15 @@ impl Folder {
         Ok(Folder { is_file: false, follow_links, sidecars, warnings, ..Folder::of_sources(path, Vec::new()) })
     }
 
-    /// Checkpoint whose tensors `view` computes from those of `of`. Other files are those of `of`.
+    /// Checkpoint of one file whose tensors `view` computes from those of `of`.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn of_view(of: &Folder, tensors: Vec<Tensor>, view: Arc<dyn View>) -> Result<Folder, Error> {
         let sources: Vec<&Source> = of.shards.iter().map(|shard| &shard.source).collect();
         let source = Source::of_view(&of.path, &sources, tensors, BTreeMap::new(), view)?;
-        let (is_file, follow_links) = (of.is_file, of.follow_links);
         let viewed = Folder::of_sources(&of.path, vec![source]);
-        Ok(Folder { is_file, follow_links, warnings: of.warnings.clone(), ..viewed })
+        Ok(Folder { follow_links: of.follow_links, warnings: of.warnings.clone(), ..viewed })
     }
 
     /// Folder with the files and shards of `like`, whose tensors are computed from those of `of`: name, metadata,

@@ -1,6 +1,7 @@
 //! Comparison of two files as numbers; the types may differ.
 
 use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
+use crate::files::convert::llamacpp::for_llamacpp;
 use crate::files::error::Error;
 use crate::files::opened::Opened;
 use crate::files::progress::Progress;
@@ -84,6 +85,16 @@ impl Side {
             side.folder = Some(folder);
         }
         Ok(side)
+    }
+
+    /// Names the tensors of a model's folder as llama.cpp does, if it is understood.
+    fn rename(&mut self) {
+        let is_one = self.is_one_model();
+        if let Some(folder) = self.folder.as_mut().filter(|_| is_one)
+            && let Some(renamed) = for_llamacpp(folder.path(), folder.follows_links())
+        {
+            *folder = renamed;
+        }
     }
 
     fn is_one_model(&self) -> bool {
@@ -248,6 +259,11 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let (mut first, mut second) = (Side::new(a, readings.0)?, Side::new(b, readings.1)?);
+    for (side, other) in [(&mut first, b), (&mut second, a)] {
+        if truecast_io::gguf::is_named(folder::single(other)?.as_path()) {
+            side.rename();
+        }
+    }
     if first.is_one_model() != second.is_one_model() {
         let several = if first.is_one_model() { &second } else { &first };
         if let Some(error) = several.folder.as_ref().and_then(|folder| folder.several("a comparison")) {

@@ -11,7 +11,7 @@ mod dry_run;
 pub(crate) mod error;
 mod found;
 mod job;
-mod llamacpp;
+pub(crate) mod llamacpp;
 mod open;
 mod operations;
 pub(crate) mod options;

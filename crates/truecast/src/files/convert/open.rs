@@ -10,11 +10,27 @@ use crate::files::convert::write::Shards;
 use crate::files::error::Error;
 use crate::files::progress::Progress;
 use crate::files::report::Report;
+use crate::files::select::SourceScheme;
+use crate::flag::Flag;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::{self, Folder};
 use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
+
+/// Refuses options about names that have no effect on these files.
+fn check_names(src: &Path, dst: &Path, options: &Options) -> Result<(), Error> {
+    let SourceScheme { like, keep_names, .. } = &options.source_scheme;
+    let [is_from, is_into] = [src, dst].map(truecast_io::gguf::is_named);
+    let is_back = is_from && FileFormat::of_path(dst).is_none();
+    let why = "names change only between .gguf files and other checkpoints".to_string();
+    let option = match (like, keep_names) {
+        (Some(_), _) if is_from && is_into || !is_into && !is_back => Flag::Like,
+        (_, true) if is_from || !is_into => Flag::KeepNames,
+        _ => return Ok(()),
+    };
+    Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }))
+}
 
 impl Plan {
     /// Opens the source and plans each tensor. Writes nothing. With the source scheme `plain`, codes are converted by
@@ -47,9 +63,11 @@ impl Plan {
             is_file.then_some(()).ok_or_else(|| Error::checkpoint(dst, CheckpointError::NotSafetensors))?;
         }
         if truecast_io::gguf::is_named(dst) {
+            check_names(src, dst, options)?;
             return Plan::into_gguf(src, dst, options);
         }
         let is_gguf = truecast_io::gguf::is_named(src);
+        check_names(src, dst, options)?;
         if let Some(like) =
             options.source_scheme.like.as_deref().filter(|_| is_gguf && FileFormat::of_path(dst).is_none())
         {

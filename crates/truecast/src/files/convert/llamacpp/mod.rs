@@ -21,6 +21,7 @@ use like::{Match, Reference};
 use names::{Attention, is_always_f32};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
@@ -92,6 +93,14 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
     let found = Detection { roles, groups: Vec::new(), ..contents.found };
     Ok((folder, Contents { stored, found, documents: contents.documents, llamacpp: Some(header) }))
+}
+
+/// The folder of a model with the names of llama.cpp; `None` if it is not understood.
+pub(crate) fn for_llamacpp(path: &Path, follow_links: bool) -> Option<Folder> {
+    let folder = Arc::new(Folder::open(path, follow_links).ok()?);
+    let contents = Contents::detect(&folder, &truecast_schemes::Options::default()).ok()?;
+    let (targets, _) = from_config(contents.documents.config.as_ref()?, items(&folder, &contents)).ok()?;
+    Renamed::new(folder, targets).ok()?.into_folder().ok()
 }
 
 /// A tensor of a checkpoint. A quantized tensor has one row for each output.
