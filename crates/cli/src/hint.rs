@@ -86,6 +86,10 @@ hints! {
             "take names, keys and vocabulary from a file of the same model with --like MODEL.gguf, or keep the source's \
              names with --keep-names"
         },
+        CheckpointError::Reference { .. } => {
+            "--like takes a .gguf file of the same model, or, for a folder made of a .gguf file, its Hugging Face folder"
+        },
+        CheckpointError::Unlike { .. } => "give --like a file of the same model",
         CheckpointError::NoManifest => "--force starts over",
         CheckpointError::Changed { .. } => "give the same options, or start over with --force",
         CheckpointError::Kept { .. } => "--to dequantizes it",

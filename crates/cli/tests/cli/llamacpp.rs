@@ -131,7 +131,7 @@ fn what_is_not_the_same_model() {
     folder.refused(
         "convert model.safetensors out.gguf --like model.safetensors",
         "unsuitable-source",
-        &["no reference"],
+        &["names and keys"],
     );
     let cut = folder.read("like.gguf");
     folder.write("cut.gguf", &cut[..cut.len() - 50]);
@@ -215,7 +215,7 @@ fn what_has_no_way_back() {
     folder.write("hf/config.json", br#"{"model_type": "llama", "num_attention_heads": 3}"#);
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["attn_", "does not fit"]);
     folder.refused("convert model.gguf back --like none", "unsuitable-source", &["none"]);
-    folder.refused("convert model.gguf back --like model.gguf", "unsuitable-source", &["no reference"]);
+    folder.refused("convert model.gguf back --like model.gguf", "unsuitable-source", &["names and keys"]);
     // A folder of a type that is not known needs a file, or its own names.
     folder.write("hf/config.json", br#"{"model_type": "gpt2"}"#);
     folder.refused("convert hf out.gguf", "unsuitable-source", &["gpt2", "--like MODEL.gguf", "--keep-names"]);

@@ -78,7 +78,7 @@ pub enum CheckpointError {
     #[error("llama.cpp could not load the result: {what}")]
     NotOfLlamacpp { what: String },
     /// The file that gives names and keys cannot do so.
-    #[error("is no reference for a .gguf result: {what}")]
+    #[error("cannot give names and keys: {what}")]
     Reference { what: String },
     /// The source is not the model of the reference.
     #[error("is not the model of {reference}: {what}")]

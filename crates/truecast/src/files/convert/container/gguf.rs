@@ -145,8 +145,8 @@ pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor], has_names: bool) 
     let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
     let names = (!is_gguf && !has_names).then(|| {
         format!(
-            "{path}: tensors keep their names, and hyperparameters and vocabulary are not written; programs that \
-             load a model by its architecture, such as llama.cpp, cannot load the file"
+            "{path}: tensors keep their names, and hyperparameters and vocabulary are not written: llama.cpp cannot load \
+             the file, for which it needs a folder with config.json, or --like"
         )
     });
     let mut long = tensors.iter().filter(|tensor| tensor.name.len() > LONGEST_NAME);

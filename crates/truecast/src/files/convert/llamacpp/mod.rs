@@ -165,7 +165,7 @@ fn number(config: &Value, field: &str) -> Result<Option<u64>, String> {
 }
 
 fn attention(config: &Value) -> Result<Attention, String> {
-    let heads = number(config, "num_attention_heads")?.unwrap_or(0);
+    let heads = number(config, "num_attention_heads")?.ok_or("config.json has no num_attention_heads")?;
     let kv_heads = number(config, "num_key_value_heads")?.unwrap_or(heads);
     let (key_rows, value_rows) = (number(config, "qk_nope_head_dim")?, number(config, "v_head_dim")?);
     Ok(Attention { heads, kv_heads, key_rows: key_rows.unwrap_or(0), value_rows: value_rows.unwrap_or(0) })
