@@ -1,0 +1,85 @@
+"""What `truecast convert FOLDER OUT.gguf` writes, beside the converter's file, transformers and llama.cpp."""
+
+import os
+import subprocess
+
+import control
+import numpy as np
+import pytest
+import transformers
+from llama import Model
+from models import MODELS, ROWS, TEXT
+from test_control import distance
+
+# The converter makes a title of the folder's name, and counts parameters. It writes the version of quantization always.
+OTHERS = {"general.name", "general.size_label", "general.quantization_version", "truecast.options"}
+# Scores in the order of merges (README.md).
+ORDER = "tokenizer.ggml.scores"
+WAYS = {"f32": ["--to", "f32"], "bf16": ["--to", "bf16"], "f16": ["--to", "f16"], "q8_0": ["--scheme", "gguf:Q8_0"]}
+
+each = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+def truecast(*arguments, code=0):
+    ran = subprocess.run([os.environ["TRUECAST_BIN"], *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
+    return ran
+
+
+@pytest.fixture(scope="session")
+def written(folder, tmp_path_factory):
+    """truecast's file."""
+    made = {}
+
+    def make(row, to):
+        if (row.name, to) not in made:
+            path = tmp_path_factory.mktemp("truecast") / f"{row.name}-{to}.gguf"
+            truecast("convert", folder(row), path, *WAYS[to])
+            made[row.name, to] = path
+        return made[row.name, to]
+
+    return make
+
+
+@each
+@pytest.mark.parametrize("to", WAYS)
+def test_keys(row, to, written, controls):
+    mine, its = (control.read(make(row, to))[0] for make in (written, controls))
+    names = (mine.keys() | its.keys()) - OTHERS
+    if row is MODELS["llama_fallback"]:
+        names -= {ORDER}
+    assert {name: mine.get(name) for name in names} == {name: its.get(name) for name in names}
+
+
+@each
+@pytest.mark.parametrize("to", WAYS)
+def test_tensors(row, to, written, controls):
+    mine, its = (control.read(make(row, to))[1] for make in (written, controls))
+    assert {name: tensor[:2] for name, tensor in mine.items()} == {name: tensor[:2] for name, tensor in its.items()}
+    assert not [name for name in its if mine[name][2] != its[name][2]]
+
+
+@each
+def test_logits(row, written, reference):
+    ids, expected = reference(row)
+    with Model(written(row, "f32")) as model:
+        assert distance(model.logits(ids)[:, : expected.shape[1]], expected) < row.distance
+
+
+@each
+@pytest.mark.parametrize("to", [to for to in WAYS if to != "f32"])
+def test_logits_of_narrower_types(row, to, written, controls, reference):
+    ids, _ = reference(row)
+    found = []
+    for make in (written, controls):
+        with Model(make(row, to)) as model:
+            found.append(model.logits(ids))
+    assert np.array_equal(*found)
+
+
+@each
+def test_tokens(row, written, folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder(row))
+    with Model(written(row, "f32")) as model:
+        assert model.tokenize(TEXT) == tokenizer(TEXT).input_ids
+        assert model.tokenize(TEXT, special=False) == tokenizer(TEXT, add_special_tokens=False).input_ids
