@@ -10,7 +10,11 @@ use crate::source::Source;
 use crate::window::Window;
 
 const U32: u32 = 4;
+const I32: u32 = 5;
+const F32: u32 = 6;
+const BOOL: u32 = 7;
 const TEXT: u32 = 8;
+const ARRAY: u32 = 9;
 
 /// Keys with their values, in file order.
 ///
@@ -86,6 +90,50 @@ impl Keys {
     /// Sets a key to a number: replaces the value, or adds the key at the end.
     pub fn set_u32(&mut self, key: &str, value: u32) {
         self.set(key, [U32.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+
+    /// Sets a key to a signed number: replaces the value, or adds the key at the end.
+    pub fn set_i32(&mut self, key: &str, value: i32) {
+        self.set(key, [I32.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+
+    /// Sets a key to a number with a fraction: replaces the value, or adds the key at the end.
+    pub fn set_f32(&mut self, key: &str, value: f32) {
+        self.set(key, [F32.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+
+    /// Sets a key to true or false: replaces the value, or adds the key at the end.
+    pub fn set_bool(&mut self, key: &str, value: bool) {
+        self.set(key, [&BOOL.to_le_bytes()[..], &[u8::from(value)]].concat());
+    }
+
+    /// Sets a key to a list of texts: replaces the value, or adds the key at the end.
+    pub fn set_texts<T: AsRef<str>>(&mut self, key: &str, values: &[T]) {
+        self.set_array(key, TEXT, values, |bytes, value| put_text(bytes, value.as_ref()));
+    }
+
+    /// Sets a key to a list of signed numbers: replaces the value, or adds the key at the end.
+    pub fn set_i32s(&mut self, key: &str, values: &[i32]) {
+        self.set_array(key, I32, values, |bytes, value| bytes.extend(value.to_le_bytes()));
+    }
+
+    /// Sets a key to a list of numbers with a fraction: replaces the value, or adds the key at the end.
+    pub fn set_f32s(&mut self, key: &str, values: &[f32]) {
+        self.set_array(key, F32, values, |bytes, value| bytes.extend(value.to_le_bytes()));
+    }
+
+    fn set_array<T>(&mut self, key: &str, kind: u32, values: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
+        let mut bytes = [ARRAY.to_le_bytes(), kind.to_le_bytes()].concat();
+        bytes.extend((values.len() as u64).to_le_bytes());
+        values.iter().for_each(|value| put(&mut bytes, value));
+        self.set(key, bytes);
+    }
+
+    /// Adds the keys of another list, or replaces their values.
+    pub fn extend(&mut self, other: Keys) {
+        for (key, value) in other.pairs {
+            self.set(&key, value);
+        }
     }
 
     /// Sets a key to a text: replaces the value, or adds the key at the end.

@@ -1,0 +1,254 @@
+//! Hyperparameters: from `config.json` by the table of [`models`](super::models).
+
+use super::fields::{Fields, is_same, shown};
+use super::models::{COMMON, KINDS, Kind, Row, Type};
+use super::refused;
+use super::rope::Rope;
+use super::source::Files;
+use crate::files::convert::error::CheckpointError;
+use serde_json::{Map, Value, json};
+use truecast_io::gguf::Keys;
+
+pub(super) const CONFIG: &str = "config.json";
+/// Numbers of layers by which llama.cpp knows the largest Gemma models, which scale attention in another way.
+const LARGEST_GEMMA: [u32; 2] = [46, 62];
+/// Numbers of layers by which llama.cpp knows DeepSeek models without a low rank of queries.
+const LITE_DEEPSEEK: [u32; 2] = [26, 27];
+
+/// Dimensions of attention by a latent vector (DeepSeek), by which `kv_b_proj` is split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latent {
+    /// Part of a head's key that is not rotated.
+    pub qk_nope_head_dim: u32,
+    pub v_head_dim: u32,
+    pub kv_lora_rank: u32,
+}
+
+/// What the tensors of a model are permuted, split and stacked by.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shape {
+    /// llama.cpp's name.
+    pub architecture: &'static str,
+    /// Layers of the model. Later ones, which predict further tokens, are left out.
+    pub layers: u32,
+    pub heads: u32,
+    /// Heads of keys and values in the source.
+    pub kv_heads: u32,
+    /// Elements of a head. DeepSeek has other dimensions.
+    pub head_dim: u32,
+    /// Experts of a layer; 0 if there are none.
+    pub experts: u32,
+    pub vocab_size: u32,
+    pub latent: Option<Latent>,
+    /// Values of the tensor `rope_freqs.weight`.
+    pub rope_factors: Option<Vec<f32>>,
+}
+
+/// A model that llama.cpp knows.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub kind: &'static Kind,
+    /// `config.json` with the defaults of transformers.
+    pub fields: Fields,
+    rope: Rope,
+}
+
+impl Model {
+    pub fn new(config: &Value) -> Result<Model, CheckpointError> {
+        let Value::Object(config) = config else { return Err(refused(format!("{CONFIG} is missing"))) };
+        let mut fields = Fields { place: CONFIG.into(), values: config.clone() };
+        let known = || KINDS.iter().map(|kind| kind.model_type).collect::<Vec<_>>().join(", ");
+        let name = fields.text("model_type")?.unwrap_or_default();
+        let kind = KINDS.iter().find(|kind| kind.model_type == name);
+        let kind = kind.ok_or_else(|| fields.unexpected("model_type", &format!("one of {}", known())))?;
+        let class = fields.get("architectures").and_then(|classes| classes.get(0));
+        if class.is_some_and(|class| !kind.classes.iter().any(|known| class == known)) {
+            return Err(fields.unexpected("architectures", &format!("[\"{}\"]", kind.classes[0])));
+        }
+        if let Some(Value::Object(text)) = config.get("text_config") {
+            fields.values.extend(text.clone());
+        }
+        fill(&mut fields.values, (kind.defaults)());
+        let rope = Rope::new(kind, &fields)?;
+        derive(kind, &mut fields)?;
+        let model = Model { kind, fields, rope };
+        model.check()?;
+        Ok(model)
+    }
+
+    /// Refuses what llama.cpp would load and compute in another way.
+    fn check(&self) -> Result<(), CheckpointError> {
+        let fields = &self.fields;
+        let Value::Object(fixed) = (self.kind.fixed)() else { return Ok(()) };
+        for (name, expected) in &fixed {
+            if fields.get(name).is_some_and(|found| !is_same(found, expected)) {
+                return Err(fields.unexpected(name, &shown(expected)));
+            }
+        }
+        let layers = fields.needed_u32("num_hidden_layers")?;
+        let heads = fields.needed_u32("num_attention_heads")?;
+        if heads == 0 {
+            return Err(fields.unexpected("num_attention_heads", "more than none"));
+        }
+        if let (Some(period), Some(Value::Array(types))) = (self.kind.period, fields.get("layer_types")) {
+            let is_full = |i: usize| (i + 1).is_multiple_of(period);
+            let expected = |i| if is_full(i) { "full_attention" } else { "sliding_attention" };
+            if let Some((i, other)) = types.iter().enumerate().find(|(i, found)| *found != expected(*i)) {
+                let found = shown(other);
+                return Err(refused(format!("{CONFIG}: layer_types[{i}] is {found}, expected {:?}", expected(i))));
+            }
+        }
+        if let Some(scalar) = fields.f64("query_pre_attn_scalar")? {
+            let is_largest = LARGEST_GEMMA.contains(&layers);
+            let expected = if is_largest { fields.needed_u32("hidden_size")? / heads } else { self.head_dim()? };
+            if scalar != f64::from(expected) {
+                return Err(fields.unexpected("query_pre_attn_scalar", &expected.to_string()));
+            }
+        }
+        if fields.get("kv_lora_rank").is_some()
+            && fields.get("q_lora_rank").is_none()
+            && !LITE_DEEPSEEK.contains(&layers)
+        {
+            let expected = "26 or 27 in a model without q_lora_rank";
+            return Err(fields.unexpected("num_hidden_layers", expected));
+        }
+        Ok(())
+    }
+
+    fn head_dim(&self) -> Result<u32, CheckpointError> {
+        let fields = &self.fields;
+        match fields.u32("head_dim")? {
+            Some(head_dim) => Ok(head_dim),
+            None => Ok(fields.needed_u32("hidden_size")? / fields.needed_u32("num_attention_heads")?),
+        }
+    }
+
+    pub fn keys(&self, keys: &mut Keys) -> Result<(), CheckpointError> {
+        let architecture = self.kind.architecture;
+        for Row { key, field, kind, is_needed } in COMMON.iter().chain(self.kind.rows).copied() {
+            let key = format!("{architecture}.{key}");
+            let found = match kind {
+                Type::U32 => self.fields.u32(field)?.map(|value| keys.set_u32(&key, value)),
+                Type::F32 => self.fields.f64(field)?.map(|value| keys.set_f32(&key, value as f32)),
+                // The converter writes what is true.
+                Type::Bool => self.fields.bool(field)?.map(|is_set| {
+                    if is_set {
+                        keys.set_bool(&key, true)
+                    }
+                }),
+            };
+            if is_needed && found.is_none() {
+                return Err(self.fields.unexpected(field, ""));
+            }
+        }
+        let gating = match self.fields.text("scoring_func")? {
+            Some("softmax") => Some(1),
+            Some("sigmoid") => Some(2),
+            _ => None,
+        };
+        if let Some(gating) = gating {
+            keys.set_u32(&format!("{architecture}.expert_gating_func"), gating);
+        }
+        self.rope.keys(architecture, keys);
+        Ok(())
+    }
+
+    pub fn shape(&self) -> Result<Shape, CheckpointError> {
+        let fields = &self.fields;
+        let heads = fields.needed_u32("num_attention_heads")?;
+        let latent = match fields.u32("kv_lora_rank")? {
+            Some(kv_lora_rank) => Some(Latent {
+                qk_nope_head_dim: fields.needed_u32("qk_nope_head_dim")?,
+                v_head_dim: fields.needed_u32("v_head_dim")?,
+                kv_lora_rank,
+            }),
+            None => None,
+        };
+        let head_dim = self.head_dim()?;
+        Ok(Shape {
+            architecture: self.kind.architecture,
+            layers: fields.needed_u32("num_hidden_layers")?,
+            heads,
+            kv_heads: if latent.is_some() { heads } else { fields.needed_u32("num_key_value_heads")? },
+            head_dim,
+            experts: fields.u32("experts")?.unwrap_or(0),
+            vocab_size: fields.needed_u32("vocab_size")?,
+            latent,
+            rope_factors: self.rope.factors(head_dim)?,
+        })
+    }
+}
+
+/// Adds the fields that are missing. Null is a value.
+fn fill(values: &mut Map<String, Value>, defaults: Value) {
+    let Value::Object(defaults) = defaults else { return };
+    for (name, value) in defaults {
+        values.entry(name).or_insert(value);
+    }
+}
+
+/// Adds fields that transformers computes from others.
+fn derive(kind: &Kind, fields: &mut Fields) -> Result<(), CheckpointError> {
+    if fields.get("num_key_value_heads").is_none() {
+        let heads = fields.needed_u32("num_attention_heads")?;
+        fields.values.insert("num_key_value_heads".into(), heads.into());
+    }
+    let experts =
+        ["num_local_experts", "num_experts", "n_routed_experts"].into_iter().find_map(|name| fields.get(name));
+    if let Some(experts) = experts.cloned() {
+        fields.values.insert("experts".into(), experts);
+    }
+    if kind.architecture == "deepseek2" {
+        let rotated = fields.needed_u32("qk_rope_head_dim")?;
+        let rank = fields.needed_u32("kv_lora_rank")?;
+        let rest = fields.needed_u32("qk_nope_head_dim")?;
+        fields.values.insert("key_length".into(), (u64::from(rank) + u64::from(rotated)).into());
+        fields.values.insert("key_length_mla".into(), (u64::from(rest) + u64::from(rotated)).into());
+        fields.values.insert("num_key_value_heads".into(), 1.into());
+        fields.values.remove("head_dim");
+        if fields.get("n_shared_experts").is_none() {
+            fields.values.insert("n_shared_experts".into(), 0.into());
+        }
+    } else if kind.architecture == "llama" && fields.get("head_dim").is_none() {
+        let heads = fields.needed_u32("num_attention_heads")?;
+        let head_dim = fields.needed_u32("hidden_size")?.checked_div(heads);
+        fields.values.insert("head_dim".into(), json!(head_dim));
+    }
+    Ok(())
+}
+
+/// Keys of `generation_config.json`: name there, key, and whether it is an integer.
+const SAMPLING: [(&str, &str, bool); 11] = [
+    ("top_k", "top_k", true),
+    ("top_p", "top_p", false),
+    ("min_p", "min_p", false),
+    ("xtc_probability", "xtc_probability", false),
+    ("xtc_threshold", "xtc_threshold", false),
+    ("temperature", "temp", false),
+    ("penalty_last_n", "penalty_last_n", true),
+    ("penalty_repeat", "penalty_repeat", false),
+    ("mirostat", "mirostat", true),
+    ("mirostat_tau", "mirostat_tau", false),
+    ("mirostat_eta", "mirostat_eta", false),
+];
+
+/// Sets the keys that recommend how tokens are sampled.
+pub(super) fn sampling(files: &Files, keys: &mut Keys) -> Result<(), CheckpointError> {
+    let Some(Value::Object(values)) = &files.generation_config else { return Ok(()) };
+    let fields = Fields { place: "generation_config.json".into(), values: values.clone() };
+    if let Some(sequence) = fields.text("sequence")? {
+        keys.set_text("general.sampling.sequence", sequence);
+    }
+    for (name, key, is_integer) in SAMPLING {
+        let key = format!("general.sampling.{key}");
+        let Some(value) = fields.f64(name)? else { continue };
+        if !is_integer {
+            keys.set_f32(&key, value as f32);
+        } else if value.fract() == 0.0 && value.abs() < f64::from(i32::MAX) {
+            keys.set_i32(&key, value as i32);
+        } else {
+            return Err(fields.unexpected(name, "an integer of 32 bits"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Rotary positions: their base, and how they are scaled to longer contexts.
+
+use super::fields::Fields;
+use super::hyperparameters::CONFIG;
+use super::models::Kind;
+use super::refused;
+use crate::files::convert::error::CheckpointError;
+use serde_json::{Map, Value};
+use std::f32::consts::PI;
+use truecast_io::gguf::Keys;
+
+/// Base that transformers takes where there is none, and llama.cpp for a file without the key.
+const BASE: f64 = 10_000.0;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Scaling {
+    None,
+    Linear {
+        factor: f64,
+    },
+    Yarn {
+        factor: f64,
+        original: u32,
+        /// Keys with their values.
+        more: Vec<(&'static str, f64)>,
+    },
+    /// A divisor for each frequency, which is a tensor.
+    Llama3 {
+        factor: f64,
+        low: f64,
+        high: f64,
+        original: u32,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rope {
+    base: f64,
+    /// Base of layers that attend to a window.
+    local: Option<f64>,
+    scaling: Scaling,
+    /// The converter writes no base for this type, whose models have the usual one.
+    is_implied: bool,
+}
+
+impl Rope {
+    pub fn new(kind: &Kind, fields: &Fields) -> Result<Rope, CheckpointError> {
+        let (place, values) = match (object(fields, "rope_scaling")?, object(fields, "rope_parameters")?) {
+            (Some(values), _) if !values.is_empty() => ("rope_scaling", values),
+            (_, Some(values)) => ("rope_parameters", values),
+            _ => ("rope_parameters", Map::new()),
+        };
+        let mut whole = Fields { place: format!("{CONFIG}: {place}"), values };
+        let mut local = None;
+        if kind.architecture == "gemma3" {
+            let sliding = nested(&whole, "sliding_attention")?;
+            local = match sliding.f64("rope_theta")? {
+                Some(base) => Some(base),
+                None => Some(fields.f64("rope_local_base_freq")?.unwrap_or(BASE)),
+            };
+            whole = if whole.get("full_attention").is_some() { nested(&whole, "full_attention")? } else { whole };
+        } else if let Some(name) = whole.values.keys().find(|name| name.ends_with("_attention")) {
+            return Err(refused(format!("{}.{name} is not known for {}", whole.place, kind.model_type)));
+        }
+        let base = whole.f64("rope_theta")?.or(fields.f64("rope_theta")?).unwrap_or(BASE);
+        for rotated in [&whole, fields] {
+            if rotated.f64("partial_rotary_factor")?.is_some_and(|factor| factor != 1.0) {
+                return Err(rotated.unexpected("partial_rotary_factor", "1"));
+            }
+        }
+        let scaling = scaling(kind, fields, &whole)?;
+        Ok(Rope { base, local, scaling, is_implied: kind.architecture == "gemma2" })
+    }
+
+    pub fn keys(&self, architecture: &str, keys: &mut Keys) {
+        let key = |name: &str| format!("{architecture}.rope.{name}");
+        if !self.is_implied || self.base != BASE {
+            keys.set_f32(&key("freq_base"), self.base as f32);
+        }
+        if let Some(local) = self.local {
+            keys.set_f32(&key("freq_base_swa"), local as f32);
+        }
+        match &self.scaling {
+            Scaling::None | Scaling::Llama3 { .. } => {}
+            Scaling::Linear { factor } => {
+                keys.set_text(&key("scaling.type"), "linear");
+                keys.set_f32(&key("scaling.factor"), *factor as f32);
+            }
+            Scaling::Yarn { factor, original, more } => {
+                keys.set_text(&key("scaling.type"), "yarn");
+                keys.set_f32(&key("scaling.factor"), *factor as f32);
+                keys.set_u32(&key("scaling.original_context_length"), *original);
+                for (name, value) in more {
+                    keys.set_f32(&key(&format!("scaling.{name}")), *value as f32);
+                }
+            }
+        }
+    }
+
+    /// Divisors of the frequencies of Llama 3, computed in f32 as the converter does.
+    pub fn factors(&self, head_dim: u32) -> Result<Option<Vec<f32>>, CheckpointError> {
+        let Scaling::Llama3 { factor, low, high, original } = self.scaling else { return Ok(None) };
+        if head_dim > 1 << 16 {
+            return Err(refused(format!("{CONFIG}: heads have {head_dim} elements")));
+        }
+        let (factor, low, high, original) = (factor as f32, low as f32, high as f32, original as f32);
+        let divisor = |i: u32| {
+            let frequency = 1.0 / (self.base as f32).powf(i as f32 / head_dim as f32);
+            let wavelength = 2.0 * PI / frequency;
+            if wavelength < original / high {
+                1.0
+            } else if wavelength > original / low {
+                factor
+            } else {
+                let smooth = (original / wavelength - low) / (high - low);
+                1.0 / ((1.0 - smooth) / factor + smooth)
+            }
+        };
+        Ok(Some((0..head_dim).step_by(2).map(divisor).collect()))
+    }
+}
+
+fn scaling(kind: &Kind, fields: &Fields, whole: &Fields) -> Result<Scaling, CheckpointError> {
+    let name = if whole.get("rope_type").is_some() { "rope_type" } else { "type" };
+    let needed = |name: &str| whole.f64(name)?.ok_or_else(|| whole.unexpected(name, ""));
+    let original = || {
+        let name = "original_max_position_embeddings";
+        match fields.u32(name)?.or(whole.u32(name)?) {
+            Some(original) => Ok(original),
+            None => fields.needed_u32("max_position_embeddings"),
+        }
+    };
+    match whole.text(name)? {
+        None | Some("default") => Ok(Scaling::None),
+        Some("linear") => Ok(Scaling::Linear { factor: needed("factor")? }),
+        Some("yarn") => {
+            Ok(Scaling::Yarn { factor: needed("factor")?, original: original()?, more: yarn(kind, whole)? })
+        }
+        Some("llama3") if kind.architecture == "llama" => Ok(Scaling::Llama3 {
+            factor: needed("factor")?,
+            low: needed("low_freq_factor")?,
+            high: needed("high_freq_factor")?,
+            original: original()?,
+        }),
+        Some(_) => Err(whole.unexpected(name, "default, linear, yarn or, for llama, llama3")),
+    }
+}
+
+fn yarn(kind: &Kind, whole: &Fields) -> Result<Vec<(&'static str, f64)>, CheckpointError> {
+    // llama.cpp multiplies its own factor with this one, which replaces it in transformers.
+    for name in ["attention_factor", "attn_factor"] {
+        if whole.get(name).is_some() {
+            return Err(whole.unexpected(name, "none"));
+        }
+    }
+    let names =
+        [("extrapolation_factor", "yarn_ext_factor"), ("beta_fast", "yarn_beta_fast"), ("beta_slow", "yarn_beta_slow")];
+    let mut more = Vec::new();
+    for (name, key) in names {
+        more.extend(whole.f64(name)?.map(|value| (key, value)));
+    }
+    let (one, all) = (whole.f64("mscale")?, whole.f64("mscale_all_dim")?);
+    match (kind.architecture, all) {
+        // llama.cpp scales attention, and not the rotated vectors, which is the same if both are equal.
+        ("deepseek2", Some(all)) if all != 0.0 && one == Some(all) => more.push(("yarn_log_multiplier", 0.1 * all)),
+        ("deepseek2", _) => return Err(whole.unexpected("mscale_all_dim", "the value of mscale")),
+        _ if one.or(all).is_some() => return Err(whole.unexpected("mscale", "none")),
+        _ => {}
+    }
+    Ok(more)
+}
+
+fn object(fields: &Fields, name: &str) -> Result<Option<Map<String, Value>>, CheckpointError> {
+    match fields.get(name) {
+        None => Ok(None),
+        Some(Value::Object(values)) => Ok(Some(values.clone())),
+        Some(_) => Err(fields.unexpected(name, "an object")),
+    }
+}
+
+fn nested(fields: &Fields, name: &str) -> Result<Fields, CheckpointError> {
+    Ok(Fields { place: format!("{}.{name}", fields.place), values: object(fields, name)?.unwrap_or_default() })
+}

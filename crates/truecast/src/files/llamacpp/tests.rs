@@ -1,0 +1,103 @@
+use super::*;
+use serde_json::json;
+
+fn files() -> Files {
+    let config = json!({
+        "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 8
+    });
+    let splits = json!([
+        {
+            "type": "Split", "behavior": "Isolated", "invert": false,
+            "pattern": {"Regex": "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"}
+        },
+        {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}
+    ]);
+    let tokenizer = json!({
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits},
+        "added_tokens": [{"id": 3, "content": "<end>", "special": true}, {"id": 5, "content": "x\u{2581}y", "special": false}]
+    });
+    Files { config, tokenizer: Some(tokenizer), ..Files::default() }
+}
+
+fn value<'a>(keys: &'a Keys, name: &str) -> &'a [u8] {
+    keys.pairs().find(|(key, _)| *key == name).expect("a key").1
+}
+
+fn refusal(files: &Files) -> String {
+    keys(files).expect_err("refused").to_string()
+}
+
+#[test]
+fn keys_of_a_small_model() {
+    let keys = keys(&files()).expect("a known model");
+    assert_eq!(keys.text("tokenizer.ggml.pre"), Some("qwen2"));
+    assert_eq!(value(&keys, "qwen2.context_length"), [4, 0, 0, 0, 0, 128, 0, 0]);
+    assert_eq!(value(&keys, "qwen2.rope.freq_base"), [6, 0, 0, 0, 0, 64, 28, 70]);
+    let types = &value(&keys, "tokenizer.ggml.token_type")[16..];
+    assert_eq!(types.iter().step_by(4).copied().collect::<Vec<_>>(), [1, 1, 1, 3, 5, 4, 5, 5]);
+    assert!(value(&keys, "tokenizer.ggml.tokens").windows(6).any(|text| text == b"[PAD4]"));
+}
+
+#[test]
+fn shape_of_a_small_model() {
+    let shape = shape(&files()).expect("a known model");
+    assert_eq!((shape.heads, shape.kv_heads, shape.head_dim, shape.latent), (4, 2, 16, None));
+}
+
+#[test]
+fn unknown_values_are_refused_by_name() {
+    let cases = [
+        ("model_type", json!("bert"), "model_type is \"bert\", expected one of llama, mistral"),
+        ("architectures", json!(["Qwen2Model"]), "architectures is [\"Qwen2Model\"], expected [\"Qwen2ForCausalLM\"]"),
+        ("hidden_act", json!("relu"), "hidden_act is \"relu\", expected \"silu\""),
+        ("hidden_size", json!(-1), "hidden_size is -1, expected an integer of 32 bits"),
+        ("hidden_size", json!(null), "hidden_size is missing"),
+        ("num_attention_heads", json!(0), "num_attention_heads is 0, expected more than none"),
+        ("vocab_size", json!(u32::MAX), "vocab_size is 4294967295, expected at most 1048576"),
+        ("vocab_size", json!(5), "token \"x\u{2581}y\" has the number 5, and vocab_size is 5"),
+        ("rope_scaling", json!({"type": "dynamic", "factor": 2.0}), "rope_scaling: type is \"dynamic\""),
+        ("rope_scaling", json!({"type": "yarn"}), "rope_scaling: factor is missing"),
+    ];
+    for (name, value, expected) in cases {
+        let mut files = files();
+        files.config[name] = value;
+        assert!(refusal(&files).contains(expected), "{}", refusal(&files));
+    }
+}
+
+#[test]
+fn unknown_tokenizers_are_refused() {
+    let cases = [
+        ("/model/type", json!("Unigram"), "model.type is \"Unigram\""),
+        (
+            "/pre_tokenizer",
+            json!({"type": "Whitespace"}),
+            "pre_tokenizer is not a known one: {\"type\":\"Whitespace\"}",
+        ),
+        ("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!("\\w+"), "pre_tokenizer is not a known one"),
+        ("/added_tokens/0/id", json!("3"), "an added token is {\"id\":\"3\""),
+        ("/model/merges/0", json!(["a"]), "a merge is [\"a\"]"),
+    ];
+    for (place, value, expected) in cases {
+        let mut files = files();
+        let tokenizer = files.tokenizer.as_mut().expect("it is there");
+        *tokenizer.pointer_mut(place).expect("a place") = value;
+        assert!(refusal(&files).contains(expected), "{}", refusal(&files));
+    }
+    let files = Files { tokenizer: None, ..files() };
+    assert!(refusal(&files).contains("tokenizer.json and tokenizer.model is missing"), "{}", refusal(&files));
+}
+
+#[test]
+fn a_damaged_model_of_pieces_is_refused() {
+    // One piece, `a` with the score 1, and a trainer of byte-pair encoding.
+    let whole = b"\x0a\x08\x0a\x01a\x15\x00\x00\x80\x3f\x12\x02\x18\x02";
+    let read = pieces::read(whole).expect("pieces");
+    assert_eq!((read[0].text.as_str(), read[0].score, read[0].kind), ("a", 1.0, 1));
+    assert!((1..whole.len()).filter(|end| ![10].contains(end)).all(|end| pieces::read(&whole[..end]).is_err()));
+    assert!(pieces::read(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff").is_err());
+    let unigram = pieces::read(b"").expect_err("no type").to_string();
+    assert!(unigram.contains("the model type is 1, expected 2"), "{unigram}");
+}
