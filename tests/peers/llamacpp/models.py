@@ -19,22 +19,9 @@ import transformers
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers, processors, trainers
 
-WORDS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-CASED = rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+", rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*"
-REST_WITH_SLASH = REST.replace("[\\r\\n]*|", "[\\r\\n/]*|")
-LAST = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+"
-
-# Pre-tokenizers as llama.cpp calls them, and the expressions of `tokenizer.json`; without any it is that of ByteLevel.
-PRE_TOKENIZERS = {
-    "llama-bpe": [rf"{WORDS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}|{REST}"],
-    "qwen2": [rf"{WORDS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}|{REST}"],
-    "gpt-4o": [rf"{CASED[0]}{WORDS}?|{CASED[1]}{WORDS}?|\p{{N}}{{1,3}}|{REST_WITH_SLASH}"],
-    "tekken": [rf"{CASED[0]}|{CASED[1]}|\p{{N}}|{REST_WITH_SLASH}"],
-    "deepseek-v3": [r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", LAST + "[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"],
-    "gpt-2": [],
-}
+TABLE = Path(__file__).resolve().parents[3] / "crates/truecast/src/files/llamacpp/pre_tokenizers.json"
+# llama.cpp's names of pre-tokenizers, and what they are in `tokenizer.json`.
+PRE_TOKENIZERS = {row["name"]: row["steps"] for row in json.loads(TABLE.read_text())}
 TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
 TEXT = (
     "The harbour's ferry left at 7:45, wasn't full, and I'M NOT SURE they'll be back before 12345 nights.\n\n  Ünïcode, "
@@ -51,8 +38,11 @@ def byte_level(folder, pre, specials, bos, size=500, adds_bos=True, config=None)
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(ignore_merges=pre == "llama-bpe"))
     if pre == "qwen2":
         tokenizer.normalizer = normalizers.NFC()
-    splits = [pre_tokenizers.Split(Regex(text), "isolated") for text in PRE_TOKENIZERS[pre]]
-    last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not splits)
+    steps = PRE_TOKENIZERS[pre]
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    splits = [digits if step == "Digits" else pre_tokenizers.Split(Regex(step), "isolated")
+              for step in steps if step != "ByteLevel"]
+    last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex="ByteLevel" in steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, last]) if splits else last
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()

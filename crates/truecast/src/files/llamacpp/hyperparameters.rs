@@ -195,8 +195,10 @@ fn derive(kind: &Kind, fields: &mut Fields) -> Result<(), CheckpointError> {
     }
     let experts =
         ["num_local_experts", "num_experts", "n_routed_experts"].into_iter().find_map(|name| fields.get(name));
-    if let Some(experts) = experts.cloned() {
-        fields.values.insert("experts".into(), experts);
+    match experts.cloned() {
+        Some(experts) => drop(fields.values.insert("experts".into(), experts)),
+        None if kind.rows.iter().any(|row| row.field == "experts") => return Err(fields.unexpected("num_experts", "")),
+        None => {}
     }
     if kind.architecture == "deepseek2" {
         let rotated = fields.needed_u32("qk_rope_head_dim")?;

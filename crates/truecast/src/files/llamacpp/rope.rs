@@ -11,6 +11,8 @@ use truecast_io::gguf::Keys;
 
 /// Base that transformers takes where there is none, and llama.cpp for a file without the key.
 const BASE: f64 = 10_000.0;
+/// Most elements of a head. Heads of real models have up to 512.
+const MOST_ELEMENTS: u32 = 1 << 16;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Scaling {
@@ -97,23 +99,25 @@ impl Rope {
         }
     }
 
-    /// Divisors of the frequencies of Llama 3, computed in f32 as the converter does.
+    /// Divisors of the frequencies of Llama 3, by the converter's operations: in f32, quotients as products with a
+    /// reciprocal.
     pub fn factors(&self, head_dim: u32) -> Result<Option<Vec<f32>>, CheckpointError> {
         let Scaling::Llama3 { factor, low, high, original } = self.scaling else { return Ok(None) };
-        if head_dim > 1 << 16 {
-            return Err(refused(format!("{CONFIG}: heads have {head_dim} elements")));
+        if head_dim > MOST_ELEMENTS {
+            return Err(refused(format!("{CONFIG}: head_dim is {head_dim}, expected at most {MOST_ELEMENTS}")));
         }
-        let (factor, low, high, original) = (factor as f32, low as f32, high as f32, original as f32);
+        let original = f64::from(original);
         let divisor = |i: u32| {
-            let frequency = 1.0 / (self.base as f32).powf(i as f32 / head_dim as f32);
-            let wavelength = 2.0 * PI / frequency;
-            if wavelength < original / high {
+            let exponent = i as f32 / head_dim as f32;
+            let frequency = f64::from(self.base as f32).powf(f64::from(exponent)) as f32;
+            let wavelength = frequency.recip().recip() * (2.0 * PI);
+            if wavelength < (original / high) as f32 {
                 1.0
-            } else if wavelength > original / low {
-                factor
+            } else if wavelength > (original / low) as f32 {
+                factor as f32
             } else {
-                let smooth = (original / wavelength - low) / (high - low);
-                1.0 / ((1.0 - smooth) / factor + smooth)
+                let smooth = (wavelength.recip() * original as f32 - low as f32) / (high - low) as f32;
+                ((1.0 - smooth) / factor as f32 + smooth).recip()
             }
         };
         Ok(Some((0..head_dim).step_by(2).map(divisor).collect()))
@@ -132,9 +136,11 @@ fn scaling(kind: &Kind, fields: &Fields, whole: &Fields) -> Result<Scaling, Chec
     };
     match whole.text(name)? {
         None | Some("default") => Ok(Scaling::None),
-        Some("linear") => Ok(Scaling::Linear { factor: needed("factor")? }),
+        // llama.cpp takes back a factor of attention that only YaRN has.
+        Some("linear") if kind.architecture != "deepseek2" => Ok(Scaling::Linear { factor: needed("factor")? }),
         Some("yarn") => {
-            Ok(Scaling::Yarn { factor: needed("factor")?, original: original()?, more: yarn(kind, whole)? })
+            let factor = needed("factor")?;
+            Ok(Scaling::Yarn { factor, original: original()?, more: yarn(kind, whole, factor)? })
         }
         Some("llama3") if kind.architecture == "llama" => Ok(Scaling::Llama3 {
             factor: needed("factor")?,
@@ -142,22 +148,27 @@ fn scaling(kind: &Kind, fields: &Fields, whole: &Fields) -> Result<Scaling, Chec
             high: needed("high_freq_factor")?,
             original: original()?,
         }),
-        Some(_) => Err(whole.unexpected(name, "default, linear, yarn or, for llama, llama3")),
+        Some(_) => Err(whole.unexpected(name, "default, yarn, linear (but for deepseek) or llama3 (for llama)")),
     }
 }
 
-fn yarn(kind: &Kind, whole: &Fields) -> Result<Vec<(&'static str, f64)>, CheckpointError> {
-    // llama.cpp multiplies its own factor with this one, which replaces it in transformers.
-    for name in ["attention_factor", "attn_factor"] {
-        if whole.get(name).is_some() {
-            return Err(whole.unexpected(name, "none"));
-        }
-    }
-    let names =
-        [("extrapolation_factor", "yarn_ext_factor"), ("beta_fast", "yarn_beta_fast"), ("beta_slow", "yarn_beta_slow")];
+/// Keys of YaRN. llama.cpp reads them for other types only, and computes with its own values.
+fn yarn(kind: &Kind, whole: &Fields, factor: f64) -> Result<Vec<(&'static str, f64)>, CheckpointError> {
+    let usual = if factor > 1.0 { 0.1 * factor.ln() + 1.0 } else { 1.0 };
+    let rows = [
+        ("extrapolation_factor", "yarn_ext_factor", 1.0),
+        ("attention_factor", "yarn_attn_factor", usual),
+        ("attn_factor", "yarn_attn_factor", usual),
+        ("beta_fast", "yarn_beta_fast", 32.0),
+        ("beta_slow", "yarn_beta_slow", 1.0),
+    ];
     let mut more = Vec::new();
-    for (name, key) in names {
-        more.extend(whole.f64(name)?.map(|value| (key, value)));
+    for (name, key, expected) in rows {
+        let Some(value) = whole.f64(name)? else { continue };
+        if (value - expected).abs() > 1e-6 {
+            return Err(whole.unexpected(name, &expected.to_string()));
+        }
+        more.push((key, value));
     }
     let (one, all) = (whole.f64("mscale")?, whole.f64("mscale_all_dim")?);
     match (kind.architecture, all) {

@@ -46,9 +46,10 @@ pub(super) fn keys(files: &Files, limit: u32, keys: &mut Keys) {
         let Some(key) = key else { continue };
         let named = Some(special.name(kind)).filter(|_| has_names).and_then(text_of).and_then(of_text);
         let config = &files.config;
-        let in_config = |whole: &Value| whole[format!("{kind}_token_id")].as_u64();
+        let in_config = |whole: &Value| Some(whole[format!("{kind}_token_id")].clone()).filter(|id| !id.is_null());
         let number = named.and_then(Value::as_u64).filter(|id| *id < u64::from(limit));
-        let number = number.or_else(|| in_config(config).or_else(|| in_config(&config["text_config"])));
+        let in_config = || in_config(config).or_else(|| in_config(&config["text_config"]))?.as_u64();
+        let number = number.or_else(in_config);
         if let Some(id) = number.and_then(|id| u32::try_from(id).ok()).filter(|id| *id < limit) {
             keys.set_u32(&format!("tokenizer.ggml.{key}"), id);
         }
@@ -100,6 +101,11 @@ impl Special {
         for part in parts {
             if part["type"] == "RobertaProcessing" {
                 self.adds.extend(ADDED.map(|kind| (kind, true)));
+                for kind in ["cls", "sep"].into_iter().filter(|_| has_names) {
+                    if !is_given(self.name(kind)) {
+                        self.set_name(kind, part[kind][0].clone());
+                    }
+                }
             } else if part["type"] == "TemplateProcessing" {
                 self.read_template(part, has_names);
             }

@@ -59,6 +59,7 @@ fn unknown_values_are_refused_by_name() {
         ("vocab_size", json!(5), "token \"x\u{2581}y\" has the number 5, and vocab_size is 5"),
         ("rope_scaling", json!({"type": "dynamic", "factor": 2.0}), "rope_scaling: type is \"dynamic\""),
         ("rope_scaling", json!({"type": "yarn"}), "rope_scaling: factor is missing"),
+        ("rope_scaling", json!({"type": "yarn", "factor": 4, "beta_slow": 2}), "beta_slow is 2, expected 1"),
     ];
     for (name, value, expected) in cases {
         let mut files = files();

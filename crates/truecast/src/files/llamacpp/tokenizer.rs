@@ -11,8 +11,14 @@ pub(super) const TOKENIZER: &str = "tokenizer.json";
 /// Names of pre-tokenizers of llama.cpp, and the steps of `tokenizer.json` that they are: expressions, `Digits`, and
 /// `ByteLevel` if that one splits too.
 const PRE_TOKENIZERS: &str = include_str!("pre_tokenizers.json");
-/// Stands for the rest of a long class in an expression of the table.
-const REST_OF_CLASS: &str = "...]+";
+
+#[derive(serde::Deserialize)]
+struct PreTokenizer {
+    name: String,
+    /// True if a part that is a token stays one, `None` if both are alike.
+    ignore_merges: Option<bool>,
+    steps: Vec<String>,
+}
 
 /// A token that is added to the vocabulary of the encoding.
 #[derive(Clone, Debug)]
@@ -100,19 +106,14 @@ impl<'a> Tokenizer<'a> {
         }
         let pre_tokenizer = &self.whole["pre_tokenizer"];
         let ignores = self.whole["model"]["ignore_merges"] == true;
-        let table: Vec<Value> = serde_json::from_str(PRE_TOKENIZERS).unwrap_or_default();
-        let found = steps(pre_tokenizer).and_then(|steps| {
-            let is_alike = |row: &&Value| {
-                let texts = row["steps"].as_array().map_or(&[][..], Vec::as_slice);
-                let is_ignoring = row.get("ignore_merges").is_none_or(|ignored| *ignored == ignores);
-                let is_step =
-                    |(known, step): (&Value, &String)| known.as_str().is_some_and(|known| is_like(step, known));
-                is_ignoring && texts.len() == steps.len() && texts.iter().zip(&steps).all(is_step)
-            };
-            table.iter().find(is_alike)
-        });
+        let table: Vec<PreTokenizer> = serde_json::from_str(PRE_TOKENIZERS).expect("the table is checked by a test");
+        let steps = steps(pre_tokenizer);
+        let is_alike = |row: &PreTokenizer| {
+            Some(&row.steps) == steps.as_ref() && row.ignore_merges.is_none_or(|is_ignoring| is_ignoring == ignores)
+        };
+        let found = table.into_iter().find(is_alike);
         let unknown = || refused(format!("{TOKENIZER}: pre_tokenizer is not a known one: {}", shown(pre_tokenizer)));
-        found.and_then(|row| row["name"].as_str()).map(str::to_owned).ok_or_else(unknown)
+        found.map(|row| row.name).ok_or_else(unknown)
     }
 }
 
@@ -157,11 +158,4 @@ fn steps(pre_tokenizer: &Value) -> Option<Vec<String>> {
         steps.push("ByteLevel".into());
     }
     Some(steps)
-}
-
-fn is_like(step: &str, known: &str) -> bool {
-    match known.strip_suffix(REST_OF_CLASS) {
-        Some(begin) => step.starts_with(begin) && step.ends_with("]+"),
-        None => step == known,
-    }
 }
