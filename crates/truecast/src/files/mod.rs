@@ -10,7 +10,6 @@ mod error;
 pub mod header;
 pub mod inspect;
 #[allow(dead_code)] // Until `convert` uses it.
-mod llamacpp;
 mod model;
 pub mod opened;
 mod parts;

@@ -1,10 +1,11 @@
 //! A folder that transformers loads, from a file that llama.cpp loads: names and order of elements undone.
 
+use super::hyperparameters::Model;
 use super::like::Reference;
-use super::names::{Attention, How, Role, role, source_names};
+use super::names::{Attention, How, Numbers, Role, role, source_names};
 use super::strided::Strided;
 use super::view::{Piece, Renamed, Target};
-use super::{Header, Item, architecture, attention};
+use super::{Header, Item};
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, stored};
 use crate::files::error::Error;
@@ -45,12 +46,12 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
     let reference = Reference::open(src)?;
     let model = Folder::without_weights(like, follow_links)?;
     let config = model.json("config.json")?.ok_or_else(|| refused("it has no config.json".into()))?.value;
-    let architecture = architecture(&config).map_err(refused)?;
+    let shape = Model::new(&config).and_then(|model| model.shape()).map_err(|cause| Error::checkpoint(like, cause))?;
+    let (architecture, attention) = (shape.architecture, Attention::from(&shape));
     if architecture != reference.architecture() {
         let (ours, theirs) = (Escaped(reference.architecture()), Escaped(architecture));
         return Err(refused(format!("its architecture is {theirs}, and that of {} is {ours}", src.display())));
     }
-    let attention = attention(&config).map_err(refused)?;
     let shards = match Folder::open(like, follow_links) {
         // The folder of a quantized model has other tensors.
         Ok(_) if config.get("quantization_config").is_some() => vec![of_names(architecture, &reference.items)],
@@ -116,7 +117,7 @@ fn restore(
     items: &HashMap<&str, &Item>,
 ) -> Result<Target, String> {
     let unknown = || format!("tensor {} is not known for architecture {architecture}", Escaped(name));
-    let Role::Mapped(results, expert) = role(architecture, name) else { return Err(unknown()) };
+    let Role::Mapped(results, Numbers { expert, .. }) = role(architecture, name) else { return Err(unknown()) };
     let find = |result: &str| items.get(result).copied().ok_or_else(|| format!("the file has no {}", Escaped(result)));
     let sources: Vec<_> =
         results.iter().map(|(result, how)| Ok((find(result)?, *how))).collect::<Result<_, String>>()?;

@@ -1,28 +1,32 @@
 //! Targets of a model whose names are known.
 
 use super::Item;
-use super::names::{Attention, Role, arrangement, is_always_f32, role};
+use super::names::{Attention, Numbers, Role, arrangement, is_always_f32, role};
 use super::view::{Piece, Target, Values};
 use std::collections::{BTreeMap, HashMap};
 use truecast_io::Escaped;
 
-/// Targets in the order of the source, and the number of tensors of encoders of images or sound.
+/// Targets in the order of the source, and the number of tensors that are left out.
 pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) -> Result<(Vec<Target>, u64), String> {
-    let (mut other_modes, mut targets) = (0, Vec::<Target>::new());
+    let (mut left_out, mut targets) = (0, Vec::<Target>::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut experts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for item in all {
-        let (results, expert) = match role(architecture, &item.name) {
-            Role::Mapped(results, expert) => (results, expert),
+        let (results, Numbers { layer, expert }) = match role(architecture, &item.name) {
+            Role::Mapped(results, numbers) => (results, numbers),
             Role::Computed => continue,
             Role::OtherMode => {
-                other_modes += 1;
+                left_out += 1;
                 continue;
             }
             Role::Unknown => {
                 return Err(format!("tensor {} is not known for architecture {architecture}", Escaped(&item.name)));
             }
         };
+        if layer.zip(attention.layers).is_some_and(|(layer, layers)| layer >= layers) {
+            left_out += 1;
+            continue;
+        }
         for (name, how) in results {
             // Dense weights of fused experts have one row for each input.
             let has_input_rows = matches!(item.values, Values::Plain(_));
@@ -51,7 +55,7 @@ pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) 
     for (place, numbers) in experts {
         stack(&mut targets[place], &numbers)?;
     }
-    Ok((targets, other_modes))
+    Ok((targets, left_out))
 }
 
 /// Makes a tensor of all experts of the matrices of each.

@@ -4,10 +4,21 @@
 mod back;
 mod by_name;
 mod by_value;
+mod fields;
+mod hyperparameters;
 mod like;
+mod models;
 mod names;
+mod pieces;
+mod rope;
+mod source;
+mod special;
 mod strided;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
 mod view;
+mod vocabulary;
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized, stored};
@@ -17,16 +28,18 @@ use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::select::SourceScheme;
 pub(crate) use back::restored;
+use hyperparameters::Model;
 use like::{Match, Reference};
-use names::{Attention, is_always_f32};
+use names::is_always_f32;
 use serde_json::Value;
+use source::Files;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
-use truecast_io::{Escaped, Tensor, counted};
+use truecast_io::{Tensor, counted};
 use truecast_schemes::{Detection, Group};
 use view::{Renamed, Target, Values};
 
@@ -40,22 +53,6 @@ pub(crate) struct Header {
     pub types: HashMap<Arc<str>, DType>,
     pub warnings: Vec<String>,
 }
-
-/// Architecture of llama.cpp for a `model_type`.
-const ARCHITECTURES: [(&str, &str); 12] = [
-    ("llama", "llama"),
-    ("mistral", "llama"),
-    ("mixtral", "llama"),
-    ("qwen2", "qwen2"),
-    ("qwen3", "qwen3"),
-    ("qwen3_moe", "qwen3moe"),
-    ("gemma2", "gemma2"),
-    ("gemma3", "gemma3"),
-    ("gemma3_text", "gemma3"),
-    ("gpt_oss", "gpt-oss"),
-    ("deepseek_v2", "deepseek2"),
-    ("deepseek_v3", "deepseek2"),
-];
 
 /// Renames and rearranges the tensors of a model's folder. Other sources keep their names.
 ///
@@ -76,11 +73,13 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
             (targets, reference.keys, notes)
         }
         None => {
-            let refused = |what: String| Error::checkpoint(folder.path(), CheckpointError::NotOfLlamacpp { what });
-            let config = contents.documents.config.as_ref().expect("the folder is that of a model");
-            let (targets, warning) = from_config(config, all).map_err(refused)?;
-            let mut keys = Keys::new();
-            keys.set_text("general.architecture", architecture(config).map_err(refused)?);
+            let refused = |cause| Error::checkpoint(folder.path(), cause);
+            let files = Files::read(&folder)?;
+            let (targets, warning) = from_config(&files.config, all).map_err(refused)?;
+            let mut keys = keys(&files).map_err(refused)?;
+            if let Some(name) = folder.path().file_name().and_then(|name| name.to_str()) {
+                keys.set_text("general.name", name);
+            }
             let path = folder.path().display();
             (targets, keys, warning.map(|warning| format!("{path}: {warning}")).into_iter().collect())
         }
@@ -130,79 +129,32 @@ fn items(folder: &Folder, contents: &Contents) -> Vec<Item> {
 }
 
 /// Targets of a model whose architecture is known, and a warning about what is left out.
-fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Option<String>), String> {
-    let (mut targets, other_modes) = by_name::targets(architecture(config)?, attention(config)?, all)?;
-    targets.extend(rope_factors(config)?.map(|factors| Target::known("rope_freqs.weight", factors)));
-    let warning = (other_modes > 0).then(|| {
-        let tensors = counted(other_modes, "tensor");
-        format!("{tensors} of its encoders of images are left out; llama.cpp reads them from a file of their own")
+fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Option<String>), CheckpointError> {
+    let shape = Model::new(config)?.shape()?;
+    let (mut targets, left_out) = by_name::targets(shape.architecture, (&shape).into(), all).map_err(refused)?;
+    targets.extend(shape.rope_factors.map(|factors| Target::known("rope_freqs.weight", factors)));
+    let warning = (left_out > 0).then(|| {
+        let tensors = counted(left_out, "tensor");
+        format!("{tensors} are left out, of encoders of images or sound, or of layers that predict further tokens")
     });
     Ok((targets, warning))
 }
 
-/// Configuration of the language model.
-fn of_text(config: &Value) -> &Value {
-    config.get("text_config").filter(|text| text.is_object()).unwrap_or(config)
+/// Keys of a model: all but `general.name`, `general.file_type` and `general.quantization_version`.
+///
+/// # Errors
+/// [`CheckpointError::NotOfLlamacpp`].
+fn keys(files: &Files) -> Result<Keys, CheckpointError> {
+    let model = Model::new(&files.config)?;
+    let mut keys = Keys::new();
+    keys.set_text("general.architecture", model.kind.architecture);
+    keys.set_text("general.type", "model");
+    hyperparameters::sampling(files, &mut keys)?;
+    model.keys(&mut keys)?;
+    vocabulary::keys(&model, files, &mut keys)?;
+    Ok(keys)
 }
 
-fn architecture(config: &Value) -> Result<&'static str, String> {
-    let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
-    let found = ARCHITECTURES.iter().find(|(name, _)| *name == model_type);
-    found.map(|(_, architecture)| *architecture).ok_or_else(|| {
-        let known: Vec<&str> = ARCHITECTURES.iter().map(|(name, _)| *name).collect();
-        format!("model_type {} is not one of {}", Escaped(model_type), known.join(", "))
-    })
-}
-
-fn number(config: &Value, field: &str) -> Result<Option<u64>, String> {
-    match of_text(config).get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64().filter(|number| *number <= u64::from(u32::MAX)) {
-            Some(number) => Ok(Some(number)),
-            None => Err(format!("{field} in config.json is not a number of 32 bits")),
-        },
-    }
-}
-
-fn attention(config: &Value) -> Result<Attention, String> {
-    let heads = number(config, "num_attention_heads")?.ok_or("config.json has no num_attention_heads")?;
-    let kv_heads = number(config, "num_key_value_heads")?.unwrap_or(heads);
-    let (key_rows, value_rows) = (number(config, "qk_nope_head_dim")?, number(config, "v_head_dim")?);
-    Ok(Attention { heads, kv_heads, key_rows: key_rows.unwrap_or(0), value_rows: value_rows.unwrap_or(0) })
-}
-
-/// Divisors of the rotation's frequencies for a longer context, as `rope_type` `llama3` defines them.
-fn rope_factors(config: &Value) -> Result<Option<Vec<f32>>, String> {
-    let text = of_text(config);
-    let scaling = ["rope_scaling", "rope_parameters"].iter().find_map(|field| text.get(field)?.as_object());
-    let Some(scaling) = scaling else { return Ok(None) };
-    let kind = ["rope_type", "type"].iter().find_map(|field| scaling.get(*field)?.as_str());
-    if kind != Some("llama3") {
-        return Ok(None);
-    }
-    let of = |field: &str| scaling.get(field).and_then(Value::as_f64).or_else(|| text.get(field)?.as_f64());
-    let needed = |field: &str| {
-        let value = of(field).filter(|value| value.is_finite() && *value > 0.0);
-        value.ok_or_else(|| format!("{field} of the rotation in config.json is not a positive number"))
-    };
-    let (factor, context) = (needed("factor")? as f32, needed("original_max_position_embeddings")? as f32);
-    let (low, high) = (needed("low_freq_factor")? as f32, needed("high_freq_factor")? as f32);
-    let base = of("rope_theta").unwrap_or(10_000.0);
-    let heads = number(config, "num_attention_heads")?.unwrap_or(0);
-    let of_heads = number(config, "hidden_size")?.unwrap_or(0).checked_div(heads);
-    let head = number(config, "head_dim")?.or(of_heads).filter(|head| (1..=1 << 16).contains(head));
-    let head = head.ok_or("head_dim is not in config.json, and does not follow from hidden_size")?;
-    let factor_of = |at: u64| {
-        let frequency = 1.0 / base.powf((2 * at) as f64 / head as f64) as f32;
-        let length = std::f32::consts::TAU / frequency;
-        if length < context / high {
-            1.0
-        } else if length > context / low {
-            factor
-        } else {
-            let smooth = (context / length - low) / (high - low);
-            1.0 / ((1.0 - smooth) / factor + smooth)
-        }
-    };
-    Ok(Some((0..head / 2).map(factor_of).collect()))
+fn refused(what: String) -> CheckpointError {
+    CheckpointError::NotOfLlamacpp { what }
 }

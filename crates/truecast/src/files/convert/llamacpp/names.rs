@@ -1,6 +1,8 @@
 //! Names of tensors in Hugging Face checkpoints and in files of llama.cpp, and how their elements are rearranged
 //! (`docs/spec/checkpoints.md §9.10`).
 
+use super::hyperparameters::{Latent, Shape};
+use super::models::KINDS;
 use super::strided::Strided;
 
 /// Rearrangement of a tensor.
@@ -104,8 +106,8 @@ const ALWAYS_F32: [&str; 2] = ["ffn_gate_inp.weight", "_norm.weight"];
 /// Role of a tensor of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Names and rearrangements of the results, and the number of the expert.
-    Mapped(Vec<(String, How)>, Option<u64>),
+    /// Names and rearrangements of the results, and the numbers of layer and expert.
+    Mapped(Vec<(String, How)>, Numbers),
     /// Computed by llama.cpp.
     Computed,
     /// Part of an encoder of images or sound.
@@ -115,7 +117,7 @@ pub(super) enum Role {
 
 /// True for an architecture with names in the table.
 pub(super) fn knows(architecture: &str) -> bool {
-    super::ARCHITECTURES.iter().any(|(_, known)| *known == architecture)
+    KINDS.iter().any(|kind| kind.architecture == architecture)
 }
 
 /// True for a tensor that a file of the language model does not hold.
@@ -142,7 +144,7 @@ pub(super) fn role(architecture: &str, name: &str) -> Role {
     let ends = [".weight", ".bias"];
     let (stem, end) = ends.iter().find_map(|end| Some((short.strip_suffix(end)?, *end))).unwrap_or((short, ""));
     let is_of = |row: &&Row| row.of.is_empty() || row.of.split(' ').any(|of| of == architecture);
-    let (mut results, mut expert, mut first) = (Vec::new(), None, None);
+    let (mut results, mut all, mut first) = (Vec::new(), Numbers::default(), None);
     for row in ROWS.iter().filter(is_of) {
         let Some((numbers, end)) =
             matched(row.from, short).map(|n| (n, "")).or_else(|| Some((matched(row.from, stem)?, end)))
@@ -154,10 +156,10 @@ pub(super) fn role(architecture: &str, name: &str) -> Role {
             continue;
         }
         first = Some(row.of);
-        expert = numbers.expert;
-        results.push((row.to.replacen('#', &numbers.layer, 1) + end, row.how));
+        results.push((numbers.filled(row.to) + end, row.how));
+        all = numbers;
     }
-    if results.is_empty() { Role::Unknown } else { Role::Mapped(results, expert) }
+    if results.is_empty() { Role::Unknown } else { Role::Mapped(results, all) }
 }
 
 /// Names in a folder of the tensors that a tensor of the file is made of. `experts` is its number of experts.
@@ -172,7 +174,7 @@ pub(super) fn source_names(architecture: &str, result: &str, experts: u64) -> Ve
         if matches!(row.how, How::ValueRows | How::Interleaved(1)) {
             return Vec::new();
         }
-        let name = format!("{}{end}", row.from.replacen('#', &numbers.layer, 1));
+        let name = numbers.filled(row.from) + end;
         let name = if row.from == "lm_head" { name } else { format!("model.{name}") };
         let one = name.replacen('@', "0", 1);
         if !matches!(role(architecture, &one), Role::Mapped(all, _) if all.iter().any(|(name, _)| name == result)) {
@@ -186,10 +188,18 @@ pub(super) fn source_names(architecture: &str, result: &str, experts: u64) -> Ve
     Vec::new()
 }
 
-#[derive(Default)]
-struct Numbers {
-    layer: String,
-    expert: Option<u64>,
+/// Numbers in a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub layer: Option<u64>,
+    pub expert: Option<u64>,
+}
+
+impl Numbers {
+    /// A pattern with the layer's number.
+    fn filled(self, pattern: &str) -> String {
+        self.layer.map_or_else(|| pattern.to_owned(), |layer| pattern.replacen('#', &layer.to_string(), 1))
+    }
 }
 
 fn matched(pattern: &str, name: &str) -> Option<Numbers> {
@@ -198,7 +208,7 @@ fn matched(pattern: &str, name: &str) -> Option<Numbers> {
     loop {
         match (of_pattern.next(), of_name.next()) {
             (None, None) => return Some(numbers),
-            (Some("#"), Some(number)) => numbers.layer = number.parse::<u32>().ok()?.to_string(),
+            (Some("#"), Some(number)) => numbers.layer = Some(number.parse::<u32>().ok()?.into()),
             (Some("@"), Some(number)) => numbers.expert = Some(number.parse::<u32>().ok()?.into()),
             (Some(a), Some(b)) if a == b => {}
             _ => return None,
@@ -218,6 +228,21 @@ pub(super) struct Attention {
     /// Rows of a head's keys without rotation, and rows of a head's values.
     pub key_rows: u64,
     pub value_rows: u64,
+    /// Number of layers, if later ones are left out.
+    pub layers: Option<u64>,
+}
+
+impl From<&Shape> for Attention {
+    fn from(shape: &Shape) -> Attention {
+        let of_latent = |of: fn(&Latent) -> u32| shape.latent.as_ref().map_or(0, of).into();
+        Attention {
+            heads: shape.heads.into(),
+            kv_heads: shape.kv_heads.into(),
+            key_rows: of_latent(|latent| latent.qk_nope_head_dim),
+            value_rows: of_latent(|latent| latent.v_head_dim),
+            layers: Some(shape.layers.into()),
+        }
+    }
 }
 
 /// Shape of the result, and the order of the elements of a source of `shape`. `None` if the shape does not fit.
@@ -300,7 +325,13 @@ mod tests {
         assert_eq!(one("llama", norm).0, "blk.0.ffn_norm.weight");
         assert_eq!(one("qwen2", "model.layers.0.self_attn.k_proj.bias").0, "blk.0.attn_k.bias");
         let expert = role("qwen3moe", "model.layers.3.mlp.experts.12.up_proj.weight");
-        assert_eq!(expert, Role::Mapped(vec![("blk.3.ffn_up_exps.weight".into(), How::AsIs)], Some(12)));
+        assert_eq!(
+            expert,
+            Role::Mapped(
+                vec![("blk.3.ffn_up_exps.weight".into(), How::AsIs)],
+                Numbers { layer: Some(3), expert: Some(12) }
+            )
+        );
         let kv = results("deepseek2", "model.layers.1.self_attn.kv_b_proj.weight");
         assert_eq!(
             kv.iter().map(|(name, _)| &**name).collect::<Vec<_>>(),

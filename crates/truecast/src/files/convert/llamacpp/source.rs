@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Files that keys are made from; `None` for a missing file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Files {
+pub(super) struct Files {
     /// `config.json`; null if there is none.
     pub config: Value,
     /// `generation_config.json`

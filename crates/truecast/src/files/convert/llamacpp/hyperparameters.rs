@@ -17,7 +17,7 @@ const LITE_DEEPSEEK: [u32; 2] = [26, 27];
 
 /// Dimensions of attention by a latent vector (DeepSeek), by which `kv_b_proj` is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Latent {
+pub(super) struct Latent {
     /// Part of a head's key that is not rotated.
     pub qk_nope_head_dim: u32,
     pub v_head_dim: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Latent {
 
 /// What the tensors of a model are permuted, split and stacked by.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shape {
+pub(super) struct Shape {
     /// llama.cpp's name.
     pub architecture: &'static str,
     /// Layers of the model. Later ones, which predict further tokens, are left out.
