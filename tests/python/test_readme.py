@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import ROOT, SAMPLE, binary
 from container import read_safetensors
@@ -135,9 +136,47 @@ def test_a_folder_becomes_quantized(checkout):
         assert 0 < abs(x - y).max() <= abs(x).max() / 448 * 16
 
 
-def test_gguf_becomes_dense_and_other_gguf(checkout):
-    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert model.gguf")]
-    run("truecast convert testdata/minilm/model.safetensors model.gguf --to f32", checkout)
+def write_qwen3(folder: Path):
+    """A small model with a tokenizer of bytes."""
+    folder.mkdir()
+    config = {"model_type": "qwen3", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "num_key_value_heads": 2, "head_dim": 64, "intermediate_size": 512, "vocab_size": 8}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    splits = [{"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": QWEN2}},
+              {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]  # fmt: skip
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+    tokenizer = {"model": model, "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits}, "added_tokens": []}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    shapes = {"model.embed_tokens": (8, 256), "model.norm": (256,)}
+    for layer in range(2):
+        parts = {"self_attn.q_proj": (256, 256), "self_attn.k_proj": (128, 256), "self_attn.v_proj": (128, 256),
+                 "self_attn.o_proj": (256, 256), "self_attn.q_norm": (64,), "self_attn.k_norm": (64,),
+                 "mlp.gate_proj": (512, 256), "mlp.up_proj": (512, 256), "mlp.down_proj": (256, 512),
+                 "input_layernorm": (256,), "post_attention_layernorm": (256,)}  # fmt: skip
+        shapes |= {f"model.layers.{layer}.{name}": shape for name, shape in parts.items()}
+    random = np.random.default_rng(1)
+    tensors = {f"{name}.weight": random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    header, data = {}, b""
+    for name, values in tensors.items():
+        at = [len(data), len(data) + values.nbytes]
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": at}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+QWEN2 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def test_a_folder_becomes_gguf_and_back(checkout):
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast quantize Qwen3-8B")]
+    write_qwen3(checkout / "Qwen3-8B")
+    write_qwen3(checkout / "Phi-4")
+    # The file is that of another quantization.
+    run("truecast quantize Phi-4 Phi-4-Q8_0.gguf q8_0", checkout)
     for line in commands:
         run(line, checkout)
-    assert (checkout / "smaller.gguf").stat().st_size < (checkout / "model.safetensors").stat().st_size
+    folder, again = (read_safetensors(checkout / name / "model.safetensors")[0] for name in ("Qwen3-8B", "Qwen3-8B-again"))
+    assert folder.keys() == again.keys()

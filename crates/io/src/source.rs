@@ -389,7 +389,7 @@ impl Source {
     /// [`Error::ReadTensor`], also if the tensor ends earlier.
     ///
     /// # Panics
-    /// If the tensor has no [`window`](Source::window) and is not that of a [`View`].
+    /// If the tensor has no [`window`](Source::window), and no [`View`] computes it.
     pub fn read_at(&self, index: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
         if let Some((view, _)) = &self.view {
             return view.read_at(index, first, bytes);

@@ -124,7 +124,7 @@ fn what_is_not_the_same_model() {
     // A layer less.
     folder.write("other.safetensors", &source(&layers[..1], ("down", &[10, 12])));
     folder.refused(convert, "unsuitable-source", &["not the model of like.gguf"]);
-    // Files that are no reference.
+    // Files that cannot serve as a reference.
     folder.write("none.gguf", &gguf(&[], &[("a.weight", &[4], 0, vec![0; 16])]));
     let refused = ["none.gguf", "do not name an architecture"];
     folder.refused("convert model.safetensors out.gguf --like none.gguf", "unsuitable-source", &refused);

@@ -70,8 +70,9 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
             let target = restore(architecture, attention, &name, &items).map_err(refused)?;
             if let Some(tensor) = tensor {
                 if tensor.shape != target.tensor.shape {
-                    let (there, here) = (&tensor.shape, &target.tensor.shape);
-                    return Err(refused(format!("the shape of {} is {there:?}, not {here:?}", Escaped(&name))));
+                    let (theirs, ours) = (&tensor.shape, &target.tensor.shape);
+                    return Err(refused(format!("{} has shape {theirs:?} in the folder, and {ours:?} in the file", Escaped(&name))
+                    )));
                 }
                 types.insert(name, tensor.dtype);
             }

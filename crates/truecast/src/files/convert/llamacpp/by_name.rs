@@ -58,7 +58,7 @@ pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) 
     Ok((targets, left_out))
 }
 
-/// Makes a tensor of all experts of the matrices of each.
+/// Stacks the matrices of all experts.
 pub(super) fn stack(target: &mut Target, numbers: &[u64]) -> Result<(), String> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by_key(|at| numbers[*at]);

@@ -81,7 +81,7 @@ impl Way {
 
 const AS_IS: Way = Way { how: How::AsIs, is_transposed: false, add: None };
 
-/// Finds the source of each pattern of the reference. The inner error says what is ambiguous or missing.
+/// Finds the source of each pattern of the reference. The inner error names an ambiguous or missing tensor.
 pub(super) fn matched(
     source: &Arc<Folder>,
     all: Vec<Item>,
@@ -101,7 +101,7 @@ pub(super) fn matched(
         let mut candidates = Vec::new();
         for (text, ours) in ours.iter().filter(|(text, ours)| ours.keys().eq(theirs.keys()) && !used.contains(*text)) {
             for way in ways(item) {
-                // A permutation that changes nothing is no second way.
+                // A permutation that changes nothing does not count as a second way.
                 let is_new = |target: &Target| {
                     way == AS_IS || way.add.is_some() || !target.pieces.iter().all(|piece| piece.order.is_whole())
                 };

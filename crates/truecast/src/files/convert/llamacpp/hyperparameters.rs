@@ -24,7 +24,7 @@ pub(super) struct Latent {
     pub kv_lora_rank: u32,
 }
 
-/// What the tensors of a model are permuted, split and stacked by.
+/// Dimensions by which tensors are permuted, split and stacked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
     /// llama.cpp's name.
@@ -36,7 +36,7 @@ pub(super) struct Shape {
     pub kv_heads: u32,
     /// Elements of a head. DeepSeek has other dimensions.
     pub head_dim: u32,
-    /// Experts of a layer; 0 if there are none.
+    /// Experts of a layer; 0 without experts.
     pub experts: u32,
     pub vocab_size: u32,
     pub latent: Option<Latent>,
@@ -130,7 +130,7 @@ impl Model {
             let found = match kind {
                 Type::U32 => self.fields.u32(field)?.map(|value| keys.set_u32(&key, value)),
                 Type::F32 => self.fields.f64(field)?.map(|value| keys.set_f32(&key, value as f32)),
-                // The converter writes what is true.
+                // The converter writes true flags only.
                 Type::Bool => self.fields.bool(field)?.map(|is_set| {
                     if is_set {
                         keys.set_bool(&key, true)
@@ -219,7 +219,7 @@ fn derive(kind: &Kind, fields: &mut Fields) -> Result<(), CheckpointError> {
     Ok(())
 }
 
-/// Keys of `generation_config.json`: name there, key, and whether it is an integer.
+/// Fields of `generation_config.json`: name, key, and whether the value is an integer.
 const SAMPLING: [(&str, &str, bool); 11] = [
     ("top_k", "top_k", true),
     ("top_p", "top_p", false),

@@ -28,7 +28,7 @@ pub(super) struct Reference {
 
 pub(super) struct Match {
     pub targets: Vec<Target>,
-    /// Sentences about what was matched with what.
+    /// Sentences about the match.
     pub notes: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Reference {
             };
             if *item.shape != *tensor.shape {
                 let (shape, of_item) = (&tensor.shape, &item.shape);
-                return Err(refused(format!("the shape of {name} is {of_item:?} there, not {shape:?}")));
+                return Err(refused(format!("{name} has shape {of_item:?} in that file, and {shape:?} here")));
             }
         }
         self.add_missing(&mut targets)?.map_err(refused)?;

@@ -43,7 +43,7 @@ use truecast_io::{Tensor, counted};
 use truecast_schemes::{Detection, Group};
 use view::{Renamed, Target, Values};
 
-/// What a file for llama.cpp has beside its tensors.
+/// Keys and types of a file for llama.cpp.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Header {
     pub keys: Keys,
@@ -128,7 +128,7 @@ fn items(folder: &Folder, contents: &Contents) -> Vec<Item> {
     all.into_iter().map(item).collect()
 }
 
-/// Targets of a model whose architecture is known, and a warning about what is left out.
+/// Targets of a model whose architecture is known, and a warning about tensors that are left out.
 fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Option<String>), CheckpointError> {
     let shape = Model::new(config)?.shape()?;
     let (mut targets, left_out) = by_name::targets(shape.architecture, (&shape).into(), all).map_err(refused)?;
@@ -140,7 +140,7 @@ fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Option<St
     Ok((targets, warning))
 }
 
-/// Keys of a model: all but `general.name`, `general.file_type` and `general.quantization_version`.
+/// Keys of a model, except `general.name`, `general.file_type` and `general.quantization_version`.
 ///
 /// # Errors
 /// [`CheckpointError::NotOfLlamacpp`].

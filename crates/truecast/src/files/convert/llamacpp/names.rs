@@ -38,7 +38,7 @@ const fn arranged(of: &'static str, from: &'static str, to: &'static str, how: H
     Row { of, from, to, how }
 }
 
-/// `#` stands for the number of a layer, `@` for the number of an expert. A name may continue with `.weight` or
+/// `#` means the number of a layer, `@` the number of an expert. A name may continue with `.weight` or
 /// `.bias` on both sides. The first row of an architecture that fits applies; several rows with one source and
 /// different results all apply.
 ///
@@ -100,7 +100,7 @@ const ROWS: &[Row] = &[
 const COMPUTED: [&str; 3] = [".rotary_emb.inv_freq", ".attention.masked_bias", ".attention.bias"];
 /// Modules that read images or sound. llama.cpp expects them in a file of their own.
 const OTHER_MODES: [&str; 4] = ["vision_tower.", "multi_modal_projector.", "audio_tower.", "embed_vision."];
-/// Tensors that stay f32 whatever type the model gets, beside those of one dimension.
+/// Tensors that stay f32 whatever type the model gets, as vectors do.
 const ALWAYS_F32: [&str; 2] = ["ffn_gate_inp.weight", "_norm.weight"];
 
 /// Role of a tensor of the source.
@@ -245,7 +245,7 @@ impl From<&Shape> for Attention {
     }
 }
 
-/// Shape of the result, and the order of the elements of a source of `shape`. `None` if the shape does not fit.
+/// Shape of the result, and order in which its elements are taken from a source of `shape`. `None` if that does not fit.
 ///
 /// `is_transposed`: the source has one row for each input.
 pub(super) fn arrangement(

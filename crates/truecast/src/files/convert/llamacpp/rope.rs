@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::f32::consts::PI;
 use truecast_io::gguf::Keys;
 
-/// Base that transformers takes where there is none, and llama.cpp for a file without the key.
+/// Base of transformers without the field, and of llama.cpp without the key.
 const BASE: f64 = 10_000.0;
 /// Most elements of a head. Heads of real models have up to 512.
 const MOST_ELEMENTS: u32 = 1 << 16;
@@ -148,7 +148,7 @@ fn scaling(kind: &Kind, fields: &Fields, whole: &Fields) -> Result<Scaling, Chec
             high: needed("high_freq_factor")?,
             original: original()?,
         }),
-        Some(_) => Err(whole.unexpected(name, "default, yarn, linear (but for deepseek) or llama3 (for llama)")),
+        Some(_) => Err(whole.unexpected(name, "default, yarn, linear (except deepseek) or llama3 (llama)")),
     }
 }
 

@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Files that keys are made from; `None` for a missing file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files {
-    /// `config.json`; null if there is none.
+    /// `config.json`, or null.
     pub config: Value,
     /// `generation_config.json`
     pub generation_config: Option<Value>,

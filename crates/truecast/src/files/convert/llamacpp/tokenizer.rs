@@ -76,7 +76,7 @@ impl<'a> Tokenizer<'a> {
         Ok(Tokenizer { whole, vocabulary, added, merges })
     }
 
-    /// Whether tokens are pieces of text, and bytes stand for what has no other token.
+    /// Whether tokens are pieces of text, with bytes for all other text.
     pub fn is_of_pieces(&self) -> bool {
         self.whole["model"]["byte_fallback"] == true && self.whole["decoder"]["type"] == "Sequence"
     }
@@ -144,7 +144,7 @@ fn steps(pre_tokenizer: &Value) -> Option<Vec<String>> {
         let is_matched = split["behavior"] == "Isolated" && split["invert"] == false;
         let is_rest = split["behavior"] == "Removed" && split["invert"] == true;
         match split["type"].as_str()? {
-            // Line breaks may stand for themselves or be escaped.
+            // Line breaks may be escaped.
             "Split" if is_matched || is_rest => {
                 let expression = split["pattern"]["Regex"].as_str()?;
                 steps.push(expression.replace('\r', "\\r").replace('\n', "\\n"));

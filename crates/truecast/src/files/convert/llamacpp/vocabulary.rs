@@ -171,7 +171,7 @@ fn of_tokenizer(
     let order = if is_of_pieces { tokenizer.order() } else { Default::default() };
     for (text, id) in texts {
         let kind = if is_of_pieces && is_byte(text) { BYTE } else { NORMAL };
-        // llama.cpp merges what has the highest score first.
+        // llama.cpp merges pieces with the highest score first.
         let score = order.get(text).map_or(NO_SCORE, |i| 0.0 - *i as f32);
         vocabulary.set(id, text.to_owned(), kind, score);
     }
