@@ -51,8 +51,6 @@ def read(path):
         for name, field in reader.fields.items()
         if not name.startswith("GGUF.")
     }
-    tensors = {
-        tensor.name: (tensor.tensor_type.name, [int(n) for n in reversed(tensor.shape)], np.asarray(tensor.data).tobytes())
-        for tensor in reader.tensors
-    }
+    shape = lambda tensor: [int(n) for n in reversed(tensor.shape)]
+    tensors = {t.name: (t.tensor_type.name, shape(t), np.asarray(t.data).tobytes()) for t in reader.tensors}
     return keys, tensors

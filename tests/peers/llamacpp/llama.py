@@ -35,13 +35,11 @@ class Batch(ctypes.Structure):
     ]
 
 
-# Offset, format, default, value.
-N_GPU_LAYERS = (0x10, "<i", -1, 0)
-USE_EXTRA_BUFFERS = (0x4A, "<B", 1, 0)
-N_CTX = (0x00, "<I", 512, 256)
-N_BATCH = (0x04, "<I", 2048, 256)
-N_UBATCH = (0x08, "<I", 512, 256)
-FLASH_ATTENTION = (0x34, "<i", -1, 0)
+# Offset, format, defaults, values.
+N_GPU_LAYERS = (0x10, "<i", (-1,), (0,))
+USE_EXTRA_BUFFERS = (0x4A, "<B", (1,), (0,))
+SIZES = (0x00, "<III", (512, 2048, 512), (256, 256, 256))
+FLASH_ATTENTION = (0x34, "<i", (-1,), (0,))
 TYPES_OF_CACHE = (0x68, "<ii", (1, 1), (0, 0))
 
 
@@ -50,9 +48,8 @@ def change(params, *fields):
         size = struct.calcsize(form)
         at = ctypes.addressof(params) + offset
         found = struct.unpack(form, ctypes.string_at(at, size))
-        assert found == (default if isinstance(default, tuple) else (default,)), f"another layout at {offset:#x}: {found}"
-        data = struct.pack(form, *(value if isinstance(value, tuple) else (value,)))
-        ctypes.memmove(at, data, size)
+        assert found == default, f"the library has another layout: {found} at {offset:#x}"
+        ctypes.memmove(at, struct.pack(form, *value), size)
     return params
 
 
@@ -132,7 +129,7 @@ class Model:
     def logits(self, tokens):
         """Logits after each of the tokens, which are the first of a sequence."""
         params = self.c.llama_context_default_params()
-        change(params, N_CTX, N_BATCH, N_UBATCH, FLASH_ATTENTION, TYPES_OF_CACHE)
+        change(params, SIZES, FLASH_ATTENTION, TYPES_OF_CACHE)
         context = self.c.llama_init_from_model(self.model, params)
         assert context, self.output()
         batch = self.c.llama_batch_init(len(tokens), 0, 1)

@@ -1,4 +1,4 @@
-"""Tiny models of every type that truecast writes for llama.cpp, made by transformers, with a tokenizer trained here.
+"""Tiny models of every type that truecast writes for llama.cpp, made by transformers, each with its own tokenizer.
 
     folder = write(MODELS["llama"], parent)
 
@@ -9,6 +9,7 @@ that is lost or misplaced changes the logits.
 import inspect
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ TABLE = Path(__file__).resolve().parents[3] / "crates/truecast/src/files/llamacp
 PRE_TOKENIZERS = {row["name"]: row["steps"] for row in json.loads(TABLE.read_text())}
 TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
 TEXT = (
-    "The harbour's ferry left at 7:45, wasn't full, and I'M NOT SURE they'll be back before 12345 nights.\n\n  Ünïcode, "
-    "日本語のテキスト, Привет мир; 3.14159 + 2 = x\t(tabs)  \r\n and   spaces 🦙🚀 don't /split/ [here]…"
+    "The harbour's ferry left at 7:45, wasn't full, and I'M NOT SURE they'll be back before 12345 nights.\n\n  Ünï"
+    "code, 日本語のテキスト, Привет мир; 3.14159 + 2 = x\t(tabs)  \r\n and   spaces 🦙🚀 don't /split/ [here]…"
 )
 
 
@@ -75,8 +76,9 @@ def qwen(folder):
 
 def tekken(folder):
     specials = ["<s>", "</s>", "[INST]", "[/INST]"]
-    names = {"bos_token": {"__type": "AddedToken", "content": "<s>", "lstrip": False, "rstrip": False, "normalized": False,
-                           "single_word": False}, "eos_token": "</s>", "add_prefix_space": False}
+    bos = {"__type": "AddedToken", "content": "<s>", "lstrip": False, "rstrip": False, "normalized": False,
+           "single_word": False}
+    names = {"bos_token": bos, "eos_token": "</s>", "add_prefix_space": False}
     byte_level(folder, "tekken", specials, "<s>", config=names)
 
 
@@ -97,7 +99,8 @@ def pieces(folder, **options):
     """A `tokenizer.model` of SentencePiece, as the models of Llama 2 and of Gemma have one."""
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(corpus()), model_prefix=str(folder / "tokenizer"), model_type="bpe", vocab_size=560,
-        byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False, minloglevel=2, **options,
+        byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False, minloglevel=2,
+        **options,
     )
     (folder / "tokenizer.vocab").unlink()
 
@@ -130,9 +133,9 @@ def gemma(folder):
     declare(folder, names, added, tokenizer_class="GemmaTokenizer", add_bos_token=True, add_eos_token=False)
 
 
-def fallback(folder):
-    """The vocabulary of Llama 2 as the BPE of `tokenizer.json`, as transformers writes it."""
-    llama2(folder)
+def fallback(folder, pieces_of=llama2):
+    """A vocabulary of SentencePiece as the BPE of `tokenizer.json`, as transformers writes it."""
+    pieces_of(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     for file in folder.iterdir():
         file.unlink()
@@ -149,6 +152,8 @@ class Model:
     fields: dict = field(default_factory=dict)
     dtype: torch.dtype = torch.bfloat16
     is_mxfp4: bool = False
+    # Whether the converter makes a file of it that llama.cpp loads.
+    has_control: bool = True
     # Largest difference of llama.cpp's logits from those of transformers, as a part of the largest logit.
     distance: float = 1e-4
 
@@ -167,6 +172,8 @@ YARN = dict(factor=4.0, original_max_position_embeddings=64)
 # llama.cpp always rounds the dimensions between which YaRN interpolates: `truncate`, which gpt-oss does not.
 OSS = dict(num_local_experts=4, num_experts_per_tok=2, intermediate_size=256, sliding_window=8, head_dim=64,
            **rope("yarn", beta_fast=32.0, beta_slow=1.0, truncate=True, **YARN))
+GEMMA = dict(head_dim=128, query_pre_attn_scalar=128, sliding_window=8, num_hidden_layers=7)
+VISION = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, image_size=28)
 ROWS = [
     Model("llama", "LlamaConfig", llama3, "llama-bpe", dtype=torch.float32,
           fields=rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -177,12 +184,15 @@ ROWS = [
     Model("qwen2", "Qwen2Config", qwen, "qwen2", fields=dict(tie_word_embeddings=True)),
     Model("qwen3", "Qwen3Config", qwen, "qwen2", fields=dict(head_dim=128, **rope("yarn", **YARN))),
     Model("qwen3_moe", "Qwen3MoeConfig", qwen, "qwen2",
-          fields=dict(head_dim=64, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=256, norm_topk_prob=True)),
+          fields=dict(head_dim=64, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=256,
+                      norm_topk_prob=True)),
     Model("gemma2", "Gemma2Config", gemma, distance=GELU,
-          fields=dict(head_dim=128, query_pre_attn_scalar=128, sliding_window=8, attn_logit_softcapping=5.0,
-                      final_logit_softcapping=3.0)),
-    Model("gemma3_text", "Gemma3TextConfig", gemma, distance=GELU,
-          fields=dict(head_dim=128, query_pre_attn_scalar=128, sliding_window=8, num_hidden_layers=7)),
+          fields={**GEMMA, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}),
+    Model("gemma3_text", "Gemma3TextConfig", gemma, distance=GELU, fields=GEMMA),
+    # A model that also sees, of which the text is written.
+    Model("gemma3", "Gemma3Config", gemma, distance=GELU, fields=dict(text_config=GEMMA, vision_config=VISION)),
+    Model("gemma3_fallback", "Gemma3TextConfig", partial(fallback, pieces_of=gemma), distance=GELU, has_control=False,
+          fields=GEMMA),
     Model("gpt_oss", "GptOssConfig", o200k, "gpt-4o", fields=OSS),
     Model("gpt_oss_mxfp4", "GptOssConfig", o200k, "gpt-4o", distance=BLOCKS, is_mxfp4=True,
           fields={**OSS, "num_experts_per_tok": 4}),
@@ -198,6 +208,18 @@ ROWS = [
                       **rope("yarn", beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, **YARN))),
 ]
 MODELS = {row.name: row for row in ROWS}
+CONTROLLED = [row for row in ROWS if row.has_control]
+
+
+def marked(folder, pre):
+    byte_level(folder, pre, ["<s>", "</s>"], "<s>", config={"bos_token": "<s>", "eos_token": "</s>"})
+
+
+# One model for each pre-tokenizer.
+SPLITTING = [
+    Model(pre, "LlamaConfig", partial(marked, pre=pre), pre, fields=dict(num_hidden_layers=1)) for pre in PRE_TOKENIZERS
+]
+SAMPLING = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "eos_token_id": [1, 2]}
 COMMON = dict(hidden_size=256, intermediate_size=512, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
               vocab_size=600, max_position_embeddings=256, initializer_range=0.05)
 
@@ -233,18 +255,22 @@ def write(row, parent):
     folder.mkdir(parents=True)
     row.tokenizer(folder)
     torch.manual_seed(7)
-    ids = special_ids(folder)
-    config = getattr(transformers, row.config)(**{**COMMON, **ids, **row.fields})
+    fields = {**COMMON, **special_ids(folder), **row.fields}
+    if "text_config" in row.fields:
+        common = {name: value for name, value in fields.items() if name not in row.fields}
+        fields = {**row.fields, "text_config": {**common, **row.fields["text_config"]}}
+    config = getattr(transformers, row.config)(**fields)
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager")
     randomize(model, 11)
     model.to(row.dtype).save_pretrained(folder)
+    (folder / "generation_config.json").write_text(json.dumps(SAMPLING))
     if row.is_mxfp4:
         quantize(folder)
     return folder
 
 
 def special_ids(folder):
-    """Ids of special tokens for `config.json`."""
+    """Numbers of special tokens for `config.json`."""
     names = json.loads((folder / "tokenizer_config.json").read_text())
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     ids = {}
@@ -276,9 +302,11 @@ def tokens(row, count=32):
 @torch.no_grad()
 def logits(folder, ids):
     """What transformers computes in f32 from the weights of a folder."""
-    kind = transformers.AutoModelForCausalLM
     options = {}
-    if (json.loads((folder / "config.json").read_text()).get("quantization_config") or {}).get("quant_method") == "mxfp4":
+    config = json.loads((folder / "config.json").read_text())
+    if "quantization_config" in config:
         options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
-    model = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", **options)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", **options
+    )
     return model.float().eval()(torch.tensor([ids])).logits[0].float().numpy()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import transformers
 from llama import Model
-from models import MODELS, ROWS, TEXT
-from test_control import distance
+from models import CONTROLLED, ROWS, SPLITTING, TEXT
+from test_control import FALLBACK, distance
 
 # The converter makes a title of the folder's name, and counts parameters. It writes the version of quantization always.
 OTHERS = {"general.name", "general.size_label", "general.quantization_version", "truecast.options"}
@@ -17,11 +17,14 @@ OTHERS = {"general.name", "general.size_label", "general.quantization_version", 
 ORDER = "tokenizer.ggml.scores"
 WAYS = {"f32": ["--to", "f32"], "bf16": ["--to", "bf16"], "f16": ["--to", "f16"], "q8_0": ["--scheme", "gguf:Q8_0"]}
 
-each = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+def each(rows):
+    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
 
 
 def truecast(*arguments, code=0):
-    ran = subprocess.run([os.environ["TRUECAST_BIN"], *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    command = [os.environ["TRUECAST_BIN"], *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
     return ran
 
@@ -41,17 +44,21 @@ def written(folder, tmp_path_factory):
     return make
 
 
-@each
-@pytest.mark.parametrize("to", WAYS)
-def test_keys(row, to, written, controls):
-    mine, its = (control.read(make(row, to))[0] for make in (written, controls))
-    names = (mine.keys() | its.keys()) - OTHERS
-    if row is MODELS["llama_fallback"]:
-        names -= {ORDER}
+@each(CONTROLLED + SPLITTING)
+def test_keys(row, written, controls):
+    mine, its = (control.read(make(row, "f32"))[0] for make in (written, controls))
+    names = (mine.keys() | its.keys()) - OTHERS - ({ORDER} if row == FALLBACK else set())
     assert {name: mine.get(name) for name in names} == {name: its.get(name) for name in names}
 
 
-@each
+@each(CONTROLLED)
+@pytest.mark.parametrize("to", WAYS)
+def test_types(row, to, written, controls):
+    mine, its = (control.read(make(row, to))[0] for make in (written, controls))
+    assert mine["general.file_type"] == its["general.file_type"]
+
+
+@each(CONTROLLED)
 @pytest.mark.parametrize("to", WAYS)
 def test_tensors(row, to, written, controls):
     mine, its = (control.read(make(row, to))[1] for make in (written, controls))
@@ -59,14 +66,14 @@ def test_tensors(row, to, written, controls):
     assert not [name for name in its if mine[name][2] != its[name][2]]
 
 
-@each
+@each(ROWS)
 def test_logits(row, written, reference):
     ids, expected = reference(row)
     with Model(written(row, "f32")) as model:
         assert distance(model.logits(ids)[:, : expected.shape[1]], expected) < row.distance
 
 
-@each
+@each(CONTROLLED)
 @pytest.mark.parametrize("to", [to for to in WAYS if to != "f32"])
 def test_logits_of_narrower_types(row, to, written, controls, reference):
     ids, _ = reference(row)
@@ -77,7 +84,7 @@ def test_logits_of_narrower_types(row, to, written, controls, reference):
     assert np.array_equal(*found)
 
 
-@each
+@each(ROWS + SPLITTING)
 def test_tokens(row, written, folder):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder(row))
     with Model(written(row, "f32")) as model:

@@ -71,7 +71,9 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
             if let Some(tensor) = tensor {
                 if tensor.shape != target.tensor.shape {
                     let (theirs, ours) = (&tensor.shape, &target.tensor.shape);
-                    return Err(refused(format!("{} has shape {theirs:?} in the folder, and {ours:?} in the file", Escaped(&name))
+                    let name = Escaped(&name);
+                    return Err(refused(format!(
+                        "{name} has shape {theirs:?} in the folder, and {ours:?} in the file"
                     )));
                 }
                 types.insert(name, tensor.dtype);

@@ -4,6 +4,8 @@ use super::refused;
 use crate::files::convert::error::CheckpointError;
 use serde_json::{Map, Value};
 
+pub(super) const CONFIG: &str = "config.json";
+
 /// Fields of a file. A field that is null counts as missing.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {

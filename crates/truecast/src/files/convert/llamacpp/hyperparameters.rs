@@ -1,6 +1,6 @@
 //! Hyperparameters: from `config.json` by the table of [`models`](super::models).
 
-use super::fields::{Fields, is_same, shown};
+use super::fields::{CONFIG, Fields, is_same, shown};
 use super::models::{COMMON, KINDS, Kind, Row, Type};
 use super::refused;
 use super::rope::Rope;
@@ -9,7 +9,6 @@ use crate::files::convert::error::CheckpointError;
 use serde_json::{Map, Value, json};
 use truecast_io::gguf::Keys;
 
-pub(super) const CONFIG: &str = "config.json";
 /// Numbers of layers by which llama.cpp knows the largest Gemma models, which scale attention in another way.
 const LARGEST_GEMMA: [u32; 2] = [46, 62];
 /// Numbers of layers by which llama.cpp knows DeepSeek models without a low rank of queries.

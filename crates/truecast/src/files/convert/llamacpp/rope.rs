@@ -1,7 +1,6 @@
 //! Rotary positions: their base, and how they are scaled to longer contexts.
 
-use super::fields::Fields;
-use super::hyperparameters::CONFIG;
+use super::fields::{CONFIG, Fields};
 use super::models::Kind;
 use super::refused;
 use crate::files::convert::error::CheckpointError;

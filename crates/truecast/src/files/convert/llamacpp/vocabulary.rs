@@ -8,6 +8,7 @@ use super::source::Files;
 use super::tokenizer::{Added, TOKENIZER, Tokenizer};
 use super::{refused, special};
 use crate::files::convert::error::CheckpointError;
+use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 use truecast_io::gguf::Keys;
 
@@ -168,20 +169,20 @@ fn of_tokenizer(
         let text = shown(&text.into());
         return Err(refused(format!("{TOKENIZER}: token {text} has the number {id}, and vocab_size is {size}")));
     }
-    let order = if is_of_pieces { tokenizer.order() } else { Default::default() };
+    let order = if is_of_pieces { tokenizer.order() } else { HashMap::new() };
+    // llama.cpp merges pieces with the highest score first.
+    let score = |text: &str| order.get(text).map_or(NO_SCORE, |i| 0.0 - *i as f32);
     for (text, id) in texts {
         let kind = if is_of_pieces && is_byte(text) { BYTE } else { NORMAL };
-        // llama.cpp merges pieces with the highest score first.
-        let score = order.get(text).map_or(NO_SCORE, |i| 0.0 - *i as f32);
-        vocabulary.set(id, text.to_owned(), kind, score);
+        vocabulary.set(id, text.to_owned(), kind, score(text));
     }
-    for Added { id, text, is_special } in tokenizer.added.iter().cloned() {
-        let is_special = is_special || is_named(config, text) || (!is_of_pieces && looks_special(text));
-        if is_special {
-            vocabulary.set(id, text.to_owned(), CONTROL, NO_SCORE);
+    for Added { id, text, is_special } in &tokenizer.added {
+        let is_special = *is_special || is_named(config, text) || (!is_of_pieces && looks_special(text));
+        if is_special || is_of_pieces {
+            let kind = if is_special { CONTROL } else { USER_DEFINED };
+            vocabulary.set(*id, (*text).to_owned(), kind, score(text));
         } else {
-            let text = if is_of_pieces { text.to_owned() } else { text.replace('\u{2581}', " ") };
-            vocabulary.set(id, text, USER_DEFINED, NO_SCORE);
+            vocabulary.set(*id, text.replace('\u{2581}', " "), USER_DEFINED, NO_SCORE);
         }
     }
     Ok(vocabulary)
@@ -197,10 +198,7 @@ fn is_byte(text: &str) -> bool {
 fn is_named(config: &Fields, text: &str) -> bool {
     let kinds = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
     let of_kind = |kind: &str| config.get(&format!("{kind}_token"));
-    let lists = ["extra_special_tokens", "additional_special_tokens"];
-    let listed = lists.iter().filter_map(|name| config.get(name)?.as_array()).flatten();
-    let is_text = |value: &Value| *value == text || value["content"] == text;
-    kinds.into_iter().filter_map(of_kind).chain(listed).any(is_text)
+    kinds.into_iter().filter_map(of_kind).any(|value| *value == text || value["content"] == text)
 }
 
 /// Whether a token is a special one by its text, as some models do not mark theirs.
