@@ -20,7 +20,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Regex, decoders, normalizers, pre_tokenizers, processors, trainers
 
-TABLE = Path(__file__).resolve().parents[3] / "crates/truecast/src/files/llamacpp/pre_tokenizers.json"
+TABLE = Path(__file__).resolve().parents[3] / "crates/truecast/src/files/convert/llamacpp/pre_tokenizers.json"
 # llama.cpp's names of pre-tokenizers, and what they are in `tokenizer.json`.
 PRE_TOKENIZERS = {row["name"]: row["steps"] for row in json.loads(TABLE.read_text())}
 TEMPLATE = "{{ bos_token }}{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
