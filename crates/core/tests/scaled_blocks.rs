@@ -1,4 +1,4 @@
-//! Blocks of GGUF files against the package `gguf` 0.19.0 (`tests/peers/checkpoints/gguf_blocks.py`).
+//! Blocks of GGUF files against the package `gguf` 0.19.0 and ggml (`tests/peers/checkpoints/gguf_blocks.py`).
 
 use truecast_core::scaled::*;
 
@@ -61,6 +61,7 @@ fn values_are_those_of_gguf() {
             );
         }
     }
+    read.sort();
     assert_eq!(read, BlockType::ALL);
 }
 
@@ -115,5 +116,7 @@ fn numbers_and_sizes() {
     assert_eq!(of(8), Some(("Q8_0", 32, 34)));
     assert_eq!(of(12), Some(("Q4_K", 256, 144)));
     assert_eq!(of(14), Some(("Q6_K", 256, 210)));
-    assert_eq!(of(16), None); // IQ2_XXS
+    assert_eq!(of(16), Some(("IQ2_XXS", 256, 66)));
+    assert_eq!(of(4), None);
+    assert_eq!(of(43), None);
 }

@@ -1,49 +1,56 @@
-"""Writes `testdata/gguf-blocks.bin`: random blocks of GGUF files, and what the package `gguf` makes of them.
+"""Writes `testdata/gguf-blocks.bin`: random blocks of GGUF files, and what the package `gguf` or ggml makes of them.
 
     pip install gguf==0.19.0 numpy
-    python tests/peers/checkpoints/gguf_blocks.py testdata/gguf-blocks.bin
+    LLAMACPP_LIBS=FOLDER python tests/peers/checkpoints/gguf_blocks.py testdata/gguf-blocks.bin
 
 For each block type: number, blocks, elements (u32 each), the bytes of the blocks, their f32 values. Then for each type
 that truecast writes: number + 2^31, blocks, elements, f32 values, the bytes of the blocks made of them.
 """
 
+import pathlib
 import struct
 import sys
 
 import numpy as np
 from gguf import GGMLQuantizationType as Type
-from gguf.constants import GGML_QUANT_SIZES
 from gguf.quants import dequantize, quantize
 
-READ = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K MXFP4 NVFP4".split()
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "llamacpp"))
+import ggml_base
+
+# Of these the package gives the values. ggml gives those of all others.
+OF_GGUF = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K MXFP4 NVFP4".split()
 WRITTEN = "Q8_0 MXFP4".split()
-# Where the f16 of a block lie.
-HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q2_K": [80, 82], "Q3_K": [108]}
-HALVES |= {"Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
+# Where the f16 of a block lie, if not in the first two bytes.
+HALVES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
+HALVES |= {"MXFP4": [], "NVFP4": [], "Q8_K": [2], "IQ1_M": [], "TQ1_0": [52], "TQ2_0": [64]}
 
 
-def blocks(random, name, n):
-    elements, size = GGML_QUANT_SIZES[Type[name]]
-    data = random.integers(0, 256, (n, size), dtype=np.uint8)
-    for at in HALVES.get(name, []):
+def blocks(random, block, n):
+    data = random.integers(0, 256, (n, block.bytes), dtype=np.uint8)
+    for at in HALVES.get(block.name, [0]):
         # Any finite half in the first blocks, ordinary ones in the others; no NaN and no infinity.
         half = random.integers(0, 0x7C00, n, dtype=np.uint16)
         half[4:] = random.standard_normal(n - 4).astype(np.float16).view(np.uint16) & 0x7FFF
         half |= random.integers(0, 2, n, dtype=np.uint16) << 15
         data[:, at : at + 2] = half.view(np.uint8).reshape(n, 2)
-    if name == "MXFP4":
+    if block.name == "MXFP4":
         data[:, 0] = np.linspace(0, 254, n).astype(np.uint8)
-    return elements, data
+    if block.name == "IQ1_M":
+        data[:, 55] &= 0xBF  # the highest bit of the exponent
+    return data
 
 
 def main(path):
     random = np.random.default_rng(20260803)
     out = bytearray()
-    for name in READ:
-        n = 6 if name.endswith("K") else 16
-        elements, data = blocks(random, name, n)
-        values = dequantize(data, Type[name]).astype("<f4").reshape(n, elements)
-        out += struct.pack("<III", Type[name], n, elements) + data.tobytes() + values.tobytes()
+    # The types that `gguf` decodes are first, so that their random numbers do not depend on the others.
+    for block in sorted(ggml_base.block_types(), key=lambda block: block.name not in OF_GGUF):
+        n = 6 if block.elements == 256 else 16
+        data = blocks(random, block, n)
+        values = dequantize(data, Type[block.name]) if block.name in OF_GGUF else ggml_base.values(block, data)
+        values = values.astype("<f4").reshape(n, block.elements)
+        out += struct.pack("<III", block.number, n, block.elements) + data.tobytes() + values.tobytes()
     for name in WRITTEN:
         n, elements = 24, 32
         values = random.standard_normal((n, elements)).astype("<f4")

@@ -4,7 +4,7 @@
 //! f16 factors of a block, `d1` and `m1` the factors of a group. `i` is the index of an element in its block.
 
 use super::arithmetic::{integer, negated, product, rounded};
-use super::gguf;
+use super::{codebooks, gguf};
 use crate::exact::{Exact, decode_float};
 use crate::format::{F16, F32};
 
@@ -19,29 +19,59 @@ pub enum BlockType {
     Q5_0,
     Q5_1,
     Q8_0,
+    Q8_1,
     Q2_K,
     Q3_K,
     Q4_K,
     Q5_K,
     Q6_K,
+    Q8_K,
+    IQ2_XXS,
+    IQ2_XS,
+    IQ3_XXS,
+    IQ1_S,
+    IQ4_NL,
+    IQ3_S,
+    IQ2_S,
+    IQ4_XS,
+    IQ1_M,
+    TQ1_0,
+    TQ2_0,
     Mxfp4,
     Nvfp4,
+    Q1_0,
+    Q2_0,
 }
 
 /// Name, number in a file, elements per block, bytes per block, elements that share `d1`.
-const TABLE: [(BlockType, &str, u32, u64, u64, u64); 12] = [
+const TABLE: [(BlockType, &str, u32, u64, u64, u64); 27] = [
     (BlockType::Q4_0, "Q4_0", 2, 32, 18, 32),
     (BlockType::Q4_1, "Q4_1", 3, 32, 20, 32),
     (BlockType::Q5_0, "Q5_0", 6, 32, 22, 32),
     (BlockType::Q5_1, "Q5_1", 7, 32, 24, 32),
     (BlockType::Q8_0, "Q8_0", 8, 32, 34, 32),
+    (BlockType::Q8_1, "Q8_1", 9, 32, 36, 32),
     (BlockType::Q2_K, "Q2_K", 10, 256, 84, 16),
     (BlockType::Q3_K, "Q3_K", 11, 256, 110, 16),
     (BlockType::Q4_K, "Q4_K", 12, 256, 144, 32),
     (BlockType::Q5_K, "Q5_K", 13, 256, 176, 32),
     (BlockType::Q6_K, "Q6_K", 14, 256, 210, 16),
+    (BlockType::Q8_K, "Q8_K", 15, 256, 292, 256),
+    (BlockType::IQ2_XXS, "IQ2_XXS", 16, 256, 66, 32),
+    (BlockType::IQ2_XS, "IQ2_XS", 17, 256, 74, 16),
+    (BlockType::IQ3_XXS, "IQ3_XXS", 18, 256, 98, 32),
+    (BlockType::IQ1_S, "IQ1_S", 19, 256, 50, 32),
+    (BlockType::IQ4_NL, "IQ4_NL", 20, 32, 18, 32),
+    (BlockType::IQ3_S, "IQ3_S", 21, 256, 110, 32),
+    (BlockType::IQ2_S, "IQ2_S", 22, 256, 82, 16),
+    (BlockType::IQ4_XS, "IQ4_XS", 23, 256, 136, 32),
+    (BlockType::IQ1_M, "IQ1_M", 29, 256, 56, 16),
+    (BlockType::TQ1_0, "TQ1_0", 34, 256, 54, 256),
+    (BlockType::TQ2_0, "TQ2_0", 35, 256, 66, 256),
     (BlockType::Mxfp4, "MXFP4", 39, 32, 17, 32),
     (BlockType::Nvfp4, "NVFP4", 40, 64, 36, 16),
+    (BlockType::Q1_0, "Q1_0", 41, 128, 18, 128),
+    (BlockType::Q2_0, "Q2_0", 42, 64, 18, 64),
 ];
 
 /// Twice the values of E2M1; code 8 is +0 (§9.4).
@@ -171,6 +201,13 @@ impl BlockType {
                 let byte = gguf::Nvfp4::of(block).qs[i / 16 * 8 + i % 8];
                 DOUBLED_E2M1[field(byte, i % 16 / 8 * 4, 4) as usize].into()
             }
+            BlockType::Q8_1 => i64::from(gguf::Q8_1::of(block).qs[i] as i8),
+            BlockType::Q8_K => i64::from(gguf::Q8_K::of(block).qs[i] as i8),
+            BlockType::TQ1_0 => ternary(gguf::TQ1_0::of(block), i),
+            BlockType::TQ2_0 => i64::from(two_bits(gguf::TQ2_0::of(block).qs)) - 1,
+            BlockType::Q1_0 => i64::from(field(gguf::Q1_0::of(block).qs[i / 8], i % 8, 1)) * 2 - 1,
+            BlockType::Q2_0 => i64::from(field(gguf::Q2_0::of(block).qs[i / 4], i % 4 * 2, 2)) - 1,
+            _ => codebooks::code(self, block, i),
         }
     }
 
@@ -227,6 +264,21 @@ impl BlockType {
                 [e] => (Exact::Finite { neg: false, sig: 1, exp: i32::from(*e) - 128, sticky: false }, None),
             },
             BlockType::Nvfp4 => (half_of_ue4m3(gguf::Nvfp4::of(block).d[i / 16]), None),
+            BlockType::Q8_1 => (half(gguf::Q8_1::of(block).d), None),
+            BlockType::Q8_K => {
+                let d = u32::from_le_bytes(*gguf::Q8_K::of(block).d);
+                (decode_float(&F32, d.into()), None)
+            }
+            BlockType::TQ1_0 => (half(gguf::TQ1_0::of(block).d), None),
+            BlockType::TQ2_0 => (half(gguf::TQ2_0::of(block).d), None),
+            BlockType::Q1_0 => (half(gguf::Q1_0::of(block).d), None),
+            BlockType::Q2_0 => (half(gguf::Q2_0::of(block).d), None),
+            _ => {
+                let (d, eighths) = codebooks::scale(self, block, i);
+                let neg = eighths < 0;
+                let number = Exact::Finite { neg, sig: eighths.unsigned_abs(), exp: -3, sticky: false };
+                (rounded(&F32, product(half(&d.to_le_bytes()), number)), None)
+            }
         })
     }
 }
@@ -244,6 +296,18 @@ fn six_bits(bytes: &[u8; 12], g: usize) -> (u32, u32) {
         0..4 => (byte(g) & 63, byte(4 + g) & 63),
         _ => (byte(4 + g) & 15 | byte(g - 4) >> 6 << 4, byte(4 + g) >> 4 | byte(g) >> 6 << 4),
     }
+}
+
+/// Integer of an element of TQ1_0. A byte is 256/243 of a number with five digits, those of elements at equal
+/// distances, with the first digit as the highest; the last bytes have four.
+fn ternary(block: gguf::TQ1_0<'_>, i: usize) -> i64 {
+    let (byte, digit) = match i {
+        0..160 => (block.qs[i % 32], i / 32),
+        160..240 => (block.qs[32 + i % 16], (i - 160) / 16),
+        _ => (block.qh[i % 4], (i - 240) / 4),
+    };
+    let below = byte.wrapping_mul([1, 3, 9, 27, 81][digit]);
+    ((i64::from(below) * 3) >> 8) - 1
 }
 
 /// Half the value of an unsigned E4M3 code with bias 7 (§9.5). The sign bit is ignored. FF means 480; 00 and 7F mean 0.

@@ -45,4 +45,19 @@ blocks! {
     Q6_K: 210 { ql: 128, qh: 64, scales: 16, d: 2 }
     Mxfp4: 17 { e: 1, qs: 16 }
     Nvfp4: 36 { d: 4, qs: 32 }
+    Q8_1: 36 { d: 2, s: 2, qs: 32 }
+    Q8_K: 292 { d: 4, qs: 256, bsums: 32 }
+    IQ2_XXS: 66 { d: 2, qs: 64 }
+    IQ2_XS: 74 { d: 2, qs: 64, scales: 8 }
+    IQ2_S: 82 { d: 2, qs: 32, signs: 32, qh: 8, scales: 8 }
+    IQ3_XXS: 98 { d: 2, qs: 64, scales: 32 }
+    IQ3_S: 110 { d: 2, qs: 64, qh: 8, signs: 32, scales: 4 }
+    IQ1_S: 50 { d: 2, qs: 32, qh: 16 }
+    IQ1_M: 56 { qs: 32, qh: 16, scales: 8 }
+    IQ4_NL: 18 { d: 2, qs: 16 }
+    IQ4_XS: 136 { d: 2, scales_h: 2, scales_l: 4, qs: 128 }
+    TQ1_0: 54 { qs: 48, qh: 4, d: 2 }
+    TQ2_0: 66 { qs: 64, d: 2 }
+    Q1_0: 18 { d: 2, qs: 16 }
+    Q2_0: 18 { d: 2, qs: 16 }
 }

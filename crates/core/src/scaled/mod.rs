@@ -8,6 +8,7 @@
 mod arithmetic;
 mod blocks;
 mod book;
+pub mod codebooks;
 mod dequantize;
 mod error;
 pub mod gguf;
@@ -19,6 +20,7 @@ mod repack;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use book::Book;
+pub use codebooks::IQ4_VALUES;
 pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};

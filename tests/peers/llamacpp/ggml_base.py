@@ -1,0 +1,72 @@
+"""The block types that a build of ggml knows, and its values of blocks.
+
+`LLAMACPP_LIBS` names the folder with `libggml-base.so`: that of a build of llama.cpp, or `bins/linux-x64` of the npm
+package `@node-llama-cpp/linux-x64`.
+"""
+
+import ctypes
+import functools
+import os
+import pathlib
+from typing import NamedTuple
+
+import numpy as np
+
+
+class BlockType(NamedTuple):
+    number: int
+    name: str
+    elements: int
+    bytes: int
+
+
+class _Traits(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("elements", ctypes.c_int64),
+        ("interleaved", ctypes.c_int64),
+        ("bytes", ctypes.c_size_t),
+        ("is_quantized", ctypes.c_bool),
+        ("to_float", ctypes.c_void_p),
+        ("from_float", ctypes.c_void_p),
+    ]
+
+
+# Number of types. ggml does not export its own count, and reads past its table for larger numbers.
+TYPES = 43
+TO_FLOAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    base = ctypes.CDLL(str(pathlib.Path(os.environ["LLAMACPP_LIBS"], "libggml-base.so")))
+    base.ggml_get_type_traits.restype = ctypes.POINTER(_Traits)
+    return base
+
+
+def traits(number: int) -> _Traits:
+    return library().ggml_get_type_traits(number).contents
+
+
+def block_types() -> list[BlockType]:
+    """Types with several elements in a block."""
+    found = [(number, traits(number)) for number in range(TYPES)]
+    return [BlockType(number, t.name.decode().upper(), t.elements, t.bytes) for number, t in found if t.is_quantized]
+
+
+def values(block: BlockType, data: np.ndarray) -> np.ndarray:
+    """f32 values of blocks, by `to_float` of the type, or by `dequantize_row_*` where a type has no `to_float`.
+
+    Q8_1 has neither: ggml multiplies such blocks and never decodes them. Its f16 scale times its integers is what the
+    products use.
+    """
+    data = np.ascontiguousarray(data).reshape(-1, block.bytes)
+    out = np.empty((len(data), block.elements), np.float32)
+    if block.name == "Q8_1":
+        scale = data[:, :2].copy().view(np.float16).astype(np.float32)
+        with np.errstate(invalid="ignore"):
+            return scale * data[:, 4:].view(np.int8)
+    address = traits(block.number).to_float
+    to_float = TO_FLOAT(address) if address else TO_FLOAT(("dequantize_row_" + block.name.lower()[:2] + "_K", library()))
+    to_float(data.ctypes.data, out.ctypes.data, out.size)
+    return out
