@@ -410,12 +410,15 @@ fn blocks_of_gguf_files() {
             for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
                 // Scales have ordinary sizes, except in every fourth block.
                 let halves: &[usize] = match block {
-                    BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => &[0],
+                    BlockType::Mxfp4 | BlockType::Nvfp4 | BlockType::IQ1_M => &[],
                     BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q4_K | BlockType::Q5_K => &[0, 2],
                     BlockType::Q2_K => &[80, 82],
                     BlockType::Q3_K => &[108],
                     BlockType::Q6_K => &[208],
-                    _ => &[],
+                    BlockType::Q8_K => &[2],
+                    BlockType::TQ1_0 => &[52],
+                    BlockType::TQ2_0 => &[64],
+                    _ => &[0],
                 };
                 halves.iter().filter(|_| i % 4 != 0).for_each(|at| bytes[at + 1] = bytes[at + 1] & 0x83 | 0x28);
                 if block == BlockType::Mxfp4 && bytes[0] == 0xff {
@@ -437,7 +440,8 @@ fn blocks_of_gguf_files() {
 #[test]
 fn nibbles_with_every_factor() {
     let mut random = Random::new("nibbles_with_every_factor");
-    for (block, n) in [(BlockType::Q4_0, 1u64 << 16), (BlockType::Q4_1, 1 << 16), (BlockType::Q4_K, 1 << 13)] {
+    let types = [(BlockType::Q4_0, 1u64 << 16), (BlockType::Q4_1, 1 << 16), (BlockType::Q4_K, 1 << 13)];
+    for (block, n) in types.into_iter().chain([(BlockType::IQ4_NL, 1 << 16), (BlockType::TQ2_0, 1 << 13)]) {
         let layout = Layout::new(1, [n / 64, 64 * block.elements()], Coding::Blocks { block, factor: false });
         let mut stored = stored(&layout, &mut random);
         let size = block.bytes() as usize;
@@ -445,7 +449,7 @@ fn nibbles_with_every_factor() {
             let below = (1u64 << 16) / n;
             let factor = (i as u64 * below + random.next() % below) as u16;
             bytes[..2].copy_from_slice(&factor.to_le_bytes());
-            if block != BlockType::Q4_0 {
+            if matches!(block, BlockType::Q4_1 | BlockType::Q4_K) {
                 // Arbitrary, or near the first factor, so that sums cancel.
                 let other = if i % 3 == 0 { random.next() as u16 } else { factor ^ (random.next() as u16 & 0x87ff) };
                 bytes[2..4].copy_from_slice(&other.to_le_bytes());

@@ -1,29 +1,35 @@
 //! Rows of GGUF blocks, unpacked to codes, scales and biases.
 
 use super::ahead::{AHEAD, look_ahead};
+use super::codebooks;
 use super::cut::{Cut, Stored};
 use crate::level::{Level, Task};
 use std::ops::Range;
-use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1, gguf};
+use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1, IQ4_VALUES, gguf};
 
-/// Integer code and zero point of a block type; `None` for block types with [`DOUBLED_E2M1`] codes.
-pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
-    Some(match block {
+/// What the unpacked codes of a block type mean.
+pub(super) enum Codes {
+    /// Integers, and their zero point.
+    Int(Code, i32),
+    /// Indices of these values.
+    Of([f32; 16]),
+}
+
+pub(super) fn codes(block: BlockType) -> Codes {
+    let (code, zero) = match block {
         BlockType::Q4_0 => (Code::unsigned(4), 8),
         BlockType::Q5_0 => (Code::unsigned(5), 16),
         BlockType::Q5_1 | BlockType::Q5_K => (Code::unsigned(5), 0),
-        BlockType::Q8_0 => (Code::signed(8), 0),
         BlockType::Q2_K => (Code::unsigned(2), 0),
         BlockType::Q3_K => (Code::unsigned(3), 4),
+        BlockType::Q4_1 | BlockType::Q4_K => (Code::unsigned(4), 0),
         BlockType::Q6_K => (Code::unsigned(6), 32),
-        BlockType::Mxfp4 | BlockType::Nvfp4 => return None,
-        _ => (Code::unsigned(4), 0), // Q4_1, Q4_K
-    })
-}
-
-/// Values of the block type without a [`code`], as f32.
-pub(super) fn doubled() -> [f32; 16] {
-    DOUBLED_E2M1.map(f32::from)
+        BlockType::TQ1_0 | BlockType::TQ2_0 | BlockType::Q1_0 | BlockType::Q2_0 => (Code::unsigned(2), 1),
+        BlockType::Mxfp4 | BlockType::Nvfp4 => return Codes::Of(DOUBLED_E2M1.map(f32::from)),
+        BlockType::IQ4_NL | BlockType::IQ4_XS => return Codes::Of(IQ4_VALUES.map(f32::from)),
+        _ => (Code::signed(8), 0), // Q8 and the other codebooks
+    };
+    Codes::Int(code, zero)
 }
 
 pub(super) fn has_bias(block: BlockType) -> bool {
@@ -81,7 +87,10 @@ impl<'a> BlockRow<'a> {
                 }
             };
         }
-        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K Mxfp4 Nvfp4);
+        run!(
+            Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S
+            IQ4_XS IQ1_M TQ1_0 TQ2_0 Mxfp4 Nvfp4 Q1_0 Q2_0
+        );
         Ok(())
     }
 
@@ -111,9 +120,11 @@ macro_rules! constants {
     ($($name:ident $block:ident)*) => {$(const $name: u8 = BlockType::$block as u8;)*};
 }
 constants!(Q4_0 Q4_0 Q4_1 Q4_1 Q5_0 Q5_0 Q5_1 Q5_1 Q8_0 Q8_0 Q2_K Q2_K Q3_K Q3_K Q4_K Q4_K Q5_K Q5_K Q6_K Q6_K);
-constants!(MXFP4 Mxfp4);
+constants!(MXFP4 Mxfp4 NVFP4 Nvfp4 Q8_1 Q8_1 Q8_K Q8_K TQ1_0 TQ1_0 TQ2_0 TQ2_0 Q1_0 Q1_0 Q2_0 Q2_0);
+constants!(IQ4_NL IQ4_NL IQ4_XS IQ4_XS IQ2_XXS IQ2_XXS IQ2_XS IQ2_XS IQ2_S IQ2_S IQ3_XXS IQ3_XXS IQ3_S IQ3_S);
+constants!(IQ1_S IQ1_S);
 
-const MOST_BYTES: usize = 256;
+pub(super) const MOST_BYTES: usize = 292;
 
 const fn sizes(block: u8) -> (usize, usize, usize) {
     let block = BlockType::ALL[block as usize];
@@ -223,7 +234,7 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
             split(qs, codes);
             scales[0] = scale_of_mxfp4(*e).to_le_bytes();
         }
-        _ => {
+        NVFP4 => {
             let gguf::Nvfp4 { d, qs } = gguf::Nvfp4::of(b);
             for (codes, nibbles) in codes.chunks_exact_mut(16).zip(qs.chunks_exact(8)) {
                 split(nibbles, codes);
@@ -231,6 +242,76 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
             for (scale, byte) in scales.iter_mut().zip(d) {
                 *scale = half_of_ue4m3(*byte).to_le_bytes();
             }
+        }
+        Q8_1 => {
+            let gguf::Q8_1 { d, qs, .. } = gguf::Q8_1::of(b);
+            codes.copy_from_slice(qs);
+            scales[0] = half(d).to_le_bytes();
+        }
+        Q8_K => {
+            let gguf::Q8_K { d, qs, .. } = gguf::Q8_K::of(b);
+            codes.copy_from_slice(qs);
+            scales[0] = *d;
+        }
+        TQ1_0 => {
+            let gguf::TQ1_0 { qs, qh, d } = gguf::TQ1_0::of(b);
+            digits(&qs[..32], &mut codes[..160]);
+            digits(&qs[32..], &mut codes[160..240]);
+            digits(qh, &mut codes[240..]);
+            scales[0] = half(d).to_le_bytes();
+        }
+        TQ2_0 => {
+            let gguf::TQ2_0 { qs, d } = gguf::TQ2_0::of(b);
+            two_bits(qs, codes);
+            scales[0] = half(d).to_le_bytes();
+        }
+        Q1_0 => {
+            let gguf::Q1_0 { d, qs } = gguf::Q1_0::of(b);
+            for (codes, bits) in codes.as_chunks_mut::<8>().0.iter_mut().zip(qs) {
+                *codes = (highest_bits(*bits) >> 6).to_le_bytes();
+            }
+            scales[0] = half(d).to_le_bytes();
+        }
+        Q2_0 => {
+            let gguf::Q2_0 { d, qs } = gguf::Q2_0::of(b);
+            for (codes, byte) in codes.as_chunks_mut::<4>().0.iter_mut().zip(qs) {
+                let byte = u32::from(*byte);
+                *codes = ((byte | byte << 6 | byte << 12 | byte << 18) & 0x0303_0303).to_le_bytes();
+            }
+            scales[0] = half(d).to_le_bytes();
+        }
+        IQ4_NL => {
+            let gguf::IQ4_NL { d, qs } = gguf::IQ4_NL::of(b);
+            split(qs, codes);
+            scales[0] = half(d).to_le_bytes();
+        }
+        IQ4_XS => {
+            let gguf::IQ4_XS { d, scales_h, scales_l, qs } = gguf::IQ4_XS::of(b);
+            for (codes, nibbles) in codes.chunks_exact_mut(32).zip(qs.chunks_exact(16)) {
+                split(nibbles, codes);
+            }
+            let (d, high) = (half(d), u16::from_le_bytes(*scales_h));
+            for (i, scale) in scales.iter_mut().enumerate() {
+                let six = scales_l[i / 2] >> (i % 2 * 4) & 15 | ((high >> (2 * i) & 3) as u8) << 4;
+                *scale = (d * (f32::from(six) - 32.0)).to_le_bytes();
+            }
+        }
+        IQ2_XXS => codebooks::iq2_xxs(b, codes, scales),
+        IQ2_XS => codebooks::iq2_xs(b, codes, scales),
+        IQ2_S => codebooks::iq2_s(b, codes, scales),
+        IQ3_XXS => codebooks::iq3_xxs(b, codes, scales),
+        IQ3_S => codebooks::iq3_s(b, codes, scales),
+        IQ1_S => codebooks::iq1_s(b, codes, scales),
+        _ => codebooks::iq1_m(b, codes, scales),
+    }
+}
+
+/// Digits to base 3 of the bytes of TQ1_0, the highest digits first.
+#[inline(always)]
+fn digits(src: &[u8], codes: &mut [u8]) {
+    for (codes, power) in codes.chunks_exact_mut(src.len()).zip([1, 3, 9, 27, 81]) {
+        for (code, byte) in codes.iter_mut().zip(src) {
+            *code = (u16::from(byte.wrapping_mul(power)) * 3 >> 8) as u8;
         }
     }
 }
@@ -273,11 +354,16 @@ fn join_fields(src: &[u8], from: usize, mask: u8, to: usize, codes: &mut [u8]) {
 #[inline(always)]
 fn fifth_bits(bits: &[u8], codes: &mut [u8]) {
     for (codes, bits) in codes.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
-        // Isolates bit `i` in byte `i`; a carry then sets the highest bit of the byte.
-        let alone = splat(*bits) & 0x8040_2010_0804_0201;
-        let highest = (((alone & splat(0x7f)) + splat(0x7f)) | alone) & splat(0x80);
-        *codes = (u64::from_le_bytes(*codes) | highest >> 3).to_le_bytes();
+        *codes = (u64::from_le_bytes(*codes) | highest_bits(*bits) >> 3).to_le_bytes();
     }
+}
+
+/// Eight bytes whose highest bits are the bits of a byte.
+#[inline(always)]
+pub(super) const fn highest_bits(bits: u8) -> u64 {
+    // Isolates bit `i` in byte `i`; a carry then sets the highest bit of the byte.
+    let alone = splat(bits) & 0x8040_2010_0804_0201;
+    (((alone & splat(0x7f)) + splat(0x7f)) | alone) & splat(0x80)
 }
 
 /// 2-bit fields: 128 elements in 32 bytes, twice.
@@ -312,13 +398,13 @@ fn scale_of_mxfp4(e: u8) -> u32 {
 }
 
 /// Byte repeated eight times, to take fields of eight bytes at once.
-const fn splat(byte: u8) -> u64 {
+pub(super) const fn splat(byte: u8) -> u64 {
     byte as u64 * 0x0101_0101_0101_0101
 }
 
 /// f16 as f32: a product, which is exact, moves the exponent.
 #[inline(always)]
-fn half(bytes: &[u8; 2]) -> f32 {
+pub(super) fn half(bytes: &[u8; 2]) -> f32 {
     let bits = u32::from(u16::from_le_bytes(*bytes));
     let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
     let value = if magnitude >= 0x7c00 << 13 {

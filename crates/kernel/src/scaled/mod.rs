@@ -6,6 +6,7 @@
 
 mod ahead;
 mod blocks;
+mod codebooks;
 mod cut;
 mod dequantize;
 mod grid;

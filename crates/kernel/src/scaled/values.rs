@@ -3,7 +3,6 @@
 //! Tiles are bytes; a tile of f32 has four bytes per element. All functions require the default floating-point
 //! environment.
 
-use super::blocks;
 use super::products::{Combination, Narrow};
 use super::rows::F32;
 use crate::level::{Level, Task};
@@ -23,7 +22,6 @@ pub(super) struct Decoder {
 #[derive(Debug)]
 enum Of {
     Float(DType, Pipeline),
-    Doubled,
     /// Values of 16 codes, as f32 bits.
     Book([u32; 16]),
     /// Number of bits above the code, and whether the code has a sign.
@@ -58,9 +56,9 @@ impl Decoder {
         Ok(Decoder { of })
     }
 
-    /// Doubled values of E2M1, for codes below 16.
-    pub fn doubled() -> Decoder {
-        Decoder { of: Of::Doubled }
+    /// Values of codes below 16.
+    pub fn of_values(values: [f32; 16]) -> Decoder {
+        Decoder { of: Of::Book(values.map(f32::to_bits)) }
     }
 
     pub fn run(&self, codes: &[u8], values: &mut [u8], scratch: &mut Scratch) {
@@ -70,12 +68,6 @@ impl Decoder {
                 let (from, to) = (Source { layout, bytes: codes }, Target { layout: Layout::Packed, bytes: values });
                 // The policy refuses no value.
                 let _ = pipeline.run(from, to, codes.len(), Stores::PLAIN, scratch, None);
-            }
-            Of::Doubled => {
-                let table = blocks::doubled().map(f32::to_le_bytes);
-                for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {
-                    *value = table[usize::from(code & 15)];
-                }
             }
             Of::Book(table) => {
                 for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {

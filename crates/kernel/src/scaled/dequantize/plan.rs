@@ -2,7 +2,7 @@
 
 use crate::level::Level;
 use crate::options::CastOptions;
-use crate::scaled::blocks;
+use crate::scaled::blocks::{self, Codes};
 use crate::scaled::cut::{Cut, Window, column_granule};
 use crate::scaled::grid::{Grid, PartCut};
 use crate::scaled::lookup;
@@ -82,9 +82,9 @@ impl Plan {
     ) -> Result<Plan, ScaledError> {
         let form = if blocks::has_bias(block) { Form::Affine } else { Form::Times };
         let values = Values::new(form, DType::F32, spec, exec.level)?;
-        let (decoder, bits) = match blocks::code(block) {
-            Some((code, minus)) => (Decoder::new(code, minus, exec.level)?, code.bits()),
-            None => (Decoder::doubled(), 4),
+        let (decoder, bits) = match blocks::codes(block) {
+            Codes::Int(code, zero) => (Decoder::new(code, zero, exec.level)?, code.bits()),
+            Codes::Of(values) => (Decoder::of_values(values), 4),
         };
         let lookup = if bits <= 4 && values.dst_bytes == 2 { Lookup::Table16 } else { Lookup::Arithmetic };
         let coded = Coded::Blocks { block, factor };
