@@ -5,7 +5,7 @@ use crate::suggest::closest;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
 use truecast::check::CheckError;
-use truecast::convert::{Advice, CheckpointError, Finding, NO_EQUAL_GLOBAL_SCALE, NOT_DECODED, REQUEST, SchemeError};
+use truecast::convert::{Advice, CheckpointError, Finding, NO_EQUAL_GLOBAL_SCALE, REQUEST, SchemeError};
 use truecast::files::Error;
 use truecast::flag::Flag;
 use truecast::io::folder::FolderError;
@@ -121,7 +121,6 @@ hints! {
         SchemeError::Unexplained { scheme: None, .. } => "if the key has no effect, remove it from a copy",
         SchemeError::Stale { place, .. } if place == REQUEST => "omit --from-scheme",
         SchemeError::Guard { .. } => "--trust-scales takes it as it is",
-        SchemeError::Refused { why: NOT_DECODED, .. } => "--keep NAME copies it",
         SchemeError::NoForm { .. } => "keep it with --keep",
     }
     Finding {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part};
-use truecast_io::gguf::Block;
 
 use crate::finding::Finding;
 use crate::found::Nibbles;
@@ -66,8 +65,6 @@ pub enum Role {
     },
     /// Not needed in a dequantized checkpoint.
     Dropped(Dropped),
-    /// Blocks of a GGUF file that truecast cannot decode.
-    Undecoded(Block),
 }
 
 /// Reason for dropping a tensor. Displays as text.

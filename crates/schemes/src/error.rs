@@ -114,9 +114,6 @@ pub enum Error {
 /// Reason in [`Error::NoRelayout`] if only the global scale would have to be rounded.
 pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same values in the target";
 
-/// Reason in [`Error::Refused`] for GGUF blocks that truecast copies but does not decode.
-pub const NOT_DECODED: &str = "truecast does not decode these blocks; it only copies them, into a .gguf file";
-
 impl Error {
     /// Class of the error: fault of the caller, the input or the system.
     pub fn kind(&self) -> ErrorKind {

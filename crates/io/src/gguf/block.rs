@@ -1,5 +1,5 @@
-//! Block types of the format. A row states (number, name, elements of a block, bytes of a block), as gguf-py 0.19.0
-//! does. Decoded types are described by `truecast_core::scaled`.
+//! Block types of the format. A row states (number, name, elements of a block, bytes of a block), as ggml does; those
+//! of blocks of several elements are in `truecast_core::scaled`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,6 @@ struct Row {
 enum Content {
     Element(DType),
     Scaled(BlockType),
-    Unknown,
 }
 
 const fn single(id: u32, name: &'static str, bytes: u64, dtype: DType) -> Row {
@@ -38,11 +37,7 @@ const fn scaled(block: BlockType) -> Row {
     Row { id, name, elements, bytes, content: Content::Scaled(block) }
 }
 
-const fn unknown(id: u32, name: &'static str, elements: u64, bytes: u64) -> Row {
-    Row { id, name, elements, bytes, content: Content::Unknown }
-}
-
-static TABLE: [Row; 34] = [
+static TABLE: [Row; 35] = [
     single(0, "F32", 4, DType::F32),
     single(1, "F16", 2, DType::F16),
     scaled(BlockType::Q4_0),
@@ -50,33 +45,34 @@ static TABLE: [Row; 34] = [
     scaled(BlockType::Q5_0),
     scaled(BlockType::Q5_1),
     scaled(BlockType::Q8_0),
-    unknown(9, "Q8_1", 32, 40),
+    scaled(BlockType::Q8_1),
     scaled(BlockType::Q2_K),
     scaled(BlockType::Q3_K),
     scaled(BlockType::Q4_K),
     scaled(BlockType::Q5_K),
     scaled(BlockType::Q6_K),
-    unknown(15, "Q8_K", 256, 292),
-    unknown(16, "IQ2_XXS", 256, 66),
-    unknown(17, "IQ2_XS", 256, 74),
-    unknown(18, "IQ3_XXS", 256, 98),
-    unknown(19, "IQ1_S", 256, 50),
-    unknown(20, "IQ4_NL", 32, 18),
-    unknown(21, "IQ3_S", 256, 110),
-    unknown(22, "IQ2_S", 256, 82),
-    unknown(23, "IQ4_XS", 256, 136),
+    scaled(BlockType::Q8_K),
+    scaled(BlockType::IQ2_XXS),
+    scaled(BlockType::IQ2_XS),
+    scaled(BlockType::IQ3_XXS),
+    scaled(BlockType::IQ1_S),
+    scaled(BlockType::IQ4_NL),
+    scaled(BlockType::IQ3_S),
+    scaled(BlockType::IQ2_S),
+    scaled(BlockType::IQ4_XS),
     single(24, "I8", 1, DType::I8),
     single(25, "I16", 2, DType::I16),
     single(26, "I32", 4, DType::I32),
     single(27, "I64", 8, DType::I64),
     single(28, "F64", 8, DType::F64),
-    unknown(29, "IQ1_M", 256, 56),
+    scaled(BlockType::IQ1_M),
     single(30, "BF16", 2, DType::Bf16),
-    unknown(34, "TQ1_0", 256, 54),
-    unknown(35, "TQ2_0", 256, 66),
+    scaled(BlockType::TQ1_0),
+    scaled(BlockType::TQ2_0),
     scaled(BlockType::Mxfp4),
     scaled(BlockType::Nvfp4),
-    unknown(41, "Q1_0", 128, 18),
+    scaled(BlockType::Q1_0),
+    scaled(BlockType::Q2_0),
 ];
 
 impl Block {
@@ -122,7 +118,7 @@ impl Block {
     pub fn dtype(self) -> Option<DType> {
         match self.0.content {
             Content::Element(dtype) => Some(dtype),
-            _ => None,
+            Content::Scaled(_) => None,
         }
     }
 
@@ -131,7 +127,7 @@ impl Block {
         Block::all().find(|block| block.dtype() == Some(dtype))
     }
 
-    /// Returns the block type for a type that is decoded.
+    /// Returns the block type for blocks of several elements.
     ///
     /// # Examples
     /// ```
@@ -160,11 +156,11 @@ impl Block {
         shape
     }
 
-    /// Decoded block type; `None` for single elements and for types that are not decoded.
+    /// Definition of blocks of several elements; `None` for single elements.
     pub fn scaled(self) -> Option<BlockType> {
         match self.0.content {
             Content::Scaled(block) => Some(block),
-            _ => None,
+            Content::Element(_) => None,
         }
     }
 }

@@ -9,7 +9,7 @@ use truecast_io::Tensor;
 use truecast_io::gguf::Block;
 
 use crate::detection::{Detection, Dropped, Group, Role};
-use crate::error::{Error, NOT_DECODED};
+use crate::error::Error;
 use crate::scheme::{Family, Scheme};
 
 /// Last component of a weight's name (§9.5).
@@ -35,13 +35,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
     let numbers: HashMap<&str, usize> = tensors.iter().enumerate().map(|(i, tensor)| (&*tensor.name, i)).collect();
     let (mut roles, mut groups, mut schemes) = (vec![Role::Plain; tensors.len()], Vec::new(), Vec::new());
     for (number, (tensor, block)) in tensors.iter().zip(blocks).enumerate() {
-        if block.dtype().is_some() {
-            continue;
-        }
-        let Some(block) = block.scaled() else {
-            roles[number] = Role::Undecoded(*block);
-            continue;
-        };
+        let Some(block) = block.scaled() else { continue };
         let module = module_of(&tensor.name).to_owned();
         let beside = |name: String| numbers.get(name.as_str()).copied();
         let factor = beside(factor_of(&module)).filter(|_| block == BlockType::Nvfp4);
@@ -65,16 +59,6 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
     let choices = vec!["tensors keep their GGUF names; other loaders may expect other names".to_owned()];
     let (warnings, findings) = (Vec::new(), Vec::new());
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
-}
-
-/// Error for a tensor in blocks that cannot be decoded (§9.8.4).
-#[must_use]
-pub fn undecoded(tensor: &str, block: Block) -> Error {
-    Error::Refused {
-        place: format!("tensor {}", truecast_io::Escaped(tensor)),
-        what: format!("block type {block}"),
-        why: NOT_DECODED,
-    }
 }
 
 /// Shape in elements, and layout, which has one matrix per entry of the factor.
@@ -117,7 +101,6 @@ fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use truecast_core::ErrorKind;
 
     fn tensor(name: &str, dtype: DType, shape: &[u64]) -> Tensor {
         Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() }
@@ -150,19 +133,5 @@ mod tests {
         // Only NVFP4 has a factor.
         let plain = detect(&[(tensor("a.weight", DType::U8, &[5, 68]), 8), scale(&[1])]).unwrap();
         assert_eq!((plain.roles[1], &plain.groups[0].shape[..]), (Role::Plain, &[5, 64][..]));
-    }
-
-    #[test]
-    fn block_types_that_are_not_decoded_are_bytes() {
-        let all: Vec<Block> = Block::all().filter(|b| b.dtype().is_none() && b.scaled().is_none()).collect();
-        assert!(all.len() >= 13);
-        for block in all {
-            let row = tensor("a.weight", DType::U8, &[1, block.bytes()]);
-            let found = detect(&[(row, block.id()), (tensor("b.weight", DType::U8, &[1, 34]), 8)]).unwrap();
-            assert_eq!((found.roles[0], found.groups.len()), (Role::Undecoded(block), 1));
-            let error = undecoded("a.weight", block);
-            assert_eq!(error.kind(), ErrorKind::Input);
-            assert!(error.to_string().contains(&format!("block type {block}")), "{error}");
-        }
     }
 }

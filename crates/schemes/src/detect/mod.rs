@@ -22,7 +22,7 @@ use crate::modules::module_of;
 use claims::{Claim, Claims};
 pub use complete::is_auxiliary;
 use foldhash::{HashSet, HashSetExt};
-pub use gguf::{detect_gguf, undecoded};
+pub use gguf::detect_gguf;
 
 /// Detects the meaning of every tensor.
 ///

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact};
 use truecast_io::folder::Folder;
-use truecast_io::{Escaped, OpenOptions, counted, folder, look};
+use truecast_io::{OpenOptions, folder, look};
 use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::{CastOptions, Counts};
 
@@ -270,14 +270,8 @@ pub fn compare(
             return Err(error.into());
         }
     }
-    let mut run = Run {
-        exec,
-        magnitudes,
-        stop,
-        done: 0,
-        compared_as_bytes: Vec::new(),
-        result: Comparison { files, readings, ..Comparison::default() },
-    };
+    let mut run =
+        Run { exec, magnitudes, stop, done: 0, result: Comparison { files, readings, ..Comparison::default() } };
     let names = |(opened, _): (Opened, Option<String>), part: &str| {
         let held = Contained::of(&opened)?;
         Ok::<_, Error>((0..held.len()).map(|i| format!("{part}{}", held.name(i))).collect::<Vec<_>>())
@@ -292,7 +286,7 @@ pub fn compare(
             (false, _) => run.result.only_second.extend(names(second.open(&model)?, &part)?),
         }
     }
-    Ok(run.finish())
+    Ok(run.result)
 }
 
 struct Run<'a> {
@@ -301,8 +295,6 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     /// Finished bytes of the first side.
     done: u64,
-    /// Names of tensors with equal bytes that are not decoded.
-    compared_as_bytes: Vec<String>,
     result: Comparison,
 }
 
@@ -315,7 +307,7 @@ impl Run<'_> {
         (b, of_b): (Opened, Option<String>),
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), Error> {
-        let Run { exec, magnitudes, stop, done, compared_as_bytes, result } = self;
+        let Run { exec, magnitudes, stop, done, result } = self;
         let held = (Contained::of(&a)?, Contained::of(&b)?);
         let named = |name: &Arc<str>| if part.is_empty() { name.clone() } else { format!("{part}{name}").into() };
         let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
@@ -333,12 +325,7 @@ impl Run<'_> {
             };
             is_found[j] = true;
             let (x, y) = (&held.0.get(i), &held.1.get(j));
-            let of_blocks = x.undecoded.or(y.undecoded).map(|_| differing_bytes(x, y)).transpose()?;
-            if let Some(None) = of_blocks {
-                compared_as_bytes.push(named(name).to_string());
-                continue;
-            }
-            if let Some(why) = of_blocks.flatten().or_else(|| incomparable(x, y)) {
+            if let Some(why) = incomparable(x, y) {
                 result.incomparable.push((named(name).to_string(), why));
                 continue;
             }
@@ -375,17 +362,6 @@ impl Run<'_> {
         }
         Ok(())
     }
-
-    fn finish(mut self) -> Comparison {
-        if let Some(first) = self.compared_as_bytes.first() {
-            let (tensors, first) = (counted(self.compared_as_bytes.len() as u64, "tensor"), Escaped(first));
-            self.result.warnings.push(format!(
-                "{tensors} in blocks that truecast does not decode, from {first} on: their bytes are equal, which is all that was \
-                 compared"
-            ));
-        }
-        self.result
-    }
 }
 
 /// Measures per pair of types. A file has thousands of tensors but few types.
@@ -403,29 +379,6 @@ impl Measures<'_> {
         });
         &self.known[at].1
     }
-}
-
-/// Compares undecoded blocks byte by byte. Returns the reason why the values may differ; `None` for equal bytes.
-fn differing_bytes(x: &Logical<'_>, y: &Logical<'_>) -> Result<Option<String>, Error> {
-    let blocks = [x, y].map(|side| side.undecoded);
-    let [Some(block), Some(other)] = blocks else {
-        let block = blocks.into_iter().flatten().next();
-        return Ok(block.map(|block| format!("truecast does not decode blocks of {block}")));
-    };
-    if block != other {
-        return Ok(Some(format!("truecast does not decode blocks of {block} and {other}")));
-    }
-    let differ = || Some(format!("truecast does not decode blocks of {block}, and their bytes differ"));
-    if x.shape != y.shape {
-        return Ok(differ());
-    }
-    let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
-    while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
-        if x.bytes() != y.bytes() {
-            return Ok(differ());
-        }
-    }
-    Ok(None)
 }
 
 fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {

@@ -54,9 +54,6 @@ impl DenseTensor {
             let nearest = near::nearest(name, names);
             return Err(Error::NoTensor { path: path.display().to_string(), tensor: name.into(), nearest });
         };
-        if let Some(block) = found.undecoded {
-            return Err(Error::scheme(path, truecast_schemes::undecoded(name, block)));
-        }
         let (dtype, shape) = (found.dtype, found.shape.to_vec());
         let too_large = NoMemory { bytes: u64::MAX };
         let len: u64 = shape.iter().try_fold(1u64, |len, n| len.checked_mul(*n)).ok_or(too_large)?;

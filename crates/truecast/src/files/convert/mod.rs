@@ -41,6 +41,6 @@ pub use plan::Plan;
 pub use quantize::activations::activation_ranges;
 pub use schemes::{QuantizedParts, schemes};
 pub use truecast_schemes::{
-    Advice, Check, Effect, Error as SchemeError, Finding, NO_EQUAL_GLOBAL_SCALE, NOT_DECODED, Nibbles, REQUEST, Scheme,
+    Advice, Check, Effect, Error as SchemeError, Finding, NO_EQUAL_GLOBAL_SCALE, Nibbles, REQUEST, Scheme,
 };
 pub use verification::{Verification, recorded};

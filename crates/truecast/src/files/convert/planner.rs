@@ -60,7 +60,6 @@ impl Plan {
         let (tensors, groups): (Vec<Tensor>, Vec<_>) =
             listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
         let selection = &options.selection.for_tensors(&tensors);
-        check_undecoded(&folder, &stored, &found, selection, into)?;
         let writing = options.quantize.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         if writing.is_some() && is_adapter(&folder) {
@@ -200,7 +199,7 @@ pub(crate) fn listed<'a>(
     };
     for (at, role) in stored.iter().zip(&found.roles) {
         match role {
-            Role::Plain | Role::Undecoded(_) => list(*at, None, at.header(folder).clone()),
+            Role::Plain => list(*at, None, at.header(folder).clone()),
             Role::Part { group, part: Part::Codes } => {
                 let group = &found.groups[*group];
                 let (name, dtype) = (group.name.clone(), group.layout.code_type());
@@ -212,26 +211,6 @@ pub(crate) fn listed<'a>(
         }
     }
     (listed, dropped)
-}
-
-/// Rejects undecoded blocks. They can only be copied, to a GGUF file, if a rule keeps them.
-fn check_undecoded(
-    folder: &Folder,
-    stored: &[Stored],
-    found: &Detection,
-    selection: &Selection,
-    into: FileFormat,
-) -> Result<(), Error> {
-    for (at, role) in stored.iter().zip(&found.roles) {
-        let (name, source) = (&at.header(folder).name, at.source(folder));
-        let is_kept = || into == FileFormat::Gguf && selection.rule(name).is_some_and(|rule| rule.to().is_none());
-        if let Role::Undecoded(block) = role
-            && !is_kept()
-        {
-            return Err(Error::scheme(source.path(), truecast_schemes::undecoded(name, *block)));
-        }
-    }
-    Ok(())
 }
 
 fn holds_gguf(folder: &Folder) -> bool {

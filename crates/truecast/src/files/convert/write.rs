@@ -139,7 +139,7 @@ impl<'a> Shards<'a> {
             let blocks = of_scaled.remove(&at).unwrap_or_default();
             let blocks = work.job.scaled().map(|scaled| Box::new(scaled.blocks(&blocks)));
             let counts = work.job.counts(&work.planned).unwrap_or(*counts);
-            // Text has no magnitudes, and blocks of a GGUF file that are copied are not decoded.
+            // Text has no magnitudes, and blocks of a GGUF file that are copied are not decoded here.
             let is_decoded = work.kept_block(&plan.folder).is_none();
             let magnitudes = all_magnitudes.remove(&at).filter(|all| is_decoded && all.is_counted());
             self.rows.push(TensorReport { blocks, magnitudes: magnitudes.map(Box::new), ..plan.row(work, counts) });

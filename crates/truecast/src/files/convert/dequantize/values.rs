@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::gguf::Block;
 use truecast_io::{FileFormat, OpenOptions, Source};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
@@ -22,8 +21,6 @@ pub(crate) struct Logical<'a> {
     pub dtype: DType,
     /// Stored bytes, including scales.
     pub bytes: u64,
-    /// Type of blocks that cannot be decoded. The values are then bytes.
-    pub undecoded: Option<Block>,
     origin: Origin<'a>,
 }
 
@@ -52,7 +49,7 @@ impl<'a> Logical<'a> {
     pub(crate) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
         let (name, bytes) = (quantized.name.clone(), quantized.bytes);
         let origin = Origin::Quantized(folder, Box::new(quantized));
-        Logical { name, shape, dtype: DType::F32, bytes, undecoded: None, origin }
+        Logical { name, shape, dtype: DType::F32, bytes, origin }
     }
 }
 
@@ -136,7 +133,6 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
                 let value = of_held(held, name);
                 all.push(Logical { shape: shape_of(&value.name, value.shape.clone()), ..value });
             }
-            Role::Undecoded(block) => all.push(Logical { undecoded: Some(block), ..of_held(held, name) }),
             Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
                 let group = &found.groups[group];
                 let quantized = quantized(folder, &stored, group);
@@ -169,7 +165,7 @@ pub(crate) fn original_shapes(folder: &Folder) -> Result<HashMap<Arc<str>, Arc<[
 fn of_held(held: TensorRef<'_>, name: Arc<str>) -> Logical<'_> {
     let tensor = held.tensor();
     let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
-    Logical { name, shape, dtype, bytes, undecoded: None, origin: Origin::Held(held) }
+    Logical { name, shape, dtype, bytes, origin: Origin::Held(held) }
 }
 
 /// Iterator over the values of a tensor, in pieces of equal length.
