@@ -3,8 +3,10 @@
     pip install gguf==0.19.0 numpy
     LLAMACPP_LIBS=FOLDER python tests/peers/checkpoints/gguf_blocks.py testdata/gguf-blocks.bin
 
-For each block type: number, blocks, elements (u32 each), the bytes of the blocks, their f32 values. Then for each type
-that truecast writes: number + 2^31, blocks, elements, f32 values, the bytes of the blocks made of them.
+For a block type that `gguf` always had: number, blocks, elements (u32 each), the bytes of the blocks, their f32 values by
+`gguf`. For each type that truecast writes: number + 2^31, blocks, elements, f32 values, the bytes of the blocks made of
+them by `gguf`. Then, as the first, the other block types of `libggml-base.so`, with values by ggml
+(`../llamacpp/ggml_base.py` says where it is).
 """
 
 import pathlib
@@ -13,44 +15,48 @@ import sys
 
 import numpy as np
 from gguf import GGMLQuantizationType as Type
+from gguf.constants import GGML_QUANT_SIZES
 from gguf.quants import dequantize, quantize
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "llamacpp"))
-import ggml_base
-
-# Of these the package gives the values. ggml gives those of all others.
-OF_GGUF = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K MXFP4 NVFP4".split()
+FIRST = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K MXFP4 NVFP4".split()
+# Types that `gguf` decodes.
+READ = FIRST + "IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S IQ1_S IQ1_M IQ4_NL IQ4_XS TQ1_0 TQ2_0".split()
 WRITTEN = "Q8_0 MXFP4".split()
 # Where the f16 of a block lie, if not in the first two bytes.
 HALVES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
 HALVES |= {"MXFP4": [], "NVFP4": [], "Q8_K": [2], "IQ1_M": [], "TQ1_0": [52], "TQ2_0": [64]}
 
 
-def blocks(random, block, n):
-    data = random.integers(0, 256, (n, block.bytes), dtype=np.uint8)
-    for at in HALVES.get(block.name, [0]):
+def blocks(random, name, n, sizes=None):
+    elements, size = sizes or GGML_QUANT_SIZES[Type[name]]
+    data = random.integers(0, 256, (n, size), dtype=np.uint8)
+    for at in HALVES.get(name, [0]):
         # Any finite half in the first blocks, ordinary ones in the others; no NaN and no infinity.
         half = random.integers(0, 0x7C00, n, dtype=np.uint16)
         half[4:] = random.standard_normal(n - 4).astype(np.float16).view(np.uint16) & 0x7FFF
         half |= random.integers(0, 2, n, dtype=np.uint16) << 15
         data[:, at : at + 2] = half.view(np.uint8).reshape(n, 2)
-    if block.name == "MXFP4":
+    if name == "MXFP4":
         data[:, 0] = np.linspace(0, 254, n).astype(np.uint8)
-    if block.name == "IQ1_M":
+    if name == "IQ1_M":
         data[:, 55] &= 0xBF  # the highest bit of the exponent
-    return data
+    return elements, data
 
 
 def main(path):
+    sys.path.append(str(pathlib.Path(__file__).parents[1] / "llamacpp"))
+    import ggml_base
+
     random = np.random.default_rng(20260803)
     out = bytearray()
-    # The types that `gguf` decodes are first, so that their random numbers do not depend on the others.
-    for block in sorted(ggml_base.block_types(), key=lambda block: block.name not in OF_GGUF):
-        n = 6 if block.elements == 256 else 16
-        data = blocks(random, block, n)
-        values = dequantize(data, Type[block.name]) if block.name in OF_GGUF else ggml_base.values(block, data)
-        values = values.astype("<f4").reshape(n, block.elements)
-        out += struct.pack("<III", block.number, n, block.elements) + data.tobytes() + values.tobytes()
+
+    def read(number, elements, data, values):
+        head = struct.pack("<III", number, len(data), elements)
+        return head + data.tobytes() + values.astype("<f4").tobytes()
+
+    for name in FIRST:
+        elements, data = blocks(random, name, 6 if name.endswith("K") else 16)
+        out += read(Type[name], elements, data, dequantize(data, Type[name]))
     for name in WRITTEN:
         n, elements = 24, 32
         values = random.standard_normal((n, elements)).astype("<f4")
@@ -60,6 +66,11 @@ def main(path):
         values[2, ::3] = -0.0
         data = quantize(values, Type[name])
         out += struct.pack("<III", Type[name] + 2**31, n, elements) + values.tobytes() + data.tobytes()
+    for block in ggml_base.block_types():
+        if block.name not in FIRST:
+            n, sizes = 6 if block.elements == 256 else 16, (block.elements, block.bytes)
+            _, data = blocks(random, block.name, n, sizes)
+            out += read(block.number, block.elements, data, ggml_base.values(block, data))
     with open(path, "wb") as file:
         file.write(out)
 

@@ -20,6 +20,10 @@ class BlockType(NamedTuple):
     bytes: int
 
 
+class _InitParams(ctypes.Structure):
+    _fields_ = [("mem_size", ctypes.c_size_t), ("mem_buffer", ctypes.c_void_p), ("no_alloc", ctypes.c_bool)]
+
+
 class _Traits(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -41,6 +45,8 @@ TO_FLOAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int
 def library() -> ctypes.CDLL:
     base = ctypes.CDLL(str(pathlib.Path(os.environ["LLAMACPP_LIBS"], "libggml-base.so")))
     base.ggml_get_type_traits.restype = ctypes.POINTER(_Traits)
+    for name in ("ggml_init", "ggml_new_tensor_2d", "ggml_get_data", "gguf_init_empty"):
+        getattr(base, name).restype = ctypes.c_void_p
     return base
 
 
@@ -70,3 +76,20 @@ def values(block: BlockType, data: np.ndarray) -> np.ndarray:
     to_float = TO_FLOAT(address) if address else TO_FLOAT(("dequantize_row_" + block.name.lower()[:2] + "_K", library()))
     to_float(data.ctypes.data, out.ctypes.data, out.size)
     return out
+
+
+def write_gguf(path: pathlib.Path, name: str, block: BlockType, columns: int, data: np.ndarray) -> None:
+    """Writes a GGUF file of one matrix of blocks, with ggml's own writer."""
+    base, data = library(), np.ascontiguousarray(data)
+    pointer = ctypes.c_void_p
+    context = pointer(base.ggml_init(_InitParams(data.nbytes + 2**16, None, False)))
+    rows = data.nbytes // (columns // block.elements * block.bytes)
+    sizes = ctypes.c_int64(columns), ctypes.c_int64(rows)
+    tensor = pointer(base.ggml_new_tensor_2d(context, block.number, *sizes))
+    base.ggml_set_name(tensor, name.encode())
+    ctypes.memmove(base.ggml_get_data(tensor), data.ctypes.data, data.nbytes)
+    file = pointer(base.gguf_init_empty())
+    base.gguf_add_tensor(file, tensor)
+    base.gguf_write_to_file(file, str(path).encode(), False)
+    base.gguf_free(file)
+    base.ggml_free(context)

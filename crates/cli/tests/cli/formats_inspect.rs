@@ -243,6 +243,7 @@ fn schemes_are_listed() {
         ("awq", "4 bits, group", "no", "AutoAWQ"),
         ("gguf:Q8_0", "8.5 bits, 32", "gguf", "llama.cpp"),
         ("gguf:Q6_K", "6.5625 bits, 16", "no", "llama.cpp"),
+        ("gguf:IQ1_S", "1.5625 bits, 32", "no", "llama.cpp"),
         ("mlx:mxfp4", "e2m1, 32", "relayout", "MLX"),
     ] {
         let scheme = schemes.iter().find(|scheme| scheme["name"] == name).unwrap();

@@ -1,4 +1,4 @@
-//! Block types whose codes are indices into a codebook (§9.8): integers and scales of their elements.
+//! Block types whose codes are indices into a codebook (§9.7): integers and scales of their elements.
 //!
 //! The codebooks are those of ggml. `tests/peers/checkpoints/gguf_codebooks.py` writes the files in `codebooks/`, and
 //! says what they contain.
