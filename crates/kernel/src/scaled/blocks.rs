@@ -311,7 +311,7 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
 fn digits(src: &[u8], codes: &mut [u8]) {
     for (codes, power) in codes.chunks_exact_mut(src.len()).zip([1, 3, 9, 27, 81]) {
         for (code, byte) in codes.iter_mut().zip(src) {
-            *code = (u16::from(byte.wrapping_mul(power)) * 3 >> 8) as u8;
+            *code = ((u16::from(byte.wrapping_mul(power)) * 3) >> 8) as u8;
         }
     }
 }

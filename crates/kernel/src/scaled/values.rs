@@ -61,6 +61,21 @@ impl Decoder {
         Decoder { of: Of::Book(values.map(f32::to_bits)) }
     }
 
+    pub fn is_int(&self) -> bool {
+        matches!(self.of, Of::Int { .. })
+    }
+
+    /// Computes the products of integers, if signed of 8 bits, of whole groups with the scale of the group, plus its bias if there are any.
+    pub fn products(&self, codes: &[u8], group: usize, scales: &[u8], biases: Option<&[u8]>, values: &mut [F32]) {
+        let Of::Int { signed, minus, level, .. } = self.of else { return };
+        let (scales, biases) = (scales.as_chunks().0, biases.map(|biases| biases.as_chunks().0));
+        match (signed, biases) {
+            (true, _) => level.run(OfGroups::<true, false> { codes, group, minus, scales, biases: scales, values }),
+            (_, None) => level.run(OfGroups::<false, false> { codes, group, minus, scales, biases: scales, values }),
+            (_, Some(biases)) => level.run(OfGroups::<false, true> { codes, group, minus, scales, biases, values }),
+        }
+    }
+
     pub fn run(&self, codes: &[u8], values: &mut [u8], scratch: &mut Scratch) {
         match &self.of {
             Of::Float(dtype, pipeline) => {
@@ -102,6 +117,34 @@ impl Task for OfInt<'_> {
         } else {
             for (value, code) in values.iter_mut().zip(codes) {
                 *value = ((i32::from(*code) - minus) as f32).to_le_bytes();
+            }
+        }
+    }
+}
+
+struct OfGroups<'a, const SIGNED: bool, const BIASED: bool> {
+    codes: &'a [u8],
+    group: usize,
+    minus: i32,
+    scales: &'a [F32],
+    biases: &'a [F32],
+    values: &'a mut [F32],
+}
+
+impl<const SIGNED: bool, const BIASED: bool> Task for OfGroups<'_, SIGNED, BIASED> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let OfGroups { codes, group, minus, scales, biases, values } = self;
+        let operands = scales.iter().zip(biases).map(|(s, b)| (f32::from_le_bytes(*s), f32::from_le_bytes(*b)));
+        for ((codes, values), (scale, bias)) in
+            codes.chunks_exact(group).zip(values.chunks_exact_mut(group)).zip(operands)
+        {
+            for (code, value) in codes.iter().zip(values) {
+                let code = if SIGNED { i32::from(*code as i8) } else { i32::from(*code) } - minus;
+                let product = code as f32 * scale;
+                let x = if BIASED { product + bias } else { product };
+                *value = (if x.is_nan() { 0x7fc0_0000 } else { x.to_bits() }).to_le_bytes();
             }
         }
     }
@@ -189,7 +232,6 @@ impl Values {
     /// Computes results of at most [`TILE`] decoded codes; overwrites `values`.
     pub fn run(&self, values: &mut [u8], operands: Operands<'_>, results: &mut [u8], buffers: &mut Buffers) {
         let Operands { scales, zeros, biases, factor } = operands;
-        let len = values.len() / 4;
         let codes = values;
         if let Some(zeros) = zeros {
             self.level.run(Minus { values: codes.as_chunks_mut().0, zeros: zeros.as_chunks().0 });
@@ -209,12 +251,17 @@ impl Values {
                 self.round(codes, buffers);
             }
         }
+        self.finish(codes, factor, results, buffers);
+    }
+
+    /// Multiplies products by the factors of the tensor and converts them; overwrites `values`.
+    pub fn finish(&self, values: &mut [u8], factor: Option<f32>, results: &mut [u8], buffers: &mut Buffers) {
         let constant = if let Form::TimesConstant(k) = self.form { Some(f32::from_bits(k)) } else { None };
         for factor in [constant, factor].into_iter().flatten() {
-            self.level.run(Factor { values: codes.as_chunks_mut().0, factor });
+            self.level.run(Factor { values: values.as_chunks_mut().0, factor });
         }
         // The plan excludes policies that refuse values.
-        let _ = self.encode.run_packed(codes, results, len, &mut buffers.scratch);
+        let _ = self.encode.run_packed(values, results, values.len() / 4, &mut buffers.scratch);
     }
 
     /// Rounds to the type of the scales, and converts back.

@@ -336,6 +336,10 @@ impl RowRun<'_> {
     /// Computes a row by one arithmetic operation after the other.
     fn by_operations(&mut self, row: u64, fresh: bool, dst: &mut [u8]) -> Result<(), ScaledError> {
         let Job { plan, streams, want, dst_bytes: bytes, .. } = self.job;
+        if want == Want::Results && matches!(self.source, Source::Blocks(_)) && plan.decoder.is_int() {
+            self.by_groups(dst);
+            return Ok(());
+        }
         if fresh {
             self.spread_operands();
         }
@@ -367,6 +371,28 @@ impl RowRun<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Computes a row of blocks with integer codes, each group with its operands.
+    fn by_groups(&mut self, dst: &mut [u8]) {
+        let Job { plan, streams, dst_bytes: bytes, .. } = self.job;
+        let (group, level) = (plan.block as usize, plan.exec.level);
+        for (first, n) in self.tiles() {
+            let RowRun { source, values, buffers, tile, factor, .. } = self;
+            let Source::Blocks(BlockRow { codes, scales, biases, .. }) = &*source else { return };
+            // Tiles begin with whole groups, and so do rows.
+            let from = 4 * (first / group);
+            let biases = biases.as_deref().map(|biases| &biases[from..]);
+            let values = &mut values[..4 * n];
+            plan.decoder.products(&codes[first..first + n], group, &scales[from..], biases, values.as_chunks_mut().0);
+            let dst = &mut dst[first * bytes..(first + n) * bytes];
+            if streams {
+                plan.values.finish(values, *factor, &mut tile[..n * bytes], buffers);
+                stream::copy(level, &tile[..n * bytes], dst);
+            } else {
+                plan.values.finish(values, *factor, dst, buffers);
+            }
+        }
     }
 
     fn spread_operands(&mut self) {
