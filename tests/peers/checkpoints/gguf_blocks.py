@@ -3,7 +3,7 @@
     pip install gguf==0.19.0 numpy
     LLAMACPP_LIBS=FOLDER python tests/peers/checkpoints/gguf_blocks.py testdata/gguf-blocks.bin
 
-For a block type that `gguf` always had: number, blocks, elements (u32 each), the bytes of the blocks, their f32 values by
+For each of the first block types: number, blocks, elements (u32 each), the bytes of the blocks, their f32 values by
 `gguf`. For each type that truecast writes: number + 2^31, blocks, elements, f32 values, the bytes of the blocks made of
 them by `gguf`. Then, as the first, the other block types of `libggml-base.so`, with values by ggml
 (`../llamacpp/ggml_base.py` says where it is).
@@ -23,8 +23,8 @@ FIRST = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K MXFP4 NVFP4".split()
 READ = FIRST + "IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S IQ1_S IQ1_M IQ4_NL IQ4_XS TQ1_0 TQ2_0".split()
 WRITTEN = "Q8_0 MXFP4".split()
 # Where the f16 of a block lie, if not in the first two bytes.
-HALVES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
-HALVES |= {"MXFP4": [], "NVFP4": [], "Q8_K": [2], "IQ1_M": [], "TQ1_0": [52], "TQ2_0": [64]}
+HALVES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2]}
+HALVES |= {"Q6_K": [208], "MXFP4": [], "NVFP4": [], "Q8_K": [2], "IQ1_M": [], "TQ1_0": [52], "TQ2_0": [64]}
 
 
 def blocks(random, name, n, sizes=None):

@@ -61,7 +61,7 @@ def block_types() -> list[BlockType]:
 
 
 def values(block: BlockType, data: np.ndarray) -> np.ndarray:
-    """f32 values of blocks, by `to_float` of the type, or by `dequantize_row_*` where a type has no `to_float`.
+    """f32 values of blocks, by the function `to_float` of the type.
 
     Q8_1 has neither: ggml multiplies such blocks and never decodes them. Its f16 scale times its integers is what the
     products use.
@@ -72,8 +72,8 @@ def values(block: BlockType, data: np.ndarray) -> np.ndarray:
         scale = data[:, :2].copy().view(np.float16).astype(np.float32)
         with np.errstate(invalid="ignore"):
             return scale * data[:, 4:].view(np.int8)
-    address = traits(block.number).to_float
-    to_float = TO_FLOAT(address) if address else TO_FLOAT(("dequantize_row_" + block.name.lower()[:2] + "_K", library()))
+    # Only Q8_K has the function but no entry in the table.
+    to_float = TO_FLOAT(traits(block.number).to_float or ("dequantize_row_q8_K", library()))
     to_float(data.ctypes.data, out.ctypes.data, out.size)
     return out
 
