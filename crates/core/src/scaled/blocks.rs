@@ -298,8 +298,8 @@ fn six_bits(bytes: &[u8; 12], g: usize) -> (u32, u32) {
     }
 }
 
-/// Integer of an element of TQ1_0. A byte is 256/243 of a number with five digits, those of elements at equal
-/// distances, with the first digit as the highest; the last bytes have four.
+/// Integer of an element of TQ1_0. A byte is 256/243 of a number with five digits to base 3; the highest is the digit of
+/// the first of five elements at equal distances. The last four bytes have four digits each.
 fn ternary(block: gguf::TQ1_0<'_>, i: usize) -> i64 {
     let (byte, digit) = match i {
         0..160 => (block.qs[i % 32], i / 32),

@@ -7,7 +7,7 @@ use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1, IQ4_VALUES, gguf};
 
-/// What the unpacked codes of a block type mean.
+/// Meaning of the unpacked codes of a block type.
 pub(super) enum Codes {
     /// Integers, and their zero point.
     Int(Code, i32),
