@@ -1,10 +1,14 @@
 //! Fields of JSON objects, with the errors that name them.
 
-use super::refused;
 use crate::files::convert::error::CheckpointError;
 use serde_json::{Map, Value};
 
 pub(super) const CONFIG: &str = "config.json";
+
+/// Error: something that is not written for llama.cpp.
+pub(super) fn refused(what: String) -> CheckpointError {
+    CheckpointError::NotOfLlamacpp { what }
+}
 
 /// Fields of a file. A field that is null counts as missing.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! Hyperparameters: from `config.json` by the table of [`models`](super::models).
 
-use super::fields::{CONFIG, Fields, is_same, shown};
+use super::fields::{CONFIG, Fields, is_same, refused, shown};
 use super::models::{COMMON, KINDS, Kind, Row, Type};
-use super::refused;
 use super::rope::Rope;
 use super::source::Files;
 use crate::files::convert::error::CheckpointError;

@@ -28,6 +28,7 @@ use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::select::SourceScheme;
 pub(crate) use back::restored;
+use fields::refused;
 use hyperparameters::Model;
 use like::{Match, Reference};
 use names::is_always_f32;
@@ -153,8 +154,4 @@ fn keys(files: &Files) -> Result<Keys, CheckpointError> {
     model.keys(&mut keys)?;
     vocabulary::keys(&model, files, &mut keys)?;
     Ok(keys)
-}
-
-fn refused(what: String) -> CheckpointError {
-    CheckpointError::NotOfLlamacpp { what }
 }

@@ -1,6 +1,6 @@
 //! `tokenizer.model` of SentencePiece: pieces with their scores and types, in the wire format of protobuf.
 
-use super::refused;
+use super::fields::refused;
 use crate::files::convert::error::CheckpointError;
 
 pub(super) const PIECES: &str = "tokenizer.model";

@@ -1,8 +1,7 @@
 //! Rotary positions: their base, and how they are scaled to longer contexts.
 
-use super::fields::{CONFIG, Fields};
+use super::fields::{CONFIG, Fields, refused};
 use super::models::Kind;
-use super::refused;
 use crate::files::convert::error::CheckpointError;
 use serde_json::{Map, Value};
 use std::f32::consts::PI;

@@ -1,5 +1,6 @@
 //! Files of a model's folder.
 
+use super::fields::refused;
 use crate::files::error::Error;
 use serde_json::Value;
 use std::io::Read;
@@ -58,7 +59,7 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let (file, found) = open_regular(path)?;
     if found.len() > MOST_BYTES {
         let what = format!("{} has {} bytes; at most {MOST_BYTES} are read", path.display(), found.len());
-        return Err(Error::checkpoint(path, super::refused(what)));
+        return Err(Error::checkpoint(path, refused(what)));
     }
     let mut bytes = Vec::new();
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };

@@ -1,7 +1,6 @@
 //! `tokenizer.json`: the vocabulary of a byte-pair encoding, its merges, and how it splits texts before.
 
-use super::fields::shown;
-use super::refused;
+use super::fields::{refused, shown};
 use crate::files::convert::error::CheckpointError;
 use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;

@@ -1,12 +1,12 @@
 //! The vocabulary: tokens with their types, scores and merges.
 
-use super::fields::{Fields, shown};
+use super::fields::{Fields, refused, shown};
 use super::hyperparameters::Model;
 use super::models::Tokens;
 use super::pieces::{self, PIECES};
 use super::source::Files;
+use super::special;
 use super::tokenizer::{Added, TOKENIZER, Tokenizer};
-use super::{refused, special};
 use crate::files::convert::error::CheckpointError;
 use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
