@@ -108,6 +108,16 @@ impl Keys {
     }
 
     /// Sets a key to a list of texts: replaces the value, or adds the key at the end.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_io::gguf::Keys;
+    /// let mut keys = Keys::new();
+    /// keys.set_texts("tokens", &["ab"]);
+    /// // Type of the value, type of the items, their number, and each text with its length.
+    /// let value = [&[9, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0][..], b"ab"].concat();
+    /// assert_eq!(keys.pairs().next(), Some(("tokens", &value[..])));
+    /// ```
     pub fn set_texts<T: AsRef<str>>(&mut self, key: &str, values: &[T]) {
         self.set_array(key, TEXT, values, |bytes, value| put_text(bytes, value.as_ref()));
     }

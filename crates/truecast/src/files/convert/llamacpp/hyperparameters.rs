@@ -83,6 +83,9 @@ impl Model {
                 return Err(fields.unexpected(name, &shown(expected)));
             }
         }
+        if fields.bool("is_causal")? == Some(false) {
+            return Err(fields.unexpected("is_causal", "true"));
+        }
         let layers = fields.needed_u32("num_hidden_layers")?;
         let heads = fields.needed_u32("num_attention_heads")?;
         if heads == 0 {
