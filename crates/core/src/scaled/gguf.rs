@@ -29,7 +29,32 @@ macro_rules! blocks {
                 $name { $($field),* }
             }
         }
-    )*};
+    )*
+
+    /// The same fields, to be written.
+    pub mod mutable {$(
+        #[doc = concat!("A block of `", stringify!($name), "`, ", stringify!($bytes), " bytes.")]
+        #[derive(Debug)]
+        #[allow(missing_docs, non_camel_case_types)]
+        pub struct $name<'a> {
+            $(pub $field: &'a mut [u8; $len]),*
+        }
+
+        impl<'a> $name<'a> {
+            /// Splits the first bytes into the fields of a block.
+            ///
+            /// # Panics
+            /// If `bytes` is shorter than a block.
+            #[must_use]
+            #[inline(always)]
+            pub fn of(bytes: &'a mut [u8]) -> $name<'a> {
+                let rest = bytes;
+                $(let ($field, rest) = rest.split_first_chunk_mut().expect("a whole block");)*
+                let _ = rest;
+                $name { $($field),* }
+            }
+        }
+    )*}};
 }
 
 blocks! {

@@ -11,6 +11,7 @@ mod book;
 pub mod codebooks;
 mod dequantize;
 mod error;
+pub mod ggml;
 pub mod gguf;
 mod layout;
 mod packing;

@@ -1,0 +1,286 @@
+//! Searches for the scale of a group. Each keeps the candidate with the least weighted error, or the first of equals.
+
+use super::arithmetic::limited;
+use super::groups::Group;
+
+/// A group whose largest magnitude is below this is zero.
+pub(super) const NOTHING: f32 = 1e-15;
+
+/// Scales and codes of `L` groups.
+pub(super) struct Fit<const N: usize, const L: usize> {
+    pub scale: [f32; L],
+    /// What is subtracted from all values: the minimum of the group, with the sign changed.
+    pub offset: [f32; L],
+    pub codes: [[u8; L]; N],
+}
+
+/// Search for a scale and a minimum: `x = scale * code + minimum`, `code` from 0 to `most`, `minimum` at most 0.
+///
+/// The candidates divide the range that is left above the minimum into `most + first + step * k` parts, k = 0, 1, ..,
+/// `last`. For the codes of each, weighted least squares give scale and minimum.
+pub(super) struct WithMinimum {
+    pub most: i32,
+    pub first: f32,
+    pub step: f32,
+    pub last: u8,
+    /// If true, errors are summed as magnitudes, else as squares.
+    pub sums_magnitudes: bool,
+}
+
+impl WithMinimum {
+    #[inline(always)]
+    pub fn fit<const N: usize, const L: usize>(&self, x: &Group<N, L>, weights: &Group<N, L>) -> Fit<N, L> {
+        let (mut least, mut largest, mut sum_w) = (x[0], x[0], weights[0]);
+        let mut sum_x = [0.0; L];
+        for l in 0..L {
+            sum_x[l] = weights[0][l] * x[0][l];
+        }
+        for (x, w) in x.iter().zip(weights).skip(1) {
+            for l in 0..L {
+                least[l] = if x[l] < least[l] { x[l] } else { least[l] };
+                largest[l] = if x[l] > largest[l] { x[l] } else { largest[l] };
+                sum_w[l] += w[l];
+                sum_x[l] += w[l] * x[l];
+            }
+        }
+        let (mut inverse, mut scale, mut is_flat) = ([0.0; L], [0.0; L], [false; L]);
+        for l in 0..L {
+            least[l] = if least[l] > 0.0 { 0.0 } else { least[l] };
+            is_flat[l] = largest[l] == least[l];
+            inverse[l] = self.most as f32 / (largest[l] - least[l]);
+            scale[l] = 1.0 / inverse[l];
+        }
+        let mut codes = self.codes(x, &inverse, &least);
+        let mut best = self.error(x, weights, &codes, &scale, &least);
+        let mut minimum = least;
+        for k in 0..=self.last {
+            for l in 0..L {
+                inverse[l] = (self.first + self.step * f32::from(k) + self.most as f32) / (largest[l] - minimum[l]);
+            }
+            let tried = self.codes(x, &inverse, &minimum);
+            let (new_scale, new_minimum, is_solved) = solve(x, weights, &tried, &sum_w, &sum_x);
+            let error = self.error(x, weights, &tried, &new_scale, &new_minimum);
+            let mut takes = [false; L];
+            for l in 0..L {
+                takes[l] = is_solved[l] & (error[l] < best[l]);
+                best[l] = if takes[l] { error[l] } else { best[l] };
+                scale[l] = if takes[l] { new_scale[l] } else { scale[l] };
+                minimum[l] = if takes[l] { new_minimum[l] } else { minimum[l] };
+            }
+            for (codes, tried) in codes.iter_mut().zip(&tried) {
+                for l in 0..L {
+                    codes[l] = if takes[l] { tried[l] } else { codes[l] };
+                }
+            }
+        }
+        let mut fit = Fit { scale, offset: [0.0; L], codes: [[0; L]; N] };
+        for l in 0..L {
+            fit.scale[l] = if is_flat[l] { 0.0 } else { scale[l] };
+            fit.offset[l] = -(if is_flat[l] { least[l] } else { minimum[l] });
+        }
+        for (to, codes) in fit.codes.iter_mut().zip(&codes) {
+            for l in 0..L {
+                to[l] = if is_flat[l] { 0 } else { codes[l] as u8 };
+            }
+        }
+        fit
+    }
+
+    #[inline(always)]
+    fn codes<const N: usize, const L: usize>(
+        &self,
+        x: &Group<N, L>,
+        inverse: &[f32; L],
+        minimum: &[f32; L],
+    ) -> Group<N, L> {
+        let mut codes = [[0.0; L]; N];
+        for (codes, x) in codes.iter_mut().zip(x) {
+            for l in 0..L {
+                codes[l] = limited(inverse[l] * (x[l] - minimum[l]), 0, self.most) as f32;
+            }
+        }
+        codes
+    }
+
+    /// Weighted sum of the errors of codes.
+    #[inline(always)]
+    fn error<const N: usize, const L: usize>(
+        &self,
+        x: &Group<N, L>,
+        weights: &Group<N, L>,
+        codes: &Group<N, L>,
+        scale: &[f32; L],
+        minimum: &[f32; L],
+    ) -> [f32; L] {
+        let mut sum = [0.0; L];
+        for ((x, w), code) in x.iter().zip(weights).zip(codes) {
+            for l in 0..L {
+                let error = scale[l] * code[l] + minimum[l] - x[l];
+                sum[l] += w[l] * if self.sums_magnitudes { error.abs() } else { error * error };
+            }
+        }
+        sum
+    }
+}
+
+/// Scale and minimum of least squares for given codes, with a minimum of at most 0; and whether there is a solution.
+#[inline(always)]
+fn solve<const N: usize, const L: usize>(
+    x: &Group<N, L>,
+    weights: &Group<N, L>,
+    codes: &Group<N, L>,
+    sum_w: &[f32; L],
+    sum_x: &[f32; L],
+) -> ([f32; L], [f32; L], [bool; L]) {
+    let (mut sum_c, mut sum_cc, mut sum_xc) = ([0.0; L], [0.0; L], [0.0; L]);
+    for ((x, w), code) in x.iter().zip(weights).zip(codes) {
+        for l in 0..L {
+            let weighted = w[l] * code[l];
+            sum_c[l] += weighted;
+            sum_cc[l] += weighted * code[l];
+            sum_xc[l] += weighted * x[l];
+        }
+    }
+    let (mut scale, mut minimum, mut is_solved) = ([0.0; L], [0.0; L], [false; L]);
+    for l in 0..L {
+        let determinant = sum_w[l] * sum_cc[l] - sum_c[l] * sum_c[l];
+        is_solved[l] = determinant > 0.0;
+        let free_scale = (sum_w[l] * sum_xc[l] - sum_x[l] * sum_c[l]) / determinant;
+        let free_minimum = (sum_cc[l] * sum_x[l] - sum_c[l] * sum_xc[l]) / determinant;
+        let is_above = free_minimum > 0.0;
+        scale[l] = if is_above { sum_xc[l] / sum_cc[l] } else { free_scale };
+        minimum[l] = if is_above { 0.0 } else { free_minimum };
+    }
+    (scale, minimum, is_solved)
+}
+
+/// First value of the largest magnitude of each group, and whether the group is not [`NOTHING`].
+#[inline(always)]
+fn ends<const N: usize, const L: usize>(x: &Group<N, L>) -> ([f32; L], [bool; L]) {
+    let (mut most, mut end, mut is_something) = ([0.0; L], [0.0; L], [false; L]);
+    for x in x {
+        for l in 0..L {
+            let is_more = x[l].abs() > most[l];
+            most[l] = if is_more { x[l].abs() } else { most[l] };
+            end[l] = if is_more { x[l] } else { end[l] };
+        }
+    }
+    for l in 0..L {
+        // A NaN would be something.
+        is_something[l] = !(most[l] < NOTHING);
+    }
+    (end, is_something)
+}
+
+/// Codes from `-half` to `half - 1` for inverse scales.
+#[inline(always)]
+fn signed_codes<const N: usize, const L: usize>(x: &Group<N, L>, inverse: &[f32; L], half: i32) -> Group<N, L> {
+    let mut codes = [[0.0; L]; N];
+    for (codes, x) in codes.iter_mut().zip(x) {
+        for l in 0..L {
+            codes[l] = limited(inverse[l] * x[l], -half, half - 1) as f32;
+        }
+    }
+    codes
+}
+
+/// Weighted sums of `x * code` and `code * code`. The weight is the square of `x`.
+#[inline(always)]
+fn products<const N: usize, const L: usize>(x: &Group<N, L>, codes: &Group<N, L>) -> ([f32; L], [f32; L]) {
+    let (mut sum_xc, mut sum_cc) = ([0.0; L], [0.0; L]);
+    for (x, code) in x.iter().zip(codes) {
+        for l in 0..L {
+            let w = x[l] * x[l];
+            sum_xc[l] += w * x[l] * code[l];
+            sum_cc[l] += w * code[l] * code[l];
+        }
+    }
+    (sum_xc, sum_cc)
+}
+
+/// Stored codes: `code + half`, but 0 for a group of nothing.
+#[inline(always)]
+fn stored<const N: usize, const L: usize>(codes: &Group<N, L>, half: i32, is_something: &[bool; L]) -> [[u8; L]; N] {
+    let mut stored = [[0; L]; N];
+    for (stored, codes) in stored.iter_mut().zip(codes) {
+        for l in 0..L {
+            stored[l] = if is_something[l] { (codes[l] as i32 + half) as u8 } else { 0 };
+        }
+    }
+    stored
+}
+
+/// Search for a scale: `x = scale * code`, `code` from `-half` to `half - 1`, weighted by the square of `x`.
+///
+/// The candidates put the value of the largest magnitude at `-half`, and at `-(half + 0.1 * k)`, k = -9 .. 9. For the
+/// codes of each, least squares give the scale.
+#[inline(always)]
+pub(super) fn symmetric<const N: usize, const L: usize>(x: &Group<N, L>, half: i32) -> Fit<N, L> {
+    let (end, is_something) = ends(x);
+    let (mut inverse, mut scale, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
+    for l in 0..L {
+        inverse[l] = -half as f32 / end[l];
+    }
+    let mut codes = signed_codes(x, &inverse, half);
+    let (sum_xc, sum_cc) = products(x, &codes);
+    for l in 0..L {
+        scale[l] = if sum_cc[l] == 0.0 { 0.0 } else { sum_xc[l] / sum_cc[l] };
+        best[l] = scale[l] * sum_xc[l];
+    }
+    for k in (-9..=9i8).filter(|k| *k != 0) {
+        for l in 0..L {
+            inverse[l] = -(half as f32 + 0.1 * f32::from(k)) / end[l];
+        }
+        let tried = signed_codes(x, &inverse, half);
+        let (sum_xc, sum_cc) = products(x, &tried);
+        let mut takes = [false; L];
+        for l in 0..L {
+            takes[l] = (sum_cc[l] > 0.0) & (sum_xc[l] * sum_xc[l] > best[l] * sum_cc[l]);
+            scale[l] = if takes[l] { sum_xc[l] / sum_cc[l] } else { scale[l] };
+            best[l] = if takes[l] { scale[l] * sum_xc[l] } else { best[l] };
+        }
+        for (codes, tried) in codes.iter_mut().zip(&tried) {
+            for l in 0..L {
+                codes[l] = if takes[l] { tried[l] } else { codes[l] };
+            }
+        }
+    }
+    for l in 0..L {
+        scale[l] = if is_something[l] { scale[l] } else { 0.0 };
+    }
+    Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
+}
+
+/// As [`symmetric`], with the first candidate only, whose codes are then improved one by one, in 5 rounds.
+#[inline(always)]
+pub(super) fn by_element<const N: usize, const L: usize>(x: &Group<N, L>, half: i32) -> Fit<N, L> {
+    let (end, is_something) = ends(x);
+    let (mut inverse, mut scale) = ([0.0; L], [0.0; L]);
+    for l in 0..L {
+        inverse[l] = -half as f32 / end[l];
+    }
+    let mut codes = signed_codes(x, &inverse, half);
+    let (mut sum_xc, mut sum_cc) = products(x, &codes);
+    // Once a round changes nothing, further rounds do not.
+    for _ in 0..5 {
+        for (x, code) in x.iter().zip(&mut codes) {
+            for l in 0..L {
+                let w = x[l] * x[l];
+                let others_xc = sum_xc[l] - w * x[l] * code[l];
+                let others_cc = sum_cc[l] - w * code[l] * code[l];
+                let new = limited(x[l] * others_cc / others_xc, -half, half - 1) as f32;
+                let new_xc = others_xc + w * x[l] * new;
+                let new_cc = others_cc + w * new * new;
+                let is_better = new_xc * new_xc * sum_cc[l] > sum_xc[l] * sum_xc[l] * new_cc;
+                let takes = (others_xc > 0.0) & (new != code[l]) & (new_cc > 0.0) & is_better;
+                code[l] = if takes { new } else { code[l] };
+                sum_xc[l] = if takes { new_xc } else { sum_xc[l] };
+                sum_cc[l] = if takes { new_cc } else { sum_cc[l] };
+            }
+        }
+    }
+    for l in 0..L {
+        scale[l] = if is_something[l] & (sum_cc[l] > 0.0) { sum_xc[l] / sum_cc[l] } else { 0.0 };
+    }
+    Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
+}
