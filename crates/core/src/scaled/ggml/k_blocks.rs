@@ -3,9 +3,9 @@
 //! codes of the search stay.
 
 use super::super::gguf::mutable;
-use super::arithmetic::{from_half, limited, nearest, square_root, to_half};
-use super::groups::{Group, farthest, largest, side_by_side};
-use super::search::{Fit, NOTHING, WithMinimum, by_element, symmetric};
+use super::arithmetic::{from_half, limited, nearest, to_half};
+use super::groups::{farthest, largest, side_by_side};
+use super::search::{ByElement, NOTHING, Search, Symmetric, WithMinimum};
 
 /// Scales, offsets and codes of the `G` groups of a block.
 struct Fits<const G: usize> {
@@ -16,11 +16,11 @@ struct Fits<const G: usize> {
 
 impl<const G: usize> Fits<G> {
     #[inline(always)]
-    fn new<const N: usize, const L: usize>(x: &[f32; 256], fit: impl Fn(&Group<N, L>) -> Fit<N, L>) -> Fits<G> {
+    fn new<const N: usize, const L: usize>(x: &[f32; 256], search: &impl Search<N>) -> Fits<G> {
         const { assert!(N * G == 256 && G.is_multiple_of(L), "groups fill a block and lanes") };
         let mut fits = Fits { scales: [0.0; G], offsets: [0.0; G], codes: [0; 256] };
         for first in (0..G).step_by(L) {
-            let fit = fit(&side_by_side(x, first));
+            let fit = search.fit::<L>(&side_by_side(x, first));
             fits.scales[first..first + L].copy_from_slice(&fit.scale);
             fits.offsets[first..first + L].copy_from_slice(&fit.offset);
             for (i, codes) in fit.codes.iter().enumerate() {
@@ -91,34 +91,10 @@ fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> [u8; 12] {
     bytes
 }
 
-/// Magnitudes of a group.
-#[inline(always)]
-fn magnitudes<const N: usize, const L: usize>(x: &Group<N, L>) -> Group<N, L> {
-    x.map(|x| x.map(f32::abs))
-}
-
-/// Weights of Q4_K and Q5_K: the magnitude of an element, plus the root of the mean square.
-#[inline(always)]
-fn weights<const L: usize>(x: &Group<32, L>) -> Group<32, L> {
-    let (mut sum, mut weights) = ([0.0f32; L], magnitudes(x));
-    for x in x {
-        for l in 0..L {
-            sum[l] += x[l] * x[l];
-        }
-    }
-    let mean = sum.map(|sum| square_root(sum / 32.0));
-    for weights in &mut weights {
-        for l in 0..L {
-            weights[l] += mean[l];
-        }
-    }
-    weights
-}
-
 #[inline(always)]
 pub(super) fn q2_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 3, first: -0.5, step: 0.1, last: 15, sums_magnitudes: true };
-    let mut fits = Fits::<16>::new::<16, L>(x, |x| SEARCH.fit(x, &magnitudes(x)));
+    let mut fits = Fits::<16>::new::<16, L>(x, &SEARCH);
     let rounded = |of: &[f32; 16]| {
         let most = largest(of);
         let inverse = 15.0 / most;
@@ -142,7 +118,7 @@ pub(super) fn q2_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
 
 #[inline(always)]
 pub(super) fn q3_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
-    let mut fits = Fits::<16>::new::<16, L>(x, |x| by_element(x, 4));
+    let mut fits = Fits::<16>::new::<16, L>(x, &ByElement { half: 4 });
     let end = farthest(&fits.scales);
     let inverse = -32.0 / end;
     let (codes, half) = if end == 0.0 {
@@ -170,7 +146,7 @@ pub(super) fn q3_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
 /// Fields of Q4_K and Q5_K: `d`, `dmin`, scales and minima, and codes up to `most`.
 #[inline(always)]
 fn q45_k<const L: usize>(x: &[f32; 256], search: &WithMinimum) -> ([u8; 2], [u8; 2], [u8; 12], [u8; 256]) {
-    let mut fits = Fits::<8>::new::<32, L>(x, |x| search.fit(x, &weights(x)));
+    let mut fits = Fits::<8>::new::<32, L>(x, search);
     let rounded = |of: &[f32; 8]| {
         let most = largest(of);
         let inverse = if most > 0.0 { 63.0 / most } else { 0.0 };
@@ -206,7 +182,7 @@ pub(super) fn q5_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
 
 #[inline(always)]
 pub(super) fn q6_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
-    let mut fits = Fits::<16>::new::<16, L>(x, |x| symmetric(x, 32));
+    let mut fits = Fits::<16>::new::<16, L>(x, &Symmetric { half: 32 });
     let end = farthest(&fits.scales);
     if end.abs() < NOTHING {
         return bytes.fill(0);

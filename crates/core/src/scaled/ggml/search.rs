@@ -1,6 +1,6 @@
 //! Searches for the scale of a group. Each keeps the candidate with the least weighted error, or the first of equals.
 
-use super::arithmetic::limited;
+use super::arithmetic::{limited, square_root};
 use super::groups::Group;
 
 /// A group whose largest magnitude is below this is zero.
@@ -14,6 +14,11 @@ pub(super) struct Fit<const N: usize, const L: usize> {
     pub codes: [[u8; L]; N],
 }
 
+/// Search for the scale of groups of `N` elements.
+pub(super) trait Search<const N: usize> {
+    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L>;
+}
+
 /// Search for a scale and a minimum: `x = scale * code + minimum`, `code` from 0 to `most`, `minimum` at most 0.
 ///
 /// The candidates divide the range that is left above the minimum into `most + first + step * k` parts, k = 0, 1, ..,
@@ -23,13 +28,15 @@ pub(super) struct WithMinimum {
     pub first: f32,
     pub step: f32,
     pub last: u8,
-    /// If true, errors are summed as magnitudes, else as squares.
+    /// If true, the sum of errors is that of magnitudes, and the weight of an element its magnitude. Else it is that of
+    /// squares, and the weight is the magnitude plus the root of the group's mean square.
     pub sums_magnitudes: bool,
 }
 
-impl WithMinimum {
+impl<const N: usize> Search<N> for WithMinimum {
     #[inline(always)]
-    pub fn fit<const N: usize, const L: usize>(&self, x: &Group<N, L>, weights: &Group<N, L>) -> Fit<N, L> {
+    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L> {
+        let weights = &self.weights(x);
         let (mut least, mut largest, mut sum_w) = (x[0], x[0], weights[0]);
         let mut sum_x = [0.0; L];
         for l in 0..L {
@@ -84,6 +91,30 @@ impl WithMinimum {
             }
         }
         fit
+    }
+}
+
+impl WithMinimum {
+    #[inline(always)]
+    fn weights<const N: usize, const L: usize>(&self, x: &Group<N, L>) -> Group<N, L> {
+        let (mut sum, mut mean) = ([0.0; L], [0.0; L]);
+        for x in x {
+            for l in 0..L {
+                sum[l] += x[l] * x[l];
+            }
+        }
+        if !self.sums_magnitudes {
+            for l in 0..L {
+                mean[l] = square_root(sum[l] / N as f32);
+            }
+        }
+        let mut weights = [[0.0; L]; N];
+        for (weights, x) in weights.iter_mut().zip(x) {
+            for l in 0..L {
+                weights[l] = mean[l] + x[l].abs();
+            }
+        }
+        weights
     }
 
     #[inline(always)]
@@ -214,73 +245,89 @@ fn stored<const N: usize, const L: usize>(codes: &Group<N, L>, half: i32, is_som
 ///
 /// The candidates put the value of the largest magnitude at `-half`, and at `-(half + 0.1 * k)`, k = -9 .. 9. For the
 /// codes of each, least squares give the scale.
-#[inline(always)]
-pub(super) fn symmetric<const N: usize, const L: usize>(x: &Group<N, L>, half: i32) -> Fit<N, L> {
-    let (end, is_something) = ends(x);
-    let (mut inverse, mut scale, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
-    for l in 0..L {
-        inverse[l] = -half as f32 / end[l];
-    }
-    let mut codes = signed_codes(x, &inverse, half);
-    let (sum_xc, sum_cc) = products(x, &codes);
-    for l in 0..L {
-        scale[l] = if sum_cc[l] == 0.0 { 0.0 } else { sum_xc[l] / sum_cc[l] };
-        best[l] = scale[l] * sum_xc[l];
-    }
-    for k in (-9..=9i8).filter(|k| *k != 0) {
-        for l in 0..L {
-            inverse[l] = -(half as f32 + 0.1 * f32::from(k)) / end[l];
-        }
-        let tried = signed_codes(x, &inverse, half);
-        let (sum_xc, sum_cc) = products(x, &tried);
-        let mut takes = [false; L];
-        for l in 0..L {
-            takes[l] = (sum_cc[l] > 0.0) & (sum_xc[l] * sum_xc[l] > best[l] * sum_cc[l]);
-            scale[l] = if takes[l] { sum_xc[l] / sum_cc[l] } else { scale[l] };
-            best[l] = if takes[l] { scale[l] * sum_xc[l] } else { best[l] };
-        }
-        for (codes, tried) in codes.iter_mut().zip(&tried) {
-            for l in 0..L {
-                codes[l] = if takes[l] { tried[l] } else { codes[l] };
-            }
-        }
-    }
-    for l in 0..L {
-        scale[l] = if is_something[l] { scale[l] } else { 0.0 };
-    }
-    Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
+pub(super) struct Symmetric {
+    pub half: i32,
 }
 
-/// As [`symmetric`], with the first candidate only, whose codes are then improved one by one, in 5 rounds.
-#[inline(always)]
-pub(super) fn by_element<const N: usize, const L: usize>(x: &Group<N, L>, half: i32) -> Fit<N, L> {
-    let (end, is_something) = ends(x);
-    let (mut inverse, mut scale) = ([0.0; L], [0.0; L]);
-    for l in 0..L {
-        inverse[l] = -half as f32 / end[l];
-    }
-    let mut codes = signed_codes(x, &inverse, half);
-    let (mut sum_xc, mut sum_cc) = products(x, &codes);
-    // Once a round changes nothing, further rounds do not.
-    for _ in 0..5 {
-        for (x, code) in x.iter().zip(&mut codes) {
+impl<const N: usize> Search<N> for Symmetric {
+    #[inline(always)]
+    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L> {
+        let half = self.half;
+        let (end, is_something) = ends(x);
+        let (mut inverse, mut scale, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
+        for l in 0..L {
+            inverse[l] = -half as f32 / end[l];
+        }
+        let mut codes = signed_codes(x, &inverse, half);
+        let (sum_xc, sum_cc) = products(x, &codes);
+        for l in 0..L {
+            scale[l] = if sum_cc[l] == 0.0 { 0.0 } else { sum_xc[l] / sum_cc[l] };
+            best[l] = scale[l] * sum_xc[l];
+        }
+        for k in (-9..=9i8).filter(|k| *k != 0) {
             for l in 0..L {
-                let w = x[l] * x[l];
-                let others_xc = sum_xc[l] - w * x[l] * code[l];
-                let others_cc = sum_cc[l] - w * code[l] * code[l];
-                let new = limited(x[l] * others_cc / others_xc, -half, half - 1) as f32;
-                let new_xc = others_xc + w * x[l] * new;
-                let new_cc = others_cc + w * new * new;
-                let is_better = new_xc * new_xc * sum_cc[l] > sum_xc[l] * sum_xc[l] * new_cc;
-                let takes = (others_xc > 0.0) & (new != code[l]) & (new_cc > 0.0) & is_better;
-                code[l] = if takes { new } else { code[l] };
-                sum_xc[l] = if takes { new_xc } else { sum_xc[l] };
-                sum_cc[l] = if takes { new_cc } else { sum_cc[l] };
+                inverse[l] = -(half as f32 + 0.1 * f32::from(k)) / end[l];
+            }
+            let tried = signed_codes(x, &inverse, half);
+            let (sum_xc, sum_cc) = products(x, &tried);
+            let mut takes = [false; L];
+            for l in 0..L {
+                takes[l] = (sum_cc[l] > 0.0) & (sum_xc[l] * sum_xc[l] > best[l] * sum_cc[l]);
+                scale[l] = if takes[l] { sum_xc[l] / sum_cc[l] } else { scale[l] };
+                best[l] = if takes[l] { scale[l] * sum_xc[l] } else { best[l] };
+            }
+            for (codes, tried) in codes.iter_mut().zip(&tried) {
+                for l in 0..L {
+                    codes[l] = if takes[l] { tried[l] } else { codes[l] };
+                }
             }
         }
+        for l in 0..L {
+            scale[l] = if is_something[l] { scale[l] } else { 0.0 };
+        }
+        Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
     }
-    for l in 0..L {
-        scale[l] = if is_something[l] & (sum_cc[l] > 0.0) { sum_xc[l] / sum_cc[l] } else { 0.0 };
+}
+/// As [`Symmetric`], with the first candidate only, whose codes are then improved one by one, in at most 5 rounds.
+pub(super) struct ByElement {
+    pub half: i32,
+}
+
+impl<const N: usize> Search<N> for ByElement {
+    #[inline(always)]
+    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L> {
+        let half = self.half;
+        let (end, is_something) = ends(x);
+        let (mut inverse, mut scale) = ([0.0; L], [0.0; L]);
+        for l in 0..L {
+            inverse[l] = -half as f32 / end[l];
+        }
+        let mut codes = signed_codes(x, &inverse, half);
+        let (mut sum_xc, mut sum_cc) = products(x, &codes);
+        // Once a round changes nothing, further rounds do not.
+        let (mut round, mut changes) = (0, true);
+        while round < 5 && changes {
+            (round, changes) = (round + 1, false);
+            for (x, code) in x.iter().zip(&mut codes) {
+                for l in 0..L {
+                    let w = x[l] * x[l];
+                    let others_xc = sum_xc[l] - w * x[l] * code[l];
+                    let others_cc = sum_cc[l] - w * code[l] * code[l];
+                    let new = limited(x[l] * others_cc / others_xc, -half, half - 1) as f32;
+                    let new_xc = others_xc + w * x[l] * new;
+                    let new_cc = others_cc + w * new * new;
+                    let is_better = new_xc * new_xc * sum_cc[l] > sum_xc[l] * sum_xc[l] * new_cc;
+                    let takes = (others_xc > 0.0) & (new != code[l]) & (new_cc > 0.0) & is_better;
+                    changes |= takes;
+                    code[l] = if takes { new } else { code[l] };
+                    sum_xc[l] = if takes { new_xc } else { sum_xc[l] };
+                    sum_cc[l] = if takes { new_cc } else { sum_cc[l] };
+                }
+            }
+        }
+        for l in 0..L {
+            scale[l] = if is_something[l] & (sum_cc[l] > 0.0) { sum_xc[l] / sum_cc[l] } else { 0.0 };
+        }
+        Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
     }
-    Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
 }
