@@ -8,6 +8,7 @@ use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded,
 use super::blocks::{BlockType, DOUBLED_E2M1};
 use super::dequantize::{Terms, effective_scale, f32_bits, value_of};
 use super::error::ScaledError;
+use super::ggml;
 use super::layout::{Code, GlobalRule, Planes, Zero};
 use crate::binary64::value as to_f64;
 use crate::cast_one;
@@ -385,7 +386,7 @@ fn around(code: u64, steps: &[i64], range: core::ops::RangeInclusive<i64>) -> Ve
 }
 
 impl BlockType {
-    /// Quantizes a block of f32 bits into its bytes (§9.3, §9.4).
+    /// Quantizes a block of f32 bits into its bytes (§9.3, §9.4, and by [`ggml`] §9.8).
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is supported for reading only.
@@ -440,6 +441,11 @@ impl BlockType {
                     };
                     block[1 + i % 16] |= code << (i / 16 * 4);
                 }
+                Ok(())
+            }
+            _ if ggml::is_written(self) => {
+                let values: Vec<f32> = values.iter().map(|x| f32::from_bits(*x)).collect();
+                ggml::quantize::<1>(self, &ggml::saturated(&values), block);
                 Ok(())
             }
             _ => Err(NOT_WRITTEN),

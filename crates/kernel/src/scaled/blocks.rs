@@ -75,22 +75,8 @@ impl<'a> BlockRow<'a> {
         }
         let (block, src) = (self.block, self.bytes(row)?);
         self.at = Some(row);
-        let (codes, scales) = (&mut self.codes[..], self.scales.as_chunks_mut::<4>().0);
-        let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut::<4>().0;
-        macro_rules! run {
-            ($($block:ident)*) => {
-                match block {
-                    $(BlockType::$block => {
-                        self.level.run(Unpack::<{ BlockType::$block as u8 }> { src, codes, scales, biases });
-                    })*
-                    _ => unreachable!("every block type is unpacked"),
-                }
-            };
-        }
-        run!(
-            Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S
-            IQ4_XS IQ1_M TQ1_0 TQ2_0 Mxfp4 Nvfp4 Q1_0 Q2_0
-        );
+        let biases = self.biases.as_deref_mut().unwrap_or(&mut []);
+        unpack(self.level, block, src, [&mut self.codes, &mut self.scales, biases]);
         Ok(())
     }
 
@@ -107,6 +93,26 @@ impl<'a> BlockRow<'a> {
         }
         Ok(src)
     }
+}
+
+/// Unpacks whole blocks: codes, one in a byte; f32 scales of groups; and f32 biases, for types that [have](has_bias)
+/// them.
+pub(super) fn unpack(level: Level, block: BlockType, src: &[u8], [codes, scales, biases]: [&mut [u8]; 3]) {
+    let (scales, biases) = (scales.as_chunks_mut::<4>().0, biases.as_chunks_mut::<4>().0);
+    macro_rules! run {
+        ($($block:ident)*) => {
+            match block {
+                $(BlockType::$block => {
+                    level.run(Unpack::<{ BlockType::$block as u8 }> { src, codes, scales, biases });
+                })*
+                _ => unreachable!("every block type is unpacked"),
+            }
+        };
+    }
+    run!(
+        Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1 Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ2_S
+        IQ4_XS IQ1_M TQ1_0 TQ2_0 Mxfp4 Nvfp4 Q1_0 Q2_0
+    );
 }
 
 struct Unpack<'a, const BLOCK: u8> {

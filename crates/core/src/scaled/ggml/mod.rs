@@ -14,6 +14,8 @@ mod small;
 pub use arithmetic::{from_half, to_half};
 
 use super::blocks::BlockType;
+use super::gguf;
+use alloc::vec::Vec;
 
 /// Whether [`quantize`] has a rule for a block type.
 #[must_use]
@@ -40,6 +42,28 @@ pub fn quantize<const L: usize>(block: BlockType, x: &[f32], bytes: &mut [u8]) {
         BlockType::Q6_K => k_blocks::q6_k::<L>(whole(x), bytes),
         _ => unreachable!("{} has another rule", block.name()),
     }
+}
+
+/// Values of one block without what is not finite: NaN is 0, and an infinity has the largest finite magnitude.
+#[must_use]
+pub fn saturated(x: &[f32]) -> Vec<f32> {
+    let most = x.iter().filter(|x| x.is_finite()).fold(0.0f32, |most, x| most.max(x.abs()));
+    let finite = |x: &f32| if x.is_nan() { 0.0 } else { x.clamp(-most, most) };
+    x.iter().map(finite).collect()
+}
+
+/// Code of the f16 scale `d` of a block.
+///
+/// # Panics
+/// If the bytes are not those of a block, or the type is not [written](is_written).
+#[must_use]
+pub fn scale(block: BlockType, bytes: &[u8]) -> u16 {
+    u16::from_le_bytes(*match block {
+        BlockType::Q2_K => gguf::Q2_K::of(bytes).d,
+        BlockType::Q3_K => gguf::Q3_K::of(bytes).d,
+        BlockType::Q6_K => gguf::Q6_K::of(bytes).d,
+        _ => bytes.first_chunk().expect("a whole block, which begins with the scale"),
+    })
 }
 
 #[inline(always)]

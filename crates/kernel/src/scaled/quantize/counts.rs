@@ -35,7 +35,7 @@ pub struct BlockCounts {
     pub scale_nan: u64,
     /// Zero elements; not counted if `needs_values`.
     pub zero_in: u64,
-    /// Zero codes; not counted if `needs_values`.
+    /// Zero elements, and elements that become zero; not counted if `needs_values`.
     pub zero_out: u64,
     /// True if zero, infinite and NaN values cannot be counted by codes: zero or extreme scale, nonfinite element, zero
     /// points, or padding.
@@ -147,7 +147,7 @@ struct End {
 const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 
 /// Factor that allows for the rounding of a scale, which is not saturation.
-const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
+pub(super) const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
 /// Number of elements in a test of magnitudes.
 const PROBED: usize = 32;

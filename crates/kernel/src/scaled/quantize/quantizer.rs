@@ -1,6 +1,8 @@
 //! [`Quantizer`]: planned conversion of plain elements to scaled elements.
 
 use super::counts::BlockCounts;
+use super::ggml::GgmlPlan;
+use super::load::Loader;
 use super::parts::{PartMut, Parts};
 use super::plan::BlockPlan;
 use crate::environment;
@@ -9,7 +11,7 @@ use crate::scaled::cut::{Cut, Read};
 use crate::stage::slot_bytes;
 use std::ops::Range;
 use truecast_core::DType;
-use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero};
+use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero, ggml};
 
 /// Buffers for the parts of quantized rows, in the order of [`Quantizer::writes`].
 #[derive(Debug, Default)]
@@ -50,7 +52,15 @@ impl<'a> PartsMut<'a> {
 /// ```
 #[derive(Debug)]
 pub struct Quantizer {
-    plan: BlockPlan,
+    layout: Layout,
+    how: Quantization,
+    plan: Plan,
+}
+
+#[derive(Debug)]
+enum Plan {
+    Steps(Box<BlockPlan>),
+    Ggml(GgmlPlan),
 }
 
 impl Quantizer {
@@ -61,20 +71,34 @@ impl Quantizer {
     /// [`ScaledError::Layout`] for a layout that is supported for reading only, and the errors of [`Layout::check`].
     pub fn new(layout: &Layout, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, ScaledError> {
         layout.check()?;
-        Ok(Quantizer { plan: BlockPlan::new(layout, src, how, exec)? })
+        let plan = match layout.coding {
+            Coding::Blocks { block, factor: false } if ggml::is_written(block) => {
+                Plan::Ggml(GgmlPlan::new(block, src, how.nonfinite, exec)?)
+            }
+            _ => Plan::Steps(Box::new(BlockPlan::new(layout, src, how, exec)?)),
+        };
+        Ok(Quantizer { layout: *layout, how: *how, plan })
+    }
+
+    fn loader(&self) -> &Loader {
+        match &self.plan {
+            Plan::Steps(plan) => &plan.load,
+            Plan::Ggml(plan) => &plan.load,
+        }
     }
 
     /// Returns the layout of the quantized tensor.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.plan.layout
+        &self.layout
     }
 
     /// Returns the number of rows whose multiples can be quantized separately. The last rows of a matrix may be fewer.
     #[must_use]
     pub fn granule(&self) -> u64 {
-        let planes = &self.plan.planes;
-        if self.plan.has_one_scale() {
+        let Plan::Steps(plan) = &self.plan else { return 1 };
+        let planes = &plan.planes;
+        if plan.has_one_scale() {
             return 1;
         }
         let of_plane = |packing: Packing| match packing {
@@ -86,21 +110,22 @@ impl Quantizer {
         if let Zero::Grid { plane, .. } = planes.zero {
             granule = granule.max(of_plane(plane.packing));
         }
-        granule.min(self.plan.layout.rows.max(1))
+        granule.min(self.layout.rows.max(1))
     }
 
     /// Returns whether [`Quantizer::run`] needs the largest magnitude, for a global scale or for one scale per matrix.
     /// The magnitude covers the tensor; with scales per matrix, the matrix; with a shared global scale, all tensors.
     #[must_use]
     pub fn needs_amax(&self) -> bool {
-        self.plan.planes.global.is_some() || self.plan.has_one_scale()
+        matches!(&self.plan, Plan::Steps(plan) if plan.planes.global.is_some() || plan.has_one_scale())
     }
 
     /// Returns the global scale for the largest magnitude `amax`. The caller writes it as [`Part::Global`]. `None` if
     /// the layout has no global scale.
     #[must_use]
     pub fn global(&self, amax: f32) -> Option<f32> {
-        let rule = self.plan.planes.global?.rule;
+        let Plan::Steps(plan) = &self.plan else { return None };
+        let rule = plan.planes.global?.rule;
         rule.of_amax(amax.to_bits()).ok().map(f32::from_bits)
     }
 
@@ -110,7 +135,7 @@ impl Quantizer {
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`.
     pub fn amax(&self, src: &[u8]) -> Result<f32, ScaledError> {
-        environment::default(|| self.plan.load.amax(self.plan.how.nonfinite, src))
+        environment::default(|| self.loader().amax(self.how.nonfinite, src))
     }
 
     /// Returns the byte ranges of some rows in the quantized tensor: one piece per part.
@@ -120,15 +145,18 @@ impl Quantizer {
     }
 
     fn cuts(&self, rows: Range<u64>) -> [Option<(Part, Cut)>; 3] {
-        let Layout { cols, rows: n_rows, coding, .. } = self.plan.layout;
-        if let Coding::Blocks { block, .. } = coding {
-            let bytes = cols / block.elements() * block.bytes();
-            let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
-            return [Some((Part::Codes, Cut::new(plane, [n_rows, bytes], rows, 0..bytes))), None, None];
-        }
-        let planes = &self.plan.planes;
+        let Layout { cols, rows: n_rows, coding, .. } = self.layout;
+        let planes = match coding {
+            Coding::Planes(planes) => planes,
+            Coding::Blocks { block, .. } => {
+                let bytes = cols / block.elements() * block.bytes();
+                let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
+                return [Some((Part::Codes, Cut::new(plane, [n_rows, bytes], rows, 0..bytes))), None, None];
+            }
+            _ => unreachable!("there are planes and blocks"),
+        };
         let block = planes.scales.block;
-        let grid = self.plan.layout.grid(block);
+        let grid = self.layout.grid(block);
         let on_grid = |plane| Cut::new(plane, grid, rows.start / block[0]..rows.end.div_ceil(block[0]), 0..grid[1]);
         let zeros = if let Zero::Grid { plane, .. } = planes.zero { Some((Part::Zeros, on_grid(plane))) } else { None };
         let scales = on_grid(planes.scales.plane);
@@ -154,7 +182,7 @@ impl Quantizer {
         amax: f32,
         mut parts: PartsMut<'_>,
     ) -> Result<BlockCounts, ScaledError> {
-        let Layout { matrices, rows: n_rows, cols, .. } = self.plan.layout;
+        let Layout { matrices, rows: n_rows, cols, .. } = self.layout;
         let whole = rows.start.is_multiple_of(self.granule())
             && (rows.end.is_multiple_of(self.granule()) || rows.end == n_rows)
             && rows.end <= n_rows
@@ -162,7 +190,7 @@ impl Quantizer {
         if !whole {
             return Err(ScaledError::Layout { why: "rows do not begin and end at block boundaries" });
         }
-        let expected = rows.end.saturating_sub(rows.start) * cols * slot_bytes(self.plan.load.src) as u64;
+        let expected = rows.end.saturating_sub(rows.start) * cols * slot_bytes(self.loader().src) as u64;
         if src.len() as u64 != expected {
             return Err(ScaledError::Results { expected, got: src.len() as u64 });
         }
@@ -178,7 +206,10 @@ impl Quantizer {
             }
         }
         let [Some(codes), scales, zeros] = parts else { unreachable!("every layout has codes") };
-        let (parts, global) = (Parts { codes, scales, zeros }, self.global(amax).unwrap_or(1.0));
-        environment::default(|| self.plan.run(rows, src, amax, global, parts))
+        let global = self.global(amax).unwrap_or(1.0);
+        environment::default(|| match &self.plan {
+            Plan::Steps(plan) => plan.run(rows, src, amax, global, Parts { codes, scales, zeros }),
+            Plan::Ggml(plan) => plan.run(src, codes.bytes),
+        })
     }
 }
