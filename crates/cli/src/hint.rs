@@ -253,9 +253,7 @@ fn alternative(kind: SchemeKind) -> &'static str {
         SchemeKind::Int8 => "ct:int-quantized is written: truecast quantize SRC DST ct:int-quantized",
         SchemeKind::Nvfp4 => "nvfp4 is written: truecast quantize SRC DST nvfp4",
         SchemeKind::Mx => "mxfp4 is written: truecast quantize SRC DST mxfp4",
-        SchemeKind::Gguf => {
-            "only Q8_0 and MXFP4 are written; llama.cpp makes the others: convert_hf_to_gguf.py DIR, then llama-quantize"
-        }
+        SchemeKind::Gguf => "q4_k_m is written: truecast quantize SRC DST.gguf q4_k_m",
         SchemeKind::Other => "`truecast schemes` lists those that can be written",
     }
 }

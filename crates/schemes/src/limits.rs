@@ -176,8 +176,7 @@ impl Families {
             These(families) => families.contains(&family),
             DeclaredExcept(except) => {
                 // Markers in the tensors declare ComfyUI's schemes, and block types those of GGUF.
-                let is_declared =
-                    !family.name().starts_with("comfy") && !matches!(family, Family::Plain | Family::Gguf(_));
+                let is_declared = !family.name().starts_with("comfy") && family != Family::Plain && !family.is_gguf();
                 is_declared && family != except
             }
         }

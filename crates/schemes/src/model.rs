@@ -209,7 +209,7 @@ impl<'a> Model<'a> {
 
     /// True if `--scheme` with a scheme of this family quantizes the tensor by default.
     pub fn is_quantized(&self, tensor: &Tensor, layer: Layer, family: Family) -> bool {
-        let is_gguf = matches!(family, Family::Gguf(_));
+        let is_gguf = family.is_gguf();
         match layer {
             _ if is_gguf && KEPT_IN_GGUF.iter().any(|word| tensor.name.contains(word)) => false,
             Layer::Linear => family != Family::GptOss,

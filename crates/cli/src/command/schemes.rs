@@ -79,7 +79,7 @@ struct Goal {
 }
 
 /// `docs/loads.md` has the evidence for vLLM and transformers.
-const GOALS: [Goal; 8] = [
+const GOALS: [Goal; 9] = [
     Goal::new("vLLM, 8 bits", "fp8-block", 8.002, DType::F8E4M3Fn, BOTH),
     Goal::new("transformers, CPU", "fp8-channel", 8.01, DType::F8E4M3Fn, BOTH),
     Goal::new("8-bit integers", "ct:int-quantized", 8.01, DType::I8, BOTH),
@@ -88,6 +88,7 @@ const GOALS: [Goal; 8] = [
     Goal::new("smallest", "mxfp4", 4.25, DType::F4E2M1, BOTH),
     Goal::new("ComfyUI, one file", "comfy:float8_e4m3fn", 8.0, DType::F8E4M3Fn, "ComfyUI"),
     Goal::new("llama.cpp (GGUF)", "q8_0", 8.5, DType::I8, "llama.cpp"),
+    Goal::new("llama.cpp, 4 bits", "q4_k_m", 4.85, DType::U4, "llama.cpp"),
 ];
 
 const BOTH: &str = "vLLM, transformers";

@@ -162,6 +162,29 @@ impl Keys {
         std::str::from_utf8(text).ok()
     }
 
+    /// Value of a key that is an integer of 32 or 64 bits, not negative; of an array of these, the first.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        const ARRAY: u32 = 9;
+        let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
+        let (kind, mut value) = value.split_first_chunk()?;
+        let mut kind = u32::from_le_bytes(*kind);
+        if kind == ARRAY {
+            let (of_items, items) = value.split_first_chunk()?;
+            // The number of items has 8 bytes.
+            (kind, value) = (u32::from_le_bytes(*of_items), items.get(8..)?);
+        }
+        let narrow = || value.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        let wide = || value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        match kind {
+            U32 => narrow().map(u64::from),
+            5 => narrow().and_then(|number| u64::try_from(number as i32).ok()),
+            10 => wide(),
+            11 => wide().and_then(|number| u64::try_from(number as i64).ok()),
+            _ => None,
+        }
+    }
+
     fn set(&mut self, key: &str, value: Vec<u8>) {
         match self.pairs.iter_mut().find(|(known, _)| known == key) {
             Some((_, old)) => *old = value,

@@ -10,6 +10,8 @@ use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Layout};
 use truecast_core::spelling::alternatives;
 
+use crate::mixture::Mixture;
+
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 
 /// Package whose configuration declares several schemes.
@@ -89,6 +91,8 @@ macro_rules! families {
             $($family,)*
             /// Tensors of a GGUF file that are rows of these blocks (§9).
             Gguf(BlockType),
+            /// Tensors of a GGUF file, with blocks by the names of tensors (§9.10).
+            Mixture(Mixture),
         }
 
         const TENSORS: &[Row] = &[$(Row {
@@ -166,26 +170,26 @@ families! {
 }
 
 const BLOCKS: &[Row] = &[
-    gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Never),
-    gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Never),
-    gguf("gguf:Q5_0", BlockType::Q5_0, Writing::Never),
-    gguf("gguf:Q5_1", BlockType::Q5_1, Writing::Never),
+    gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Gguf),
+    gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Gguf),
+    gguf("gguf:Q5_0", BlockType::Q5_0, Writing::Gguf),
+    gguf("gguf:Q5_1", BlockType::Q5_1, Writing::Gguf),
     gguf("gguf:Q8_0", BlockType::Q8_0, Writing::Gguf),
     gguf("gguf:Q8_1", BlockType::Q8_1, Writing::Never),
-    gguf("gguf:Q2_K", BlockType::Q2_K, Writing::Never),
-    gguf("gguf:Q3_K", BlockType::Q3_K, Writing::Never),
-    gguf("gguf:Q4_K", BlockType::Q4_K, Writing::Never),
-    gguf("gguf:Q5_K", BlockType::Q5_K, Writing::Never),
-    gguf("gguf:Q6_K", BlockType::Q6_K, Writing::Never),
+    gguf("gguf:Q2_K", BlockType::Q2_K, Writing::Gguf),
+    gguf("gguf:Q3_K", BlockType::Q3_K, Writing::Gguf),
+    gguf("gguf:Q4_K", BlockType::Q4_K, Writing::Gguf),
+    gguf("gguf:Q5_K", BlockType::Q5_K, Writing::Gguf),
+    gguf("gguf:Q6_K", BlockType::Q6_K, Writing::Gguf),
     gguf("gguf:Q8_K", BlockType::Q8_K, Writing::Never),
     gguf("gguf:IQ2_XXS", BlockType::IQ2_XXS, Writing::Never),
     gguf("gguf:IQ2_XS", BlockType::IQ2_XS, Writing::Never),
     gguf("gguf:IQ3_XXS", BlockType::IQ3_XXS, Writing::Never),
     gguf("gguf:IQ1_S", BlockType::IQ1_S, Writing::Never),
-    gguf("gguf:IQ4_NL", BlockType::IQ4_NL, Writing::Never),
+    gguf("gguf:IQ4_NL", BlockType::IQ4_NL, Writing::Gguf),
     gguf("gguf:IQ3_S", BlockType::IQ3_S, Writing::Never),
     gguf("gguf:IQ2_S", BlockType::IQ2_S, Writing::Never),
-    gguf("gguf:IQ4_XS", BlockType::IQ4_XS, Writing::Never),
+    gguf("gguf:IQ4_XS", BlockType::IQ4_XS, Writing::Gguf),
     gguf("gguf:IQ1_M", BlockType::IQ1_M, Writing::Never),
     gguf("gguf:TQ1_0", BlockType::TQ1_0, Writing::Never),
     gguf("gguf:TQ2_0", BlockType::TQ2_0, Writing::Never),
@@ -195,8 +199,25 @@ const BLOCKS: &[Row] = &[
     gguf("gguf:Q2_0", BlockType::Q2_0, Writing::Never),
 ];
 
+const fn mixture(name: &'static str, mixture: Mixture) -> Row {
+    Row { family: Family::Mixture(mixture), ..gguf(name, BlockType::Q4_0, Writing::Gguf) }
+}
+
+/// Mixtures whose names are no block types.
+const MIXTURES: &[Row] = &[
+    mixture("gguf:Q2_K_S", Mixture::MostlyQ2KS),
+    mixture("gguf:Q3_K_S", Mixture::MostlyQ3KS),
+    mixture("gguf:Q3_K_M", Mixture::MostlyQ3KM),
+    mixture("gguf:Q3_K_L", Mixture::MostlyQ3KL),
+    mixture("gguf:Q4_K_S", Mixture::MostlyQ4KS),
+    mixture("gguf:Q4_K_M", Mixture::MostlyQ4KM),
+    mixture("gguf:Q5_K_S", Mixture::MostlyQ5KS),
+    mixture("gguf:Q5_K_M", Mixture::MostlyQ5KM),
+    mixture("gguf:MXFP4_MOE", Mixture::Mxfp4Experts),
+];
+
 fn rows() -> impl Iterator<Item = &'static Row> {
-    TENSORS.iter().chain(BLOCKS)
+    TENSORS.iter().chain(BLOCKS).chain(MIXTURES)
 }
 
 /// Other names of a family: ModelOpt's names for the same tensors (`docs/spec/checkpoints.md §4.5`).
@@ -258,8 +279,29 @@ impl Family {
                 let bits = block.bytes() as f64 * 8.0 / block.elements() as f64;
                 format!("{bits} bits, {}", block.group())
             }
+            Family::Mixture(mixture) => format!("mostly {}", mixture.base().name()),
             _ => self.row().stored.into(),
         }
+    }
+
+    /// Block type of most tensors of a mixture; other families are their own.
+    #[must_use]
+    pub fn base(self) -> Family {
+        if let Family::Mixture(mixture) = self { Family::Gguf(mixture.base()) } else { self }
+    }
+
+    /// Mixture of a family for models with llama.cpp's names: the name of a block type means one too.
+    pub fn mixture(self) -> Option<Mixture> {
+        match self {
+            Family::Gguf(block) => Mixture::of_block(block),
+            Family::Mixture(mixture) => Some(mixture),
+            _ => None,
+        }
+    }
+
+    /// True for block types of GGUF files, and mixtures of these.
+    pub fn is_gguf(self) -> bool {
+        matches!(self, Family::Gguf(_) | Family::Mixture(_))
     }
 
     /// Package that writes the family, or models published in it.

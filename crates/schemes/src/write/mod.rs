@@ -101,8 +101,10 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if tensor.shape.contains(&0) {
         return Err(refused("it has no elements".to_owned()));
     }
-    if let Family::Gguf(block) = scheme.family {
-        return gguf::target(tensor, block).map_err(refused);
+    match scheme.family {
+        Family::Gguf(block) => return gguf::target(tensor, block).map_err(refused),
+        Family::Mixture(mixture) => return gguf::target(tensor, mixture.base()).map_err(refused),
+        _ => {}
     }
     if scheme.family.name().starts_with("comfy:") {
         // A ComfyUI marker declares the scheme of a matrix named `P.weight` only (§4.6.2).

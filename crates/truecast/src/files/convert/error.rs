@@ -84,8 +84,14 @@ pub enum CheckpointError {
     #[error("is not the model of {reference}: {what}")]
     Unlike { reference: String, what: String },
     /// The scheme is not a type of GGUF files.
-    #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
+    #[error("{scheme} is not a type of .gguf files; write for example gguf:Q8_0, gguf:Q4_K or gguf:MXFP4")]
     NotOfGguf { scheme: String },
+    /// A mixture goes by names of tensors that the model does not have.
+    #[error(
+        "{scheme} chooses block types by llama.cpp's names of tensors, which this model does not have; {block} gives \
+         every matrix one type"
+    )]
+    NoMixture { scheme: String, block: &'static str },
     /// The scheme exists only in GGUF files.
     #[error("{scheme} is a type of .gguf files; name a .gguf destination")]
     OfGguf { scheme: String },
@@ -178,6 +184,7 @@ impl CheckpointError {
             | CheckpointError::OfGguf { .. } => ErrorCode::UnsuitableDestination,
             CheckpointError::IntoGguf
             | CheckpointError::Adapter
+            | CheckpointError::NoMixture { .. }
             | CheckpointError::NotOfLlamacpp { .. }
             | CheckpointError::Reference { .. }
             | CheckpointError::Unlike { .. } => ErrorCode::UnsuitableSource,

@@ -88,6 +88,12 @@ impl Plan {
         }
         let model = Model::new(&tensors, documents.config.as_ref());
         let quantizing = writing.filter(|writing| writing.relayout.is_none());
+        let mixture = quantizing.map(|writing| gguf::mixture(src, writing.scheme, &tensors)).transpose()?.flatten();
+        let given = match &llamacpp {
+            Some(header) => Some(header.keys.clone()),
+            None => gguf::stored_keys(&folder)?,
+        };
+        let forms = mixture.map(|mixture| gguf::forms(&folder, mixture, given.as_ref(), &tensors)).transpose()?;
         let mut planner = Planner {
             folder: &folder,
             stored: &stored,
@@ -96,7 +102,7 @@ impl Plan {
             carried: writing.and_then(|writing| Some((writing.scheme, writing.relayout?))),
             unquantized: &unquantized,
             activations: Activations::new(&folder, &stored, &found, writing)?,
-            quantizing: quantizing.map(|writing| Quantizing::new(writing, selection, &model)),
+            quantizing: quantizing.map(|writing| Quantizing::new(writing, selection, &model, forms)),
             names: HashSet::new(),
             shards: empty_shards(&folder, &found, into),
             relaid: Vec::new(),
@@ -135,8 +141,7 @@ impl Plan {
             Configuration::new(&folder, &documents, selection.to, outcome)?
         };
         let container = if is_gguf {
-            let given = llamacpp.as_ref().map(|header| header.keys.clone());
-            Container::Gguf(gguf::keys(&folder, &documents, options, given, &shards[0].works)?)
+            Container::Gguf(gguf::keys(&folder, &documents, options, mixture, given, &shards[0].works))
         } else if folder.is_file() {
             Container::File(FileFormat::Safetensors)
         } else {
@@ -284,7 +289,8 @@ impl<'a> Planner<'a> {
             .as_mut()
             .map(|quantizing| quantizing.work(at, group.is_some(), value, of_group, path, activations));
         let scaled = scaled.transpose()?.flatten();
-        let stays = scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
+        let of_mixture = self.quantizing.as_ref().and_then(|quantizing| quantizing.plain_type(value));
+        let stays = scaled.as_ref().map_or(choice.to.or(of_mixture).is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
         let is_gguf = self.into == FileFormat::Gguf;
         let of_blocks = group.filter(|_| is_gguf && stays).and_then(|group| gguf::copied(folder, stored, group));
         if let Some(works) = of_blocks {
@@ -292,6 +298,7 @@ impl<'a> Planner<'a> {
             self.shards[0].works.extend(works);
             return Ok(());
         }
+        let choice = Choice { to: choice.to.or(of_mixture.filter(|to| *to != tensor.dtype)), ..choice };
         let work = match (scaled, group) {
             (Some(TensorJob { planned, job }), _) => {
                 TensorJob { planned: Planned { from: tensor.dtype, ..planned }, job }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use truecast_io::{FileFormat, gguf, look};
-use truecast_schemes::{Family, Scheme, SchemeError};
+use truecast_schemes::{Family, Scheme, SchemeError, Writing};
 
 /// Short name of a form, and its scheme; parameters may follow after commas.
 pub const NAMES: [(&str, &str); 11] = [
@@ -43,7 +43,7 @@ pub struct Meaning {
 }
 
 /// Finds the scheme of a name for a job from `sources` to `dst`. A few short names mean ComfyUI's form if every source
-/// is a single `.safetensors` file.
+/// is a single `.safetensors` file, and `mxfp4` means blocks for a `.gguf` destination.
 ///
 /// # Errors
 /// The problem with the name.
@@ -56,6 +56,11 @@ pub struct Meaning {
 /// assert_eq!([scheme(file), scheme(folder)], ["comfy:nvfp4", "ct:nvfp4-pack-quantized"]);
 /// ```
 pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, SchemeError> {
+    if gguf::is_named(dst)
+        && let Some(family) = gguf_type(name).filter(|family| family.writing() == Writing::Gguf)
+    {
+        return Ok(Meaning { scheme: Scheme::of(family), files: None });
+    }
     let scheme = scheme(name)?;
     let Some((_, of_file)) = OF_SINGLE_FILE.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) else {
         return Ok(Meaning { scheme, files: None });
@@ -69,8 +74,8 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
     Ok(Meaning { scheme, files: are_folders.then_some("a folder") })
 }
 
-/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a GGUF type. A mixture of
-/// GGUF types (`q4_k_m`) means the type of most tensors. For files use [`scheme_for`].
+/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a GGUF type or
+/// mixture (`q4_k_m`). For files use [`scheme_for`].
 ///
 /// # Errors
 /// The problem with the name.
@@ -97,14 +102,8 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     })
 }
 
-/// Finds a GGUF type by its name, or by the name of a mixture: `q8_0`, `Q4_K`, `q4_k_m`.
+/// Finds a type of GGUF files by its name without the prefix: `q8_0`, `Q4_K`, `q4_k_m`.
 fn gguf_type(name: &str) -> Option<Family> {
-    let base =
-        ["_s", "_m", "_l"].into_iter().find_map(|size| name.to_ascii_lowercase().strip_suffix(size).map(String::from));
-    let is_it = |family: &Family| {
-        let known = family.name().strip_prefix("gguf:").unwrap_or_default();
-        known.eq_ignore_ascii_case(name)
-            || base.as_ref().is_some_and(|base| base.ends_with("_k") && known.eq_ignore_ascii_case(base))
-    };
-    Family::all().find(is_it)
+    let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+    Family::all().find(|family| family.name().strip_prefix("gguf:").is_some_and(is_it))
 }

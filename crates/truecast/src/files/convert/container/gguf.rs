@@ -9,14 +9,15 @@ use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::flag::Flag;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{BlockType, Coding, Layout};
+use truecast_core::scaled::{Coding, Layout};
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{Keys, NewTensor, SPLIT, is_named};
 use truecast_io::{Escaped, FileFormat, Tensor};
-use truecast_schemes::{Documents, Family, Group, Scheme, Writing};
+use truecast_schemes::{Documents, Family, Form, Group, Hyperparameters, Mixture, Scheme, Writing};
 
 const FILE_TYPE: &str = "general.file_type";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
@@ -45,7 +46,7 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
 }
 
 pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Result<(), Error> {
-    let is_blocks = matches!(scheme.family, Family::Gguf(_));
+    let is_blocks = scheme.family.is_gguf();
     let name = || scheme.to_string();
     let cause = match into {
         _ if scheme.is_plain() => return Ok(()),
@@ -59,37 +60,39 @@ pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Resu
     Err(Error::checkpoint(src, cause))
 }
 
-/// Keys of the result. They are the keys of the source's GGUF file without its types, or are derived from a folder.
+/// Keys of the source's GGUF file; `None` for other sources. The first part of a file has the keys.
+pub(crate) fn stored_keys(folder: &Folder) -> Result<Option<Keys>, Error> {
+    let Some(shard) = folder.shards().first().filter(|shard| shard.source.format() == FileFormat::Gguf) else {
+        return Ok(None);
+    };
+    let mut keys = Keys::of(&shard.source)?;
+    // The result is not split, and has options of its own.
+    keys.retain(|key| !key.starts_with(SPLIT) && key != OPTIONS_KEY);
+    Ok(Some(keys))
+}
+
+/// Keys of the result: the given keys without types, or those that follow from a folder.
 pub(crate) fn keys(
     folder: &Folder,
     documents: &Documents,
     options: &Options,
+    mixture: Option<Mixture>,
     given: Option<Keys>,
     works: &[TensorJob],
-) -> Result<Keys, Error> {
-    let mut keys = match folder.shards() {
-        _ if given.is_some() => given.unwrap_or_default(),
-        // The keys are in the first file.
-        [shard, ..] if shard.source.format() == FileFormat::Gguf => {
-            let mut keys = Keys::of(&shard.source)?;
-            // The result is not split, and has options of its own.
-            keys.retain(|key| !key.starts_with(SPLIT) && key != OPTIONS_KEY);
-            keys
+) -> Keys {
+    let mut keys = given.unwrap_or_else(|| {
+        let mut keys = Keys::new();
+        let architecture = documents.config.as_ref().and_then(|config| config.get("model_type"));
+        if let Some(Value::String(name)) = architecture {
+            keys.set_text("general.architecture", name);
         }
-        _ => {
-            let mut keys = Keys::new();
-            let architecture = documents.config.as_ref().and_then(|config| config.get("model_type"));
-            if let Some(Value::String(name)) = architecture {
-                keys.set_text("general.architecture", name);
-            }
-            let path = folder.path();
-            let name = if folder.is_file() { path.file_stem() } else { path.file_name() };
-            if let Some(name) = name.and_then(|name| name.to_str()) {
-                keys.set_text("general.name", name);
-            }
-            keys
+        let path = folder.path();
+        let name = if folder.is_file() { path.file_stem() } else { path.file_name() };
+        if let Some(name) = name.and_then(|name| name.to_str()) {
+            keys.set_text("general.name", name);
         }
-    };
+        keys
+    });
     let scheme = options.quantize.as_ref().map(|writing| writing.scheme.family);
     // GGUF has no type U8. A target of type U8 therefore holds the bytes of blocks.
     if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
@@ -97,23 +100,53 @@ pub(crate) fn keys(
     } else {
         keys.remove(QUANTIZATION_VERSION)
     }
-    match file_type(scheme, options.selection.to) {
+    match file_type(mixture, scheme, options.selection.to) {
         Some(number) => keys.set_u32(FILE_TYPE, number),
         None => keys.remove(FILE_TYPE),
     }
-    Ok(keys)
+    keys
 }
 
 /// Number of the file type, which states the type of most tensors (§9.2).
-fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
-    match (scheme, to) {
-        (Some(Family::Gguf(BlockType::Q8_0)), _) => Some(7),
-        (Some(Family::Gguf(BlockType::Mxfp4)), _) => Some(38),
-        (_, Some(DType::F32)) => Some(0),
-        (_, Some(DType::F16)) => Some(1),
-        (_, Some(DType::Bf16)) => Some(32),
+fn file_type(mixture: Option<Mixture>, scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
+    match (mixture, scheme, to) {
+        (Some(mixture), ..) => Some(mixture.file_type()),
+        (_, Some(Family::Gguf(block)), _) => Mixture::of_only(block).map(Mixture::file_type),
+        (.., Some(DType::F32)) => Some(0),
+        (.., Some(DType::F16)) => Some(1),
+        (.., Some(DType::Bf16)) => Some(32),
         _ => None,
     }
+}
+
+/// Mixture that the scheme means for a model: with llama.cpp's names of tensors, by a table; with others the scheme is
+/// one block type.
+///
+/// # Errors
+/// A mixture for a model with other names.
+pub(crate) fn mixture(src: &Path, scheme: Scheme, tensors: &[Tensor]) -> Result<Option<Mixture>, Error> {
+    match scheme.family {
+        family if Mixture::applies_to(tensors) => Ok(family.mixture()),
+        Family::Mixture(_) => {
+            let (scheme, block) = (scheme.to_string(), scheme.family.base().name());
+            Err(Error::checkpoint(src, CheckpointError::NoMixture { scheme, block }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Form of each tensor in a mixture.
+///
+/// # Errors
+/// Unreadable keys; a tensor without a layer.
+pub(crate) fn forms(
+    folder: &Folder,
+    mixture: Mixture,
+    keys: Option<&Keys>,
+    tensors: &[Tensor],
+) -> Result<HashMap<Arc<str>, Form>, Error> {
+    let forms = mixture.forms(&Hyperparameters::of(keys.unwrap_or(&Keys::new())), tensors);
+    forms.map_err(|why| Error::checkpoint(folder.path(), CheckpointError::NoForm { first: why, others: Vec::new() }))
 }
 
 /// Jobs that copy a group's blocks; `None` if GGUF has no such blocks.

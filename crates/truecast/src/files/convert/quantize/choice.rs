@@ -17,7 +17,7 @@ use std::sync::Arc;
 use truecast_core::scaled::{self, Code, MxScale, Search};
 use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
-use truecast_schemes::{Family, Layer, Limit, Model, Scheme, Target, target, target_of_experts};
+use truecast_schemes::{Family, Form, Layer, Limit, Model, Scheme, Target, target, target_of_experts};
 
 pub(crate) struct Quantizing<'a> {
     writing: &'a QuantizeOptions,
@@ -25,6 +25,8 @@ pub(crate) struct Quantizing<'a> {
     shares_of: Vec<SharedGlobalScale>,
     selection: &'a Selection,
     model: &'a Model<'a>,
+    /// Form of each tensor in a mixture; `None` without a mixture.
+    forms: Option<HashMap<Arc<str>, Form>>,
     /// Tensors that the scheme does not support, with the first error.
     refused: Option<(truecast_schemes::Error, Vec<String>)>,
     /// Modules with an unquantized matrix.
@@ -56,7 +58,12 @@ pub(crate) struct Decision {
 }
 
 impl<'a> Quantizing<'a> {
-    pub fn new(writing: &'a QuantizeOptions, selection: &'a Selection, model: &'a Model<'a>) -> Quantizing<'a> {
+    pub fn new(
+        writing: &'a QuantizeOptions,
+        selection: &'a Selection,
+        model: &'a Model<'a>,
+        forms: Option<HashMap<Arc<str>, Form>>,
+    ) -> Quantizing<'a> {
         Quantizing {
             shares_of: if writing.share.is_empty() {
                 SharedGlobalScale::usual(writing.scheme.family)
@@ -66,6 +73,7 @@ impl<'a> Quantizing<'a> {
             writing,
             selection,
             model,
+            forms,
             refused: None,
             kept: Vec::new(),
             modules: Vec::new(),
@@ -99,7 +107,7 @@ impl<'a> Quantizing<'a> {
             self.keep(tensor);
             return Ok(None);
         }
-        let scheme = self.writing.scheme;
+        let scheme = self.stored(tensor);
         let (mut target, layers) = match self.target(tensor) {
             Ok(target) => target,
             // Loaders that split experts do not accept fused ones.
@@ -160,10 +168,26 @@ impl<'a> Quantizing<'a> {
 
     /// Scheme with the type of scales that loaders expect: the type of the weights, if the scheme allows that type.
     fn stored(&self, tensor: &Tensor) -> Scheme {
+        match self.form(tensor) {
+            Some(Form::Blocks(block)) => return Scheme::of(Family::Gguf(block)),
+            // A rule quantizes what the mixture keeps.
+            Some(_) => return Scheme::of(self.writing.scheme.family.base()),
+            None => {}
+        }
         self.writing.scheme.with_scales_of(self.selection.to.or(self.model.dtype()).unwrap_or(tensor.dtype))
     }
 
-    /// A matching rule decides; otherwise the table of layers. A tensor that is quantized in the source counts as a
+    fn form(&self, tensor: &Tensor) -> Option<Form> {
+        self.forms.as_ref().map(|forms| forms.get(&tensor.name).copied().unwrap_or(Form::Kept))
+    }
+
+    /// Type that a mixture gives an unquantized tensor; `None` for its own.
+    pub fn plain_type(&self, tensor: &Tensor) -> Option<DType> {
+        let is_half = self.form(tensor) == Some(Form::Half) && self.selection.rule(&tensor.name).is_none();
+        is_half.then_some(DType::F16)
+    }
+
+    /// A matching rule decides; otherwise the mixture, or the table of layers. A tensor that is quantized in the source counts as a
     /// layer.
     fn quantizes(&self, tensor: &Tensor, is_quantized: bool) -> bool {
         match self.selection.rule(&tensor.name) {
@@ -171,9 +195,13 @@ impl<'a> Quantizing<'a> {
             None => {
                 let layer = self.model.layer(tensor);
                 let family = self.writing.scheme.family;
-                QuantizeOptions::is_about(tensor)
-                    && !self.selection.keep.contains(&layer)
-                    && (self.model.is_quantized(tensor, layer, family) || is_quantized && layer == Layer::Unknown)
+                if !QuantizeOptions::is_about(tensor) || self.selection.keep.contains(&layer) {
+                    return false;
+                }
+                if let Some(form) = self.form(tensor) {
+                    return matches!(form, Form::Blocks(_));
+                }
+                (self.model.is_quantized(tensor, layer, family) || is_quantized && layer == Layer::Unknown)
             }
         }
     }
@@ -185,6 +213,11 @@ impl<'a> Quantizing<'a> {
         }
         if !QuantizeOptions::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
             return;
+        }
+        match self.form(tensor) {
+            Some(Form::Half) => return self.leave(tensor, "no blocks fit its rows, and it becomes f16".to_string()),
+            Some(_) => return,
+            None => {}
         }
         let why = match self.model.layer(tensor) {
             Layer::Unknown => "its name is not the name of a layer's weight",
@@ -245,7 +278,7 @@ impl<'a> Quantizing<'a> {
         }
         let of_scales =
             [(how.search != Search::Formula, Flag::ScaleSearch), (how.mx != MxScale::default(), Flag::MxScale)];
-        if let (Family::Gguf(_), Some((_, option))) = (scheme.family, of_scales.into_iter().find(|(given, _)| *given)) {
+        if let (true, Some((_, option))) = (scheme.family.is_gguf(), of_scales.into_iter().find(|(given, _)| *given)) {
             return no_effect(option, format!("{scheme} has only one scale formula"));
         }
         if how.mx != MxScale::default() && !self.has_powers_of_two {

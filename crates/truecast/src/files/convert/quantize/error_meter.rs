@@ -32,7 +32,7 @@ pub(crate) struct ErrorMeter {
     /// Bytes per element, and elements per unit.
     size: usize,
     unit_bytes: usize,
-    /// False for integer blocks, whose results are never subnormal or saturated.
+    /// False for Q8_0, whose results are never subnormal or saturated.
     has_ends: bool,
 }
 
