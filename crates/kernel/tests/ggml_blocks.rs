@@ -58,6 +58,10 @@ fn layout(block: BlockType, rows: u64, cols: u64) -> Layout {
 fn expected_counts(layout: &Layout, block: BlockType, bytes: &[u8], x: &[u32]) -> [u64; 8] {
     let parts = Parts { codes: bytes, ..Parts::default() };
     let mut counts = [0; 8];
+    let steps = match block {
+        BlockType::IQ4_NL | BlockType::IQ4_XS => [23.0, 24.0],
+        _ => [1.0; 2],
+    };
     let most = (0..32).map(|i| (0..=255u8).map(|byte| block.code(&[byte; 256], i)).max().unwrap()).max().unwrap();
     let least = (0..32).map(|i| (0..=255u8).map(|byte| block.code(&[byte; 256], i)).min().unwrap()).min().unwrap();
     let n = block.elements() as usize;
@@ -78,7 +82,7 @@ fn expected_counts(layout: &Layout, block: BlockType, bytes: &[u8], x: &[u32]) -
                 _ => continue,
             };
             let outward = (f64::from(x) - f64::from(y)) * if (code == most) == (scale >= 0.0) { 1.0 } else { -1.0 };
-            let limit = scale.abs() / 2.0 * (1.0 + 2f64.powi(-16));
+            let limit = scale.abs() * steps[usize::from(code == most)] / 2.0 * (1.0 + 2f64.powi(-16));
             counts[2] += u64::from((code == most || code == least) && outward > limit);
         }
         let d = ggml::scale(block, bytes) & 0x7fff;

@@ -12,8 +12,11 @@ use truecast_core::words;
 use truecast_io::Tensor;
 use truecast_io::gguf::Keys;
 
-use BlockType::{Mxfp4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
-use Mixture::{MostlyQ2K, MostlyQ2KS, MostlyQ3KL, MostlyQ3KM, MostlyQ3KS, MostlyQ4KM, MostlyQ4KS, MostlyQ5KM};
+use BlockType::{IQ4_NL, IQ4_XS, Mxfp4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+use Mixture::{
+    MostlyIq4Nl, MostlyIq4Xs, MostlyQ2K, MostlyQ2KS, MostlyQ3KL, MostlyQ3KM, MostlyQ3KS, MostlyQ4KM, MostlyQ4KS,
+    MostlyQ5KM,
+};
 use Role::{AttentionK, AttentionOutput, AttentionV, FfnDown};
 use When::{FirstLayers, FirstTensors, MoreBits, NotFalcon, OfEight, OfFalcon, SharedHeads};
 
@@ -36,6 +39,8 @@ words! {
         MostlyQ5KS = "Q5_K_S",
         MostlyQ5KM = "Q5_K_M",
         MostlyQ6K = "Q6_K",
+        MostlyIq4Nl = "IQ4_NL",
+        MostlyIq4Xs = "IQ4_XS",
         Mxfp4Experts = "MXFP4_MOE",
     }
 }
@@ -57,6 +62,8 @@ const MIXTURES: [(BlockType, u32); Mixture::ALL.len()] = [
     (Q5_K, 16),
     (Q5_K, 17),
     (Q6_K, 18),
+    (IQ4_NL, 25),
+    (IQ4_XS, 30),
     (Mxfp4, 38),
 ];
 
@@ -123,6 +130,7 @@ const ROWS: &[Row] = &[
     row(AttentionV, &[MostlyQ3KM], &[FirstTensors(2)], Q5_K),
     row(AttentionV, &[MostlyQ3KM], &[], Q4_K),
     row(AttentionV, &[MostlyQ3KL], &[], Q5_K),
+    row(AttentionV, &[MostlyIq4Nl, MostlyIq4Xs], &[SharedHeads], Q5_K),
     row(AttentionV, &[MostlyQ4KM, MostlyQ5KM], &[MoreBits], Q6_K),
     row(AttentionV, &[MostlyQ4KS], &[FirstTensors(4)], Q5_K),
     row(AttentionK, &Mixture::ALL, &[OfEight(true)], Q8_0),
@@ -136,11 +144,12 @@ const ROWS: &[Row] = &[
     row(FfnDown, &[MostlyQ4KM], &[OfFalcon, FirstLayers(16)], Q6_K),
     row(FfnDown, &[MostlyQ4KM], &[OfFalcon, MoreBits], Q5_K),
     row(FfnDown, &[MostlyQ4KM], &[NotFalcon, MoreBits], Q6_K),
+    row(FfnDown, &[MostlyIq4Nl, MostlyIq4Xs], &[FirstLayers(8)], Q5_K),
     row(FfnDown, &[MostlyQ5KM], &[MoreBits], Q6_K),
     row(FfnDown, &[MostlyQ4KS], &[NotFalcon, FirstLayers(8)], Q5_K),
     row(
         AttentionOutput,
-        &[MostlyQ2K, MostlyQ3KS, MostlyQ3KM, MostlyQ4KS, MostlyQ4KM],
+        &[MostlyQ2K, MostlyQ3KS, MostlyQ3KM, MostlyIq4Nl, MostlyQ4KS, MostlyQ4KM, MostlyIq4Xs],
         &[NotFalcon, OfEight(true)],
         Q5_K,
     ),
@@ -406,6 +415,7 @@ fn fitting(block: BlockType, columns: u64) -> Form {
         Q4_K => Q5_0,
         Q5_K => Q5_1,
         Q6_K => Q8_0,
+        IQ4_XS => IQ4_NL,
         // Of these llama.cpp has nothing smaller: it refuses the tensor, and so does its target.
         _ => return Form::Blocks(block),
     };

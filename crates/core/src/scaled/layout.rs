@@ -260,6 +260,10 @@ impl Layout {
             Coding::Planes(Planes { codes: Plane { code: Code::Book(Book::Nf4), .. }, .. }) => DType::Nf4,
             Coding::Planes(Planes { codes: Plane { code: Code::Book(_), .. }, .. }) => DType::U4,
             Coding::Blocks { block: BlockType::Mxfp4 | BlockType::Nvfp4, .. } => DType::F4E2M1,
+            Coding::Blocks { block: BlockType::Q2_K, .. } => DType::U2,
+            Coding::Blocks { block: BlockType::Q3_K | BlockType::Q4_0 | BlockType::Q4_1 | BlockType::Q4_K, .. } => {
+                DType::U4
+            }
             _ => DType::I8,
         }
     }

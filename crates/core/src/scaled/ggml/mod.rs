@@ -10,6 +10,7 @@ mod groups;
 mod k_blocks;
 mod search;
 mod small;
+mod values;
 
 pub use arithmetic::{from_half, to_half};
 
@@ -20,27 +21,47 @@ use alloc::vec::Vec;
 /// Whether [`quantize`] has a rule for a block type.
 #[must_use]
 pub const fn is_written(block: BlockType) -> bool {
-    use BlockType::{Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K};
-    matches!(block, Q4_0 | Q4_1 | Q5_0 | Q5_1 | Q2_K | Q3_K | Q4_K | Q5_K | Q6_K)
+    use BlockType::{IQ4_NL, IQ4_XS, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K};
+    matches!(block, Q4_0 | Q4_1 | Q5_0 | Q5_1 | Q2_K | Q3_K | Q4_K | Q5_K | Q6_K | IQ4_NL | IQ4_XS)
 }
 
-/// Quantizes the finite values `x` to a block, with `L` groups side by side; `L` is 1, 2, 4 or 8.
+/// Quantizes the finite values `x` to whole blocks, with `L` groups side by side; `L` is 1, 2, 4 or 8.
 ///
 /// # Panics
-/// If the values or bytes are not those of one block, or the type is not [written](is_written).
+/// If the bytes are not those of as many blocks, or the type is not [written](is_written).
 #[inline(always)]
 pub fn quantize<const L: usize>(block: BlockType, x: &[f32], bytes: &mut [u8]) {
+    assert_eq!(block.bytes_of([1, x.len() as u64]), Some(bytes.len() as u64), "whole blocks");
     match block {
-        BlockType::Q4_0 => small::q4_0(whole(x), bytes),
-        BlockType::Q4_1 => small::q4_1(whole(x), bytes),
-        BlockType::Q5_0 => small::q5_0(whole(x), bytes),
-        BlockType::Q5_1 => small::q5_1(whole(x), bytes),
-        BlockType::Q2_K => k_blocks::q2_k::<L>(whole(x), bytes),
-        BlockType::Q3_K => k_blocks::q3_k::<L>(whole(x), bytes),
-        BlockType::Q4_K => k_blocks::q4_k::<L>(whole(x), bytes),
-        BlockType::Q5_K => k_blocks::q5_k::<L>(whole(x), bytes),
-        BlockType::Q6_K => k_blocks::q6_k::<L>(whole(x), bytes),
+        BlockType::Q4_0 => each(x, bytes, block, small::q4_0),
+        BlockType::Q4_1 => each(x, bytes, block, small::q4_1),
+        BlockType::Q5_0 => each(x, bytes, block, small::q5_0),
+        BlockType::Q5_1 => each(x, bytes, block, small::q5_1),
+        BlockType::Q2_K => each(x, bytes, block, k_blocks::q2_k::<L>),
+        BlockType::Q3_K => each(x, bytes, block, k_blocks::q3_k::<L>),
+        BlockType::Q4_K => each(x, bytes, block, k_blocks::q4_k::<L>),
+        BlockType::Q5_K => each(x, bytes, block, k_blocks::q5_k::<L>),
+        BlockType::Q6_K => each(x, bytes, block, k_blocks::q6_k::<L>),
+        BlockType::IQ4_XS => each(x, bytes, block, values::iq4_xs::<L>),
+        BlockType::IQ4_NL => {
+            // A block is one group.
+            let together = x.len() / (32 * L) * L;
+            let (first, rest) = x.split_at(together * 32);
+            let (first_bytes, rest_bytes) = bytes.split_at_mut(together * 18);
+            let blocks = first.chunks_exact(32 * L).zip(first_bytes.chunks_exact_mut(18 * L));
+            blocks.for_each(|(x, bytes)| values::iq4_nl::<L>(x, bytes));
+            let blocks = rest.chunks_exact(32).zip(rest_bytes.chunks_exact_mut(18));
+            blocks.for_each(|(x, bytes)| values::iq4_nl::<1>(x, bytes));
+        }
         _ => unreachable!("{} has another rule", block.name()),
+    }
+}
+
+#[inline(always)]
+fn each<const N: usize>(x: &[f32], bytes: &mut [u8], block: BlockType, one: impl Fn(&[f32; N], &mut [u8])) {
+    let blocks = x.as_chunks::<N>().0.iter().zip(bytes.chunks_exact_mut(block.bytes() as usize));
+    for (x, bytes) in blocks {
+        one(x, bytes);
     }
 }
 
@@ -64,9 +85,4 @@ pub fn scale(block: BlockType, bytes: &[u8]) -> u16 {
         BlockType::Q6_K => gguf::Q6_K::of(bytes).d,
         _ => bytes.first_chunk().expect("a whole block, which begins with the scale"),
     })
-}
-
-#[inline(always)]
-fn whole<const N: usize>(x: &[f32]) -> &[f32; N] {
-    x.try_into().expect("the values of one block")
 }

@@ -187,7 +187,7 @@ fn solve<const N: usize, const L: usize>(
 
 /// First value of the largest magnitude of each group, and whether the group is not [`NOTHING`].
 #[inline(always)]
-fn ends<const N: usize, const L: usize>(x: &Group<N, L>) -> ([f32; L], [bool; L]) {
+pub(super) fn ends<const N: usize, const L: usize>(x: &Group<N, L>) -> ([f32; L], [bool; L]) {
     let (mut most, mut end, mut is_something) = ([0.0; L], [0.0; L], [false; L]);
     for x in x {
         for l in 0..L {

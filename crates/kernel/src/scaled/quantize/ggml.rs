@@ -6,7 +6,7 @@ use super::source::INF;
 use crate::level::{Level, Task};
 use crate::options::{CastOptions, Counting};
 use crate::pipeline::Scratch;
-use crate::scaled::blocks::{code, doubled, has_bias, unpack};
+use crate::scaled::blocks::{Codes, codes, has_bias, unpack};
 use crate::scaled::rows::Rows;
 use crate::stage::slot_bytes;
 use truecast_core::DType;
@@ -91,7 +91,7 @@ impl GgmlPlan {
                 }
             };
         }
-        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K);
+        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS);
     }
 
     /// Counts elements and blocks by their values.
@@ -127,11 +127,7 @@ impl<const BLOCK: u8> Task for Quantize<'_, BLOCK> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let block = const { BlockType::ALL[BLOCK as usize] };
-        let blocks = self.dst.chunks_exact_mut(block.bytes() as usize);
-        for (x, bytes) in self.x.chunks_exact(block.elements() as usize).zip(blocks) {
-            ggml::quantize::<LANES>(block, x, bytes);
-        }
+        ggml::quantize::<LANES>(const { BlockType::ALL[BLOCK as usize] }, self.x, self.dst);
     }
 }
 
@@ -198,29 +194,34 @@ impl Task for Count<'_> {
 
 /// Values of codes.
 struct Values {
-    table: Option<[f32; 16]>,
-    minus: f32,
+    codes: Codes,
     ends: [u8; 2],
+    /// Half the distance of the last two values at each end.
+    half_steps: [f32; 2],
 }
 
 impl Values {
     fn of(block: BlockType) -> Values {
-        let (bits, table, minus) = match code(block) {
-            Some((code, minus)) => (code.bits(), None, minus as f32),
-            None => (4, Some(doubled()), 0.0),
+        let codes = codes(block);
+        let (ends, half_steps) = match &codes {
+            Codes::Int(code, _) => ([0, ((1u32 << code.bits()) - 1) as u8], [0.5; 2]),
+            Codes::Of(values) => ([0, 15], [values[1] - values[0], values[15] - values[14]].map(|step| step / 2.0)),
         };
-        Values { table, minus, ends: [0, ((1u32 << bits) - 1) as u8] }
+        Values { codes, ends, half_steps }
     }
 
     #[inline(always)]
     fn y(&self, code: u8, scale: f32, bias: f32, has_bias: bool) -> f32 {
-        let value = self.table.map_or(f32::from(code) - self.minus, |table| table[usize::from(code & 15)]);
+        let value = match &self.codes {
+            Codes::Int(_, minus) => f32::from(code) - *minus as f32,
+            Codes::Of(values) => values[usize::from(code & 15)],
+        };
         if has_bias { value * scale + bias } else { value * scale }
     }
 
     #[inline(always)]
     fn look(&self, x: &[f32], codes: &[u8], scale: f32, bias: f32, has_bias: bool) -> Seen {
-        let (mut seen, half_step) = (Seen::default(), 0.5 * scale.abs());
+        let (mut seen, half_step) = (Seen::default(), self.half_steps[0].min(self.half_steps[1]) * scale.abs());
         for (x, code) in x.iter().zip(codes) {
             let y = self.y(*code, scale, bias, has_bias);
             seen.zeros += u32::from(*x == 0.0);
@@ -237,11 +238,12 @@ impl Values {
     /// Elements beyond the end of the codes that they have, by more than half a step.
     #[inline(never)]
     fn saturated(&self, x: &[f32], codes: &[u8], scale: f32, bias: f32, has_bias: bool) -> u64 {
-        let limit = 0.5 * f64::from(scale.abs()) * UPPER_SLACK;
         let is_saturated = |(x, code): (&f32, &u8)| {
+            let Some(end) = self.ends.iter().position(|end| end == code) else { return false };
+            let limit = f64::from(self.half_steps[end]) * f64::from(scale.abs()) * UPPER_SLACK;
             let beyond = f64::from(*x) - f64::from(self.y(*code, scale, bias, has_bias));
-            let outward = if (*code == self.ends[1]) == (scale >= 0.0) { beyond } else { -beyond };
-            self.ends.contains(code) && outward > limit
+            let outward = if (end == 1) == (scale >= 0.0) { beyond } else { -beyond };
+            outward > limit
         };
         x.iter().zip(codes).filter(|both| is_saturated(*both)).count() as u64
     }
