@@ -1,13 +1,14 @@
 """How a build of llama.cpp quantizes: `ggml_quantize_chunk` for rows, `llama_model_quantize` for files.
 
 `LLAMACPP_LIBS` names the folder with its libraries: that of a build of llama.cpp, or `bins/linux-x64` of the npm package
-`@node-llama-cpp/linux-x64`. The rules compared are those of `libggml-base.so`, which is compiled for any x86-64 CPU.
+`@node-llama-cpp/linux-x64`. The rules compared are those of `libggml-base.so`, which is compiled for any x86-64 CPU. `ggml_write.py --testdata` writes `testdata/ggml-blocks.bin`.
 """
 
 import ctypes
 import functools
 import os
 import pathlib
+import sys
 
 import gguf
 import numpy as np
@@ -82,3 +83,24 @@ def quantize_model(src, dst, file_type, threads=2, **fields):
     SAID.clear()
     failed = llama().llama_model_quantize(str(src).encode(), str(dst).encode(), ctypes.byref(params))
     return not failed, "".join(SAID)
+
+
+# Types whose blocks ggml's rule makes (docs/spec/checkpoints.md §9.11), in the order of their numbers.
+TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
+
+
+def testdata():
+    """Eight rows of 256 f32, then the blocks of these rows in each type."""
+    random = np.random.default_rng(11)
+    normal = lambda: random.standard_normal(256)
+    half_zero = np.where(np.arange(256) // 16 % 3 == 0, 0, normal())
+    rows = [
+        normal(), normal() * 0.02 + 0.01, half_zero, np.full(256, -0.75), np.zeros(256), random.integers(-8, 9, 256) / 2,
+        normal() * np.repeat(10.0 ** random.integers(-20, 20, 16), 16), np.where(np.arange(256) == 77, 1e30, normal()),
+    ]
+    rows = np.array(rows, np.float32)
+    return rows.tobytes() + b"".join(quantize_rows(name, rows) for name in TYPES)
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["--testdata"]:
+    pathlib.Path(__file__).parents[3].joinpath("testdata/ggml-blocks.bin").write_bytes(testdata())

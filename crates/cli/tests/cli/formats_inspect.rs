@@ -242,7 +242,8 @@ fn schemes_are_listed() {
         ("ct:mxfp4-pack-quantized", "e2m1, 32", "yes", "compressed-tensors"),
         ("awq", "4 bits, group", "no", "AutoAWQ"),
         ("gguf:Q8_0", "8.5 bits, 32", "gguf", "llama.cpp"),
-        ("gguf:Q6_K", "6.5625 bits, 16", "no", "llama.cpp"),
+        ("gguf:Q6_K", "6.5625 bits, 16", "gguf", "llama.cpp"),
+        ("gguf:Q4_K_M", "mostly Q4_K", "gguf", "llama.cpp"),
         ("gguf:IQ1_S", "1.5625 bits, 32", "no", "llama.cpp"),
         ("mlx:mxfp4", "e2m1, 32", "relayout", "MLX"),
     ] {

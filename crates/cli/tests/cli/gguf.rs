@@ -95,7 +95,8 @@ fn what_no_file_of_blocks_holds() {
         &["gguf:Q8_0", ".gguf"],
     );
     let refused =
-        folder.refused("convert a.safetensors b.gguf --scheme gguf:q4_k", "unwritable-scheme", &["gguf:Q4_K"]);
+        folder.refused("convert a.safetensors b.gguf --scheme gguf:nvfp4", "unwritable-scheme", &["gguf:NVFP4"]);
+    folder.refused("quantize a.safetensors b.gguf q4_k_m", "unsuitable-source", &["llama.cpp's names", "gguf:Q4_K"]);
     assert!(!refused.text.contains("a.safetensors"), "no file is to blame: {}", refused.text);
     folder.refused(
         "convert a.safetensors b.gguf --scheme gguf:q8_0 --scale-search mse",
@@ -122,6 +123,37 @@ fn what_no_file_of_blocks_holds() {
     assert!(!folder.path("b.gguf").exists() && !folder.path("b.safetensors").exists());
     folder.run("convert m b.gguf --to bf16 --dry-run").exits(0);
     assert!(!folder.path("b.gguf").exists());
+}
+
+/// The first tensor is the table of tokens, by which a model has llama.cpp's names.
+#[test]
+fn mixtures_have_types_by_names() {
+    let values: Vec<f32> = (0..4 * 512).map(|i| (i * 37 % 101) as f32 / 101.0 - 0.5).collect();
+    let names = [("token_embd.weight", 512), ("blk.0.attn_v.weight", 512), ("blk.0.attn_q.weight", 512)];
+    let odd = [("blk.0.ffn_up.weight", 96), ("blk.0.ffn_gate.weight", 40)];
+    let tensors: Vec<_> = names.into_iter().chain(odd).map(|(name, cols)| (name, [4u64, cols])).collect();
+    let mut tensors: Vec<_> = tensors
+        .iter()
+        .map(|(name, shape)| (*name, "F32", &shape[..], f32s(&values[..4 * shape[1] as usize])))
+        .collect();
+    tensors.push(("blk.0.attn_norm.weight", "F32", &[4], f32s(&values[..4])));
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let blocks = |line: &str, file_type: u64| {
+        folder.run(&format!("quantize a.safetensors b.gguf {line} --quiet --force")).exits(0);
+        folder.run("verify a.safetensors b.gguf --full").succeeds();
+        let seen = folder.run("inspect b.gguf --json").succeeds().object("inspect");
+        assert_eq!(seen["metadata"]["general.file_type"], json!(file_type.to_string()), "{seen}");
+        let written = Written::new(&folder.read("b.gguf"));
+        tensors.iter().map(|(name, ..)| written.tensor(name).0).collect::<Vec<u32>>()
+    };
+    // In the order above: F32 0, F16 1, Q5_0 6, Q5_1 7, Q8_0 8, Q4_K 12, Q5_K 13, Q6_K 14.
+    assert_eq!(blocks("q4_k_m", 15), [14, 14, 12, 6, 1, 0]);
+    assert_eq!(blocks("Q4_K", 15), [14, 14, 12, 6, 1, 0]);
+    assert_eq!(blocks("gguf:q5_k_s", 16), [14, 13, 13, 7, 1, 0]);
+    assert_eq!(blocks("q6_k --keep *attn_q*", 18), [14, 14, 0, 8, 1, 0]);
+    folder.refused("quantize a.safetensors c.gguf q4_0", "unquantizable-tensor", &["blk.0.ffn_gate.weight", "40"]);
+    let said = folder.run("quantize a.safetensors c.gguf q4_k_m").exits(0);
+    assert!(said.err.contains("blk.0.ffn_gate.weight is not quantized: no blocks fit its rows"), "{}", said.err);
 }
 
 /// The key `truecast.options` is the last key of a result.

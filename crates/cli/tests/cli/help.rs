@@ -306,9 +306,10 @@ fn quantize_is_convert_with_a_scheme() {
         ("quantize model x", "missing-argument", "quantize needs SCHEME"),
         ("quantize model x int4", "unknown-scheme", "int4 is not one scheme"),
         ("quantize model x awq", "unwritable-scheme", "awq can be read, not written"),
-        ("quantize model x q4_k_m", "unwritable-scheme", "gguf:Q4_K can be read, not written"),
+        ("quantize model x.gguf iq2_xs", "unwritable-scheme", "gguf:IQ2_XS can be read, not written"),
+        ("quantize model x q4_k_m", "unsuitable-destination", "gguf:Q4_K_M is a type of .gguf files"),
         ("quantize model x q8_0", "unsuitable-destination", "gguf:Q8_0 is a type of .gguf files"),
-        ("quantize model x.gguf mxfp4", "unsuitable-destination", "gguf:Q8_0 and gguf:MXFP4"),
+        ("quantize model x.gguf nvfp4", "unsuitable-destination", "gguf:Q8_0, gguf:Q4_K or gguf:MXFP4"),
         ("quantize model x fp8-block --scal-search mse", "unknown-option", "did you mean --scale-search?"),
         ("quantize model x fp8-block more", "unknown-scheme", "more"),
     ] {

@@ -1,4 +1,4 @@
-//! Names and order of elements of llama.cpp, from a file of the same model and back (`docs/spec/checkpoints.md §9.10`).
+//! Names and order of elements of llama.cpp, from a file of the same model and back (`docs/spec/checkpoints.md §9.12`).
 
 use crate::run::Folder;
 use truecast_testkit::gguf::{Written, gguf, key, text};

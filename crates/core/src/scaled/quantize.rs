@@ -386,7 +386,7 @@ fn around(code: u64, steps: &[i64], range: core::ops::RangeInclusive<i64>) -> Ve
 }
 
 impl BlockType {
-    /// Quantizes a block of f32 bits into its bytes (§9.3, §9.4, and by [`ggml`] §9.8).
+    /// Quantizes a block of f32 bits into its bytes (§9.3, §9.4, and by [`ggml`] §9.11).
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is supported for reading only.

@@ -3,6 +3,8 @@
 use crate::work::{FILE, Work};
 use serde_json::{Value, json};
 use truecast::report::Report;
+use truecast_core::scaled::{BlockType, ggml};
+use truecast_testkit::gguf::Written;
 use truecast_testkit::json::has;
 use truecast_testkit::safetensors::f32s;
 
@@ -97,18 +99,38 @@ fn scales_at_their_ends() {
 #[test]
 fn blocks_of_gguf_files() {
     let work = Work::new();
-    let x = values(10, 64);
-    let of = [(NAME, "F32", &[10u64, 64][..], f32s(&x))];
+    let x = values(10, 256);
+    let of = [(NAME, "F32", &[10u64, 256][..], f32s(&x))];
     work.model("a", &of, "{}");
-    for scheme in ["gguf:q8_0", "gguf:mxfp4"] {
+    for (scheme, len) in [
+        ("gguf:q8_0", 32),
+        ("gguf:mxfp4", 32),
+        ("gguf:q4_0", 32),
+        ("gguf:q5_1", 32),
+        ("gguf:q2_k", 256),
+        ("gguf:q6_k", 256),
+        ("gguf:iq4_xs", 256),
+    ] {
         let report = work.convert(&format!("a/{FILE}"), "b.gguf", &format!("scheme={scheme} replace"));
         work.convert("b.gguf", "c.safetensors", "to=f32 replace");
         let y = floats(work.parsed("c.safetensors").bytes(NAME));
         let is_same = |(x, y): (&[f32], &[f32])| x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits());
-        let lossless = x.chunks(32).zip(y.chunks(32)).filter(|pair| is_same(*pair)).count();
+        let lossless = x.chunks(len).zip(y.chunks(len)).filter(|pair| is_same(*pair)).count();
         let found = row(&report);
-        assert_eq!([&found["blocks"], &found["blocks_lossless"]], [&json!(20), &json!(lossless)], "{scheme}");
-        let zeros = if scheme == "gguf:q8_0" { 4 } else { 0 };
+        assert_eq!([&found["blocks"], &found["blocks_lossless"]], [&json!(2560 / len), &json!(lossless)], "{scheme}");
+        let zero_in = x.iter().filter(|x| **x == 0.0).count();
+        let to_zero = x.iter().zip(&y).filter(|(x, y)| **x != 0.0 && **y == 0.0).count();
+        assert_eq!([&found["zero_in"], &found["flushed_to_zero"]], [&json!(zero_in), &json!(to_zero)], "{scheme}");
+        let written = Written::new(&work.read("b.gguf"));
+        let (_, _, bytes) = written.tensor(NAME);
+        let block = scheme.trim_start_matches("gguf:").to_uppercase();
+        let block = BlockType::ALL.into_iter().find(|known| known.name() == block).unwrap();
+        let d = |bytes: &[u8]| match block {
+            BlockType::Mxfp4 => 1,
+            BlockType::Q8_0 => u16::from_le_bytes([bytes[0], bytes[1]]) & 0x7fff,
+            _ => ggml::scale(block, bytes) & 0x7fff,
+        };
+        let zeros = bytes.chunks(block.bytes() as usize).filter(|bytes| d(bytes) == 0).count();
         assert_eq!([&found["scale_zero"], &found["scale_nan"]], [&json!(zeros), &json!(0)], "{scheme}");
     }
 }

@@ -1,4 +1,4 @@
-//! Blocks as ggml's own rule makes them without an importance matrix (§9.8). The rule is f32 arithmetic, so that the
+//! Blocks as ggml's own rule makes them without an importance matrix (§9.11). The rule is f32 arithmetic, so that the
 //! order of operations is part of it: every operation here is one IEEE operation, rounded once to nearest even.
 //!
 //! A block is divided into groups with a scale each. The searches for scales treat `L` groups side by side, one in
@@ -31,37 +31,41 @@ pub const fn is_written(block: BlockType) -> bool {
 /// If the bytes are not those of as many blocks, or the type is not [written](is_written).
 #[inline(always)]
 pub fn quantize<const L: usize>(block: BlockType, x: &[f32], bytes: &mut [u8]) {
+    // A macro, because what is called through a parameter is compiled for the weakest CPU.
+    macro_rules! each {
+        ($x:ident, $bytes:ident, $block:ident, $one:expr) => {
+            for (x, bytes) in $x.as_chunks().0.iter().zip($bytes.chunks_exact_mut($block.bytes() as usize)) {
+                $one(x, bytes);
+            }
+        };
+    }
     assert_eq!(block.bytes_of([1, x.len() as u64]), Some(bytes.len() as u64), "whole blocks");
     match block {
-        BlockType::Q4_0 => each(x, bytes, block, small::q4_0),
-        BlockType::Q4_1 => each(x, bytes, block, small::q4_1),
-        BlockType::Q5_0 => each(x, bytes, block, small::q5_0),
-        BlockType::Q5_1 => each(x, bytes, block, small::q5_1),
-        BlockType::Q2_K => each(x, bytes, block, k_blocks::q2_k::<L>),
-        BlockType::Q3_K => each(x, bytes, block, k_blocks::q3_k::<L>),
-        BlockType::Q4_K => each(x, bytes, block, k_blocks::q4_k::<L>),
-        BlockType::Q5_K => each(x, bytes, block, k_blocks::q5_k::<L>),
-        BlockType::Q6_K => each(x, bytes, block, k_blocks::q6_k::<L>),
-        BlockType::IQ4_XS => each(x, bytes, block, values::iq4_xs::<L>),
+        BlockType::Q4_0 => each!(x, bytes, block, small::q4_0),
+        BlockType::Q4_1 => each!(x, bytes, block, small::q4_1),
+        BlockType::Q5_0 => each!(x, bytes, block, small::q5_0),
+        BlockType::Q5_1 => each!(x, bytes, block, small::q5_1),
+        BlockType::Q2_K => each!(x, bytes, block, k_blocks::q2_k::<L>),
+        BlockType::Q3_K => each!(x, bytes, block, k_blocks::q3_k::<L>),
+        BlockType::Q4_K => each!(x, bytes, block, k_blocks::q4_k::<L>),
+        BlockType::Q5_K => each!(x, bytes, block, k_blocks::q5_k::<L>),
+        BlockType::Q6_K => each!(x, bytes, block, k_blocks::q6_k::<L>),
+        BlockType::IQ4_XS => each!(x, bytes, block, values::iq4_xs::<L>),
         BlockType::IQ4_NL => {
             // A block is one group.
             let together = x.len() / (32 * L) * L;
             let (first, rest) = x.split_at(together * 32);
             let (first_bytes, rest_bytes) = bytes.split_at_mut(together * 18);
             let blocks = first.chunks_exact(32 * L).zip(first_bytes.chunks_exact_mut(18 * L));
-            blocks.for_each(|(x, bytes)| values::iq4_nl::<L>(x, bytes));
+            for (x, bytes) in blocks {
+                values::iq4_nl::<L>(x, bytes);
+            }
             let blocks = rest.chunks_exact(32).zip(rest_bytes.chunks_exact_mut(18));
-            blocks.for_each(|(x, bytes)| values::iq4_nl::<1>(x, bytes));
+            for (x, bytes) in blocks {
+                values::iq4_nl::<1>(x, bytes);
+            }
         }
         _ => unreachable!("{} has another rule", block.name()),
-    }
-}
-
-#[inline(always)]
-fn each<const N: usize>(x: &[f32], bytes: &mut [u8], block: BlockType, one: impl Fn(&[f32; N], &mut [u8])) {
-    let blocks = x.as_chunks::<N>().0.iter().zip(bytes.chunks_exact_mut(block.bytes() as usize));
-    for (x, bytes) in blocks {
-        one(x, bytes);
     }
 }
 

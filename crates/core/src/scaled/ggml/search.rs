@@ -1,7 +1,7 @@
 //! Searches for the scale of a group. Each keeps the candidate with the least weighted error, or the first of equals.
 
 use super::arithmetic::{limited, square_root};
-use super::groups::Group;
+use super::groups::{Group, dot, sum, times};
 
 /// A group whose largest magnitude is below this is zero.
 pub(super) const NOTHING: f32 = 1e-15;
@@ -163,15 +163,8 @@ fn solve<const N: usize, const L: usize>(
     sum_w: &[f32; L],
     sum_x: &[f32; L],
 ) -> ([f32; L], [f32; L], [bool; L]) {
-    let (mut sum_c, mut sum_cc, mut sum_xc) = ([0.0; L], [0.0; L], [0.0; L]);
-    for ((x, w), code) in x.iter().zip(weights).zip(codes) {
-        for l in 0..L {
-            let weighted = w[l] * code[l];
-            sum_c[l] += weighted;
-            sum_cc[l] += weighted * code[l];
-            sum_xc[l] += weighted * x[l];
-        }
-    }
+    let weighted = times(weights, codes);
+    let (sum_c, sum_cc, sum_xc) = (sum(&weighted), dot(&weighted, codes), dot(&weighted, x));
     let (mut scale, mut minimum, mut is_solved) = ([0.0; L], [0.0; L], [false; L]);
     for l in 0..L {
         let determinant = sum_w[l] * sum_cc[l] - sum_c[l] * sum_c[l];
@@ -215,18 +208,13 @@ fn signed_codes<const N: usize, const L: usize>(x: &Group<N, L>, inverse: &[f32;
     codes
 }
 
-/// Weighted sums of `x * code` and `code * code`. The weight is the square of `x`.
+/// Sums of `x * code` and `code * code`, weighted by the square of `x`; from squares and third powers.
 #[inline(always)]
-fn products<const N: usize, const L: usize>(x: &Group<N, L>, codes: &Group<N, L>) -> ([f32; L], [f32; L]) {
-    let (mut sum_xc, mut sum_cc) = ([0.0; L], [0.0; L]);
-    for (x, code) in x.iter().zip(codes) {
-        for l in 0..L {
-            let w = x[l] * x[l];
-            sum_xc[l] += w * x[l] * code[l];
-            sum_cc[l] += w * code[l] * code[l];
-        }
-    }
-    (sum_xc, sum_cc)
+fn products<const N: usize, const L: usize>(
+    [squares, cubes]: [&Group<N, L>; 2],
+    codes: &Group<N, L>,
+) -> ([f32; L], [f32; L]) {
+    (dot(cubes, codes), dot(&times(squares, codes), codes))
 }
 
 /// Stored codes: `code + half`, but 0 for a group of nothing.
@@ -259,7 +247,9 @@ impl<const N: usize> Search<N> for Symmetric {
             inverse[l] = -half as f32 / end[l];
         }
         let mut codes = signed_codes(x, &inverse, half);
-        let (sum_xc, sum_cc) = products(x, &codes);
+        let squares = times(x, x);
+        let powers = [&squares, &times(&squares, x)];
+        let (sum_xc, sum_cc) = products(powers, &codes);
         for l in 0..L {
             scale[l] = if sum_cc[l] == 0.0 { 0.0 } else { sum_xc[l] / sum_cc[l] };
             best[l] = scale[l] * sum_xc[l];
@@ -269,7 +259,7 @@ impl<const N: usize> Search<N> for Symmetric {
                 inverse[l] = -(half as f32 + 0.1 * f32::from(k)) / end[l];
             }
             let tried = signed_codes(x, &inverse, half);
-            let (sum_xc, sum_cc) = products(x, &tried);
+            let (sum_xc, sum_cc) = products(powers, &tried);
             let mut takes = [false; L];
             for l in 0..L {
                 takes[l] = (sum_cc[l] > 0.0) & (sum_xc[l] * sum_xc[l] > best[l] * sum_cc[l]);
@@ -303,7 +293,8 @@ impl<const N: usize> Search<N> for ByElement {
             inverse[l] = -half as f32 / end[l];
         }
         let mut codes = signed_codes(x, &inverse, half);
-        let (mut sum_xc, mut sum_cc) = products(x, &codes);
+        let squares = times(x, x);
+        let (mut sum_xc, mut sum_cc) = products([&squares, &times(&squares, x)], &codes);
         // Once a round changes nothing, further rounds do not.
         let (mut round, mut changes) = (0, true);
         while round < 5 && changes {

@@ -2,7 +2,7 @@
 
 use super::super::gguf::mutable;
 use super::arithmetic::{inverse, to_half, truncated};
-use super::groups::farthest;
+use super::groups::{farthest, range};
 
 /// Lower and upper half of a block in low and high nibbles.
 #[inline(always)]
@@ -33,8 +33,7 @@ fn symmetric(x: &[f32; 32], half: u8, limit: bool) -> ([u8; 2], [u8; 32]) {
 /// Scale that puts the least value at code 0 and the largest at `most`; the least value; and the codes.
 #[inline(always)]
 fn with_minimum(x: &[f32; 32], most: u8, limit: bool) -> ([u8; 2], [u8; 2], [u8; 32]) {
-    let least = x.iter().fold(f32::MAX, |least, x| if *x < least { *x } else { least });
-    let largest = x.iter().fold(-f32::MAX, |largest, x| if *x > largest { *x } else { largest });
+    let (least, largest) = range(x);
     let scale = (largest - least) / f32::from(most);
     let inverse = inverse(scale);
     let code = |x: f32| truncated((x - least) * inverse + 0.5);

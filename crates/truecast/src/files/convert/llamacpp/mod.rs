@@ -1,5 +1,5 @@
 //! Checkpoints as llama.cpp loads them: its names, its order of elements, hyperparameters and vocabulary
-//! (`docs/spec/checkpoints.md §9.10`).
+//! (`docs/spec/checkpoints.md §9.12`).
 
 mod back;
 mod by_name;

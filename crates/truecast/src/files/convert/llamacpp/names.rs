@@ -1,5 +1,5 @@
 //! Names of tensors in Hugging Face checkpoints and in files of llama.cpp, and how their elements are rearranged
-//! (`docs/spec/checkpoints.md §9.10`).
+//! (`docs/spec/checkpoints.md §9.12`).
 
 use super::hyperparameters::{Latent, Shape};
 use super::models::KINDS;

@@ -201,7 +201,7 @@ impl<'a> Quantizing<'a> {
                 if let Some(form) = self.form(tensor) {
                     return matches!(form, Form::Blocks(_));
                 }
-                (self.model.is_quantized(tensor, layer, family) || is_quantized && layer == Layer::Unknown)
+                self.model.is_quantized(tensor, layer, family) || is_quantized && layer == Layer::Unknown
             }
         }
     }

@@ -1,0 +1,62 @@
+//! Blocks of ggml's rule beside those that ggml made. `tests/peers/llamacpp/ggml_write.py` wrote the file: eight rows of
+//! 256 f32, and their blocks in each type.
+
+use truecast_core::scaled::{BlockType, NonFinite, ScaledError, ggml};
+
+static VECTORS: &[u8] = include_bytes!("../../../testdata/ggml-blocks.bin");
+
+fn rows() -> (Vec<f32>, &'static [u8]) {
+    let (rows, blocks) = VECTORS.split_at(8 * 256 * 4);
+    (rows.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect(), blocks)
+}
+
+#[test]
+fn blocks_are_those_of_ggml() {
+    let (x, mut rest) = rows();
+    let bits: Vec<u32> = x.iter().map(|x| x.to_bits()).collect();
+    for block in BlockType::ALL.into_iter().filter(|block| ggml::is_written(*block)) {
+        let size = block.bytes_of([8, 256]).unwrap() as usize;
+        let expected = rest.split_off(..size).unwrap();
+        let side_by_side = |lanes| {
+            let mut made = vec![0xa5; size];
+            match lanes {
+                1 => ggml::quantize::<1>(block, &x, &mut made),
+                2 => ggml::quantize::<2>(block, &x, &mut made),
+                4 => ggml::quantize::<4>(block, &x, &mut made),
+                _ => ggml::quantize::<8>(block, &x, &mut made),
+            }
+            made
+        };
+        for lanes in [1, 2, 4, 8] {
+            let made = side_by_side(lanes);
+            let wrong = made.iter().zip(expected).position(|(a, b)| a != b);
+            assert_eq!(wrong.map(|at| at / block.bytes() as usize), None, "{block:?} with {lanes}: the first block");
+        }
+        // Each block by itself, from bits.
+        let mut made = vec![0xa5; block.bytes() as usize];
+        let blocks = bits.chunks(block.elements() as usize).zip(expected.chunks(made.len()));
+        for (x, expected) in blocks {
+            block.quantize(NonFinite::Error, x, &mut made).unwrap();
+            assert_eq!(made, expected, "{block:?}");
+        }
+    }
+    assert!(rest.is_empty());
+}
+
+#[test]
+fn what_is_not_finite() {
+    let infinite = |x: f32| [1.0, x, -3.0].iter().cycle().take(256).map(|x| x.to_bits()).collect::<Vec<u32>>();
+    for block in BlockType::ALL.into_iter().filter(|block| ggml::is_written(*block)) {
+        let n = block.elements() as usize;
+        let made = |how, x: &[u32]| {
+            let mut made = vec![0; block.bytes() as usize];
+            block.quantize(how, &x[..n], &mut made).map(|()| made)
+        };
+        let refused = made(NonFinite::Error, &infinite(f32::NAN));
+        assert_eq!(refused, Err(ScaledError::NotFinite { index: 1 }), "{block:?}");
+        let finite = |x| made(NonFinite::Error, &infinite(x));
+        assert_eq!(made(NonFinite::Saturate, &infinite(f32::NAN)), finite(0.0), "{block:?}");
+        assert_eq!(made(NonFinite::Saturate, &infinite(f32::NEG_INFINITY)), finite(-3.0), "{block:?}");
+        assert_eq!(made(NonFinite::Saturate, &infinite(f32::INFINITY)), finite(3.0), "{block:?}");
+    }
+}
