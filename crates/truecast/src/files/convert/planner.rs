@@ -290,7 +290,9 @@ impl<'a> Planner<'a> {
             .map(|quantizing| quantizing.work(at, group.is_some(), value, of_group, path, activations));
         let scaled = scaled.transpose()?.flatten();
         let of_mixture = self.quantizing.as_ref().and_then(|quantizing| quantizing.plain_type(value));
-        let stays = scaled.as_ref().map_or(choice.to.or(of_mixture).is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
+        let stays = scaled
+            .as_ref()
+            .map_or(choice.to.or(of_mixture).is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
         let is_gguf = self.into == FileFormat::Gguf;
         let of_blocks = group.filter(|_| is_gguf && stays).and_then(|group| gguf::copied(folder, stored, group));
         if let Some(works) = of_blocks {
