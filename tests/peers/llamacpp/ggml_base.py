@@ -1,6 +1,6 @@
 """The block types that a build of ggml knows, and its values of blocks.
 
-`LLAMACPP_LIBS` names the folder with `libggml-base.so`: that of a build of llama.cpp, or `bins/linux-x64` of the npm
+`LLAMA_LIBRARIES` names the folder with `libggml-base.so`: that of a build of llama.cpp, or `bins/linux-x64` of the npm
 package `@node-llama-cpp/linux-x64`.
 """
 
@@ -43,7 +43,7 @@ TO_FLOAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    base = ctypes.CDLL(str(pathlib.Path(os.environ["LLAMACPP_LIBS"], "libggml-base.so")))
+    base = ctypes.CDLL(str(pathlib.Path(os.environ["LLAMA_LIBRARIES"], "libggml-base.so")))
     base.ggml_get_type_traits.restype = ctypes.POINTER(_Traits)
     for name in ("ggml_init", "ggml_new_tensor_2d", "ggml_get_data", "gguf_init_empty"):
         getattr(base, name).restype = ctypes.c_void_p

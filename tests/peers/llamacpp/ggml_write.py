@@ -1,6 +1,6 @@
 """How a build of llama.cpp quantizes: `ggml_quantize_chunk` for rows, `llama_model_quantize` for files.
 
-`LLAMACPP_LIBS` names the folder with its libraries: that of a build of llama.cpp, or `bins/linux-x64` of the npm package
+`LLAMA_LIBRARIES` names the folder with its libraries: that of a build of llama.cpp, or `bins/linux-x64` of the npm package
 `@node-llama-cpp/linux-x64`. The rules compared are those of `libggml-base.so`, which is compiled for any x86-64 CPU. `ggml_write.py --testdata` writes `testdata/ggml-blocks.bin`.
 """
 
@@ -33,7 +33,7 @@ class QuantizeParams(ctypes.Structure):
 
 
 def load(pattern):
-    (path,) = pathlib.Path(os.environ["LLAMACPP_LIBS"]).glob(pattern)
+    (path,) = pathlib.Path(os.environ["LLAMA_LIBRARIES"]).glob(pattern)
     return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
 
 

@@ -1,6 +1,6 @@
 """Random blocks of every type that ggml knows: what truecast reads is what ggml's `to_float` gives, bit for bit.
 
-    LLAMACPP_LIBS=FOLDER TRUECAST_BIN=FILE python test_blocks_read.py [--full] [TYPE ...]
+    LLAMA_LIBRARIES=FOLDER TRUECAST_BIN=FILE python test_blocks_read.py [--full] [TYPE ...]
 
 reads 10,000 blocks of each type, or a million with `--full`; pytest reads the 10,000. All bytes are random, so every
 scale occurs, nonfinite ones too. NaN is compared as truecast's one NaN (`docs/spec/checkpoints.md` §9.7). MXFP4 alone

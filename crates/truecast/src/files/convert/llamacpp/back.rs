@@ -120,7 +120,14 @@ fn restore(
     items: &HashMap<&str, &Item>,
 ) -> Result<Target, String> {
     let unknown = || format!("tensor {} is not known for architecture {architecture}", Escaped(name));
-    let Role::Mapped(results, Numbers { expert, .. }) = role(architecture, name) else { return Err(unknown()) };
+    let (results, expert) = match role(architecture, name) {
+        Role::Mapped(results, Numbers { expert, .. }) => (results, expert),
+        Role::OtherMode => {
+            let name = Escaped(name);
+            return Err(format!("tensor {name} encodes images or sound, and the file holds a language model only"));
+        }
+        Role::Computed | Role::Unknown => return Err(unknown()),
+    };
     let find = |result: &str| items.get(result).copied().ok_or_else(|| format!("the file has no {}", Escaped(result)));
     let sources: Vec<_> =
         results.iter().map(|(result, how)| Ok((find(result)?, *how))).collect::<Result<_, String>>()?;

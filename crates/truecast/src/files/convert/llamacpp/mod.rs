@@ -67,6 +67,11 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     }
     let folder = Arc::new(folder);
     let all = items(&folder, &contents);
+    let has_type = options.quantize.is_some() || options.selection.to.is_some() || !options.selection.rules.is_empty();
+    if let Some(group) = contents.found.groups.first().filter(|_| !has_type) {
+        let (tensor, scheme) = (group.name.to_string(), group.scheme.to_string());
+        return Err(Error::checkpoint(folder.path(), CheckpointError::Kept { tensor, scheme }));
+    }
     let (targets, keys, warnings) = match like {
         Some(like) => {
             let reference = Reference::open(like)?;

@@ -101,7 +101,7 @@ const COMPUTED: [&str; 3] = [".rotary_emb.inv_freq", ".attention.masked_bias", "
 /// Modules that read images or sound. llama.cpp expects them in a file of their own.
 const OTHER_MODES: [&str; 4] = ["vision_tower.", "multi_modal_projector.", "audio_tower.", "embed_vision."];
 /// Tensors that stay f32 whatever type the model gets, as vectors do.
-const ALWAYS_F32: [&str; 2] = ["ffn_gate_inp.weight", "_norm.weight"];
+const ALWAYS_F32: [&str; 3] = ["ffn_gate_inp.weight", "_norm.weight", ".bias"];
 
 /// Role of a tensor of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
