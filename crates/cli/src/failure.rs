@@ -63,6 +63,11 @@ impl Failure {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
 
+    /// Names the paths of the command line in lines to type.
+    pub fn with_paths(self, paths: &str) -> Self {
+        Self { message: self.message.replace(" SRC DST", &format!(" {paths}")), ..self }
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -117,6 +122,10 @@ impl From<truecast::files::Error> for Failure {
     fn from(error: truecast::files::Error) -> Self {
         match error {
             truecast::files::Error::Io(error) => error.into(),
+            truecast::files::Error::UnusedRule { .. } | truecast::files::Error::Glob { .. } => {
+                let failure = Failure::from_error(error.error_code(), &error);
+                Failure { message: format!("--{failure}"), ..failure }
+            }
             error => Failure::from_error(error.error_code(), &error),
         }
     }

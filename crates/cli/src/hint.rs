@@ -1,6 +1,7 @@
 //! Hints about errors. Libraries report causes; this module adds the command-line options that help.
 
 use crate::bench::BenchError;
+use crate::command::quoted;
 use crate::suggest::closest;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
@@ -12,7 +13,7 @@ use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
-use truecast::io::{Error as FileError, Escaped, FileFormat, Foreign, look};
+use truecast::io::{Error as FileError, Escaped, EscapedPath, FileFormat, Foreign, NoForm, look};
 use truecast::models::Error as ModelError;
 use truecast::models::openvino::{self, IrError, LayerError};
 use truecast::models::tile::EntryError;
@@ -21,7 +22,7 @@ use truecast::run::RunError;
 use truecast::scaled::{Kind as SchemeKind, ScaledError};
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Kind};
+use truecast::{ArrayError, Cause, DType, Kind};
 
 pub trait Hint {
     /// Rest of the sentence after the cause.
@@ -58,7 +59,10 @@ hints! {
         Error::Cast(truecast::Error::Spec(error)) => error.hint()?,
         Error::Scaled(error) => error.hint()?,
         Error::Tensor { cause, .. } => cause.hint()?,
-        Error::UnusedRule { .. } => "`truecast inspect` lists them",
+        Error::UnusedRule { rule, option, nearest, .. } => match in_other_case(rule, option, nearest.first()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => "`truecast inspect` lists them".into(),
+        },
         Error::UnusedPreset { .. } => "omit --keep-preset, or give --to",
         Error::NoneQuantized { .. } => "`truecast convert SRC DST --to TYPE` converts the others",
         Error::UnusedFrom { .. } => "--from needs a --rule that chooses such tensors",
@@ -67,6 +71,10 @@ hints! {
     Cause {
         Cause::Spec(error) => error.hint()?,
         Cause::Scaled(error) => error.hint()?,
+        Cause::Form(NoForm { kind: FileFormat::Gguf, .. }) => {
+            "such a file has f32, f16, bf16 and blocks, which are schemes: truecast quantize SRC DST q8_0"
+        },
+        Cause::Form(NoForm { dtype: DType::I4 | DType::U4, .. }) => "with scales: truecast quantize SRC DST int4-group",
         Cause::NoMemory(_) => "lower --max-memory, or use a machine with more memory",
     }
     ScaledError {
@@ -136,6 +144,11 @@ hints! {
             format!("or omit --{}", Flag::of_name(what)?.name())
         },
         FileError::Folder { cause: FolderError::NoShards { found: Some((_, found)), .. }, .. } => found.hint()?,
+        FileError::Folder { path, cause: FolderError::NoShards { found: None, components } }
+            if components.is_empty() && look::is_file(&path.join("config.json")).unwrap_or(false) =>
+        {
+            "download the weights too"
+        },
         FileError::Exists { .. } => "use --force to replace it",
         FileError::FromNotApplicable { .. } => "--from applies to arrays only",
         FileError::FromWidth { .. } => "--from reads elements of the same width",
@@ -143,12 +156,15 @@ hints! {
         FileError::Npy { cause: HeaderError::FromNeeded { .. }, .. } => "give it with --from",
         FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "omit --from; --to converts it",
         FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
+        FileError::Replaced { path, found: Foreign::Misnamed(format) } => {
+            format!("rename it to {}", EscapedPath(&path.with_extension(format.extension())))
+        },
         FileError::UnknownKind { found, .. } | FileError::Replaced { found, .. } => found.hint()?,
         FileError::Io { action: "opening the destination's folder", source, .. } if source.kind() == NotFound => {
             "make the folder first"
         },
         FileError::Io { path, source, .. } if source.kind() == NotFound => {
-            of_the_hub(path).or_else(|| near_file(path))?
+            of_pattern(path).or_else(|| of_the_hub(path)).or_else(|| near_file(path))?
         },
         FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => cause.hint()?,
     }
@@ -195,6 +211,10 @@ hints! {
         RunError::TosaArray { cause, .. } => cause.hint()?,
         RunError::Model { cause, .. } => cause.hint()?,
         RunError::Rules { fitting, .. } => format!("give --spec {fitting}"),
+        RunError::NoInput { given, inputs, .. } if !given.contains('=') => {
+            let first = inputs.split(", ").next()?.strip_prefix('"')?.strip_suffix('"')?;
+            format!("write --input {first}={given}")
+        },
         RunError::NotGiven { name, .. } => format!("add --input {}=FILE", name.escape_debug()),
         RunError::Read { .. } => "choose another --output-dir",
         RunError::Text { .. } => "choose --output-format pb",
@@ -233,6 +253,29 @@ hints! {
         BenchError::Memory { .. } => "measure smaller --sizes",
         BenchError::Spec { cause, .. } => cause.hint()?,
     }
+}
+
+/// The glob in the case of a tensor's name. `None` if it differs in more than case.
+fn in_other_case(rule: &str, option: &str, name: Option<&String>) -> Option<String> {
+    let glob = if option == "rule" { rule.rsplit_once('=')?.0 } else { rule };
+    let (wanted, lower) = (glob.to_ascii_lowercase(), name?.to_ascii_lowercase());
+    let (mut meant, mut place, mut from) = (glob.to_owned(), 0, 0);
+    for piece in wanted.split(['*', '?']) {
+        let at = from + lower.get(from..)?.find(piece)?;
+        from = at + piece.len();
+        meant.replace_range(place..place + piece.len(), &name?[at..from]);
+        place += piece.len() + 1;
+    }
+    (meant != glob).then(|| quoted(&meant))
+}
+
+/// Hint for a pattern such as `model/*.safetensors` that the shell did not expand.
+fn of_pattern(path: &Path) -> Option<String> {
+    path.to_str().filter(|text| text.contains(['*', '?']))?;
+    let folder = path.parent().filter(|folder| look::is_folder(folder).unwrap_or(false));
+    let instead =
+        folder.map_or("give the names of files".into(), |folder| format!("give the folder {}", EscapedPath(folder)));
+    Some(format!("patterns of files are not expanded; {instead}"))
 }
 
 fn near_file(path: &Path) -> Option<String> {

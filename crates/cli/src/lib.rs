@@ -69,7 +69,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = run();
     signals::settle();
-    result.unwrap_or_else(|failure| failure.report(cli.json))
+    result.unwrap_or_else(|failure| usage::explained(failure, &args).report(cli.json))
 }
 
 /// Error of a command that [`answer`] ran, or of another question of the Python package.

@@ -192,6 +192,13 @@ type Said = (Fact, String);
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
     let facts = facts(cli, page(command).map_or("", |page| page.command));
+    if let Command::Quantize(QuantizeArgs(args)) = &cli.command
+        && args.files().0.iter().all(|source| look::at(source).is_ok_and(|found| found.is_some()))
+    {
+        check_one(command, "scheme", &facts).map_err(|wrong| {
+            Failure::new(wrong.code(), wrong.message().replacen("--scheme belongs to", "quantize is for", 1))
+        })?;
+    }
     let fixed = policy::only_rounding(sub).map(|fixed| format!("the rounding of this conversion is always {fixed}"));
     given(sub).iter().try_for_each(|option| {
         let fixed = fixed.as_ref().filter(|_| option == "rounding");

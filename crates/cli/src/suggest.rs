@@ -61,13 +61,27 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
             Some(dtype) => {
                 format!("{name} is a type{NOT_A_SCHEME}; without scales: truecast convert SRC DST --to {dtype}")
             }
-            None => joined(
-                &format!("{error}{}", did_you_mean(name, known.iter().copied())),
-                "`truecast schemes` lists them",
-            ),
+            None => {
+                let meant = near_scheme(name, known).map_or(String::new(), |meant| format!("{MEANT}{meant}?"));
+                joined(&format!("{error}{meant}"), "`truecast schemes` lists them")
+            }
         },
         error => error.to_string(),
     }
+}
+
+/// The nearest name of a scheme. Without a typing error, one with the same first part: `q8_0` for `q8`, `q4_k` for
+/// `Q4_K_XL`. GGUF types have names without their prefix.
+fn near_scheme(name: &str, known: &[&str]) -> Option<String> {
+    let lower = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+    let wanted = lower(name);
+    let wanted = wanted.strip_prefix("iq").map_or(wanted.clone(), |rest| format!("q{rest}"));
+    let first = |name: &str| name.split('_').next().map(str::to_owned);
+    let in_common = |known: &str| lower(known).bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+    let names = || known.iter().map(|known| known.strip_prefix("gguf:").unwrap_or(known));
+    let alike =
+        names().filter(|known| first(&lower(known)) == first(&wanted)).rev().max_by_key(|known| in_common(known));
+    closest(name, known.iter().copied()).map(str::to_owned).or_else(|| alike.map(str::to_ascii_lowercase))
 }
 
 /// The type with this name; the first of several.

@@ -26,12 +26,15 @@ const ROUNDINGS: [&[&str]; 4] = [
 ];
 
 /// Option of another tool, and advice.
-const OPTIONS: [(&str, &str); 9] = [
+const OPTIONS: [(&str, &str); 12] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),
     ("block-size", "the scheme has the size of blocks: fp8-block:128x128; int4-group,group=N"),
     ("calibration", "no calibration is needed; --activation-ranges FILE is for activations"),
     ("dataset", "no calibration is needed; --activation-ranges FILE is for activations"),
+    ("tolerance", "--fail-on 'max_abs_error>0.01' sets a limit, also of max_rel_error"),
+    ("atol", "--fail-on 'max_abs_error>0.01' sets a limit"),
+    ("rtol", "--fail-on 'max_rel_error>0.01' sets a limit"),
     ("verbose", "--wide prints every row and column, --json every figure"),
     ("gpu", "conversions run on the CPU; --threads N limits it"),
     ("device", "conversions run on the CPU; --threads N limits it"),

@@ -1,5 +1,6 @@
 //! Errors for command lines that clap rejects, each in one sentence.
 
+use crate::command::quoted;
 use crate::failure::Failure;
 use crate::help;
 use crate::help_text::page;
@@ -11,12 +12,18 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
+use std::path::Path;
+use truecast::io::{EscapedPath, look};
 use truecast::request::SPECS;
+use truecast::scaled::{self, Kind};
 use truecast::spelling::alternatives;
 use truecast::{DType, ErrorCode};
 
 /// Meanings of operands, in errors about missing ones: command (empty for all), operand, meaning.
-const OPERANDS: [(&str, &str, &str); 5] = [
+const OPERANDS: [(&str, &str, &str); 8] = [
+    ("promote", "RHS", "the second type, as in truecast promote i32 f32"),
+    ("differ", "B", "the other specification, as in truecast differ torch onnx"),
+    ("report", "--output FILE", "-o FILE.html or -o FILE.md"),
     ("verify", "DST", "the result to check"),
     ("", "SRC", "the file or folder to read"),
     ("", "DST", "the file or folder to write"),
@@ -24,8 +31,11 @@ const OPERANDS: [(&str, &str, &str); 5] = [
     ("", "SCHEME", "such as fp8-block or nvfp4"),
 ];
 
-/// Options of other tools for the destination, which is an argument here.
+/// Options of other tools for the source and the destination, which are arguments here.
+const SOURCE: [&str; 8] = ["--input", "--in", "--input-file", "--src", "--source", "--model", "--path", "-i"];
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
+/// Names of arguments in `NAME=VALUE`, besides those of the command.
+const PATHS: [&str; 4] = ["in", "input", "out", "output"];
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
 /// Prints an error of clap and returns the exit code. For clap, help and version are errors too.
 pub fn report(error: &Error, args: &[OsString]) -> u8 {
@@ -57,6 +67,9 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         _ => String::new(),
     };
     let arg = text(ContextKind::InvalidArg);
+    if let Some(mistyped) = command.and_then(|command| of_form(command, &typed)) {
+        return mistyped.with_hint(&help);
+    }
     let failure = match error.kind() {
         ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg, &typed),
         ErrorKind::UnknownArgument => {
@@ -79,13 +92,12 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
-            let operand = |operand: &&str| {
+            let operand = |operand: &&str| -> String {
                 let is_row = |row: &&(&str, &str, &str)| ["", name].contains(&row.0) && row.1 == *operand;
                 let meaning = OPERANDS.iter().find(is_row).map(|(.., meaning)| meaning);
                 meaning.map_or_else(|| (*operand).into(), |meaning| format!("{operand} ({meaning})"))
             };
-            let operands = arguments.iter().map(operand);
-            let needed = operands.chain(options.iter().map(|option| (*option).into())).collect::<Vec<_>>().join(", ");
+            let needed = arguments.iter().chain(&options).map(operand).collect::<Vec<_>>().join(", ");
             failure!(MissingArgument, "{} needs {needed}", needing.unwrap_or(&name))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
@@ -122,6 +134,101 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         _ => Failure::from(as_clap_says(&error.render().to_string())),
     };
     failure.with_hint(&help)
+}
+
+/// Adds what the command line shows to an error of a command: its paths in place of `SRC DST`, or the line to type.
+pub fn explained(failure: Failure, args: &[OsString]) -> Failure {
+    let definition = help::whole();
+    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
+    let Some(command) = typed.iter().find_map(|word| definition.find_subcommand(word)) else { return failure };
+    if let Some(mistyped) = of_form(command, &typed) {
+        return mistyped;
+    }
+    let operands = operands(command, &typed);
+    let ((&[_, src, dst], "convert" | "dequantize" | "rescale") | (&[_, src, dst, _], "quantize")) =
+        (&operands[..], command.get_name())
+    else {
+        return failure;
+    };
+    let is_there = |at: usize| look::at(Path::new(&typed[at])).is_ok_and(|found| found.is_some());
+    if failure.code() == ErrorCode::NotFound && !is_there(src) && is_there(dst) {
+        let mut swapped = typed.clone();
+        swapped.swap(src, dst);
+        let dst = EscapedPath(Path::new(&typed[dst]));
+        return failure.with_hint(&format!("the source comes first; if that is {dst}: {}", line(&swapped)));
+    }
+    failure.with_paths(&format!("{} {}", quoted(&typed[src]), quoted(&typed[dst])))
+}
+
+fn line(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("truecast {}", words.join(" "))
+}
+
+/// Places of the command and its operands among the words.
+fn operands(command: &Command, words: &[String]) -> Vec<usize> {
+    let names = |arg: &clap::Arg, word: &str| match word.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|all| all.contains(&long)),
+        None => word.len() == 2 && arg.get_short_and_visible_aliases().is_some_and(|all| word.ends_with(&all[..])),
+    };
+    let takes_value = |word: &String| {
+        word.starts_with('-') && command.get_arguments().any(|arg| arg.get_action().takes_values() && names(arg, word))
+    };
+    (0..words.len()).filter(|&at| !words[at].starts_with('-') && (at == 0 || !takes_value(&words[at - 1]))).collect()
+}
+
+/// Error about words that are not written as options and operands are: `to=bf16`, `-to bf16`.
+fn of_form(command: &Command, words: &[String]) -> Option<Failure> {
+    let long = |name: &str| command.get_arguments().find(|arg| arg.get_long() == Some(name));
+    let mut meant = words.to_vec();
+    if let Some(at) =
+        words.iter().position(|word| word.strip_prefix('-').is_some_and(|name| name.len() > 1 && long(name).is_some()))
+    {
+        meant[at].insert(0, '-');
+        let value =
+            words.get(at + 1).filter(|_| long(&words[at][1..]).is_some_and(|arg| arg.get_action().takes_values()));
+        let instead = value.map_or(meant[at].clone(), |value| format!("{} {}", meant[at], quoted(value)));
+        return Some(failure!(UnknownOption, "unknown option {}; did you mean {instead}?", words[at]));
+    }
+    let mut first = None;
+    for at in operands(command, words).into_iter().rev() {
+        let Some((name, value)) = words[at].split_once('=') else { continue };
+        let is_path = PATHS.contains(&name) || command.get_positionals().any(|arg| arg.get_id() == name);
+        if look::at(Path::new(&words[at])).is_ok_and(|found| found.is_some()) || !(is_path || long(name).is_some()) {
+            continue;
+        }
+        let instead = if is_path { vec![value.to_owned()] } else { vec![format!("--{name}"), value.to_owned()] };
+        meant.splice(at..=at, instead);
+        first = Some(&words[at]);
+    }
+    let first = first?;
+    let line = line(&meant);
+    Some(failure!(UnexpectedArgument, "{first}: options are written --NAME VALUE, and paths without a name: {line}"))
+}
+
+/// The line with paths in place of options for them.
+fn with_operands(command: &Command, words: &[String], typed: &str) -> String {
+    let (mut sources, mut destinations, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all = words.iter();
+    while let Some(word) = all.next() {
+        let (option, value) = word.split_once('=').map_or((&**word, None), |(option, value)| (option, Some(value)));
+        let paths = match option {
+            _ if SOURCE.contains(&option) => &mut sources,
+            _ if DESTINATION.contains(&option) || option == typed => &mut destinations,
+            _ => {
+                rest.push(word.clone());
+                continue;
+            }
+        };
+        paths.extend(value.map(String::from).or_else(|| all.next().cloned()));
+    }
+    // The destination follows the source, wherever that is.
+    let places = operands(command, &rest);
+    let at = |nth: usize| places.get(nth).map_or(rest.len(), |at| at + 1);
+    let (after_command, after_source) = (at(0), if sources.is_empty() { at(1) } else { at(0) });
+    rest.splice(after_source..after_source, destinations);
+    rest.splice(after_command..after_command, sources);
+    line(&rest)
 }
 
 /// Returns an option of clap's notation without the name of its value: `--to` for `--to <TYPE>`. For an argument, returns
@@ -168,8 +275,13 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     let is_near =
         || typed.len() > 4 && closest(word, own.iter().copied()).is_none() && closest(typed, DESTINATION).is_some();
     let is_destination = DESTINATION.contains(&typed) || is_near();
-    if takes_destination && is_destination {
-        return unknown(format!(": the destination is the second argument, {name} SRC DST"));
+    let is_source = SOURCE.contains(&typed) && !own.contains(&word);
+    if let Some(command) = command.filter(|_| takes_destination && (is_source || is_destination)) {
+        let of_paths = if is_source { "source is the first" } else { "destination is the second" };
+        return unknown(format!(
+            ": the {of_paths} argument: {}",
+            with_operands(command, words, if is_source { "" } else { typed })
+        ));
     }
     if typed.starts_with("--") && own.contains(&word) {
         let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
@@ -189,6 +301,10 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         let this = if command.is_some() { format!("; this is {name}") } else { "; write it after the command".into() };
         let said = format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
         return Failure::new(ErrorCode::InapplicableOption, said);
+    }
+    let of_gguf = |word: &&String| scaled::scheme(word).is_ok_and(|scheme| scheme.family.kind() == Kind::Gguf);
+    if let Some(scheme) = words.iter().find(of_gguf).filter(|_| word.starts_with("group") || word == "block-size") {
+        return unknown(format!(": {scheme} has blocks of a fixed size; omit it"));
     }
     if let Some(advice) = synonyms::option(word) {
         return unknown(format!(": {advice}"));

@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use crate::tensor::FileFormat;
+
 /// Kind of a path that is not a file of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -25,6 +27,8 @@ pub enum Foreign {
     Weights(&'static str),
     /// A `.gguf` file.
     Gguf,
+    /// A file of tensors whose extension is that of another format.
+    Misnamed(FileFormat),
     /// Bytes without a header, according to the extension.
     Raw,
     /// A pointer of Git LFS in place of the file.
@@ -95,10 +99,23 @@ impl Foreign {
         found.find(|(_, found)| matches!(found, Foreign::Pickle | Foreign::Weights(_) | Foreign::Gguf | Foreign::Raw))
     }
 
-    /// Kind of a text file that has a container's extension. `None` for other bytes, because no container begins like
-    /// text.
+    /// Kind of a text file, or of a container of another format, that has a container's extension. No container begins
+    /// like text.
     pub(crate) fn instead(path: &Path) -> Option<Foreign> {
-        of_text(&first_bytes(path))
+        let begin = first_bytes(path);
+        let is_named = |found: &FileFormat| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(found.extension()));
+        let misnamed = || format_of(&begin).filter(|found| !is_named(found)).map(Foreign::Misnamed);
+        of_text(&begin).or_else(misnamed)
+    }
+}
+
+/// Format of a file with these first bytes. The header of a safetensors file is JSON after its length in 8 bytes.
+fn format_of(begin: &[u8]) -> Option<FileFormat> {
+    match begin {
+        [b'G', b'G', b'U', b'F', ..] => Some(FileFormat::Gguf),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(FileFormat::Npy),
+        [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some(FileFormat::Safetensors),
+        _ => None,
     }
 }
 
@@ -155,6 +172,7 @@ impl fmt::Display for Foreign {
             Foreign::Gguf => {
                 write!(f, "this is a GGUF file, which only inspect, convert, verify and compare read{files}")
             }
+            Foreign::Misnamed(format) => write!(f, "the extension is wrong: this is a .{} file", format.extension()),
             Foreign::Raw => write!(f, "this looks like bytes without a header, which are not supported{files}"),
             Foreign::LfsPointer => f.write_str("this is a Git LFS pointer, not the file itself"),
             Foreign::Html => f.write_str("this is an HTML page, not the file itself"),

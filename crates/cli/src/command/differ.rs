@@ -23,6 +23,10 @@ use truecast::{DType, Exact, Kind};
 
 pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     let (Some(a), Some(b)) = (&args.a, &args.b) else { return classes::run(args, context) };
+    if [a, b].iter().all(|word| DType::parse(word).is_ok()) {
+        let instead = format_args!("truecast differ --from {a} --to {b}");
+        return Err(failure!(UnknownSpec, "{a} and {b} are types, not specifications: {instead}"));
+    }
     let requests = [named(a)?, named(b)?];
     let all = differences(args, [a, b], [&requests[0], &requests[1]], context)?;
     let names = requests.each_ref().map(Request::to_string);

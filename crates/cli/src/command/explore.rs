@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 use tiny_http::{Header, Method, Request, Response, Server};
 use truecast::header::{Outline, Read as HeaderRead, Start, read};
-use truecast::io::{look, open_regular};
+use truecast::io::{FileFormat, gguf, look, open_regular};
 use truecast::literal::read as read_number;
 
 /// Files of the page: name, type and contents.
@@ -63,8 +63,15 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
         Some(_) => "#checkpoint?served=1".into(),
         None if args.subject.is_none() => String::new(),
         None => {
-            read_number(subject)
-                .map_err(|why| failure!(InvalidValue, "{subject:?} is neither a file nor a number: {why}"))?;
+            if look::is_folder(path)? {
+                return Err(failure!(NotRegularFile, "{}: this is a folder; give a file in it", path.display()));
+            }
+            let is_path = subject.contains('/') || gguf::is_named(path) || FileFormat::of_path(path).is_some();
+            let number = read_number(subject);
+            if number.is_err() && is_path {
+                open_regular(path)?;
+            }
+            number.map_err(|why| failure!(InvalidValue, "{subject:?} is neither a file nor a number: {why}"))?;
             let typed = [("from", args.from), ("to", args.to)]
                 .map(|(name, dtype)| dtype.map_or(String::new(), |dtype| format!("&{name}={dtype}")));
             format!("#cast?value={}{}", in_address(subject), typed.concat())

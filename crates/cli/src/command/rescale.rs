@@ -200,7 +200,14 @@ fn chosen(request: &RescaleRequest) -> String {
 
 /// Integers: comma-separated numbers, or an array in a file.
 fn whole(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
-    if is_file(text) { Ok(integers(Path::new(text))?) } else { numbers(flag, "an integer", text) }
+    if is_file(text) {
+        return Ok(integers(Path::new(text))?);
+    }
+    let is_scale = flag == "--multiplier" && text.parse::<f64>().is_ok();
+    numbers(flag, "an integer", text).map_err(|wrong| match is_scale {
+        true => wrong.with_hint(&format!("--scale {text} gives multiplier and shift")),
+        false => wrong,
+    })
 }
 
 fn numbers<T: FromStr>(flag: &str, what: &str, text: &str) -> Result<Vec<T>, Failure> {

@@ -87,11 +87,11 @@ fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
         _ => {}
     }
     let Some((glob, to)) = text.rsplit_once('=') else {
-        return Err(failure!(InvalidValue, "rule {text:?} has no type; write GLOB=TYPE"));
+        return Err(failure!(InvalidValue, "--rule {text:?} has no type; write GLOB=TYPE"));
     };
     let to = DType::parse(to).map_err(|error| {
         let unknown = Failure::from(error);
-        Failure::new(unknown.code(), format_args!("rule {text:?}: {unknown}"))
+        Failure::new(unknown.code(), format_args!("--rule {text:?}: {unknown}"))
     })?;
     Ok(Rule::new(glob, Some(to))?)
 }

@@ -8,10 +8,13 @@ use crate::message::one_line;
 use crate::number;
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
+use std::path::Path;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
-use truecast::io::{FileFormat, OpenOptions};
+use truecast::files::Error;
+use truecast::io::{Escaped, FileFormat, OpenOptions};
 use truecast::measure::Extreme;
+use truecast::opened::Opened;
 use truecast::report::json_number;
 use truecast::{DType, DenseTensor, Elements, Kind};
 
@@ -31,7 +34,14 @@ pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
         }
         name => name,
     };
-    let tensor = DenseTensor::read(&args.src, name, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
+    let options = OpenOptions { from: args.from, onnx: args.onnx.options() };
+    let tensor = DenseTensor::read(&args.src, name, options).map_err(|error| match error {
+        Error::NoTensor { ref nearest, .. } if nearest.is_empty() => {
+            let hint = names(&args.src, options);
+            Failure::from(error).with_hint(&hint)
+        }
+        error => error.into(),
+    })?;
     if matches!(tensor.dtype().kind(), Kind::Complex(_)) {
         return Err(failure!(InvalidValue, "{} has no numeric values to show", tensor.dtype()));
     }
@@ -44,6 +54,19 @@ pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
     };
     context.answer("show", object, || text(name, &part, &context.terminal))?;
     Ok(0)
+}
+
+/// Hint with the names of tensors, if there are few.
+fn names(path: &Path, options: OpenOptions) -> String {
+    const FEW_NAMES: usize = 4;
+    let opened = Opened::open(path, options).ok().filter(|opened| opened.tensors().len() <= FEW_NAMES);
+    let names = opened.map(|opened| opened.value_names().iter().map(|name| Escaped(name).to_string()).collect());
+    let names: Vec<String> = names.unwrap_or_default();
+    match &names[..] {
+        [] => "`truecast inspect` lists them".into(),
+        [names @ .., last] if !names.is_empty() => format!("it has {} and {last}", names.join(", ")),
+        [only, ..] => format!("it has {only}"),
+    }
 }
 
 /// Splits `NAME[SLICE]`; either may be missing. Brackets that contain no slice belong to the name.

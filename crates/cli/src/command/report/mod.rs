@@ -185,6 +185,9 @@ struct Read {
     body: serde_json::Map<String, Value>,
 }
 
+/// Hint about the source of `report`.
+const SOURCE: &str = "give the file that convert, compare or verify wrote: truecast convert SRC DST --report FILE.json";
+
 /// `truecast report`.
 pub fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     let (path, form) = (args.src.display(), Form::of(Some(&args.output)));
@@ -192,9 +195,13 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
         let output = args.output.display();
         return Err(failure!(UnsuitableDestination, "{output}: the name of a page ends in .html or .md"));
     }
+    if look::is_folder(&args.src)? {
+        return Err(failure!(NotRegularFile, "{path}: this is a folder").with_hint(SOURCE));
+    }
     let (file, _) = open_regular(&args.src)?;
     let read: Result<Read, _> = serde_json::from_reader(BufReader::new(file));
-    let Read { command, body, .. } = read.map_err(|e| failure!(MalformedFile, "{path}: not a report in JSON: {e}"))?;
+    let Read { command, body, .. } =
+        read.map_err(|e| failure!(MalformedFile, "{path}: not a report in JSON: {e}").with_hint(SOURCE))?;
     if !["convert", "compare", "verify"].contains(&command.as_str()) {
         return Err(failure!(MalformedFile, "{path}: a report of {command:?}; pages show convert, compare and verify"));
     }

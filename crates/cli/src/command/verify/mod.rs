@@ -4,6 +4,7 @@ mod advice;
 mod groups;
 mod printing;
 
+use super::provenance::{quoted, typed as typed_options};
 use super::report::{self, Form, Summarized, Summary};
 use super::{Context, NEVER, select};
 use crate::args::{RuleOrder, VerifyArgs};
@@ -110,8 +111,13 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         let hash = |progress: &(dyn Fn(&Path, u64) + Sync)| record.differences(&args.dst, &NEVER, progress);
         verdict.differences.extend(progress::hashing(record.bytes(), quiet, hash)?);
     }
+    let records = if is_recorded || verdict.differences.is_empty() {
+        String::new()
+    } else {
+        records(args, &options).unwrap_or_default()
+    };
     let groups = || Group::all(&verdict, |name| verification.source_type(name), verification.names());
-    let text = |terminal: &Terminal| printing::render(&verdict, &groups(), terminal);
+    let text = |terminal: &Terminal| terminal.wrap(&records) + &printing::render(&verdict, &groups(), terminal);
     let summary = report_file.is_some().then(|| {
         let last = text(&Terminal::default()).lines().last().map(String::from);
         Summary::new(last, Vec::new())
@@ -122,6 +128,14 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     }
     context.report("verify", object, || text(&context.terminal))?;
     Ok(!verdict.differences.is_empty() as u8)
+}
+
+/// Line about a result that records other options than those given.
+fn records(args: &VerifyArgs, options: &Options) -> Option<String> {
+    let recorded = typed_options(&convert::recorded(&args.dst).ok()??);
+    let [src, dst] = [&args.src, &args.dst].map(|path| quoted(&path.display().to_string()));
+    let is_other = recorded != typed_options(&Provenance::of(options));
+    is_other.then(|| format!("{dst} records other options, {recorded}: truecast verify {src} {dst}\n"))
 }
 
 /// Text of a verification. `source_type` returns the type of a source tensor; `names` lists all source tensors.
@@ -155,7 +169,7 @@ fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Opt
         Some((option, _)) => Err(failure!(
             ConflictingOptions,
             "{option} and --report contradict each other; the report says: {}",
-            super::provenance::typed(record)
+            typed_options(record)
         )),
         None => Ok(record.options()),
     }

@@ -15,7 +15,7 @@ use crate::flag::Flag;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use truecast_core::{CastSpec, DType};
-use truecast_io::folder::Folder;
+use truecast_io::folder::{Folder, Shard};
 use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_kernel::{Counts, PlanError, StochasticCaster};
 
@@ -102,6 +102,10 @@ impl Plan {
         let mut warnings = [of_folder, &self.warnings].concat();
         warnings.extend(self.changes_nothing());
         let is_in_safetensors = |at: Stored| at.source(&self.folder).format() == FileFormat::Safetensors;
+        let is_model = |shard: &Shard| shard.source.format() == FileFormat::Onnx;
+        if !matches!(self.container, Container::Model(..)) && self.folder.shards().iter().any(is_model) {
+            warnings.push(format!("{}: only the weights are written, not the graph", self.folder.path().display()));
+        }
         let is_f6 = |work: &&TensorJob| {
             matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
                 && work.job.stored().is_some_and(is_in_safetensors)
