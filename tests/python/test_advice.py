@@ -284,6 +284,7 @@ CASES = {
         ["--relayout lossy"],
     ),
     "a .pb tensor with more bytes": Case(tensor_proto, "convert a.pb b.npy --to f16", ["--lenient"]),
+    "an input without its name": Case(onnx_model, "run m.onnx --input x.npy --output-dir out", ["--input x=x.npy"]),
     "a model without its input": Case(
         onnx_model,
         "run m.onnx --output-dir out",

@@ -257,7 +257,7 @@ hints! {
 
 /// The glob in the case of a tensor's name. `None` if it differs in more than case.
 fn in_other_case(rule: &str, option: &str, name: Option<&String>) -> Option<String> {
-    let glob = if option == "rule" { rule.rsplit_once('=')?.0 } else { rule };
+    let (glob, to) = if option == "rule" { rule.split_at(rule.rfind('=')?) } else { (rule, "") };
     let (wanted, lower) = (glob.to_ascii_lowercase(), name?.to_ascii_lowercase());
     let (mut meant, mut place, mut from) = (glob.to_owned(), 0, 0);
     for piece in wanted.split(['*', '?']) {
@@ -266,7 +266,7 @@ fn in_other_case(rule: &str, option: &str, name: Option<&String>) -> Option<Stri
         meant.replace_range(place..place + piece.len(), &name?[at..from]);
         place += piece.len() + 1;
     }
-    (meant != glob).then(|| quoted(&meant))
+    (meant != glob).then(|| quoted(&(meant + to)))
 }
 
 /// Hint for a pattern such as `model/*.safetensors` that the shell did not expand.

@@ -164,6 +164,24 @@ mod tests {
     }
 
     #[test]
+    fn names_of_gguf_types_are_near() {
+        let known = ["fp8", "fp8-block", "q4_k_m", "gguf:Q8_0", "gguf:Q2_K", "gguf:Q3_K", "gguf:Q4_0", "gguf:Q4_K"];
+        for (typed, meant) in [
+            ("q8", "q8_0"),
+            ("Q8-0", "q8_0"),
+            ("q3_k_xl", "q3_k"),
+            ("Q4_K_XL", "q4_k_m"),
+            ("iq2_xxs", "q2_k"),
+            ("q4_0_4_4", "q4_0"),
+            ("fp8-blok", "fp8-block"),
+            ("fp8-row", "fp8-block"),
+        ] {
+            assert_eq!(near_scheme(typed, &known).as_deref(), Some(meant), "{typed}");
+        }
+        assert_eq!(near_scheme("zork", &known), None);
+    }
+
+    #[test]
     fn a_question_ends_a_sentence() {
         assert_eq!(joined("no such type", "see --help"), "no such type; see --help");
         assert_eq!(joined("did you mean f16?", "see --help"), "did you mean f16? See --help");

@@ -15,7 +15,7 @@ use std::num::{IntErrorKind, ParseIntError};
 use std::path::Path;
 use truecast::io::{EscapedPath, look};
 use truecast::request::SPECS;
-use truecast::scaled::{self, Kind};
+use truecast::scaled::{self, Family};
 use truecast::spelling::alternatives;
 use truecast::{DType, ErrorCode};
 
@@ -302,9 +302,13 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         let said = format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
         return Failure::new(ErrorCode::InapplicableOption, said);
     }
-    let of_gguf = |word: &&String| scaled::scheme(word).is_ok_and(|scheme| scheme.family.kind() == Kind::Gguf);
-    if let Some(scheme) = words.iter().find(of_gguf).filter(|_| word.starts_with("group") || word == "block-size") {
-        return unknown(format!(": {scheme} has blocks of a fixed size; omit it"));
+    let block = |word: &String| match scaled::scheme(word).ok()?.family {
+        Family::Gguf(block) => Some(format!("{word} has blocks of {}", block.elements())),
+        _ => None,
+    };
+    let is_of_blocks = ["group-size", "groupsize", "block-size"].contains(&word);
+    if let Some(blocks) = words.iter().find_map(block).filter(|_| is_of_blocks) {
+        return unknown(format!(": {blocks}; omit it"));
     }
     if let Some(advice) = synonyms::option(word) {
         return unknown(format!(": {advice}"));

@@ -63,7 +63,7 @@ fn names(path: &Path, options: OpenOptions) -> String {
     let names = opened.map(|opened| opened.value_names().iter().map(|name| Escaped(name).to_string()).collect());
     let names: Vec<String> = names.unwrap_or_default();
     match &names[..] {
-        [] => "`truecast inspect` lists them".into(),
+        [] => "`truecast inspect` lists its tensors".into(),
         [names @ .., last] if !names.is_empty() => format!("it has {} and {last}", names.join(", ")),
         [only, ..] => format!("it has {only}"),
     }

@@ -178,6 +178,30 @@ fn what_stands_in_the_place_of_a_file() {
 }
 
 #[test]
+fn extensions_of_other_formats() {
+    let gguf = [&b"GGUF\x03\0\0\0"[..], &[0; 16]].concat();
+    for (kind, bytes) in [("safetensors", container(GOOD, &[0; 8])), ("npy", npy("<f4", 2, &[0; 8])), ("gguf", gguf)] {
+        for other in ["safetensors", "gguf", "npy", "npz", "pb", "onnx"].into_iter().filter(|other| *other != kind) {
+            let (name, said) = (format!("a.{other}"), format!("this is a .{kind} file; rename it to a.{kind}"));
+            Folder::with(&name, &bytes).refused(&format!("inspect {name}"), "wrong-file-kind", &[said]);
+        }
+    }
+    // The length of the header, cut.
+    Folder::with("a.safetensors", &container(GOOD, &[0; 8])[..20])
+        .refused("inspect a.safetensors", "truncated-file", &["a.safetensors"])
+        .lacks(&["extension"]);
+}
+
+#[test]
+fn a_folder_without_weights() {
+    let folder = Folder::with("m/config.json", b"{}");
+    for dst in ["o", "o.gguf"] {
+        let line = format!("convert m {dst} --to f16");
+        folder.refused(&line, "unsuitable-source", &["no .safetensors file", "download the weights"]);
+    }
+}
+
+#[test]
 fn surplus_is_not_truncation() {
     for (name, file) in [("a.safetensors", container(GOOD, &[0; 8])), ("a.npy", npy("<f4", 2, &[0; 8]))] {
         for (file, code) in

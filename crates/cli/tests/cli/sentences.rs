@@ -44,6 +44,7 @@ fn a_report_that_is_none() {
     let folder = folder();
     for text in ["[1]", "3", "{\"command\": 3}", "{}"] {
         folder.write("r.json", text.as_bytes());
+        folder.refused("report r.json -o r.html", "malformed-file", &["r.json", "--report FILE.json"]);
         let ran = folder.refused("verify a.npy ints.npy --report r.json", "malformed-file", &["r.json"]);
         assert!(!ran.text.contains("struct"), "{}", ran.text);
     }
@@ -167,6 +168,12 @@ fn verify_says_what_it_lacks() {
     let said = ["ints.npy records none; it holds i32: truecast verify a.npy ints.npy --to i32"];
     let ran = folder.refused("verify a.npy ints.npy", "missing-argument", &said);
     assert!(!ran.text.contains("nothing to do"), "{}", ran.text);
+    folder.run("convert a.safetensors b.safetensors --to f16 --quiet").succeeds();
+    let others = ["b.safetensors records other options, ", "--to f16: truecast verify a.safetensors b.safetensors\n"];
+    folder.run("verify a.safetensors b.safetensors --to bf16").exits(1).says(&others);
+    folder.run("verify a.safetensors b.safetensors").succeeds();
+    folder.write("b.safetensors", &safetensors(&[("a.weight", "F16", &[1, 2], vec![0; 4])], &[]));
+    folder.run("verify a.safetensors b.safetensors --to bf16").exits(1).lacks(&["records"]);
 }
 
 #[test]

@@ -115,6 +115,7 @@ impl Plan {
         } else if is_checkpoint {
             Folder::of_file(src)?
         } else {
+            FileFormat::known(src)?;
             return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
         };
         if let Some(error) = folder.several("a .gguf file") {
