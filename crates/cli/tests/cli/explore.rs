@@ -226,9 +226,15 @@ fn odd_requests_do_not_end_it() {
 
 #[test]
 fn what_is_no_file_and_no_number() {
-    let folder = Folder::new();
-    for line in ["explore modle.gguf", "explore /", "explore --port 80000"] {
-        assert!(matches!(folder.run(&format!("{line} --no-open")).code, Some(2..=4)), "{line}");
+    let folder = Folder::with("m/config.json", b"{}");
+    for (line, code, said) in [
+        ("explore modle.gguf", 4, "modle.gguf"),
+        ("explore nosuch.safetensors", 4, "nosuch.safetensors"),
+        ("explore m", 3, "m: this is a folder; give a file in it"),
+        ("explore abc", 2, "neither a file nor a number"),
+        ("explore --port 80000", 2, "80000"),
+    ] {
+        folder.run(&format!("{line} --no-open")).fails(code, &[said]);
     }
 }
 

@@ -167,7 +167,7 @@ fn forgotten_rules_are_one_difference() {
     let text = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1).out;
     assert_eq!(text.lines().count(), 3, "{text}");
     for word in [
-        "it records other options",
+        "b.safetensors records other options",
         "20 tensors have type f32, expected f8e4m3fn",
         "--keep '*LayerNorm*'",
         "DIFFERENT: 20 of 30 tensors",

@@ -117,7 +117,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         records(args, &options).unwrap_or_default()
     };
     let groups = || Group::all(&verdict, |name| verification.source_type(name), verification.names());
-    let text = |terminal: &Terminal| terminal.wrap(&records) + &printing::render(&verdict, &groups(), terminal);
+    let text = |terminal: &Terminal| printing::render(&verdict, &groups(), &records, terminal);
     let summary = report_file.is_some().then(|| {
         let last = text(&Terminal::default()).lines().last().map(String::from);
         Summary::new(last, Vec::new())
@@ -145,7 +145,7 @@ pub fn to_text<'a>(
     source_type: impl Fn(&str) -> Option<DType>,
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    printing::render(verdict, &Group::all(verdict, source_type, names), &Terminal::default())
+    printing::render(verdict, &Group::all(verdict, source_type, names), "", &Terminal::default())
 }
 
 /// Refuses typed options that contradict the report.

@@ -69,9 +69,10 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
     })
 }
 
-/// Text of a verdict. A group has one line instead of a line per member.
-pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal) -> String {
-    let mut text = String::new();
+/// Text of a verdict. A group has one line instead of a line per member. `records` is the line about the options that
+/// the result records, or empty.
+pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], records: &str, terminal: &Terminal) -> String {
+    let mut text = records.to_owned();
     // A difference in the source comes first, because it may cause the others.
     for difference in &verdict.differences {
         if let FileDifference::Source { path, why } = difference {
@@ -113,6 +114,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             FileDifference::Refused { tensor, index } => {
                 format!("tensor {}: element {index} is refused, so no result is correct\n", Escaped(tensor))
             }
+            FileDifference::Metadata { key } if key == OPTIONS_KEY && !records.is_empty() => String::new(),
             FileDifference::Metadata { key } if key == OPTIONS_KEY => {
                 "it records other options than those given\n".into()
             }
