@@ -102,6 +102,7 @@ fn run_refuses_with_one_line() {
     folder.refused(&line("--input x=x.npy"), "illegal-operation", &["m.onnx", "\"y\"", "opset 18", "f8e4m3fn"]);
     folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
     folder.refused(&line(""), "missing-argument", &["\"x\"", "add --input x=FILE"]);
+    folder.refused(&line("--input x.npy"), "invalid-value", &["NAME=FILE", "write --input x=x.npy"]);
     folder.refused(&line("--input z=x.npy"), "invalid-value", &["\"z\"", "\"x\""]);
     folder.refused(&line("--input x=x.npy --input x=x.npy"), "invalid-value", &["twice"]);
     folder.refused(&line("--input x=none.npy"), "not-found", &["none.npy"]);
@@ -525,6 +526,10 @@ fn an_opset_is_only_raised_where_it_has_to_be() {
     assert_eq!(folder.run("convert m.onnx o.onnx --to f16").succeeds().err, "");
     assert!(folder.read("o.onnx").ends_with(&[bytes(8, int(2, 12)), bytes(25, &function)].concat()));
     folder.run("convert m.onnx p.onnx --to bf16").exits(0).warns(&["opset 12 becomes 13"]);
+    let graph = "m.onnx: only the weights are written, not the graph";
+    folder.run("convert m.onnx p.onnx --to bf16 --force").lacks(&[graph]);
+    folder.run("convert m.onnx w.safetensors --to bf16").exits(0).warns(&[graph]);
+    folder.refused("quantize m.onnx q.onnx q8_0", "inapplicable-option", &["quantize is for", "this is m.onnx"]);
 }
 
 #[test]
