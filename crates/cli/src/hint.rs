@@ -211,10 +211,7 @@ hints! {
         RunError::TosaArray { cause, .. } => cause.hint()?,
         RunError::Model { cause, .. } => cause.hint()?,
         RunError::Rules { fitting, .. } => format!("give --spec {fitting}"),
-        RunError::NoInput { given, inputs, .. } if !given.contains('=') => {
-            let first = inputs.split(", ").next()?.strip_prefix('"')?.strip_suffix('"')?;
-            format!("write --input {first}={given}")
-        },
+        RunError::NoInput { given, inputs, .. } if !given.contains('=') => first_input(given, inputs)?,
         RunError::NotGiven { name, .. } => format!("add --input {}=FILE", name.escape_debug()),
         RunError::Read { .. } => "choose another --output-dir",
         RunError::Text { .. } => "choose --output-format pb",
@@ -267,6 +264,12 @@ fn in_other_case(rule: &str, option: &str, name: Option<&String>) -> Option<Stri
         place += piece.len() + 1;
     }
     (meant != glob).then(|| quoted(&(meant + to)))
+}
+
+/// Hint for a file that was given without the name of an input. `inputs` are names in quotes.
+fn first_input(given: &str, inputs: &str) -> Option<String> {
+    let first = inputs.split(", ").next()?.strip_prefix('"')?.strip_suffix('"')?;
+    Some(format!("write --input {}", quoted(&format!("{first}={given}"))))
 }
 
 /// Hint for a pattern such as `model/*.safetensors` that the shell did not expand.

@@ -27,7 +27,7 @@ pub enum Foreign {
     Weights(&'static str),
     /// A `.gguf` file.
     Gguf,
-    /// A file of tensors whose extension is that of another format.
+    /// A file of tensors with the extension of another format.
     Misnamed(FileFormat),
     /// Bytes without a header, according to the extension.
     Raw,
