@@ -169,7 +169,10 @@ fn line(words: &[String]) -> String {
 fn operands(command: &Command, words: &[String]) -> Vec<usize> {
     let names = |arg: &clap::Arg, word: &str| match word.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|all| all.contains(&long)),
-        None => word.len() == 2 && arg.get_short_and_visible_aliases().is_some_and(|all| word.ends_with(&all[..])),
+        None => {
+            let letters = arg.get_short().into_iter().chain(arg.get_all_short_aliases().unwrap_or_default());
+            word.len() == 2 && { letters }.any(|letter| word.ends_with(letter))
+        }
     };
     let takes_value = |word: &String| {
         word.starts_with('-') && command.get_arguments().any(|arg| arg.get_action().takes_values() && names(arg, word))
@@ -197,7 +200,9 @@ fn of_form(command: &Command, words: &[String]) -> Option<Failure> {
         if look::at(Path::new(&words[at])).is_ok_and(|found| found.is_some()) || !(is_path || long(name).is_some()) {
             continue;
         }
-        let instead = if is_path { vec![value.to_owned()] } else { vec![format!("--{name}"), value.to_owned()] };
+        let option = (!is_path).then(|| format!("--{name}"));
+        let takes_value = long(name).is_none_or(|arg| arg.get_action().takes_values());
+        let instead = option.into_iter().chain(Some(value.to_owned()).filter(|_| is_path || takes_value));
         meant.splice(at..=at, instead);
         first = Some(&words[at]);
     }
