@@ -1,7 +1,7 @@
 //! Hints about errors. Libraries report causes; this module adds the command-line options that help.
 
 use crate::bench::BenchError;
-use crate::command::quoted;
+use crate::message::quoted;
 use crate::suggest::closest;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;

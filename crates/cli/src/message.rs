@@ -33,3 +33,26 @@ fn write_line(line: &str) {
     // If standard error is closed, the message is lost.
     io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
 }
+
+/// Quotes a word for a shell, on one line.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@,:+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", one_line(word).replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_safe_in_a_shell() {
+        assert_eq!(quoted("a.b/c"), "a.b/c");
+        assert_eq!(quoted("*'$x"), r"'*'\''$x'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\u{1b}["), r"'a\u{1b}['");
+    }
+}

@@ -1,9 +1,9 @@
 //! Errors for command lines that clap rejects, each in one sentence.
 
-use crate::command::quoted;
 use crate::failure::Failure;
 use crate::help;
 use crate::help_text::page;
+use crate::message::quoted;
 use crate::suggest::{closest, did_you_mean};
 use crate::synonyms;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -3,8 +3,8 @@
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use super::with_flag::with_flag;
-use crate::command::quoted;
 use crate::failure::Failure;
+use crate::message::quoted;
 use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
 use clap::builder::{PathBufValueParser, PossibleValue, StringValueParser, TypedValueParser};

@@ -1,8 +1,8 @@
 //! Puts the assessment of losses into words. The words are a block of text below the tables, and warnings in JSON.
 //! `truecast::report::assess` has the rules.
 
-use super::provenance::quoted;
 use super::report::WorstTensor;
+use crate::message::quoted;
 use crate::number::{self, count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;

@@ -30,7 +30,6 @@ pub mod thresholds;
 mod vectors;
 mod verify;
 
-pub use provenance::quoted;
 pub use verify::{Asked as AskedToVerify, asked as asked_to_verify, to_json as verified, to_text as verified_text};
 
 use crate::args::{Cli, Command, DequantizeArgs, MOST_THREADS, QuantizeArgs, RuleOrder};

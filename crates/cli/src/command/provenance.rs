@@ -1,6 +1,6 @@
 //! Options that reproduce a result, from `truecast::report::Provenance`.
 
-use crate::message;
+use crate::message::quoted;
 use truecast::convert::Options;
 use truecast::report::Provenance;
 use truecast::setting::Setting;
@@ -45,16 +45,6 @@ pub fn typed(provenance: &Provenance) -> String {
         }
     }
     words.join(" ")
-}
-
-/// Quotes a word for a shell, on one line.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@,:+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into()
-    } else {
-        format!("'{}'", message::one_line(word).replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]
@@ -106,13 +96,5 @@ mod tests {
             let again = provenance(&start.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>());
             assert_eq!(again, asked, "{line}: {said}");
         }
-    }
-
-    #[test]
-    fn words_are_safe_in_a_shell() {
-        assert_eq!(quoted("a.b/c"), "a.b/c");
-        assert_eq!(quoted("*'$x"), r"'*'\''$x'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("a\u{1b}["), r"'a\u{1b}['");
     }
 }

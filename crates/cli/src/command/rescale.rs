@@ -1,9 +1,9 @@
 //! `truecast rescale`; `check rescale` uses the same options.
 
 use super::Context;
-use super::provenance::quoted;
 use crate::args::{RescaleArgs, RescaleAttributes};
 use crate::failure::Failure;
+use crate::message::quoted;
 use crate::number::{count, grouped};
 use crate::signals;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Contents of a file from its first bytes.
 
 use super::invalid;
-use crate::command::quoted;
 use crate::failure::Failure;
+use crate::message::quoted;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;

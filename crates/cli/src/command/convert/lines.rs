@@ -145,7 +145,7 @@ pub fn next(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Option<
     if !is_read || !complete {
         return None;
     }
-    let [src, dst] = [&args.src, &args.dst].map(|path| provenance::quoted(&path.display().to_string()));
+    let [src, dst] = [&args.src, &args.dst].map(|path| message::quoted(&path.display().to_string()));
     // `verify` takes the options from a folder's manifest or a file's metadata.
     let is_recorded = report.folder.is_some()
         || FileFormat::of_path(&args.dst) == Some(FileFormat::Safetensors)

@@ -2,8 +2,9 @@
 
 use super::{convert_source, options};
 use crate::args::{ConvertArgs, RuleOrder};
-use crate::command::{Context, quoted};
+use crate::command::Context;
 use crate::failure::Failure;
+use crate::message::quoted;
 use crate::table::Mark;
 use crate::{message, output, signals};
 use std::ffi::OsStr;

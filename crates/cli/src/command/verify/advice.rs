@@ -1,6 +1,6 @@
 //! The line to type if neither a result nor the command line states the options of a conversion.
 
-use crate::command::provenance::quoted;
+use crate::message::quoted;
 use std::collections::HashMap;
 use std::path::Path;
 use truecast::convert::{self, schemes};

@@ -1,6 +1,6 @@
 //! Groups of tensors with the same difference. Most often, the tensors of a group were kept in their old type.
 
-use crate::command::provenance::quoted;
+use crate::message::quoted;
 use std::fmt;
 use truecast::DType;
 use truecast::io::Escaped;

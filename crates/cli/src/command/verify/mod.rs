@@ -4,11 +4,12 @@ mod advice;
 mod groups;
 mod printing;
 
-use super::provenance::{quoted, typed as typed_options};
+use super::provenance::typed as typed_options;
 use super::report::{self, Form, Summarized, Summary};
 use super::{Context, NEVER, select};
 use crate::args::{RuleOrder, VerifyArgs};
 use crate::failure::Failure;
+use crate::message::quoted;
 use crate::progress;
 use crate::terminal::Terminal;
 use groups::Group;
