@@ -2,7 +2,7 @@
 
 use super::counts::{BlockCounts, UPPER_SLACK};
 use super::load::Loader;
-use super::source::INF;
+use super::source::{INF, OfF32, Source, by_source, is_source};
 use crate::level::{Level, Task};
 use crate::options::{CastOptions, Counting};
 use crate::pipeline::Scratch;
@@ -57,6 +57,7 @@ impl GgmlPlan {
             if self.load(src, at * TILE, &mut tile)? {
                 self.quantize(&tile.x, dst);
             } else {
+                counts.needs_values |= self.counts;
                 let blocks = tile.x.chunks(self.block.elements() as usize);
                 self.quantize(&blocks.flat_map(ggml::saturated).collect::<Vec<f32>>(), dst);
             }
@@ -70,10 +71,13 @@ impl GgmlPlan {
     /// Loads elements as f32, and returns whether all are finite. If that is an error, it has the index of the first
     /// that is not; `first` is that of the tile.
     fn load(&self, src: &[u8], first: usize, tile: &mut Tile) -> Result<bool, ScaledError> {
-        let rows = Rows::single(self.load.src, src, src.len());
-        let wide = self.load.all(&rows, &mut tile.scratch);
-        tile.x.clear();
-        tile.x.extend(wide.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)));
+        tile.x.resize(src.len() / slot_bytes(self.load.src), 0.0);
+        if is_source(self.load.src) {
+            by_source!(self.load.src, S => self.level.run(Widen::<S> { src: S::elements(src), x: &mut tile.x }));
+        } else {
+            let wide = self.load.all(&Rows::single(self.load.src, src, src.len()), &mut tile.scratch);
+            self.level.run(Widen::<OfF32> { src: OfF32::elements(&wide), x: &mut tile.x });
+        }
         let is_finite = self.level.run(AllFinite { x: &tile.x });
         if !is_finite && self.nonfinite == NonFinite::Error {
             let index = tile.x.iter().position(|x| !x.is_finite()).unwrap_or(0);
@@ -131,7 +135,20 @@ impl<const BLOCK: u8> Task for Quantize<'_, BLOCK> {
     }
 }
 
-/// Counts of §10 by values. A block is a whole block, with the scale `d`.
+struct Widen<'a, S: Source> {
+    src: &'a [S::Element],
+    x: &'a mut [f32],
+}
+
+impl<S: Source> Task for Widen<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        self.x.iter_mut().zip(self.src).for_each(|(x, of)| *x = S::value(*of));
+    }
+}
+
+/// Counts of §10 by codes. A block is a whole block, with the scale `d`.
 struct Count<'a> {
     block: BlockType,
     x: &'a [f32],
@@ -142,53 +159,61 @@ struct Count<'a> {
     counts: &'a mut BlockCounts,
 }
 
-/// Elements of a group by what becomes of them.
-#[derive(Clone, Copy, Default)]
-struct Seen {
-    zeros: u32,
-    to_zero: u32,
-    nonzero_values: u32,
-    changed: u32,
-    not_finite: u32,
-    /// Elements at an end of the codes that may lie beyond it.
-    beyond: u32,
-}
-
 impl Task for Count<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
         let Count { block, x, codes, scales, biases, bytes, counts } = self;
-        let (group, values) = (block.group() as usize, Values::of(block));
-        let per_block = (block.elements() / block.group()) as usize;
-        let scales = scales.as_chunks::<4>().0;
-        let (xs, codes) = (x.chunks_exact(group * per_block), codes.chunks_exact(group * per_block));
-        let all = xs.zip(codes).zip(scales.chunks_exact(per_block)).zip(bytes.chunks_exact(block.bytes() as usize));
-        for (b, (((x, codes), scales), bytes)) in all.enumerate() {
-            let mut of_block = Seen::default();
-            for (g, scale) in scales.iter().enumerate() {
-                let scale = f32::from_le_bytes(*scale);
-                let bias =
-                    biases.as_chunks::<4>().0.get(b * per_block + g).map_or(0.0, |bias| f32::from_le_bytes(*bias));
-                let (x, codes) = (&x[g * group..][..group], &codes[g * group..][..group]);
-                let seen = values.look(x, codes, scale, bias, !biases.is_empty());
-                if seen.beyond > 0 {
-                    counts.saturated += values.saturated(x, codes, scale, bias, !biases.is_empty());
-                }
-                of_block.zeros += seen.zeros;
-                of_block.to_zero += seen.to_zero;
-                of_block.nonzero_values += seen.nonzero_values;
-                of_block.changed += seen.changed;
-                counts.needs_values |= seen.not_finite != 0;
+        let (of_group, values) = (block.group() as usize, Values::of(block));
+        let groups = (block.elements() / block.group()) as usize;
+        let (scales, biases) = (scales.as_chunks::<4>().0, biases.as_chunks::<4>().0);
+        for (b, bytes) in bytes.chunks_exact(block.bytes() as usize).enumerate() {
+            let (mut zeros, mut to_zero, mut is_lossless, mut has_values) = (0, 0, true, false);
+            for g in b * groups..(b + 1) * groups {
+                let elements = g * of_group..(g + 1) * of_group;
+                let group = Group {
+                    x: &x[elements.clone()],
+                    codes: &codes[elements],
+                    scale: f32::from_le_bytes(scales[g]),
+                    bias: biases.get(g).map(|bias| f32::from_le_bytes(*bias)),
+                };
+                let of_group = group.zeros();
+                let becomes_zero = values.to_zero(&group, of_group);
+                zeros += of_group;
+                to_zero += becomes_zero;
+                is_lossless = is_lossless && values.are_kept(&group);
+                has_values = has_values || values.has_nonzero(&group);
+                counts.saturated += values.saturated(&group);
+                counts.needs_values |= !group.scale.is_finite() || group.bias.is_some_and(|bias| !bias.is_finite());
             }
             counts.blocks += 1;
-            counts.zero_in += u64::from(of_block.zeros);
-            counts.zero_out += u64::from(of_block.zeros + of_block.to_zero);
-            counts.blocks_lossless += u64::from(of_block.changed == 0);
-            counts.blocks_to_zero += u64::from(of_block.nonzero_values == 0 && of_block.to_zero > 0);
+            counts.zero_in += u64::from(zeros);
+            counts.zero_out += u64::from(zeros + to_zero);
+            counts.blocks_lossless += u64::from(is_lossless);
+            counts.blocks_to_zero += u64::from(to_zero > 0 && !has_values);
             counts.scale_zero += u64::from(ggml::scale(block, bytes) & 0x7fff == 0);
             counts.scale_nan += u64::from(ggml::scale(block, bytes) & 0x7fff > 0x7c00);
         }
+    }
+}
+
+/// Elements that share a scale, and their codes.
+struct Group<'a> {
+    x: &'a [f32],
+    codes: &'a [u8],
+    scale: f32,
+    bias: Option<f32>,
+}
+
+impl Group<'_> {
+    #[inline(always)]
+    fn zeros(&self) -> u32 {
+        self.x.iter().map(|x| u32::from(*x == 0.0)).sum()
+    }
+
+    #[inline(always)]
+    fn elements(&self) -> impl Iterator<Item = (&f32, &u8)> {
+        self.x.iter().zip(self.codes)
     }
 }
 
@@ -211,40 +236,61 @@ impl Values {
     }
 
     #[inline(always)]
-    fn y(&self, code: u8, scale: f32, bias: f32, has_bias: bool) -> f32 {
+    fn y(&self, group: &Group<'_>, code: u8) -> f32 {
         let value = match &self.codes {
             Codes::Int(_, minus) => f32::from(code) - *minus as f32,
             Codes::Of(values) => values[usize::from(code & 15)],
         };
-        if has_bias { value * scale + bias } else { value * scale }
+        group.bias.map_or(value * group.scale, |bias| value * group.scale + bias)
+    }
+
+    /// Number of elements other than zero whose value is zero.
+    #[inline(always)]
+    fn to_zero(&self, group: &Group<'_>, zeros: u32) -> u32 {
+        match (&self.codes, group.bias) {
+            (_, Some(_)) => {
+                let is_lost = |(x, code): (&f32, &u8)| u32::from((*x != 0.0) & (self.y(group, *code) == 0.0));
+                group.elements().map(is_lost).sum()
+            }
+            _ if group.scale == 0.0 => group.x.len() as u32 - zeros,
+            // Zero elements have the code of zero.
+            (Codes::Int(_, zero), None) if group.scale.is_finite() => {
+                let zero = *zero as u8;
+                u32::from(group.codes.iter().map(|code| u8::from(*code == zero)).sum::<u8>()).saturating_sub(zeros)
+            }
+            _ => 0,
+        }
     }
 
     #[inline(always)]
-    fn look(&self, x: &[f32], codes: &[u8], scale: f32, bias: f32, has_bias: bool) -> Seen {
-        let (mut seen, half_step) = (Seen::default(), self.half_steps[0].min(self.half_steps[1]) * scale.abs());
-        for (x, code) in x.iter().zip(codes) {
-            let y = self.y(*code, scale, bias, has_bias);
-            seen.zeros += u32::from(*x == 0.0);
-            seen.to_zero += u32::from((*x != 0.0) & (y == 0.0));
-            seen.nonzero_values += u32::from(y != 0.0);
-            seen.changed += u32::from(x.to_bits() != y.to_bits());
-            seen.not_finite |= u32::from(!(x.is_finite() & y.is_finite()));
-            let is_end = (*code == self.ends[0]) | (*code == self.ends[1]);
-            seen.beyond += u32::from(is_end & ((*x - y).abs() > half_step));
-        }
-        seen
+    fn are_kept(&self, group: &Group<'_>) -> bool {
+        group.elements().all(|(x, code)| x.to_bits() == self.y(group, *code).to_bits())
     }
 
-    /// Elements beyond the end of the codes that they have, by more than half a step.
-    #[inline(never)]
-    fn saturated(&self, x: &[f32], codes: &[u8], scale: f32, bias: f32, has_bias: bool) -> u64 {
-        let is_saturated = |(x, code): (&f32, &u8)| {
-            let Some(end) = self.ends.iter().position(|end| end == code) else { return false };
-            let limit = f64::from(self.half_steps[end]) * f64::from(scale.abs()) * UPPER_SLACK;
-            let beyond = f64::from(*x) - f64::from(self.y(*code, scale, bias, has_bias));
-            let outward = if (end == 1) == (scale >= 0.0) { beyond } else { -beyond };
-            outward > limit
-        };
-        x.iter().zip(codes).filter(|both| is_saturated(*both)).count() as u64
+    #[inline(always)]
+    fn has_nonzero(&self, group: &Group<'_>) -> bool {
+        group.codes.iter().any(|code| self.y(group, *code) != 0.0)
+    }
+
+    /// Number of elements beyond the end of the codes that they have, by more than half a step.
+    #[inline(always)]
+    fn saturated(&self, group: &Group<'_>) -> u64 {
+        let mut all = 0;
+        for (x, codes) in group.x.chunks(8).zip(group.codes.chunks(8)) {
+            let is_end = codes.iter().fold(false, |any, code| any | (*code == self.ends[0]) | (*code == self.ends[1]));
+            if is_end {
+                all += x.iter().zip(codes).filter(|(x, code)| self.is_beyond(group, **x, **code)).count();
+            }
+        }
+        all as u64
+    }
+
+    #[inline(always)]
+    fn is_beyond(&self, group: &Group<'_>, x: f32, code: u8) -> bool {
+        let Some(end) = self.ends.iter().position(|end| *end == code) else { return false };
+        let limit = f64::from(self.half_steps[end]) * f64::from(group.scale.abs()) * UPPER_SLACK;
+        let beyond = f64::from(x) - f64::from(self.y(group, code));
+        let outward = if (end == 1) == (group.scale >= 0.0) { beyond } else { -beyond };
+        outward > limit
     }
 }
