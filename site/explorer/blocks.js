@@ -5,8 +5,7 @@
   const FIELDS = { mxfp4: [1, 2, 1], nvfp4: [1, 2, 1], fp8: [1, 4, 3], int4: [4], q4_0: [4], q8_0: [8],
     f8e8m0: [0, 8, 0], f8e4m3fn: [1, 4, 3], f16: [1, 5, 10], bf16: [1, 8, 7], f32: [1, 8, 23] };
   const SIZE = { nvfp4: 16, fp8: 16 };
-  const READ_ONLY = { q4_0: "00345798a46c8bb175998637d4a259c68a7b" };
-  const NOTES = { q4_0: "truecast reads this scheme and does not write it: change its bytes.",
+  const NOTES = {
     fp8: "In a file, one scale serves a tensor, a row or a block of 128 × 128 values; the page shows 16 of them." };
   const WEIGHTS = ("0.42,-0.13,0.87,-0.55,0.06,-0.91,0.31,0.02,-0.27,0.64,-0.08,0.19,-0.73,0.48,-0.36,0.11," +
     "0.25,-0.6,0.04,0.97,-0.17,0.33,-0.82,0.09,0.58,-0.21,0.14,-0.45,0.7,-0.03,0.38,-0.66").split(",");
@@ -117,7 +116,6 @@
       codes.forEach((each, index) => {
         const { input, code, sum, error } = shown[index];
         if (document.activeElement !== input) input.value = typed[index] ?? each.input ?? brief(each.decoded, 6, 9);
-        input.disabled = scheme in READ_ONLY;
         code.replaceChildren(bits(each.bits, FIELDS[scheme], null, false));
         sum.replaceChildren(`${brief(each.value, 5, 8)} ${factors.join("\n")}\n= `,
           el("strong", { text: brief(each.decoded, 6, 9), title: each.decoded }));
@@ -128,8 +126,7 @@
 
     return (state) => {
       const { scheme } = state;
-      const bytes = state.bytes || (READ_ONLY[scheme] ?? "");
-      samples.hidden = scheme in READ_ONLY;
+      const bytes = state.bytes || "";
       page.settle(async () => {
         const given = bytes ? { bytes } : { values: state.values.split(",").slice(0, SIZE[scheme] ?? 32) };
         return { answer: await explorer.ask({ ask: "block", scheme, ...given }), state: { ...state, bytes } };

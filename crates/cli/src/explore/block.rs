@@ -161,7 +161,10 @@ fn of_block(block: BlockType, given: Given<'_>) -> Result<Worked, Failure> {
     };
     let codes = (0..block.elements()).map(code).collect();
     let raw = u16::from_le_bytes([bytes[0], bytes[1]]);
-    let rule = if block == BlockType::Q8_0 { "the largest magnitude / 127, rounded to f16" } else { "from the bytes" };
+    let rule = match block {
+        BlockType::Q8_0 => "the largest magnitude / 127, rounded to f16",
+        _ => "the number of the largest magnitude / -8, rounded to f16",
+    };
     let scale = scale_to_json(Code::Float(DType::F16), raw.into(), rule);
     Ok(Worked { codes, bytes, decoded, scale, global: Value::Null })
 }

@@ -130,7 +130,7 @@ fn nonsense_is_an_answer() {
         (json!({ "ask": "differ", "a": "tosa", "b": "onnx", "from": "i64", "to": "f16" }), "unsupported-type"),
         (json!({ "ask": "header", "name": "a.gguf", "size": 5, "bytes": "R0dVRv8=" }), "malformed-file"),
         (json!({ "ask": "header", "name": "a.txt", "size": 3, "bytes": "" }), "malformed-file"),
-        (json!({ "ask": "block", "scheme": "q4_0", "values": ["1"] }), "invalid-value"),
+        (json!({ "ask": "block", "scheme": "q4_0", "values": ["one"] }), "invalid-value"),
         (
             json!({ "ask": "rescale", "from": "i32", "to": "i8", "scale": "1", "low": 0, "high": 1_000_000 }),
             "invalid-value",

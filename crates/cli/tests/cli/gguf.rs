@@ -142,7 +142,7 @@ fn mixtures_have_types_by_names() {
         folder.run(&format!("quantize a.safetensors b.gguf {line} --quiet --force")).exits(0);
         folder.run("verify a.safetensors b.gguf --full").succeeds();
         let seen = folder.run("inspect b.gguf --json").succeeds().object("inspect");
-        assert_eq!(seen["metadata"]["general.file_type"], json!(file_type.to_string()), "{seen}");
+        assert_eq!(seen["metadata"]["general.file_type"], json!(file_type), "{seen}");
         let written = Written::new(&folder.read("b.gguf"));
         tensors.iter().map(|(name, ..)| written.tensor(name).0).collect::<Vec<u32>>()
     };

@@ -13,10 +13,12 @@ pub(super) fn limited(x: f32, least: i32, most: i32) -> i32 {
     nearest(x).min(most).max(least)
 }
 
-/// `x` without its fraction, in the lowest 8 bits. NaN and what is beyond 32 bits become 0.
+/// `x` without its fraction, from 0 on. NaN, an infinity and what is beyond 2^22 become 0, as their lowest bits are.
 #[inline(always)]
-pub(super) fn truncated(x: f32) -> u8 {
-    (if x.abs() < 2_147_483_648.0 { x as i32 } else { 0 }) as u8
+pub(super) fn truncated(x: f32) -> i8 {
+    let rounded = (x + 12_582_912.0) - 12_582_912.0;
+    let whole = nearest(x) - i32::from(rounded > x);
+    (if (0.0..4_194_304.0).contains(&x) { whole } else { 0 }) as i8
 }
 
 /// `1 / x`, but 0 for a zero.

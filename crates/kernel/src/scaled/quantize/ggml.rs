@@ -208,7 +208,7 @@ struct Group<'a> {
 impl Group<'_> {
     #[inline(always)]
     fn zeros(&self) -> u32 {
-        self.x.iter().map(|x| u32::from(*x == 0.0)).sum()
+        self.x.iter().fold(0, |all, x| all + u32::from(*x == 0.0))
     }
 
     #[inline(always)]
@@ -279,15 +279,20 @@ impl Values {
         for (x, codes) in group.x.chunks(8).zip(group.codes.chunks(8)) {
             let is_end = codes.iter().fold(false, |any, code| any | (*code == self.ends[0]) | (*code == self.ends[1]));
             if is_end {
-                all += x.iter().zip(codes).filter(|(x, code)| self.is_beyond(group, **x, **code)).count();
+                for (x, code) in x.iter().zip(codes) {
+                    all += u64::from(self.is_beyond(group, *x, *code));
+                }
             }
         }
-        all as u64
+        all
     }
 
     #[inline(always)]
     fn is_beyond(&self, group: &Group<'_>, x: f32, code: u8) -> bool {
-        let Some(end) = self.ends.iter().position(|end| *end == code) else { return false };
+        let end = usize::from(code == self.ends[1]);
+        if code != self.ends[end] {
+            return false;
+        }
         let limit = f64::from(self.half_steps[end]) * f64::from(group.scale.abs()) * UPPER_SLACK;
         let beyond = f64::from(x) - f64::from(self.y(group, code));
         let outward = if (end == 1) == (group.scale >= 0.0) { beyond } else { -beyond };
