@@ -2,66 +2,45 @@
 
 use crate::files::error::Error;
 use crate::files::scan::{Chunk, Side, Stretch, scan};
-use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use truecast_core::exact::decode;
-use truecast_core::{DType, Exact};
+use truecast_core::DType;
 use truecast_io::Source;
-use truecast_kernel::measure::Survey;
-use truecast_kernel::{Elements, Level};
+use truecast_kernel::Level;
+use truecast_kernel::measure::{Powers, Sample, Survey};
 
 /// Statistics of a tensor's elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Range and special values of all elements.
     pub survey: Survey,
-    /// Distribution of magnitudes.
-    pub magnitudes: Magnitudes,
-}
-
-/// Number of finite nonzero values for each power of two. A value counts for `e` if `2^e <= |x| < 2^(e+1)`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Magnitudes {
-    /// Smallest exponent `e` that occurs.
-    pub first: i32,
-    /// Number of values for each exponent from `first` up. Empty if no value is finite and nonzero.
-    pub counts: Vec<u64>,
-    /// Sampling step: elements whose index is a multiple of the step are counted.
+    /// Number of values for each power of two, in a sample of the elements.
+    pub powers: Powers,
+    /// One element in `every` is in the sample.
     pub every: u64,
 }
 
-const SAMPLES: u64 = 1 << 16;
-
-impl Magnitudes {
-    fn new(powers: &BTreeMap<i32, u64>, every: u64) -> Magnitudes {
-        let (Some((&first, _)), Some((&last, _))) = (powers.first_key_value(), powers.last_key_value()) else {
-            return Magnitudes { every, ..Magnitudes::default() };
-        };
-        let counts = (first..=last).map(|power| powers.get(&power).copied().unwrap_or(0)).collect();
-        Magnitudes { first, counts, every }
-    }
-}
-
 impl Stats {
-    /// Sums the statistics of several tensors. Counts of magnitudes are multiplied by the sampling step of the tensor.
+    /// Sums the statistics of several tensors. Counts by power of two are multiplied by the `every` of their tensor.
     ///
     /// # Examples
     /// ```
-    /// use truecast::inspect::{Magnitudes, Stats};
-    /// let magnitudes = |first, every| Magnitudes { first, counts: vec![1], every };
-    /// let [a, b] = [(0, 1), (2, 8)].map(|(first, every)| Stats { magnitudes: magnitudes(first, every), ..Stats::default() });
-    /// assert_eq!(Stats::sum([&a, &b]).magnitudes, Magnitudes { first: 0, counts: vec![1, 0, 8], every: 1 });
+    /// use truecast::{inspect::Stats, measure::Powers};
+    /// let one = |first| Powers { first, counts: vec![1], ..Powers::default() };
+    /// let [a, b] = [(0, 1), (2, 8)].map(|(first, every)| Stats { powers: one(first), every, ..Stats::default() });
+    /// let sum = Stats::sum([&a, &b]);
+    /// assert_eq!((sum.powers.first, &sum.powers.counts[..], sum.every), (0, &[1, 0, 8][..], 1));
     /// ```
     #[must_use]
     pub fn sum<'a>(tensors: impl IntoIterator<Item = &'a Stats>) -> Stats {
-        let (mut survey, mut powers) = (Survey::default(), BTreeMap::new());
-        for stats in tensors {
-            survey.merge(&stats.survey);
-            let Magnitudes { first, counts, every } = &stats.magnitudes;
-            (*first..).zip(counts).for_each(|(power, count)| *powers.entry(power).or_default() += count * every);
+        let mut sum = Stats { every: 1, ..Stats::default() };
+        for Stats { survey, powers, every } in tensors {
+            sum.survey.merge(survey);
+            let counts = powers.counts.iter().map(|count| count * every).collect();
+            let [zero, nan, inf] = [powers.zero, powers.nan, powers.inf].map(|count| count * every);
+            sum.powers.merge(&Powers { first: powers.first, counts, zero, nan, inf });
         }
-        powers.retain(|_, count| *count > 0);
-        Stats { survey, magnitudes: Magnitudes::new(&powers, 1) }
+        sum
     }
 }
 
@@ -78,25 +57,24 @@ pub fn stats(
 ) -> Result<Stats, Error> {
     let tensor = &source.tensors()[index];
     let side = Side { source, index, dtype: tensor.dtype };
-    let every = tensor.len().div_ceil(SAMPLES).max(1);
-    let start = || (Survey::default(), BTreeMap::new());
-    let look = |(survey, powers): &mut (Survey, BTreeMap<i32, u64>), (first, [codes]): Chunk<'_, 1>| {
+    let sample = Sample::of(tensor.len());
+    let look = |(survey, powers): &mut (Survey, Powers), (first, [codes]): Chunk<'_, 1>| {
         if codes.dtype().is_numeric() {
             survey.add(codes, level);
-            count_powers(powers, &codes, first, every);
+            powers.merge(&Powers::of(codes, first, sample, NonZeroUsize::MIN));
         }
     };
     let mut told = |bytes| {
         progress(bytes);
         ControlFlow::Continue(())
     };
-    let seen = scan([side], &Stretch::whole(tensor.len()), start, look, &mut told)?;
-    let (mut survey, mut powers) = start();
-    for (part, of_part) in &seen {
-        survey.merge(part);
-        of_part.iter().for_each(|(power, count)| *powers.entry(*power).or_default() += count);
+    let seen = scan([side], &Stretch::whole(tensor.len()), Default::default, look, &mut told)?;
+    let mut stats = Stats { every: sample.one_in(), ..Stats::default() };
+    for (survey, powers) in &seen {
+        stats.survey.merge(survey);
+        stats.powers.merge(powers);
     }
-    Ok(Stats { survey, magnitudes: Magnitudes::new(&powers, every) })
+    Ok(stats)
 }
 
 /// Range and special values of a tensor reinterpreted as `dtype`, which has the same width.
@@ -107,14 +85,4 @@ pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) 
     let mut survey = Survey::default();
     seen.iter().for_each(|part| survey.merge(part));
     Ok(survey)
-}
-
-/// Counts every element whose index is a multiple of `every`. `first` is the index of the first code.
-fn count_powers(powers: &mut BTreeMap<i32, u64>, codes: &Elements<'_>, first: u64, every: u64) {
-    let skipped = (every - first % every) % every;
-    for i in (skipped as usize..codes.len()).step_by(every as usize) {
-        if let Exact::Finite { sig: sig @ 1.., exp, .. } = decode(codes.dtype(), codes.get(i)) {
-            *powers.entry(exp + sig.ilog2() as i32).or_default() += 1;
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Histogram of magnitudes as a line of bars; one bar for each range of powers of two.
 
-use truecast::inspect::Magnitudes;
+use truecast::measure::Powers;
 
 /// Largest number of bars per tensor; half as many in a narrow terminal.
 pub fn bars(columns: Option<usize>) -> usize {
@@ -10,8 +10,8 @@ pub fn bars(columns: Option<usize>) -> usize {
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Bars such as `2^-14 ▁▂▅█▇▃ 2^1`, in ascending order. Empty if all values are zero.
-pub fn sparkline(magnitudes: &Magnitudes, bars: usize) -> String {
-    let Magnitudes { first, counts, .. } = magnitudes;
+pub fn sparkline(powers: &Powers, bars: usize) -> String {
+    let Powers { first, counts, .. } = powers;
     if counts.is_empty() {
         return String::new();
     }
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_bar_for_each_power_or_group_of_them() {
-        let of = |first, counts: &[u64]| sparkline(&Magnitudes { first, counts: counts.into(), every: 1 }, 16);
+        let of = |first, counts: &[u64]| sparkline(&Powers { first, counts: counts.into(), ..Powers::default() }, 16);
         assert_eq!(of(-3, &[1, 0, 4, 8]), "2^-3 ▁ ▄█ 2^0");
         assert_eq!((of(7, &[5]), of(0, &[])), ("2^7 █".into(), String::new()));
         // 20 powers, two per bar. A single value among a thousand remains visible.

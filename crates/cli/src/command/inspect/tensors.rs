@@ -20,11 +20,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use truecast::DType;
 use truecast::convert::{self, QuantizedParts};
-use truecast::inspect::{Magnitudes, Stats, stats};
+use truecast::inspect::{Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
 use truecast::io::{FileFormat, Source, Tensor};
-use truecast::measure::{Extreme, Survey};
+use truecast::measure::{Extreme, Powers, Survey};
 use truecast::opened::{Opened, TensorRef};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
@@ -162,9 +162,8 @@ impl Listing {
         if let Some(shard) = shard {
             row["file"] = json!(shard);
         }
-        if let Some(Stats { survey: s, magnitudes }) = seen {
+        if let Some(Stats { survey: s, powers: Powers { first, counts, .. }, every }) = seen {
             let bound = |e: Option<f64>| e.map_or(Value::Null, json_number);
-            let Magnitudes { first, counts, every } = magnitudes;
             row["stats"] = json!({
                 "min": bound(s.range.map(|r| r.0.nearest + r.0.residual)),
                 "max": bound(s.range.map(|r| r.1.nearest + r.1.residual)),
@@ -298,7 +297,7 @@ impl Listing {
                 cells.extend(has(|survey| survey.inf, Mark::Bad));
                 cells.extend(has(|survey| survey.zero, Mark::Plain));
                 cells.extend(has(|survey| survey.subnormal, Mark::Plain));
-                cells.push(magnitudes::sparkline(&stats.magnitudes, bars).into());
+                cells.push(magnitudes::sparkline(&stats.powers, bars).into());
             }
             if has_files {
                 let mut files: Vec<_> = row.members.iter().filter_map(|&i| held[self.rows[i].0].shard).collect();
