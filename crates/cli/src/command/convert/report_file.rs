@@ -16,8 +16,8 @@ pub fn checked_path(args: &ConvertArgs, dst: &Path, plan: &Plan) -> Result<Optio
     if plan.is_one_file() {
         refuse_data(&path, dst, plan)?;
     } else {
-        refuse_inside(&path, &args.src)?;
-        refuse_inside(&path, dst)?;
+        refuse_inside(&path, "--report", &args.src)?;
+        refuse_inside(&path, "--report", dst)?;
     }
     Ok(Some(path))
 }

@@ -81,7 +81,7 @@ pub fn create(
     let path = follow(path)?;
     for input in inputs {
         if look::is_folder(input)? {
-            refuse_inside(&path, input)?;
+            refuse_inside(&path, option, input)?;
         } else if is_same_file(&path, &follow(input)?)? {
             let path = path.display();
             return Err(failure!(UnsuitableDestination, "{path}: {option} is an input; choose another file"));
@@ -92,14 +92,14 @@ pub fn create(
     Ok(Some(OutputFile::create(&path, existing)?))
 }
 
-/// Refuses a report inside the source or destination folder.
-pub fn refuse_inside(report: &Path, folder: &Path) -> Result<(), Failure> {
+/// Refuses a report inside the source or destination folder. `option` is the option that names the report.
+pub fn refuse_inside(report: &Path, option: &str, folder: &Path) -> Result<(), Failure> {
     let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
     match (parent, folder) {
         (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
             let path = report.display();
-            let why = "--report is inside the source or the destination; choose a path outside both";
-            Err(failure!(UnsuitableDestination, "{path}: {why}"))
+            let why = "is inside the source or the destination; choose a path outside both";
+            Err(failure!(UnsuitableDestination, "{path}: {option} {why}"))
         }
         _ => Ok(()),
     }
