@@ -76,6 +76,8 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let lost = lost.filter_map(|count| Some((count.name, number(count.name).filter(|n| *n > 0)?)));
     let lost: Vec<String> = lost.map(|(name, n)| format!("{} {}", grouped(n), name.replace('_', " "))).collect();
     facts.extend((!total.is_empty()).then(|| ("lost", if lost.is_empty() { "none".into() } else { lost.join(", ") })));
+    let subnormal = number("subnormal").filter(|n| *n > 0);
+    facts.extend(subnormal.map(|n| ("subnormal", count(n, "result"))));
     facts.extend(report.coverage.map(|part| ("checked", format!("{:.1} % of the elements", 100.0 * part))));
     facts
 }

@@ -21,7 +21,9 @@ function bytes(n) {
   let unit = 0;
   for (; n >= 999.5 && unit < 4; unit++) n /= 1024;
   const decimals = !unit || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2;
-  return Number.isFinite(n) ? `${n.toFixed(decimals)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}` : "?";
+  // A tie goes to the even digit, as in the command's text.
+  const scaled = n * 10 ** decimals, floor = Math.floor(scaled), isDown = scaled - floor === .5 && floor % 2 === 0;
+  return Number.isFinite(n) ? `${(isDown ? floor / 10 ** decimals : n).toFixed(decimals)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}` : "?";
 }
 const decibels = (value) => (Number.isFinite(value) ? value.toFixed(1) : shown(value ?? ""));
 const digits = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : shown(value ?? ""));
@@ -153,6 +155,7 @@ page.replaceChildren(
     [isComparison ? "first" : "source", sides[0]], [isComparison ? "second" : "result", sides[1]],
     ["size", has(total.bytes_in) && `${bytes(total.bytes_in)} → ${bytes(total.bytes_out)}${ratio}`],
     ["tensors", Number.isFinite(total.tensors ?? report.tensors) && `${grouped(total.tensors ?? report.tensors)} with ${plural(total.elements ?? report.elements, "element")}`],
+    ["subnormal", total.subnormal > 0 && plural(total.subnormal, "result")],
     ["groups", groups.join("; ")], ["lost", report.total && (lost || "no value saturated, wrapped, became Inf, NaN or zero")],
     ["bits per weight", has(report.bits_per_weight) && digits(report.bits_per_weight)],
     ["checked", has(report.coverage) && `${digits(100 * report.coverage)} % of the elements`], ["options", shown(options)],
@@ -174,7 +177,7 @@ const columns = [
   { key: "types", title: "types", of: types, cell: types, text: true, kind: "text" },
   { key: "elements", title: "elements", of: (t) => t.elements, cell: (t) => grouped(t.elements), kind: "minor" },
   { key: "bytes", title: AFTER, of: (t) => t.bytes_out, cell: (t) => bytes(t.bytes_out), kind: "minor" },
-  ...LOSSES.filter((name) => total[name] > 0).map((name) => ({ key: name, title: words(name), of: (t) => t[name] ?? 0, cell: (t) => (t[name] ? grouped(t[name]) : "") })),
+  ...[...LOSSES, "subnormal"].filter((name) => total[name] > 0).map((name) => ({ key: name, title: words(name), of: (t) => t[name] ?? 0, cell: (t) => (t[name] ? grouped(t[name]) : "") })),
   { key: "sqnr_db", title: "SQNR dB", of: (t) => (t.inexact ? Number(t.sqnr_db) : Infinity), cell: (t) => (t.inexact && has(t.sqnr_db) ? decibels(t.sqnr_db) : ""), ascends: true },
   { key: "max_abs_error", title: "max error", of: (t) => Number(t.max_abs_error ?? t.max_abs_error_at_least ?? 0), cell: (t) => (has(t.max_abs_error_at_least) ? "≥ " : "") + digits(t.max_abs_error ?? t.max_abs_error_at_least), kind: "minor" },
 ];
