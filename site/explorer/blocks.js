@@ -12,28 +12,6 @@
   const SAMPLES = { weights: WEIGHTS, "one outlier": WEIGHTS.with(5, "-40"),
     ramp: WEIGHTS.map((_, index) => String((index - 8) / 4)), zeros: WEIGHTS.map(() => "0") };
 
-  // Where each code lies: the one arrangement of nibbles or bytes in which the bytes hold these codes.
-  function places(hex, codes) {
-    const wide = codes[0].bits.length === 4;
-    const extra = hex.length / 2 - codes.length / (wide ? 1 : 2);
-    const half = codes.length / 2;
-    const arrangements = wide ? [(index) => [index, null]] : [
-      (index) => [index >> 1, index % 2],
-      (index) => [index >> 1, 1 - (index % 2)],
-      (index) => [index % half, index < half ? 0 : 1]];
-    const holds = ([byte, nibble], index) => {
-      const pair = hex.slice(2 * byte, 2 * byte + 2);
-      return (nibble === null ? pair : pair[1 - nibble]) === codes[index].bits.slice(2);
-    };
-    for (const arrange of arrangements) {
-      for (const offset of [0, extra]) {
-        const at = codes.map((_, index) => arrange(index)).map(([byte, nibble]) => [byte + offset, nibble]);
-        if (at.every(holds)) return at;
-      }
-    }
-    return [];
-  }
-
   function build(page) {
     const { picture, controls } = page;
     page.choice("scheme", "Scheme", ["mxfp4", "nvfp4", "fp8", "int4", "q4_0", "q8_0"], { bytes: "" });
@@ -77,13 +55,14 @@
     }
 
     function showStrip({ bytes, codes }, own) {
-      const holders = new Map(places(bytes, codes).map(([byte, nibble], index) => [`${byte}:${nibble}`, index]));
+      const holders = new Map(codes.map(({ byte, bit, bits: code }, index) =>
+        [`${byte}:${code.length > 4 ? "" : bit}`, index]));
       const pairs = bytes.match(/../g) ?? [];
       const part = (text, element, kind) => el("span", { "data-element": element,
         ...(element === undefined ? {} : lights(element)) }, el("b", { text }), el("small", { text: element ?? kind }));
       strip.replaceChildren(...pairs.map((pair, byte) => {
         const kind = byte >= pairs.length - own ? "global" : "scale";
-        const [whole, low, high] = [null, 0, 1].map((nibble) => holders.get(`${byte}:${nibble}`));
+        const [whole, low, high] = ["", 0, 4].map((bit) => holders.get(`${byte}:${bit}`));
         if (low !== undefined) return el("li", { class: "byte" }, part(pair[0], high), part(pair[1], low));
         return el("li", { class: whole === undefined ? "byte scaling" : "byte" }, part(pair, whole, kind));
       }));

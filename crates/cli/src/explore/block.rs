@@ -10,7 +10,7 @@ use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
 use truecast::literal::{Literal, read};
 use truecast::policy::CastPolicy;
-use truecast::scaled::{Form, scheme};
+use truecast::scaled::{Array, Form, scheme};
 use truecast_core::scaled::{
     BlockType, Code, Coding, GlobalRule, Layout, NonFinite, Part, Parts, Planes, Quantization, Zero, amax,
 };
@@ -73,11 +73,20 @@ impl Given<'_> {
     }
 }
 
+struct Element {
+    code: u64,
+    /// Width of the code in bits.
+    width: u32,
+    /// Value of the code, without the scale.
+    value: String,
+    /// Place of the lowest bit of the code, in bits from the start of the bytes.
+    place: u64,
+}
+
 /// Codes, scale and bytes of a block.
 struct Worked {
     bytes: Vec<u8>,
-    /// Stored code, its width, and its own value, for each element.
-    codes: Vec<(u64, u32, String)>,
+    codes: Vec<Element>,
     /// Decoded f32 values as bits; `None` where the scale has no value.
     decoded: Vec<Option<u32>>,
     scale: Value,
@@ -103,13 +112,13 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         Stored::Block(block) => of_block(*block, given)?,
     };
     let number = |bits: u32| to_decimal(decode(DType::F32, bits.into()));
-    let code = |(at, (code, width, value)): (usize, &(u64, u32, String))| {
+    let code = |(at, Element { code, width, value, place }): (usize, &Element)| {
         let decoded = worked.decoded[at];
         let input = values.as_ref().map(|values| values[at]);
         let error = input.zip(decoded).map(|(a, b)| f64::from(f32::from_bits(b)) - f64::from(f32::from_bits(a)));
         json!({
-            "bits": bits(*code, *width), "value": value, "decoded": decoded.map(number), "input": input.map(number),
-            "error": error
+            "bits": bits(*code, *width), "byte": place / 8, "bit": place % 8, "value": value,
+            "decoded": decoded.map(number), "input": input.map(number), "error": error
         })
     };
     let hex: String = worked.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -157,7 +166,14 @@ fn of_block(block: BlockType, given: Given<'_>) -> Result<Worked, Failure> {
     let (width, offset) = if block == BlockType::Q8_0 { (8, 0) } else { (4, 8) };
     let code = |at: u64| {
         let code = block.code(&bytes, at as usize);
-        ((code + offset) as u64 & 0xff, width, code.to_string())
+        // The first bit that changes the code.
+        let changes = |place: &u64| {
+            let mut other = bytes.clone();
+            other[(place / 8) as usize] ^= 1 << (place % 8);
+            block.code(&other, at as usize) != code
+        };
+        let place = (0..8 * block.bytes()).find(changes).unwrap_or_default();
+        Element { code: (code + offset) as u64 & 0xff, width, value: code.to_string(), place }
     };
     let codes = (0..block.elements()).map(code).collect();
     let raw = u16::from_le_bytes([bytes[0], bytes[1]]);
@@ -184,6 +200,8 @@ fn of_planes(name: &str, elements: u64, given: Given<'_>) -> Result<Worked, Fail
     let Coding::Planes(planes) = layout.coding else { return Err(invalid("the scheme has no planes")) };
     let lengths: Vec<usize> = form.arrays().iter().map(|array| array.bytes()).collect();
     let bytes = given.bytes(lengths.iter().sum(), |values| quantized(&form, &planes, values))?;
+    let is_code = |array: &&Array| array.part == Part::Codes;
+    let before: usize = form.arrays().iter().take_while(|array| !is_code(array)).map(|array| array.bytes()).sum();
     let mut rest = &bytes[..];
     let mut stored = Vec::new();
     for (array, length) in form.arrays().iter().zip(lengths) {
@@ -200,7 +218,9 @@ fn of_planes(name: &str, elements: u64, given: Given<'_>) -> Result<Worked, Fail
             Code::Int(format) => (format.value(code) - i128::from(zero)).to_string(),
             other => to_decimal(other.value(code)),
         };
-        (code, planes.codes.code.bits(), value)
+        let width = planes.codes.code.bits();
+        let place = 8 * before as u64 + planes.codes.packing.bit(width, [1, elements], [0, at], 0);
+        Element { code, width, value, place }
     };
     let codes = (0..elements).map(code).collect();
     let scale = planes.scales.plane.get([1, 1], [0, 0], parts.scales);
