@@ -125,7 +125,6 @@
       const hue = /^\d+$/.test(child.name) ? 0 : index % 4;
       const contents = [draw("title", { text: share }), box(tile, `tile hue${hue}`), nest(child, tile, 4),
         tile.height > 18 ? words(tile.x + 6, tile.y + 14, name, "strong", "start") : null];
-      if (child.children.size === 0) return draw("g", {}, contents);
       return draw("a", { href: open([...path, child.name].join(".")), "aria-label": `Open ${share}` }, contents);
     });
     return { height, parts };
@@ -160,20 +159,16 @@
     controls.append(el("label", { for: chooser.id, text: ask }), chooser,
       progress, el("p", { class: "note", text: promise }), back);
     const warnings = el("ul", { class: "warnings" });
-    const command = el("code");
-    const copied = el("span", { role: "status", class: "note" });
-    const copy = button("Copy", () => navigator.clipboard?.writeText(command.textContent).then(
-      () => { copied.textContent = "Copied."; }, () => { copied.textContent = "Select the text to copy it."; }),
-    { class: "small" });
+    const command = explorer.line();
     const types = el("div", { class: "types" });
     const crumbs = el("nav", { class: "crumbs", "aria-label": "Module" });
     const map = explorer.chart("Bytes by module", paintMap);
     map.setAttribute("role", "group");
     const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Tensors" });
-    const inside = el("div", {}, types, el("h2", { text: "Bytes by module" }), crumbs, map,
-      el("h2", { text: "Tensors, largest group first" }), list);
+    const tensorsTitle = el("h2");
+    const inside = el("div", {}, types, el("h2", { text: "Bytes by module" }), crumbs, map, tensorsTitle, list);
     const body = el("div", { hidden: true }, warnings, el("h2", { text: "Next" }),
-      el("p", { class: "command" }, command, copy, copied), inside);
+      command, inside);
     picture.append(body);
     title.textContent = "What is in a checkpoint";
     let held = null;
@@ -213,17 +208,22 @@
 
     function showMap(root, steps, example) {
       let node = root;
+      let parent = null;
       const found = [];
       for (const step of steps) {
         if (!node.children.has(step)) break;
+        parent = node;
         node = node.children.get(step);
         found.push(step);
       }
+      const size = bytes(node.bytes);
+      if (node.children.size === 0 && parent) node = parent;
       const open = (path) => explorer.address("checkpoint", { example: example ? "1" : "", served: held.answer.served ? "1" : "", path });
       crumbs.replaceChildren(...["all", ...found].flatMap((step, index) => [index ? " › " : "", index === found.length
         ? el("b", { text: step }) : el("a", { href: open(found.slice(0, index).join(".")), text: step })]),
-      ` · ${bytes(node.bytes)}`);
-      map.show({ node, path: found, open });
+      ` · ${size}`);
+      map.show({ node, path: node === parent ? found.slice(0, -1) : found, open });
+      return found.join(".");
     }
 
     function show({ answer, root }, path) {
@@ -235,14 +235,15 @@
         tensors.length ? `${plural(tensors.length, "tensor")}, ${bytes(answer.bytes)} of data.` : "",
         `Read: the first ${bytes(answer.read)} of ${bytes(answer.size)}.`].filter(Boolean).join(" ");
       warnings.replaceChildren(...answer.warnings.map((text) => el("li", { text: explorer.sentence(text) })));
-      command.textContent = answer.command;
-      copied.textContent = "";
+      command.show(answer.command);
       body.hidden = false;
       inside.hidden = tensors.length === 0;
       if (inside.hidden) return;
       showTypes(answer);
-      showMap(root, path ? path.split(".") : [], answer.example);
-      const kept = groups(tensors);
+      const module = showMap(root, path ? path.split(".") : [], answer.example);
+      const within = ({ name: of }) => !module || of === module || of.startsWith(`${module}.`);
+      const kept = groups(tensors.filter(within));
+      tensorsTitle.textContent = `Tensors${module ? ` of ${module}` : ""}, largest group first`;
       const rows = kept.slice(0, 500).map((group) => [breakable(group.number > 1 ? group.pattern : group.name),
         bytes(group.bytes), count(group.number), group.dtype.toLowerCase(), group.shape.join(" × ")]);
       list.replaceChildren(explorer.table(["name", "bytes", "tensors", "type", "shape"], rows),

@@ -256,6 +256,21 @@ const explorer = (() => {
 
   const button = (text, onclick, attributes = {}) => el("button", { type: "button", text, onclick, ...attributes });
 
+  // A line to copy, such as a command.
+  function line() {
+    const text = el("code");
+    const copied = el("span", { role: "status", class: "note" });
+    const copy = button("Copy", () => navigator.clipboard?.writeText(text.textContent).then(
+      () => { copied.textContent = "Copied."; }, () => { copied.textContent = "Select the text to copy it."; }),
+    { class: "small" });
+    const node = el("p", { class: "command" }, text, copy, copied);
+    node.show = (words) => {
+      text.textContent = words;
+      copied.textContent = "";
+    };
+    return node;
+  }
+
   // A chart is drawn again at each width, so that text keeps its size.
   function chart(label, paint) {
     const node = el("div", { class: "chart", role: "img", "aria-label": label });
@@ -362,7 +377,7 @@ const explorer = (() => {
   addEventListener("DOMContentLoaded", start);
 
   return {
-    Refusal, ask, bits, brief, button, bytes, change, chart, count, draw, el, field, fillSelect, minus, outlet, path,
+    Refusal, ask, bits, brief, button, bytes, change, chart, cited, count, draw, el, field, fillSelect, line, minus, outlet, path,
     plural, power, recall, rect, roving, sentence, split, strideOf, table, view, words,
     address: (name, state) => address(views.get(name), state),
     link: (name, state, text) => el("a", { href: address(views.get(name), state), text }),

@@ -107,6 +107,18 @@ impl Foreign {
         let misnamed = || format_of(&begin).filter(|found| !is_named(found)).map(Foreign::Misnamed);
         of_text(&begin).or_else(misnamed)
     }
+
+    /// Kind of a text file that begins with these bytes. `None` if they are fewer than 16, or not text.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_io::Foreign;
+    /// assert_eq!(Foreign::of_bytes(b"<!doctype html><title>"), Some(Foreign::Html));
+    /// ```
+    #[must_use]
+    pub fn of_bytes(begin: &[u8]) -> Option<Foreign> {
+        of_text(begin)
+    }
 }
 
 /// Format of a file with these first bytes. The header of a safetensors file is JSON after its length in 8 bytes.
@@ -119,7 +131,6 @@ fn format_of(begin: &[u8]) -> Option<FileFormat> {
     }
 }
 
-/// Kind of a text file that begins with these bytes. `None` if the bytes are not text.
 fn of_text(begin: &[u8]) -> Option<Foreign> {
     let text = match std::str::from_utf8(begin) {
         Ok(text) => text,

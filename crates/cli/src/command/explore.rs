@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use socket2::SockRef;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tiny_http::{Header, Method, Request, Response, Server};
-use truecast::header::{Outline, Read as HeaderRead, Start, read};
+use truecast::header::{Outline, Read as HeaderRead, Start, read_with};
 use truecast::io::{FileFormat, gguf, look, open_regular};
 use truecast::literal::read as read_number;
 
@@ -133,18 +133,18 @@ fn outline(path: &Path) -> Result<Value, Failure> {
     let (mut file, found) = open_regular(path)?;
     let size = found.len();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut read_at = |at: u64, length: usize| {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(at))?;
+        let got = (&mut file).take(length as u64).read_to_end(&mut bytes)?;
+        if got < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
+    };
     let mut bytes = Vec::new();
     loop {
         let start = Start { name: &name, file_bytes: size, bytes: &bytes };
-        match read(&start)? {
+        match read_with(&start, Some(&mut read_at))? {
             HeaderRead::Outline(outline) => return Ok(described(&outline, &start)),
-            HeaderRead::Needs(needed) => {
-                let more = needed - bytes.len() as u64;
-                let got = (&mut file).take(more).read_to_end(&mut bytes).map_err(failed)?;
-                if (got as u64) < more {
-                    return Err(failed(io::ErrorKind::UnexpectedEof.into()));
-                }
-            }
+            HeaderRead::Needs(needed) => bytes = read_at(0, needed as usize).map_err(failed)?,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use truecast_testkit::safetensors::one_tensor;
+use truecast_testkit::safetensors::{f32s, one_tensor, safetensors};
 
 struct Server {
     process: Child,
@@ -179,6 +179,19 @@ fn a_file_is_described() {
     assert!(unnamed["error"]["message"].as_str().unwrap().contains("choose it again"), "{unnamed}");
     let refused = folder.run("explore cut.safetensors --no-open").exits(3);
     assert!(refused.err.contains("cut off"), "{}", refused.err);
+}
+
+/// A scheme that small tensors state in their data is known, as to `inspect`.
+#[test]
+fn the_data_of_a_file_state_its_scheme() {
+    let values = f32s(&(0..4096).map(|at| at as f32 / 4096.0 - 0.5).collect::<Vec<_>>());
+    let folder = Folder::with("a.safetensors", &safetensors(&[("a.weight", "F32", &[64, 64], values)], &[]));
+    folder.run("convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn").exits(0);
+    let inspected = folder.run("inspect q.safetensors").exits(0);
+    let answer = Server::new(&folder, "explore q.safetensors").ask(&json!({ "ask": "file" }));
+    let scheme = answer["scheme"].as_str().unwrap();
+    assert!(scheme.starts_with("comfy:") && inspected.out.contains(scheme), "{answer}");
+    assert_eq!((&answer["parameters"], &answer["warnings"]), (&json!(4096), &json!([])), "{answer}");
 }
 
 /// The line that the page proposes runs, for each form of a file.

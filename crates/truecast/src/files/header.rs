@@ -4,11 +4,15 @@ use crate::files::error::Error;
 use std::path::Path;
 use truecast_core::Kind;
 use truecast_io::safetensors::name_of;
-use truecast_io::{Tensor, gguf, safetensors};
-use truecast_schemes::{Checkpoint, Detection, Documents, Options, Role, Stored, declared, detect, detect_gguf};
+use truecast_io::{Foreign, Tensor, gguf, safetensors};
+use truecast_schemes::{
+    Checkpoint, Detection, Documents, MAX_READ_BYTES, Options, Role, Stored, declared, detect, detect_gguf,
+};
 
 /// Largest header, as for files (`docs/spec/checkpoints.md §1.6`).
 const MAX_HEADER_BYTES: u64 = 100_000_000;
+/// Bytes that show whether a file is text.
+const TEXT_BYTES: u64 = 512;
 
 /// First bytes of a file.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +83,24 @@ pub enum Read {
 /// # Ok::<(), truecast::files::Error>(())
 /// ```
 pub fn read(start: &Start<'_>) -> Result<Read, Error> {
+    read_with(start, None)
+}
+
+/// Reads bytes of the file: position and length.
+pub type ReadAt<'a> = &'a mut dyn FnMut(u64, usize) -> std::io::Result<Vec<u8>>;
+
+/// Reads a header as [`read`] does. With `more`, a scheme that is stated in the data of small tensors is known, too.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(start: &Start<'_>, more: Option<ReadAt<'_>>) -> Result<Read, Error> {
     if i64::try_from(start.file_bytes).is_err() {
         return Err(start.error("no file has this size"));
     }
     let path = Path::new(start.name);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
-        "safetensors" => of_safetensors(start),
+        "safetensors" => of_safetensors(start, more),
         "gguf" => of_gguf(start),
         "json" if path.file_name().is_some_and(|name| name == "config.json") => of_config(start),
         _ => Err(start.error("only .safetensors and .gguf files, and config.json, have a header that is read here")),
@@ -93,14 +108,22 @@ pub fn read(start: &Start<'_>) -> Result<Read, Error> {
 }
 
 impl Start<'_> {
-    /// Error of a tensor whose data were not given.
-    fn unread(&self) -> truecast_io::Error {
-        let source = std::io::ErrorKind::UnexpectedEof.into();
+    /// Error of a tensor whose data cannot be read.
+    fn unread(&self, source: std::io::Error) -> truecast_io::Error {
         truecast_io::Error::Io { path: self.name.into(), action: "reading past the header", source }
     }
 
     fn error(&self, why: impl ToString) -> Error {
         Error::NotDescribed { path: self.name.into(), why: why.to_string() }
+    }
+
+    /// Refuses a text file by its first bytes; `Some` if they were not given.
+    fn refuse_text(&self) -> Result<Option<Read>, Error> {
+        let needs = self.needs(TEXT_BYTES.min(self.file_bytes))?;
+        match Foreign::of_bytes(self.bytes) {
+            Some(text) if needs.is_none() => Err(self.error(text)),
+            _ => Ok(needs),
+        }
     }
 
     /// `None` if all `bytes` were given. A file that ends before them is an error.
@@ -113,13 +136,16 @@ impl Start<'_> {
     }
 }
 
-fn of_safetensors(start: &Start<'_>) -> Result<Read, Error> {
+fn of_safetensors(start: &Start<'_>, mut more: Option<ReadAt<'_>>) -> Result<Read, Error> {
     if let Some(needs) = start.needs(8)? {
         return Ok(needs);
     }
     let (length, rest) = start.bytes.split_at(8);
     let length = u64::from_le_bytes(length.try_into().expect("eight bytes"));
     if length > MAX_HEADER_BYTES {
+        if let Some(needs) = start.refuse_text()? {
+            return Ok(needs);
+        }
         let why = format!(
             "its first 8 bytes state a header of {length} bytes, but the most is {MAX_HEADER_BYTES}: not a safetensors file"
         );
@@ -134,11 +160,14 @@ fn of_safetensors(start: &Start<'_>) -> Result<Read, Error> {
     let held: Vec<Stored> = header.tensors.iter().map(|tensor| Stored { tensor: tensor.clone(), shard: 0 }).collect();
     let metadata = [header.metadata];
     let checkpoint = Checkpoint { tensors: &held, metadata: &metadata, documents: &documents };
-    let data = &rest[length as usize..];
+    let is_whole = more.is_some();
     let mut read = |number: usize| {
-        let ends = [header.begins[number], header.begins[number] + header.tensors[number].bytes()];
-        let [begin, end] = ends.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-        data.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| start.unread())
+        let (begin, bytes) = (8 + length + header.begins[number], header.tensors[number].bytes().min(MAX_READ_BYTES));
+        let ends = [begin, begin + bytes].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+        let given = start.bytes.get(ends[0]..ends[1]).map(<[u8]>::to_vec);
+        let missing = || Err(std::io::ErrorKind::UnexpectedEof.into());
+        let read = || more.as_mut().map_or_else(missing, |more| more(begin, bytes as usize));
+        given.map_or_else(read, Ok).map_err(|source| start.unread(source))
     };
     let found = detect(checkpoint, &mut read, &Options { lists: true, ..Options::default() });
     let list = |tensor: &Tensor| {
@@ -146,7 +175,11 @@ fn of_safetensors(start: &Start<'_>) -> Result<Read, Error> {
         (tensor.name.to_string(), dtype.to_string(), tensor.shape.to_vec(), tensor.bytes())
     };
     let tensors: Vec<Tensor> = header.tensors;
-    Ok(Read::Outline(outline("safetensors", &tensors, list, found)))
+    let mut outline = outline("safetensors", &tensors, list, found);
+    if is_whole {
+        outline.warnings.iter_mut().for_each(|warning| *warning = warning.replace(" from the header alone", ""));
+    }
+    Ok(Read::Outline(outline))
 }
 
 fn of_gguf(start: &Start<'_>) -> Result<Read, Error> {
@@ -154,6 +187,11 @@ fn of_gguf(start: &Start<'_>) -> Result<Read, Error> {
         return Ok(needs);
     }
     let given = start.bytes.len() as u64;
+    if Foreign::of_bytes(start.bytes).is_some()
+        && let Some(needs) = start.refuse_text()?
+    {
+        return Ok(needs);
+    }
     let header = gguf::Header::parse_start(start.bytes, start.file_bytes).map_err(|why| start.error(why))?;
     let Some(header) = header else {
         if given >= MAX_HEADER_BYTES {
