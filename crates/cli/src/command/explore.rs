@@ -6,10 +6,9 @@ use crate::args::ExploreArgs;
 use crate::failure::Failure;
 use crate::{explore, output};
 use serde_json::{Value, json};
-use socket2::SockRef;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-use tiny_http::{Header, Method, Request, Response, Server};
+use tiny_http::{Method, Request, Server};
 use truecast::header::{Outline, Read as HeaderRead, Start, read_with};
 use truecast::io::{FileFormat, gguf, look, open_regular};
 use truecast::literal::read as read_number;
@@ -80,8 +79,6 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
     let failed =
         |error: &dyn Display| failure!(IoError, "port {} of this machine cannot be opened: {error}", args.port);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(|error| failed(&error))?;
-    // The server writes a reply in two parts. The system would hold the second one back for 40 ms.
-    SockRef::from(&listener).set_tcp_nodelay(true).ok();
     let port = listener.local_addr().map_err(|error| failed(&error))?.port();
     let server = Server::from_listener(listener, None).map_err(|error| failed(&error))?;
     let (end, ended) = channel();
@@ -163,18 +160,15 @@ type Reply = (u16, &'static str, Vec<u8>);
 impl Site {
     fn respond(&'static self, mut request: Request) {
         let (status, kind, body) = self.reply(&mut request);
-        let headers = [
-            ("Content-Type", kind),
-            ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Referrer-Policy", "same-origin"),
-        ];
-        let mut response = Response::from_data(body).with_status_code(status);
-        headers.into_iter().filter_map(|(name, value)| Header::from_bytes(name, value).ok()).for_each(|header| {
-            response.add_header(header);
-        });
+        // The server has few threads, and may let a connection wait until another one ends. `Response` keeps them open.
+        let head = format!(
+            "HTTP/1.1 {status} \r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: same-origin\r\n\r\n",
+            body.len()
+        );
+        let mut out = request.into_writer();
         // A page that is gone needs no answer.
-        request.respond(response).ok();
+        out.write_all(&[head.as_bytes(), &body].concat()).and_then(|()| out.flush()).ok();
     }
 
     fn reply(&'static self, request: &mut Request) -> Reply {
