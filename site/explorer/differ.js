@@ -62,14 +62,26 @@
     const names = ["a", "b"].map((key, index) => page.choice(key, ["First", "Second"][index], []));
     page.type("from", "From");
     page.type("to", "To");
+    const missing = el("details", { class: "missing" });
+    page.controls.after(missing);
     const chart = explorer.chart("Ranges where the two differ", paint);
     const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Ranges" });
     const key = el("p", { class: "key ranges" }, el("span", { class: "apart", text: "results differ" }),
       el("span", { class: "open", text: "a specification leaves the result open" }));
     const drawn = el("div", {}, key, chart, list);
-    page.picture.append(drawn);
+    const command = explorer.line();
+    page.picture.append(command, drawn);
 
-    function show({ answer, format, codes }) {
+    function showNames(known) {
+      const [there, absent] = [known.filter((each) => !each.why), known.filter((each) => each.why)];
+      for (const control of names) explorer.fillSelect(control, there.map((each) => [each.name, each.version]));
+      missing.hidden = absent.length === 0;
+      missing.replaceChildren(el("summary", {}, `${explorer.plural(absent.length, "name")} left out: `,
+        absent.map((each) => each.name).join(", ")),
+      el("ul", {}, absent.map((each) => el("li", {}, explorer.cited(each.why)))));
+    }
+
+    function show({ answer, format, codes, state }) {
       const pair = answer.pairs[0];
       const { a, b } = answer;
       const { different, open } = pair;
@@ -86,13 +98,14 @@
       key.firstChild.hidden = !different;
       key.lastChild.hidden = !open;
       chart.show({ pair, format });
+      command.show(`truecast differ ${state.a} ${state.b} --from ${pair.from} --to ${pair.to}`);
       const values = new Map((codes ?? []).map((each) => [each.bits, brief(each.value)]));
       const small = (text) => el("code", { class: "dim", text });
       const { from, to } = pair;
       const end = (value, text) => [explorer.link("cast", { value, from, to }, brief(text)), " ", small(value)];
       const result = (code) => (code ? [values.get(code) ?? "", " ", small(code)] : "open");
       const unlisted = pair.range_count - pair.ranges.length;
-      list.replaceChildren(explorer.table(["from", "to", "inputs", a, b, ...(open ? ["remark"] : [])],
+      list.replaceChildren(explorer.table(["from", "to", "tested", a, b, ...(open ? ["remark"] : [])],
         pair.ranges.map((range) => [end(range.first, range.first_value), end(range.last, range.last_value),
           count(range.inputs), ...range.results_at_first.map(result), ...(range.open ? ["left open"] : [])]),
         `${explorer.plural(pair.range_count, "range")}; each value links to its cast`),
@@ -102,9 +115,9 @@
     return (state) => page.settle(async () => {
       const [known, source, target] = await Promise.all([{ ask: "names", from: state.from, to: state.to },
         { ask: "format", type: state.from }, { ask: "format", type: state.to }].map(explorer.recall));
-      for (const control of names) explorer.fillSelect(control, known.names);
+      showNames(known.names);
       const answer = await explorer.recall({ ask: "differ", a: state.a, b: state.b, from: state.from, to: state.to });
-      return { answer, format: source, codes: target.codes };
+      return { answer, format: source, codes: target.codes, state };
     }, show);
   }
 

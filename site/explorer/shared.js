@@ -315,10 +315,23 @@ const explorer = (() => {
 
   // Text
 
+  // Citations are links where the page is part of the site, which has a permalink for each clause.
+  function cited(text) {
+    const site = document.querySelector("meta[name=site]")?.content;
+    let page = null;
+    return String(text).split(/(docs\/[\w\/-]+\.md|§[\d.]*\d)/).map((part) => {
+      page = /^docs\/(.+)\.md$/.exec(part)?.[1] ?? page;
+      if (!site || !page || !/^(docs\/|§)/.test(part)) return part;
+      const clause = part.startsWith("§") ? `#s${part.slice(1).replaceAll(".", "-")}` : "";
+      return el("a", { href: `${site}${page}.html${clause}`, text: part });
+    });
+  }
+
   const minus = (text) => String(text).replace(/^-/, "−");
   const OPENING = /^(a|at|element|from|its|no|not|one|scale|shift|the|to|two|eight|out|type|unknown)\b/;
+  const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const sentence = (text) =>
-    text.replace(OPENING, (word) => word[0].toUpperCase() + word.slice(1)) + (/[.!?]$/.test(text) ? "" : ".");
+    (OPENING.test(text) ? capital(text) : text) + (/[.!?]$/.test(text) ? "" : ".");
   const count = (number) => Number(number).toLocaleString("en-US");
   const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
@@ -377,7 +390,7 @@ const explorer = (() => {
   addEventListener("DOMContentLoaded", start);
 
   return {
-    Refusal, ask, bits, brief, button, bytes, change, chart, cited, count, draw, el, field, fillSelect, line, minus, outlet, path,
+    Refusal, ask, bits, brief, button, bytes, capital, change, chart, cited, count, draw, el, field, fillSelect, line, minus, outlet, path,
     plural, power, recall, rect, roving, sentence, split, strideOf, table, view, words,
     address: (name, state) => address(views.get(name), state),
     link: (name, state, text) => el("a", { href: address(views.get(name), state), text }),

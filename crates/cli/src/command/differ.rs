@@ -52,8 +52,13 @@ fn older(typed: &str, request: &Request, all: &[Difference]) -> Option<String> {
 /// Compares two specifications for boundary inputs of a pair, or for all inputs of up to 16 bits.
 pub fn boundary([a, b]: [&str; 2], src: DType, dst: DType) -> Result<Value, Failure> {
     let requests = [named(a)?, named(b)?];
-    let found = Difference::find(requests.each_ref(), src, dst, Inputs::Boundary)?;
+    let found = Difference::find(requests.each_ref(), src, dst, Inputs::Boundary).map_err(without_hint)?;
     Ok(to_json(&requests.map(|request| request.to_string()), &[found]))
+}
+
+/// The error without the hint of `Failure::from`, which would name `--spec`; `differ` has no such option.
+fn without_hint(error: SpecError) -> Failure {
+    Failure::new(error.error_code(), error)
 }
 
 fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
@@ -84,8 +89,7 @@ fn differences(
     let pairs = converted;
     if pairs.is_empty() {
         return Err(match (refused, args.from, args.to) {
-            // The hint of `Failure::from` would name `--spec`; `differ` has no such option.
-            (Some(error), Some(_), Some(_)) => Failure::new(error.error_code(), error),
+            (Some(error), Some(_), Some(_)) => without_hint(error),
             _ => failure!(InvalidValue, "{a} and {b} have no pair of types in common"),
         });
     }

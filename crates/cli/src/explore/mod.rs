@@ -12,6 +12,10 @@ use crate::failure::Failure;
 use crate::number_format::NumberFormat;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use truecast::differ::Difference;
+use truecast::exact::encode;
+use truecast::literal::{Literal, read};
+use truecast::policy::CastPolicy;
 use truecast::request::{Request as Specification, SPECS};
 use truecast::{DType, ErrorCode};
 
@@ -96,13 +100,25 @@ fn dtype(name: &str) -> Result<DType, Failure> {
     Ok(DType::parse(name)?)
 }
 
-/// Names that convert the pair, for `differ`.
+/// Names for `differ`, with their newest versions; `why` is the reason if the name does not convert the pair.
 fn names(from: DType, to: DType) -> Value {
-    let converts = |name: &&&str| {
-        let request = Specification::of_words(name);
-        request.is_ok_and(|request| request.resolve(from, to).is_ok())
+    let one = |name: &&str| {
+        let request = Specification::of_words(name).ok()?;
+        let why = Difference::refusal(&request, from, to).map(|error| error.to_string());
+        Some(json!({ "name": name, "version": request.to_string(), "why": why }))
     };
-    json!({ "names": SPECS.iter().filter(converts).collect::<Vec<_>>() })
+    json!({ "names": SPECS.iter().filter_map(one).collect::<Value>() })
+}
+
+/// The f64 nearest to a number such as `0.3` or `1/3`.
+fn number(text: &str) -> Result<f64, Failure> {
+    match read(text.trim()) {
+        Ok(Literal::Number(value)) => {
+            let code = encode(DType::F64, &CastPolicy::IEEE, value).code;
+            Ok(code.map_or(f64::NAN, f64::from_bits))
+        }
+        _ => Err(invalid(format_args!("{text:?} is not a number, such as 0.3 or 1/3"))),
+    }
 }
 
 /// Error of a value in a request.
