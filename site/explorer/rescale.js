@@ -2,14 +2,16 @@
 
 (() => {
   const { el, path, rect, words, minus, plural, strideOf } = explorer;
-  const MODES = ["single", "double", "inexact"];
+  const MODES = ["single", "double"];
   const has = (row, mode) => row !== undefined && row[mode] !== null && row[mode] !== undefined;
-  const differs = (row) => MODES.some((mode) => has(row, mode) && row[mode] !== row.single);
+  const differs = (row) => has(row, "double") && row.double !== row.single;
+  const several = (row) => has(row, "permitted") && row.permitted[0] < row.permitted[1];
 
   function paint({ rows }, width) {
     const height = Math.min(460, Math.max(300, width * 0.5));
     const [left, right, top, bottom] = [52, width - 16, 22, height - 44];
-    const results = rows.flatMap((row) => [row.exact, ...MODES.map((mode) => row[mode] ?? row.exact)].map(Number));
+    const results = rows.flatMap((row) => [row.exact, ...MODES.map((mode) => row[mode] ?? row.exact),
+      ...(row.permitted ?? [])].map(Number));
     const [low, high] = [Math.floor(Math.min(...results)) - 0.5, Math.ceil(Math.max(...results)) + 0.5];
     const [first, last] = [rows[0].input - 0.5, rows.at(-1).input + 0.5];
     const x = (input) => left + ((input - first) / (last - first)) * (right - left);
@@ -24,10 +26,12 @@
       parts.push(path("gridline", `M${left} ${y(at)}H${right}`), words(left - 8, y(at) + 4, minus(at), "", "end"));
     }
     parts.push(...rows.filter(differs).map((row) => rect("odd", x(row.input - 0.5), top, x(1) - x(0), bottom - top)));
+    parts.push(...rows.filter((row) => has(row, "permitted")).map(({ input, permitted: [low, high] }) =>
+      rect("band", x(input - 0.5), y(high) - 7, x(1) - x(0), y(low) - y(high) + 14)));
     parts.push(path("exact", rows.map((row, at) => `${at ? "L" : "M"}${x(row.input)} ${y(row.exact)}`).join("")));
     MODES.forEach((mode, index) => parts.push(path(`stair ${mode}`, rows.map((row, at) => {
       const from = has(rows[at - 1], mode) ? "V" : `M${x(row.input - 0.5)} `;
-      return has(row, mode) ? `${from}${y(row[mode]) + (index - 1) * 2.5}H${x(row.input + 0.5)}` : "";
+      return has(row, mode) ? `${from}${y(row[mode]) + index * 5 - 2.5}H${x(row.input + 0.5)}` : "";
     }).join(""))));
     return { height, parts, label: `Staircase of ${plural(rows.length, "input")}; the table has its numbers` };
   }
@@ -51,22 +55,27 @@
     number("high", "Last input");
     const chart = explorer.chart("Staircase", paint);
     const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Results" });
-    const key = el("p", { class: "key" }, ["exact", ...MODES, "odd"].map((kind) =>
-      el("span", { class: `line-${kind}`, text: kind === "odd" ? "they differ" : kind })));
+    const key = el("p", { class: "key" }, ["exact", ...MODES, "odd", "band"].map((kind) =>
+      el("span", { class: `line-${kind}`, text: { odd: "they differ", band: "inexact: permitted" }[kind] ?? kind })));
+    const pick = explorer.line();
+    page.headline.after(pick);
     page.picture.append(key, chart, el("details", {}, el("summary", { text: "The same as a table" }), list));
 
     function show(answer) {
       const odd = answer.rows.filter(differs);
-      page.title.textContent = odd.length
-        ? `The roundings differ for ${plural(odd.length, "input")} of ${answer.rows.length}`
-        : answer.rows.every((row) => !MODES.some((mode) => has(row, mode))) ? "No result is defined"
-          : "The roundings agree for every input";
-      page.reason.textContent = `TOSA’s RESCALE multiplies by ${answer.multiplier} and shifts right by ` +
-        `${answer.shift}: a scale of ${answer.scale}. “Single” rounds a half up. “Double” rounds twice if the shift ` +
-        "is above 31. “Inexact” allows an interval; truecast gives the result of “single”, which is always in it.";
+      const { multiplier, shift, scale: product, rows } = answer;
+      page.title.textContent = `Multiplier ${minus(multiplier)}, shift ${shift}`;
+      pick.show(`multiplier=${multiplier}, shift=${shift}`);
+      const results = odd.length ? `“Single” and “double” differ for ${plural(odd.length, "input")} of ${rows.length}`
+        : rows.every((row) => !MODES.some((mode) => has(row, mode))) ? "No result is defined"
+          : "“Single” and “double” agree for every input";
+      page.reason.textContent = `A scale of ${product}. ${results}. “Single” rounds a half up, “double” rounds twice ` +
+        "if the shift is above 31. “Inexact” permits the results of the band: more than one for " +
+        `${plural(rows.filter(several).length, "input")}. truecast gives the result of “single”.`;
       chart.show(answer);
-      list.replaceChildren(explorer.table(["input", "exact", ...MODES], answer.rows.map((row) =>
-        [row.input, row.exact, ...MODES.map((mode) => row[mode] ?? "–")].map(minus))));
+      list.replaceChildren(explorer.table(["input", "exact", ...MODES, "inexact"], rows.map((row) =>
+        [row.input, row.exact, ...MODES.map((mode) => row[mode] ?? "–"),
+          [...new Set(row.permitted ?? ["–"])].map(minus).join(" to ")].map(minus))));
       odd.forEach((row) => list.querySelectorAll("tbody tr")[answer.rows.indexOf(row)].classList.add("odd"));
     }
 

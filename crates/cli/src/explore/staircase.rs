@@ -1,13 +1,13 @@
 //! RESCALE of consecutive integers under each rounding.
 
-use super::{dtype, invalid};
+use super::{dtype, invalid, number};
 use crate::failure::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::format::IntFormat;
 use truecast::rescale::RescaleRequest;
-use truecast::spec::tosa::rescale::{Channel, RoundingMode};
+use truecast::spec::tosa::rescale::{Bound, Channel, RoundingMode, inexact_interval};
 use truecast::spec::tosa::{Rescale, Target, signless};
 use truecast::{Exact, Kind};
 
@@ -44,7 +44,7 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let count = count.ok_or_else(|| invalid(format_args!("low to high must be 1 to {MOST} integers")))?;
     let (multiplier, shift) = match (&asked.scale, asked.multiplier, asked.shift) {
         (Some(scale), _, _) => {
-            let scale: f64 = scale.trim().parse().map_err(|_| invalid(format_args!("{scale:?} is not a scale")))?;
+            let scale = number(scale)?;
             let channel = Channel::of_scale(scale, asked.scale32).map_err(invalid)?;
             (channel.multiplier.into(), channel.shift.into())
         }
@@ -70,7 +70,8 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         match request.resolve(&[1]) {
             // Without scale32, double rounding does not exist.
             Err(_) if rounding == RoundingMode::Double && !asked.scale32 => Ok((rounding.name(), None)),
-            resolved => Ok::<_, Failure>((rounding.name(), Some(resolved?))),
+            Err(error) => Err(Failure::new(error.error_code(), error)),
+            Ok(spec) => Ok((rounding.name(), Some(spec))),
         }
     });
     let modes = modes.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -81,6 +82,10 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
             let result = spec.as_ref().filter(|_| holds(input));
             let result = result.and_then(|spec| spec.rescale_one(0, input.code(value.into())).ok());
             row[*name] = json!(result.map(|result| output.value(result.code) as i64));
+            if let Some(spec) = spec.as_ref().filter(|spec| spec.rounding == RoundingMode::Inexact && holds(input)) {
+                let code = input.code(value.into());
+                row["permitted"] = json!(inexact_interval(spec, 0, code, Bound::Released).ok());
+            }
         }
         row
     };
