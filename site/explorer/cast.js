@@ -38,6 +38,9 @@
           : `So it overflows${answers.length > 1 ? ", and the specifications part ways" : ""}.`);
     }
     const between = `${value} lies between ${brief(near.below.value)} and ${brief(near.above.value)}`;
+    if (near.decision.startsWith("toward zero")) {
+      return `${between}. ${explorer.sentence(explorer.capital(near.decision.replace(/0x[0-9a-f]+ = /g, "")))}`;
+    }
     if (near.side === "tie") return `${between}, at the midpoint: a tie.`;
     return `${between}, nearer to the ${near.side === "below" ? "lower" : "upper"}.`;
   }
@@ -178,13 +181,15 @@
         el("div", { class: "result" }, el("h3", { text: say(each), title: each.value }),
           el("code", { text: open ? "any code is allowed" : each.bits })),
         open ? el("div", { class: "bits none", text: "no bits are promised" }) : bits(each.bits, fields, null, false),
-        el("div", {}, el("p", { class: "share" }, el("b", { text: each.labels.length }), ` of ${everyone} names`),
+        el("div", {}, el("p", { class: "share" }, el("b", { text: each.labels.length }), ` of ${everyone} names. `,
+          el("span", { text: explorer.sentence(explorer.capital(each.why.join("; or "))) })),
           el("details", { open: opened.has(key),
             ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)) },
           el("summary", {}, el("span", { class: "names" }, each.labels.map((text) => [el("span", { text }), " "])),
             el("span", { class: "more", text: each.clauses.length === 1 ? "clause" : "clauses" })),
-          el("dl", {}, each.clauses.map(({ name, clause }) =>
-            [el("dt", { text: name }), el("dd", { text: clause ?? "" })])))));
+          el("dl", {}, each.clauses.map(({ name, clause, newest }) => [
+            el("dt", {}, name, newest ? ` (older; the newest is ${newest})` : ""),
+            el("dd", {}, explorer.cited(clause ?? ""))])))));
     }
 
     function show({ answer, formats }) {

@@ -1,11 +1,14 @@
 //! One value under every specification.
 
+use super::why;
 use crate::command::explain::{Question, of_number, to_json};
 use crate::command::labels::words;
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
 use serde_json::{Value, json};
 use truecast::explain::{Answer, Decision, Neighbors};
+use truecast::request::versions;
+use truecast::spec::Interpretation;
 use truecast::{DType, Kind, Outcome};
 
 pub fn answer(value: String, from: DType, to: DType) -> Result<Value, Failure> {
@@ -34,9 +37,13 @@ pub fn answer(value: String, from: DType, to: DType) -> Result<Value, Failure> {
                 Outcome::Undefined { reason, .. } => reason,
                 _ => answer.interpretation.cast.clause,
             };
-            json!({ "name": words(&answer.interpretation), "clause": clause })
+            let Interpretation { spec, version, .. } = &answer.interpretation;
+            let newest = versions(spec).pop().filter(|newest| !version.is_empty() && newest != version);
+            json!({ "name": words(&answer.interpretation), "clause": clause, "newest": newest })
         };
-        one["clauses"] = explanation.answers.iter().filter(is_same).map(clause).collect();
+        let same: Vec<&Answer> = explanation.answers.iter().filter(is_same).collect();
+        one["why"] = json!(why::rules(&same, explanation.source.code));
+        one["clauses"] = same.into_iter().map(clause).collect();
     }
     Ok(object)
 }

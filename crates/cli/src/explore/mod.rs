@@ -4,8 +4,10 @@ mod binades;
 mod block;
 mod cast;
 mod header;
+mod normal;
 mod promotion;
 mod staircase;
+mod why;
 
 use crate::command::{differ, formats, schemes};
 use crate::failure::Failure;
