@@ -93,15 +93,44 @@
     return el("div", {}, heading, el("ul", { class: "legend" }, legend), grid, readout);
   }
 
-  // Relative error above, values in each binade below, on one axis of powers of two.
-  function paintBinades(types, width) {
+  const percent = (part) => `${brief(String(100 * part), 3, 4)}%`;
+
+  function reach(types) {
     const all = types.flatMap((each) => each.binades);
-    const low = Math.min(...all.map((each) => each.exponent));
-    const high = Math.max(...all.map((each) => each.exponent)) + 1;
+    const exponents = all.map((each) => each.exponent);
+    return { all, low: Math.min(...exponents), high: Math.max(...exponents) + 1, left: 66, margin: 12 };
+  }
+
+  // What each type makes of the values of a binade.
+  function tellBinade(types, at) {
+    const [from, to] = [at, at + 1].map((exponent) => brief(String(2 ** exponent), 3, 7));
+    return `From ${from} to ${to}: ` + types.map(({ name, binades }) => {
+      const found = binades.find((each) => each.exponent === at);
+      if (!found) return `${name} ${at < binades[0].exponent ? "has no value so small" : "has no value so large"}`;
+      const error = found.relative_error ? `errs by at most ${percent(found.relative_error)}` : "has one value";
+      return `${name} ${error}`;
+    }).join("; ");
+  }
+
+  function tellLoss(types, sigma) {
+    const known = types.filter((each) => each.normal).sort((a, b) => b.normal.sqnr_db - a.normal.sqnr_db);
+    const share = (part, words) => (part >= 0.0005 ? `, ${percent(part)} ${words}` : "");
+    const each = ({ name, normal }) => `${name} ${percent(normal.error)} (SQNR ${normal.sqnr_db.toFixed(1)} dB` +
+      `${share(normal.to_zero, "become 0")}${share(normal.too_large, "are too large")})`;
+    const [best, next] = known;
+    const wins = next && best.normal.sqnr_db > next.normal.sqnr_db;
+    const winner = wins ? el("strong", { text: `${best.name} loses less` }) : "";
+    return [`Normal weights of sigma ${sigma}, without a scale: `, winner,
+      `${wins ? ". Relative" : "relative"} error: ${known.map(each).join("; ")}.`];
+  }
+
+  // Relative error above, values in each binade below, on one axis of powers of two.
+  function paintBinades({ types, at: chosen }, width) {
+    const { all, low, high, left, margin } = reach(types);
     const rounded = all.filter((each) => each.relative_error > 0);
     const worst = Math.min(...rounded.map((each) => Math.log2(each.relative_error)), -4);
     const most = Math.max(...all.map((each) => Math.log2(each.values)), 1);
-    const [left, right, bottom] = [66, width - 12, 352];
+    const [right, bottom] = [width - margin, 352];
     const x = (exponent) => left + ((exponent - low) / (high - low)) * (right - left);
     const yError = (exponent) => 34 + (exponent / worst) * 140;
     const yValues = (exponent) => bottom - ((exponent + 1) / (most + 1)) * 120;
@@ -111,6 +140,7 @@
     for (let at = Math.ceil(low / across) * across; at <= high; at += across) {
       parts.push(path("gridline", `M${x(at)} 34V${bottom}`), words(x(at), bottom + 20, power("2", at)));
     }
+    parts.push(path("cursor", `M${x(chosen)} 34V${bottom}H${x(chosen + 1)}V34z`));
     const level = (y, exponent) => parts.push(path("gridline", `M${left} ${y}H${right}`),
       words(left - 8, y + 4, power("2", exponent), "", "end"));
     for (let at = 0; at >= worst; at -= explorer.strideOf(-worst, 6)) level(yError(at), at);
@@ -134,12 +164,42 @@
     const alert = el("p", { role: "alert", class: "error" });
     const chart = explorer.chart("Comparison", paintBinades);
     const key = el("p", { class: "key" });
-    const comparison = el("div", {}, key, chart);
-    const other = el("div", { class: "controls" });
-    const pair = el("div", {}, el("h2", { text: "Two formats on one axis" }), other, alert, comparison);
+    const binade = el("p", { class: "binade" });
+    const comparison = el("div", {}, key, binade, chart);
+    const pair = el("div", {}, el("h2", { text: "Two formats on one axis" }), comparison);
+    const loss = el("p", { class: "loss" });
+    page.headline.before(alert);
+    page.headline.append(loss);
     page.picture.append(sheet, pair);
     page.type("other", "Compared with", (each) => each.kind === "float");
-    other.append(page.controls.lastChild);
+    page.text("sigma", "Sigma of weights", { inputmode: "decimal" });
+    let drawn = { types: [], at: 0 };
+
+    // The arrow keys or the pointer choose a binade.
+    function choose(at) {
+      const { low, high } = reach(drawn.types);
+      drawn = { ...drawn, at: Math.min(Math.max(at, low), high - 1) };
+      chart.show(drawn);
+      binade.textContent = tellBinade(drawn.types, drawn.at);
+      const values = { min: low, max: high - 1, now: drawn.at, text: binade.textContent };
+      for (const [name, value] of Object.entries(values)) chart.setAttribute(`aria-value${name}`, value);
+    }
+    chart.setAttribute("role", "slider");
+    chart.tabIndex = 0;
+    for (const name of ["pointermove", "pointerdown"]) {
+      chart.addEventListener(name, ({ clientX }) => {
+        const { left: from, width } = chart.getBoundingClientRect();
+        const { low, high, left, margin } = reach(drawn.types);
+        choose(Math.floor(low + ((clientX - from - left) / (width - left - margin)) * (high - low)));
+      });
+    }
+    chart.addEventListener("keydown", (event) => {
+      const at = { ArrowLeft: drawn.at - 1, ArrowRight: drawn.at + 1, ArrowDown: drawn.at - 1, ArrowUp: drawn.at + 1,
+        Home: -Infinity, End: Infinity }[event.key];
+      if (at === undefined) return;
+      event.preventDefault();
+      choose(at);
+    });
     const settleChart = explorer.outlet(comparison, alert);
     let shown = "";
 
@@ -160,14 +220,19 @@
       settleChart(async () => {
         const { kind } = await explorer.recall({ ask: "format", type: state.type });
         const types = [...new Set([state.type, state.other])];
-        return kind === "float" ? explorer.recall({ ask: "binades", types }) : { types: [] };
-      }, ({ types }) => {
+        const sigma = state.sigma.trim();
+        const request = { ask: "binades", types, ...(sigma && { sigma }) };
+        return { ...(kind === "float" ? await explorer.recall(request) : { types: [] }), sigma };
+      }, ({ types, sigma }) => {
         pair.hidden = types.length === 0;
         key.replaceChildren(...types.map((each, index) => el("span", { class: `c${index}`, text: each.name })));
-        if (types.length) chart.show(types);
+        loss.replaceChildren(...(types.some((each) => each.normal) ? tellLoss(types, sigma) : []));
+        if (types.length === 0 || types === drawn.types) return;
+        drawn.types = types;
+        choose(Math.floor(Math.log2(Number(sigma) || 1)));
       });
     };
   }
 
-  explorer.view("formats", "Formats", { type: "f8e4m3fn", other: "f8e5m2", code: "" }, build);
+  explorer.view("formats", "Formats", { type: "f8e4m3fn", other: "f8e5m2", sigma: "0.02", code: "" }, build);
 })();

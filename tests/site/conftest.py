@@ -12,6 +12,8 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 SCREENSHOTS = TARGET / "site" / "screenshots"
+# Pictures that the site shows.
+PICTURES = TARGET / "site" / "pictures"
 
 
 def first_existing(variable: str, *places: Path) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from conftest import ROOT, SCREENSHOTS
+from conftest import PICTURES, ROOT, SCREENSHOTS, TARGET
 from playwright.sync_api import expect
 
 VIEWS = {
@@ -19,7 +19,7 @@ VIEWS = {
     "checkpoint": "example.safetensors: 20,914,757,184 parameters, 5.26 bits a weight",
     "blocks": "mxfp4: 32 values in 17 bytes, 4.25 bits each",
     "promotion": "numpy and torch differ for 46 pairs of types",
-    "rescale": "The roundings differ for 6 inputs of 25",
+    "rescale": "Multiplier 1288490189, shift 32",
 }
 MINILM = ROOT / "testdata" / "minilm"
 
@@ -162,6 +162,77 @@ def test_a_differing_range_links_to_its_cast(visit):
     expect(title(page)).to_contain_text("0x43e9 as f8e4m3fn is")
 
 
+def test_names_that_are_left_out_are_said_with_the_reason(visit):
+    page = visit("#differ")
+    expect(title(page)).to_have_text(VIEWS["differ"])
+    options = page.get_by_label("First").locator("option").all_inner_texts()
+    assert "torch@2.15" in options and "ml_dtypes@0.6" in options and "wgsl" not in options
+    left_out = page.locator(".missing")
+    expect(left_out).to_contain_text("left out: ")
+    page.locator(".missing summary").click()
+    expect(left_out).to_contain_text("wgsl does not convert bf16 to f8e4m3fn")
+    assert page.locator(".missing li").count() + len(options) == page.evaluate(
+        "truecast.ask({ask: 'names', from: 'bf16', to: 'f8e4m3fn'}).then(({names}) => names.length)")
+    expect(page.locator(".differ .command code")).to_have_text("truecast differ torch ml_dtypes --from bf16 --to f8e4m3fn")
+    page.goto(page.url.split("#")[0] + "#differ?a=wgsl")
+    expect(alert(page)).to_contain_text("wgsl")
+    expect(alert(page)).not_to_contain_text("--spec")
+
+
+def test_a_cast_to_an_integer_says_what_happens_there(visit):
+    page = visit("#cast?value=2.7&to=i8")
+    expect(title(page)).to_have_text("f32 2.7 as i8 is 2 or 3")
+    expect(page.locator(".cast .reason")).to_contain_text("lies between 2 and 3. Toward zero: 2; to nearest even: 3.")
+    told = page.locator(".answer", has_text="0x02").locator(".share")
+    expect(told).to_contain_text("names. Rounds toward zero: truncates.")
+    expect(page.locator(".answer", has_text="0x03").locator(".share")).to_contain_text("Rounds to nearest")
+
+
+def test_answers_have_a_reason_and_say_which_version_is_old(visit):
+    page = visit("#cast?value=inf&to=f8e4m3fnuz")
+    expect(title(page)).to_contain_text("f32 ∞ as f8e4m3fnuz is")
+    for share in page.locator(".share").all_inner_texts():
+        assert re.search(r"of \d+ names\. [A-Z].*\.$", share), share
+    for summary in page.locator(".answer summary").all():
+        summary.click()
+    expect(page.locator(".answers")).to_contain_text("onnx@23:saturate=1 (older; the newest is 28)")
+
+
+def test_clauses_are_links_on_the_site(visit, tmp_path, transport):
+    if transport == "served":
+        pytest.skip("only the built page is part of the site")
+    built = Path(TARGET / "site" / "explorer")
+    shutil.copytree(built, tmp_path / "explorer")
+    index = tmp_path / "explorer" / "index.html"
+    index.write_text(index.read_text().replace("<head>", '<head><meta name="site" content="../">'))
+    page = visit(base=index.as_uri())
+    page.locator(".answer summary").nth(1).click()
+    link = page.get_by_role("link", name="§4.6").first
+    expect(link).to_have_attribute("href", "../spec/onnx.html#s4-6")
+
+
+def test_which_of_two_formats_loses_less(visit):
+    page = visit("#formats")
+    loss = page.locator(".loss")
+    expect(loss).to_contain_text("f8e4m3fn loses less. Relative error: f8e4m3fn 3.")
+    page.get_by_label("Sigma of weights").fill("1/10000")
+    expect(loss).to_contain_text("f8e5m2 loses less")
+    page.get_by_label("Sigma of weights").fill("-1")
+    expect(page.locator(".formats .error").nth(1)).to_contain_text("must be a number above 0")
+    page.get_by_label("Sigma of weights").fill("0.02")
+    chart = page.get_by_role("slider")
+    expect(chart).to_have_attribute("aria-valuenow", "-6")
+    chart.focus()
+    page.keyboard.press("ArrowLeft")
+    read = "From 0.00781 to 0.0156: f8e4m3fn errs by at most 12.5%; f8e5m2 errs by at most 12.5%"
+    expect(page.locator(".binade")).to_have_text(read)
+    page.keyboard.press("End")
+    expect(page.locator(".binade")).to_contain_text("f8e4m3fn has no value so large")
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + 70, box["y"] + 100)
+    expect(page.locator(".binade")).to_contain_text("f8e4m3fn has no value so small")
+
+
 def test_a_block_follows_its_values_and_its_bytes(visit):
     page = visit("#blocks")
     expect(title(page)).to_have_text(VIEWS["blocks"])
@@ -183,7 +254,20 @@ def test_rescale_refuses_what_is_no_number(visit):
     page.get_by_label("Last input").fill("many")
     expect(alert(page)).to_have_text("“Last input” is not a whole number.")
     page.get_by_label("Last input").fill("20")
-    expect(title(page)).to_contain_text("of 33")
+    expect(page.locator(".rescale .reason")).to_contain_text("of 33")
+
+
+def test_rescale_answers_first_and_takes_fractions(visit):
+    page = visit("#rescale?scale=1/3&low=0&high=8")
+    expect(title(page)).to_have_text("Multiplier 1431655765, shift 32")  # 2**32 / 3, rounded
+    expect(page.locator(".rescale .command")).to_contain_text("multiplier=1431655765, shift=32")
+    expect(page.get_by_role("button", name="Copy")).to_be_visible()
+    assert page.locator(".rescale svg .band").count() == 9
+    page.get_by_text("The same as a table").click()
+    rows = page.locator(".rescale tbody tr").all_inner_texts()
+    assert [row.split("\t")[0] for row in rows] == [str(n) for n in range(9)]
+    page.get_by_label("Scale", exact=True).fill("1/0")
+    expect(alert(page)).to_contain_text('"1/0" is not a number')
 
 
 def gguf() -> bytes:
@@ -208,6 +292,8 @@ FILES = {
     "cut": ("cut.safetensors", safetensors(b"{}", 4000), None, "cut.safetensors: "),
     "damaged": ("bad.safetensors", safetensors(b"{nothing"), None, "bad.safetensors: "),
     "empty": ("empty.gguf", b"", None, "empty.gguf: "),
+    "text": ("notes.safetensors", b"Notes of a meeting, which somebody renamed.", None, "notes.safetensors: this is text"),
+    "pointer": ("lfs.gguf", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", None, "Git LFS pointer"),
     "other": ("photo.png", b"\x89PNG", None, "photo.png: "),
 }
 
@@ -240,6 +326,9 @@ def test_a_dropped_file_and_its_modules(visit):
     page.get_by_role("link", name="Open embeddings").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".crumbs")).to_contain_text("all › embeddings")
+    expect(page.get_by_role("heading", name="Tensors of embeddings")).to_be_visible()
+    names = page.locator(".checkpoint tbody tr td:first-child").all_inner_texts()
+    assert names and all(name.startswith("embeddings.") for name in names)
     page.go_back()
     expect(page.locator(".crumbs")).not_to_contain_text("embeddings")
 
@@ -279,6 +368,9 @@ def test_looks_from_400_to_1920(visit, view, transport):
             expect(title(page)).to_have_text(VIEWS[view])
             page.wait_for_timeout(100)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+            if width == 1280 and transport == "built" and view in ("cast", "formats", "checkpoint"):
+                PICTURES.mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=PICTURES / f"{view}-{scheme}.png")
             if width in (400, 1280):
                 page.screenshot(path=SCREENSHOTS / f"{view}-{width}-{scheme}-{transport}.png", full_page=True)
             page.close()

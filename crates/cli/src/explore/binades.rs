@@ -1,6 +1,6 @@
 //! Relative error and number of values of floating-point types, by magnitude.
 
-use super::{dtype, invalid};
+use super::{dtype, invalid, normal, number};
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use truecast::exact::decode;
@@ -9,14 +9,22 @@ use truecast::{DType, Exact, FloatFormat, Kind};
 /// Largest number of types in an answer.
 const MOST: usize = 4;
 
-pub fn answer(types: &[String]) -> Result<Value, Failure> {
+/// `sigma` asks for the error of normally distributed values of this standard deviation.
+pub fn answer(types: &[String], sigma: Option<&str>) -> Result<Value, Failure> {
+    let sigma = sigma.map(number).transpose()?;
+    if let Some(sigma) = sigma.filter(|sigma| !(sigma.is_normal() && *sigma > 0.0)) {
+        return Err(invalid(format_args!("sigma is {sigma}; it must be a number above 0")));
+    }
     if types.len() > MOST {
         return Err(invalid(format_args!("{} types; an answer has at most {MOST}", types.len())));
     }
     let one = |name: &String| {
         let dtype = dtype(name)?;
         match dtype.kind() {
-            Kind::Float(f) => Ok(json!({ "name": dtype.name(), "binades": binades(dtype, &f) })),
+            Kind::Float(f) => {
+                let loss = sigma.and_then(|sigma| normal::loss(&f, sigma));
+                Ok(json!({ "name": dtype.name(), "binades": binades(dtype, &f), "normal": loss }))
+            }
             _ => Err(invalid(format_args!("{dtype} is not a floating-point type"))),
         }
     };

@@ -39,6 +39,7 @@ enum Request {
     },
     Binades {
         types: Vec<String>,
+        sigma: Option<String>,
     },
     Names {
         from: String,
@@ -85,7 +86,7 @@ fn answer_to(request: Request) -> Result<Value, Failure> {
         Request::Cast { value, from, to } => cast::answer(value, dtype(&from)?, dtype(&to)?),
         Request::Formats => Ok(formats::all()),
         Request::Format { name } => Ok(formats::one(NumberFormat::read(&name)?)),
-        Request::Binades { types } => binades::answer(&types),
+        Request::Binades { types, sigma } => binades::answer(&types, sigma.as_deref()),
         Request::Names { from, to } => Ok(names(dtype(&from)?, dtype(&to)?)),
         Request::Differ { a, b, from, to } => differ::boundary([&a, &b], dtype(&from)?, dtype(&to)?),
         Request::Systems => Ok(promotion::systems()),

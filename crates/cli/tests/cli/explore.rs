@@ -6,6 +6,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+use truecast::policy::Overflow;
+use truecast::spec::ieee;
+use truecast::{DType, cast_one};
 use truecast_testkit::safetensors::{f32s, one_tensor, safetensors};
 
 struct Server {
@@ -119,6 +122,78 @@ fn answers_are_those_of_the_command() {
     }
 }
 
+/// Each name converts the pair, or says why not.
+#[test]
+fn names_that_convert_a_pair() {
+    let server = Server::new(&Folder::new(), "explore");
+    let answer = server.ask(&json!({ "ask": "names", "from": "bf16", "to": "f8e4m3fn" }));
+    let names = answer["names"].as_array().unwrap();
+    let why = |name: &str| names.iter().find(|each| each["name"] == name).map(|each| each["why"].clone()).unwrap();
+    assert_eq!(names.len(), truecast::request::SPECS.len());
+    assert_eq!((why("torch"), why("tile")), (Value::Null, Value::Null));
+    assert!(why("wgsl").as_str().is_some_and(|why| why.contains("bf16")), "{answer}");
+    let asked = json!({ "ask": "differ", "a": "wgsl", "b": "torch", "from": "bf16", "to": "f8e4m3fn" });
+    let message = server.ask(&asked)["error"]["message"].as_str().unwrap().to_string();
+    assert!(!message.contains("--spec"), "{message}");
+}
+
+/// The rule that an answer states has the answer's result: saturation, wrapping, truncation, an open result.
+#[test]
+fn an_answer_has_its_reasons() {
+    let server = Server::new(&Folder::new(), "explore");
+    let why = |value: &str, to: &str| -> Vec<(String, String)> {
+        let answer = server.ask(&json!({ "ask": "cast", "value": value, "from": "f32", "to": to }));
+        let one = |one: &Value| {
+            let rules: Vec<&str> = one["why"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect();
+            assert!(!rules.is_empty(), "{answer}");
+            (one["value"].to_string(), rules.join("; "))
+        };
+        answer["answers"].as_array().unwrap().iter().map(one).collect()
+    };
+    for (value, to, result, rule) in [
+        ("465", "f8e4m3fn", "\"448\"", "saturates"),
+        ("465", "f8e4m3fn", "\"NaN\"", "becomes NaN"),
+        ("2.7", "i8", "\"2\"", "truncates"),
+        ("2.7", "i8", "\"3\"", "to nearest"),
+        ("300", "i8", "\"44\"", "wraps"),
+        ("300", "i8", "\"127\"", "saturates"),
+        ("1e-40", "bf16", "\"0\"", "flushes"),
+        ("1", "bf16", "\"1\"", "is a value of the type"),
+    ] {
+        let all = why(value, to);
+        assert!(all.iter().any(|(of, why)| of == result && why.contains(rule)), "{value} {to} {rule}: {all:?}");
+    }
+}
+
+/// The integrals equal a sum over many casts of evenly spaced values.
+#[test]
+fn error_of_normal_weights() {
+    let server = Server::new(&Folder::new(), "explore");
+    for (name, dtype) in
+        [("f8e4m3fn", DType::F8E4M3Fn), ("f8e5m2", DType::F8E5M2), ("f4e2m1", DType::F4E2M1), ("f16", DType::F16)]
+    {
+        for sigma in [1e-4, 0.02, 3.0, 400.0] {
+            let asked = json!({ "ask": "binades", "types": [name], "sigma": sigma.to_string() });
+            let normal = &server.ask(&asked)["types"][0]["normal"];
+            let spec = ieee::Cast { overflow: Overflow::Saturate, ..ieee::Cast::to(dtype) };
+            let cast = spec.resolve(DType::F64).unwrap();
+            let (mut noise, mut density) = (0.0, 0.0);
+            for at in -160_000..160_000 {
+                let t = (f64::from(at) + 0.5) / 20_000.0;
+                let x = t * sigma;
+                let code = cast_one(&cast, x.to_bits()).code().unwrap();
+                let wide = cast_one(&ieee::Cast::to(DType::F64).resolve(dtype).unwrap(), code).code().unwrap();
+                let weight = (-t * t / 2.0).exp();
+                noise += weight * (f64::from_bits(wide) - x).powi(2);
+                density += weight;
+            }
+            let expected = (noise / density).sqrt() / sigma;
+            let error = normal["error"].as_f64().unwrap();
+            assert!((error / expected - 1.0).abs() < 2e-3, "{name} {sigma}: {error} {expected}");
+        }
+    }
+}
+
 #[test]
 fn nonsense_is_an_answer() {
     let server = Server::new(&Folder::new(), "explore");
@@ -131,6 +206,7 @@ fn nonsense_is_an_answer() {
         (json!({ "ask": "header", "name": "a.gguf", "size": 5, "bytes": "R0dVRv8=" }), "malformed-file"),
         (json!({ "ask": "header", "name": "a.txt", "size": 3, "bytes": "" }), "malformed-file"),
         (json!({ "ask": "block", "scheme": "q4_0", "values": ["one"] }), "invalid-value"),
+        (json!({ "ask": "binades", "types": ["f16"], "sigma": "0" }), "invalid-value"),
         (
             json!({ "ask": "rescale", "from": "i32", "to": "i8", "scale": "1", "low": 0, "high": 1_000_000 }),
             "invalid-value",
@@ -206,6 +282,31 @@ fn proposed_lines_run() {
         let answer = Server::new(&folder, &format!("explore {name}")).ask(&json!({ "ask": "file" }));
         let line = answer["command"].as_str().unwrap().strip_prefix("truecast ").unwrap();
         folder.run(line).exits(0);
+    }
+}
+
+/// A browser opens several connections at once. It keeps those that the server does not ask it to close.
+#[test]
+fn connections_at_once_are_all_answered() {
+    let server = Server::new(&Folder::new(), "explore");
+    let request = format!("GET {}shared.js HTTP/1.1\r\nHost: {}\r\n\r\n", server.root, server.host);
+    for _ in 0..20 {
+        let open = || TcpStream::connect(server.address()).unwrap();
+        let connections: Vec<TcpStream> = (0..8).map(|_| open()).collect();
+        let ask = |mut stream: TcpStream| {
+            stream.write_all(request.as_bytes()).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            let mut reader = BufReader::new(stream);
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            assert!(line.starts_with("HTTP/1.1 200"), "{line:?}");
+            while reader.read_line(&mut line).unwrap() > 2 {}
+            (!line.contains("Connection: close")).then_some(reader)
+        };
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = connections.into_iter().map(|stream| scope.spawn(move || ask(stream))).collect();
+            let _kept: Vec<_> = asked.into_iter().map(|one| one.join().unwrap()).collect();
+        });
     }
 }
 
