@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import PICTURES
 from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,6 +115,10 @@ def test_every_width_and_scheme(page, pages, name):
     page.goto(f"file://{pages}/{name}.html")
     assert page.locator("h1").inner_text().endswith(f": {name}") and page.inner_text(".verdict")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    width, scheme = (page.viewport_size["width"], page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"))
+    if name == "convert" and width == 1280:
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=PICTURES / f"report-{'dark' if scheme else 'light'}.png")
     contrast = """(() => {
         const light = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255)
             .map((c) => (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4))
