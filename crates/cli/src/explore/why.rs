@@ -22,7 +22,7 @@ pub fn rules(answers: &[&Answer], source: u64) -> Vec<String> {
     all.into_iter().map(|(rule, _)| rule).collect()
 }
 
-/// Text such as `saturates: what is too large becomes the largest finite value`.
+/// Text such as `saturates: a value beyond the range becomes the largest one`.
 fn rule(answer: &Answer, source: u64) -> String {
     let cast = &answer.interpretation.cast;
     let code = match answer.outcome {
@@ -74,8 +74,8 @@ fn of_one(cast: &CastSpec, source: u64, code: u64) -> String {
             _ => "a negative value loses its sign: the type has none",
         },
         (_, Some(Condition::Zero | Condition::Underflow)) => match policy.vanishing {
-            Unrepresentable::Nan => "what is below the smallest value becomes NaN: the type has no zero",
-            _ => "what is below the smallest value becomes the smallest value: the type has no zero",
+            Unrepresentable::Nan => "a smaller value than the smallest becomes NaN: the type has no zero",
+            _ => "a smaller value than the smallest becomes the smallest: the type has no zero",
         },
         (_, Some(Condition::Nan)) => "NaN takes a code of the type, which has no NaN",
         (_, Some(Condition::Infinite | Condition::Overflow)) => "saturates: the type has neither infinity nor NaN",
@@ -98,9 +98,9 @@ fn of_nan(f: &FloatFormat, policy: &CastPolicy) -> &'static str {
 /// A value beyond the largest finite value, or an infinity.
 fn beyond(f: &FloatFormat, to: DType, rule: Overflow, code: u64) -> &'static str {
     match (decode(to, code), rule) {
-        (Exact::Inf { .. }, _) => "what is too large becomes infinity",
-        (Exact::Nan { .. }, _) => "what is too large becomes NaN: the type has no infinity",
-        (_, Overflow::Saturate) => "saturates: what is too large becomes the largest finite value",
+        (Exact::Inf { .. }, _) => "a value beyond the range becomes infinity",
+        (Exact::Nan { .. }, _) => "a value beyond the range becomes NaN: the type has no infinity",
+        (_, Overflow::Saturate) => "saturates: a value beyond the range becomes the largest one",
         _ if f.inf_code().is_some() || f.nan_code().is_some() => "its rounding stops at the largest finite value",
         _ => "saturates: the type has neither infinity nor NaN",
     }
