@@ -190,8 +190,7 @@ pub(super) fn ends<const N: usize, const L: usize>(x: &Group<N, L>) -> ([f32; L]
         }
     }
     for l in 0..L {
-        // A NaN would be something.
-        is_something[l] = !(most[l] < NOTHING);
+        is_something[l] = most[l] >= NOTHING;
     }
     (end, is_something)
 }

@@ -169,12 +169,12 @@ impl Task for Count<'_> {
         let (scales, biases) = (scales.as_chunks::<4>().0, biases.as_chunks::<4>().0);
         for (b, bytes) in bytes.chunks_exact(block.bytes() as usize).enumerate() {
             let (mut zeros, mut to_zero, mut is_lossless, mut has_values) = (0, 0, true, false);
-            for g in b * groups..(b + 1) * groups {
+            for (g, scale) in scales.iter().enumerate().skip(b * groups).take(groups) {
                 let elements = g * of_group..(g + 1) * of_group;
                 let group = Group {
                     x: &x[elements.clone()],
                     codes: &codes[elements],
-                    scale: f32::from_le_bytes(scales[g]),
+                    scale: f32::from_le_bytes(*scale),
                     bias: biases.get(g).map(|bias| f32::from_le_bytes(*bias)),
                 };
                 let of_group = group.zeros();
