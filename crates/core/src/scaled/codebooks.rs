@@ -3,7 +3,7 @@
 //! The codebooks are those of ggml. `tests/peers/checkpoints/gguf_codebooks.py` writes the files in `codebooks/`, and
 //! says what they contain.
 
-use super::blocks::BlockType;
+use super::block_type::BlockType;
 use super::gguf;
 
 /// Values of the codes of IQ4_NL and IQ4_XS.

@@ -4,7 +4,8 @@
 //! the f32 result.
 
 use super::arithmetic::{NAN, integer, is_neg, negated, product, quotient, rounded, sum};
-use super::blocks::{BlockTerms, BlockType};
+use super::block_type::BlockType;
+use super::blocks::BlockTerms;
 use super::book::Book;
 use super::error::ScaledError;
 use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Plane, Planes, Zero};

@@ -2,7 +2,7 @@
 //!
 //! `d`, `m` and `dmin` are f16. `qs` and `ql` hold codes or low bits of codes; `qh` and `hmask` hold high bits.
 
-use super::blocks::BlockType;
+use super::block_type::BlockType;
 
 macro_rules! blocks {
     ($($name:ident: $bytes:literal { $($field:ident: $len:literal),* })*) => {$(

@@ -1,6 +1,6 @@
 //! Description of a logical tensor. It states the shape, the packing of codes, the grid of scales, and the arithmetic.
 
-use super::blocks::BlockType;
+use super::block_type::BlockType;
 use super::book::Book;
 use super::error::ScaledError;
 use super::packing::Packing;

@@ -6,6 +6,7 @@
 //! matter; but not that of [`ggml`], which is f32 arithmetic in a given order.
 
 mod arithmetic;
+mod block_type;
 mod blocks;
 mod book;
 pub mod codebooks;
@@ -19,7 +20,8 @@ mod part;
 mod quantize;
 mod repack;
 
-pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
+pub use block_type::BlockType;
+pub use blocks::{BlockTerms, DOUBLED_E2M1};
 pub use book::Book;
 pub use codebooks::IQ4_VALUES;
 pub use dequantize::{Terms, value_of};

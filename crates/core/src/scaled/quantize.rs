@@ -5,7 +5,8 @@
 //! Letters: `a` largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z` zero point.
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
-use super::blocks::{BlockType, DOUBLED_E2M1};
+use super::block_type::BlockType;
+use super::blocks::DOUBLED_E2M1;
 use super::dequantize::{Terms, effective_scale, f32_bits, value_of};
 use super::error::ScaledError;
 use super::ggml;

@@ -14,7 +14,7 @@ mod values;
 
 pub use arithmetic::{from_half, to_half};
 
-use super::blocks::BlockType;
+use super::block_type::BlockType;
 use super::gguf;
 use alloc::vec::Vec;
 

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// Reads consecutive elements of the source from a position on.
+type Read<'a, E> = &'a mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>;
+
 /// Elements of a source in the order of a result: a first element, and dimensions, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Strided {
@@ -50,13 +53,7 @@ impl Strided {
 
     /// Fills `bytes` with elements of `size` bytes from element `first` of the result on. `get` reads consecutive
     /// elements of the source.
-    pub fn read<E>(
-        &self,
-        first: u64,
-        size: usize,
-        mut bytes: &mut [u8],
-        get: &mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn read<E>(&self, first: u64, size: usize, mut bytes: &mut [u8], get: Read<'_, E>) -> Result<(), E> {
         let mut at = first;
         while !bytes.is_empty() {
             let wanted = (bytes.len() / size) as u64;
@@ -95,7 +92,7 @@ fn transposed<E>(
     within: Range<u64>,
     size: usize,
     bytes: &mut [u8],
-    get: &mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>,
+    get: Read<'_, E>,
 ) -> Result<(), E> {
     let rows = within.start / columns..within.end.div_ceil(columns);
     let span = ((rows.end - rows.start - 1) * row_stride + 1) as usize;

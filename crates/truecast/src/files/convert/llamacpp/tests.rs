@@ -42,7 +42,7 @@ fn keys_of_a_small_model() {
 
 #[test]
 fn shape_of_a_small_model() {
-    let shape = shape(&files()).expect("a known model");
+    let shape = Model::new(&files().config).and_then(|model| model.shape()).expect("a known model");
     assert_eq!((shape.heads, shape.kv_heads, shape.head_dim, shape.latent), (4, 2, 16, None));
 }
 

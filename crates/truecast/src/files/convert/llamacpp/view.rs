@@ -144,7 +144,8 @@ impl Renamed {
         let Planned { target, widen, .. } = &self.targets[tensor];
         let Some(caster) = widen else {
             self.read_pieces(tensor, first, bytes)?;
-            return Ok(target.add.map_or((), |summand| add(bytes, summand)));
+            add(bytes, target.add);
+            return Ok(());
         };
         NARROW.with_borrow_mut(|narrow| {
             let len = bytes.len() / 4;
@@ -155,7 +156,8 @@ impl Renamed {
             let src = Elements::new(target.from, len, narrow).map_err(|cause| failed(cause.into()))?;
             let dst = ElementsMut::new(DType::F32, len, bytes).map_err(|cause| failed(cause.into()))?;
             caster.cast(src, dst).map_err(|cause| failed(cause.into()))?;
-            Ok(target.add.map_or((), |summand| add(bytes, summand)))
+            add(bytes, target.add);
+            Ok(())
         })
     }
 
@@ -236,7 +238,8 @@ impl View for Renamed {
 }
 
 /// Adds to each f32.
-fn add(bytes: &mut [u8], summand: f32) {
+fn add(bytes: &mut [u8], summand: Option<f32>) {
+    let Some(summand) = summand else { return };
     for value in bytes.as_chunks_mut::<4>().0 {
         *value = (f32::from_le_bytes(*value) + summand).to_le_bytes();
     }
