@@ -32,13 +32,13 @@ def pages(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     layers = {f"layers.{i}.weight": [1 + i / MANY, 0.3, 1e-9 if i % 2 else 0.5] for i in range(MANY - 3)}
     odd = {ODD: [1.1], "empty": [], "special": [float("nan"), float("inf"), 1e30, 1e-30, -0.0]}
-    source = write(folder / "a.safetensors", {**layers, **odd})
+    write(folder / "a.safetensors", {**layers, **odd})
     for command in (
-        ["convert", source, folder / "b.safetensors", "--to", "f8e4m3fn", "--report", folder / "convert.html"],
-        ["compare", source, folder / "b.safetensors", "--report", folder / "compare.html"],
-        ["verify", source, folder / "b.safetensors", "--to", "bf16", "--save-report", folder / "verify.html"],
+        ["convert", "a.safetensors", "b.safetensors", "--to", "f8e4m3fn", "--report", "convert.html"],
+        ["compare", "a.safetensors", "b.safetensors", "--report", "compare.html"],
+        ["verify", "a.safetensors", "b.safetensors", "--to", "bf16", "--save-report", "verify.html"],
     ):
-        subprocess.run([TRUECAST, *command, "--quiet"], check=command[0] == "convert")
+        subprocess.run([Path(TRUECAST).resolve(), *command, "--quiet"], cwd=folder, check=command[0] == "convert")
     return folder
 
 
