@@ -416,7 +416,7 @@ fn fitting(block: BlockType, columns: u64) -> Form {
         Q5_K => Q5_1,
         Q6_K => Q8_0,
         IQ4_XS => IQ4_NL,
-        // Of these llama.cpp has nothing smaller: it refuses the tensor, and so does its target.
+        // Nothing is smaller. llama.cpp refuses the model; here the tensor is left, because it has no such target.
         _ => return Form::Blocks(block),
     };
     if columns.is_multiple_of(smaller.elements()) { Form::Blocks(smaller) } else { Form::Half }

@@ -91,7 +91,7 @@ fn rows_that_no_blocks_fit() {
         assert_eq!(form(mixture, 96), Form::Blocks(block), "{mixture}");
         assert_eq!(form(mixture, 100), Form::Half, "{mixture}");
     }
-    // Nothing is smaller: the target refuses it.
+    // Nothing is smaller, and the tensor has no such target.
     assert_eq!(form(Mixture::MostlyQ4_0, 100), Form::Blocks(Q4_0));
 }
 

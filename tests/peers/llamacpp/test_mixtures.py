@@ -126,8 +126,8 @@ def test_mixtures_are_those_of_llama_cpp(model, name, files, tmp_path):
     is_made, said = ggml_write.quantize_model(src, tmp_path / "theirs.gguf", MIXTURES[name])
     ran = truecast("quantize", src, tmp_path / "ours.gguf", name)
     if not is_made:
-        # Rows of 96 columns are no blocks of 256, and blocks of 32 have no smaller type.
-        assert "no tensor type fallback" in said and ran.returncode == 3, said + ran.stderr
+        # No type has smaller blocks than 32; truecast keeps such a tensor.
+        assert "no tensor type fallback" in said and "is not quantized" in ran.stderr, said + ran.stderr
         return
     assert ran.returncode == 0, ran.stderr
     ours, theirs = read(tmp_path / "ours.gguf"), read(tmp_path / "theirs.gguf")

@@ -1,6 +1,7 @@
 //! Names and order of elements of llama.cpp, from a file of the same model and back (`docs/spec/checkpoints.md §9.12`).
 
 use crate::run::Folder;
+use serde_json::json;
 use truecast_testkit::gguf::{Written, gguf, key, text};
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
@@ -140,8 +141,14 @@ fn what_is_not_the_same_model() {
     assert!(!folder.path("out.gguf").exists());
 }
 
-const CONFIG: &[u8] =
-    br#"{"model_type": "llama", "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 20}"#;
+/// A configuration of the model type.
+fn config(model_type: &str, heads: u64) -> Vec<u8> {
+    let config = json!({
+        "model_type": model_type, "num_attention_heads": heads, "num_key_value_heads": 1, "head_dim": 8,
+        "hidden_size": 12, "num_hidden_layers": 1, "intermediate_size": 5, "vocab_size": 20
+    });
+    config.to_string().into_bytes()
+}
 
 /// A folder of llama, and a file with its names.
 fn llama() -> (Vec<u8>, Vec<u8>) {
@@ -181,7 +188,7 @@ fn llama() -> (Vec<u8>, Vec<u8>) {
 fn a_file_becomes_the_folder_that_it_was() {
     let (weights, file) = llama();
     let folder = Folder::with("hf/model.safetensors", &weights);
-    folder.write("hf/config.json", CONFIG);
+    folder.write("hf/config.json", &config("llama", 2));
     folder.write("hf/tokenizer.json", b"{}");
     folder.write("model.gguf", &file);
     folder.run("convert model.gguf back --like hf --quiet").exits(0);
@@ -190,7 +197,7 @@ fn a_file_becomes_the_folder_that_it_was() {
     assert_eq!(folder.read("back/tokenizer.json"), b"{}");
     folder.run("verify model.gguf back").succeeds();
     // Only the configuration: names follow from the table.
-    folder.write("bare/config.json", CONFIG);
+    folder.write("bare/config.json", &config("llama", 2));
     folder.run("convert model.gguf named --like bare/config.json --to bf16 --quiet").exits(0);
     let named = Parsed::new(&folder.read("named/model.safetensors"));
     assert_eq!(named.dtype("model.layers.0.self_attn.q_proj.weight"), "BF16");
@@ -207,17 +214,17 @@ fn a_file_becomes_the_folder_that_it_was() {
 fn what_has_no_way_back() {
     let (weights, file) = llama();
     let folder = Folder::with("hf/model.safetensors", &weights);
-    folder.write("hf/config.json", br#"{"model_type": "qwen2"}"#);
+    folder.write("hf/config.json", &config("qwen2", 2));
     folder.write("model.gguf", &file);
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["architecture", "qwen2", "llama"]);
-    folder.write("hf/config.json", br#"{"model_type": "gpt2"}"#);
+    folder.write("hf/config.json", &config("gpt2", 2));
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["model_type", "gpt2"]);
-    folder.write("hf/config.json", br#"{"model_type": "llama", "num_attention_heads": 3}"#);
+    folder.write("hf/config.json", &config("llama", 3));
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["attn_", "does not fit"]);
     folder.refused("convert model.gguf back --like none", "unsuitable-source", &["none"]);
     folder.refused("convert model.gguf back --like model.gguf", "unsuitable-source", &["names and keys"]);
     // A folder of a type that is not known needs a file, or its own names.
-    folder.write("hf/config.json", br#"{"model_type": "gpt2"}"#);
+    folder.write("hf/config.json", &config("gpt2", 2));
     folder.refused("convert hf out.gguf", "unsuitable-source", &["gpt2", "--like MODEL.gguf", "--keep-names"]);
     folder.run("convert hf out.gguf --keep-names").exits(0).warns(&["tensors keep their names"]);
 }
