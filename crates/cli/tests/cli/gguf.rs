@@ -153,7 +153,7 @@ fn mixtures_have_types_by_names() {
     assert_eq!(blocks("q6_k --keep *attn_q*", 18), [14, 14, 0, 8, 1, 0]);
     assert_eq!(blocks("q4_0", 2), [14, 2, 2, 2, 0, 0]);
     let said = folder.run("quantize a.safetensors c.gguf q4_k_m").exits(0);
-    assert!(said.err.contains("blk.0.ffn_gate.weight is not quantized: no blocks fit its rows"), "{}", said.err);
+    assert!(said.err.contains("is not quantized: no blocks fit its rows"), "{}", said.err);
 }
 
 /// The key `truecast.options` is the last key of a result.
