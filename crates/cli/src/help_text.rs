@@ -42,7 +42,7 @@ pub const PAGES: [Page; 21] = [
         usage: &["quantize SRC DST SCHEME [OPTIONS]", "quantize SRC.. FOLDER SCHEME [OPTIONS]"],
         examples: &[
             ("fp8 in blocks, as in DeepSeek and Qwen", "truecast quantize model model-fp8 fp8-block"),
-            ("Blocks for llama.cpp, from any checkpoint", "truecast quantize model model.gguf q8_0"),
+            ("Blocks for llama.cpp, from any checkpoint", "truecast quantize model small.gguf q8_0"),
         ],
         short: "keep quantize to from_scheme scale_search force resume dry_run report max_memory threads \
                 summary json",
