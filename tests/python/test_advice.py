@@ -381,8 +381,10 @@ UNTRIED = {
     "choose {typed}": "two declarations that differ",
     "{typed} reads": "nothing: its options are in the text",
     "`truecast convert SRC DST --to TYPE` converts": "another command",
-    "--keep NAME copies it": "a GGUF file with IQ blocks, which tests/peers/checkpoints has",
     "{typed} fits": "nothing: its options are in the text",
+    "--like takes a .gguf file": "a model for llama.cpp, which crates/cli/tests/cli/llamacpp.rs has",
+    "give --like a file": "another model for llama.cpp",
+    "take names, keys and vocabulary": "a model for llama.cpp",
 }
 
 

@@ -1,4 +1,4 @@
-//! Blocks of ggml's rule beside those that ggml made. `tests/peers/llamacpp/ggml_write.py` wrote the file: eight rows of
+//! Blocks of ggml's rule, compared with blocks that ggml made. `tests/peers/llamacpp/ggml_write.py` wrote the file: eight rows of
 //! 256 f32, and their blocks in each type.
 
 use truecast_core::scaled::{BlockType, NonFinite, ScaledError, ggml};

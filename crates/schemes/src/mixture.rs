@@ -1,7 +1,7 @@
 //! Mixtures of block types that llama.cpp names: which type each tensor of a model has
 //! (`docs/spec/checkpoints.md §9.10`).
 //!
-//! [`ROWS`] has the types by roles, which names of tensors tell; [`KEPT`] has what stays as it is.
+//! [`ROWS`] has the types by roles, which names of tensors tell; [`KEPT`] has the tensors that stay as they are.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -122,7 +122,7 @@ const fn row(role: Role, of: &'static [Mixture], when: &'static [When], to: Bloc
     Row { role, of, when, to }
 }
 
-/// Types other than that of most tensors. The first row that holds decides.
+/// Types that differ from the type of most tensors. The first row that holds decides.
 const ROWS: &[Row] = &[
     row(AttentionV, &[MostlyQ2K], &[SharedHeads], Q4_K),
     row(AttentionV, &[MostlyQ2K], &[], Q3_K),
@@ -207,7 +207,7 @@ const TOKENS: &str = "token_embd.weight";
 const OF_70B: [(&str, u64); 6] =
     [("llama", 80), ("llama-embed", 80), ("deci", 80), ("olmo", 80), ("qwen2", 80), ("jais2", 68)];
 
-/// What a mixture asks of a model.
+/// Hyperparameters that decide types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hyperparameters {
     /// `general.architecture`.
@@ -229,7 +229,7 @@ pub enum Form {
     Kept,
     /// Rows of blocks.
     Blocks(BlockType),
-    /// f16, because rows are no whole number of blocks.
+    /// f16, because rows do not consist of whole blocks.
     Half,
 }
 
@@ -407,7 +407,7 @@ impl Counted<'_> {
     }
 }
 
-/// Form of rows of so many columns: the type, or one with smaller blocks, or f16.
+/// Form of rows with `columns` elements: the type, or one with smaller blocks, or f16.
 fn fitting(block: BlockType, columns: u64) -> Form {
     let smaller = match block {
         _ if columns.is_multiple_of(block.elements()) => return Form::Blocks(block),

@@ -14,7 +14,7 @@ fn about(architecture: &str, layers: u64, kv_heads: u64, experts: u64) -> Hyperp
     Hyperparameters { architecture: architecture.into(), layers: Some(layers), heads: 8, kv_heads, experts }
 }
 
-/// Tensors of a model, in an order that is not that of the layers.
+/// Tensors of a model, not in the order of the layers.
 fn model(layers: u64, ffn_down: &str, ffn_shape: &[u64]) -> Vec<Tensor> {
     let mut tensors = vec![tensor("output.weight", &[9, 256]), tensor("token_embd.weight", &[9, 256])];
     for layer in (0..layers).rev() {

@@ -3,7 +3,7 @@
 //! [`Layout::value`] defines the value of an element, [`Planes::quantize`] the encoding of a block. `truecast-kernel`
 //! has the fast versions.
 //! All arithmetic is integer arithmetic on [`Exact`](crate::Exact) values, so the floating-point environment does not
-//! matter; but not that of [`ggml`], which is f32 arithmetic in a given order.
+//! matter. Only [`ggml`] computes with f32, in a given order.
 
 mod arithmetic;
 mod block_type;

@@ -203,7 +203,7 @@ const fn mixture(name: &'static str, mixture: Mixture) -> Row {
     Row { family: Family::Mixture(mixture), ..gguf(name, BlockType::Q4_0, Writing::Gguf) }
 }
 
-/// Mixtures whose names are no block types.
+/// Mixtures whose names differ from block types.
 const MIXTURES: &[Row] = &[
     mixture("gguf:Q2_K_S", Mixture::MostlyQ2KS),
     mixture("gguf:Q3_K_S", Mixture::MostlyQ3KS),

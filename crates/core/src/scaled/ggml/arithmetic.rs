@@ -1,7 +1,7 @@
 //! Roundings as ggml has them. Out of range, their results are those of the bits.
 
-/// Nearest integer, ties to even, from the significand of `x + 1.5 * 2^23`. Beyond 2^22 the result wraps; that of NaN
-/// is 0, that of an infinity -2^22.
+/// Nearest integer, ties to even, from the significand of `x + 1.5 * 2^23`. Beyond 2^22 the result wraps; NaN gives
+/// 0, an infinity -2^22.
 #[inline(always)]
 pub(super) fn nearest(x: f32) -> i32 {
     ((x + 12_582_912.0).to_bits() & 0x007f_ffff) as i32 - 0x0040_0000
@@ -13,7 +13,7 @@ pub(super) fn limited(x: f32, least: i32, most: i32) -> i32 {
     nearest(x).min(most).max(least)
 }
 
-/// `x` without its fraction, from 0 on. NaN, an infinity and what is beyond 2^22 become 0, as their lowest bits are.
+/// `x` without its fraction, from 0 on. NaN, an infinity and values beyond 2^22 become 0, as their lowest bits are.
 #[inline(always)]
 pub(super) fn truncated(x: f32) -> i8 {
     let rounded = (x + 12_582_912.0) - 12_582_912.0;
@@ -27,7 +27,7 @@ pub(super) fn inverse(x: f32) -> f32 {
     if x == 0.0 { 0.0 } else { 1.0 / x }
 }
 
-/// Square root, rounded once. Of a sum of squares.
+/// Square root of a sum of squares, rounded once.
 #[inline(always)]
 pub(super) fn square_root(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -42,7 +42,7 @@ pub(super) fn square_root(x: f32) -> f32 {
     let (shift, exponent) = if exponent % 2 == 0 { (shift, exponent) } else { (shift - 1, exponent + 1) };
     let square = significand << shift;
     let root = square.isqrt();
-    // A last bit for the rest, far behind the 24 bits of the result.
+    // A last bit for the rest, long after the 24 bits of the result.
     let with_rest = root << 1 | u64::from(root * root != square);
     with_rest as f32 * f32::from_bits(((exponent / 2 - 1 + 127) as u32) << 23)
 }

@@ -65,7 +65,7 @@ pub(super) fn farthest(of: &[f32]) -> f32 {
     of.iter().copied().find(|x| x.abs() == magnitude && magnitude > 0.0).unwrap_or(0.0)
 }
 
-/// Least and largest of finite values. Of zeros, it is the first.
+/// Least and largest of finite values; among zeros the first.
 #[inline(always)]
 pub(super) fn range(of: &[f32; 32]) -> (f32, f32) {
     let least = reduced(of, f32::MAX, |least, x| if x < least { x } else { least });
@@ -73,13 +73,13 @@ pub(super) fn range(of: &[f32; 32]) -> (f32, f32) {
     (first_zero(least, of), first_zero(largest, of))
 }
 
-/// `x`, but for a zero the first zero of the values.
+/// `x`, or the first zero of the values if `x` is zero.
 #[inline(always)]
 fn first_zero(x: f32, of: &[f32; 32]) -> f32 {
     if x == 0.0 { of.iter().copied().find(|of| *of == x).unwrap_or(x) } else { x }
 }
 
-/// Combines eight values at a time, for operations whose result does not depend on the order but for signs of zeros.
+/// Combines eight values at a time, for operations whose result depends on the order only in signs of zeros.
 #[inline(always)]
 fn reduced(of: &[f32], start: f32, pick: impl Fn(f32, f32) -> f32) -> f32 {
     let (mut lanes, (groups, rest)) = ([start; 8], of.as_chunks::<8>());

@@ -1,5 +1,5 @@
 //! Blocks of 256 elements, whose groups have scales of a few bits. First each group has its best scale, then these
-//! scales are rounded, and then the codes are computed anew with the rounded scales. Where a rounded scale is zero, the
+//! scales are rounded, and then the codes are computed again with the rounded scales. Where a rounded scale is zero, the
 //! codes of the search stay.
 
 use super::super::gguf::mutable;

@@ -28,10 +28,10 @@ pub const fn is_written(block: BlockType) -> bool {
 /// Quantizes the finite values `x` to whole blocks, with `L` groups side by side; `L` is 1, 2, 4 or 8.
 ///
 /// # Panics
-/// If the bytes are not those of as many blocks, or the type is not [written](is_written).
+/// If the bytes do not hold as many blocks, or the type is not [written](is_written).
 #[inline(always)]
 pub fn quantize<const L: usize>(block: BlockType, x: &[f32], bytes: &mut [u8]) {
-    // A macro, because what is called through a parameter is compiled for the weakest CPU.
+    // A macro, because a function that is called through a parameter is compiled for the weakest CPU.
     macro_rules! each {
         ($x:ident, $bytes:ident, $block:ident, $one:expr) => {
             for (x, bytes) in $x.as_chunks().0.iter().zip($bytes.chunks_exact_mut($block.bytes() as usize)) {
@@ -69,7 +69,7 @@ pub fn quantize<const L: usize>(block: BlockType, x: &[f32], bytes: &mut [u8]) {
     }
 }
 
-/// Values of one block without what is not finite: NaN is 0, and an infinity has the largest finite magnitude.
+/// Values of one block, made finite: NaN is 0, and an infinity has the largest finite magnitude.
 #[must_use]
 pub fn saturated(x: &[f32]) -> Vec<f32> {
     let most = x.iter().filter(|x| x.is_finite()).fold(0.0f32, |most, x| most.max(x.abs()));
@@ -80,7 +80,7 @@ pub fn saturated(x: &[f32]) -> Vec<f32> {
 /// Code of the f16 scale `d` of a block.
 ///
 /// # Panics
-/// If the bytes are not those of a block, or the type is not [written](is_written).
+/// If the bytes do not hold a block, or the type is not [written](is_written).
 #[must_use]
 pub fn scale(block: BlockType, bytes: &[u8]) -> u16 {
     u16::from_le_bytes(*match block {

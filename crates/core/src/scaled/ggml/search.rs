@@ -9,7 +9,7 @@ pub(super) const NOTHING: f32 = 1e-15;
 /// Scales and codes of `L` groups.
 pub(super) struct Fit<const N: usize, const L: usize> {
     pub scale: [f32; L],
-    /// What is subtracted from all values: the minimum of the group, with the sign changed.
+    /// Number that is subtracted from all values: the minimum of the group, with the sign changed.
     pub offset: [f32; L],
     pub codes: [[u8; L]; N],
 }
@@ -28,8 +28,8 @@ pub(super) struct WithMinimum {
     pub first: f32,
     pub step: f32,
     pub last: u8,
-    /// If true, the sum of errors is that of magnitudes, and the weight of an element its magnitude. Else it is that of
-    /// squares, and the weight is the magnitude plus the root of the group's mean square.
+    /// If true, magnitudes of errors are summed, and the weight of an element is its magnitude. Otherwise squares are
+    /// summed, and the weight is the magnitude plus the root of the group's mean square.
     pub sums_magnitudes: bool,
 }
 

@@ -68,8 +68,8 @@ impl GgmlPlan {
         Ok(counts)
     }
 
-    /// Loads elements as f32, and returns whether all are finite. If that is an error, it has the index of the first
-    /// that is not; `first` is that of the tile.
+    /// Loads elements as f32, and returns whether all are finite. The error has the index of the first other
+    /// element; `first` is the index of the tile.
     fn load(&self, src: &[u8], first: usize, tile: &mut Tile) -> Result<bool, ScaledError> {
         tile.x.resize(src.len() / slot_bytes(self.load.src), 0.0);
         if is_source(self.load.src) {
