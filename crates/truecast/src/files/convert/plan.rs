@@ -4,6 +4,7 @@ use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
+use crate::files::convert::llamacpp::StoredAs;
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::relayout::Relaid;
@@ -14,6 +15,7 @@ use crate::files::stream::{Item, LEAST_MEMORY};
 use crate::flag::Flag;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use truecast_core::{CastSpec, DType};
 use truecast_io::folder::{Folder, Shard};
 use truecast_io::{Escaped, FileFormat, Tensor};
@@ -39,6 +41,8 @@ pub struct Plan {
     /// Names of tensors that the result omits, with the reason.
     pub(crate) dropped: Vec<(String, String)>,
     pub(crate) warnings: Vec<String>,
+    /// Form in the source of tensors that a view computes.
+    pub(crate) stored_as: HashMap<Arc<str>, StoredAs>,
     pub(crate) options: Options,
 }
 

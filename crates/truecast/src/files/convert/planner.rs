@@ -177,6 +177,7 @@ impl Plan {
             relaid,
             dropped,
             warnings,
+            stored_as: llamacpp.as_ref().map(|header| header.stored_as.clone()).unwrap_or_default(),
             options: options.clone(),
         };
         let has_names = llamacpp.is_some();

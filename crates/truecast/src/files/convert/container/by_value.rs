@@ -12,6 +12,7 @@ use crate::files::model::{changes, eligibilities, raise_warning};
 use crate::files::parts::Parts;
 use crate::files::report::Provenance;
 use crate::files::select::Eligibility;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, Layout};
@@ -58,6 +59,7 @@ impl Plan {
             provenance: Provenance::of(options),
             shards: vec![ShardPlan { name, works, metadata }],
             warnings,
+            stored_as: HashMap::new(),
             options: options.clone(),
             configuration: Default::default(),
             components: Default::default(),

@@ -2,6 +2,7 @@
 
 use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::job::{TensorJob, elements_in};
+use crate::files::convert::llamacpp::StoredAs;
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
 use crate::files::report::TensorReport;
@@ -22,7 +23,11 @@ impl Plan {
     }
 
     pub(crate) fn row(&self, work: &TensorJob, counts: Counts) -> TensorReport {
-        let row = work.report(counts);
+        let mut row = work.report(counts);
+        if let Some(StoredAs { dtype, scheme, bytes }) = self.stored_as.get(&row.name) {
+            row.converted |= scheme.is_some() || *dtype != row.from;
+            (row.from, row.scheme, row.bytes_in) = (*dtype, scheme.clone(), *bytes);
+        }
         let Some(block) = work.kept_block(&self.folder) else { return row };
         let scaled = block.scaled().map(|block| Coding::Blocks { block, factor: false });
         let code = scaled.map_or(row.from, |coding| Layout::new(1, [1, block.elements()], coding).code_type());

@@ -62,7 +62,7 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
         Err(error) => return Err(error.into()),
     };
     let items: HashMap<&str, &Item> = reference.items.iter().map(|item| (&*item.name, item)).collect();
-    let mut types = HashMap::new();
+    let (mut types, mut stored_as) = (HashMap::new(), HashMap::new());
     let mut viewed = Vec::new();
     for Shard { name: file, metadata, tensors } in shards {
         let mut targets = Vec::new();
@@ -80,6 +80,7 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
             }
             targets.push(target);
         }
+        stored_as.extend(super::stored_as(&targets));
         let tensors = targets.iter().map(|target| target.tensor.clone()).collect();
         let view = Arc::new(Renamed::new(reference.folder.clone(), targets)?);
         viewed.push(ViewedShard { name: file, metadata, tensors, view });
@@ -88,7 +89,7 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
     let documents = crate::files::convert::found::documents(&folder)?;
     let stored: Vec<_> = stored(&folder).collect();
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
-    let header = Header { types, ..Header::default() };
+    let header = Header { types, stored_as, ..Header::default() };
     let found = Detection { roles, ..Detection::default() };
     Ok((folder, Contents { stored, documents, found, llamacpp: Some(header) }))
 }

@@ -52,7 +52,18 @@ pub(crate) struct Header {
     pub fixed: HashSet<Arc<str>>,
     /// Types of tensors unless an option chooses one.
     pub types: HashMap<Arc<str>, DType>,
+    /// Form of each tensor in the source.
+    pub stored_as: HashMap<Arc<str>, StoredAs>,
     pub warnings: Vec<String>,
+}
+
+/// Form in which the source stores the values of a tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredAs {
+    /// Type of the elements, or of the codes of a quantized tensor.
+    pub dtype: DType,
+    pub scheme: Option<Arc<str>>,
+    pub bytes: u64,
 }
 
 /// Renames and rearranges the tensors of a model's folder. Other sources keep their names.
@@ -92,7 +103,8 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     };
     let fixed = targets.iter().filter(|target| is_always_f32(&target.tensor.name, &target.tensor.shape));
     let fixed = fixed.map(|target| target.tensor.name.clone()).collect();
-    let header = Header { keys, fixed, types: HashMap::new(), warnings };
+    let stored_as = stored_as(&targets);
+    let header = Header { keys, fixed, types: HashMap::new(), stored_as, warnings };
     let folder = Renamed::new(folder, targets)?.into_folder()?;
     let stored: Vec<Stored> = stored(&folder).collect();
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
@@ -106,6 +118,12 @@ pub(crate) fn for_llamacpp(path: &Path, follow_links: bool) -> Option<Folder> {
     let contents = Contents::detect(&folder, &truecast_schemes::Options::default()).ok()?;
     let (targets, _) = from_config(contents.documents.config.as_ref()?, items(&folder, &contents)).ok()?;
     Renamed::new(folder, targets).ok()?.into_folder().ok()
+}
+
+/// Form of each target in the source.
+fn stored_as<'a>(targets: impl IntoIterator<Item = &'a Target>) -> HashMap<Arc<str>, StoredAs> {
+    let form = |target: &Target| Some((target.tensor.name.clone(), target.stored_as()?));
+    targets.into_iter().filter_map(form).collect()
 }
 
 /// A tensor of a checkpoint. A quantized tensor has one row for each output.

@@ -1,7 +1,7 @@
 //! A checkpoint as llama.cpp stores it: other names, and tensors that are rearranged, stacked or dequantized.
 
-use super::Item;
 use super::strided::Strided;
+use super::{Item, StoredAs};
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
@@ -61,6 +61,23 @@ impl Target {
         let len = values.len() as u64;
         let piece = Piece { values: Values::Known(values), order: Strided::whole(len) };
         Target::new(name, &[len], DType::F32, piece)
+    }
+
+    /// Form of the first piece in the source, and bytes of all pieces. `None` for known values.
+    pub fn stored_as(&self) -> Option<StoredAs> {
+        let bytes = |piece: &Piece| match &piece.values {
+            Values::Plain(_) | Values::Known(_) => self.from.bytes_in(Layout::Packed, piece.order.len()).unwrap_or(0),
+            Values::Quantized(of) => {
+                let all = u128::from(of.bytes) * u128::from(piece.order.len());
+                u64::try_from(all / u128::from(of.layout.elements().max(1))).unwrap_or(0)
+            }
+        };
+        let (dtype, scheme) = match &self.pieces.first()?.values {
+            Values::Plain(_) => (self.from, None),
+            Values::Quantized(of) => (of.layout.code_type(), Some(of.scheme.clone())),
+            Values::Known(_) => return None,
+        };
+        Some(StoredAs { dtype, scheme, bytes: self.pieces.iter().map(bytes).sum() })
     }
 
     /// Widens floating-point values to f32.
