@@ -105,9 +105,12 @@ fn scheme_for_type(name: &str) -> Option<String> {
         Ok(scheme) if scheme.family.writing() == Writing::Never => {
             Some(format!("{name} can be read, not written; `truecast schemes` lists the schemes"))
         }
-        Ok(_) => Some(format!(
-            "{name} has scales, so it is a scheme: truecast quantize SRC DST {name}; verify takes --scheme {name}"
-        )),
+        Ok(scheme) => {
+            let file = if scheme.family.writing() == Writing::Gguf { "FILE.gguf" } else { "DST" };
+            Some(format!(
+                "{name} has scales, so it is a scheme: truecast quantize SRC {file} {name}; verify takes --scheme {name}"
+            ))
+        }
         Err(SchemeError::Ambiguous { choices, .. }) => {
             Some(format!("{name} is not a type; with scales: truecast quantize SRC DST {}", alternatives(choices)))
         }

@@ -28,7 +28,7 @@ pub enum Extent {
 #[allow(missing_docs)] // The error messages name the fields.
 pub enum VectorError {
     /// Source too wide for an exhaustive list.
-    #[error("{src} has 2^{} codes; exhaustive vectors exist for sources of 16 bits or fewer, use boundary", src.code_bits())]
+    #[error("{src} has 2^{} codes; level exhaustive takes sources of 16 bits or fewer; use level boundary", src.code_bits())]
     TooWide { src: DType },
     /// Text and complex numbers, which have no codes to list.
     #[error("{dtype} has no codes to list")]

@@ -48,17 +48,22 @@ def written(folder, tmp_path_factory):
 def test_keys(row, written, controls):
     mine, its = (control.read(make(row, "f32"))[0] for make in (written, controls))
     names = (mine.keys() | its.keys()) - OTHERS - ({ORDER} if row == FALLBACK else set())
+    names -= {"general.file_type"} if row.is_mxfp4 else set()
     assert {name: mine.get(name) for name in names} == {name: its.get(name) for name in names}
 
 
-@each(CONTROLLED)
+# Experts in MXFP4 stay MXFP4 in the converter's file; truecast writes the type that was asked for.
+DENSE = [row for row in CONTROLLED if not row.is_mxfp4]
+
+
+@each(DENSE)
 @pytest.mark.parametrize("to", WAYS)
 def test_types(row, to, written, controls):
     mine, its = (control.read(make(row, to))[0] for make in (written, controls))
     assert mine["general.file_type"] == its["general.file_type"]
 
 
-@each(CONTROLLED)
+@each(DENSE)
 @pytest.mark.parametrize("to", WAYS)
 def test_tensors(row, to, written, controls):
     mine, its = (control.read(make(row, to))[1] for make in (written, controls))
@@ -73,7 +78,7 @@ def test_logits(row, written, reference):
         assert distance(model.logits(ids)[:, : expected.shape[1]], expected) < row.distance
 
 
-@each(CONTROLLED)
+@each(DENSE)
 @pytest.mark.parametrize("to", [to for to in WAYS if to != "f32"])
 def test_logits_of_narrower_types(row, to, written, controls, reference):
     ids, _ = reference(row)

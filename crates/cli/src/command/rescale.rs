@@ -205,7 +205,7 @@ fn whole(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
     }
     let is_scale = flag == "--multiplier" && text.parse::<f64>().is_ok();
     numbers(flag, "an integer", text).map_err(|wrong| match is_scale {
-        true => wrong.with_hint(&format!("--scale {text} gives multiplier and shift")),
+        true => wrong.with_hint("--scale takes a factor in place of --multiplier and --shift"),
         false => wrong,
     })
 }

@@ -163,6 +163,7 @@ fn llama() -> (Vec<u8>, Vec<u8>) {
             (&names[2], "F32", &[5, 12], f32s(&up)),
             (&names[1], "F32", &[8, 12], f32s(&k)),
             (&names[0], "F32", &[16, 12], f32s(&q)),
+            ("model.norm.weight", "F32", &[12], f32s(&norm)),
         ],
         &[("format", "pt")],
     );
@@ -179,6 +180,7 @@ fn llama() -> (Vec<u8>, Vec<u8>) {
             ("blk.0.ffn_up.weight", &[12, 5], 0, f32s(&up)),
             ("blk.0.attn_k.weight", &[12, 8], 0, f32s(&permuted(&k, 1, 12))),
             ("blk.0.attn_q.weight", &[12, 16], 0, f32s(&permuted(&q, 2, 12))),
+            ("output_norm.weight", &[12], 0, f32s(&norm)),
         ],
     );
     (weights, file)
@@ -221,6 +223,12 @@ fn what_has_no_way_back() {
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["model_type", "gpt2"]);
     folder.write("hf/config.json", &config("llama", 3));
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["attn_", "does not fit"]);
+    // A tensor of the file that the folder does not have.
+    folder.write("hf/config.json", &config("llama", 2));
+    let less = safetensors(&[("model.norm.weight", "F32", &[12], f32s(&values(4, 12)))], &[]);
+    folder.write("hf/model.safetensors", &less);
+    folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["has no place in the folder"]);
+    folder.refused("convert hf out.gguf --like model.gguf", "unsuitable-source", &["token_embd.weight"]);
     folder.refused("convert model.gguf back --like none", "unsuitable-source", &["none"]);
     folder.refused("convert model.gguf back --like model.gguf", "unsuitable-source", &["names and keys"]);
     // A folder of a type that is not known needs a file, or its own names.

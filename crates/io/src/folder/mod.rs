@@ -21,6 +21,7 @@ pub use sidecar::{Sidecar, components};
 pub use split::single;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -435,6 +436,25 @@ impl Folder {
     /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
     pub fn json(&self, name: &str) -> Result<Option<JsonFile>, Error> {
         if self.is_file { Ok(None) } else { JsonFile::read(self.beside(), name, self.follow_links) }
+    }
+
+    /// Reads another file of the folder, of at most `limit` bytes; `None` if it does not exist or the checkpoint is not
+    /// a folder.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] for violations of C3, [`Error::HeaderTooLong`] for a longer file, [`Error::Io`].
+    pub fn bytes(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.beside().join(name);
+        if self.is_file || look::at_itself(&path)?.is_none() {
+            return Ok(None);
+        }
+        let (file, bytes) = open::open_in(self.beside(), Path::new(name), self.follow_links)?;
+        if bytes > limit {
+            return Err(FolderError::JsonTooLong { bytes }.at(&path));
+        }
+        let mut all = Vec::new();
+        file.take(limit).read_to_end(&mut all).map_err(Error::io(&path, "reading"))?;
+        Ok(Some(all))
     }
 
     /// Whether links in the folder may lead to any place.

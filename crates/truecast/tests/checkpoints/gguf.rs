@@ -143,7 +143,7 @@ fn folders_become_one_file() {
     work.write("m/model-2.safetensors", &safetensors(&second, &[]));
     let mut saturated = Value::Null;
     for (name, id, file_type) in [("q8_0", 8, 7), ("MXFP4", 39, 38)] {
-        let report = work.convert("m", &format!("{name}.gguf"), &format!("scheme=gguf:{name}"));
+        let report = work.convert("m", &format!("{name}.gguf"), &format!("scheme=gguf:{name} keep_names"));
         assert!(report.warnings.iter().any(|said| said.contains("hyperparameters")), "{:?}", report.warnings);
         let result = Written::new(&work.read(&format!("{name}.gguf")));
         assert_eq!(result.tensor("x.weight"), (id, &[6, 96][..], &quantized(id, &a)[..]));
@@ -163,7 +163,7 @@ fn folders_become_one_file() {
             (&**last, &options["scheme"]),
             ("truecast.options", &json!(format!("gguf:{}", name.to_uppercase())))
         );
-        work.verify("m", &format!("{name}.gguf"), &format!("scheme=gguf:{name}"));
+        work.verify("m", &format!("{name}.gguf"), &format!("scheme=gguf:{name} keep_names"));
         let report = json_of(&report);
         let row = &report["tensors"][0];
         has(row, &json!({ "to_scheme": format!("gguf:{}", name.to_uppercase()), "elements": 576 }));
@@ -177,7 +177,7 @@ fn folders_become_one_file() {
         }
         let file = format!("{name}.gguf");
         let at = work.read(&file).len() - 100;
-        work.flipped(&file, at, 1, "", || work.checked("m", &file, &format!("scheme=gguf:{name}")));
+        work.flipped(&file, at, 1, "", || work.checked("m", &file, &format!("scheme=gguf:{name} keep_names")));
         saturated = report["tensors"][0]["saturated"].clone();
     }
     // Blocks of the target type are copied, and all other blocks are quantized again.

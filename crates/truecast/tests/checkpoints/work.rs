@@ -179,6 +179,7 @@ pub fn options(words: &str) -> Options {
             "part" => options.scope = truecast::convert::RunScope::Part(value.parse().unwrap()),
             "resume" => options.resume = true,
             "merge" => options.scope = truecast::convert::RunScope::Merge,
+            "keep_names" => options.source_scheme.keep_names = true,
             "trust_scales" => options.source_scheme.trust_scales = true,
             "replace" => options.existing = Existing::Replace,
             other => panic!("{other}"),

@@ -75,7 +75,7 @@ pub enum CheckpointError {
     #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
     /// The model is not one that can be written as llama.cpp loads it.
-    #[error("llama.cpp could not load the result: {what}")]
+    #[error("cannot be written as llama.cpp loads it: {what}")]
     NotOfLlamacpp { what: String },
     /// The file that gives names and keys cannot do so.
     #[error("cannot give names and keys: {what}")]

@@ -32,6 +32,15 @@ fn check_names(src: &Path, dst: &Path, options: &Options) -> Result<(), Error> {
     Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }))
 }
 
+/// Refuses a destination that is the file given with `--like`.
+fn check_reference(dst: &Path, options: &Options) -> Result<(), Error> {
+    let like = options.source_scheme.like.as_deref().map(look::real).transpose()?.flatten();
+    match like.is_some() && like == look::real(dst)? {
+        true => Err(Error::SameFile { path: dst.display().to_string() }),
+        false => Ok(()),
+    }
+}
+
 impl Plan {
     /// Opens the source and plans each tensor. Writes nothing. With the source scheme `plain`, codes are converted by
     /// value, without scales. For a `.gguf` destination the source may be a folder.
@@ -64,6 +73,7 @@ impl Plan {
         }
         if truecast_io::gguf::is_named(dst) {
             check_names(src, dst, options)?;
+            check_reference(dst, options)?;
             return Plan::into_gguf(src, dst, options);
         }
         let is_gguf = truecast_io::gguf::is_named(src);

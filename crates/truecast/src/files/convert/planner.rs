@@ -9,7 +9,7 @@ use crate::files::convert::dequantize::values::original_shapes;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized};
 use crate::files::convert::job::TensorJob;
-use crate::files::convert::llamacpp;
+use crate::files::convert::llamacpp::{self, StoredAs};
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::planned::Planned;
@@ -101,6 +101,7 @@ impl Plan {
             into,
             carried: writing.and_then(|writing| Some((writing.scheme, writing.relayout?))),
             unquantized: &unquantized,
+            stored_as: llamacpp.as_ref().map(|header| &header.stored_as),
             activations: Activations::new(&folder, &stored, &found, writing)?,
             quantizing: quantizing.map(|writing| Quantizing::new(writing, selection, &model, forms)),
             names: HashSet::new(),
@@ -118,6 +119,7 @@ impl Plan {
         let (kept, modules) = ([kept, dense].concat(), [modules, carried_modules].concat());
         let in_memory = if writing.is_some() { model.modules_in_memory(&modules) } else { Vec::new() };
         activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
+        dropped.extend(llamacpp.iter().flat_map(|header| header.dropped.clone()));
         dropped.retain(|(name, _)| !activations.carries(name));
         if carried.is_some() && relaid.is_empty() {
             let (option, why) = (Flag::Relayout, "no tensor is quantized, or rules dequantize all of them".to_string());
@@ -251,6 +253,8 @@ struct Planner<'a> {
     carried: Option<(Scheme, Relayout)>,
     /// Selection for unquantized tensors. With a scheme, the selection has no presets.
     unquantized: &'a Selection,
+    /// Form in the source of tensors that a view computes.
+    stored_as: Option<&'a HashMap<Arc<str>, StoredAs>>,
     activations: Activations,
     quantizing: Option<Quantizing<'a>>,
     names: HashSet<Arc<str>>,
@@ -307,6 +311,11 @@ impl<'a> Planner<'a> {
                 TensorJob { planned: Planned { from: tensor.dtype, ..planned }, job }
             }
             (None, None) => {
+                let source = self.stored_as.and_then(|all| all.get(&tensor.name));
+                if let (Some(scheme), None) = (source.and_then(|source| source.scheme.as_ref()), choice.to) {
+                    let (tensor, scheme) = (tensor.name.to_string(), scheme.to_string());
+                    return Err(Error::checkpoint(self.folder.path(), CheckpointError::Kept { tensor, scheme }));
+                }
                 let kept_by = self.quantizing.as_ref().map_or(choice.kept_by, |quantizing| quantizing.kept_by(tensor));
                 let choice = Choice { kept_by, ..choice };
                 TensorJob::of_plain(at, tensor, choice, self.into, path, &self.options.request)?

@@ -9,7 +9,7 @@ use super::{Header, Item};
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, stored};
 use crate::files::error::Error;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use truecast_io::folder::{Folder, ViewedShard};
@@ -54,20 +54,26 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
     }
     let shards = match Folder::open(like, follow_links) {
         // The folder of a quantized model has other tensors.
-        Ok(_) if config.get("quantization_config").is_some() => vec![of_names(architecture, &reference.items)],
+        Ok(_) if config.get("quantization_config").is_some() => {
+            vec![of_names(architecture, attention, &reference.items)]
+        }
         Ok(folder) => of_weights(&folder),
         Err(truecast_io::Error::Folder { cause: truecast_io::folder::FolderError::NoShards { .. }, .. }) => {
-            vec![of_names(architecture, &reference.items)]
+            vec![of_names(architecture, attention, &reference.items)]
         }
         Err(error) => return Err(error.into()),
     };
     let items: HashMap<&str, &Item> = reference.items.iter().map(|item| (&*item.name, item)).collect();
+    if let Some(item) = reference.items.iter().find(|item| item.shape.contains(&0) || item.is_narrow()) {
+        return Err(refused(format!("tensor {} of the file has no elements of whole bytes", Escaped(&item.name))));
+    }
+    let mut used = HashSet::new();
     let (mut types, mut stored_as) = (HashMap::new(), HashMap::new());
     let mut viewed = Vec::new();
     for Shard { name: file, metadata, tensors } in shards {
         let mut targets = Vec::new();
         for (name, tensor) in tensors {
-            let target = restore(architecture, attention, &name, &items).map_err(refused)?;
+            let target = restore(architecture, attention, &name, &items, &mut used).map_err(refused)?;
             if let Some(tensor) = tensor {
                 if tensor.shape != target.tensor.shape {
                     let (theirs, ours) = (&tensor.shape, &target.tensor.shape);
@@ -84,6 +90,10 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
         let tensors = targets.iter().map(|target| target.tensor.clone()).collect();
         let view = Arc::new(Renamed::new(reference.folder.clone(), targets)?);
         viewed.push(ViewedShard { name: file, metadata, tensors, view });
+    }
+    let is_lost = |item: &&Item| !used.contains(&*item.name) && !item.name.starts_with("rope_f");
+    if let Some(lost) = reference.items.iter().find(is_lost) {
+        return Err(refused(format!("tensor {} of the file has no place in the folder", Escaped(&lost.name))));
     }
     let folder = Folder::of_views(&reference.folder, model, viewed)?;
     let documents = crate::files::convert::found::documents(&folder)?;
@@ -104,10 +114,10 @@ fn of_weights(folder: &Folder) -> Vec<Shard> {
 }
 
 /// Names that follow from those of the `.gguf` file.
-fn of_names(architecture: &str, items: &[Item]) -> Shard {
+fn of_names(architecture: &str, attention: Attention, items: &[Item]) -> Shard {
     let mut tensors = Vec::new();
     for item in items {
-        let experts = item.shape.first().copied().unwrap_or(1);
+        let experts = item.shape.first().copied().filter(|experts| attention.experts == Some(*experts)).unwrap_or(0);
         tensors.extend(source_names(architecture, &item.name, experts).into_iter().map(|name| (name.into(), None)));
     }
     Shard { name: WEIGHTS.into(), metadata: [("format".into(), "pt".into())].into(), tensors }
@@ -119,6 +129,7 @@ fn restore(
     attention: Attention,
     name: &str,
     items: &HashMap<&str, &Item>,
+    used: &mut HashSet<Arc<str>>,
 ) -> Result<Target, String> {
     let unknown = || format!("tensor {} is not known for architecture {architecture}", Escaped(name));
     let (results, expert) = match role(architecture, name) {
@@ -132,12 +143,15 @@ fn restore(
     let find = |result: &str| items.get(result).copied().ok_or_else(|| format!("the file has no {}", Escaped(result)));
     let sources: Vec<_> =
         results.iter().map(|(result, how)| Ok((find(result)?, *how))).collect::<Result<_, String>>()?;
+    used.extend(sources.iter().map(|(item, _)| item.name.clone()));
     let [(first, how), others @ ..] = &sources[..] else { return Err(unknown()) };
     let misfit = || format!("the shape {:?} of {} does not fit", first.shape, Escaped(&first.name));
     let piece = |item: &Item, order| Piece { values: item.values.clone(), order };
     let made = |shape: &[u64], order| Target::new(name, shape, first.dtype, piece(first, order));
     let mut target = match (how, &first.shape[..], expert) {
-        (How::AsIs, [experts, shape @ ..], Some(expert)) if expert < *experts => {
+        (How::AsIs, [experts, shape @ ..], Some(expert))
+            if expert < *experts && attention.experts == Some(*experts) =>
+        {
             let len: u64 = shape.iter().product();
             made(shape, Strided::new(expert * len, &[(len, 1)]))
         }
@@ -159,8 +173,8 @@ fn restore(
         }
         (How::KeyRows, [heads, rank, key_rows], None) => {
             let [(values, How::ValueRows)] = others else { return Err(unknown()) };
-            let [of_values, value_rows, _] = values.shape[..] else { return Err(misfit()) };
-            if of_values != *heads || values.dtype != first.dtype {
+            let [of_values, value_rows, of_rank] = values.shape[..] else { return Err(misfit()) };
+            if of_values != *heads || attention.heads != *heads || of_rank != *rank || values.dtype != first.dtype {
                 return Err(misfit());
             }
             let mut target = made(&[heads * (key_rows + value_rows), *rank], Strided::whole(0));

@@ -3,12 +3,16 @@
 use super::Item;
 use super::names::{Attention, Numbers, Role, arrangement, is_always_f32, role};
 use super::view::{Piece, Target, Values};
-use std::collections::{BTreeMap, HashMap};
-use truecast_io::Escaped;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use truecast_io::{Escaped, counted};
 
-/// Targets in the order of the source, and the number of tensors that are left out.
-pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) -> Result<(Vec<Target>, u64), String> {
-    let (mut left_out, mut targets) = (0, Vec::<Target>::new());
+/// Targets in the order of the source, and sentences about tensors that are left out.
+pub(super) fn targets(
+    architecture: &str,
+    attention: Attention,
+    all: Vec<Item>,
+) -> Result<(Vec<Target>, Vec<String>), String> {
+    let (mut other_modes, mut later, mut targets) = (0, 0, Vec::<Target>::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut experts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for item in all {
@@ -16,7 +20,7 @@ pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) 
             Role::Mapped(results, numbers) => (results, numbers),
             Role::Computed => continue,
             Role::OtherMode => {
-                left_out += 1;
+                other_modes += 1;
                 continue;
             }
             Role::Unknown => {
@@ -24,14 +28,18 @@ pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) 
             }
         };
         if layer.zip(attention.layers).is_some_and(|(layer, layers)| layer >= layers) {
-            left_out += 1;
+            // DeepSeek stores layers that predict further tokens after the others.
+            if architecture != "deepseek2" {
+                return Err(format!("tensor {} is of a layer beyond num_hidden_layers", Escaped(&item.name)));
+            }
+            later += 1;
             continue;
         }
         for (name, how) in results {
             // Dense weights of fused experts have one row for each input.
             let has_input_rows = matches!(item.values, Values::Plain(_));
             let (shape, order) = arrangement(&name, how, &item.shape, attention, has_input_rows).ok_or_else(|| {
-                format!("the shape {:?} of tensor {} does not fit config.json", item.shape, Escaped(&item.name))
+                format!("the shape {:?} of tensor {} does not fit the model", item.shape, Escaped(&item.name))
             })?;
             let piece = Piece { values: item.values.clone(), order };
             let place = *places.entry(name.clone()).or_insert(targets.len());
@@ -45,6 +53,7 @@ pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) 
                 (Some(target), Some(_)) if target.from == item.dtype && *target.tensor.shape == *shape => {
                     target.pieces.push(piece);
                 }
+                (Some(_), None) => return Err(format!("two tensors are the source of {}", Escaped(&name))),
                 _ => return Err(format!("the parts of {} have different types or shapes", Escaped(&name))),
             }
             if let Some(expert) = expert {
@@ -55,7 +64,56 @@ pub(super) fn targets(architecture: &str, attention: Attention, all: Vec<Item>) 
     for (place, numbers) in experts {
         stack(&mut targets[place], &numbers)?;
     }
-    Ok((targets, left_out))
+    check(architecture, attention, &targets)?;
+    let later = (later > 0).then(|| {
+        let tensors = counted(later, "tensor");
+        format!("{tensors} of layers that predict further tokens are left out; llama.cpp does not load them")
+    });
+    Ok((targets, said_of_left_out(other_modes).into_iter().chain(later).collect()))
+}
+
+/// Sentence about tensors of encoders of images or sound.
+pub(super) fn said_of_left_out(tensors: u64) -> Option<String> {
+    (tensors > 0).then(|| {
+        let tensors = counted(tensors, "tensor");
+        format!("{tensors} of encoders of images or sound are left out; llama.cpp reads them from a file of their own")
+    })
+}
+
+/// Checks that no tensor is missing, and that shapes are those of the configuration.
+fn check(architecture: &str, attention: Attention, targets: &[Target]) -> Result<(), String> {
+    let shapes: HashMap<&str, &[u64]> = targets.iter().map(|of| (&*of.tensor.name, &*of.tensor.shape)).collect();
+    for needed in ["token_embd.weight", "output_norm.weight"] {
+        if !shapes.contains_key(needed) {
+            return Err(format!("no tensor is the source of {needed}"));
+        }
+    }
+    let mut layers = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for (name, shape) in &shapes {
+        let of_heads = |heads: u64| attention.head.and_then(|head| head.checked_mul(heads));
+        let expected = match name.rsplit('.').nth(1).unwrap_or_default() {
+            "token_embd" => attention.tokens,
+            "attn_q" => of_heads(attention.heads),
+            "attn_k" => of_heads(attention.kv_heads),
+            part if part.ends_with("_exps") => attention.experts,
+            _ => None,
+        };
+        if expected.is_some_and(|expected| shape.first() != Some(&expected)) {
+            return Err(format!("{} has shape {shape:?}, which does not fit the configuration", Escaped(name)));
+        }
+        if let Some((layer, part)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.')) {
+            layers.entry(part).or_default().insert(layer);
+        }
+    }
+    let Some(all) = attention.layers else { return Ok(()) };
+    for (part, of) in layers {
+        // The first layers of DeepSeek have no experts.
+        let is_of_some = architecture == "deepseek2" && (part.contains("ffn_") || part.contains("exp_probs"));
+        if of.len() as u64 != all && (!is_of_some || part.contains("norm")) {
+            return Err(format!("{} of {all} layers have no {part}", all.abs_diff(of.len() as u64)));
+        }
+    }
+    Ok(())
 }
 
 /// Stacks the matrices of all experts.

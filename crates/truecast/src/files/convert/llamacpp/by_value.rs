@@ -1,7 +1,7 @@
 //! Matches tensors by layer, shape and values, where no table has their names.
 
 use super::Item;
-use super::by_name::stack;
+use super::by_name::{said_of_left_out, stack};
 use super::names::{Attention, How, arrangement, is_always_f32, is_left_out};
 use super::strided::Strided;
 use super::view::{Piece, Renamed, Target};
@@ -17,6 +17,8 @@ pub(super) const SAMPLE: usize = 1 << 16;
 pub(super) const LEAST: f64 = 0.5;
 /// Largest part that another candidate may explain.
 const OTHER: f64 = 0.25;
+/// Largest residual of the best candidate, as a part of the other's residual, if the other explains more.
+const CLEARLY: f64 = 0.1;
 
 /// A name with `#` in place of each number, and the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +118,9 @@ pub(super) fn matched(
         if best.0 < LEAST {
             continue;
         }
-        if let Some(other) = others.first().filter(|other| other.0 > OTHER) {
+        // A better candidate has a residual that is much smaller.
+        let is_near = |other: f64| other > OTHER && (1.0 - best.0) >= CLEARLY * (1.0 - other);
+        if let Some(other) = others.first().filter(|other| is_near(other.0)) {
             let (a, b) = (Escaped(best.1), Escaped(other.1));
             let ways = [best.2.said(), other.2.said()];
             return Ok(Err(format!("{name} may be {a}{} or {b}{}", ways[0], ways[1])));
@@ -134,6 +138,7 @@ pub(super) fn matched(
         used.insert(text.clone());
     }
     let is_left = |item: &&Item| !used.contains(&Pattern::of(&item.name).text) && !is_left_out(&item.name);
+    found.notes.extend(said_of_left_out(all.iter().filter(|item| is_left_out(&item.name)).count() as u64));
     Ok(match all.iter().find(is_left) {
         Some(item) => Err(format!("none of its tensors has the values of {}", Escaped(&item.name))),
         None => Ok(found),
@@ -188,7 +193,7 @@ pub(super) fn explained(ours: &[f32], theirs: &[f32]) -> f64 {
     let error: f64 = ours.iter().zip(theirs).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
     match error {
         0.0 => 1.0,
-        error if ours.len() == theirs.len() && variance > 0.0 => 1.0 - error / variance,
+        error if ours.len() == theirs.len() && variance > 0.0 && error.is_finite() => 1.0 - error / variance,
         _ => f64::NEG_INFINITY,
     }
 }

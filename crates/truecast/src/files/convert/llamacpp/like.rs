@@ -55,7 +55,7 @@ impl Reference {
             return Err(refused("its keys do not name an architecture".into()));
         }
         let contents = Contents::detect(&folder, &truecast_schemes::Options::default())?;
-        let items = items(&folder, &contents);
+        let (items, _) = items(&folder, &contents);
         Ok(Reference { folder: Arc::new(folder), items, keys, numbers })
     }
 
@@ -76,7 +76,10 @@ impl Reference {
             kv_heads: self.number("attention.head_count_kv").unwrap_or(heads),
             key_rows: key.saturating_sub(rotated),
             value_rows: self.number("attention.value_length_mla").unwrap_or(0),
-            layers: self.number("block_count"),
+            layers: None,
+            head: None,
+            experts: None,
+            tokens: None,
         }
     }
 
@@ -94,7 +97,11 @@ impl Reference {
             notes.insert(0, format!("{path}: architecture {} is matched by values", Escaped(self.architecture())));
             return Ok(Match { targets, notes });
         }
-        let (mut targets, _) = by_name::targets(self.architecture(), self.attention(), all).map_err(refused)?;
+        if self.attention().heads == 0 {
+            let what = format!("its keys have no {}.attention.head_count", Escaped(self.architecture()));
+            return Err(Error::checkpoint(self.folder.path(), CheckpointError::Reference { what }));
+        }
+        let (mut targets, left_out) = by_name::targets(self.architecture(), self.attention(), all).map_err(refused)?;
         let of_reference: HashMap<&str, &Item> = self.items.iter().map(|item| (&*item.name, item)).collect();
         for Target { tensor, .. } in &targets {
             let name = Escaped(&tensor.name);
@@ -108,7 +115,7 @@ impl Reference {
         }
         self.add_missing(&mut targets)?.map_err(refused)?;
         let least = self.least_alike(source, &targets)?;
-        let notes = match least {
+        let mut notes = match least {
             Some((alike, name)) if alike < by_value::LEAST => {
                 let (name, alike) = (Escaped(&name), alike.max(0.0));
                 return Err(refused(format!("the values of {name} differ; they explain {alike:.2} of the variance")));
@@ -119,6 +126,7 @@ impl Reference {
             }
             None => Vec::new(),
         };
+        notes.extend(left_out);
         Ok(Match { targets, notes })
     }
 

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
-use truecast_io::{Tensor, counted};
+use truecast_io::{Escaped, Tensor};
 use truecast_schemes::{Detection, Group};
 use view::{Renamed, Target, Values};
 
@@ -54,6 +54,8 @@ pub(crate) struct Header {
     pub types: HashMap<Arc<str>, DType>,
     /// Form of each tensor in the source.
     pub stored_as: HashMap<Arc<str>, StoredAs>,
+    /// Names of tensors that the result omits, with the reason.
+    pub dropped: Vec<(String, String)>,
     pub warnings: Vec<String>,
 }
 
@@ -77,11 +79,10 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
         return Ok((folder, contents));
     }
     let folder = Arc::new(folder);
-    let all = items(&folder, &contents);
-    let has_type = options.quantize.is_some() || options.selection.to.is_some() || !options.selection.rules.is_empty();
-    if let Some(group) = contents.found.groups.first().filter(|_| !has_type) {
-        let (tensor, scheme) = (group.name.to_string(), group.scheme.to_string());
-        return Err(Error::checkpoint(folder.path(), CheckpointError::Kept { tensor, scheme }));
+    let (all, dropped) = items(&folder, &contents);
+    if let Some(item) = all.iter().find(|item| item.is_narrow()) {
+        let what = format!("tensor {} has elements of {}, which are less than a byte", Escaped(&item.name), item.dtype);
+        return Err(Error::checkpoint(folder.path(), refused(what)));
     }
     let (targets, keys, warnings) = match like {
         Some(like) => {
@@ -90,21 +91,21 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
             (targets, reference.keys, notes)
         }
         None => {
-            let refused = |cause| Error::checkpoint(folder.path(), cause);
+            let failed = |cause| Error::checkpoint(folder.path(), cause);
             let files = Files::read(&folder)?;
-            let (targets, warning) = from_config(&files.config, all).map_err(refused)?;
-            let mut keys = keys(&files).map_err(refused)?;
+            let (targets, said) = from_config(&files.config, all).map_err(failed)?;
+            let mut keys = keys(&files).map_err(failed)?;
             if let Some(name) = folder.path().file_name().and_then(|name| name.to_str()) {
                 keys.set_text("general.name", name);
             }
             let path = folder.path().display();
-            (targets, keys, warning.map(|warning| format!("{path}: {warning}")).into_iter().collect())
+            (targets, keys, said.into_iter().map(|said| format!("{path}: {said}")).collect())
         }
     };
     let fixed = targets.iter().filter(|target| is_always_f32(&target.tensor.name, &target.tensor.shape));
     let fixed = fixed.map(|target| target.tensor.name.clone()).collect();
     let stored_as = stored_as(&targets);
-    let header = Header { keys, fixed, types: HashMap::new(), stored_as, warnings };
+    let header = Header { keys, fixed, types: HashMap::new(), stored_as, dropped, warnings };
     let folder = Renamed::new(folder, targets)?.into_folder()?;
     let stored: Vec<Stored> = stored(&folder).collect();
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
@@ -116,7 +117,7 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
 pub(crate) fn for_llamacpp(path: &Path, follow_links: bool) -> Option<Folder> {
     let folder = Arc::new(Folder::open(path, follow_links).ok()?);
     let contents = Contents::detect(&folder, &truecast_schemes::Options::default()).ok()?;
-    let (targets, _) = from_config(contents.documents.config.as_ref()?, items(&folder, &contents)).ok()?;
+    let (targets, _) = from_config(contents.documents.config.as_ref()?, items(&folder, &contents).0).ok()?;
     Renamed::new(folder, targets).ok()?.into_folder().ok()
 }
 
@@ -136,9 +137,16 @@ struct Item {
     dtype: DType,
 }
 
-/// Tensors of a checkpoint in the order of their data.
-fn items(folder: &Folder, contents: &Contents) -> Vec<Item> {
-    let (all, _) = listed(folder, &contents.stored, &contents.found, &HashMap::new());
+impl Item {
+    /// True for elements of less than a byte, which cannot be rearranged.
+    fn is_narrow(&self) -> bool {
+        !self.dtype.storage_bits().is_some_and(|bits| bits.is_multiple_of(8))
+    }
+}
+
+/// Tensors of a checkpoint in the order of their data, and the names of dropped ones with the reasons.
+fn items(folder: &Folder, contents: &Contents) -> (Vec<Item>, Vec<(String, String)>) {
+    let (all, dropped) = listed(folder, &contents.stored, &contents.found, &HashMap::new());
     let item = |(at, group, Tensor { name, dtype, shape, .. }): (Stored, Option<&Group>, Tensor)| {
         let mut shape = shape.to_vec();
         let Some(group) = group else { return Item { name, shape, values: Values::Plain(at), dtype } };
@@ -149,19 +157,15 @@ fn items(folder: &Folder, contents: &Contents) -> Vec<Item> {
         }
         Item { name, shape, values: Values::Quantized(Box::new(values)), dtype: DType::F32 }
     };
-    all.into_iter().map(item).collect()
+    (all.into_iter().map(item).collect(), dropped)
 }
 
-/// Targets of a model whose architecture is known, and a warning about tensors that are left out.
-fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Option<String>), CheckpointError> {
+/// Targets of a model whose architecture is known, and warnings about tensors that are left out.
+fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Vec<String>), CheckpointError> {
     let shape = Model::new(config)?.shape()?;
-    let (mut targets, left_out) = by_name::targets(shape.architecture, (&shape).into(), all).map_err(refused)?;
+    let (mut targets, said) = by_name::targets(shape.architecture, (&shape).into(), all).map_err(refused)?;
     targets.extend(shape.rope_factors.map(|factors| Target::known("rope_freqs.weight", factors)));
-    let warning = (left_out > 0).then(|| {
-        let tensors = counted(left_out, "tensor");
-        format!("{tensors} are left out, of encoders of images or sound, or of layers that predict further tokens")
-    });
-    Ok((targets, warning))
+    Ok((targets, said))
 }
 
 /// Keys of a model, except `general.name`, `general.file_type` and `general.quantization_version`.

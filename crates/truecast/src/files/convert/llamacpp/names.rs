@@ -138,6 +138,10 @@ pub(super) fn role(architecture: &str, name: &str) -> Role {
         return Role::Computed;
     }
     let short = short(name);
+    // Gemma's head is its table of tokens.
+    if architecture.starts_with("gemma") && short == "lm_head.weight" {
+        return Role::Computed;
+    }
     if OTHER_MODES.iter().any(|start| short.starts_with(start)) {
         return Role::OtherMode;
     }
@@ -228,8 +232,14 @@ pub(super) struct Attention {
     /// Rows of a head's keys without rotation, and rows of a head's values.
     pub key_rows: u64,
     pub value_rows: u64,
-    /// Number of layers, if later ones are left out.
+    /// Number of layers.
     pub layers: Option<u64>,
+    /// Elements of a head, where all heads have the same number.
+    pub head: Option<u64>,
+    /// Number of experts.
+    pub experts: Option<u64>,
+    /// Rows of the table of tokens.
+    pub tokens: Option<u64>,
 }
 
 impl From<&Shape> for Attention {
@@ -241,6 +251,9 @@ impl From<&Shape> for Attention {
             key_rows: of_latent(|latent| latent.qk_nope_head_dim),
             value_rows: of_latent(|latent| latent.v_head_dim),
             layers: Some(shape.layers.into()),
+            head: shape.latent.is_none().then(|| shape.head_dim.into()),
+            experts: Some(shape.experts.into()),
+            tokens: Some(shape.vocab_size.into()),
         }
     }
 }
@@ -268,8 +281,9 @@ pub(super) fn arrangement(
         }
         (How::KeyRows | How::ValueRows, [rows, rank]) => {
             let Attention { heads, key_rows, value_rows, .. } = attention;
-            let head = (key_rows + value_rows) * rank;
-            (heads * (key_rows + value_rows) == *rows).then(|| match how {
+            let of_head = key_rows.checked_add(value_rows)?;
+            let head = of_head.checked_mul(*rank)?;
+            (heads.checked_mul(of_head)? == *rows).then(|| match how {
                 How::KeyRows => {
                     let order = Strided::new(0, &[(heads, head), (*rank, 1), (key_rows, *rank)]);
                     (vec![heads, *rank, key_rows], order)

@@ -1,12 +1,8 @@
 //! Files of a model's folder.
 
-use super::fields::refused;
 use crate::files::error::Error;
 use serde_json::Value;
-use std::io::Read;
-use std::path::Path;
 use truecast_io::folder::Folder;
-use truecast_io::{look, open_regular};
 
 /// Longest file that is read, other than JSON. Files of real models have 5 MB.
 const MOST_BYTES: u64 = 64 << 20;
@@ -46,23 +42,8 @@ impl Files {
             tokenizer_config: json("tokenizer_config.json")?,
             added_tokens: json("added_tokens.json")?,
             template_json: json("chat_template.json")?,
-            template: bytes(&folder.path().join("chat_template.jinja"))?,
-            pieces: bytes(&folder.path().join("tokenizer.model"))?,
+            template: folder.bytes("chat_template.jinja", MOST_BYTES)?,
+            pieces: folder.bytes("tokenizer.model", MOST_BYTES)?,
         })
     }
-}
-
-fn bytes(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    if look::at(path)?.is_none() {
-        return Ok(None);
-    }
-    let (file, found) = open_regular(path)?;
-    if found.len() > MOST_BYTES {
-        let what = format!("{} has {} bytes; at most {MOST_BYTES} are read", path.display(), found.len());
-        return Err(Error::checkpoint(path, refused(what)));
-    }
-    let mut bytes = Vec::new();
-    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(Some(bytes))
 }

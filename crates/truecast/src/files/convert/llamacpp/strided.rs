@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// Most elements of a vector that are read together.
+const MOST_TOGETHER: u64 = 4096;
+
 /// Reads consecutive elements of the source from a position on.
 type Read<'a, E> = &'a mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>;
 
@@ -71,9 +74,14 @@ impl Strided {
                     transposed(start, [rows, columns], within..within + taken, size, bytes, get)?;
                     taken
                 }
-                [column] => {
-                    let taken = wanted.min(column.0 - at);
-                    transposed(self.first, [(1, 0), column], at..at + taken, size, bytes, get)?;
+                [(len, stride)] => {
+                    let taken = wanted.min(len - at).min(MOST_TOGETHER);
+                    let mut span = vec![0; ((taken - 1) * stride + 1) as usize * size];
+                    get(self.first + at * stride, &mut span)?;
+                    let values = span.chunks(stride as usize * size);
+                    bytes.chunks_mut(size).zip(values).take(taken as usize).for_each(|(to, of)| {
+                        to.copy_from_slice(&of[..size]);
+                    });
                     taken
                 }
                 [] => unreachable!("there is at least one dimension"),

@@ -88,7 +88,7 @@ fn unknown_tokenizers_are_refused() {
         assert!(refusal(&files).contains(expected), "{}", refusal(&files));
     }
     let files = Files { tokenizer: None, ..files() };
-    assert!(refusal(&files).contains("tokenizer.json and tokenizer.model is missing"), "{}", refusal(&files));
+    assert!(refusal(&files).contains("no tokenizer.json or tokenizer.model"), "{}", refusal(&files));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::files::error::{Cause, Error};
 use crate::files::stream::{room, zeros};
 use crate::request::Request;
 use std::cell::RefCell;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use truecast_core::{DType, Layout};
 use truecast_io::folder::Folder;
@@ -117,7 +118,7 @@ impl Renamed {
     pub fn new(folder: Arc<Folder>, targets: Vec<Target>) -> Result<Renamed, Error> {
         let failed = |target: &Target, cause| Error::tensor(folder.path(), &target.tensor.name, cause);
         let plan = |target: Target| {
-            let exec = CastOptions::default();
+            let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
             let dequantizer = |piece: &Piece| match &piece.values {
                 Values::Quantized(quantized) => TensorDequantizer::new(quantized, None, &exec).map(Some),
                 _ => Ok(None),

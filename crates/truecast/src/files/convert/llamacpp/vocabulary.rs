@@ -84,8 +84,8 @@ pub(super) fn keys(model: &Model, files: &Files, keys: &mut Keys) -> Result<(), 
         }
         _ => {
             let missing = || {
-                let or = if from == Tokens::Bytes { String::new() } else { format!(" and {PIECES}") };
-                refused(format!("{TOKENIZER}{or} is missing"))
+                let or = if from == Tokens::Bytes { String::new() } else { format!(" or {PIECES}") };
+                refused(format!("the folder has no {TOKENIZER}{or}; download it into the folder"))
             };
             let tokenizer = Tokenizer::new(files.tokenizer.as_ref().ok_or_else(missing)?)?;
             if matches!(from, Tokens::Any | Tokens::Pieces) && tokenizer.is_of_pieces() {
