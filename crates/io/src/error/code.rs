@@ -177,7 +177,7 @@ fn of_folder(cause: &FolderError) -> ErrorCode {
         | FolderError::Several { .. }
         | FolderError::Indices { .. } => ErrorCode::UnsuitableSource,
         FolderError::Link => ErrorCode::NotRegularFile,
-        FolderError::JsonTooLong { .. } | FolderError::TooManyValues => ErrorCode::LimitExceeded,
+        FolderError::TooLong { .. } | FolderError::TooManyValues => ErrorCode::LimitExceeded,
         FolderError::DuplicateKey { .. } | FolderError::DuplicateTensor { .. } => ErrorCode::DuplicateName,
         FolderError::MissingShard { .. } | FolderError::MissingPart { .. } => ErrorCode::MissingFile,
         FolderError::MissingTensor { .. } => ErrorCode::MissingTensor,

@@ -36,8 +36,8 @@ pub enum FolderError {
     #[error("is a symbolic link; truecast follows only the links of a Hugging Face cache")]
     Link,
     /// Rule C4 of `docs/spec/checkpoints.md §2.2`.
-    #[error("a JSON file of {bytes} bytes exceeds the limit of {MAX_JSON_BYTES}")]
-    JsonTooLong { bytes: u64 },
+    #[error("the file of {bytes} bytes exceeds the limit of {limit}")]
+    TooLong { bytes: u64, limit: u64 },
     /// Rule C4 of `docs/spec/checkpoints.md §2.2`.
     #[error("line {line}: key {} occurs twice", Escaped(key))]
     DuplicateKey { line: usize, key: String },

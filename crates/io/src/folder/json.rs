@@ -4,17 +4,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-use super::open::open_in;
+use super::open::read_in;
 use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_VALUES};
 use crate::error::{Cause, Error};
-use crate::look;
 
 /// A JSON file of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,16 +31,8 @@ impl JsonFile {
     /// # Errors
     /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
     pub fn read(folder: &Path, name: &str, follow_links: bool) -> Result<Option<JsonFile>, Error> {
+        let Some(text) = read_in(folder, name, follow_links, MAX_JSON_BYTES)? else { return Ok(None) };
         let path = folder.join(name);
-        if look::at_itself(&path)?.is_none() {
-            return Ok(None);
-        }
-        let (file, bytes) = open_in(folder, Path::new(name), follow_links)?;
-        if bytes > MAX_JSON_BYTES {
-            return Err(FolderError::JsonTooLong { bytes }.at(&path));
-        }
-        let mut text = Vec::new();
-        file.take(MAX_JSON_BYTES).read_to_end(&mut text).map_err(Error::io(&path, "reading"))?;
         let text = String::from_utf8(text).map_err(|error| {
             let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
             FolderError::Json { line, column: 0, message: "not UTF-8".into() }.at(&path)

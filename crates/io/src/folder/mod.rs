@@ -21,7 +21,6 @@ pub use sidecar::{Sidecar, components};
 pub use split::single;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -442,19 +441,9 @@ impl Folder {
     /// a folder.
     ///
     /// # Errors
-    /// [`Error::Folder`] for violations of C3, [`Error::HeaderTooLong`] for a longer file, [`Error::Io`].
+    /// [`Error::Folder`] for violations of C3, and for a longer file; [`Error::Io`].
     pub fn bytes(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.beside().join(name);
-        if self.is_file || look::at_itself(&path)?.is_none() {
-            return Ok(None);
-        }
-        let (file, bytes) = open::open_in(self.beside(), Path::new(name), self.follow_links)?;
-        if bytes > limit {
-            return Err(FolderError::JsonTooLong { bytes }.at(&path));
-        }
-        let mut all = Vec::new();
-        file.take(limit).read_to_end(&mut all).map_err(Error::io(&path, "reading"))?;
-        Ok(Some(all))
+        if self.is_file { Ok(None) } else { open::read_in(self.beside(), name, self.follow_links, limit) }
     }
 
     /// Whether links in the folder may lead to any place.

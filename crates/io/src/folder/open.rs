@@ -1,12 +1,14 @@
 //! Opens files that other files of a folder name (`docs/spec/checkpoints.md §2.2`).
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use crate::change::step;
 use crate::contain::{blobs_of, place_of};
 use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
+use crate::look;
 use crate::os;
 
 pub(super) fn is_shard_name(name: &str) -> bool {
@@ -16,6 +18,21 @@ pub(super) fn is_shard_name(name: &str) -> bool {
 /// Whether a name is a plain file name on every system, not a path.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', ':', '\0'])
+}
+
+/// Reads a file of the folder, of at most `limit` bytes; `None` if it does not exist.
+pub(super) fn read_in(folder: &Path, name: &str, follow_links: bool, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    let path = folder.join(name);
+    if look::at_itself(&path)?.is_none() {
+        return Ok(None);
+    }
+    let (file, bytes) = open_in(folder, Path::new(name), follow_links)?;
+    if bytes > limit {
+        return Err(FolderError::TooLong { bytes, limit }.at(&path));
+    }
+    let mut all = Vec::new();
+    file.take(limit).read_to_end(&mut all).map_err(Error::io(&path, "reading"))?;
+    Ok(Some(all))
 }
 
 /// Opens a regular file below the folder; returns the file and its length. Unless `follow_links`, only the path's

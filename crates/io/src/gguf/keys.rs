@@ -15,6 +15,8 @@ const F32: u32 = 6;
 const BOOL: u32 = 7;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
+const U64: u32 = 10;
+const I64: u32 = 11;
 
 /// Keys with their values, in file order.
 ///
@@ -139,13 +141,6 @@ impl Keys {
         self.set(key, bytes);
     }
 
-    /// Adds the keys of another list, or replaces their values.
-    pub fn extend(&mut self, other: Keys) {
-        for (key, value) in other.pairs {
-            self.set(&key, value);
-        }
-    }
-
     /// Sets a key to a text: replaces the value, or adds the key at the end.
     pub fn set_text(&mut self, key: &str, value: &str) {
         let mut bytes = TEXT.to_le_bytes().to_vec();
@@ -165,7 +160,6 @@ impl Keys {
     /// Value of a key that is an integer of 32 or 64 bits, not negative; of an array of these, the first.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
-        const ARRAY: u32 = 9;
         let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
         let (kind, mut value) = value.split_first_chunk()?;
         let mut kind = u32::from_le_bytes(*kind);
@@ -178,9 +172,9 @@ impl Keys {
         let wide = || value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         match kind {
             U32 => narrow().map(u64::from),
-            5 => narrow().and_then(|number| u64::try_from(number as i32).ok()),
-            10 => wide(),
-            11 => wide().and_then(|number| u64::try_from(number as i64).ok()),
+            I32 => narrow().and_then(|number| u64::try_from(number as i32).ok()),
+            U64 => wide(),
+            I64 => wide().and_then(|number| u64::try_from(number as i64).ok()),
             _ => None,
         }
     }

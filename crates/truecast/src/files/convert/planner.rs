@@ -91,7 +91,8 @@ impl Plan {
         let mixture = quantizing.map(|writing| gguf::mixture(src, writing.scheme, &tensors)).transpose()?.flatten();
         let given = match &llamacpp {
             Some(header) => Some(header.keys.clone()),
-            None => gguf::stored_keys(&folder)?,
+            None if into == FileFormat::Gguf => gguf::stored_keys(&folder)?,
+            None => None,
         };
         let forms = mixture.map(|mixture| gguf::forms(&folder, mixture, given.as_ref(), &tensors)).transpose()?;
         let mut planner = Planner {

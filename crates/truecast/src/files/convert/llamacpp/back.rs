@@ -5,9 +5,9 @@ use super::like::Reference;
 use super::names::{Attention, How, Numbers, Role, role, source_names};
 use super::strided::Strided;
 use super::view::{Piece, Renamed, Target};
-use super::{Header, Item};
+use super::{Header, Item, plain};
 use crate::files::convert::error::CheckpointError;
-use crate::files::convert::found::{Contents, stored};
+use crate::files::convert::found::{Contents, documents};
 use crate::files::error::Error;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -64,8 +64,8 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
         Err(error) => return Err(error.into()),
     };
     let items: HashMap<&str, &Item> = reference.items.iter().map(|item| (&*item.name, item)).collect();
-    if let Some(item) = reference.items.iter().find(|item| item.shape.contains(&0) || item.is_narrow()) {
-        return Err(refused(format!("tensor {} of the file has no elements of whole bytes", Escaped(&item.name))));
+    if let Some(item) = reference.items.iter().find(|item| item.shape.contains(&0)) {
+        return Err(refused(format!("tensor {} of the file has no elements", Escaped(&item.name))));
     }
     let mut used = HashSet::new();
     let (mut types, mut stored_as) = (HashMap::new(), HashMap::new());
@@ -96,12 +96,9 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
         return Err(refused(format!("tensor {} of the file has no place in the folder", Escaped(&lost.name))));
     }
     let folder = Folder::of_views(&reference.folder, model, viewed)?;
-    let documents = crate::files::convert::found::documents(&folder)?;
-    let stored: Vec<_> = stored(&folder).collect();
-    let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
     let header = Header { types, stored_as, ..Header::default() };
-    let found = Detection { roles, ..Detection::default() };
-    Ok((folder, Contents { stored, documents, found, llamacpp: Some(header) }))
+    let contents = plain(&folder, documents(&folder)?, Detection::default(), header);
+    Ok((folder, contents))
 }
 
 fn of_weights(folder: &Folder) -> Vec<Shard> {

@@ -19,7 +19,6 @@ pub(super) struct Latent {
     /// Part of a head's key that is not rotated.
     pub qk_nope_head_dim: u32,
     pub v_head_dim: u32,
-    pub kv_lora_rank: u32,
 }
 
 /// Dimensions by which tensors are permuted, split and stacked.
@@ -158,10 +157,9 @@ impl Model {
         let fields = &self.fields;
         let heads = fields.needed_u32("num_attention_heads")?;
         let latent = match fields.u32("kv_lora_rank")? {
-            Some(kv_lora_rank) => Some(Latent {
+            Some(_) => Some(Latent {
                 qk_nope_head_dim: fields.needed_u32("qk_nope_head_dim")?,
                 v_head_dim: fields.needed_u32("v_head_dim")?,
-                kv_lora_rank,
             }),
             None => None,
         };

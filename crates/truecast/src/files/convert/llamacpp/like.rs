@@ -4,17 +4,17 @@ use super::by_value;
 use super::names::{Attention, is_always_f32, knows};
 use super::view::{Piece, Renamed, Target, Values};
 use super::{Item, by_name, items};
-use crate::files::convert::container::OPTIONS_KEY;
+use crate::files::convert::container::gguf::stored_keys;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::Contents;
 use crate::files::error::Error;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::{self, Folder};
-use truecast_io::gguf::{Keys, SPLIT, Value};
-use truecast_io::{Escaped, FileFormat, counted};
+use truecast_io::gguf::Keys;
+use truecast_io::{Escaped, counted};
 
 /// Largest tensor that the result may take from the reference, in elements.
 const MOST_COPIED: u64 = 1 << 16;
@@ -23,7 +23,6 @@ pub(super) struct Reference {
     pub folder: Arc<Folder>,
     pub items: Vec<Item>,
     pub keys: Keys,
-    numbers: HashMap<String, u64>,
 }
 
 pub(super) struct Match {
@@ -40,23 +39,13 @@ impl Reference {
             return Err(refused("it is not a .gguf file".into()));
         }
         let folder = Folder::of_file(path)?;
-        let first = folder.shards().iter().find(|shard| shard.source.format() == FileFormat::Gguf);
-        let source = &first.ok_or_else(|| refused("it has no tensors".into()))?.source;
-        let mut keys = Keys::of(source)?;
-        keys.retain(|key| !key.starts_with(SPLIT) && key != OPTIONS_KEY);
-        let metadata = source.gguf().map_or(&[][..], |header| &header.metadata);
-        let number = |(key, value): &(String, Value)| match value {
-            Value::Unsigned(number) => Some((key.clone(), *number)),
-            Value::Signed(number) => Some((key.clone(), u64::try_from(*number).ok()?)),
-            _ => None,
-        };
-        let numbers = metadata.iter().filter_map(number).collect();
+        let keys = stored_keys(&folder)?.ok_or_else(|| refused("it has no keys".into()))?;
         if keys.text("general.architecture").is_none() {
             return Err(refused("its keys do not name an architecture".into()));
         }
         let contents = Contents::detect(&folder, &truecast_schemes::Options::default())?;
         let (items, _) = items(&folder, &contents);
-        Ok(Reference { folder: Arc::new(folder), items, keys, numbers })
+        Ok(Reference { folder: Arc::new(folder), items, keys })
     }
 
     pub fn architecture(&self) -> &str {
@@ -64,7 +53,7 @@ impl Reference {
     }
 
     fn number(&self, key: &str) -> Option<u64> {
-        self.numbers.get(&format!("{}.{key}", self.architecture())).copied()
+        self.keys.number(&format!("{}.{key}", self.architecture()))
     }
 
     pub fn attention(&self) -> Attention {
@@ -89,11 +78,11 @@ impl Reference {
         let refused = |what: String| {
             Error::checkpoint(source.path(), CheckpointError::Unlike { reference: path.to_string(), what })
         };
+        let view = self.view()?;
         if !knows(self.architecture()) {
-            let view = self.view()?;
             let found = by_value::matched(source, all, &self.items, &view, self.attention())?.map_err(refused)?;
             let by_value::Found { mut targets, mut notes } = found;
-            self.add_missing(&mut targets)?.map_err(refused)?;
+            self.add_missing(&view, &mut targets)?.map_err(refused)?;
             notes.insert(0, format!("{path}: architecture {} is matched by values", Escaped(self.architecture())));
             return Ok(Match { targets, notes });
         }
@@ -113,8 +102,8 @@ impl Reference {
                 return Err(refused(format!("{name} has shape {of_item:?} in that file, and {shape:?} here")));
             }
         }
-        self.add_missing(&mut targets)?.map_err(refused)?;
-        let least = self.least_alike(source, &targets)?;
+        self.add_missing(&view, &mut targets)?.map_err(refused)?;
+        let least = self.least_alike(&view, source, &targets)?;
         let mut notes = match least {
             Some((alike, name)) if alike < by_value::LEAST => {
                 let (name, alike) = (Escaped(&name), alike.max(0.0));
@@ -137,14 +126,14 @@ impl Reference {
     }
 
     /// Copies small f32 tensors that no source has, such as divisors of the rotation's frequencies.
-    fn add_missing(&self, targets: &mut Vec<Target>) -> Result<Result<(), String>, Error> {
-        let known: std::collections::HashSet<_> = targets.iter().map(|target| target.tensor.name.clone()).collect();
+    fn add_missing(&self, view: &Renamed, targets: &mut Vec<Target>) -> Result<Result<(), String>, Error> {
+        let known: HashSet<_> = targets.iter().map(|target| target.tensor.name.clone()).collect();
         for (index, item) in self.items.iter().enumerate().filter(|(_, item)| !known.contains(&item.name)) {
             let len: u64 = item.shape.iter().product();
             if item.dtype != DType::F32 || len > MOST_COPIED || !matches!(item.values, Values::Plain(_)) {
                 return Ok(Err(format!("no tensor is the source of {}", Escaped(&item.name))));
             }
-            let values = self.view()?.first_values(index, len as usize)?;
+            let values = view.first_values(index, len as usize)?;
             let mut target = Target::known(&item.name, values);
             target.tensor.shape = item.shape.clone().into();
             targets.push(target);
@@ -153,11 +142,15 @@ impl Reference {
     }
 
     /// The matrix of a first layer whose values differ most from those of the reference.
-    fn least_alike(&self, source: &Arc<Folder>, targets: &[Target]) -> Result<Option<(f64, Arc<str>)>, Error> {
-        let view = self.view()?;
+    fn least_alike(
+        &self,
+        view: &Renamed,
+        source: &Arc<Folder>,
+        targets: &[Target],
+    ) -> Result<Option<(f64, Arc<str>)>, Error> {
         let by_name: HashMap<&str, usize> = self.items.iter().enumerate().map(|(at, item)| (&*item.name, at)).collect();
         let mut least: Option<(f64, Arc<str>)> = None;
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for target in targets.iter().filter(|target| !is_always_f32(&target.tensor.name, &target.tensor.shape)) {
             if !seen.insert(by_value::Pattern::of(&target.tensor.name).text) {
                 continue;

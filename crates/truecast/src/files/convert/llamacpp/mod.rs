@@ -38,10 +38,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
+use truecast_io::Tensor;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
-use truecast_io::{Escaped, Tensor};
-use truecast_schemes::{Detection, Group};
+use truecast_schemes::{Detection, Documents, Group};
 use view::{Renamed, Target, Values};
 
 /// Keys and types of a file for llama.cpp.
@@ -80,10 +80,6 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     }
     let folder = Arc::new(folder);
     let (all, dropped) = items(&folder, &contents);
-    if let Some(item) = all.iter().find(|item| item.is_narrow()) {
-        let what = format!("tensor {} has elements of {}, which are less than a byte", Escaped(&item.name), item.dtype);
-        return Err(Error::checkpoint(folder.path(), refused(what)));
-    }
     let (targets, keys, warnings) = match like {
         Some(like) => {
             let reference = Reference::open(like)?;
@@ -107,10 +103,16 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     let stored_as = stored_as(&targets);
     let header = Header { keys, fixed, types: HashMap::new(), stored_as, dropped, warnings };
     let folder = Renamed::new(folder, targets)?.into_folder()?;
-    let stored: Vec<Stored> = stored(&folder).collect();
+    let found = Detection { groups: Vec::new(), ..contents.found };
+    let contents = plain(&folder, contents.documents, found, header);
+    Ok((folder, contents))
+}
+
+/// Contents of a folder whose tensors are computed, none of them quantized.
+fn plain(folder: &Folder, documents: Documents, found: Detection, header: Header) -> Contents {
+    let stored: Vec<Stored> = stored(folder).collect();
     let roles = stored.iter().map(|_| truecast_schemes::Role::Plain).collect();
-    let found = Detection { roles, groups: Vec::new(), ..contents.found };
-    Ok((folder, Contents { stored, found, documents: contents.documents, llamacpp: Some(header) }))
+    Contents { stored, documents, found: Detection { roles, ..found }, llamacpp: Some(header) }
 }
 
 /// The folder of a model with the names of llama.cpp; `None` if it is not understood.
@@ -135,13 +137,6 @@ struct Item {
     values: Values,
     /// Type of the values.
     dtype: DType,
-}
-
-impl Item {
-    /// True for elements of less than a byte, which cannot be rearranged.
-    fn is_narrow(&self) -> bool {
-        !self.dtype.storage_bits().is_some_and(|bits| bits.is_multiple_of(8))
-    }
 }
 
 /// Tensors of a checkpoint in the order of their data, and the names of dropped ones with the reasons.

@@ -145,16 +145,9 @@ pub(super) fn role(architecture: &str, name: &str) -> Role {
     if OTHER_MODES.iter().any(|start| short.starts_with(start)) {
         return Role::OtherMode;
     }
-    let ends = [".weight", ".bias"];
-    let (stem, end) = ends.iter().find_map(|end| Some((short.strip_suffix(end)?, *end))).unwrap_or((short, ""));
-    let is_of = |row: &&Row| row.of.is_empty() || row.of.split(' ').any(|of| of == architecture);
     let (mut results, mut all, mut first) = (Vec::new(), Numbers::default(), None);
-    for row in ROWS.iter().filter(is_of) {
-        let Some((numbers, end)) =
-            matched(row.from, short).map(|n| (n, "")).or_else(|| Some((matched(row.from, stem)?, end)))
-        else {
-            continue;
-        };
+    for row in rows(architecture) {
+        let Some((numbers, end)) = found(row.from, short) else { continue };
         // Later rows with another arrangement of the same name are for other architectures.
         if first.is_some_and(|first| first != row.of) {
             continue;
@@ -168,12 +161,8 @@ pub(super) fn role(architecture: &str, name: &str) -> Role {
 
 /// Names in a folder of the tensors that a tensor of the file is made of. `experts` is its number of experts.
 pub(super) fn source_names(architecture: &str, result: &str, experts: u64) -> Vec<String> {
-    let ends = [".weight", ".bias"];
-    let (stem, end) = ends.iter().find_map(|end| Some((result.strip_suffix(end)?, *end))).unwrap_or((result, ""));
-    let is_of = |row: &&Row| row.of.is_empty() || row.of.split(' ').any(|of| of == architecture);
-    for row in ROWS.iter().filter(is_of) {
-        let found = matched(row.to, result).map(|n| (n, "")).or_else(|| Some((matched(row.to, stem)?, end)));
-        let Some((numbers, end)) = found else { continue };
+    for row in rows(architecture) {
+        let Some((numbers, end)) = found(row.to, result) else { continue };
         // Another result of the same source gives its name.
         if matches!(row.how, How::ValueRows | How::Interleaved(1)) {
             return Vec::new();
@@ -204,6 +193,16 @@ impl Numbers {
     fn filled(self, pattern: &str) -> String {
         self.layer.map_or_else(|| pattern.to_owned(), |layer| pattern.replacen('#', &layer.to_string(), 1))
     }
+}
+
+fn rows(architecture: &str) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(move |row| row.of.is_empty() || row.of.split(' ').any(|of| of == architecture))
+}
+
+/// Numbers in a name that is a pattern, or a pattern that continues; and the end.
+fn found(pattern: &str, name: &str) -> Option<(Numbers, &'static str)> {
+    let ends = ["", ".weight", ".bias"];
+    ends.into_iter().find_map(|end| Some((matched(pattern, name.strip_suffix(end)?)?, end)))
 }
 
 fn matched(pattern: &str, name: &str) -> Option<Numbers> {

@@ -1,5 +1,6 @@
 //! A checkpoint as llama.cpp stores it: other names, and tensors that are rearranged, stacked or dequantized.
 
+use super::fields::refused;
 use super::strided::Strided;
 use super::{Item, StoredAs};
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
@@ -12,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use truecast_core::{DType, Layout};
 use truecast_io::folder::Folder;
-use truecast_io::{Tensor, View};
+use truecast_io::{Escaped, Tensor, View};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
 /// Source of values.
@@ -114,10 +115,15 @@ impl Renamed {
     /// Plans the tensors.
     ///
     /// # Errors
-    /// Scales that cannot be dequantized.
+    /// Elements of less than a byte; scales that cannot be dequantized.
     pub fn new(folder: Arc<Folder>, targets: Vec<Target>) -> Result<Renamed, Error> {
         let failed = |target: &Target, cause| Error::tensor(folder.path(), &target.tensor.name, cause);
         let plan = |target: Target| {
+            // Smaller elements cannot be rearranged.
+            if !target.from.storage_bits().is_some_and(|bits| bits.is_multiple_of(8)) {
+                let what = format!("the elements of {} are less than a byte", Escaped(&target.tensor.name));
+                return Err(Error::checkpoint(folder.path(), refused(what)));
+            }
             let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
             let dequantizer = |piece: &Piece| match &piece.values {
                 Values::Quantized(quantized) => TensorDequantizer::new(quantized, None, &exec).map(Some),

@@ -187,8 +187,8 @@ impl<'a> Quantizing<'a> {
         is_half.then_some(DType::F16)
     }
 
-    /// A matching rule decides; otherwise the mixture, or the table of layers. A tensor that is quantized in the source counts as a
-    /// layer.
+    /// A matching rule decides; otherwise the mixture, or the table of layers. A tensor that is quantized in the source
+    /// counts as a layer.
     fn quantizes(&self, tensor: &Tensor, is_quantized: bool) -> bool {
         match self.selection.rule(&tensor.name) {
             Some(rule) => rule.quantizes(),
