@@ -1,7 +1,7 @@
 //! Targets of a model whose names are known.
 
 use super::Item;
-use super::names::{Attention, Numbers, Role, arrangement, is_always_f32, role};
+use super::names::{Attention, Numbers, Role, arrangement, is_always_f32, left_out, role};
 use super::view::{Piece, Target, Values};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use truecast_io::{Escaped, counted};
@@ -12,17 +12,14 @@ pub(super) fn targets(
     attention: Attention,
     all: Vec<Item>,
 ) -> Result<(Vec<Target>, Vec<String>), String> {
-    let (mut other_modes, mut later, mut targets) = (0, 0, Vec::<Target>::new());
+    let mut said = said_of_left_out(architecture, &all);
+    let (mut later, mut targets) = (0, Vec::<Target>::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut experts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for item in all {
         let (results, Numbers { layer, expert }) = match role(architecture, &item.name) {
             Role::Mapped(results, numbers) => (results, numbers),
-            Role::Computed => continue,
-            Role::OtherMode => {
-                other_modes += 1;
-                continue;
-            }
+            Role::Computed | Role::OtherMode => continue,
             Role::Unknown => {
                 return Err(format!("tensor {} is not known for architecture {architecture}", Escaped(&item.name)));
             }
@@ -65,19 +62,31 @@ pub(super) fn targets(
         stack(&mut targets[place], &numbers)?;
     }
     check(architecture, attention, &targets)?;
-    let later = (later > 0).then(|| {
+    if later > 0 {
         let tensors = counted(later, "tensor");
-        format!("{tensors} of layers that predict further tokens are left out; llama.cpp does not load them")
-    });
-    Ok((targets, said_of_left_out(other_modes).into_iter().chain(later).collect()))
+        said.push(format!(
+            "{tensors} of layers that predict further tokens are left out; llama.cpp does not load them"
+        ));
+    }
+    Ok((targets, said))
 }
 
-/// Sentence about tensors of encoders of images or sound.
-pub(super) fn said_of_left_out(tensors: u64) -> Option<String> {
-    (tensors > 0).then(|| {
-        let tensors = counted(tensors, "tensor");
-        format!("{tensors} of encoders of images or sound are left out; llama.cpp reads them from a file of their own")
-    })
+/// Sentences about tensors whose role alone leaves them out.
+pub(super) fn said_of_left_out(architecture: &str, all: &[Item]) -> Vec<String> {
+    let of = |role: Role| all.iter().filter(move |item| left_out(architecture, &item.name).as_ref() == Some(&role));
+    let mut said = Vec::new();
+    let encoders = of(Role::OtherMode).count() as u64;
+    if encoders > 0 {
+        let tensors = counted(encoders, "tensor");
+        said.push(format!(
+            "{tensors} of encoders of images or sound are left out; llama.cpp reads them from a file of their own"
+        ));
+    }
+    if let Some(first) = of(Role::Computed).next() {
+        let (tensors, first) = (counted(of(Role::Computed).count() as u64, "tensor"), Escaped(&first.name));
+        said.push(format!("{tensors} (first {first}) left out; llama.cpp does not load tensors of this name"));
+    }
+    said
 }
 
 /// Checks that no tensor is missing, and that shapes are those of the configuration.

@@ -2,7 +2,7 @@
 
 use super::Item;
 use super::by_name::{said_of_left_out, stack};
-use super::names::{Attention, How, arrangement, is_always_f32, is_left_out};
+use super::names::{Attention, How, arrangement, is_always_f32, left_out};
 use super::strided::Strided;
 use super::view::{Piece, Renamed, Target};
 use crate::files::error::Error;
@@ -137,8 +137,8 @@ pub(super) fn matched(
         found.notes.push(format!("{name} is {}{} ({alike:.3})", Escaped(text), way.said()));
         used.insert(text.clone());
     }
-    let is_left = |item: &&Item| !used.contains(&Pattern::of(&item.name).text) && !is_left_out(&item.name);
-    found.notes.extend(said_of_left_out(all.iter().filter(|item| is_left_out(&item.name)).count() as u64));
+    let is_left = |item: &&Item| !used.contains(&Pattern::of(&item.name).text) && left_out("", &item.name).is_none();
+    found.notes.extend(said_of_left_out("", &all));
     Ok(match all.iter().find(is_left) {
         Some(item) => Err(format!("none of its tensors has the values of {}", Escaped(&item.name))),
         None => Ok(found),

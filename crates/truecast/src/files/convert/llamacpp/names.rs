@@ -120,11 +120,6 @@ pub(super) fn knows(architecture: &str) -> bool {
     KINDS.iter().any(|kind| kind.architecture == architecture)
 }
 
-/// True for a tensor that a file of the language model does not hold.
-pub(super) fn is_left_out(name: &str) -> bool {
-    matches!(role("", name), Role::Computed | Role::OtherMode)
-}
-
 /// Name of a tensor in the language model.
 fn short(mut name: &str) -> &str {
     while let Some(rest) = ["model.", "language_model."].iter().find_map(|start| name.strip_prefix(start)) {
@@ -133,18 +128,22 @@ fn short(mut name: &str) -> &str {
     name
 }
 
-pub(super) fn role(architecture: &str, name: &str) -> Role {
-    if COMPUTED.iter().any(|end| name.ends_with(end)) {
-        return Role::Computed;
-    }
+/// Role of a tensor that a file of the language model does not hold.
+pub(super) fn left_out(architecture: &str, name: &str) -> Option<Role> {
     let short = short(name);
     // Gemma's head is its table of tokens.
-    if architecture.starts_with("gemma") && short == "lm_head.weight" {
-        return Role::Computed;
+    let is_head = architecture.starts_with("gemma") && short == "lm_head.weight";
+    if is_head || COMPUTED.iter().any(|end| name.ends_with(end)) {
+        return Some(Role::Computed);
     }
-    if OTHER_MODES.iter().any(|start| short.starts_with(start)) {
-        return Role::OtherMode;
+    OTHER_MODES.iter().any(|start| short.starts_with(start)).then_some(Role::OtherMode)
+}
+
+pub(super) fn role(architecture: &str, name: &str) -> Role {
+    if let Some(role) = left_out(architecture, name) {
+        return role;
     }
+    let short = short(name);
     let (mut results, mut all, mut first) = (Vec::new(), Numbers::default(), None);
     for row in rows(architecture) {
         let Some((numbers, end)) = found(row.from, short) else { continue };

@@ -102,3 +102,16 @@ fn a_damaged_model_of_pieces_is_refused() {
     let unigram = pieces::read(b"").expect_err("no type").to_string();
     assert!(unigram.contains("the model type is 1, expected 2"), "{unigram}");
 }
+
+#[test]
+fn tensors_that_are_left_out_are_named() {
+    let names = ["model.embed_tokens.weight", "model.norm.weight", "lm_head.weight", "vision_tower.patch.weight"];
+    let item =
+        |name: &str| Item { name: name.into(), shape: vec![2], values: Values::Known(vec![0.0; 2]), dtype: DType::F32 };
+    let all = |count: usize| names[..count].iter().map(|name| item(name)).collect();
+    let said = |architecture, count| by_name::targets(architecture, Default::default(), all(count)).expect("targets").1;
+    assert_eq!(said("llama", 3), [""; 0]);
+    let [encoder, head] = &said("gemma2", 4)[..] else { panic!("two sentences") };
+    assert!(encoder.starts_with("1 tensor of encoders of images or sound"), "{encoder}");
+    assert!(head.starts_with("1 tensor (first \"lm_head.weight\") left out"), "{head}");
+}
