@@ -136,16 +136,17 @@ impl Intervals<u32> {
         const TOGETHER: usize = 64;
         let Some(of_code) = self.of_code.first_chunk::<256>() else { return false };
         let (flipped, in_negative) = (self.keys.flipped as u32, self.keys.in_negative as u32);
-        let mut quotients = [0; TOGETHER];
+        let mut keys = [0; TOGETHER];
         values.chunks(TOGETHER).zip(codes.chunks(TOGETHER)).all(|(values, codes)| {
-            for (quotient, value) in quotients.iter_mut().zip(values) {
-                *quotient = (f32::from_bits(*value) / divisor).to_bits();
+            for (key, value) in keys.iter_mut().zip(values) {
+                let quotient = (f32::from_bits(*value) / divisor).to_bits();
+                *key = quotient ^ flipped ^ (in_negative & (quotient as i32 >> 31) as u32);
             }
-            quotients.iter().zip(codes).fold(true, |all, (&quotient, &code)| {
+            let wrong = keys.iter().zip(codes).fold(0, |wrong, (key, code)| {
                 let Interval { first, count } = of_code[(code & 255) as usize];
-                let key = quotient ^ flipped ^ (in_negative & (quotient as i32 >> 31) as u32);
-                all & (code < 256) & (key.wrapping_sub(first) < count)
-            })
+                wrong | code >> 8 | u32::from(key.wrapping_sub(first) >= count)
+            });
+            wrong == 0
         })
     }
 }

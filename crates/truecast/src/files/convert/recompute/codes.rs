@@ -185,6 +185,7 @@ impl Quick {
             (_, Some(intervals)) => intervals.holds(bits.into(), scale.into()),
             (Code::Float(DType::F32), _) => formula > 0.0 && formula.is_finite() && bits == scale,
             (Code::Float(DType::F8E8M0), _) => bits == self.numbers.get(scale).to_bits(),
+            (Code::Float(DType::Bf16), _) => (1..0x7f80).contains(&scale) && is_nearest_bf16(bits, scale),
             (Code::Float(dtype), _) => scale > 0 && definition(&saturating(dtype), bits.into()) == Some(scale.into()),
             (Code::Int(_) | Code::Book(_), _) => false,
         }
@@ -213,6 +214,13 @@ impl Quick {
         // 2^(byte - 127)
         Some(f32::from_bits(if byte == 0 { 1 << 22 } else { byte << 23 }))
     }
+}
+
+/// True if a positive bf16 is the nearest to a value, ties to even. Both neighbors of the bf16 are at the distance of one
+/// in its last bit, also between binades, so the midpoints are half of that bit away.
+fn is_nearest_bf16(value: u32, code: u32) -> bool {
+    let above_lower_midpoint = value.wrapping_sub((code << 16) - 0x8000);
+    if code & 1 == 0 { above_lower_midpoint <= 0x1_0000 } else { (1..0x1_0000).contains(&above_lower_midpoint) }
 }
 
 fn are_integers(block: Block<'_>, integer: &Integer, value: impl Fn(f32) -> f32) -> bool {

@@ -35,9 +35,12 @@ impl Fields<'_> {
             match bits {
                 8 => return fields.iter_mut().zip(bytes).for_each(|(field, byte)| *field = (*byte).into()),
                 4 => {
-                    for (pair, byte) in fields.chunks_mut(2).zip(bytes) {
-                        let nibbles = [u32::from(byte & 15), u32::from(byte >> 4)];
-                        pair.copy_from_slice(&nibbles[..pair.len()]);
+                    let (pairs, odd) = fields.as_chunks_mut();
+                    if let [field] = odd {
+                        *field = (bytes[pairs.len()] & 15).into();
+                    }
+                    for (pair, byte) in pairs.iter_mut().zip(bytes) {
+                        *pair = [u32::from(byte & 15), u32::from(byte >> 4)];
                     }
                     return;
                 }
