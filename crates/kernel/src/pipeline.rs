@@ -87,7 +87,9 @@ impl Stores {
         let large = match exec.stream_above_bytes {
             Some(limit) => dst.total > limit,
             None => {
-                dst.total > SURELY_CACHED && leaves_cache(src.total, dst.total, Caches::of_this_machine().counted_on())
+                dst.total > SURELY_CACHED
+                    && stream::is_faster()
+                    && leaves_cache(src.total, dst.total, Caches::of_this_machine().counted_on())
             }
         };
         let wider = dst.total > src.total;

@@ -43,6 +43,14 @@ pub(crate) fn copy(level: Level, src: &[u8], dst: &mut [u8]) {
     }
 }
 
+/// Whether large results are stored past the caches on this CPU.
+pub(crate) fn is_faster() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return crate::x86::ahead::stores_past_caches();
+    #[cfg(not(target_arch = "x86_64"))]
+    true
+}
+
 /// Orders the streaming stores of this thread before all later memory accesses.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! Prefetch distances of each kind of CPU: the number of bytes between a load and the prefetched line (`docs/kernels.md
-//! §8`).
+//! Memory accesses of each kind of CPU (`docs/kernels.md §8`): whether stores past the caches are faster, and the number
+//! of bytes between a load and the prefetched line.
 
 use super::{AHEAD, prefetch, prefetch_l2};
 use std::arch::x86_64::{__cpuid, CpuidResult};
@@ -15,6 +15,8 @@ pub(crate) struct Ahead {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cpu {
+    /// Whether large results are stored past the caches.
+    stores_past_caches: bool,
     /// Distances while results stay in the caches.
     plain: Ahead,
     /// Distances while results go past the caches, one whole line in each iteration.
@@ -23,25 +25,40 @@ struct Cpu {
     past_caches_by_parts: Ahead,
 }
 
-const USUAL: Cpu =
-    Cpu { plain: Ahead::USUAL, past_caches_by_lines: Ahead::USUAL, past_caches_by_parts: Ahead::NOTHING };
+const USUAL: Cpu = Cpu {
+    stores_past_caches: true,
+    plain: Ahead::USUAL,
+    past_caches_by_lines: Ahead::USUAL,
+    past_caches_by_parts: Ahead::NOTHING,
+};
 
-/// Vendor, family and distances of the CPUs that are not [`USUAL`].
-const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
+const INTEL: Cpu = Cpu { past_caches_by_lines: Ahead::BY_L2, past_caches_by_parts: Ahead::BY_L2, ..USUAL };
+
+/// Vendor, family, model unless the whole family is meant, and accesses of the CPUs that are not [`USUAL`].
+const CPUS: &[(&[u8; 12], u32, Option<u32>, Cpu)] = &[
     // Family of Zen 3 and Zen 4. Results that go past the caches lose a fifth of the speed to any prefetch.
     (
         b"AuthenticAMD",
         0x19,
-        Cpu { plain: Ahead::NOTHING, past_caches_by_lines: Ahead::NOTHING, past_caches_by_parts: Ahead::NOTHING },
+        None,
+        Cpu {
+            plain: Ahead::NOTHING,
+            past_caches_by_lines: Ahead::NOTHING,
+            past_caches_by_parts: Ahead::NOTHING,
+            ..USUAL
+        },
     ),
+    // Skylake-SP and Cascade Lake. A core has few buffers for lines on their way past the caches.
+    (b"GenuineIntel", 6, Some(0x55), Cpu { stores_past_caches: false, ..INTEL }),
     // L1 can wait for few lines at a time, and results on their way to memory count among these. L2 can wait for many
     // lines, but the CPU's own prefetches to L2 end with a page.
-    (
-        b"GenuineIntel",
-        6,
-        Cpu { plain: Ahead::USUAL, past_caches_by_lines: Ahead::BY_L2, past_caches_by_parts: Ahead::BY_L2 },
-    ),
+    (b"GenuineIntel", 6, None, INTEL),
 ];
+
+/// Whether large results are stored past the caches on this CPU.
+pub(crate) fn stores_past_caches() -> bool {
+    Cpu::this().stores_past_caches
+}
 
 impl Ahead {
     const NOTHING: Ahead = Ahead { l1: 0, l2: 0 };
@@ -99,9 +116,12 @@ impl Cpu {
     /// Finds a CPU by the vendor and the signature from `cpuid`.
     fn of(vendor: &[u32; 3], signature: u32) -> Cpu {
         let family = (signature >> 8 & 0xf) + if signature >> 8 & 0xf == 0xf { signature >> 20 & 0xff } else { 0 };
+        let model = signature >> 4 & 0xf | signature >> 12 & 0xf0;
         let name = vendor.map(u32::to_le_bytes);
-        let found = CPUS.iter().find(|(vendor, of, _)| vendor[..] == *name.as_flattened() && *of == family);
-        found.map_or(USUAL, |&(_, _, cpu)| cpu)
+        let found = CPUS.iter().find(|(vendor, of_family, of_model, _)| {
+            vendor[..] == *name.as_flattened() && *of_family == family && of_model.is_none_or(|of| of == model)
+        });
+        found.map_or(USUAL, |&(.., cpu)| cpu)
     }
 }
 
@@ -109,15 +129,16 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    /// The signatures belong to an EPYC 9004 (Zen 4), an EPYC 9005 (Zen 5), a Sapphire Rapids and a CPU of another
-    /// maker.
+    /// The signatures belong to an EPYC 9004 (Zen 4), an EPYC 9005 (Zen 5), a Sapphire Rapids, a Cascade Lake and a CPU
+    /// of another maker.
     #[test]
-    fn cpus_are_told_by_vendor_and_family() {
+    fn cpus_are_told_by_vendor_family_and_model() {
         let words = |name: &[u8; 12]| [0, 1, 2].map(|i| u32::from_le_bytes(name.as_chunks().0[i]));
         let (amd, intel) = (words(b"AuthenticAMD"), words(b"GenuineIntel"));
         assert_eq!(Cpu::of(&amd, 0x00a1_0f11).past_caches_by_lines, Ahead::NOTHING);
         assert_eq!(Cpu::of(&amd, 0x00b0_0f21), USUAL);
-        assert_eq!(Cpu::of(&intel, 0x0008_06f8).past_caches_by_parts, Ahead::BY_L2);
+        assert_eq!(Cpu::of(&intel, 0x0008_06f8), INTEL);
+        assert!(!Cpu::of(&intel, 0x0005_0657).stores_past_caches);
         assert_eq!(Cpu::of(&words(b"CentaurHauls"), 0x0008_06f8), USUAL);
     }
 }

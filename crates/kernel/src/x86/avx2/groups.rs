@@ -26,8 +26,8 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     let ahead = if STREAMS { Ahead::past_caches_by_parts() } else { Ahead::plain() };
     let (src_step, dst_step) = (turns(BITS) * GROUP * src_bytes, turns(BITS) * 4 * VECTORS * BITS);
     for (target, source) in dst.chunks_exact_mut(dst_step).zip(src.chunks_exact(src_step)) {
-        // In a loop over small groups, prefetches would take an eighth of the time if the data is in the caches.
-        if STREAMS || GROUP == 32 {
+        // For less than a line, prefetches would take an eighth of the time if the data is in the caches.
+        if STREAMS || GROUP * src_bytes >= LINE {
             ahead.ask(STREAMS, source, src_step);
         }
         let mut results = [[_mm256_setzero_si256(); VECTORS]; 2];
