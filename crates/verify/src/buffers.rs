@@ -57,7 +57,6 @@ pub fn element(dtype: DType, layout: Layout, bytes: &[u8], i: usize) -> u64 {
 /// A list of inputs, and the same list packed.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Type of the inputs.
     pub dtype: DType,
     /// Elements, one per `u64`.
     pub elements: Vec<u64>,
@@ -66,7 +65,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// Packs the elements.
     pub fn new(dtype: DType, elements: Vec<u64>) -> Source {
         let bytes = pack(dtype, Layout::Packed, elements.iter().copied());
         Source { dtype, elements, bytes }
@@ -77,12 +75,10 @@ impl Source {
         Source::new(dtype, (0..1 << width(dtype, Layout::Packed)).collect())
     }
 
-    /// Number of elements.
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
-    /// True without elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }

@@ -31,7 +31,6 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Computes the definition.
     pub fn new(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
         let mut refused = Vec::new();
         let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element))

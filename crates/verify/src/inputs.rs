@@ -21,9 +21,7 @@ pub fn is_narrow(dtype: DType) -> bool {
 /// Size of the list for a wide source.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Seed of the random elements.
     pub seed: u64,
-    /// Number of weighted random elements.
     pub n_random: usize,
     /// Approximate limit on the number of elements.
     pub limit: usize,
@@ -46,13 +44,13 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     all.extend(decisions);
     all.sort_unstable();
     all.dedup();
-    thin(&mut all, (src, dst), extent.limit, &mut random);
+    thin(&mut all, src, dst, extent.limit, &mut random);
     Source::new(src, all)
 }
 
 /// Keeps about `limit` random elements, all special codes, and the neighborhoods of the ends of the destination's
 /// range.
-pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, random: &mut Random) {
+pub fn thin(list: &mut Vec<u64>, src: DType, dst: DType, limit: usize, random: &mut Random) {
     let n = list.len() as u64;
     if n <= limit as u64 {
         return;

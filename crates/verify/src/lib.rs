@@ -6,6 +6,7 @@
 //!
 //! Read in this order: [`session`], [`policies`], [`inputs`], [`check`], then the commands.
 #![deny(unsafe_code)]
+#![allow(missing_docs)] // not published
 
 pub mod adapter;
 pub mod asm;

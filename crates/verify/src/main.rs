@@ -1,6 +1,7 @@
 //! Command line of the verification driver. Exit code 1 on a failure.
 
 use clap::{Parser, Subcommand};
+use std::error::Error;
 use std::process::ExitCode;
 use truecast_kernel::Level;
 use truecast_verify::commands::{
@@ -18,6 +19,9 @@ struct Arguments {
     /// Instruction-set levels [default: all of this CPU]
     #[arg(long, global = true, value_delimiter = ',', value_parser = parse_level)]
     level: Vec<Level>,
+    /// Seed of everything random
+    #[arg(long, global = true, default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,9 +61,32 @@ fn parse_level(text: &str) -> Result<Level, String> {
     available.iter().copied().find(|l| l.name() == text).ok_or_else(|| format!("this CPU has {}", names()))
 }
 
+fn run(command: Command, session: &Session, show: &mut dyn FnMut(&dyn Findings)) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Small(options) => show(&small::run(session, &options)),
+        Command::Sweep(options) => show(&sweep::run(session, &options)),
+        Command::Boundary(options) => show(&boundary::run(session, &options)),
+        Command::Theorem(options) => show(&theorem::run(session, &options)),
+        Command::Ftz(options) => show(&ftz::run(session, &options)),
+        Command::Split(options) => show(&split::run(session, &options)),
+        Command::Properties(options) => show(&properties::run(session, &options)),
+        Command::Counts(options) => show(&counts::run(session, &options)),
+        Command::Rescale(options) => show(&rescale::run(session, &options)),
+        Command::Scaled(options) => show(&scaled::run(session, &options)),
+        Command::Asm(options) => show(&asm::run(session, &options)),
+        Command::Bench(what) => bench::run(session, &what)?,
+        Command::All(options) => {
+            for line in options.lines() {
+                run(Arguments::try_parse_from(["verify"].into_iter().chain(line))?.command, session, show)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn main() -> ExitCode {
-    let Arguments { command, level } = Arguments::parse();
-    let mut session = Session::new(Progress::Escaped);
+    let Arguments { command, level, seed } = Arguments::parse();
+    let mut session = Session { seed, ..Session::new(Progress::Shown) };
     if !level.is_empty() {
         session.levels = level;
     }
@@ -68,25 +95,9 @@ fn main() -> ExitCode {
         println!("{found}");
         failures += found.failures();
     };
-    match command {
-        Command::Small(options) => show(&small::run(&session, &options)),
-        Command::Sweep(options) => show(&sweep::run(&session, &options)),
-        Command::Boundary(options) => show(&boundary::run(&session, &options)),
-        Command::Theorem(options) => show(&theorem::run(&session, &options)),
-        Command::Ftz(options) => show(&ftz::run(&session, &options)),
-        Command::Split(options) => show(&split::run(&session, &options)),
-        Command::Properties(options) => show(&properties::run(&session, &options)),
-        Command::Counts(options) => show(&counts::run(&session, &options)),
-        Command::Rescale(options) => show(&rescale::run(&session, &options)),
-        Command::Scaled(options) => show(&scaled::run(&session, &options)),
-        Command::Asm(options) => show(&asm::run(&session, &options)),
-        Command::Bench(what) => {
-            if let Err(error) = bench::run(&session, &what) {
-                eprintln!("{error}");
-                failures += 1;
-            }
-        }
-        Command::All(options) => all::run(&session, &options, &mut show),
+    if let Err(error) = run(command, &session, &mut show) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
     }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

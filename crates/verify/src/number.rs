@@ -4,17 +4,14 @@ use std::cmp::Ordering;
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact};
 
-/// A decoded code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Not a number.
     Nan,
     /// Infinity.
     Inf {
         /// True for negative infinity.
         neg: bool,
     },
-    /// A number.
     Finite(Number),
 }
 

@@ -19,7 +19,6 @@ enum Matters {
 /// A named change of the IEEE policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Name on the command line.
     pub name: &'static str,
     /// Policy with the default roundings.
     pub policy: CastPolicy,

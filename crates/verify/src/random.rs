@@ -13,7 +13,6 @@ impl Random {
         })
     }
 
-    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -27,12 +26,10 @@ impl Random {
         (((self.bits() >> 32) as u128 * n as u128) >> 32) as u64
     }
 
-    /// Returns an element of a nonempty list.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// Shuffles a list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last as u64 + 1) as usize);

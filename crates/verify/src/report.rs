@@ -15,7 +15,6 @@ const WITNESSES_OF_A_PAIR: usize = 2;
 /// Answer of one side for an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A stored code.
     Code(u64),
     /// A refusal, with its reason if known.
     Refused(Option<Condition>),
@@ -37,19 +36,14 @@ impl fmt::Display for Answer {
 /// An input on which two sides differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
-    /// Source type.
     pub src: DType,
-    /// Destination type.
     pub dst: DType,
-    /// Policy of the conversion.
     pub policy: CastPolicy,
     /// Level, or another source of the wrong answer.
     pub who: String,
     /// Stored source element; `None` if the answer does not concern a single element.
     pub code: Option<u64>,
-    /// Wrong answer.
     pub got: Answer,
-    /// Right answer.
     pub want: Answer,
 }
 
@@ -67,18 +61,14 @@ impl fmt::Display for Witness {
 /// Result of one kind of check.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Number of compared elements.
     pub checks: u64,
-    /// Number of elements that differ.
     pub mismatches: u64,
-    /// The first witnesses.
     pub witnesses: Vec<Witness>,
     /// Total time of all threads.
     pub busy: Duration,
 }
 
 impl Tally {
-    /// Adds a difference.
     pub fn fail(&mut self, witness: Witness) {
         self.mismatches += 1;
         self.keep(witness);
@@ -91,7 +81,6 @@ impl Tally {
         }
     }
 
-    /// Adds the findings of another tally.
     pub fn add(&mut self, next: Tally) {
         self.checks += next.checks;
         self.mismatches += next.mismatches;
@@ -109,17 +98,14 @@ impl Tally {
     }
 }
 
-/// Number of conversions per route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes(BTreeMap<Route, u64>);
 
 impl Routes {
-    /// Adds a conversion.
     pub fn count(&mut self, route: &Route) {
         *self.0.entry(route.clone()).or_default() += 1;
     }
 
-    /// Adds the counts of other routes.
     pub fn add(&mut self, next: Routes) {
         next.0.into_iter().for_each(|(route, n)| *self.0.entry(route).or_default() += n);
     }
@@ -141,14 +127,11 @@ impl fmt::Display for Routes {
 /// Tallies by name, in order of appearance, and the routes taken.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    /// Name and tally of each row.
     pub rows: Vec<(String, Tally)>,
-    /// Number of conversions per route.
     pub routes: Routes,
 }
 
 impl Sheet {
-    /// Adds a tally to a row.
     pub fn add(&mut self, name: &str, tally: Tally) {
         match self.rows.iter_mut().find(|(row, _)| row == name) {
             Some((_, total)) => total.add(tally),
@@ -156,13 +139,11 @@ impl Sheet {
         }
     }
 
-    /// Adds all rows of another sheet.
     pub fn merge(&mut self, next: Sheet) {
         self.routes.add(next.routes);
         next.rows.into_iter().for_each(|(name, tally)| self.add(&name, tally));
     }
 
-    /// Merges sheets in order.
     pub fn total(sheets: impl IntoIterator<Item = Sheet>) -> Sheet {
         sheets.into_iter().fold(Sheet::default(), |mut total, sheet| {
             total.merge(sheet);
@@ -182,19 +163,15 @@ pub trait Findings: fmt::Display {
 pub struct Report {
     /// Description of the tested inputs.
     pub covers: String,
-    /// Results of the checks.
     pub sheet: Sheet,
-    /// Time from start to end.
     pub elapsed: Duration,
 }
 
 impl Report {
-    /// Number of compared elements in all rows.
     pub fn checks(&self) -> u64 {
         self.sheet.rows.iter().map(|(_, tally)| tally.checks).sum()
     }
 
-    /// Number of differences in all rows.
     pub fn mismatches(&self) -> u64 {
         self.sheet.rows.iter().map(|(_, tally)| tally.mismatches).sum()
     }
@@ -244,9 +221,8 @@ pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
         (0..columns).map(|column| lines.iter().map(|line| cell(line, column)).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for line in lines {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &w))| match right.contains(&column) {
-            true => format!("{cell:>w$}"),
-            false => format!("{cell:<w$}"),
+        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &w))| {
+            if right.contains(&column) { format!("{cell:>w$}") } else { format!("{cell:<w$}") }
         });
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');

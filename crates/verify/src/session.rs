@@ -1,4 +1,4 @@
-//! Parameters of all checks: definition, levels, display of progress.
+//! Parameters of all checks: definition, levels, seed, display of progress.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use truecast_core::{CastSpec, Outcome, cast_one};
@@ -7,13 +7,13 @@ use truecast_kernel::Level;
 /// Reference definition of conversions. Only tests of the driver replace `cast_one`.
 pub type Definition = fn(&CastSpec, u64) -> Outcome;
 
-/// Parameters of all checks.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Levels to run, weakest first.
     pub levels: Vec<Level>,
     /// Reference definition for kernels and oracle.
     pub definition: Definition,
+    pub seed: u64,
     /// Display of progress.
     pub progress: Progress,
 }
@@ -22,30 +22,27 @@ pub struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Description on standard output; progress bar on standard error if it is a terminal.
-    Escaped,
-    /// No display.
+    Shown,
     Hidden,
 }
 
 impl Session {
-    /// Session with every level of this CPU and `cast_one`.
+    /// Session with every level of this CPU, `cast_one` and seed 1.
     pub fn new(progress: Progress) -> Session {
-        Session { levels: Level::available(), definition: cast_one, progress }
+        Session { levels: Level::available(), definition: cast_one, seed: 1, progress }
     }
 
-    /// The strongest level.
     pub fn strongest(&self) -> Level {
         self.levels.last().copied().unwrap_or(Level::Baseline)
     }
 
-    /// Names of the levels.
     pub fn level_names(&self) -> String {
         self.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(" ")
     }
 
     /// Prints the description of the tested inputs, and returns it.
     pub fn announce(&self, covers: String) -> String {
-        if self.progress == Progress::Escaped {
+        if self.progress == Progress::Shown {
             println!("{covers}");
         }
         covers
@@ -54,7 +51,7 @@ impl Session {
     /// Progress bar with `n` steps.
     pub fn bar(&self, what: &str, n: usize) -> ProgressBar {
         let target = match self.progress {
-            Progress::Escaped => ProgressDrawTarget::stderr(),
+            Progress::Shown => ProgressDrawTarget::stderr(),
             Progress::Hidden => ProgressDrawTarget::hidden(),
         };
         let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {elapsed} (left {eta})");

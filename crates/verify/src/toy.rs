@@ -12,7 +12,6 @@ pub const SCALE: i32 = 28;
 /// Largest grid value, in units.
 const END: u64 = 1 << (SCALE + 14);
 
-/// Result of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounded {
     /// A magnitude code.
@@ -32,10 +31,8 @@ pub enum Limit {
     Saturate,
 }
 
-/// A format with its grid.
 #[derive(Clone, Debug)]
 pub struct Toy {
-    /// Descriptor of the format.
     pub format: FloatFormat,
     grid: Vec<u64>,
     max: usize,

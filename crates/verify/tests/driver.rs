@@ -26,13 +26,15 @@ fn typed<T: clap::Args>(line: &str) -> T {
 /// Every command that uses the definition, on few pairs. All have values that round to 1.0 in f8e4m3fn; the sweep in
 /// its second block (3f80).
 fn reports(session: &Session) -> Vec<(&'static str, Report)> {
+    // Block 16256 has 1.0.
+    let from_zero = &Session { seed: 0, ..session.clone() };
     let ftz_dst = if cfg!(target_arch = "x86_64") { "f8e4m3fn" } else { "f16" };
     vec![
         (
             "small",
             small::run(session, &typed("--src f16,u3,f8e5m2 --dst f8e4m3fn --random-policies 1 --oracle-every 5")),
         ),
-        ("sweep", sweep::run(session, &typed("--dst f8e4m3fn --sample 16256 --policy saturate --seed 0"))),
+        ("sweep", sweep::run(from_zero, &typed("--dst f8e4m3fn --sample 16256 --policy saturate"))),
         ("boundary", boundary::run(session, &typed("--src f32,i48 --dst f8e4m3fn --random 99 --limit-others 200"))),
         ("ftz", ftz::run(session, &typed(&format!("--src f16,f64 --dst {ftz_dst} --limit 500")))),
         ("split", split::run(session, &typed("--src f32 --dst f8e4m3fn --elements 66000 --lengths 40"))),

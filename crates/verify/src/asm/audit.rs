@@ -12,20 +12,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// A kernel at a level.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Name of the kernel.
     pub kernel: String,
-    /// Level for which the kernel is compiled.
     pub level: Level,
     /// Pattern of the table's row.
     pub row: &'static str,
     /// Expectation of the table's row.
     pub expected: Expected,
-    /// All loops of the kernel.
     pub loops: Vec<Loop>,
-    /// Broken rules.
     pub faults: Vec<Fault>,
     /// True if the kernel would pass as a vector loop of any length.
     pub is_vector: bool,
@@ -105,7 +100,6 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Checks an executable.
     pub fn of_executable(path: &Path, table: &[Row]) -> Audit {
         match functions(path, CRATE) {
             Ok(functions) => {
@@ -122,7 +116,6 @@ impl Audit {
         Audit { covers: "asm: nothing".into(), problems: vec![problem], ..Audit::default() }
     }
 
-    /// Checks functions.
     pub fn of_functions(functions: &[Function], table: &[Row]) -> Audit {
         if let Some(problem) = unusable(functions) {
             return Audit::failed(problem.into());

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Function {
     /// Demangled name. It has no hash.
     pub name: String,
-    /// Address of the first instruction.
     pub address: u64,
-    /// Machine code.
     pub code: Vec<u8>,
 }
 

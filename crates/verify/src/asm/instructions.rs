@@ -2,7 +2,6 @@
 
 use iced_x86::{EncodingKind, FlowControl, Instruction, MemorySize, Mnemonic, OpKind};
 
-/// Decodes machine code.
 pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
     iced_x86::Decoder::with_ip(64, code, address, iced_x86::DecoderOptions::NONE).into_iter().collect()
 }

@@ -44,12 +44,10 @@ pub struct Row {
 }
 
 impl Row {
-    /// Expectation at a level.
     pub fn at(&self, level: Level) -> Expected {
         self.expected[level as usize]
     }
 
-    /// Levels for which the kernels are compiled.
     pub fn levels(&self) -> impl Iterator<Item = Level> {
         Level::ALL.into_iter().filter(|level| self.at(*level) != Expected::Absent)
     }

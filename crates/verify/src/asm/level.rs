@@ -17,7 +17,6 @@ impl Level {
     /// All levels, weakest first.
     pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
-    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         ["baseline", "avx2", "avx512"][self as usize]
     }

@@ -11,10 +11,8 @@ use petgraph::visit::EdgeRef;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// A natural loop.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// Address of the head.
     pub head: u64,
     /// Instructions in order of address, with inner loops.
     pub instructions: Vec<Instruction>,

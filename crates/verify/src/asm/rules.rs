@@ -10,7 +10,6 @@ use super::loops::{Loop, hot};
 use iced_x86::{Instruction, Mnemonic};
 use std::fmt;
 
-/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The table has no row for the kernel.
@@ -21,7 +20,6 @@ pub enum Fault {
     NotVector {
         /// Width of the level's registers in bits.
         bits: u32,
-        /// Address of the first instruction.
         head: u64,
     },
     /// The hot loop computes or converts single floats, but should process several at once.

@@ -7,7 +7,6 @@ use crate::session::Session;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Print the hot loop of each kernel whose line `LEVEL KERNEL` contains this text, as in 'avx2 stage::Loop'

@@ -10,10 +10,8 @@ use crate::report::Report;
 use crate::session::Session;
 use truecast_core::Rounding;
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
     /// Weighted random elements of each pair
@@ -32,10 +30,9 @@ pub struct Options {
 
 const PART: usize = 1 << 18;
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let &Options { ref chosen, random, limit, limit_others, random_policies } = options;
-    let seed = chosen.seed;
+    let seed = session.seed;
     let sources = chosen.sources(|src| !is_narrow(src));
     let mut pairs = chosen.pairs(&sources);
     pairs.sort_by_key(|(_, dst)| dst.code_bits() != 16); // the long ones first
@@ -56,7 +53,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
             main_for(&Rounding::ALL).into_iter().for_each(|policy| check(policy, &part));
         }
         let mut stream = Random::new(seed, &[src as u64, dst as u64, 1]);
-        thin(&mut all.elements, (src, dst), limit_others, &mut stream);
+        thin(&mut all.elements, src, dst, limit_others, &mut stream);
         let some = Source::new(src, all.elements);
         others_for(dst, &Rounding::ALL, random_policies, &mut stream).into_iter().for_each(|p| check(p, &some));
     })

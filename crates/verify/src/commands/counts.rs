@@ -14,10 +14,8 @@ use truecast_core::spec::{ieee, onnx};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Rounding};
 use truecast_kernel::Counting;
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
     /// At most about this many elements of a wide source for each pair
@@ -67,22 +65,20 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
 }
 
 /// All elements of a narrow source (repeated for 8 bits or fewer), or some elements of a wide source, in random order.
-fn inputs(src: DType, dst: DType, options: &Options) -> Source {
-    let &Options { ref chosen, limit, limit_16 } = options;
-    let seed = chosen.seed;
+fn inputs(src: DType, dst: DType, seed: u64, options: &Options) -> Source {
+    let &Options { limit, limit_16, .. } = options;
     let mut random = Random::new(seed, &[src as u64, dst as u64, 5]);
     let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
     if all.len() <= 256 {
         all = all.repeat(4_400 / all.len());
         all.truncate(4_391);
     } else if is_narrow(src) {
-        thin(&mut all, (src, dst), limit_16, &mut random);
+        thin(&mut all, src, dst, limit_16, &mut random);
     }
     random.shuffle(&mut all);
     Source::new(src, all)
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let pairs = options.chosen.pairs(&options.chosen.sources(|_| true));
     let covers = format!(
@@ -91,11 +87,11 @@ pub fn run(session: &Session, options: &Options) -> Report {
         pairs.len(),
         options.limit_16,
         options.limit,
-        options.chosen.seed,
+        session.seed,
         session.level_names()
     );
     over(session, covers, "counts", &pairs, |&(src, dst), sheet| {
-        let all = inputs(src, dst, options);
+        let all = inputs(src, dst, session.seed, options);
         for spec in requests(src, dst) {
             let wanted = Wanted::new(session, &spec, &all.elements);
             sheet.add("counts = naive counts", check(session, &spec, &all, &wanted));

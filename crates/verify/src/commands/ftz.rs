@@ -14,10 +14,8 @@ use crate::session::Session;
 use truecast_core::{CastSpec, Rounding};
 use truecast_kernel::{Counting, Counts};
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
     /// At most about this many elements of each pair
@@ -25,10 +23,9 @@ pub struct Options {
     pub limit: usize,
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let &Options { ref chosen, limit } = options;
-    let seed = chosen.seed;
+    let seed = session.seed;
     if flushing(|| ()).is_none() {
         let covers = "ftz: nothing, since this architecture has no such control".into();
         return Report { covers, ..Report::default() };
@@ -43,7 +40,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     over(session, covers, "ftz", &pairs, |&(src, dst), sheet| {
         let mut random = Random::new(seed, &[src as u64, dst as u64, 2]);
         let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
-        thin(&mut all, (src, dst), limit, &mut random);
+        thin(&mut all, src, dst, limit, &mut random);
         let all = Source::new(src, all);
         let main = main_for(&Rounding::ALL);
         let others = others_for(dst, &[Rounding::NearestEven, Rounding::Up], 2, &mut random);

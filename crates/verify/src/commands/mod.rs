@@ -30,7 +30,7 @@ pub fn parse_rounding(text: &str) -> Result<Rounding, String> {
     Rounding::of_name(text).ok_or_else(|| format!("known are {}", names()))
 }
 
-/// The pairs that a command looks at, and the seed of what it draws.
+/// The pairs of types that a command checks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Chosen {
     /// Only these sources
@@ -39,9 +39,6 @@ pub struct Chosen {
     /// Only these destinations
     #[arg(long, value_delimiter = ',')]
     pub dst: Vec<DType>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
 }
 
 impl Chosen {
@@ -56,10 +53,6 @@ impl Chosen {
     fn pairs(&self, sources: &[DType]) -> Vec<(DType, DType)> {
         let dsts: Vec<DType> = numeric().into_iter().filter(|dst| is_among(&self.dst, *dst)).collect();
         sources.iter().flat_map(|&src| dsts.iter().map(move |&dst| (src, dst))).collect()
-    }
-
-    fn allows(&self, (src, dst): (DType, DType)) -> bool {
-        is_among(&self.src, src) && is_among(&self.dst, dst)
     }
 }
 

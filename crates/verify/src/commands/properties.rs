@@ -15,10 +15,8 @@ use truecast_core::policy::Unrepresentable;
 use truecast_core::{CastPolicy, CastSpec, DType, FloatFormat, Kind, Layout, Rounding, Specials};
 use truecast_kernel::Counting;
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
     /// At most about this many elements of a wide source for each pair
@@ -36,10 +34,9 @@ enum Engine {
     Caster,
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let &Options { ref chosen, limit } = options;
-    let seed = chosen.seed;
+    let seed = session.seed;
     let pairs = chosen.pairs(&chosen.sources(|_| true));
     let covers = format!(
         "properties: {} pairs, every element of narrow sources and at most {limit} of wide ones, 8 roundings, seed {seed}, \
@@ -235,10 +232,11 @@ impl<'a> Pair<'a> {
             }
             let flip = |dtype: DType, f: &FloatFormat, element: u64| element ^ dtype.storage_of_code(f.sign_bit());
             let is_lone = |f: &FloatFormat, code: u64| f.specials == Specials::Fnuz && code & f.magnitude_mask() == 0;
-            let negated = self.source.elements.iter().map(|&e| match is_lone(&from, self.src.code_of_storage(e)) {
-                true => e,
-                false => flip(self.src, &from, e),
-            });
+            let negated = self
+                .source
+                .elements
+                .iter()
+                .map(|&e| if is_lone(&from, self.src.code_of_storage(e)) { e } else { flip(self.src, &from, e) });
             let negated = Source::new(self.src, negated.collect());
             for rounding in Rounding::ALL.into_iter().filter(|r| *r != Rounding::NearestUp) {
                 let mirror = match rounding {

@@ -10,15 +10,11 @@ use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::{CastPolicy, DType, IntFormat};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, Level, RescaleError, Rescaler};
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Random RESCALEs of each type pair, signedness and mode
-    #[arg(long, default_value_t = 200, value_name = "N")]
+    #[arg(long, default_value_t = 2000, value_name = "N")]
     pub cases: u64,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
 }
 
 /// Sizes of the last dimension: no channels, few, and several loop iterations.
@@ -52,20 +48,19 @@ fn kinds() -> Vec<Kind> {
     all
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let kinds = kinds();
     let covers = format!(
         "rescale: {} kinds of RESCALE, {} random ones of each, channels {CHANNELS:?}, 1 and 3 threads, seed {}, levels {}",
         kinds.len(),
         options.cases,
-        options.seed,
+        session.seed,
         session.level_names()
     );
     let units: Vec<(usize, Kind)> = kinds.into_iter().enumerate().collect();
     over(session, covers, "rescale", &units, |&(index, kind), sheet| {
         for &level in &session.levels {
-            let mut random = Random::new(options.seed, &[index as u64, 7]);
+            let mut random = Random::new(session.seed, &[index as u64, 7]);
             let tally = Tally::timed(|tally| (0..options.cases).for_each(|_| case(kind, level, &mut random, tally)));
             sheet.add(level.name(), tally);
         }
@@ -195,8 +190,8 @@ mod tests {
 
     #[test]
     fn nothing_is_found_and_everything_is_looked_at() {
-        let session = Session::new(Progress::Hidden);
-        let report = run(&session, &Options { cases: 2, seed: 3 });
+        let session = Session { seed: 3, ..Session::new(Progress::Hidden) };
+        let report = run(&session, &Options { cases: 2 });
         assert_eq!((report.mismatches(), report.sheet.rows.len()), (0, session.levels.len()), "{report}");
         assert_eq!(kinds().len(), 17 + 17 + 20);
     }

@@ -14,15 +14,11 @@ use truecast_core::{CastPolicy, DType, cast_one};
 use truecast_kernel::scaled::{Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Level};
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Random tensors of each layout
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = 200, value_name = "N")]
     pub cases: u64,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
 }
 
 const PARTS: usize = Part::ALL.len();
@@ -86,19 +82,18 @@ fn layouts(rows: u64, cols: u64) -> Vec<(String, Layout)> {
     all
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let n = layouts(1, 256).len();
     let covers = format!(
         "scaled: {n} layouts, {} random tensors of each, read and written, seed {}, levels {}",
         options.cases,
-        options.seed,
+        session.seed,
         session.level_names()
     );
     let units: Vec<usize> = (0..n).collect();
     over(session, covers, "scaled", &units, |&index, sheet| {
         for &level in &session.levels {
-            let mut random = Random::new(options.seed, &[index as u64, 11]);
+            let mut random = Random::new(session.seed, &[index as u64, 11]);
             let mut case = |tally: &mut Tally| {
                 let (rows, cols) = (1 + random.below(140), 256 * (1 + random.below(3)));
                 let (name, layout) = &layouts(rows, cols)[index];
@@ -109,10 +104,6 @@ pub fn run(session: &Session, options: &Options) -> Report {
             sheet.add(level.name(), Tally::timed(|tally| (0..options.cases).for_each(|_| case(tally))));
         }
     })
-}
-
-fn fail(tally: &mut Tally, (src, dst): (DType, DType), who: String, code: Option<u64>, got: Answer, want: Answer) {
-    tally.fail(Witness { src, dst, policy: CastPolicy::IEEE, who, code, got, want });
 }
 
 fn parts(stored: &Stored) -> Parts<'_> {
@@ -151,7 +142,10 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
                 .map(|i| layout.value(&parts(&stored), i))
                 .map(|value| value.map(|value| cast_one(&spec, value.into()).code().unwrap_or(0)))
                 .collect();
-            let who = || format!("{level}, {name}");
+            let witness = |code, got, want| {
+                let (policy, who) = (CastPolicy::IEEE, format!("{level}, {name}"));
+                Witness { src: DType::F32, dst, policy, who, code, got, want }
+            };
             match (ran, wanted) {
                 (Ok(()), Ok(wanted)) => {
                     tally.checks += wanted.len() as u64;
@@ -159,14 +153,14 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
                         if got != &want.to_le_bytes()[..size] {
                             let got = got.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
                             let (got, want) = (Answer::Code(got), Answer::Code(*want));
-                            fail(tally, (DType::F32, dst), who(), Some(i as u64), got, want);
+                            tally.fail(witness(Some(i as u64), got, want));
                         }
                     }
                 }
                 (Err(_), Err(_)) => tally.checks += 1,
                 (got, want) => {
                     let (got, want) = (format!("{got:?}"), format!("{:?}", want.map(|all| all.len())));
-                    fail(tally, (DType::F32, dst), who(), None, Answer::Text(got), Answer::Text(want));
+                    tally.fail(witness(None, Answer::Text(got), Answer::Text(want)));
                 }
             }
         }
@@ -216,7 +210,7 @@ fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally
         if let (Some(at), _) | (None, Some(at)) = (wrong, ran.is_err().then_some(0)) {
             let who = format!("{level}, {name}, byte {at} of {part}, {how:?}");
             let (got, want) = (Answer::Code(got[at].into()), Answer::Code(want[at].into()));
-            fail(tally, (src, DType::F32), who, None, got, want);
+            tally.fail(Witness { src, dst: DType::F32, policy: CastPolicy::IEEE, who, code: None, got, want });
         }
     }
 }
@@ -261,8 +255,8 @@ mod tests {
 
     #[test]
     fn nothing_is_found_and_everything_is_looked_at() {
-        let session = Session::new(Progress::Hidden);
-        let report = run(&session, &Options { cases: 1, seed: 3 });
+        let session = Session { seed: 3, ..Session::new(Progress::Hidden) };
+        let report = run(&session, &Options { cases: 1 });
         assert_eq!((report.mismatches(), report.sheet.rows.len()), (0, session.levels.len()), "{report}");
         assert!(report.sheet.rows.iter().all(|row| row.1.checks > 1 << 20), "{report}");
     }

@@ -11,10 +11,8 @@ use crate::session::Session;
 use std::num::NonZeroUsize;
 use truecast_core::Rounding;
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
     /// For 16-bit sources and policies that vary one field, compare every N-th element with the oracle
@@ -28,10 +26,9 @@ pub struct Options {
     pub random_policies: usize,
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let &Options { ref chosen, oracle_every, policy_every, random_policies } = options;
-    let seed = chosen.seed;
+    let seed = session.seed;
     let sources = chosen.sources(is_narrow);
     let pairs = chosen.pairs(&sources);
     let covers = format!(

@@ -1,7 +1,7 @@
 //! `verify split`: lengths, offsets, layouts, threads and parts change no bit and no count (`docs/kernels.md §11` rows
 //! 1 and 9).
 
-use super::{Chosen, over};
+use super::{Chosen, is_among, over};
 use crate::buffers::{Source, pack, width};
 use crate::check::{Wanted, caster, compare, convert, exec, run_packed, spec, ways, witness};
 use crate::inputs::{Extent, elements};
@@ -15,10 +15,8 @@ use std::time::Instant;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout};
 use truecast_kernel::{CastOptions, Caster, Counting, Counts, Elements, ElementsMut};
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
     /// Longest length tried at odd offsets, from 0
@@ -67,9 +65,9 @@ pub fn run(session: &Session, options: &Options) -> Report {
 fn run_here(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
     let &Options { ref chosen, lengths, elements: n } = options;
-    let seed = chosen.seed;
+    let seed = session.seed;
     let pairs = chosen.pairs(&chosen.sources(|_| true));
-    let asked = |pair: &&(DType, DType)| chosen.allows(**pair);
+    let asked = |(src, dst): &&(DType, DType)| is_among(&chosen.src, *src) && is_among(&chosen.dst, *dst);
     let covers = format!(
         "split: {} pairs, lengths 0 to {lengths} at odd offsets, packed and byte layouts, 1, 2, 3 and 8 threads, parts \
          of {n} elements at any granule, {} pairs of {} elements, seed {seed}, levels {}",

@@ -13,13 +13,12 @@ use truecast_core::{CastPolicy, DType, Kind, Rounding};
 
 const BLOCK: u64 = 1 << 16;
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Source: f32, i32 or u32
     #[arg(long, default_value = "f32", value_parser = parse_source)]
     pub src: DType,
-    /// Destinations [default: every sign-magnitude float of at most 19 bits]
+    /// Destinations [default: every sign-magnitude float of at most 19 bits; with --nan every type]
     #[arg(long, value_delimiter = ',')]
     pub dst: Vec<DType>,
     /// Roundings
@@ -28,12 +27,9 @@ pub struct Options {
     /// Choices of the other policy fields, by name
     #[arg(long, value_delimiter = ',', default_value = "nonfinite,saturate", value_parser = parse_policy)]
     pub policy: Vec<CastPolicy>,
-    /// Every N-th block of 2^16 elements
+    /// Every N-th block of 2^16 elements; other ones for each seed, destination and policy
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
     pub sample: u64,
-    /// Which of the blocks; another one for each destination and policy
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// Only the blocks of NaN and Inf, for f32
     #[arg(long)]
     pub nan: bool,
@@ -63,12 +59,16 @@ fn narrow_floats() -> Vec<DType> {
     numeric().into_iter().filter(is_narrow_float).collect()
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let Options { src, sample, seed, .. } = *options;
+    let Options { src, sample, .. } = *options;
+    let seed = session.seed;
     let nan = options.nan && src == DType::F32;
-    let dsts = if options.dst.is_empty() { narrow_floats() } else { options.dst.clone() };
+    let dsts = match &options.dst[..] {
+        [] if nan => numeric(),
+        [] => narrow_floats(),
+        dsts => dsts.to_vec(),
+    };
     let mut runs = Vec::new();
     for &dst in &dsts {
         for &policy in &options.policy {

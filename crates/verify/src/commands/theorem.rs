@@ -9,7 +9,6 @@ use crate::toy::{Limit, Rounded, SCALE, Toy};
 use std::time::Instant;
 use truecast_core::{CastPolicy, DType, FloatFormat, Rounding, Specials};
 
-/// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Fraction bits of the widest intermediate formats
@@ -142,7 +141,6 @@ fn witness(intermediate: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, 
     Witness { src: DType::F64, dst: DType::F32, policy, who, code: None, got, want }
 }
 
-/// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let source = source();
     let dsts: Vec<Direct> = destinations().into_iter().map(|f| Direct::new(f, &source)).collect();

@@ -67,10 +67,8 @@ macro_rules! types {
         pub enum Type { $($(#[$doc])* $variant),+ }
 
         impl Type {
-            /// All types, in the order of declaration.
             pub const ALL: &'static [Type] = &[$(Type::$variant),+];
 
-            /// Canonical name.
             pub const fn name(self) -> &'static str {
                 match self { $(Type::$variant => $name),+ }
             }

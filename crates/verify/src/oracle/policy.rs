@@ -8,7 +8,6 @@ macro_rules! choices {
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
-            /// All values, in the order of declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
         }
     )+};
@@ -43,7 +42,6 @@ choices! {
         NonfiniteAlways,
         /// The largest finite value of the same sign.
         Saturate,
-        /// The conversion is refused.
         Error,
     }
 
@@ -53,7 +51,6 @@ choices! {
         Keep,
         /// The canonical quiet NaN of the same sign.
         Canonical,
-        /// The conversion is refused.
         Error,
     }
 
@@ -65,7 +62,6 @@ choices! {
         MaxSigned,
         /// The largest finite value.
         MaxPositive,
-        /// The code 0.
         CodeZero,
     }
 
@@ -79,13 +75,11 @@ choices! {
         Indefinite,
         /// The nearest bound, or the next f32 toward zero.
         SaturateToF32,
-        /// The conversion is refused.
         Error,
     }
 
     /// Result for NaN in an integer type.
     NanToInt {
-        /// 0.
         Zero,
         /// The largest value of the type.
         Saturate,
@@ -93,13 +87,11 @@ choices! {
         Indefinite,
         /// The code with only its top bit set.
         TopBit,
-        /// The conversion is refused.
         Error,
     }
 
     /// Treatment of subnormals.
     Subnormals {
-        /// Subnormals are kept.
         Keep,
         /// Subnormals are read and written as zeros of the same sign.
         Flush,
@@ -111,9 +103,7 @@ choices! {
 
     /// Value whose range is tested, for a float destination.
     Range {
-        /// The rounded value.
         Rounded,
-        /// The source value.
         Source,
     }
 
@@ -121,11 +111,9 @@ choices! {
     Negative {
         /// The smallest code, 0.
         Smallest,
-        /// NaN.
         Nan,
         /// The result for the magnitude.
         Magnitude,
-        /// The conversion is refused.
         Error,
     }
 
@@ -133,9 +121,7 @@ choices! {
     Vanishing {
         /// The smallest code, 0.
         Smallest,
-        /// NaN.
         Nan,
-        /// The conversion is refused.
         Error,
     }
 }

@@ -189,7 +189,7 @@ unsafe fn groups<S: Source, const HOW: u8, const BITS: u8, const SHORT: bool>(
                     let (low, high) = src.split_at(src_bytes / 2);
                     let low = quotients::<S, HOW>(low, t[0], u[0]);
                     let high = quotients::<S, HOW>(high, t[1], u[1]);
-                    let codes = tables.look(low, high);
+                    let codes = tables.look_up(low, high);
                     match BITS {
                         8 => store(dst.first_chunk_mut().expect("64 bytes"), codes),
                         4 => store256(dst.first_chunk_mut().expect("32 bytes"), nibbles(codes)),

@@ -17,9 +17,9 @@ pub(crate) struct BySplit<'a> {
     pub token: Avx512,
 }
 
-/// Whether the kernel can pack results to `bits` bits, from elements of `src_bytes` bytes.
+/// True if the kernel packs results of `bits` bits, from elements of `src_bytes` bytes.
 pub(crate) fn packs(src_bytes: usize, bits: u32) -> bool {
-    if src_bytes == 2 { <Tables<false>>::PACKS.contains(&bits) } else { OfF32::PACKS.contains(&bits) }
+    if src_bytes == 2 { <Tables<false>>::PACKS.contains(&bits) } else { OddF32::PACKS.contains(&bits) }
 }
 
 impl Groups for BySplit<'_> {
@@ -34,14 +34,14 @@ impl Groups for BySplit<'_> {
         // SAFETY: the token proves that the features were detected.
         unsafe {
             match (src_bits, split.short) {
-                (32, _) => convert::<_, 1>(token, &OfF32::new(split), src, store, dst),
+                (32, _) => convert::<_, 1>(token, &OddF32::new(split), src, store, dst),
                 (_, true) => convert::<_, 1>(token, &Tables::<true>::new(split), src, store, dst),
                 (_, false) => convert::<_, 1>(token, &Tables::<false>::new(split), src, store, dst),
             }
         }
     }
     fn stream_alignment(&self, dst_bits: u32) -> Option<usize> {
-        if self.src_bits == 32 { alignment::<OfF32, 1>(dst_bits) } else { alignment::<Tables<false>, 1>(dst_bits) }
+        if self.src_bits == 32 { alignment::<OddF32, 1>(dst_bits) } else { alignment::<Tables<false>, 1>(dst_bits) }
     }
 }
 
@@ -105,7 +105,7 @@ impl<const SHORT: bool> Tables<SHORT> {
 impl<const SHORT: bool> Tables<SHORT> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    pub fn look(&self, low: __m512i, high: __m512i) -> __m512i {
+    pub fn look_up(&self, low: __m512i, high: __m512i) -> __m512i {
         let lower = _mm512_permutex2var_epi8(low, self.lower, high);
         let upper = _mm512_permutex2var_epi8(low, self.upper, high);
         let (lower_half, upper_half) = (_mm512_movepi8_mask(lower), _mm512_movepi8_mask(upper));
@@ -123,13 +123,13 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     unsafe fn convert<const STORES_AS: u8>(&self, codes: &[u8]) -> [__m512i; 1] {
         let (halves, _) = codes.as_chunks();
-        [self.look(load(&halves[0]), load(&halves[1]))]
+        [self.look_up(load(&halves[0]), load(&halves[1]))]
     }
 }
 
 /// Lookup of f32 elements, which are first rounded to odd, to bf16. The last bit of the upper half is set if the lower
 /// half is not zero.
-pub(super) struct OfF32 {
+pub(super) struct OddF32 {
     tables: Tables<false>,
     /// Word indices that bring the lower halves of 32 f32 together from two vectors. The indices in `upper` bring the
     /// upper halves together.
@@ -139,7 +139,7 @@ pub(super) struct OfF32 {
     one: __m512i,
 }
 
-impl OfF32 {
+impl OddF32 {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new(split: &Split) -> Self {
@@ -161,7 +161,7 @@ impl OfF32 {
     }
 }
 
-impl Kernel<1> for OfF32 {
+impl Kernel<1> for OddF32 {
     const SRC_BITS: usize = 32;
     const PACKS: &'static [u32] = &[4, 6];
     #[inline]
@@ -169,6 +169,6 @@ impl Kernel<1> for OfF32 {
     unsafe fn convert<const STORES_AS: u8>(&self, f32s: &[u8]) -> [__m512i; 1] {
         let (vectors, _) = f32s.as_chunks();
         let [low, high] = both([0, 2], |i| self.odd([load(&vectors[i]), load(&vectors[i + 1])]));
-        [self.tables.look(low, high)]
+        [self.tables.look_up(low, high)]
     }
 }
