@@ -5,7 +5,7 @@ use truecast_kernel::CastOptions;
 use truecast_models::array;
 
 use crate::accepted;
-use crate::place::Place;
+use crate::input_file::InputFile;
 
 /// Types with special notations in `.npy` files.
 const TYPES: [DType; 9] = [
@@ -21,17 +21,17 @@ const TYPES: [DType; 9] = [
 ];
 
 thread_local! {
-    static ARRAY: Place = Place::new("a.npy");
-    static MESSAGE: Place = Place::new("a.pb");
+    static ARRAY: InputFile = InputFile::new("a.npy");
+    static MESSAGE: InputFile = InputFile::new("a.pb");
 }
 
 /// A `.npy` file, or a TensorProto message if the first byte is odd.
 pub fn npy_array(input: &[u8]) {
     let Some((chosen, bytes)) = input.split_first() else { return };
     let dtype = TYPES[usize::from(chosen >> 1) % TYPES.len()];
-    let place = if chosen & 1 == 0 { &ARRAY } else { &MESSAGE };
-    place.with(|place| {
-        let tensor = accepted(array::read(place.holding(bytes), dtype, &CastOptions::default()));
+    let input = if chosen & 1 == 0 { &ARRAY } else { &MESSAGE };
+    input.with(|file| {
+        let tensor = accepted(array::read(file.write(bytes), dtype, &CastOptions::default()));
         assert!(tensor.is_none_or(|tensor| tensor.dtype == dtype && tensor.is_consistent()));
     });
 }
@@ -41,8 +41,8 @@ pub fn npy_tosa(input: &[u8]) {
     use truecast_io::npy::tosa;
     let Some((chosen, bytes)) = input.split_first() else { return };
     let dtype = TYPES[usize::from(*chosen) % (TYPES.len() - 1)];
-    ARRAY.with(|place| {
-        let Some(array) = accepted(tosa::read(place.holding(bytes), dtype)) else { return };
+    ARRAY.with(|file| {
+        let Some(array) = accepted(tosa::read(file.write(bytes), dtype)) else { return };
         let elements = array.shape.iter().product();
         assert_eq!(dtype.bytes_in(truecast_core::Layout::Packed, elements), Some(array.codes.len() as u64));
     });

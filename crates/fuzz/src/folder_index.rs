@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use truecast_io::folder::{Folder, parse};
 
 use crate::accepted;
-use crate::place::Place;
+use crate::input_file::InputFile;
 
 thread_local! {
-    static INDEX: Place = Place::new("model.safetensors.index.json")
-        .beside("a.safetensors", &shard(["x", "y"]))
-        .beside("b.safetensors", &shard(["y", "z"]));
+    static INDEX: InputFile = InputFile::new("model.safetensors.index.json")
+        .with_sibling("a.safetensors", &shard(["x", "y"]))
+        .with_sibling("b.safetensors", &shard(["y", "z"]));
 }
 
 /// A file with two tensors of one byte each.
@@ -23,9 +23,9 @@ fn shard(names: [&str; 2]) -> Vec<u8> {
 
 /// The input is the index.
 pub fn folder_index(index: &[u8]) {
-    INDEX.with(|place| {
-        place.holding(index);
-        let Some(folder) = accepted(Folder::open(place.folder(), false)) else { return };
+    INDEX.with(|file| {
+        file.write(index);
+        let Some(folder) = accepted(Folder::open(file.folder(), false)) else { return };
         let mut names = HashSet::new();
         for shard in folder.shards() {
             assert!(["a.safetensors", "b.safetensors"].contains(&shard.name.as_str()));

@@ -13,15 +13,15 @@ use truecast_kernel::scaled::Dequantizer;
 use truecast_schemes::{Group, detect_gguf};
 
 use crate::accepted;
-use crate::place::Place;
+use crate::input_file::InputFile;
 
 thread_local! {
-    static FILE: Place = Place::new("a.gguf");
+    static FILE: InputFile = InputFile::new("a.gguf");
 }
 
 /// The input is the whole file.
 pub fn gguf_file(bytes: &[u8]) {
-    FILE.with(|place| opened(place.holding(bytes)));
+    FILE.with(|file| opened(file.write(bytes)));
 }
 
 fn opened(path: &Path) {

@@ -35,9 +35,8 @@ pub fn markers(input: &[u8]) {
     metadata.extend(key.map(|key| (key.to_string(), String::from_utf8_lossy(text).into_owned())));
     let documents = Documents::default();
     let checkpoint = Checkpoint { tensors: &tensors, metadata: &[metadata], documents: &documents };
-    let mut read = |number: usize| match number < TENSORS.len() {
-        true => Ok(vec![0x3f; tensors[number].tensor.bytes() as usize]),
-        false => Ok(text.to_vec()),
+    let mut read = |number: usize| {
+        if number < TENSORS.len() { Ok(vec![0x3f; tensors[number].tensor.bytes() as usize]) } else { Ok(text.to_vec()) }
     };
     parts_fit(detect(checkpoint, &mut read, &Options::default()), &tensors);
 }

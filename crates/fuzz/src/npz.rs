@@ -2,13 +2,13 @@
 
 use truecast_core::DType;
 
-use crate::place::Place;
+use crate::input_file::InputFile;
 
 thread_local! {
-    static FILE: Place = Place::new("a.npz");
+    static FILE: InputFile = InputFile::new("a.npz");
 }
 
 /// The input is the whole archive.
 pub fn npz(bytes: &[u8]) {
-    FILE.with(|place| drop(place.read_through(bytes, Some(DType::I4))));
+    FILE.with(|file| drop(file.read_tensors(bytes, Some(DType::I4))));
 }

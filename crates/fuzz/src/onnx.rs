@@ -9,21 +9,21 @@ use truecast_kernel::CastOptions;
 use truecast_models::onnx::{build, check, conversions};
 use truecast_models::{Error, evaluate};
 
-use crate::place::Place;
+use crate::input_file::InputFile;
 use crate::{accepted, harmless};
 
 thread_local! {
-    static MODEL: Place = Place::new("a.onnx").beside("w", &[7; 64]);
-    static TENSOR: Place = Place::new("a.pb").beside("w", &[7; 64]);
+    static MODEL: InputFile = InputFile::new("a.onnx").with_sibling("w", &[7; 64]);
+    static TENSOR: InputFile = InputFile::new("a.pb").with_sibling("w", &[7; 64]);
 }
 
 /// A model or a TensorProto with external data; the first byte selects. An accepted file is read completely and
 /// rewritten with other types.
 pub fn onnx(input: &[u8]) {
     let Some((is_model, bytes)) = input.split_first() else { return };
-    let place = if is_model & 1 == 1 { &MODEL } else { &TENSOR };
-    place.with(|place| {
-        let Some(source) = place.read_through(bytes, None) else { return };
+    let input = if is_model & 1 == 1 { &MODEL } else { &TENSOR };
+    input.with(|file| {
+        let Some(source) = file.read_tensors(bytes, None) else { return };
         if let Some(model) = source.model() {
             let dtypes = vec![DType::Bf16; source.tensors().len()];
             let changes = Changes { dtypes, opset: Some(13), ir_version: Some(7) };
@@ -39,8 +39,8 @@ pub fn onnx(input: &[u8]) {
 
 /// A graph of conversion nodes: checked, described and evaluated.
 pub fn onnx_graph(input: &[u8]) {
-    MODEL.with(|place| {
-        let Some(file) = accepted(ModelFile::open(place.holding(input), Options::default())) else { return };
+    MODEL.with(|file| {
+        let Some(file) = accepted(ModelFile::open(file.write(input), Options::default())) else { return };
         let file = Arc::new(file);
         for opset in [None, Some(13), Some(28)] {
             check(file.model(), opset).illegal.iter().for_each(|(_, cause)| harmless(cause));

@@ -7,17 +7,17 @@ use truecast_kernel::CastOptions;
 use truecast_models::openvino::{IrFile, build, describe, types};
 use truecast_models::{Error, evaluate};
 
-use crate::place::Place;
+use crate::input_file::InputFile;
 use crate::{accepted, harmless};
 
 thread_local! {
-    static FILE: Place = Place::new("a.xml").beside("a.bin", &[0x5a; 12]);
+    static FILE: InputFile = InputFile::new("a.xml").with_sibling("a.bin", &[0x5a; 12]);
 }
 
 /// The input is the XML.
 pub fn openvino_ir(xml: &[u8]) {
-    FILE.with(|place| {
-        let Some(file) = accepted(IrFile::open(place.holding(xml))) else { return };
+    FILE.with(|file| {
+        let Some(file) = accepted(IrFile::open(file.write(xml))) else { return };
         let file = Arc::new(file);
         if let Ok(types) = types(&file, &BTreeMap::new()) {
             types.report.illegal.iter().for_each(|(_, cause)| harmless(cause));

@@ -4,10 +4,10 @@
 use truecast_io::safetensors::Header;
 
 use crate::accepted;
-use crate::place::Place;
+use crate::input_file::InputFile;
 
 thread_local! {
-    static FILE: Place = Place::new("a.safetensors");
+    static FILE: InputFile = InputFile::new("a.safetensors");
 }
 
 /// The first two bytes are the length of the data, the rest is the header.
@@ -25,5 +25,5 @@ pub fn safetensors_header(input: &[u8]) {
 
 /// The input is the whole file; every tensor is read.
 pub fn safetensors_file(bytes: &[u8]) {
-    FILE.with(|place| drop(place.read_through(bytes, None)));
+    FILE.with(|file| drop(file.read_tensors(bytes, None)));
 }

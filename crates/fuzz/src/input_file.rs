@@ -1,4 +1,4 @@
-//! File that is rewritten for each input, and readers of whole tensors.
+//! File that is rewritten for each input.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -11,25 +11,25 @@ use truecast_io::Source;
 use crate::accepted;
 
 /// Open file in its own folder, in memory if the system has such a folder.
-pub struct Place {
+pub struct InputFile {
     folder: TempDir,
     path: PathBuf,
     file: File,
 }
 
-impl Place {
+impl InputFile {
     /// Makes a file with this name.
-    pub fn new(name: &str) -> Place {
+    pub fn new(name: &str) -> InputFile {
         let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-        let folder = tempfile::tempdir_in(place).expect("a folder can be made");
+        let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let folder = tempfile::tempdir_in(parent).expect("a folder can be made");
         let path = folder.path().join(name);
         let file = File::create(&path).expect("the file can be made");
-        Place { folder, path, file }
+        InputFile { folder, path, file }
     }
 
     /// Adds a second file, which never changes.
-    pub fn beside(self, name: &str, bytes: &[u8]) -> Place {
+    pub fn with_sibling(self, name: &str, bytes: &[u8]) -> InputFile {
         std::fs::write(self.folder.path().join(name), bytes).expect("the file can be written");
         self
     }
@@ -39,7 +39,7 @@ impl Place {
     }
 
     /// Writes the bytes and returns the path.
-    pub fn holding(&self, bytes: &[u8]) -> &Path {
+    pub fn write(&self, bytes: &[u8]) -> &Path {
         let mut file = &self.file;
         file.rewind().and_then(|()| file.write_all(bytes)).expect("the file can be written");
         file.set_len(bytes.len() as u64).expect("the file can be cut");
@@ -47,8 +47,8 @@ impl Place {
     }
 
     /// Opens the file with these bytes, and reads every tensor.
-    pub fn read_through(&self, bytes: &[u8], from: Option<DType>) -> Option<Source> {
-        let source = accepted(Source::open(self.holding(bytes), from))?;
+    pub fn read_tensors(&self, bytes: &[u8], from: Option<DType>) -> Option<Source> {
+        let source = accepted(Source::open(self.write(bytes), from))?;
         (0..source.tensors().len()).for_each(|index| read(&source, index));
         Some(source)
     }
