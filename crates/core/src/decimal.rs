@@ -151,11 +151,10 @@ fn digits_at(text: &[u8], at: usize) -> &[u8] {
 
 fn word(text: &[u8], neg: bool) -> Option<Number<'static>> {
     let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
-    match () {
-        _ if is("nan") => Some(Number::Nan { neg }),
-        _ if is("inf") || is("infinity") => Some(Number::Inf { neg }),
-        _ => None,
+    if is("nan") {
+        return Some(Number::Nan { neg });
     }
+    (is("inf") || is("infinity")).then_some(Number::Inf { neg })
 }
 
 impl Decimal<'_> {

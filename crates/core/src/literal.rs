@@ -66,10 +66,12 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let sign = text.len() - unsigned.len();
     if let Some(digits) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
-        return match digits.contains(['.', 'p', 'P']) {
-            true => hexadecimal(text, sign + 2, neg).map(Literal::Number),
-            false if sign > 0 => Err(LiteralError::SignedCode),
-            false => code(digits).map(Literal::Code),
+        return if digits.contains(['.', 'p', 'P']) {
+            hexadecimal(text, sign + 2, neg).map(Literal::Number)
+        } else if sign > 0 {
+            Err(LiteralError::SignedCode)
+        } else {
+            code(digits).map(Literal::Code)
         };
     }
     match text.split_once('/') {

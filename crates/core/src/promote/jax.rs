@@ -2,6 +2,7 @@
 
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
+use crate::format::IntFormat;
 
 /// Release whose rules this module implements. Source: `docs/spec/openvino.md §12.3`.
 pub const VERSION: &str = "0.10.2";
@@ -55,8 +56,8 @@ fn with_python(array: DType, number: PythonNumber) -> Option<Promoted> {
     match (class(array)?, number) {
         (_, PythonNumber::Bool) => Some(Promoted::strong(array)),
         (Class::Bool, _) => Some(of_python(number)),
-        (Class::Integer { bits: ..8, .. }, PythonNumber::Float) => None,
-        (Class::Integer { .. }, PythonNumber::Float) => Some(of_python(number)),
+        (Class::Integer(IntFormat { bits: ..8, .. }), PythonNumber::Float) => None,
+        (Class::Integer(_), PythonNumber::Float) => Some(of_python(number)),
         _ => Some(Promoted::strong(array)),
     }
 }
@@ -67,10 +68,10 @@ fn common(a: DType, b: DType, x64: X64) -> Option<Promoted> {
         (Class::Bool, _) => Some(Promoted::strong(b)),
         (_, Class::Bool) => Some(Promoted::strong(a)),
         // Integers narrower than a byte promote only with the same type.
-        (Class::Integer { bits: ..8, .. }, _) | (_, Class::Integer { bits: ..8, .. }) => None,
-        (Class::Integer { bits, signed }, Class::Integer { bits: b_bits, signed: b_signed }) => {
+        (Class::Integer(IntFormat { bits: ..8, .. }), _) | (_, Class::Integer(IntFormat { bits: ..8, .. })) => None,
+        (Class::Integer(a), Class::Integer(b)) => {
             let widest = if x64 == X64::On { 64 } else { 32 };
-            let common = common_integer((bits, signed), (b_bits, b_signed));
+            let common = common_integer(a, b);
             Some(match common.filter(|t| t.code_bits() <= widest) {
                 Some(common) => Promoted::strong(common),
                 // No integer holds both types. The result is a weak f64, or the widest signed integer if 64-bit types
@@ -79,8 +80,8 @@ fn common(a: DType, b: DType, x64: X64) -> Option<Promoted> {
                 None => Promoted::strong(DType::I32),
             })
         }
-        (Class::Integer { .. }, Class::Float { .. }) => Some(Promoted::strong(b)),
-        (Class::Float { .. }, Class::Integer { .. }) => Some(Promoted::strong(a)),
+        (Class::Integer(_), Class::Float { .. }) => Some(Promoted::strong(b)),
+        (Class::Float { .. }, Class::Integer(_)) => Some(Promoted::strong(a)),
         (Class::Float { bits: ..=8 }, Class::Float { .. }) | (Class::Float { .. }, Class::Float { bits: ..=8 }) => None,
         (Class::Float { .. }, Class::Float { .. }) => Some(Promoted::strong(super::common_float(a, b))),
     }

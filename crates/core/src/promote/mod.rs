@@ -12,6 +12,7 @@ pub mod torch;
 pub use error::PromotionError;
 
 use crate::dtype::{DType, Ecosystem, Kind, ParseTypeError};
+use crate::format::IntFormat;
 use crate::words::words;
 
 /// Element type of an operand: known, or not known yet.
@@ -263,30 +264,28 @@ impl core::fmt::Display for Operand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Bool,
-    Integer { bits: u32, signed: bool },
+    Integer(IntFormat),
     Float { bits: u32 },
 }
 
 const fn class(dtype: DType) -> Option<Class> {
     match dtype.kind() {
         Kind::Bool => Some(Class::Bool),
-        Kind::Int(f) => Some(Class::Integer { bits: f.bits as u32, signed: f.signed }),
+        Kind::Int(format) => Some(Class::Integer(format)),
         Kind::Float(f) => Some(Class::Float { bits: f.bits() }),
         Kind::Fixed(_) | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
     }
 }
 
-fn integer(bits: u32, signed: bool) -> Option<DType> {
-    DType::ALL.into_iter().find(|&t| class(t) == Some(Class::Integer { bits, signed }))
+fn integer(format: IntFormat) -> Option<DType> {
+    DType::ALL.into_iter().find(|&t| class(t) == Some(Class::Integer(format)))
 }
 
-/// Narrowest integer type that holds two integer types `(bits, signed)`; `None` for u64 with a signed integer.
-fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
-    if a.1 == b.1 {
-        return integer(a.0.max(b.0), a.1);
-    }
-    let (unsigned, signed) = if a.1 { (b, a) } else { (a, b) };
-    integer(signed.0.max(2 * unsigned.0), true)
+/// Narrowest integer type that holds two integer types; `None` for u64 with a signed integer.
+fn common_integer(a: IntFormat, b: IntFormat) -> Option<DType> {
+    // A signed type that holds an unsigned type has twice its width.
+    let bits = |integer: IntFormat, other: IntFormat| integer.bits << u32::from(other.signed && !integer.signed);
+    integer(IntFormat { bits: bits(a, b).max(bits(b, a)), signed: a.signed || b.signed })
 }
 
 /// Common type of two different floats of at least 16 bits: the wider type, or f32 for bf16 with f16.

@@ -5,6 +5,7 @@
 
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
+use crate::format::IntFormat;
 
 /// Releases whose rules this module implements. Source: `docs/spec/openvino.md §12.2`.
 pub const VERSION: &str = "2.4.6, ml_dtypes 0.6.0";
@@ -76,7 +77,7 @@ fn with_python(array: DType, number: PythonNumber) -> Option<DType> {
     match (class(array)?, number) {
         _ if !is_builtin(array) => None,
         (Class::Bool, _) => Some(default_of(number)),
-        (Class::Integer { .. }, PythonNumber::Float) => Some(DType::F64),
+        (Class::Integer(_), PythonNumber::Float) => Some(DType::F64),
         _ => Some(array),
     }
 }
@@ -84,7 +85,7 @@ fn with_python(array: DType, number: PythonNumber) -> Option<DType> {
 fn is_builtin(dtype: DType) -> bool {
     match class(dtype) {
         Some(Class::Bool) => true,
-        Some(Class::Integer { bits, .. }) => bits >= 8,
+        Some(Class::Integer(format)) => format.bits >= 8,
         _ => matches!(dtype, DType::F16 | DType::F32 | DType::F64),
     }
 }
@@ -94,31 +95,29 @@ fn common(a: DType, b: DType) -> Option<DType> {
         _ if a == b => Some(a),
         (Class::Bool, _) => Some(b),
         (_, Class::Bool) => Some(a),
-        (Class::Integer { bits, signed }, Class::Integer { bits: b_bits, signed: b_signed }) => {
-            integers((bits, signed), (b_bits, b_signed))
-        }
-        (Class::Integer { bits, .. }, Class::Float { .. }) => integer_with_float((a, bits), b),
-        (Class::Float { .. }, Class::Integer { bits, .. }) => integer_with_float((b, bits), a),
+        (Class::Integer(a), Class::Integer(b)) => integers(a, b),
+        (Class::Integer(_), Class::Float { .. }) => integer_with_float(a, b),
+        (Class::Float { .. }, Class::Integer(_)) => integer_with_float(b, a),
         (Class::Float { .. }, Class::Float { .. }) => floats(a, b),
     }
 }
 
-/// Common type of two integers `(bits, signed)`. A signed integer narrower than a byte does not promote with an
+/// Common type of two integers. A signed integer narrower than a byte does not promote with an
 /// unsigned integer. An unsigned integer narrower than a byte promotes with a wider signed integer to the signed type.
-fn integers(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
-    let (unsigned, signed) = match (a.1, b.1) {
-        (true, false) => (b, a),
-        (false, true) => (a, b),
-        _ => return common_integer(a, b),
-    };
-    match (unsigned.0, signed.0) {
+fn integers(a: IntFormat, b: IntFormat) -> Option<DType> {
+    if a.signed == b.signed {
+        return common_integer(a, b);
+    }
+    let (unsigned, signed) = if a.signed { (b, a) } else { (a, b) };
+    match (unsigned.bits, signed.bits) {
         (_, ..8) => None,
-        (..8, bits) => super::integer(bits, true),
+        (..8, _) => super::integer(signed),
         _ => common_integer(unsigned, signed).or(Some(DType::F64)),
     }
 }
 
-fn integer_with_float((integer, bits): (DType, u32), float: DType) -> Option<DType> {
+fn integer_with_float(integer: DType, float: DType) -> Option<DType> {
+    let bits = integer.code_bits();
     let widest = match bits {
         ..=8 => DType::F16,
         16 => DType::F32,

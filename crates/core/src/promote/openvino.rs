@@ -4,6 +4,7 @@
 
 use super::{Class, Element, PromotionError, Rank, class, common_integer};
 use crate::dtype::{DType, Ecosystem};
+use crate::format::IntFormat;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -194,8 +195,8 @@ impl ConvertPromoteTypes {
             _ if a == b => a,      // step 3
             (Class::Bool, _) => b, // step 4
             (_, Class::Bool) => a,
-            (Class::Integer { bits, .. }, Class::Float { .. }) => self.integer_with_float((a, bits), b)?,
-            (Class::Float { .. }, Class::Integer { bits, .. }) => self.integer_with_float((b, bits), a)?,
+            (Class::Integer(_), Class::Float { .. }) => self.integer_with_float(a, b)?,
+            (Class::Float { .. }, Class::Integer(_)) => self.integer_with_float(b, a)?,
             _ if self.pytorch_scalar_promotion => match (lhs.1, rhs.1) {
                 (Rank::Dynamic, _) | (_, Rank::Dynamic) => return Ok(Element::Dynamic), // step 6a
                 (Rank::Scalar, Rank::Dimensioned) => self.scalar(a, b)?,
@@ -208,8 +209,8 @@ impl ConvertPromoteTypes {
     }
 
     /// Step 5: an integer with a float.
-    fn integer_with_float(&self, (integer, bits): (DType, u32), float: DType) -> Result<DType, PromotionError> {
-        let (float_bits, needed_bits) = (width(float), 2 * bits);
+    fn integer_with_float(&self, integer: DType, float: DType) -> Result<DType, PromotionError> {
+        let (float_bits, needed_bits) = (width(float), 2 * width(integer));
         if self.promote_unsafe || float_bits >= needed_bits {
             return Ok(float);
         }
@@ -250,7 +251,8 @@ impl ConvertPromoteTypes {
     fn unsigned_with_signed(&self, a: DType, b: DType) -> Result<DType, PromotionError> {
         let (unsigned, signed) = if is_signed(a) { (b, a) } else { (a, b) };
         let (signed_bits, needed_bits) = (width(signed), 2 * width(unsigned));
-        let holds_both = common_integer((width(unsigned), false), (signed_bits, true));
+        let format = |dtype: DType| IntFormat { bits: width(dtype) as u8, signed: is_signed(dtype) };
+        let holds_both = common_integer(format(a), format(b));
         match holds_both {
             Some(common) if self.promote_unsafe || needed_bits <= signed_bits => Ok(common),
             None if self.promote_unsafe => Ok(self.u64_integer_promotion_target.dtype()),
@@ -271,5 +273,5 @@ const fn width(dtype: DType) -> u32 {
 
 /// Floats count as signed.
 const fn is_signed(dtype: DType) -> bool {
-    !matches!(class(dtype), Some(Class::Integer { signed: false, .. }))
+    !matches!(class(dtype), Some(Class::Integer(IntFormat { signed: false, .. })))
 }

@@ -87,8 +87,8 @@ fn both_weak(a: DType, b: DType) -> Promoted {
 /// narrower.
 fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, bool) {
     match (class(weak), class(strong)) {
-        (Some(Class::Float { bits }), Some(Class::Integer { bits: integer_bits, .. })) => {
-            (Promoted::weak(DType::F64), bits == 64 && integer_bits < 64)
+        (Some(Class::Float { bits }), Some(Class::Integer(integer))) => {
+            (Promoted::weak(DType::F64), bits == 64 && integer.bits < 64)
         }
         _ => (Promoted::strong(strong), true),
     }
@@ -96,16 +96,14 @@ fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, bool) {
 
 fn both_strong(a: DType, b: DType) -> (Promoted, bool) {
     match (class(a), class(b)) {
-        (Some(Class::Integer { bits, signed }), Some(Class::Integer { bits: b_bits, signed: b_signed })) => {
-            match common_integer((bits, signed), (b_bits, b_signed)) {
-                Some(common) => (Promoted::strong(common), common == a || common == b),
-                None => (Promoted::weak(DType::F64), false),
-            }
+        (Some(Class::Integer(a_format)), Some(Class::Integer(b_format))) => match common_integer(a_format, b_format) {
+            Some(common) => (Promoted::strong(common), common == a || common == b),
+            None => (Promoted::weak(DType::F64), false),
+        },
+        (Some(Class::Integer(integer)), Some(Class::Float { bits })) => {
+            (Promoted::strong(b), bits >= 2 * u32::from(integer.bits))
         }
-        (Some(Class::Integer { bits, .. }), Some(Class::Float { bits: float_bits })) => {
-            (Promoted::strong(b), float_bits >= 2 * bits)
-        }
-        (Some(Class::Float { .. }), Some(Class::Integer { .. })) => both_strong(b, a),
+        (Some(Class::Float { .. }), Some(Class::Integer(_))) => both_strong(b, a),
         _ => {
             let common = common_float(a, b);
             (Promoted::strong(common), common == a || common == b)

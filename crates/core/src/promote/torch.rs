@@ -3,6 +3,7 @@
 
 use super::{Class, Element, Input, Operand, Promoted, PythonNumber, Rank, class, common_integer};
 use crate::dtype::DType;
+use crate::format::IntFormat;
 
 /// Release whose rules this module implements. Source: `docs/spec/openvino.md §12.5`.
 pub const VERSION: &str = "2.15.0";
@@ -52,7 +53,7 @@ fn common_across_levels(high: DType, low: DType) -> Option<DType> {
     match (class(high)?, class(low)?) {
         (Class::Float { .. }, _) => Some(high),
         (Class::Bool, _) | (_, Class::Float { .. }) => common(high, low),
-        (Class::Integer { .. }, _) => Some(high),
+        (Class::Integer(_), _) => Some(high),
     }
 }
 
@@ -68,19 +69,17 @@ fn common(a: DType, b: DType) -> Option<DType> {
         (Class::Float { .. }, Class::Float { .. }) => Some(super::common_float(a, b)),
         (Class::Float { .. }, _) => with_float(b, a),
         (_, Class::Float { .. }) => with_float(a, b),
-        (Class::Bool, Class::Integer { .. }) => (!is_bare(b)).then_some(b),
-        (Class::Integer { .. }, Class::Bool) => (!is_bare(a)).then_some(a),
-        (Class::Integer { .. }, Class::Integer { .. }) if is_bare(a) || is_bare(b) => None,
-        (Class::Integer { bits, signed }, Class::Integer { bits: b_bits, signed: b_signed }) => {
-            common_integer((bits, signed), (b_bits, b_signed))
-        }
+        (Class::Bool, Class::Integer(_)) => (!is_bare(b)).then_some(b),
+        (Class::Integer(_), Class::Bool) => (!is_bare(a)).then_some(a),
+        (Class::Integer(_), Class::Integer(_)) if is_bare(a) || is_bare(b) => None,
+        (Class::Integer(a), Class::Integer(b)) => common_integer(a, b),
         (Class::Bool, Class::Bool) => Some(DType::Bool),
     }
 }
 
 fn with_float(other: DType, float: DType) -> Option<DType> {
     match class(other)? {
-        Class::Integer { bits: ..8, signed: true } => None,
+        Class::Integer(IntFormat { bits: ..8, signed: true }) => None,
         _ => Some(float),
     }
 }

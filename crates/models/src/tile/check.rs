@@ -113,7 +113,7 @@ impl Checker<'_> {
                     |violation| Cause::Illegal { value: value(), operand: from.clone(), result: to.clone(), violation };
                 conversion.check(from, to, self.release, self.profile, self.options).map_err(illegal)?;
                 operand_type(function, value(), conversion.op().name(), *operand, from)?;
-                let violation = conversion.has_value(from.element, to.element).err();
+                let violation = conversion.check_value(from.element, to.element).err();
                 if let Some(violation) = violation.filter(|_| self.report.warnings.len() < MAX_FINDINGS) {
                     self.report.warnings.push(statement.wrong(illegal(violation)));
                 }

@@ -1,10 +1,12 @@
-//! Roundings as ggml has them. Out of range, their results are those of the bits.
+//! Arithmetic of ggml, bit for bit also outside the range that it is meant for.
 
-/// Nearest integer, ties to even, from the significand of `x + 1.5 * 2^23`. Beyond 2^22 the result wraps; NaN gives
-/// 0, an infinity -2^22.
+/// 1.5 * 2^23. A sum with it is an integer, which the low 22 bits of the sum hold.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// Nearest integer, ties to even. Beyond 2^22 the result wraps; NaN gives 0, an infinity -2^22.
 #[inline(always)]
 pub(super) fn nearest(x: f32) -> i32 {
-    ((x + 12_582_912.0).to_bits() & 0x007f_ffff) as i32 - 0x0040_0000
+    ((x + ROUNDER).to_bits() & 0x007f_ffff) as i32 - 0x0040_0000
 }
 
 /// Nearest integer of `x`, limited to `least ..= most`.
@@ -13,10 +15,10 @@ pub(super) fn limited(x: f32, least: i32, most: i32) -> i32 {
     nearest(x).min(most).max(least)
 }
 
-/// `x` without its fraction, from 0 on. NaN, an infinity and values beyond 2^22 become 0, as their lowest bits are.
+/// Integer part of `x`, wrapped to a byte; 0 for negative values, NaN, and values from 2^22 on.
 #[inline(always)]
 pub(super) fn truncated(x: f32) -> i8 {
-    let rounded = (x + 12_582_912.0) - 12_582_912.0;
+    let rounded = (x + ROUNDER) - ROUNDER;
     let whole = nearest(x) - i32::from(rounded > x);
     (if (0.0..4_194_304.0).contains(&x) { whole } else { 0 }) as i8
 }
@@ -42,9 +44,9 @@ pub(super) fn square_root(x: f32) -> f32 {
     let (shift, exponent) = if exponent % 2 == 0 { (shift, exponent) } else { (shift - 1, exponent + 1) };
     let square = significand << shift;
     let root = square.isqrt();
-    // A last bit for the rest, long after the 24 bits of the result.
-    let with_rest = root << 1 | u64::from(root * root != square);
-    with_rest as f32 * f32::from_bits(((exponent / 2 - 1 + 127) as u32) << 23)
+    // A sticky bit far below the 24 bits of the result, so that the conversion below is the only rounding.
+    let with_sticky = root << 1 | u64::from(root * root != square);
+    with_sticky as f32 * f32::from_bits(((exponent / 2 - 1 + 127) as u32) << 23)
 }
 
 /// Nearest f16, ties to even. Beyond the range it is infinite, and NaN is quiet with the sign of `x`.

@@ -32,9 +32,9 @@ impl<const G: usize> Fits<G> {
         fits
     }
 
-    /// Codes of a group with its rounded scale, which is not 0: `(x + offset) / scale`, from `least` on.
+    /// Computes the codes of a group again with its rounded scale, which is not 0: `(x + offset) / scale - least`.
     #[inline(always)]
-    fn again<const N: usize>(&mut self, x: &[f32; 256], group: usize, scale: f32, offset: f32, limits: [i32; 2]) {
+    fn recode<const N: usize>(&mut self, x: &[f32; 256], group: usize, scale: f32, offset: f32, limits: [i32; 2]) {
         let [least, most] = limits;
         let x = &x[group * N..][..N];
         for (code, x) in self.codes[group * N..][..N].iter_mut().zip(x) {
@@ -95,25 +95,25 @@ fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> [u8; 12] {
 pub(super) fn q2_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 3, first: -0.5, step: 0.1, last: 15, sums_magnitudes: true };
     let mut fits = Fits::<16>::new::<16, L>(x, &SEARCH);
-    let rounded = |of: &[f32; 16]| {
-        let most = largest(of);
+    let rounded = |scales: &[f32; 16]| {
+        let most = largest(scales);
         let inverse = 15.0 / most;
-        let codes = if most > 0.0 { of.map(|x| nearest(inverse * x) as u8) } else { [0; 16] };
+        let codes = if most > 0.0 { scales.map(|scale| nearest(inverse * scale) as u8) } else { [0; 16] };
         (codes, to_half(if most > 0.0 { most / 15.0 } else { 0.0 }))
     };
-    let ((codes, half), (minima, half_of_minima)) = (rounded(&fits.scales), rounded(&fits.offsets));
+    let ((codes, d_code), (minima, dmin_code)) = (rounded(&fits.scales), rounded(&fits.offsets));
     let mutable::Q2_K { scales, qs, d, dmin } = mutable::Q2_K::of(bytes);
     for ((scale, code), minimum) in scales.iter_mut().zip(codes).zip(minima) {
         *scale = code | minimum << 4;
     }
-    for (g, both) in scales.iter().enumerate() {
-        let scale = from_half(half) * f32::from(both & 15);
-        let offset = from_half(half_of_minima) * f32::from(both >> 4);
+    for (g, nibbles) in scales.iter().enumerate() {
+        let scale = from_half(d_code) * f32::from(nibbles & 15);
+        let offset = from_half(dmin_code) * f32::from(nibbles >> 4);
         if scale != 0.0 {
-            fits.again::<16>(x, g, scale, offset, [0, 3]);
+            fits.recode::<16>(x, g, scale, offset, [0, 3]);
         }
     }
-    (*d, *dmin, *qs) = (half.to_le_bytes(), half_of_minima.to_le_bytes(), two_bits(&fits.codes));
+    (*d, *dmin, *qs) = (d_code.to_le_bytes(), dmin_code.to_le_bytes(), two_bits(&fits.codes));
 }
 
 #[inline(always)]
@@ -137,7 +137,7 @@ pub(super) fn q3_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
     for (g, code) in codes.into_iter().enumerate() {
         let scale = from_half(half) * (f32::from(code) - 32.0);
         if scale != 0.0 {
-            fits.again::<16>(x, g, scale, 0.0, [-4, 3]);
+            fits.recode::<16>(x, g, scale, 0.0, [-4, 3]);
         }
     }
     (*hmask, *qs, *d) = (one_bit(&fits.codes, 2), two_bits(&fits.codes), half.to_le_bytes());
@@ -147,16 +147,16 @@ pub(super) fn q3_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
 #[inline(always)]
 fn q45_k<const L: usize>(x: &[f32; 256], search: &WithMinimum) -> ([u8; 2], [u8; 2], [u8; 12], [u8; 256]) {
     let mut fits = Fits::<8>::new::<32, L>(x, search);
-    let rounded = |of: &[f32; 8]| {
-        let most = largest(of);
+    let rounded = |scales: &[f32; 8]| {
+        let most = largest(scales);
         let inverse = if most > 0.0 { 63.0 / most } else { 0.0 };
-        (of.map(|x| (nearest(inverse * x) as u8).min(63)), to_half(most / 63.0))
+        (scales.map(|scale| (nearest(inverse * scale) as u8).min(63)), to_half(most / 63.0))
     };
     let ((scales, d), (minima, dmin)) = (rounded(&fits.scales), rounded(&fits.offsets));
     for (g, (scale, minimum)) in scales.into_iter().zip(minima).enumerate() {
         let (scale, offset) = (from_half(d) * f32::from(scale), from_half(dmin) * f32::from(minimum));
         if scale != 0.0 {
-            fits.again::<32>(x, g, scale, offset, [0, search.most]);
+            fits.recode::<32>(x, g, scale, offset, [0, search.most]);
         }
     }
     (d.to_le_bytes(), dmin.to_le_bytes(), six_bits(scales, minima), fits.codes)
@@ -193,7 +193,7 @@ pub(super) fn q6_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
     for (g, code) in codes.into_iter().enumerate() {
         let scale = from_half(half) * f32::from(code);
         if scale != 0.0 {
-            fits.again::<16>(x, g, scale, 0.0, [-32, 31]);
+            fits.recode::<16>(x, g, scale, 0.0, [-32, 31]);
         }
     }
     let mutable::Q6_K { ql, qh, scales, d } = mutable::Q6_K::of(bytes);

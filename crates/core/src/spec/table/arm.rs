@@ -15,18 +15,18 @@ const ARM: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..Cast
 /// FP8 instructions with FPMR.OSC = 0: default NaN, no flushing, nearest even.
 const FP8_RULE: CastPolicy = CastPolicy { nan: NanRule::Canonical, ..ARM };
 
-/// FPCR.RMode.
+/// FPCR.RMode: rounding.
 const RMODE: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero]);
 /// FPCR.RMode, and FCVTXN.
 const RMODE_OR_ODD: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero, ToOdd]);
 /// FCVTZ, FCVTN, FCVTP, FCVTM, FCVTA.
 const TO_INT: Choice = Choice::Rounding(&[TowardZero, NearestEven, Up, Down, NearestAway]);
-/// FPMR.OSC.
+/// FPMR.OSC: overflow of conversions to FP8.
 const OSC: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
-/// FPMR.NSCALE.
+/// FPMR.NSCALE: scale of conversions to FP8.
 const NSCALE: Choice = Choice::ScaleExponent(-128, 127);
 const NSCALE_F16: Choice = Choice::ScaleExponent(-16, 15);
-/// FPMR.LSCALE, LSCALE2.
+/// FPMR.LSCALE, LSCALE2: scale of conversions from FP8.
 const LSCALE: Choice = Choice::ScaleExponent(-63, 0);
 const LSCALE_F16: Choice = Choice::ScaleExponent(-15, 0);
 /// FPCR.FZ for pairs in which only the source can be subnormal, or only the source is flushed.

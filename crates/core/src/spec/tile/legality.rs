@@ -4,7 +4,8 @@
 //! Rules are checked in the order of §4.1, which determines the first error. Rules for whole modules (T013 to T020) are
 //! with the module readers.
 
-use super::op::{Conversion, Op, RoundingMode};
+use super::op::RoundingMode::{self, NearestAway, NearestEven, NearestIntToZero, NegativeInf, PositiveInf, Zero};
+use super::op::{Conversion, Op};
 use super::types::{ElementType, Malformed, Number, TileType, shape_text};
 use super::{Options, Profile, Release};
 use crate::dtype::{DType, Kind};
@@ -241,7 +242,6 @@ fn integer_repair(operand: ElementType, result: ElementType) -> &'static str {
     }
 }
 
-use RoundingMode::{NearestAway, NearestEven, NearestIntToZero, NegativeInf, PositiveInf, Zero};
 const EVEN: &[RoundingMode] = &[NearestEven];
 const INT_TO_ZERO: &[RoundingMode] = &[NearestIntToZero];
 const TO_E8M0: &[RoundingMode] = &[Zero, PositiveInf];
@@ -270,10 +270,7 @@ pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -
     match op {
         Op::Ftoi => INT_TO_ZERO,
         Op::Itof => EVEN,
-        Op::Ftof => match (operand.kind(), result.kind()) {
-            (Kind::Float(src), Kind::Float(dst)) => float_modes((operand, src), (result, dst), release),
-            _ => &[],
-        },
+        Op::Ftof => float_modes(operand, result, release),
         _ => &[],
     }
 }
@@ -302,19 +299,16 @@ pub fn text_rounding_modes(op: Op, operand: DType, result: DType) -> &'static [R
 }
 
 /// The tests are in the order of §4.5.
-fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Release) -> &'static [RoundingMode] {
-    let to_e8m0 = dst.0 == DType::F8E8M0;
-    match release {
-        Release::V13_1 | Release::V13_2 => return EVEN,
-        Release::V13_3 => return if to_e8m0 { TO_E8M0 } else { EVEN },
-        Release::V13_4 | Release::V13_5 => {}
-    }
-    match (src.0, dst.0) {
-        _ if to_e8m0 => TO_E8M0,
-        _ if dst.1.bits() <= 8 => EVEN,
-        (DType::F64, DType::F32) => F64_TO_F32,
-        (DType::F32, DType::Tf32) => F32_TO_TF32,
-        _ if contains(&dst.1, &src.1) => ANY,
+fn float_modes(src: DType, dst: DType, release: Release) -> &'static [RoundingMode] {
+    let (Kind::Float(src_format), Kind::Float(dst_format)) = (src.kind(), dst.kind()) else { return &[] };
+    match (release, src, dst) {
+        (Release::V13_1 | Release::V13_2, ..) => EVEN,
+        (_, _, DType::F8E8M0) => TO_E8M0,
+        (Release::V13_3, ..) => EVEN,
+        _ if dst_format.bits() <= 8 => EVEN,
+        (_, DType::F64, DType::F32) => F64_TO_F32,
+        (_, DType::F32, DType::Tf32) => F32_TO_TF32,
+        _ if contains(&dst_format, &src_format) => ANY,
         _ => EVEN_ZERO,
     }
 }
@@ -326,12 +320,9 @@ pub(super) fn accepted_modes(
     release: Release,
     profile: Profile,
 ) -> Vec<RoundingMode> {
-    let mut modes = rounding_modes(op, operand, result, release).to_vec();
-    if profile == Profile::Seed {
-        let text = text_rounding_modes(op, operand, result).iter();
-        modes.extend(text.filter(|mode| !rounding_modes(op, operand, result, release).contains(mode)));
-    }
-    modes
+    let modes = rounding_modes(op, operand, result, release);
+    let added = if profile == Profile::Seed { text_rounding_modes(op, operand, result) } else { &[] };
+    modes.iter().chain(added.iter().filter(|mode| !modes.contains(mode))).copied().collect()
 }
 
 /// True if `wide` has the exponent range and precision of `narrow`. Values are not compared: f32 does not contain E8M0,
@@ -413,8 +404,9 @@ impl Conversion {
                 return Err(Violation::Element { op: rule.op, side, found: element, set });
             }
         }
+        // Release 13.2, which added f8E8M0FNU, accepts this one operation (§4.6).
         let to_e8m0 = rule.op == Op::Itof && result == ElementType::Number(DType::F8E8M0);
-        if to_e8m0 && !itof_reaches_e8m0(release) { Err(Violation::IntegerToE8M0 { operand }) } else { Ok(()) }
+        if to_e8m0 && release != Release::V13_2 { Err(Violation::IntegerToE8M0 { operand }) } else { Ok(()) }
     }
 
     fn check_relation(
@@ -450,7 +442,7 @@ impl Conversion {
     ///
     /// # Errors
     /// T008 and T012, as in later releases.
-    pub fn has_value(self, operand: ElementType, result: ElementType) -> Result<(), Violation> {
+    pub fn check_value(self, operand: ElementType, result: ElementType) -> Result<(), Violation> {
         if result != ElementType::Number(DType::F8E8M0) {
             return Ok(());
         }
@@ -462,9 +454,4 @@ impl Conversion {
             _ => Ok(()),
         }
     }
-}
-
-/// Only release 13.2, which added f8E8M0FNU. Source: §4.6.
-const fn itof_reaches_e8m0(release: Release) -> bool {
-    matches!(release, Release::V13_2)
 }

@@ -224,7 +224,7 @@ impl Conversion {
         profile: Profile,
         options: &Options,
     ) -> Result<Meaning, Violation> {
-        self.has_value(operand, result)?;
+        self.check_value(operand, result)?;
         let (src, dst) = (operand.storage(), result.storage());
         Ok(match self {
             Conversion::Bitcast => Meaning::new(src, dst, Compute::Bits(tf32_shift(src, dst))),
