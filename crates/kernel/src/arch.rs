@@ -22,7 +22,7 @@ pub(crate) type Values<'a> = (usize, &'a [u8]);
 #[allow(unused_variables)] // what an answer of "none" does not look at
 pub(crate) trait Kernels {
     /// Kernel that runs a sequence of operations in one loop.
-    fn of(&self, ops: &[Op]) -> Kernel {
+    fn operations(&self, ops: &[Op]) -> Kernel {
         None
     }
 

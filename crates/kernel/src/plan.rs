@@ -117,7 +117,7 @@ fn is_beyond_lanes(policy: &CastPolicy) -> bool {
 
 /// One stage if a kernel or a lane computes all operations together, else one stage per operation.
 fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
-    if let Some(kernel) = level.kernels().of(ops) {
+    if let Some(kernel) = level.kernels().operations(ops) {
         return (Route::of([Method::of_kernel(ops)]), vec![kernel]);
     }
     if let [load, encode] = ops
@@ -125,7 +125,7 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     {
         return (Route::of([Method::Lane]), vec![stage]);
     }
-    let one = |op: &Op| match level.kernels().of(std::slice::from_ref(op)) {
+    let one = |op: &Op| match level.kernels().operations(std::slice::from_ref(op)) {
         Some(kernel) => (Method::of_kernel(std::slice::from_ref(op)), kernel),
         None => (Method::Lane, lane::stage_for(op, level)),
     };

@@ -11,7 +11,7 @@ use crate::scaled::lookup::{Codes, Tables};
 use crate::tail::stage;
 
 impl Kernels for Neon {
-    fn of(&self, ops: &[Op]) -> Kernel {
+    fn operations(&self, ops: &[Op]) -> Kernel {
         Some(match *ops {
             // `fcvtl` makes NaN quiet. So does every encoder, so the result is the same with and without it.
             [Op::F16ToF32(nan)] if nan.keeps_payload() => stage(f16_to_f32::<true>(*self)),

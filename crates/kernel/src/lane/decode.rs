@@ -16,7 +16,7 @@ impl Lane for F16ToF32 {
     type Src = u16;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, c: u16) -> u32 {
+    fn convert(&self, c: u16) -> u32 {
         const MAGIC: u32 = 0x3f00_0000; // 2^(q + 23), q = -24
         let abs = c as u32 & 0x7fff;
         let normal = (abs << 13) + (112 << 23);
@@ -35,7 +35,7 @@ impl Lane for Bf16ToF32 {
     type Src = u16;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, c: u16) -> u32 {
+    fn convert(&self, c: u16) -> u32 {
         self.0.apply((c as u32) << 16)
     }
 }
@@ -44,7 +44,7 @@ impl Lane for F32ToF32 {
     type Src = u32;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, x: u32) -> u32 {
+    fn convert(&self, x: u32) -> u32 {
         let x = x & self.mask;
         let inf = if x >> 31 != 0 { self.inf[1] } else { self.inf[0] };
         if x & 0x7fff_ffff == F32_INF { inf } else { self.nan.apply(x) }
@@ -60,7 +60,7 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
     type Src = u64;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, b: u64) -> u32 {
+    fn convert(&self, b: u64) -> u32 {
         let abs = b & 0x7fff_ffff_ffff_ffff;
         let e = abs >> 52;
         let normal = (abs.wrapping_sub(896 << 52) >> 29) | (abs & 0x1fff_ffff != 0) as u64;
@@ -90,7 +90,7 @@ impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
     type Src = S;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, v: S) -> u32 {
+    fn convert(&self, v: S) -> u32 {
         // Narrow integers go through i32, which every level converts in one instruction.
         let f = match (SIGNED, S::BYTES) {
             (true, 1 | 2 | 4) => v.sign_extended() as i32 as f32,
@@ -111,7 +111,7 @@ impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
     type Src = S;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, v: S) -> u32 {
+    fn convert(&self, v: S) -> u32 {
         const LIMIT: i64 = 1 << 24;
         let clamped = if SIGNED { v.sign_extended().clamp(-LIMIT, LIMIT) } else { v.wide().min(LIMIT as u64) as i64 };
         (clamped as i32 as f32).to_bits()
@@ -127,7 +127,7 @@ impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
     type Src = u32;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, v: u32) -> u32 {
+    fn convert(&self, v: u32) -> u32 {
         let fits = if SIGNED { v.wrapping_add(1 << 24) >> 25 == 0 } else { v >> 24 == 0 };
         let dropped = if fits { 0 } else { 0xff };
         // If any dropped bit is 1, the sum carries into the last kept bit. Two's complement and magnitude have the same
@@ -148,7 +148,7 @@ impl<const SIGNED: bool> Lane for Int64ToF32Odd<SIGNED> {
     type Src = u64;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, v: u64) -> u32 {
+    fn convert(&self, v: u64) -> u32 {
         let neg = SIGNED && (v as i64) < 0;
         let abs = jam_to_f64::<u64, SIGNED>(v);
         let r = (abs.wrapping_sub(896 << 52) >> 29) | (abs & 0x1fff_ffff != 0) as u64;

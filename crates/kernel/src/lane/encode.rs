@@ -22,7 +22,7 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, x: u32) -> D {
+    fn convert(&self, x: u32) -> D {
         let has = |flag: u8| SHAPE & flag != 0;
         let p = &self.0;
         if has(shape::UPPER_BITS) {
@@ -66,7 +66,7 @@ impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, x: u32) -> D {
+    fn convert(&self, x: u32) -> D {
         let p = &self.0;
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u32; 2]| if neg != 0 { codes[1] } else { codes[0] };
@@ -95,7 +95,7 @@ impl Lane for F32ToBf16Odd {
     type Src = u32;
     type Dst = u16;
     #[inline(always)]
-    fn one(&self, x: u32) -> u16 {
+    fn convert(&self, x: u32) -> u16 {
         (x >> 16) as u16 | (x as u16).min(1)
     }
 }
@@ -104,7 +104,7 @@ impl Lane for EncodeE8m0 {
     type Src = u16;
     type Dst = u8;
     #[inline(always)]
-    fn one(&self, x: u16) -> u8 {
+    fn convert(&self, x: u16) -> u8 {
         let (neg, b) = (x >> 15, x & 0x7fff);
         // Below 2^-126 the exponent field is 0 and the leading bit is part of the fraction. All values from 0 to 2^-127
         // round as 2^-127 does, unless they vanish.

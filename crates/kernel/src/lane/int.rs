@@ -31,7 +31,7 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
     type Src = S;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, v: S) -> D {
+    fn convert(&self, v: S) -> D {
         let clamped = if SIGNED {
             v.sign_extended().clamp(self.lo as i64, self.hi as i64) as u64
         } else {
@@ -54,7 +54,7 @@ impl<S: Slot> Lane for NonZero<S> {
     type Src = S;
     type Dst = u8;
     #[inline(always)]
-    fn one(&self, v: S) -> u8 {
+    fn convert(&self, v: S) -> u8 {
         (v.wide() & self.mask != 0) as u8
     }
 }

@@ -19,7 +19,7 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     type Dst: Slot;
     /// Converts one element. Implementations must be `#[inline(always)]`, so that the level of the enclosing loop
     /// applies.
-    fn one(&self, s: Self::Src) -> Self::Dst;
+    fn convert(&self, s: Self::Src) -> Self::Dst;
     /// Strongest level for which the lane is compiled.
     const UP_TO: Reach = Reach::All;
     /// Whether the loop may store past the caches. False if another stage follows, and for a lane that is slower than

@@ -34,7 +34,7 @@ impl<L: Lane> Task for Loop<'_, L> {
         // A local copy of the lane cannot change through `dst`, which allows vectorization.
         let lane = *self.lane;
         for (d, s) in self.dst.iter_mut().zip(self.src) {
-            *d = lane.one(L::Src::load(*s)).store();
+            *d = lane.convert(L::Src::load(*s)).store();
         }
     }
 }
@@ -92,7 +92,7 @@ mod streaming {
                 ahead.ask(true, sources, LINE / L::Dst::BYTES * L::Src::BYTES);
                 let mut results = [0; LINE];
                 for (d, s) in L::Dst::view_mut(&mut results).iter_mut().zip(sources) {
-                    *d = lane.one(L::Src::load(*s)).store();
+                    *d = lane.convert(L::Src::load(*s)).store();
                 }
                 line.stream(&results);
             }
@@ -126,8 +126,8 @@ impl<A: Lane, B: Lane<Src = A::Dst>> Lane for Then<A, B> {
     type Src = A::Src;
     type Dst = B::Dst;
     #[inline(always)]
-    fn one(&self, s: A::Src) -> B::Dst {
-        self.1.one(self.0.one(s))
+    fn convert(&self, s: A::Src) -> B::Dst {
+        self.1.convert(self.0.convert(s))
     }
 }
 

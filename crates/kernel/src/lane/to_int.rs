@@ -16,7 +16,7 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, x: u32) -> D {
+    fn convert(&self, x: u32) -> D {
         let p = &self.0;
         let abs = x & 0x7fff_ffff;
         let e = abs >> 23;
@@ -47,7 +47,7 @@ impl<D: Slot> Lane for F64ToIntTrunc<D> {
     type Src = u64;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, x: u64) -> D {
+    fn convert(&self, x: u64) -> D {
         let p = &self.0;
         let abs = x & 0x7fff_ffff_ffff_ffff;
         let e = abs >> 52;
@@ -69,7 +69,7 @@ impl<D: Slot> Lane for F32ToInt32<D> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, x: u32) -> D {
+    fn convert(&self, x: u32) -> D {
         let p = &self.0;
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u64; 2]| if neg != 0 { codes[1] as u32 } else { codes[0] as u32 };
@@ -98,7 +98,7 @@ impl Lane for F32ToInt64 {
     type Src = u32;
     type Dst = u64;
     #[inline(always)]
-    fn one(&self, x: u32) -> u64 {
+    fn convert(&self, x: u32) -> u64 {
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         to_int64::<150, 40>(&self.0, neg as u64, sig as u64, exp as u64, abs == F32_INF, abs > F32_INF)
     }
@@ -111,7 +111,7 @@ impl<D: Slot> Lane for F64ToInt<D> {
     type Src = u64;
     type Dst = D;
     #[inline(always)]
-    fn one(&self, x: u64) -> D {
+    fn convert(&self, x: u64) -> D {
         let F64Parts { neg, abs, sig, exp } = f64_parts(x);
         D::low(to_int64::<1075, 11>(&self.0, neg, sig, exp, abs == F64_INF, abs > F64_INF))
     }

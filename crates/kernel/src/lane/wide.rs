@@ -17,7 +17,7 @@ impl Lane for F32Value {
     type Src = u32;
     type Dst = u64;
     #[inline(always)]
-    fn one(&self, x: u32) -> u64 {
+    fn convert(&self, x: u32) -> u64 {
         (f32::from_bits(x) as f64).to_bits()
     }
 }
@@ -26,7 +26,7 @@ impl Lane for F32ToF64 {
     type Src = u32;
     type Dst = u64;
     #[inline(always)]
-    fn one(&self, x: u32) -> u64 {
+    fn convert(&self, x: u32) -> u64 {
         let abs = x & 0x7fff_ffff;
         let sign = ((x >> 31) as u64) << 63;
         // An f32 subnormal must not be the operand of a conversion instruction (§5.3). The scaled integer of its bits
@@ -47,7 +47,7 @@ impl Lane for F64ToF32Nearest {
     type Src = u64;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, b: u64) -> u32 {
+    fn convert(&self, b: u64) -> u32 {
         const MIN_NORMAL: u64 = 0x3810_0000_0000_0000; // 2^-126
         const OVERFLOW: u64 = 0x47ef_ffff_f000_0000; // 2^128 - 2^103
         const SUBNORMAL_MAGIC: u64 = 0x39e0_0000_0000_0000; // 2^-97, whose ulp is 2^-149
@@ -68,7 +68,7 @@ impl Lane for F64ToF32 {
     type Src = u64;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, b: u64) -> u32 {
+    fn convert(&self, b: u64) -> u32 {
         let F64Parts { neg, sig, exp, .. } = f64_parts(b);
         let s = (29 + 897u64.saturating_sub(exp)).min(63);
         let up = exp.saturating_sub(897) << 23;
@@ -93,7 +93,7 @@ impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, 
     type Src = S;
     type Dst = u64;
     #[inline(always)]
-    fn one(&self, v: S) -> u64 {
+    fn convert(&self, v: S) -> u64 {
         if ODD {
             let neg = SIGNED && v.sign_extended() < 0;
             return jam_to_f64::<S, SIGNED>(v) | (neg as u64) << 63;
@@ -119,7 +119,7 @@ impl<const SIGNED: bool> Lane for IntResidual<SIGNED> {
     type Src = u64;
     type Dst = u64;
     #[inline(always)]
-    fn one(&self, v: u64) -> u64 {
+    fn convert(&self, v: u64) -> u64 {
         // The nearest f64 may be 2^63 or 2^64, outside the integer type. Arithmetic modulo 2^64 still gives the
         // difference.
         let nearest = if SIGNED { (v as i64) as f64 } else { v as f64 };

@@ -2,7 +2,7 @@
 
 use super::cut::{Cut, Stored};
 use super::unpack;
-use super::values::pipeline;
+use super::values::{Operands, pipeline};
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch};
 use std::ops::Range;
@@ -201,8 +201,8 @@ impl GridRow<'_> {
         &self.globals
     }
 
-    pub fn operands(&self) -> (&[u8], Option<&[u8]>, Option<&[u8]>) {
-        (&self.scales, self.zeros.as_deref(), self.biases.as_deref())
+    pub fn operands(&self) -> Operands<'_> {
+        Operands { scales: &self.scales, zeros: self.zeros.as_deref(), biases: self.biases.as_deref(), factor: None }
     }
 
     /// Bits of this row's global scale; the bits of 1 without global scale.

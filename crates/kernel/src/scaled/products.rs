@@ -34,7 +34,7 @@ pub(super) enum Combination {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Narrow {
     encode: Encode,
-    /// Results of canonical NaN, positive and negative.
+    /// Results of the positive and of the negative canonical NaN.
     nan: [u16; 2],
 }
 
@@ -55,20 +55,20 @@ struct Half(EncodeNearest<u16, { shape::SUBNORMAL }>);
 
 /// Encoder of an f32 other than NaN.
 trait Encodes: Copy {
-    fn one(self, x: u32) -> u16;
+    fn encode(self, x: u32) -> u16;
 }
 
 impl Encodes for Upper {
     #[inline(always)]
-    fn one(self, x: u32) -> u16 {
+    fn encode(self, x: u32) -> u16 {
         (x.wrapping_add(self.half).wrapping_add(x >> 16 & 1) >> 16) as u16
     }
 }
 
 impl Encodes for Half {
     #[inline(always)]
-    fn one(self, x: u32) -> u16 {
-        Lane::one(&self.0, x)
+    fn encode(self, x: u32) -> u16 {
+        self.0.convert(x)
     }
 }
 
@@ -177,7 +177,7 @@ struct To<E> {
 impl<E: Encodes> To<E> {
     /// Result of a code with its operands; NaN by `docs/spec/checkpoints.md §3.6`.
     #[inline(always)]
-    fn one<const FORM: u8>(&self, c: f32, s: f32, u: f32) -> [u8; 2] {
+    fn result<const FORM: u8>(&self, c: f32, s: f32, u: f32) -> [u8; 2] {
         let is = |how: Combination| FORM == how as u8;
         let p = if is(Combination::Divide) {
             c / s
@@ -192,7 +192,7 @@ impl<E: Encodes> To<E> {
         };
         let negative = is(Combination::TimesOfNan) & c.is_nan() & (c.to_bits() >> 31 != 0);
         let nan = if negative { self.nan[1] } else { self.nan[0] };
-        let code = self.encode.one(p.to_bits());
+        let code = self.encode.encode(p.to_bits());
         (if p.is_nan() { nan } else { code }).to_le_bytes()
     }
 }
@@ -228,7 +228,7 @@ impl<const FORM: u8, E: Encodes> Task for Products<'_, FORM, E> {
             1 => {
                 let Products { values, s, u, to, results, .. } = self;
                 for ((result, c), (s, u)) in results.iter_mut().zip(values).zip(s.iter().zip(u)) {
-                    *result = to.one::<FORM>(float(*c), float(*s), float(*u));
+                    *result = to.result::<FORM>(float(*c), float(*s), float(*u));
                 }
             }
             block => {
@@ -252,7 +252,7 @@ impl<const FORM: u8, E: Encodes> Products<'_, FORM, E> {
             let (s, u) = (float(*s), float(*u));
             let mut made = [[0; 2]; N];
             for i in 0..N {
-                made[i] = to.one::<FORM>(float(values[i]), s, u);
+                made[i] = to.result::<FORM>(float(values[i]), s, u);
             }
             *results = made;
         }
@@ -266,7 +266,7 @@ impl<const FORM: u8, E: Encodes> Products<'_, FORM, E> {
 fn in_one<const FORM: u8, E: Encodes>(values: &[F32], s: F32, u: F32, to: To<E>, results: &mut [[u8; 2]]) {
     let (s, u) = (float(s), float(u));
     for (result, c) in results.iter_mut().zip(values) {
-        *result = to.one::<FORM>(float(*c), s, u);
+        *result = to.result::<FORM>(float(*c), s, u);
     }
 }
 
@@ -289,7 +289,7 @@ impl<const FORM: u8, E: Encodes> Task for Tables<'_, FORM, E> {
             let (s, u) = (float(*s), float(*u));
             let mut results = [[0; 2]; 16];
             for i in 0..16 {
-                results[i] = to.one::<FORM>(float(codes[i]), s, u);
+                results[i] = to.result::<FORM>(float(codes[i]), s, u);
             }
             table.copy_from_slice(results.as_flattened());
         }
@@ -312,7 +312,7 @@ impl<const FORM: u8, E: Encodes> Task for Tables256<'_, FORM, E> {
         for ([low, high], (s, u)) in tables.iter_mut().zip(s.iter().zip(u)) {
             let (s, u) = (float(*s), float(*u));
             for ((low, high), c) in low.iter_mut().zip(high).zip(codes) {
-                [*low, *high] = to.one::<FORM>(float(*c), s, u);
+                [*low, *high] = to.result::<FORM>(float(*c), s, u);
             }
         }
     }

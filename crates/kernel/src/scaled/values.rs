@@ -65,7 +65,8 @@ impl Decoder {
         matches!(self.of, Of::Int { .. })
     }
 
-    /// Computes the products of integers, if signed of 8 bits, of whole groups with the scale of the group, plus its bias if there are any.
+    /// Computes the products of integer codes, in whole groups, with the scale of the group; adds its bias if there are
+    /// biases. Signed codes must have 8 bits.
     pub fn products(&self, codes: &[u8], group: usize, scales: &[u8], biases: Option<&[u8]>, values: &mut [F32]) {
         let Of::Int { signed, minus, level, .. } = self.of else { return };
         let (scales, biases) = (scales.as_chunks().0, biases.map(|biases| biases.as_chunks().0));
@@ -162,7 +163,7 @@ pub(super) struct Values {
     pub loops: Option<Narrow>,
 }
 
-/// Operands per element; `None` if the layout has no such operand.
+/// Operands as f32 bytes, one for each element or one for each block; `None` if the layout has no such operand.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Operands<'a> {
     pub scales: &'a [u8],
@@ -170,6 +171,17 @@ pub(super) struct Operands<'a> {
     pub biases: Option<&'a [u8]>,
     /// Factor of the results before their conversion (§9.5).
     pub factor: Option<f32>,
+}
+
+impl<'a> Operands<'a> {
+    pub fn len(&self) -> usize {
+        self.scales.len() / 4
+    }
+
+    /// Empty without either; no layout has both.
+    pub fn zeros_or_biases(&self) -> &'a [u8] {
+        self.zeros.or(self.biases).unwrap_or(&[])
+    }
 }
 
 #[derive(Debug, Default)]

@@ -26,10 +26,12 @@ pub struct Extreme {
 
 impl std::fmt::Display for Extreme {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.nearest.abs() < 2f64.powi(65) && self.nearest.trunc() == self.nearest {
-            true => write!(f, "{}", self.nearest as i128 + self.residual as i128),
-            false if (1e-5..1e16).contains(&self.nearest.abs()) => write!(f, "{}", self.nearest),
-            false => write!(f, "{:e}", self.nearest),
+        if self.nearest.abs() < 2f64.powi(65) && self.nearest.trunc() == self.nearest {
+            write!(f, "{}", self.nearest as i128 + self.residual as i128)
+        } else if (1e-5..1e16).contains(&self.nearest.abs()) {
+            write!(f, "{}", self.nearest)
+        } else {
+            write!(f, "{:e}", self.nearest)
         }
     }
 }

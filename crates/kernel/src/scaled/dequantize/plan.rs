@@ -22,7 +22,7 @@ pub(super) struct Plan {
     pub coded: Coded,
     pub lookup: Lookup,
     /// f32 value of each code, as bytes.
-    pub of_codes: Vec<u8>,
+    pub code_values: Vec<u8>,
     /// Columns per scale, at most the columns of a row.
     pub block: u64,
     /// Windows begin and end at multiples of this many columns, or at the end of a row.
@@ -103,10 +103,10 @@ impl Plan {
         column_align: u64,
     ) -> Plan {
         let n_codes: usize = if lookup == Lookup::Table256 { 256 } else { 16 };
-        let mut of_codes = vec![0; n_codes * 4];
+        let mut code_values = vec![0; n_codes * 4];
         let all: Vec<u8> = (0..n_codes).map(|code| code as u8).collect();
-        decoder.run(&all, &mut of_codes, &mut Default::default());
-        Plan { layout: *layout, exec: *exec, values, decoder, coded, lookup, of_codes, block, column_align }
+        decoder.run(&all, &mut code_values, &mut Default::default());
+        Plan { layout: *layout, exec: *exec, values, decoder, coded, lookup, code_values, block, column_align }
     }
 
     /// Columns to read for a window.
@@ -163,12 +163,12 @@ impl Plan {
         }
     }
 
-    /// Whether codes have `bits` bits and a packing that a lookup can read.
-    pub fn is_packed(&self, bits: u32, packing: impl Fn(Packing) -> bool) -> bool {
+    /// True if codes have `bits` bits and a readable packing, and all codes are allowed.
+    pub fn is_packed(&self, bits: u32, is_readable: impl Fn(Packing) -> bool) -> bool {
         match &self.coded {
             Coded::Planes(planes, _) => {
-                let Plane { code, packing: of_codes } = planes.codes;
-                code.bits() == bits && packing(of_codes) && planes.refused.is_none()
+                let Plane { code, packing } = planes.codes;
+                code.bits() == bits && is_readable(packing) && planes.refused.is_none()
             }
             Coded::Blocks { .. } => false,
         }

@@ -310,7 +310,7 @@ impl RowRun<'_> {
             let values = &mut values[..4 * n];
             plan.decoder.run(unpacked, values, &mut buffers.scratch);
             let operands = source.operands();
-            let (s, u) = (operands.scales.as_chunks::<4>().0, operands.others().as_chunks::<4>().0);
+            let (s, u) = (operands.scales.as_chunks::<4>().0, operands.zeros_or_biases().as_chunks::<4>().0);
             let to = &mut dst[2 * first..2 * (first + n)];
             let results = if streams { &mut tile[..2 * n] } else { &mut *to };
             // The rest of a block that began earlier, then whole blocks.

@@ -2,35 +2,21 @@
 
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::grid::GridRow;
+use crate::scaled::values::Operands;
 
 pub(super) enum Source<'a> {
     Grid(Box<GridRow<'a>>),
     Blocks(BlockRow<'a>),
 }
 
-/// Operands of each block of a row, as f32 bytes.
-#[derive(Clone, Copy)]
-pub(super) struct OfRow<'a> {
-    pub scales: &'a [u8],
-    pub zeros: Option<&'a [u8]>,
-    pub biases: Option<&'a [u8]>,
-}
-
-impl<'a> OfRow<'a> {
-    /// Zero points or biases; no layout has both.
-    pub fn others(&self) -> &'a [u8] {
-        self.zeros.or(self.biases).unwrap_or(&[])
-    }
-}
-
 impl Source<'_> {
-    pub fn operands(&self) -> OfRow<'_> {
+    /// Operands of each block of a row.
+    pub fn operands(&self) -> Operands<'_> {
         match self {
-            Source::Grid(row) => {
-                let (scales, zeros, biases) = row.operands();
-                OfRow { scales, zeros, biases }
+            Source::Grid(row) => row.operands(),
+            Source::Blocks(row) => {
+                Operands { scales: &row.scales, biases: row.biases.as_deref(), ..Operands::default() }
             }
-            Source::Blocks(row) => OfRow { scales: &row.scales, zeros: None, biases: row.biases.as_deref() },
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Tables of results for lookups.
+//! Tables for lookups: the two-byte results of all codes with the operands of a block.
 
 use super::plan::Plan;
-use super::source::{OfRow, Source};
+use super::source::Source;
 use crate::scaled::lookup::{self, Table16, Table256};
 use crate::scaled::products::Blocks;
 use crate::scaled::values::{Buffers, Operands, TILE, spread};
@@ -16,9 +16,9 @@ pub(super) struct Tables {
 
 impl Tables {
     pub fn make_tables16(&mut self, plan: &Plan, source: &Source<'_>, factor: Option<f32>, buffers: &mut Buffers) {
-        let operands = source.operands();
-        self.tables16.resize(operands.scales.len() / 4, [0; 32]);
-        tables16(plan, operands, factor, &mut self.tables16, buffers);
+        let operands = Operands { factor, ..source.operands() };
+        self.tables16.resize(operands.len(), [0; 32]);
+        fill_tables16(plan, operands, &mut self.tables16, buffers);
     }
 
     /// Makes a table of 16 results for each code of a scale.
@@ -30,26 +30,23 @@ impl Tables {
         }
         let mut tables = Box::new([[0; 32]; 256]);
         let scales = grid.all_scales();
-        tables16(plan, OfRow { scales: &scales, zeros: None, biases: None }, None, &mut tables[..], buffers);
+        fill_tables16(plan, Operands { scales: &scales, ..Operands::default() }, &mut tables[..], buffers);
         self.by_scale = Some((bits, tables));
     }
 
     pub fn make_tables256(&mut self, plan: &Plan, source: &Source<'_>, buffers: &mut Buffers) {
         let operands = source.operands();
         let tables = &mut self.tables256;
-        tables.resize(operands.scales.len() / 4, [[0; 256]; 2]);
-        if let Some((narrow, how)) = plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan()) {
-            narrow.tables256(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
+        tables.resize(operands.len(), [[0; 256]; 2]);
+        if let Some((narrow, combination)) = plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan()) {
+            let codes = plan.code_values.as_chunks().0;
+            narrow.tables256(plan.exec.level, combination, codes, blocks(operands), tables);
             return;
         }
-        let mut both = [0; 512];
-        for (i, [low, high]) in tables.iter_mut().enumerate() {
-            let of = |all: Option<&'_ [u8]>| all.map(|all| all[4 * i..4 * i + 4].to_vec());
-            let (scale, zero, bias) = (of(Some(operands.scales)), of(operands.zeros), of(operands.biases));
-            let one =
-                OfRow { scales: scale.as_deref().unwrap_or(&[]), zeros: zero.as_deref(), biases: bias.as_deref() };
-            results(plan, one, None, &mut both, buffers);
-            for ((low, high), result) in low.iter_mut().zip(high).zip(both.as_chunks::<2>().0) {
+        let mut results = vec![0; 512 * tables.len()];
+        compute(plan, operands, &mut results, buffers);
+        for ([low, high], results) in tables.iter_mut().zip(results.chunks_exact(512)) {
+            for ((low, high), result) in low.iter_mut().zip(high).zip(results.as_chunks::<2>().0) {
                 [*low, *high] = *result;
             }
         }
@@ -68,44 +65,35 @@ impl Tables {
     }
 }
 
-fn blocks(operands: OfRow<'_>) -> Blocks<'_> {
-    Blocks { s: operands.scales.as_chunks().0, u: operands.others().as_chunks().0, block: 0 }
+fn blocks(operands: Operands<'_>) -> Blocks<'_> {
+    Blocks { s: operands.scales.as_chunks().0, u: operands.zeros_or_biases().as_chunks().0, block: 0 }
 }
 
-fn tables16(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut [Table16], buffers: &mut Buffers) {
+fn fill_tables16(plan: &Plan, operands: Operands<'_>, tables: &mut [Table16], buffers: &mut Buffers) {
     match plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan()) {
-        Some((narrow, how)) if factor.is_none() => {
-            narrow.tables16(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
+        Some((narrow, combination)) if operands.factor.is_none() => {
+            let codes = plan.code_values.as_chunks().0;
+            narrow.tables16(plan.exec.level, combination, codes, blocks(operands), tables);
         }
-        _ => results(plan, operands, factor, tables.as_flattened_mut(), buffers),
+        _ => compute(plan, operands, tables.as_flattened_mut(), buffers),
     }
 }
 
-/// Two-byte results for each block's operands, and for each code.
-fn results(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, results: &mut [u8], buffers: &mut Buffers) {
-    let OfRow { scales, zeros, biases } = operands;
-    let n_codes = plan.of_codes.len() / 4;
-    let step = TILE / n_codes;
-    let n_scales = scales.len() / 4;
-    let (mut values, mut of_codes) = (vec![0; 4 * TILE], [vec![0; 4 * TILE], Vec::new(), Vec::new()]);
-    of_codes[1].resize(if zeros.is_some() { 4 * TILE } else { 0 }, 0);
-    of_codes[2].resize(if biases.is_some() { 4 * TILE } else { 0 }, 0);
-    for first in (0..n_scales).step_by(step) {
-        let n = step.min(n_scales - first);
-        let len = n * n_codes * 4;
-        let values = &mut values[..len];
-        values.chunks_mut(4 * n_codes).for_each(|codes| codes.copy_from_slice(&plan.of_codes));
-        for (all, to) in [Some(scales), zeros, biases].into_iter().zip(&mut of_codes) {
-            if let Some(all) = all {
-                spread(&all[4 * first..4 * (first + n)], n_codes, 0, &mut to[..len]);
-            }
-        }
-        let operands = Operands {
-            scales: &of_codes[0][..len],
-            zeros: zeros.map(|_| &of_codes[1][..len]),
-            biases: biases.map(|_| &of_codes[2][..len]),
-            factor,
+/// Computes the results of all codes with the operands of each block, one operation after the other.
+fn compute(plan: &Plan, operands: Operands<'_>, results: &mut [u8], buffers: &mut Buffers) {
+    let n_codes = plan.code_values.len() / 4;
+    let blocks_at_once = TILE / n_codes;
+    for (i, results) in results.chunks_mut(2 * n_codes * blocks_at_once).enumerate() {
+        let n_blocks = results.len() / (2 * n_codes);
+        let for_each_code = |operand: &[u8]| {
+            let mut repeated = vec![0; 4 * n_codes * n_blocks];
+            spread(&operand[4 * i * blocks_at_once..][..4 * n_blocks], n_codes, 0, &mut repeated);
+            repeated
         };
-        plan.values.run(values, operands, &mut results[first * n_codes * 2..(first + n) * n_codes * 2], buffers);
+        let scales = for_each_code(operands.scales);
+        let (zeros, biases) = (operands.zeros.map(for_each_code), operands.biases.map(for_each_code));
+        let operands =
+            Operands { scales: &scales, zeros: zeros.as_deref(), biases: biases.as_deref(), factor: operands.factor };
+        plan.values.run(&mut plan.code_values.repeat(n_blocks), operands, results, buffers);
     }
 }

@@ -17,8 +17,55 @@ use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, fused, to_bytes, with
 use crate::x86::source::{self, Source256};
 
 impl Kernels for Avx2 {
-    fn of(&self, ops: &[Op]) -> Kernel {
-        of(ops, *self)
+    fn operations(&self, ops: &[Op]) -> Kernel {
+        let token = *self;
+        match *ops {
+            [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
+            [Op::F16ToF32(nan)] => Some(if nan.keeps_payload() {
+                // The instruction makes NaN quiet. This is right for an intermediate NaN too, because the encoder sets
+                // the quiet bit.
+                stage(half::f16_to_f32::<true>(token))
+            } else {
+                stage(half::f16_to_f32::<false>(token))
+            }),
+            [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(if numbers.keeps_payload() {
+                stage(f64::f64_to_f32::<true>(token))
+            } else {
+                stage(f64::f64_to_f32::<false>(token))
+            }),
+            [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(if numbers.keeps_payload() {
+                stage(f64::f32_to_f64::<true>(token))
+            } else {
+                stage(f64::f32_to_f64::<false>(token))
+            }),
+            [Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => match (bytes, numbers.nan_and_mask())
+            {
+                (1, (0, mask)) => Some(stage(bytes::Truncates(mask as u8, token))),
+                (8, (0, _)) => Some(stage(i64::f32_to_i64(token))),
+                _ => None,
+            },
+            [Op::IntToF32(Int { bytes: 8, signed: false })] => Some(stage(i64::u64_to_f32(token))),
+            [Op::IntToInt { from: Int { bytes: 8, .. }, range, bytes: 1 }] if range.bounds.is_none() => {
+                Some(stage(bytes::Wraps(range.mask as u8, token)))
+            }
+            [Op::IntToInt { from: Int { bytes: 4, signed }, range, bytes: 1 }] => {
+                let mask = range.mask as u8;
+                Some(match (signed, range.bounds) {
+                    (true, bounds) => {
+                        let (low, high) =
+                            bounds.map_or((i32::MIN.into(), i32::MAX.into()), |(l, h)| (l as i64, h as i64));
+                        let range = [low, high].map(|end| end.clamp(i32::MIN.into(), i32::MAX.into()) as u32);
+                        stage(bytes::Clamps::<true>(range, mask, token))
+                    }
+                    (false, bounds) => {
+                        let (low, high) = bounds.unwrap_or((0, u32::MAX.into()));
+                        let range = [low, high].map(|end| end.min(u32::MAX.into()) as u32);
+                        stage(bytes::Clamps::<false>(range, mask, token))
+                    }
+                })
+            }
+            _ => None,
+        }
     }
 
     fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
@@ -48,53 +95,6 @@ impl Kernels for Avx2 {
 
     fn encode_by_thresholds(&self, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
         threshold_table::encode(*self, stepped, dst)
-    }
-}
-
-fn of(ops: &[Op], token: Avx2) -> Kernel {
-    match *ops {
-        [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
-        [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
-            // The instruction makes NaN quiet. This is right for an intermediate NaN too, because the encoder sets the
-            // quiet bit.
-            true => stage(half::f16_to_f32::<true>(token)),
-            false => stage(half::f16_to_f32::<false>(token)),
-        }),
-        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(if numbers.keeps_payload() {
-            stage(f64::f64_to_f32::<true>(token))
-        } else {
-            stage(f64::f64_to_f32::<false>(token))
-        }),
-        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(if numbers.keeps_payload() {
-            stage(f64::f32_to_f64::<true>(token))
-        } else {
-            stage(f64::f32_to_f64::<false>(token))
-        }),
-        [Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => match (bytes, numbers.nan_and_mask()) {
-            (1, (0, mask)) => Some(stage(bytes::Truncates(mask as u8, token))),
-            (8, (0, _)) => Some(stage(i64::f32_to_i64(token))),
-            _ => None,
-        },
-        [Op::IntToF32(Int { bytes: 8, signed: false })] => Some(stage(i64::u64_to_f32(token))),
-        [Op::IntToInt { from: Int { bytes: 8, .. }, range, bytes: 1 }] if range.bounds.is_none() => {
-            Some(stage(bytes::Wraps(range.mask as u8, token)))
-        }
-        [Op::IntToInt { from: Int { bytes: 4, signed }, range, bytes: 1 }] => {
-            let mask = range.mask as u8;
-            Some(match (signed, range.bounds) {
-                (true, bounds) => {
-                    let (low, high) = bounds.map_or((i32::MIN.into(), i32::MAX.into()), |(l, h)| (l as i64, h as i64));
-                    let range = [low, high].map(|end| end.clamp(i32::MIN.into(), i32::MAX.into()) as u32);
-                    stage(bytes::Clamps::<true>(range, mask, token))
-                }
-                (false, bounds) => {
-                    let (low, high) = bounds.unwrap_or((0, u32::MAX.into()));
-                    let range = [low, high].map(|end| end.min(u32::MAX.into()) as u32);
-                    stage(bytes::Clamps::<false>(range, mask, token))
-                }
-            })
-        }
-        _ => None,
     }
 }
 

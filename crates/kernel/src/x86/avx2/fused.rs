@@ -122,9 +122,10 @@ impl<S: Source256, const SHAPE: u8> Groups for ToU16<S, SHAPE> {
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
         unsafe {
-            match store.streams {
-                true => to_16::<S, SHAPE, true>(&self.0, src, dst),
-                false => to_16::<S, SHAPE, false>(&self.0, src, dst),
+            if store.streams {
+                to_16::<S, SHAPE, true>(&self.0, src, dst)
+            } else {
+                to_16::<S, SHAPE, false>(&self.0, src, dst)
             }
         }
     }

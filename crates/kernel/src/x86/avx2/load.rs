@@ -118,7 +118,7 @@ fn any_f64(words: Words) -> __m256i {
     let mut values = [0; 32];
     for ((d, l), u) in u32::view_mut(&mut values).iter_mut().zip(u32::view(&lower)).zip(u32::view(&upper)) {
         let bits = u32::load(*l) as u64 | (u32::load(*u) as u64) << 32;
-        *d = F64ToF32Odd::<false>.one(bits).store();
+        *d = F64ToF32Odd::<false>.convert(bits).store();
     }
     load256(&values)
 }

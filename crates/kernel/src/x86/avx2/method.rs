@@ -21,7 +21,7 @@ impl Short for F16 {
     const FIRST_NORMAL: u16 = 0x0400;
     const LESS_FRACTION: u32 = 13;
     fn to_f32(code: u16) -> u32 {
-        F16ToF32(NanBits::INTERMEDIATE).one(code)
+        F16ToF32(NanBits::INTERMEDIATE).convert(code)
     }
 }
 
@@ -29,7 +29,7 @@ impl Short for Bf16 {
     const FIRST_NORMAL: u16 = 0x0080;
     const LESS_FRACTION: u32 = 16;
     fn to_f32(code: u16) -> u32 {
-        Bf16ToF32(NanBits::INTERMEDIATE).one(code)
+        Bf16ToF32(NanBits::INTERMEDIATE).convert(code)
     }
 }
 
@@ -108,7 +108,7 @@ impl Method {
         let to_f32 = S::to_f32;
         let last_ordinary = last(0x7fff, &|magnitude| to_f32(magnitude) < numbers.special_from);
         let code = |magnitude: u16| {
-            EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(to_f32(magnitude.min(last_ordinary)))
+            EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).convert(to_f32(magnitude.min(last_ordinary)))
         };
         Method { last_ordinary, upper: Upper::of::<S>(numbers, last_ordinary, &code) }
     }

@@ -125,9 +125,10 @@ pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: 
     assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
     macro_rules! packed {
         ($bits:literal) => {
-            match streams {
-                true => packed_blocks::<K, N, { $bits | PACKED_PAST_CACHES }, $bits, true>(kernel, src, dst),
-                false => packed_blocks::<K, N, $bits, $bits, false>(kernel, src, dst),
+            if streams {
+                packed_blocks::<K, N, { $bits | PACKED_PAST_CACHES }, $bits, true>(kernel, src, dst)
+            } else {
+                packed_blocks::<K, N, $bits, $bits, false>(kernel, src, dst)
             }
         };
     }

@@ -24,8 +24,18 @@ use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, fused, to_bytes, with
 use crate::x86::source::{self, Source512};
 
 impl Kernels for Avx512 {
-    fn of(&self, ops: &[Op]) -> Kernel {
-        of(ops, *self)
+    fn operations(&self, ops: &[Op]) -> Kernel {
+        let token = *self;
+        let own = match *ops {
+            // AVX-512 has conversion instructions for 64-bit integers. Compiled lanes use these instructions and are
+            // faster than a kernel.
+            [Op::IntToF32Clamped(Int { bytes: 8, .. }) | Op::IntToF32Odd(Int { bytes: 8, .. }), ..] => return None,
+            [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
+            [Op::F16ToF32(nan)] => Some(widened(source::F16, nan, token)),
+            [Op::Bf16ToF32(nan)] => Some(widened(source::Bf16, nan, token)),
+            _ => None,
+        };
+        own.or_else(|| token.avx2().operations(ops))
     }
 
     fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
@@ -149,24 +159,11 @@ impl Kernels for Avx512 {
     }
 }
 
-/// Chooses a kernel with vectors of 512 bits, or else one with vectors of 256 bits.
-fn of(ops: &[Op], token: Avx512) -> Kernel {
-    let own = match *ops {
-        // AVX-512 has conversion instructions for 64-bit integers. Compiled lanes use these instructions and are faster
-        // than a kernel.
-        [Op::IntToF32Clamped(Int { bytes: 8, .. }) | Op::IntToF32Odd(Int { bytes: 8, .. }), ..] => return None,
-        [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
-        [Op::F16ToF32(nan)] => Some(widened(source::F16, nan, token)),
-        [Op::Bf16ToF32(nan)] => Some(widened(source::Bf16, nan, token)),
-        _ => None,
-    };
-    own.or_else(|| token.avx2().of(ops))
-}
-
 fn widened<S: Source512>(source: S, nan: NanBits, token: Avx512) -> Box<dyn Stage> {
-    match nan.keeps_payload() {
-        true => blocks::<_, 4>(Widen::<S, true>(source), token),
-        false => blocks::<_, 4>(Widen::<S, false>(source), token),
+    if nan.keeps_payload() {
+        blocks::<_, 4>(Widen::<S, true>(source), token)
+    } else {
+        blocks::<_, 4>(Widen::<S, false>(source), token)
     }
 }
 

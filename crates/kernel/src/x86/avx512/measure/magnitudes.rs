@@ -39,9 +39,12 @@ impl<const N: usize> Magnitudes<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn plus(self, number: i32) -> Self {
-        Magnitudes(self.0.map(|bits| match N == ROW_F32 {
-            true => _mm512_add_epi32(bits, _mm512_set1_epi32(number)),
-            false => _mm512_add_epi64(bits, _mm512_set1_epi64(number.into())),
+        Magnitudes(self.0.map(|bits| {
+            if N == ROW_F32 {
+                _mm512_add_epi32(bits, _mm512_set1_epi32(number))
+            } else {
+                _mm512_add_epi64(bits, _mm512_set1_epi64(number.into()))
+            }
         }))
     }
 
