@@ -141,10 +141,12 @@ fn of_text(begin: &[u8]) -> Option<Foreign> {
     let is_text =
         text.len() >= LEAST_TEXT_BYTES && text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r'));
     let page = text.trim_start().to_ascii_lowercase();
-    is_text.then_some(match () {
-        () if text.starts_with("version https://git-lfs.github.com/spec/") => Foreign::LfsPointer,
-        () if page.starts_with("<!doctype html") || page.starts_with("<html") => Foreign::Html,
-        () => Foreign::Text,
+    is_text.then_some(if text.starts_with("version https://git-lfs.github.com/spec/") {
+        Foreign::LfsPointer
+    } else if page.starts_with("<!doctype html") || page.starts_with("<html") {
+        Foreign::Html
+    } else {
+        Foreign::Text
     })
 }
 

@@ -283,7 +283,7 @@ impl Mixture {
     #[must_use]
     pub fn of_only(block: BlockType) -> Option<Mixture> {
         let of_block = Mixture::ALL.into_iter().filter(|mixture| mixture.base() == block);
-        // The small ones have the fewest tensors of other types.
+        // A mixture `_S` has the fewest tensors of other types.
         of_block.min_by_key(|mixture| Reverse(mixture.name().ends_with("_S") && *mixture != MostlyQ2KS))
     }
 

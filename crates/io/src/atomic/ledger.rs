@@ -151,9 +151,8 @@ impl Together {
 
     fn settle_in(&self, ledger: &mut Ledger) {
         let is_own = |number| self.0.iter().any(|entry| entry.0 == number);
-        let settled = |(number, undo): (u64, Undo)| match is_own(number) {
-            true => undo.settled().map(|rest| (number, rest)),
-            false => Some((number, undo)),
+        let settled = |(number, undo): (u64, Undo)| {
+            if is_own(number) { undo.settled().map(|rest| (number, rest)) } else { Some((number, undo)) }
         };
         ledger.entries = std::mem::take(&mut ledger.entries).into_iter().filter_map(settled).collect();
     }

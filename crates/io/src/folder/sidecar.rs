@@ -38,7 +38,7 @@ pub(super) struct Beside {
 
 pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
     let mut found = Beside::default();
-    walk(folder, Path::new(""), (&is_shard, follow_links), &mut found)?;
+    walk(folder, Path::new(""), follow_links, &is_shard, &mut found)?;
     found.sidecars.sort();
     Ok(found)
 }
@@ -54,7 +54,8 @@ pub fn components(folder: &Path, follow_links: bool) -> Result<Vec<PathBuf>, Err
 fn walk(
     folder: &Path,
     below: &Path,
-    (is_shard, follow_links): (&impl Fn(&str) -> bool, bool),
+    follow_links: bool,
+    is_shard: &impl Fn(&str) -> bool,
     found: &mut Beside,
 ) -> Result<(), Error> {
     let here = folder.join(below);
@@ -79,7 +80,7 @@ fn walk(
             found.components.push(path.clone());
             if kind.is_dir() && below.components().count() < MAX_DEPTH {
                 let mut within = Beside::default();
-                walk(folder, &path, (is_shard, follow_links), &mut within)?;
+                walk(folder, &path, follow_links, is_shard, &mut within)?;
                 found.components.append(&mut within.components);
             }
             continue;
@@ -87,7 +88,7 @@ fn walk(
         if kind.is_dir() {
             match below.components().count() {
                 MAX_DEPTH => skip(found, "its path is too deep"),
-                _ => walk(folder, &path, (is_shard, follow_links), found)?,
+                _ => walk(folder, &path, follow_links, is_shard, found)?,
             }
             continue;
         }

@@ -256,8 +256,8 @@ impl ModelWriter {
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.lacking == 0 {
-                let Some(step) = self.steps.next() else { return Err(io::ErrorKind::InvalidInput.into()) };
-                self.start(step)?;
+                let Some((place, bytes)) = self.steps.next() else { return Err(io::ErrorKind::InvalidInput.into()) };
+                self.start(place, bytes)?;
                 continue;
             }
             let now = bytes.len().min(usize::try_from(self.lacking).unwrap_or(usize::MAX));
@@ -276,7 +276,7 @@ impl ModelWriter {
         Ok(())
     }
 
-    fn start(&mut self, (place, bytes): (Place, u64)) -> io::Result<()> {
+    fn start(&mut self, place: Place, bytes: u64) -> io::Result<()> {
         (self.place, self.lacking) = (place, bytes);
         match (place, &mut self.data) {
             (Place::Inside, _) => self.copy_up_to_elements(),
@@ -312,8 +312,8 @@ impl ModelWriter {
 
     /// Writes the rest of the model. The data file comes first in the result, because the model refers to it.
     pub(crate) fn finish(mut self) -> io::Result<Finished> {
-        while let Some(step) = self.steps.next() {
-            self.start(step)?;
+        while let Some((place, bytes)) = self.steps.next() {
+            self.start(place, bytes)?;
         }
         self.copy_up_to_elements()?;
         let data = self.data.map_or_else(Finished::default, Finished::from);

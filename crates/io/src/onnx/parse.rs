@@ -13,7 +13,7 @@ impl Parser {
     pub(crate) fn model(&mut self, content: Range<u64>) -> Read<Model> {
         let mut model = Model::default();
         let mut graph = None;
-        self.each(content.clone(), &mut |parser, field| {
+        self.visit_fields(content.clone(), &mut |parser, field| {
             match field.number {
                 1 => model.ir_version = field.int()?,
                 2 => model.producer_name = parser.text(field.bytes()?)?,
@@ -41,7 +41,7 @@ impl Parser {
     fn opset(&mut self, content: Range<u64>) -> Read<OpsetImport> {
         self.charge::<OpsetImport>(content.start)?;
         let mut import = OpsetImport::default();
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => import.domain = parser.text(field.bytes()?)?,
                 2 => import.version = field.int()?,
@@ -55,7 +55,7 @@ impl Parser {
     fn function(&mut self, content: Range<u64>) -> Read<Function> {
         self.charge::<Function>(content.start)?;
         let mut function = Function { content: content.clone(), ..Function::default() };
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => function.name = parser.text(field.bytes()?)?,
                 4 => function.inputs.push(parser.text(field.bytes()?)?),
@@ -77,7 +77,7 @@ impl Parser {
     fn graph(&mut self, content: Range<u64>) -> Read<Graph> {
         self.charge::<Graph>(content.start)?;
         let mut graph = Graph { content: content.clone(), ..Graph::default() };
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => graph.nodes.push(parser.node(field.bytes()?)?),
                 2 => graph.name = parser.text(field.bytes()?)?,
@@ -96,7 +96,7 @@ impl Parser {
     fn node(&mut self, content: Range<u64>) -> Read<Node> {
         self.charge::<Node>(content.start)?;
         let mut node = Node { content: content.clone(), ..Node::default() };
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => node.inputs.push(parser.text(field.bytes()?)?),
                 2 => node.outputs.push(parser.text(field.bytes()?)?),
@@ -124,7 +124,7 @@ impl Parser {
         self.charge::<ValueInfo>(content.start)?;
         let mut info = ValueInfo { content: content.clone(), ..ValueInfo::default() };
         let mut kind = None;
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => info.name = parser.text(field.bytes()?)?,
                 2 => once(&mut kind, parser.value_type(field.bytes()?)?, &field, "ValueInfoProto")?,
@@ -140,7 +140,7 @@ impl Parser {
         // The fields of this oneof exclude each other: the last one counts.
         let mut tensor = None;
         let mut is_other = false;
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => {
                     once(&mut tensor, parser.tensor_type(field.bytes()?)?, &field, "TypeProto")?;
@@ -159,7 +159,7 @@ impl Parser {
 
     fn tensor_type(&mut self, content: Range<u64>) -> Read<ValueType> {
         let (mut elem_type, mut shape) = (0, None);
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => elem_type = field.int()?,
                 2 => once(&mut shape, parser.shape(field.bytes()?)?, &field, "TypeProto.Tensor")?,
@@ -172,11 +172,11 @@ impl Parser {
 
     fn shape(&mut self, content: Range<u64>) -> Read<Vec<Dimension>> {
         let mut shape = Vec::new();
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             if field.number == 1 {
                 parser.charge::<Dimension>(field.span.start)?;
                 let mut dimension = Dimension::Unknown;
-                parser.each(field.bytes()?, &mut |parser, field| {
+                parser.visit_fields(field.bytes()?, &mut |parser, field| {
                     match field.number {
                         1 => dimension = Dimension::Value(field.int()?),
                         2 => dimension = Dimension::named(parser.text(field.bytes()?)?),
@@ -193,7 +193,7 @@ impl Parser {
 
     fn sparse(&mut self, content: Range<u64>) -> Read<SparseTensor> {
         let (mut values, mut indices, mut dims) = (None, None, Vec::new());
-        self.each(content.clone(), &mut |parser, field| {
+        self.visit_fields(content.clone(), &mut |parser, field| {
             match field.number {
                 1 => once(&mut values, tensor::parse(parser, field.bytes()?)?, &field, "SparseTensorProto")?,
                 2 => once(&mut indices, tensor::parse(parser, field.bytes()?)?, &field, "SparseTensorProto")?,
@@ -210,17 +210,17 @@ impl Parser {
     fn attribute(&mut self, content: Range<u64>) -> Read<Attribute> {
         self.charge::<Attribute>(content.start)?;
         let mut stated = StatedAttribute::default();
-        self.each(content.clone(), &mut |parser, field| {
+        self.visit_fields(content.clone(), &mut |parser, field| {
             match field.number {
                 1 => stated.name = parser.text(field.bytes()?)?,
                 2 => stated.float = Some(field.float()?),
                 3 => stated.int = Some(field.int()?),
-                4 => stated.string = Some(parser.small(field.bytes()?)?),
+                4 => stated.string = Some(parser.copy(field.bytes()?)?),
                 5 => once(&mut stated.tensor, tensor::parse(parser, field.bytes()?)?, &field, "AttributeProto")?,
                 6 => once(&mut stated.graph, parser.graph(field.bytes()?)?, &field, "AttributeProto")?,
                 7 => parser.floats(&field, &mut stated.floats)?,
                 8 => parser.numbers(&field, &mut stated.ints)?,
-                9 => stated.strings.push(parser.small(field.bytes()?)?),
+                9 => stated.strings.push(parser.copy(field.bytes()?)?),
                 10 => stated.tensors.push(tensor::parse(parser, field.bytes()?)?),
                 11 => stated.graphs.push(parser.graph(field.bytes()?)?),
                 14 => stated.is_type = field.bytes().map(|_| true)?,

@@ -10,6 +10,7 @@ use crate::options::OnnxOptions;
 /// Maximum nesting of messages, as in protobuf's own readers.
 const MAX_DEPTH: usize = 100;
 
+/// Memory of the parsed structure, at most [`MAX_STRUCTURE_BYTES`].
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     charged: u64,
@@ -23,6 +24,7 @@ impl Budget {
     }
 }
 
+/// Parser of messages; counts their memory and nesting.
 #[derive(Debug)]
 pub(crate) struct Parser {
     pub(crate) wire: Wire,
@@ -52,7 +54,7 @@ impl Parser {
         Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
     }
 
-    pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
+    pub(crate) fn copy(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
         self.charge::<Vec<u8>>(range.start)?;
         self.budget.charge(range.start, range.end - range.start)?;
         self.wire.copy(range)
@@ -60,13 +62,13 @@ impl Parser {
 
     pub(crate) fn text(&mut self, range: Range<u64>) -> Read<String> {
         let offset = range.start;
-        let bytes = self.small(range)?;
+        let bytes = self.copy(range)?;
         Ok(String::from_utf8(bytes).map_err(|_| ProtoError::NotUtf8 { offset })?)
     }
 
-    pub(crate) fn entry(&mut self, content: Range<u64>) -> Read<(String, String)> {
+    pub(crate) fn key_and_value(&mut self, content: Range<u64>) -> Read<(String, String)> {
         let mut entry = (String::new(), String::new());
-        self.each(content, &mut |parser, field| {
+        self.visit_fields(content, &mut |parser, field| {
             match field.number {
                 1 => entry.0 = parser.text(field.bytes()?)?,
                 2 => entry.1 = parser.text(field.bytes()?)?,
@@ -78,7 +80,7 @@ impl Parser {
     }
 
     /// Calls `visit` with every field of a message; counts one level of nesting.
-    pub(crate) fn each(
+    pub(crate) fn visit_fields(
         &mut self,
         content: Range<u64>,
         visit: &mut dyn FnMut(&mut Parser, Field) -> Read<()>,
@@ -117,7 +119,7 @@ impl Parser {
             floats.push(field.float()?);
             return Ok(());
         };
-        let bytes = self.small(range.clone())?;
+        let bytes = self.copy(range.clone())?;
         let (whole, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
             return Err(ProtoError::Truncated { offset: field.span.start, end: range.end }.into());

@@ -116,6 +116,13 @@ pub(crate) fn field_name(number: u32) -> &'static str {
     DATA_FIELDS.iter().find(|(n, _)| *n == number).map_or("a field", |(_, name)| name)
 }
 
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    bytes: u64,
+    /// 0 for packed numbers of varying length, which only a reader can count.
+    entries: u64,
+}
+
 #[derive(Default)]
 struct Stated {
     name: String,
@@ -123,9 +130,8 @@ struct Stated {
     dims: Vec<u64>,
     segment: bool,
     raw: Option<Range<u64>>,
-    /// For every field of [`DATA_FIELDS`]: the number of bytes, then the number of entries if the number of bytes
-    /// determines it.
-    filled: [(u64, u64); DATA_FIELDS.len()],
+    /// Contents of the [`DATA_FIELDS`].
+    filled: [Filled; DATA_FIELDS.len()],
     is_external: bool,
     external: Vec<(String, String)>,
 }
@@ -186,10 +192,10 @@ fn gather(parser: &mut Parser, content: Range<u64>, stated: &mut Stated) -> Resu
                 if stated.raw.replace(range.clone()).is_some() {
                     return Err(ProtoError::Repeated { offset, message: "TensorProto", field: found.number }.into());
                 }
-                stated.filled[index_of(found.number)] = (range.end - range.start, 0);
+                stated.filled[index_of(found.number)].bytes = range.end - range.start;
             }
             field::EXTERNAL_DATA => {
-                let entry = parser.entry(found.bytes()?)?;
+                let entry = parser.key_and_value(found.bytes()?)?;
                 stated.external.push(entry);
             }
             field::DATA_LOCATION => stated.is_external = found.int()? == 1,
@@ -226,7 +232,7 @@ fn dims(parser: &mut Parser, found: &Field, dims: &mut Vec<u64>) -> Result<(), F
 }
 
 fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
-    let (bytes, entries) = &mut stated.filled[index_of(found.number)];
+    let Filled { bytes, entries } = &mut stated.filled[index_of(found.number)];
     let width = match found.number {
         field::FLOAT_DATA => Some(4),
         field::DOUBLE_DATA => Some(8),
@@ -268,7 +274,8 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
         return Err(TensorError::Segment);
     }
     let len = checked_len(&stated.dims).ok_or(TensorError::ShapeTooBig)?;
-    let filled = || DATA_FIELDS.iter().zip(&stated.filled).filter(|(_, (bytes, _))| *bytes > 0).map(|(field, _)| field);
+    let filled =
+        || DATA_FIELDS.iter().zip(&stated.filled).filter(|(_, filled)| filled.bytes > 0).map(|(field, _)| field);
     if stated.is_external {
         if let Some((_, field)) = filled().next() {
             return Err(ExternalError::AlsoInside { field }.into());
@@ -292,7 +299,7 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
         None => return Err(TensorError::Entries { field: expected_name, expected: entries, actual: 0 }),
         Some(&(found, name)) => (found, name),
     };
-    let (bytes, counted) = stated.filled[index_of(found)];
+    let Filled { bytes, entries: counted } = stated.filled[index_of(found)];
     match found {
         field::RAW_DATA if dtype == DType::String => {
             Err(TensorError::WrongField { data_type: data_type.name, found: name, expected: expected_name })

@@ -222,9 +222,12 @@ impl<'de> Visitor<'de> for TensorFields<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
         let TensorFields { context, name } = self;
         let tensor = || name.to_string();
-        let once = |is_new: bool, field: &'static str| match is_new {
-            true => Ok(()),
-            false => Err(context.fail::<A::Error>(HeaderError::DuplicateField { tensor: tensor(), field })),
+        let once = |is_new: bool, field: &'static str| {
+            if is_new {
+                Ok(())
+            } else {
+                Err(context.fail::<A::Error>(HeaderError::DuplicateField { tensor: tensor(), field }))
+            }
         };
         let (mut dtype, mut shape, mut offsets) = (None, None, None);
         while let Some(field) = map.next_key::<String>()? {

@@ -34,7 +34,7 @@ pub fn run(
     let bytes = read_up_to(path, u64::MAX)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
     let target = target.unwrap_or_else(|| target_of(&graph));
-    let (outputs, left_open) = results(path, &graph, (&target, freedoms), options)?;
+    let (outputs, left_open) = results(path, &graph, &target, freedoms, options)?;
     let mut files = Outputs::new(options, Reads::new(path, [], options.inputs)?);
     for (name, value) in outputs {
         for (file, dtype, array) in arrays(name, Arc::unwrap_or_clone(value)) {
@@ -73,7 +73,8 @@ fn arrays(name: &str, tensor: Tensor) -> Vec<(String, DType, Array)> {
 fn results<'a>(
     path: &Path,
     graph: &Graph<'a>,
-    (target, freedoms): (&Target, Freedoms),
+    target: &Target,
+    freedoms: Freedoms,
     options: &RunOptions<'_>,
 ) -> Result<Evaluated<'a>, RunError> {
     let files = assign(options.inputs, &graph.inputs)?;

@@ -196,7 +196,7 @@ fn version(root: Table<'_>) -> Result<(i32, i32, i32), FileError> {
     if major == 1 { Ok((major, minor, patch)) } else { Err(FileError::Version { major, minor, patch }) }
 }
 
-fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Vec<&'a str>, FileError> {
+fn operand_names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Vec<&'a str>, FileError> {
     let names: Vec<_> = all.take(MOST_OPERANDS + 1).collect::<Result<_, _>>()?;
     if names.len() > MOST_OPERANDS { Err(FileError::Operands) } else { Ok(names) }
 }
@@ -224,8 +224,8 @@ fn operator(table: Table<'_>) -> Result<Operator<'_>, FileError> {
         op,
         rescale,
         block_size,
-        inputs: names(table.strings(10, "operands")?)?,
-        outputs: names(table.strings(12, "results")?)?,
+        inputs: operand_names(table.strings(10, "operands")?)?,
+        outputs: operand_names(table.strings(12, "results")?)?,
     })
 }
 
@@ -238,26 +238,27 @@ fn tensor<'a>(file: &'a [u8], table: Table<'a>) -> Result<Tensor<'a>, FileError>
         shape: shape.iter().map(|d| i32::from_le_bytes(*d)).collect(),
         is_unranked: table.boolean(14, "is_unranked")?,
         dtype: table.u32(8, "an element type")?,
-        data: elements(file, table, 10, (18, 20))?,
+        data: elements(file, table, DataSlots { inside: 10, offset: 18, size: 20 })?,
         scale_type: table.u32(22, "a scale type")?,
-        scale_data: elements(file, table, 24, (28, 30))?,
+        scale_data: elements(file, table, DataSlots { inside: 24, offset: 28, size: 30 })?,
         block_shape: table.u32(26, "a block shape")?,
     })
 }
 
-/// Elements of a tensor. They are inside the FlatBuffer, or in large models after it.
-fn elements<'a>(
-    file: &'a [u8],
-    table: Table<'a>,
+/// Fields with the elements of a tensor: a vector inside the FlatBuffer, or in large models a place after it.
+struct DataSlots {
     inside: usize,
-    (offset, size): (usize, usize),
-) -> Result<&'a [u8], FileError> {
+    offset: usize,
+    size: usize,
+}
+
+fn elements<'a>(file: &'a [u8], table: Table<'a>, slots: DataSlots) -> Result<&'a [u8], FileError> {
     const WHAT: &str = "a tensor's data";
-    let start = table.u64(offset, WHAT)?;
+    let start = table.u64(slots.offset, WHAT)?;
     if start <= 1 {
-        return table.elements(inside, 1, WHAT);
+        return table.elements(slots.inside, 1, WHAT);
     }
-    let end = start.checked_add(table.u64(size, WHAT)?);
+    let end = start.checked_add(table.u64(slots.size, WHAT)?);
     let range = end.and_then(|end| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?));
     range.and_then(|range| file.get(range)).ok_or(FileError::Damaged { at: start, what: WHAT })
 }
