@@ -8,7 +8,7 @@ pub use classes::{Class, Classes, Given};
 
 use crate::order::Keys;
 use crate::request::Request;
-use crate::rule::{Rule, bytes, converted, each};
+use crate::rule::{Rule, bytes, converted, parallel_map};
 use crate::vectors::{Extent, inputs_scaled};
 use std::ops::Range;
 use truecast_core::exact::decode;
@@ -21,7 +21,7 @@ const DEFINITION_BITS: u32 = 20;
 /// Widest source, in bits, whose codes are all converted by kernels. No type has between 21 and 31 bits.
 const SWEEP_BITS: u32 = 32;
 const BLOCK: u64 = 1 << 16;
-/// Number of blocks that are compared before the ranges found in them are joined.
+/// Number of blocks that are compared before their runs are joined.
 const BLOCKS_AT_ONCE: usize = 256;
 /// Largest number of ranges that are listed. The counts include the other ranges.
 const KEPT: usize = 1000;
@@ -99,7 +99,8 @@ impl Difference {
         }
     }
 
-    /// Compares every code of a wide source with kernels. `tell` receives the number of codes compared so far, first 0.
+    /// Compares every code of a wide source with kernels. `progress` receives the number of codes compared so far, at
+    /// first 0.
     /// Returns `None` for narrow sources, for sources above 32 bits and for pairs without kernels: [`Difference::find`]
     /// then gives the same result for all [`Inputs`].
     ///
@@ -109,9 +110,9 @@ impl Difference {
         requests: [&Request; 2],
         src: DType,
         dst: DType,
-        tell: impl FnMut(u64),
+        progress: impl FnMut(u64),
     ) -> Result<Option<Difference>, SpecError> {
-        Ok(Search::new(requests, src, dst)?.every_code(tell))
+        Ok(Search::new(requests, src, dst)?.every_code(progress))
     }
 
     /// Returns the specification's error for a pair that the request does not convert; `None` for other pairs.
@@ -121,19 +122,29 @@ impl Difference {
     }
 }
 
-/// Range of neighboring keys: first key, last key, number of inputs, verdict.
+/// Neighboring inputs with one verdict. `keys` are those of the first and the last input.
+#[derive(Debug, PartialEq, Eq)]
+struct Run {
+    keys: Range<u64>,
+    inputs: u64,
+    verdict: Verdict,
+}
+
+/// Verdicts on inputs in the order of their keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     different: u64,
     open: u64,
+    /// Number of runs that are not [`Verdict::Same`]; the first [`KEPT`] are in `kept`.
     count: u64,
-    kept: Vec<(Range<u64>, u64, Verdict)>,
+    kept: Vec<Run>,
+    /// Verdict on the last input.
     last: Verdict,
 }
 
 impl Found {
     fn open_block(first: u64) -> Found {
-        let kept = vec![(first..first + BLOCK - 1, BLOCK, Verdict::Open)];
+        let kept = vec![Run { keys: first..first + BLOCK - 1, inputs: BLOCK, verdict: Verdict::Open }];
         Found { different: 0, open: BLOCK, count: 1, kept, last: Verdict::Open }
     }
 
@@ -152,29 +163,30 @@ impl Found {
         if begins {
             self.count += 1;
             if self.kept.len() < KEPT {
-                self.kept.push((key..key, 0, verdict));
+                self.kept.push(Run { keys: key..key, inputs: 0, verdict });
             }
         }
         if self.count as usize <= KEPT
-            && let Some((range, inputs, _)) = self.kept.last_mut()
+            && let Some(run) = self.kept.last_mut()
         {
-            range.end = key + (len - 1);
-            *inputs += len;
+            run.keys.end = key + (len - 1);
+            run.inputs += len;
         }
     }
 
-    /// Appends the ranges of the next codes; `begins` is the verdict on the first of the next codes.
-    fn then(mut self, next: Found, begins: Verdict) -> Found {
+    /// Appends the verdicts on the next inputs; `begins` is the first of them.
+    fn followed_by(mut self, next: Found, begins: Verdict) -> Found {
         let mut kept = next.kept.into_iter();
         if begins != Verdict::Same
             && begins == self.last
-            && let Some((range, inputs, _)) = kept.next()
+            && let Some(first) = kept.next()
         {
-            // The last kept range continues only if no range was dropped.
+            // The last kept run continues only if no run was dropped.
             if self.count as usize <= KEPT
-                && let Some((last, sum, _)) = self.kept.last_mut()
+                && let Some(last) = self.kept.last_mut()
             {
-                (last.end, *sum) = (range.end, *sum + inputs);
+                last.keys.end = first.keys.end;
+                last.inputs += first.inputs;
             }
             self.count -= 1;
         }
@@ -219,23 +231,23 @@ impl Search {
     fn boundary(&self) -> Difference {
         let bits = self.src.code_bits();
         if bits <= DEFINITION_BITS {
-            return self.difference(1 << bits, true, self.each((0..1 << bits).map(|key| self.keys.code(key))));
+            return self.difference(1 << bits, true, self.by_definition((0..1 << bits).map(|key| self.keys.code(key))));
         }
         let scales = self.rules.each_ref().map(Rule::scale_exponent);
         let mut codes = inputs_scaled(self.src, self.dst, &scales, Extent::Boundary).unwrap_or_default();
         codes.sort_unstable_by_key(|code| self.keys.key(*code));
-        self.difference(codes.len() as u64, false, self.each(codes.into_iter()))
+        self.difference(codes.len() as u64, false, self.by_definition(codes.into_iter()))
     }
 
     /// Compares all codes with kernels. `None` if the source has no kernels, or has at most 20 bits.
-    fn every_code(&self, mut tell: impl FnMut(u64)) -> Option<Difference> {
+    fn every_code(&self, mut progress: impl FnMut(u64)) -> Option<Difference> {
         let bits = self.src.code_bits();
         if !(DEFINITION_BITS + 1..=SWEEP_BITS).contains(&bits) {
             return None;
         }
         let casters = [self.rules[0].caster()?, self.rules[1].caster()?];
-        tell(0);
-        Some(self.difference(1 << bits, true, self.sweep(&casters, tell)))
+        progress(0);
+        Some(self.difference(1 << bits, true, self.sweep(&casters, progress)))
     }
 
     fn results(&self, code: u64) -> [Option<u64>; 2] {
@@ -259,22 +271,23 @@ impl Search {
         is_nan(a) && is_nan(b)
     }
 
-    fn each(&self, codes: impl Iterator<Item = u64>) -> Found {
+    /// Compares codes, in the order of their keys, by the reference definition.
+    fn by_definition(&self, codes: impl Iterator<Item = u64>) -> Found {
         let mut found = Found::default();
         codes.for_each(|code| found.note(self.keys.key(code), self.verdict(code)));
         found
     }
 
     /// Compares all codes with kernels. The reference definition decides differences and the ends of open ranges.
-    fn sweep(&self, casters: &[Caster; 2], mut tell: impl FnMut(u64)) -> Found {
+    fn sweep(&self, casters: &[Caster; 2], mut progress: impl FnMut(u64)) -> Found {
         let blocks = (1u64 << self.src.code_bits()) / BLOCK;
         let block = |at: usize| self.block(casters, at as u64 * BLOCK);
         let mut found = Found::default();
         for first in (0..blocks as usize).step_by(BLOCKS_AT_ONCE) {
             let count = BLOCKS_AT_ONCE.min(blocks as usize - first);
-            let next = each(count, |at| block(first + at));
-            found = next.into_iter().fold(found, |found, (next, begins)| found.then(next, begins));
-            tell((first + count) as u64 * BLOCK);
+            let next = parallel_map(count, |at| block(first + at));
+            found = next.into_iter().fold(found, |found, (next, begins)| found.followed_by(next, begins));
+            progress((first + count) as u64 * BLOCK);
         }
         found
     }
@@ -291,7 +304,7 @@ impl Search {
         match [0, BLOCK as usize - 1].map(|at| self.verdict(code(at)) == Verdict::Open) {
             [true, true] => return (Found::open_block(first), Verdict::Open),
             [false, false] => {}
-            _ => return (self.each((0..BLOCK as usize).map(code)), self.verdict(code(0))),
+            _ => return (self.by_definition((0..BLOCK as usize).map(code)), self.verdict(code(0))),
         }
         let source = self.block_of_codes(first);
         let [a, b] = casters.each_ref().map(|caster| converted(caster, &source));
@@ -308,11 +321,11 @@ impl Search {
         let mut unlike = (0..BLOCK as usize).filter(|at| !same[*at]);
         // NaN results form ranges. A block is part of a range of NaN results, or contains one end of the range.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
-        let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
-        let verdict = |at| if same[at] { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
+        let shared = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
+        let verdict = |at| if same[at] { Verdict::Same } else { shared.unwrap_or_else(|| verdict(at)) };
         let (mut found, mut at) = (Found::default(), 0);
         while at < same.len() {
-            let len = if same[at] || of_all.is_some() { first_run(&same[at..]) } else { 1 };
+            let len = if same[at] || shared.is_some() { leading_run(&same[at..]) } else { 1 };
             found.note_run(first + at as u64, len as u64, verdict(at));
             at += len;
         }
@@ -320,29 +333,19 @@ impl Search {
     }
 
     fn block_of_codes(&self, first: u64) -> Vec<u8> {
-        let codes = (first..first + BLOCK).map(|key| self.keys.code(key));
         let mut source = vec![0; BLOCK as usize * 4];
-        source
-            .as_chunks_mut()
-            .0
-            .iter_mut()
-            .zip(codes)
-            .for_each(|(element, code)| *element = (code as u32).to_le_bytes());
+        for (element, key) in source.as_chunks_mut().0.iter_mut().zip(first..) {
+            *element = (self.keys.code(key) as u32).to_le_bytes();
+        }
         source
     }
 
     fn difference(&self, inputs: u64, is_every: bool, found: Found) -> Difference {
-        let different = |(range, count, verdict): &(Range<u64>, u64, Verdict)| {
-            let [first, last] = [range.start, range.end].map(|key| self.keys.code(key));
-            let is_open = *verdict == Verdict::Open;
-            Different {
-                first,
-                last,
-                count: *count,
-                is_open,
-                at_first: self.results(first),
-                at_last: self.results(last),
-            }
+        let different = |run: &Run| {
+            let [first, last] = [run.keys.start, run.keys.end].map(|key| self.keys.code(key));
+            let is_open = run.verdict == Verdict::Open;
+            let (at_first, at_last) = (self.results(first), self.results(last));
+            Different { first, last, count: run.inputs, is_open, at_first, at_last }
         };
         Difference {
             src: self.src,
@@ -362,11 +365,11 @@ fn same_elements<const N: usize>(a: &[u8], b: &[u8]) -> Vec<bool> {
 }
 
 /// Length of the run of equal values at the beginning.
-fn first_run(all: &[bool]) -> usize {
-    const MANY: usize = 64; // a vector loop compares them
-    let is_like_it = |one: &&bool| **one == all[0];
-    let whole = all.chunks_exact(MANY).take_while(|some| some.iter().filter(is_like_it).count() == MANY).count() * MANY;
-    whole + all[whole..].iter().take_while(is_like_it).count()
+fn leading_run(values: &[bool]) -> usize {
+    const CHUNK: usize = 64; // compared by a vector loop
+    let equal = [values[0]; CHUNK];
+    let whole = values.as_chunks::<CHUNK>().0.iter().take_while(|chunk| **chunk == equal).count() * CHUNK;
+    whole + values[whole..].iter().take_while(|value| **value == values[0]).count()
 }
 
 #[cfg(test)]
@@ -400,12 +403,11 @@ mod tests {
                     let (found, _) = search.block(&casters, first);
                     // Open fractions between integers give more ranges than `KEPT`.
                     let is_whole = found.kept.len() as u64 == found.count;
-                    let end = found.kept.last().filter(|_| !is_whole).map_or(u64::MAX, |(range, ..)| range.start);
+                    let end = found.kept.last().filter(|_| !is_whole).map_or(u64::MAX, |run| run.keys.start);
                     for code in codes.iter().filter(|code| keys.key(**code) < end) {
                         let key = keys.key(*code);
-                        let mut around =
-                            found.kept.iter().filter(|(range, ..)| (range.start..=range.end).contains(&key));
-                        let said = around.next().map_or(Verdict::Same, |(.., verdict)| *verdict);
+                        let run = found.kept.iter().find(|run| (run.keys.start..=run.keys.end).contains(&key));
+                        let said = run.map_or(Verdict::Same, |run| run.verdict);
                         assert!(said == search.verdict(*code), "{src} to {dst}: {code:#x}");
                         open += u64::from(said == Verdict::Open);
                     }
@@ -439,7 +441,11 @@ mod tests {
             for block in blocks.into_iter().step_by(every) {
                 let keys = block * BLOCK..(block + 1) * BLOCK;
                 let (found, begins) = search.block(&casters, keys.start);
-                assert_eq!(found, search.each(keys.map(|key| search.keys.code(key))), "{a} {b} {src} {dst} {block:#x}");
+                assert_eq!(
+                    found,
+                    search.by_definition(keys.map(|key| search.keys.code(key))),
+                    "{a} {b} {src} {dst} {block:#x}"
+                );
                 assert_eq!(begins, search.verdict(search.keys.code(block * BLOCK)));
                 ranges += found.count;
             }

@@ -125,7 +125,7 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
 }
 
 /// Applies `work` to `0..count`; in parallel with the feature `parallel`.
-pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn parallel_map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "parallel")]
     return truecast_kernel::parallel::map(count, work);
     #[cfg(not(feature = "parallel"))]

@@ -2,7 +2,7 @@
 //! writes files.
 
 use crate::request::{Request, RequestError, SPECS, Standard, versions};
-use crate::rule::{Rule, bytes, converted, each};
+use crate::rule::{Rule, bytes, converted, parallel_map};
 use crate::vectors::{VectorError, thinned};
 use sha2::{Digest as _, Sha256};
 use std::io;
@@ -193,7 +193,7 @@ impl Case {
                     None => self.by_definition(codes),
                 }
             };
-            for block in each(AT_ONCE.min(blocks - first) as usize, block) {
+            for block in parallel_map(AT_ONCE.min(blocks - first) as usize, block) {
                 sha256.update(&block.bytes);
                 see(&block.bytes)?;
                 open += block.open;

@@ -1,7 +1,7 @@
 //! Classes of specifications with equal results for a pair of types, and inputs that distinguish the classes.
 
 use super::DEFINITION_BITS;
-use crate::rule::{Rule, each, every};
+use crate::rule::{Rule, every, parallel_map};
 use crate::vectors::{Extent, inputs};
 use std::collections::BTreeMap;
 use truecast_core::exact::decode;
@@ -166,7 +166,7 @@ fn patterns([src, dst]: [DType; 2], rules: &[Rule], codes: &[u64]) -> BTreeMap<P
         found
     };
     let mut all = BTreeMap::new();
-    for found in each(codes.len().div_ceil(BLOCK), block) {
+    for found in parallel_map(codes.len().div_ceil(BLOCK), block) {
         for (pattern, more) in found {
             all.entry(pattern).and_modify(|seen: &mut Seen| seen.join(&more)).or_insert(more);
         }

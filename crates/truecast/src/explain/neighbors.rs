@@ -180,11 +180,7 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
     let End { last: max, step, code } = end;
     let outward = if neg { Ordering::Less } else { Ordering::Greater };
     let at_the_end = value.cmp_value(max) == outward;
-    let (down, up) = match at_the_end {
-        true if neg => (None, up),
-        true => (down, None),
-        false => (down, up),
-    };
+    let (down, up) = (down.filter(|_| !(at_the_end && neg)), up.filter(|_| !at_the_end || neg));
     let beyond = at_the_end.then_some((step, code));
     let is_out_of_range = at_the_end && value.cmp_value(step) != outward.reverse();
     if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).copied() {

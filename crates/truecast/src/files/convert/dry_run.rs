@@ -59,10 +59,12 @@ impl Plan {
     pub(crate) fn folder_report(&self) -> FolderReport {
         let shard = |(at, shard): (usize, &ShardPlan)| {
             let (bytes_in, bytes_out) = shard.bytes();
-            let state = match () {
-                () if shard.is_empty() => ShardState::Empty,
-                () if !self.is_mine(at) => ShardState::OfOthers,
-                () => ShardState::Planned,
+            let state = if shard.is_empty() {
+                ShardState::Empty
+            } else if self.is_mine(at) {
+                ShardState::Planned
+            } else {
+                ShardState::OfOthers
             };
             let tensors = shard.works.len() as u64;
             ShardReport { name: shard.name.clone(), tensors, bytes_in, bytes_out, state }

@@ -22,6 +22,7 @@ pub(crate) mod planned;
 pub(crate) mod planner;
 pub(crate) mod quantize;
 pub(crate) mod recompute;
+mod recorded;
 mod relayout;
 mod run;
 mod schemes;
@@ -39,8 +40,9 @@ pub use place::stage::is_begun;
 pub use plan::Plan;
 #[doc(hidden)]
 pub use quantize::activations::activation_ranges;
+pub use recorded::recorded;
 pub use schemes::{QuantizedParts, schemes};
 pub use truecast_schemes::{
     Advice, Check, Effect, Error as SchemeError, Finding, NO_EQUAL_GLOBAL_SCALE, Nibbles, REQUEST, Scheme,
 };
-pub use verification::{Verification, recorded};
+pub use verification::Verification;

@@ -35,9 +35,10 @@ fn check_names(src: &Path, dst: &Path, options: &Options) -> Result<(), Error> {
 /// Refuses a destination that is the file given with `--like`.
 fn check_reference(dst: &Path, options: &Options) -> Result<(), Error> {
     let like = options.source_scheme.like.as_deref().map(look::real).transpose()?.flatten();
-    match like.is_some() && like == look::real(dst)? {
-        true => Err(Error::SameFile { path: dst.display().to_string() }),
-        false => Ok(()),
+    if like.is_some() && like == look::real(dst)? {
+        Err(Error::SameFile { path: dst.display().to_string() })
+    } else {
+        Ok(())
     }
 }
 

@@ -288,13 +288,11 @@ impl<'a> Planner<'a> {
         if self.carried.is_some() {
             self.dense.extend(truecast_schemes::loaded_module(tensor));
         }
-        let of_group = || group.map(|group| Box::new(quantized(folder, stored, group)));
-        let activations = &mut self.activations;
-        let scaled = self
-            .quantizing
-            .as_mut()
-            .map(|quantizing| quantizing.work(at, group.is_some(), value, of_group, path, activations));
-        let scaled = scaled.transpose()?.flatten();
+        let source = group.map(|group| move || Box::new(quantized(folder, stored, group)));
+        let scaled = match &mut self.quantizing {
+            Some(quantizing) => quantizing.work(at, value, source, path, &mut self.activations)?,
+            None => None,
+        };
         let of_mixture = self.quantizing.as_ref().and_then(|quantizing| quantizing.plain_type(value));
         let stays = scaled
             .as_ref()

@@ -106,13 +106,6 @@ pub fn most_sqnr_db(types: (DType, DType), is_scaled: bool) -> Option<f64> {
     })
 }
 
-/// The usual ratio of the coarser type, and that type.
-fn coarser(types: (DType, DType), is_scaled: bool) -> Option<(f64, DType)> {
-    let of = |dtype| Some((usual_sqnr_db(dtype, is_scaled)?, dtype));
-    let (a, b) = (of(types.0)?, of(types.1)?);
-    Some(if a.0 < b.0 { a } else { b })
-}
-
 /// A suspicious tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
@@ -238,17 +231,20 @@ impl Assessed<'_> {
     #[must_use]
     pub fn flushed_limit(&self) -> u64 {
         let sqnr_db = self.counts.sqnr_db();
-        let usual = coarser(self.types, self.is_scaled).map(|(usual, _)| usual);
+        let [src, dst] = [self.types.0, self.types.1].map(|dtype| usual_sqnr_db(dtype, self.is_scaled));
+        let usual = src.zip(dst).map(|(src, dst)| src.min(dst));
         let is_coarse = |dtype: DType| match dtype.kind() {
             Kind::Int(_) | Kind::Fixed(_) if !self.is_scaled => true,
             Kind::Int(_) | Kind::Fixed(_) => dtype.code_bits() <= 4 && usual.is_none_or(|usual| sqnr_db < usual),
             _ => false,
         };
         let is_above = most_sqnr_db(self.types, self.is_scaled).is_some_and(|most| sqnr_db > most);
-        match () {
-            () if is_above => ONE_FLUSHED_IN_BELOW_OUTLIERS,
-            () if is_coarse(self.types.0) || is_coarse(self.types.1) => ONE_FLUSHED_IN_OF_COARSE,
-            () => ONE_FLUSHED_IN,
+        if is_above {
+            ONE_FLUSHED_IN_BELOW_OUTLIERS
+        } else if is_coarse(self.types.0) || is_coarse(self.types.1) {
+            ONE_FLUSHED_IN_OF_COARSE
+        } else {
+            ONE_FLUSHED_IN
         }
     }
 

@@ -1,6 +1,7 @@
 //! Differences between a file and its expected contents.
 
 use super::found::Found;
+use std::path::Path;
 use truecast_core::DType;
 
 /// Difference between a file and its expected contents.
@@ -99,6 +100,10 @@ impl FileDifference {
 
     pub(crate) fn tensor_mut(&mut self) -> Option<&mut String> {
         tensor_of!(self)
+    }
+
+    pub(crate) fn file(path: &Path, why: impl Into<String>) -> FileDifference {
+        FileDifference::File { path: path.display().to_string(), why: why.into() }
     }
 
     pub(crate) fn of_bytes(tensor: &str, expected: &[u8], actual: &[u8]) -> Option<FileDifference> {

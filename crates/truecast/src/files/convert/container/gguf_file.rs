@@ -67,7 +67,7 @@ impl Plan {
         for (tensor, actual) in found.tensors().iter().zip(found.blocks()) {
             if let Some(block) = expected.get(&*tensor.name).filter(|block| *block != actual) {
                 let why = format!("has tensor {} in blocks of {actual}, not {block}", Escaped(&tensor.name));
-                all.push(FileDifference::File { path: found.path().display().to_string(), why });
+                all.push(FileDifference::file(found.path(), why));
             }
         }
         Ok(all)

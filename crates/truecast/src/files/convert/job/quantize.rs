@@ -22,8 +22,8 @@ impl Job for Scaled {
     }
 
     fn bytes_in(&self, planned: &Planned) -> u64 {
-        let of_dense = || planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0);
-        self.source.as_ref().map_or_else(of_dense, |quantized| quantized.bytes)
+        let plain = || planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0);
+        self.source.as_ref().map_or_else(plain, |quantized| quantized.bytes)
     }
 
     fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {
@@ -44,7 +44,8 @@ impl Job for Scaled {
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let quantizer = piece.operations.quantize(self)?;
-        quantizer.run(piece.first, piece.len, src, piece.amax, dst, (piece.sample(), piece.magnitudes()))
+        let range = piece.first..piece.first + piece.len;
+        quantizer.run(range, src, piece.amax, dst, piece.sample(), piece.magnitudes())
     }
 
     fn place(&self, piece: &Piece<'_>, mut bytes: &[u8], put: Put<'_>) -> Result<(), Error> {

@@ -19,11 +19,17 @@ pub(crate) struct Activations {
     wanted: Option<(ActivationScale, Need)>,
     /// Largest input magnitude by name of module or weight.
     ranges: HashMap<String, f64>,
-    /// Scales of the source, by module. A value is (tensor name, kind, scales).
-    of_source: HashMap<String, (String, ActivationScale, Vec<f32>)>,
+    /// Scales of the source, by module.
+    of_source: HashMap<String, SourceScales>,
     /// Source tensors that remain in the result, unchanged or converted.
     carried: HashSet<String>,
     missing: Vec<String>,
+}
+
+struct SourceScales {
+    tensor: String,
+    kind: ActivationScale,
+    values: Vec<f32>,
 }
 
 impl Activations {
@@ -73,7 +79,8 @@ impl Activations {
             let values: Vec<f32> = buffer.chunks_exact(size).map(|code| to_f32(*dtype, little_endian(code))).collect();
             // An uncalibrated scale is 0 or not finite.
             if !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0) {
-                all.of_source.insert(module.to_string(), (name.to_string(), scale, values));
+                let scales = SourceScales { tensor: name.to_string(), kind: scale, values };
+                all.of_source.insert(module.to_string(), scales);
             }
         }
         // If some magnitudes are unknown, only weights are quantized.
@@ -95,9 +102,9 @@ impl Activations {
             (Some(amax), _) => {
                 vec![scale.of_amax(*amax); weight.shape.iter().rev().skip(2).product::<u64>().max(1) as usize]
             }
-            (None, Some((name, other, values))) => {
-                self.carried.insert(name.clone());
-                values.iter().map(|value| scale.of_scale(*value, *other)).collect()
+            (None, Some(SourceScales { tensor, kind, values })) => {
+                self.carried.insert(tensor.clone());
+                values.iter().map(|value| scale.of_scale(*value, *kind)).collect()
             }
             (None, None) => {
                 if need != Need::Optional {

@@ -6,9 +6,10 @@ use crate::files::convert::job::TensorJob;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::activations::Activations;
 use crate::files::convert::quantize::scaled::{Cut, Scaled};
+use crate::files::convert::quantize::sharing::Sharing;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
-use crate::files::select::{KeptBy, QuantizeOptions, Selection, SharedGlobalScale};
+use crate::files::select::{KeptBy, QuantizeOptions, Selection};
 use crate::flag::Flag;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -19,38 +20,36 @@ use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
 use truecast_schemes::{Family, Form, Layer, Limit, Model, Scheme, Target, target, target_of_experts};
 
+/// Decides tensor after tensor.
 pub(crate) struct Quantizing<'a> {
     writing: &'a QuantizeOptions,
-    /// Groups with a common global scale, requested or expected by loaders.
-    shares_of: Vec<SharedGlobalScale>,
     selection: &'a Selection,
     model: &'a Model<'a>,
     /// Form of each tensor in a mixture; `None` without a mixture.
     forms: Option<HashMap<Arc<str>, Form>>,
+    sharing: Sharing,
+    decision: Decision,
     /// Tensors that the scheme does not support, with the first error.
     refused: Option<(truecast_schemes::Error, Vec<String>)>,
-    /// Modules with an unquantized matrix.
-    kept: Vec<String>,
-    modules: Vec<String>,
-    /// Kept weights, by reason. A value is (name of the first weight, number of weights). Only weights count that a
-    /// user may expect to be quantized.
-    left: BTreeMap<String, (String, usize)>,
-    /// Known limits of loaders: program, limit, first tensor.
+    /// Kept weights that a user may expect to be quantized, by reason.
+    left: BTreeMap<String, Left>,
+    /// First tensor for each known limit of loaders (program, limit).
     limits: BTreeMap<(&'static str, &'static str), String>,
-    /// For each group of tensors that share a global scale, its index in `shares`. A key is (index of the pattern, name
-    /// of the group).
-    groups: HashMap<(usize, String), usize>,
-    shares: Vec<Vec<Stored>>,
-    /// Flags for the patterns of `shares_of`: true if the pattern matched.
-    used: Vec<Vec<bool>>,
-    quantized: usize,
-    has_powers_of_two: bool,
+    /// Layouts of the quantized tensors.
     cuts: HashMap<(scaled::Layout, DType), Cut>,
+}
+
+/// Kept weights with one reason.
+struct Left {
+    first: String,
+    count: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct Decision {
+    /// Modules with an unquantized matrix.
     pub kept: Vec<String>,
+    /// Modules with a quantized matrix.
     pub modules: Vec<String>,
     /// Sets of tensors that share a global scale.
     pub shares: Vec<Vec<Stored>>,
@@ -65,30 +64,21 @@ impl<'a> Quantizing<'a> {
         forms: Option<HashMap<Arc<str>, Form>>,
     ) -> Quantizing<'a> {
         Quantizing {
-            shares_of: if writing.share.is_empty() {
-                SharedGlobalScale::usual(writing.scheme.family)
-            } else {
-                writing.share.clone()
-            },
             writing,
             selection,
             model,
             forms,
+            sharing: Sharing::new(writing),
+            decision: Decision::default(),
             refused: None,
-            kept: Vec::new(),
-            modules: Vec::new(),
             left: BTreeMap::new(),
             limits: BTreeMap::new(),
-            groups: HashMap::new(),
-            shares: Vec::new(),
-            used: writing.share.iter().map(|share| vec![false; share.globs().len()]).collect(),
-            quantized: 0,
-            has_powers_of_two: false,
             cuts: HashMap::new(),
         }
     }
 
-    /// Job that quantizes the tensor, or `None` to keep the tensor. For a quantized source, `tensor` has type f32.
+    /// Job that quantizes the tensor, or `None` to keep the tensor. `source` is set for a quantized source, whose
+    /// `tensor` has type f32.
     ///
     /// # Errors
     /// A scheme that cannot be written. [`finish`](Quantizing::finish) reports the tensors that the scheme does not
@@ -96,14 +86,13 @@ impl<'a> Quantizing<'a> {
     pub fn work(
         &mut self,
         at: Stored,
-        is_quantized: bool,
         tensor: &Tensor,
-        source: impl FnOnce() -> Option<Box<Quantized>>,
+        source: Option<impl FnOnce() -> Box<Quantized>>,
         path: &Path,
         activations: &mut Activations,
     ) -> Result<Option<TensorJob>, Error> {
         let name = &tensor.name;
-        if !self.quantizes(tensor, is_quantized) {
+        if !self.quantizes(tensor, source.is_some()) {
             self.keep(tensor);
             return Ok(None);
         }
@@ -114,7 +103,7 @@ impl<'a> Quantizing<'a> {
             Err(truecast_schemes::Error::NoForm { why, .. })
                 if self.selection.rule(name).is_none() && !self.splits(tensor) =>
             {
-                self.kept.extend(truecast_schemes::loaded_module(tensor));
+                self.decision.kept.extend(truecast_schemes::loaded_module(tensor));
                 self.leave(tensor, format!("{scheme} cannot hold it: {why}"));
                 return Ok(None);
             }
@@ -131,16 +120,14 @@ impl<'a> Quantizing<'a> {
             Entry::Occupied(known) => Ok(*known.get()),
             Entry::Vacant(place) => Ok(*place.insert(Cut::new(layout, dtype, &how)?)),
         };
-        let scaled = Scaled::new(at, dtype, source(), target, scheme, how, cut);
+        let source = source.map(|source| source());
+        let scaled = Scaled::new(at, dtype, source, target, scheme, how, cut);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
-        let planes = layout.planes();
-        if planes.is_some_and(|planes| planes.global.is_some()) {
-            scaled.share = self.share(at, name);
+        if layout.planes().is_some_and(|planes| planes.global.is_some()) {
+            scaled.share = self.sharing.add(at, name);
         }
-        self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
-        self.quantized += 1;
         let layers = layers.as_deref().unwrap_or(std::slice::from_ref(tensor));
-        self.modules.extend(layers.iter().filter_map(truecast_schemes::loaded_module));
+        self.decision.modules.extend(layers.iter().filter_map(truecast_schemes::loaded_module));
         for limit in Limit::applicable(scheme, tensor, self.model) {
             self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
         }
@@ -207,7 +194,7 @@ impl<'a> Quantizing<'a> {
     }
 
     fn keep(&mut self, tensor: &Tensor) {
-        self.kept.extend(truecast_schemes::loaded_module(tensor));
+        self.decision.kept.extend(truecast_schemes::loaded_module(tensor));
         if self.splits(tensor) {
             return self.leave(tensor, "its loaders make a layer of each expert, and do not load it".to_string());
         }
@@ -231,7 +218,7 @@ impl<'a> Quantizing<'a> {
 
     /// Lists a tensor that users may expect to be quantized.
     fn leave(&mut self, tensor: &Tensor, why: String) {
-        self.left.entry(why).or_insert_with(|| (tensor.name.to_string(), 0)).1 += 1;
+        self.left.entry(why).or_insert_with(|| Left { first: tensor.name.to_string(), count: 0 }).count += 1;
     }
 
     pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
@@ -242,71 +229,51 @@ impl<'a> Quantizing<'a> {
         }
     }
 
-    fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
-        let mut found = None;
-        for (i, share) in self.shares_of.iter().enumerate() {
-            for (used, glob) in self.used.get_mut(i).into_iter().flatten().zip(share.globs()) {
-                *used |= glob.matches(name);
-            }
-            found = found.or_else(|| share.group(name).map(|group| (i, group.to_string())));
-        }
-        let (groups, shares) = (&mut self.groups, &mut self.shares);
-        let place = *groups.entry(found?).or_insert_with(|| {
-            shares.push(Vec::new());
-            shares.len() - 1
-        });
-        shares[place].push(at);
-        Some(place)
-    }
-
     /// Completes the decisions.
     ///
     /// # Errors
     /// Tensors that the scheme does not support; options that the scheme lacks; patterns without a match.
     pub fn finish(self, path: &Path) -> Result<Decision, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
-        let QuantizeOptions { scheme, how, share, .. } = self.writing;
+        let QuantizeOptions { scheme, how, .. } = self.writing;
         if let Some((first, names)) = self.refused {
             let others = names.into_iter().skip(1).collect();
             return failed(CheckpointError::NoForm { first: first.to_string(), others });
         }
         let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
         let left: Vec<String> = self.left.into_iter().map(not_quantized).collect();
-        if self.quantized == 0 {
+        if self.cuts.is_empty() {
             let left = if left.is_empty() { String::new() } else { format!("; {}", left.join("; ")) };
             return no_effect(Flag::Scheme, format!("{scheme} quantizes no tensor{left}"));
         }
-        let of_scales =
-            [(how.search != Search::Formula, Flag::ScaleSearch), (how.mx != MxScale::default(), Flag::MxScale)];
-        if let (true, Some((_, option))) = (scheme.family.is_gguf(), of_scales.into_iter().find(|(given, _)| *given)) {
-            return no_effect(option, format!("{scheme} has only one scale formula"));
+        if scheme.family.is_gguf() && how.search != Search::Formula {
+            return no_effect(Flag::ScaleSearch, format!("{scheme} has only one scale formula"));
         }
-        if how.mx != MxScale::default() && !self.has_powers_of_two {
+        if scheme.family.is_gguf() && how.mx != MxScale::default() {
+            return no_effect(Flag::MxScale, format!("{scheme} has only one scale formula"));
+        }
+        let has_powers_of_two = |layout: &scaled::Layout| {
+            layout.planes().is_some_and(|planes| planes.scales.plane.code == Code::Float(DType::F8E8M0))
+        };
+        if how.mx != MxScale::default() && !self.cuts.keys().any(|(layout, _)| has_powers_of_two(layout)) {
             return no_effect(Flag::MxScale, format!("{scheme} has no scales that are powers of two"));
         }
-        if !share.is_empty() && self.shares.is_empty() && self.used.iter().flatten().all(|used| !used) {
-            return no_effect(Flag::ShareGlobal, format!("{scheme} has no global scale, or no pattern matches"));
+        if let Some(why) = self.sharing.without_effect(self.writing) {
+            return no_effect(Flag::ShareGlobal, why);
         }
-        for (share, used) in share.iter().zip(&self.used) {
-            if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {
-                let why = format!("{} matches no tensor that is quantized", Escaped(glob.as_str()));
-                return no_effect(Flag::ShareGlobal, why);
-            }
-        }
-        let limit = |((program, what), first): ((&'static str, &'static str), String)| {
-            format!("{}: tensor {}: {program} {what} (docs/loads.md)", path.display(), Escaped(&first))
-        };
-        let left = left.into_iter().map(|said| format!("{}: {said}", path.display()));
-        let warnings = left.chain(self.limits.into_iter().map(limit)).collect();
-        Ok(Decision { kept: self.kept, modules: self.modules, shares: self.shares, warnings })
+        let limits = self
+            .limits
+            .into_iter()
+            .map(|((program, what), first)| format!("tensor {}: {program} {what} (docs/loads.md)", Escaped(&first)));
+        let warnings = left.into_iter().chain(limits).map(|warning| format!("{}: {warning}", path.display()));
+        Ok(Decision { shares: self.sharing.sets, warnings: warnings.collect(), ..self.decision })
     }
 }
 
-/// Warning about kept tensors. Argument: reason, first name, number of tensors.
-fn not_quantized((why, (first, count)): (String, (String, usize))) -> String {
+fn not_quantized((why, Left { first, count }): (String, Left)) -> String {
     let others = match count - 1 {
         0 => " is".to_string(),
-        n => format!(" and {} are", counted(n as u64, "other")),
+        others => format!(" and {} are", counted(others, "other")),
     };
     format!("tensor {}{others} not quantized: {why}", Escaped(&first))
 }

@@ -8,7 +8,8 @@ use truecast_io::Source;
 use truecast_io::folder::Folder;
 
 impl TensorQuantizer {
-    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns their number.
+    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns the number of
+    /// bytes.
     pub fn read(
         &self,
         folder: &Folder,
@@ -59,17 +60,17 @@ fn read_transposed(source: &Source, tensor: usize, first: u64, size: usize, byte
     let [.., cols, rows] = *source.tensors()[tensor].shape else { unreachable!("a transposed tensor has matrices") };
     let (width, mut row) = (cols as usize * size, first / cols);
     let mut rest = bytes;
-    let mut line = Vec::new();
+    let mut column = Vec::new();
     while !rest.is_empty() {
-        let (matrix, from) = (row / rows, row % rows);
-        let count = ((rest.len() / width) as u64).min(rows - from) as usize;
+        let (matrix, first_row) = (row / rows, row % rows);
+        let count = ((rest.len() / width) as u64).min(rows - first_row) as usize;
         assert!(count > 0, "pieces of transposed tensors are whole rows");
         let (now, after) = rest.split_at_mut(count * width);
-        line.resize(count * size, 0);
+        column.resize(count * size, 0);
         for col in 0..cols {
-            source.read_at(tensor, ((matrix * cols + col) * rows + from) * size as u64, &mut line)?;
-            for (element, line_of) in line.chunks_exact(size).zip(now.chunks_exact_mut(width)) {
-                line_of[col as usize * size..][..size].copy_from_slice(element);
+            source.read_at(tensor, ((matrix * cols + col) * rows + first_row) * size as u64, &mut column)?;
+            for (element, row) in column.chunks_exact(size).zip(now.chunks_exact_mut(width)) {
+                row[col as usize * size..][..size].copy_from_slice(element);
             }
         }
         (rest, row) = (after, row + count as u64);

@@ -1,5 +1,5 @@
-//! Quantization of tensors: selection (`choice`), output tensors (`scaled`), codes and scales (`quantizer`), errors
-//! (`error_meter`).
+//! Quantization of tensors: selection (`choice`, `sharing`), output tensors (`scaled`), codes and scales (`quantizer`),
+//! errors (`error_meter`).
 
 pub(crate) mod activations;
 pub(crate) mod amax;
@@ -10,3 +10,4 @@ pub(crate) mod flat;
 pub(crate) mod input;
 pub(crate) mod quantizer;
 pub(crate) mod scaled;
+mod sharing;

@@ -103,17 +103,18 @@ impl TensorQuantizer {
         start..if end == rows { all } else { end }
     }
 
-    /// Quantizes `len` elements of whole units. Measures the sample, and counts magnitudes if
-    /// they are given. Returns the errors, and the number of bytes at the start of `dst`.
+    /// Quantizes a range of whole units. Measures the sample, and counts magnitudes if they are given. Returns the
+    /// errors, and the number of bytes at the start of `dst`.
     pub fn run(
         &self,
-        first: u64,
-        len: u64,
+        range: Range<u64>,
         src: &[u8],
         amax: &[f32],
         dst: &mut Vec<u8>,
-        (sample, mut magnitudes): (Sample, Option<Magnitudes>),
+        sample: Sample,
+        mut magnitudes: Option<Magnitudes>,
     ) -> Result<(ErrorSums, usize), Cause> {
+        let (first, len) = (range.start, range.end - range.start);
         ELEMENTS.with_borrow_mut(|elements| {
             let src = self.elements(first, len, src, elements)?;
             let writes = self.writes(first, len);

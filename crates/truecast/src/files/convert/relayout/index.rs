@@ -16,8 +16,8 @@ pub(crate) fn is_trivial(folder: &Folder, stored: Stored, index: &Index) -> Resu
     const PIECE: u64 = 1 << 16;
     for first in (0..index.len).step_by(PIECE as usize) {
         let bytes = stored.read(folder, first * 4..(first + PIECE).min(index.len) * 4)?;
-        let is_so = |(at, group): (u64, &[u8; 4])| u64::from(u32::from_le_bytes(*group)) == at / index.group;
-        if !(first..).zip(bytes.as_chunks().0).all(is_so) {
+        let is_quotient = |(at, group): (u64, &[u8; 4])| u64::from(u32::from_le_bytes(*group)) == at / index.group;
+        if !(first..).zip(bytes.as_chunks().0).all(is_quotient) {
             return Ok(false);
         }
     }
