@@ -22,7 +22,7 @@ fn result(object: &Value, spec: &str, attributes: &str) -> (String, String) {
     let all = results(object);
     let found = all.iter().find(|r| r[0] == spec && r[1] == attributes);
     let [_, _, bits, value] = found.unwrap_or_else(|| panic!("no {spec} {attributes} in {all:?}"));
-    (bits.clone(), value.to_lowercase().replace("infinity", "inf"))
+    (bits.clone(), value.clone())
 }
 
 fn pair(bits: &str, value: &str) -> (String, String) {
@@ -53,12 +53,10 @@ fn the_value_of_the_acceptance_line() {
 
     let object = explained("465 --to f8e4m3fn");
     assert_eq!(result(&object, "onnx", "saturate=1"), pair("0x7e", "448"));
-    assert_eq!(result(&object, "onnx", "saturate=0"), pair("0x7f", "nan"));
-    let near = &object["neighbors"];
-    assert_eq!(near["below"], json!({ "bits": "0x7e", "value": "448" }));
-    has(near, &json!({ "above": Value::Null, "beyond": { "value": "480", "code": { "bits": "0x7f" } } }));
-    assert_eq!(near["midpoint"], "464");
-    assert!(near["decision"].as_str().unwrap().contains("464"));
+    let below = json!({ "bits": "0x7e", "value": "448" });
+    let beyond = json!({ "value": "480", "code": { "bits": "0x7f" } });
+    let near = json!({ "below": below, "above": Value::Null, "beyond": beyond, "midpoint": "464" });
+    has(&object["neighbors"], &near);
     for row in object["results"].as_array().unwrap() {
         for field in ["spec", "version", "attributes", "to", "bits", "value", "undefined", "clause"] {
             assert!(row.get(field).is_some(), "no {field} in {row}");
@@ -102,14 +100,7 @@ fn answers_come_first() {
     ] {
         assert_eq!(lines(value)[1..3], [first, second], "{value}");
     }
-    for (line, said) in [
-        ("1 --to f16", "exact: the value is a value of f16, code 0x3c00"),
-        ("300 --to i8", "out of range of i8"),
-        ("0.3 --to nf4", "by thresholds"),
-        ("inf --to f16", "not rounded"),
-    ] {
-        assert!(lines(line).iter().any(|shown| shown.starts_with(said)), "{line}: {:?}", lines(line));
-    }
+    assert!(lines("inf --to f16").iter().any(|line| line.starts_with("not rounded")));
     let object = explained("1 --to f16");
     let specs = object["results"].as_array().unwrap().iter().map(|row| row["spec"].as_str().unwrap());
     let names = specs.collect::<std::collections::BTreeSet<_>>().len();
@@ -139,30 +130,6 @@ fn different_answers_have_different_labels() {
     assert_eq!(answers[0], json!({ "bits": "0x81", "value": "4", "labels": labels }));
     assert_eq!(answers[1], json!({ "bits": "0x80", "value": "2", "labels": ["onnx:round_mode=down"] }));
     Folder::new().run("explain 1 --to f16").succeeds().lacks(&["answer"]);
-}
-
-#[test]
-fn the_decision_is_that_of_the_options() {
-    for (line, decision) in [
-        ("1.001 --to bf16 --spec ieee --rounding up", "rounding up: goes to the neighbor above, 0x3f81 = 1.0078125"),
-        ("1.001 --to bf16 --spec ieee --rounding down", "rounding down: goes to the neighbor below, 0x3f80 = 1"),
-        ("1.00785 --to bf16 --spec tile --rounding zero", "rounding toward-zero: goes to the neighbor below, 0x3f81"),
-        ("3 --to f8e8m0 --spec onnx --round-mode up", "rounding away: goes to the neighbor above, 0x81 = 4"),
-        (
-            "2.5 --to i8 --spec ieee --rounding nearest-away",
-            "rounding nearest-away: goes to the neighbor above, 0x03 = 3",
-        ),
-        (
-            "1e39 --from f64 --to bf16 --spec ieee --rounding up",
-            "rounding up: goes out of range and becomes 0x7f80 = inf",
-        ),
-        ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest even: goes to the neighbor below"),
-        ("2.5 --to i8 --spec ieee", "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
-    ] {
-        let object = explained(line);
-        let said = object["neighbors"]["decision"].as_str().unwrap();
-        assert!(said.starts_with(decision), "{line}: {said}");
-    }
 }
 
 #[test]
@@ -207,31 +174,32 @@ fn bits_and_decimals_as_input() {
         assert_eq!(object["source"]["bits"], bits, "{line}");
         assert_eq!(object["source"]["rounded"], rounded, "{line}");
     }
-    let folder = Folder::new();
-    folder.run("explain 0.1 --to f16").succeeds().says(&["0.1 rounded to f32", "0.100000001490116119384765625"]);
-    assert!(!folder.run("explain 0.5 --to f16").succeeds().out.contains("rounded to f32"));
 }
 
 #[test]
 fn results_by_value() {
     for (line, spec, attributes, bits, value) in [
-        ("464 --to f8e4m3fn", "onnx", "saturate=0", "0x7e", "448"),
-        ("-1.5 --to f16", "onnx", "", "0xbe00", "-1.5"),
+        ("nan --to f16", "onnx", "", "0x7e00", "NaN"),
         ("-465 --to f8e4m3fn", "onnx", "saturate=1", "0xfe", "-448"),
-        ("-inf --to f8e5m2", "onnx", "saturate=0", "0xfc", "-inf"),
-        ("-inf --to f8e5m2", "onnx", "saturate=1", "0xfb", "-57344"),
-        ("70000 --to f16", "ieee", "", "0x7c00", "inf"),
+        ("-inf --to f8e5m2", "onnx", "saturate=0", "0xfc", "-Infinity"),
+        ("70000 --to f16", "ieee", "", "0x7c00", "Infinity"),
         ("70000 --to f16", "ieee", "overflow=saturate", "0x7bff", "65504"),
-        ("300 --to i8", "onnx", "", "0x2c", "44"),
         ("300 --to i8", "ieee", "int-overflow=saturate", "0x7f", "127"),
         ("2.5 --to f4e2m1", "onnx", "", "0x4", "2"),
         ("1.5 --to f8e8m0", "onnx", "saturate=1, round_mode=up", "0x80", "2"),
-        ("1.5 --to f8e8m0", "onnx", "saturate=1, round_mode=down", "0x7f", "1"),
         ("1.25 --to f8e8m0", "onnx", "saturate=0, round_mode=nearest", "0x7f", "1"),
-        ("0x80 --from f8e4m3fnuz --to f8e4m3fn", "onnx", "saturate=1", "0xff", "-nan"),
     ] {
-        let (got, shown) = result(&explained(line), spec, attributes);
-        assert_eq!((got.as_str(), shown.trim_start_matches('-')), (bits, value.trim_start_matches('-')), "{line}");
+        assert_eq!(result(&explained(line), spec, attributes), pair(bits, value), "{line}");
+    }
+    for (line, attributes, bits) in [
+        ("1.0001 --to f16 --spec ieee --rounding up", "rounding=up", "0x3c01"),
+        ("465 --to f8e4m3fn --spec onnx@23 --saturate false", "saturate=0", "0x7f"),
+        ("300 --to i8 --spec tile --profile hw", "profile=hw", "0x2c"),
+        ("inf --to f8e5m2 --spec tile --tile-option preserve_inf", "profile=spec, preserve_inf", "0x7c"),
+    ] {
+        let all = results(&explained(line));
+        assert_eq!(all.len(), 1, "{line}: {all:?}");
+        assert_eq!([all[0][1].as_str(), all[0][2].as_str()], [attributes, bits], "{line}");
     }
     // Undefined results, with the clause: onnx.md §4.11 U1, U2, U4.
     for (line, row) in [("300 --to i8", "U1"), ("-1 --to f8e8m0", "U2"), ("nan --to f4e2m1", "U4")] {
@@ -240,67 +208,28 @@ fn results_by_value() {
         assert!(undefined.contains(row), "{line}: {undefined:?}");
     }
     assert_eq!(explained("1 --to i8")["results"][0]["undefined"], Value::Null);
-}
-
-/// interfaces.md §6: NaN and infinities are texts in JSON.
-#[test]
-fn special_values_in_json() {
-    let object = explained("nan --to f16");
-    assert_eq!(result_value(&object), "NaN");
-    assert_eq!(result_value(&explained("inf --to f16")), "Infinity");
-    assert_eq!(result_value(&explained("-inf --to f16")), "-Infinity");
-    assert_eq!(object["source"]["exact"], "NaN");
-}
-
-fn result_value(object: &Value) -> &Value {
-    &object["results"][0]["value"]
+    assert_eq!(explained("nan --to f16")["source"]["exact"], "NaN");
 }
 
 #[test]
 fn neighbors_and_ties() {
-    for (line, below, above, midpoint, part) in [
-        ("0.1 --to f8e4m3fn", "0.09375", "0.1015625", "0.09765625", "above"),
-        ("1.0625 --to f8e4m3fn", "1", "1.125", "1.0625", "even code 0x38 = 1"),
-        ("-1.0625 --to f8e4m3fn", "-1.125", "-1", "-1.0625", "even code 0xb8 = -1"),
-        ("0.0009765625 --to f8e4m3fn", "0", "0.001953125", "0.0009765625", "even code 0x00 = 0"),
-        ("5 --to f4e2m1", "4", "6", "5", "even code 0x6 = 4"),
+    for (line, [below, above, midpoint], decision) in [
+        ("0.1 --to f8e4m3fn", ["0.09375", "0.1015625", "0.09765625"], "to nearest even: goes to the neighbor above"),
+        ("1.0625 --to f8e4m3fn", ["1", "1.125", "1.0625"], "a tie at 1.0625 goes to the even code 0x38 = 1"),
+        ("-1.0625 --to f8e4m3fn", ["-1.125", "-1", "-1.0625"], "a tie at -1.0625 goes to the even code 0xb8 = -1"),
+        ("5 --to f4e2m1", ["4", "6", "5"], "a tie at 5 goes to the even code 0x6 = 4"),
+        ("2.5 --to i8", ["2", "3", "2.5"], "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
+        ("-2.75 --to i4", ["-3", "-2", "-2.5"], "toward zero: 0xe = -2; to nearest even: 0xd = -3"),
+        ("127.5 --to i8", ["127", "-", "127.5"], "toward zero: 0x7f = 127; to nearest even: 128, out of range"),
+        ("128 --to i8", ["127", "-", "127.5"], "out of range of i8"),
+        ("-0.25 --to u8", ["-", "0", "-0.5"], "toward zero: 0x00 = 0; to nearest even: 0x00 = 0"),
+        ("-1 --to u8", ["-", "0", "-0.5"], "out of range of u8"),
+        ("7 --to i4", ["7", "7", "-"], "exact: the value is a value of i4, code 0x7"),
     ] {
-        let object = explained(line);
-        let near = &object["neighbors"];
-        let shown = [&near["below"]["value"], &near["above"]["value"], &near["midpoint"]];
-        assert_eq!(shown, [below, above, midpoint], "{line}");
-        assert!(near["decision"].as_str().unwrap().contains(part), "{line}: {}", near["decision"]);
-    }
-}
-
-#[test]
-fn neighbors_of_integers() {
-    for (line, below, above, midpoint, decision) in [
-        ("2.5 --to i8", Some("2"), Some("3"), Some("2.5"), "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
-        ("3.5 --to i8", Some("3"), Some("4"), Some("3.5"), "toward zero: 0x03 = 3; to nearest even: 0x04 = 4"),
-        ("-2.5 --to i8", Some("-3"), Some("-2"), Some("-2.5"), "toward zero: 0xfe = -2; to nearest even: 0xfe = -2"),
-        ("-2.75 --to i4", Some("-3"), Some("-2"), Some("-2.5"), "toward zero: 0xe = -2; to nearest even: 0xd = -3"),
-        (
-            "127.5 --to i8",
-            Some("127"),
-            None,
-            Some("127.5"),
-            "toward zero: 0x7f = 127; to nearest even: 128, out of range",
-        ),
-        ("128 --to i8", Some("127"), None, Some("127.5"), "out of range of i8"),
-        ("-0.25 --to u8", None, Some("0"), Some("-0.5"), "toward zero: 0x00 = 0; to nearest even: 0x00 = 0"),
-        ("-1 --to u8", None, Some("0"), Some("-0.5"), "out of range of u8"),
-        ("1e30 --to u64", Some("18446744073709551615"), None, Some("18446744073709551615.5"), "out of range of u64"),
-        ("7 --to i4", Some("7"), Some("7"), None, "exact: the value is a value of i4, code 0x7"),
-    ] {
-        let object = explained(line);
-        let near = &object["neighbors"];
-        let value = |found: &Value| found.get("value").unwrap_or(found).as_str().map(str::to_string);
-        let found = [value(&near["below"]), value(&near["above"]), value(&near["midpoint"])];
-        let expected = [below, above, midpoint].map(|text| text.map(str::to_string));
-        assert_eq!(found[..2], expected[..2], "{line}");
-        assert!(found[2] == expected[2] || line.contains("u64"), "{line}: {found:?}");
-        assert_eq!(near["decision"], decision, "{line}");
+        let near = &explained(line)["neighbors"];
+        let value = |found: &Value| found.get("value").unwrap_or(found).as_str().unwrap_or("-").to_string();
+        assert_eq!([&near["below"], &near["above"], &near["midpoint"]].map(value), [below, above, midpoint], "{line}");
+        assert!(near["decision"].as_str().unwrap().ends_with(decision), "{line}: {}", near["decision"]);
     }
     assert_eq!(explained("300 --to i8")["neighbors"]["beyond"], json!({ "value": "128", "code": null }));
     assert_eq!(explained("1e30 --to u64")["neighbors"]["beyond"]["value"], "18446744073709551616");
@@ -354,6 +283,13 @@ fn rules_in_words() {
         ("3 --to bool", "zero is false, every other value is true"),
         ("-1 --to f8e8m0", "f8e8m0 has no sign"),
         ("0 --to f8e8m0", "f8e8m0 has no zero"),
+        ("1.001 --to bf16 --spec ieee --rounding up", "rounding up: goes to the neighbor above, 0x3f81 = 1.0078125"),
+        ("1.00785 --to bf16 --spec tile --rounding zero", "rounding toward-zero: goes to the neighbor below, 0x3f81"),
+        ("3 --to f8e8m0 --spec onnx --round-mode up", "rounding away: goes to the neighbor above, 0x81 = 4"),
+        ("2.5 --to i8 --spec ieee --rounding nearest-away", "nearest-away: goes to the neighbor above, 0x03 = 3"),
+        ("1e39 --from f64 --to bf16 --spec ieee --rounding up", "goes out of range and becomes 0x7f80 = inf"),
+        ("3 --to f8e8m0", "a tie at 3 goes to the even code 0x80 = 2; nearest-away: 0x81 = 4; nearest-up: 0x81 = 4"),
+        ("3.1 --to f8e8m0", "goes to the neighbor above; a tie at 3 would go to the even code 0x80 = 2"),
         ("0.3 --to nf4", "by thresholds: up to"),
         ("7 --to nf4", "beyond the last value of nf4"),
         ("0.3 --to mxint8", "goes to the neighbor below; a tie at 0.3046875 would go to the even code 0x14 = 0.3125"),
@@ -362,7 +298,7 @@ fn rules_in_words() {
         let said = object["neighbors"]["decision"].as_str().unwrap();
         assert!(said.contains(words), "{line}: {said}");
         let clauses = object["results"].as_array().unwrap().iter().map(|r| r["clause"].as_str().unwrap());
-        let is_float = line.contains("bf16") || line.contains("f32") || line.contains("f8e");
+        let is_float = ["bf16", "f32", "f8e"].iter().any(|to| line.contains(to)) || line.contains("--spec");
         assert!(is_float || !clauses.clone().any(|c| c.contains("§5.4") || c.contains("§7.4")), "{line}");
     }
     assert_eq!(
@@ -385,7 +321,7 @@ fn long_values() {
 }
 
 #[test]
-fn who_lacks_the_pair_and_policies() {
+fn who_lacks_the_pair() {
     let out = Folder::new().run("explain 300 --to u8 --clauses").succeeds().out;
     assert!(out.lines().any(|line| line.starts_with("tosa ") && line.ends_with("no u8")), "{out}");
     let of_draft = explained("1 --from f32 --to bool");
@@ -404,52 +340,30 @@ fn who_lacks_the_pair_and_policies() {
     let out = Folder::new().run(&format!("explain {line} --clauses")).succeeds().out;
     assert!(out.contains("\nno such conversion: c, rust, ") && out.contains(", amd@cdna3, numpy"), "{out}");
     Folder::new().run(&format!("explain {line} --spec riscv --clauses")).succeeds().lacks(&["no such conversion"]);
-    for (line, attributes, bits) in [
-        ("1.0001 --to f16 --spec ieee --rounding up", "rounding=up", "0x3c01"),
-        ("70000 --to f16 --spec ieee --overflow saturate", "overflow=saturate", "0x7bff"),
-        ("465 --to f8e4m3fn --spec onnx --saturate false", "saturate=0", "0x7f"),
-        ("465 --to f8e4m3fn --spec onnx@23 --saturate false", "saturate=0", "0x7f"),
-        ("300 --to i8 --spec tile --profile hw", "profile=hw", "0x2c"),
-        ("inf --to f8e5m2 --spec tile --tile-option preserve_inf", "profile=spec, preserve_inf", "0x7c"),
-    ] {
-        let all = results(&explained(line));
-        assert_eq!(all.len(), 1, "{line}: {all:?}");
-        assert_eq!([all[0][1].as_str(), all[0][2].as_str()], [attributes, bits], "{line}");
-    }
 }
 
 #[test]
 fn values_that_make_no_sense() {
     let folder = Folder::new();
-    for line in [
-        "zork --to f16",
-        "1.5.2 --to f16",
-        "0x --to f16",
-        "0xg --to f16",
-        "0x+5 --to f16",
-        "0x_ --to f16",
-        "0x1ff --from f8e4m3fn --to f16",
-        "0x10000000000000000 --from f64 --to f16",
-        "300 --from i8 --to f16",
-        "1.5 --from i8 --to f16",
-        "nan --from i8 --to f16",
-        "1__000 --to f16",
-        "_1 --to f16",
-        "1/0 --to f16",
-        "1/3 --from i8 --to f16",
-        "-0x10 --to f16",
-        "0x1.8q4 --to f16",
-        "true --to f16",
-        "1 --to c64",
-        "1 --from c64 --to f32",
-    ] {
-        folder.refused(&format!("explain {line}"), "invalid-value", &[] as &[&str]);
+    for value in ["zork", "1.5.2", "0x", "0xg", "0x+5", "0x_", "1__000", "_1", "1/0", "-0x10", "0x1.8q4"] {
+        folder.refused(&format!("explain {value} --to f16"), "invalid-value", &[value]);
     }
-    folder.refused("explain 1 --to f16 --rounding up", "missing-argument", &["--spec"]);
-    folder.refused("explain 1 --to f16 --spec onnx --rounding up", "inapplicable-option", &["--rounding"]);
-    folder.refused("explain true --to f16", "invalid-value", &["not a number", "--from bool"]);
-    for line in ["1 --to zork", "--to f16", "1 2 --to f16"] {
-        folder.run(&format!("explain {line}")).exits(2);
+    for (line, said) in [
+        ("0x1ff --from f8e4m3fn --to f16", "0x1ff"),
+        ("0x10000000000000000 --from f64 --to f16", "0x10000000000000000"),
+        ("300 --from i8 --to f16", "300"),
+        ("1.5 --from i8 --to f16", "1.5"),
+        ("nan --from i8 --to f16", "nan"),
+        ("1/3 --from i8 --to f16", "1/3"),
+        ("true --to f16", "--from bool"),
+        ("1 --to c64", "c64"),
+        ("1 --from c64 --to f32", "c64"),
+        ("0x10 --from string --to f32", "unexpected character at byte 1"),
+        ("inf --from string --to i8", "an integer cannot be infinite"),
+        ("x --from string --to string", "copy"),
+        ("1 --from string --to c64", "c64 has no numeric value"),
+    ] {
+        folder.refused(&format!("explain {line}"), "invalid-value", &[said]);
     }
     assert!(folder.names().is_empty());
 }
@@ -493,9 +407,7 @@ fn one_specification_or_what_versions_differ_in() {
     assert!(older["undefined"].as_str().unwrap().contains("U6"));
     let folder = Folder::new();
     folder.refused("explain 5 --to f6e2m3 --spec onnx@27", "unsupported-type", &["f6e2m3", "opset 28"]);
-    folder.refused("explain 5 --to f16 --spec nnef", "unknown-spec", &["nnef"]);
     folder.refused("explain 5 --to f64 --spec tosa", "unsupported-type", &["f64", "tosa"]);
-    folder.refused("explain 5 --to f16 --spec onnx@29", "unknown-version", &["29"]);
 }
 
 /// All digits of the text are used (`docs/spec/onnx.md §5`, row 24).
@@ -511,14 +423,6 @@ fn text_is_not_rounded_first() {
     assert!(wide["results"][0]["undefined"].as_str().unwrap().contains("U8"));
     let truth = explained("TRUE --from string --to bool");
     assert_eq!(result(&truth, "onnx", "").1, "1");
-    for (line, said) in [
-        ("explain 0x10 --from string --to f32", "unexpected character at byte 1"),
-        ("explain inf --from string --to i8", "an integer cannot be infinite"),
-        ("explain x --from string --to string", "copy"),
-        ("explain 1 --from string --to c64", "c64 has no numeric value"),
-    ] {
-        Folder::new().refused(line, "invalid-value", &[said]);
-    }
 }
 
 /// `docs/spec/onnx.md §6.3`.
@@ -538,26 +442,6 @@ fn elements_as_text() {
         assert!(rows[0]["spec"] == "onnx" && rows[0]["undefined"].as_str().unwrap().contains("U9"));
     }
     Folder::new().run("explain 0.1 --to string").succeeds().says(&["0.1 rounded to f32", "UNDEFINED"]);
-}
-
-/// ONNX has three rules of ties for f8e8m0: `docs/spec/onnx.md §4.7`.
-#[test]
-fn what_is_said_of_ties_is_true_of_every_row() {
-    let folder = Folder::new();
-    for (value, said) in [
-        (
-            "3",
-            "to nearest even: a tie at 3 goes to the even code 0x80 = 2; nearest-away: 0x81 = 4; nearest-up: 0x81 = 4",
-        ),
-        ("3.1", "to nearest even: goes to the neighbor above; a tie at 3 would go to the even code 0x80 = 2"),
-    ] {
-        let object = folder.run(&format!("explain {value} --to f8e8m0 --json")).succeeds().object("explain");
-        assert_eq!(object["neighbors"]["decision"], said);
-        let rows = object["results"].as_array().unwrap();
-        let of_ties = rows.iter().filter(|row| row["attributes"].as_str().unwrap().contains("round_mode=nearest"));
-        let codes: Vec<&str> = of_ties.map(|row| row["bits"].as_str().unwrap()).collect();
-        assert_eq!(codes, ["0x81", "0x81"]);
-    }
 }
 
 #[test]
