@@ -4,31 +4,7 @@ use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::json::has;
 use truecast_testkit::npy::npy;
-use truecast_testkit::safetensors::{Parsed, container, f32s, one_tensor, safetensors};
-
-const FIELDS: [&str; 21] = [
-    "name",
-    "shape",
-    "from",
-    "to",
-    "elements",
-    "bytes_in",
-    "bytes_out",
-    "exact",
-    "inexact",
-    "saturated",
-    "wrapped",
-    "to_inf",
-    "to_nan",
-    "flushed_to_zero",
-    "subnormal",
-    "sign_of_zero_lost",
-    "undefined",
-    "max_abs_error",
-    "max_rel_error",
-    "rmse",
-    "sqnr_db",
-];
+use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
 #[test]
 fn every_field_by_hand() {
@@ -42,11 +18,6 @@ fn every_field_by_hand() {
     assert_eq!(folder.json("r.json"), report);
     assert_eq!(report["tensors"].as_array().unwrap().len(), 2);
     let row = &report["tensors"][0];
-    for field in FIELDS {
-        assert!(!row[field].is_null(), "no {field} in {row}");
-        let is_of_one = matches!(field, "name" | "shape" | "from" | "to");
-        assert!(is_of_one || !report["total"]["converted"][field].is_null(), "total {field}");
-    }
     let expected = json!({
         "name": "w", "shape": [2, 3], "from": "f32", "to": "f8e4m3fn", "elements": 6, "bytes_in": 24, "bytes_out": 6,
         "exact": 3, "inexact": 3, "saturated": 1, "wrapped": 0, "to_inf": 0, "to_nan": 0, "nan_in": 1, "nan_out": 1,
@@ -55,14 +26,13 @@ fn every_field_by_hand() {
         "max_abs_error": 17.0, "index_max_abs": 0, "max_rel_error": 1.0, "lossless": false,
     });
     has(row, &expected);
-    let close = |value: &Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 1e-12;
-    let tiny = f64::from(1e-9f32);
-    let noise = 17.0f64.powi(2) + 0.0625f64.powi(2) + tiny * tiny;
-    let signal = 465.0f64.powi(2) + 1.0 + 0.001953125f64.powi(2) + tiny * tiny + 1.0625f64.powi(2);
-    assert!(close(&row["rmse"], (noise / 5.0).sqrt()), "{}", row["rmse"]);
-    assert!(close(&row["sqnr_db"], 10.0 * (signal / noise).log10()), "{}", row["sqnr_db"]);
-    let copied = &report["tensors"][1];
-    has(copied, &json!({ "name": "ids", "from": "i32", "to": "i32", "exact": 1, "inexact": 0 }));
+    let of_one = ["name", "shape", "from", "to", "index_max_abs", "lossless"];
+    for field in expected.as_object().unwrap().keys().filter(|field| !of_one.contains(&field.as_str())) {
+        assert!(!report["total"]["converted"][field].is_null(), "total {field}");
+    }
+    // JSON has no infinity.
+    let copied = json!({ "name": "ids", "from": "i32", "to": "i32", "exact": 1, "inexact": 0, "sqnr_db": "Infinity" });
+    has(&report["tensors"][1], &copied);
     let total = &report["total"];
     has(total, &json!({ "elements": 7, "exact": 4, "inexact": 3, "bytes_in": 28, "bytes_out": 10 }));
     assert!(total["sqnr_db"].is_null(), "errors of weights and integers are not mixed");
@@ -71,15 +41,6 @@ fn every_field_by_hand() {
         [of("converted"), of("kept"), of("integers")],
         [[1, 6], [0, 0], [1, 1]].map(|two| two.map(|n| json!(n)))
     );
-}
-
-#[test]
-fn numbers_that_json_cannot_hold_are_strings() {
-    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
-    let report = folder.run("convert a.npy b.npy --to f16 --json").succeeds().object("convert");
-    assert_eq!(report["tensors"][0]["sqnr_db"], "Infinity");
-    assert_eq!(report["tensors"][0]["lossless"], true);
-    assert_eq!(report["tensors"][0]["max_abs_error"], json!(0.0));
 }
 
 /// Rows: name of the count, options, source values, expected count.
@@ -101,17 +62,12 @@ fn fail_on_counts_and_keeps_the_output() {
             let line = format!("convert a.npy b.npy {options} --fail-on {name}{limit} --report r.json --force --quiet");
             let ran = folder.run(&line).exits(code);
             assert!(folder.path("b.npy").exists() && folder.path("r.json").exists(), "{line}");
-            let lines = ran.err.lines().count();
-            assert_eq!(lines, code as usize, "{line}: {}", ran.err);
-            assert!(code == 0 || ran.err.contains(name), "{line}: {}", ran.err);
+            assert_eq!(ran.err.lines().count(), code as usize, "{line}: {}", ran.err);
+            ran
         };
-        run("", 1);
-        run("=0", 1);
+        run("", 1).warns(&[format!("{name}: {count}, the limit is 0")]);
         run(&format!("={}", count - 1), 1);
         run(&format!("={count}"), 0);
-        run(&format!("={}", u64::MAX), 0);
-        let clean = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
-        clean.run(&format!("convert a.npy b.npy {options} --fail-on {name}")).succeeds();
     }
 }
 
@@ -120,9 +76,12 @@ fn several_limits_and_bad_ones() {
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[465.0, 1.0001])));
     let line = "convert a.npy b.npy --to f8e4m3fn --force --quiet";
     folder.run(&format!("{line} --fail-on nan --fail-on saturated=5,inexact=1")).exits(1);
-    folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact=2")).exits(0);
+    folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact>2")).exits(0);
     std::fs::remove_file(folder.path("b.npy")).unwrap();
-    for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to-inf"] {
+    let counts =
+        ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to-inf", "inexact<3"];
+    let measures = ["sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine<x", "cosine", "rmse>NaN"];
+    for wrong in counts.iter().chain(&measures) {
         folder.refused(&format!("{line} --fail-on {wrong}"), "invalid-value", &["--fail-on"]);
     }
     assert_eq!(folder.names(), ["a.npy"]);
@@ -216,43 +175,21 @@ fn lost_values_are_seen() {
         assert!(row.contains('(') && !row.contains(" 0.99"), "{said}");
         assert!(said.contains("2 of 4 values became Inf"), "{said}");
     }
-    let object = folder.run("compare a.npy b.npy --json").succeeds().object("compare");
-    let row = &object["tensors"][0];
-    assert_eq!((&row["to_inf"], &row["left_out"], &row["flushed_to_zero"]), (&json!(2), &json!(2), &json!(0)));
-    let warnings: Vec<&str> = object["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
-    assert!(warnings.iter().any(|w| w.contains("2 of 4 values became Inf")), "{warnings:?}");
-    assert!(row["saturated"].is_null() && row["undefined"].is_null());
 }
 
 #[test]
-fn totals_of_both_commands_agree() {
+fn totals_have_a_row_for_each_group() {
     let tensors = [
         ("w", "F32", &[3u64][..], f32s(&[0.1, -0.3, 1e-9])),
         ("norm", "F32", &[2], f32s(&[1.5, 1e9])),
         ("ids", "I64", &[1], 511u64.to_le_bytes().to_vec()),
     ];
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    let line = "convert a.safetensors b.safetensors --to f8e4m3fn --keep norm";
-    let said = folder.run(&format!("{line} --json")).succeeds().object("convert")["total"].clone();
-    let compared =
-        folder.run("compare a.safetensors b.safetensors --json").succeeds().object("compare")["total"].clone();
-    for group in ["converted", "kept", "integers"] {
-        for (name, value) in compared[group].as_object().unwrap() {
-            assert_eq!(&said[group][name], value, "{group} {name}");
-        }
-        assert_eq!(said[group]["tensors"], 1, "{group}");
-    }
-    for (name, value) in compared.as_object().unwrap().iter().filter(|(_, value)| !value.is_object()) {
-        assert_eq!(&said[name], value, "{name}");
-    }
     for (line, groups) in [
-        (format!("{line} --force"), ["converted", "kept", "integers", "all"]),
-        ("compare a.safetensors b.safetensors".into(), ["types differ", "same types", "integers", "all"]),
+        ("convert a.safetensors b.safetensors --to f8e4m3fn --keep norm", ["converted", "kept", "integers", "all"]),
+        ("compare a.safetensors b.safetensors", ["types differ", "same types", "integers", "all"]),
     ] {
-        let text = folder.run(&line).exits(0).out;
-        for row in groups {
-            assert!(text.lines().any(|line| line.starts_with(row)), "no {row} in {text}");
-        }
+        folder.run(line).exits(0).says(&groups.map(|row| format!("\n{row} ")));
     }
 }
 
@@ -373,39 +310,6 @@ fn many_tensors_in_bounded_memory() {
         "verify a.safetensors b.safetensors --to f16 --threads 1",
     ] {
         folder.run_after(&limit, line).exits(0);
-    }
-}
-
-/// Name with BEL, a bidirectional override, a C1 control and a line separator.
-const HOSTILE: &str = "a\\u0007\\u202e\\u009b2J\\u2028b";
-
-#[test]
-fn json_is_safe_on_a_terminal() {
-    let header = format!(r#"{{"{HOSTILE}":{{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}}}"#);
-    let folder = Folder::with("a.safetensors", &container(header, &f32s(&[1.0, 1e30])));
-    let name: String = serde_json::from_str(&format!("\"{HOSTILE}\"")).unwrap();
-    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --quiet").succeeds();
-    let report = String::from_utf8(folder.read("r.json")).unwrap();
-    let refused =
-        folder.run("convert a.safetensors c.safetensors --to f16 --spec ieee --overflow error --json").exits(3);
-    let texts = [
-        report,
-        folder.run("inspect a.safetensors --json").succeeds().out,
-        folder.run("compare a.safetensors b.safetensors --json").succeeds().out,
-        refused.err,
-    ];
-    for text in texts {
-        let is_seen = |c: char| c == '\n' || !(c.is_control() || matches!(c, '\u{2028}'..='\u{202e}'));
-        assert!(text.chars().all(is_seen), "{text:?}");
-        let said = serde_json::from_str::<Value>(&text).unwrap();
-        let row = &said["tensors"][0]["name"];
-        assert!(row == name.as_str() || said["error"].is_string(), "{text}");
-    }
-    for line in
-        ["inspect a.safetensors", "compare a.safetensors b.safetensors", "verify a.safetensors b.safetensors --to f16"]
-    {
-        let out = folder.run(line).exits(0).out;
-        assert!(out.chars().all(|c| c == '\n' || !(c.is_control() || matches!(c, '\u{2028}'..='\u{202e}'))), "{out:?}");
     }
 }
 
@@ -570,31 +474,14 @@ fn fail_on_measures() {
         folder.run_args(["convert", file, "b.safetensors", "--to", "f16", "--force", "--quiet", "--fail-on", limit])
     };
     run("a.safetensors", "sqnr_db<40,cosine<0.9,rmse>1,max_abs_error>1,max_rel_error>0.1").exits(0);
-    for limit in ["sqnr_db<200", "rmse>0", "max_abs_error>1e-9", "cosine<1"] {
-        run("a.safetensors", limit).fails(1, &["--fail-on", " of tensor \"noisy\" is ", "the result was written"]);
+    for (limit, than) in [("sqnr_db<200", "less than 200"), ("rmse>0", "more than 0"), ("cosine<1", "less than 1")] {
+        let said = ["--fail-on", " of tensor \"noisy\" is ", than, "the result was written"];
+        run("a.safetensors", limit).fails(1, &said);
     }
-    run("l.safetensors", "rmse>1e30").fails(1, &["tensor \"lost\" is not measured, for values became Inf or NaN"]);
-    for wrong in ["sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine<x", "inexact<3"] {
-        run("a.safetensors", wrong).fails(2, &["--fail-on"]);
-    }
+    let lost = "tensor \"lost\" is not measured, for values became Inf or NaN";
+    run("l.safetensors", "rmse>1e30").fails(1, &[lost]).lacks(&["other tensor"]);
+    run("l.safetensors", "max_abs_error>1e-9").fails(1, &[lost, "; 1 other tensor too"]);
     folder.run_args(["compare", "a.safetensors", "b.safetensors", "--quiet", "--fail-on", "sqnr_db<200"]).exits(1);
-}
-
-#[test]
-fn norms_do_not_hide_what_matrices_lost() {
-    let norm = ("norm", "F32", &[64u64][..], f32s(&[1000.0; 64]));
-    let matrix = ("matrix", "F32", &[2u64][..], f32s(&[1.1, 2.3]));
-    let folder = Folder::with("a.safetensors", &safetensors(&[norm, matrix], &[]));
-    let convert = "convert a.safetensors b.safetensors --to bf16 --json";
-    for line in [convert, "compare a.safetensors b.safetensors --json"] {
-        let command = line.split(' ').next().unwrap();
-        let report = folder.run(line).succeeds().object(command);
-        let (total, matrix) = (&report["total"]["converted"], &report["tensors"][1]);
-        for measure in ["sqnr_db", "rmse", "cosine", "max_rel_error"] {
-            assert_eq!(total[measure], matrix[measure], "{line}: {measure}");
-        }
-        assert_eq!((&total["elements"], &total["exact"]), (&json!(66), &json!(64)));
-    }
 }
 
 #[test]
