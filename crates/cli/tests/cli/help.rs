@@ -37,14 +37,35 @@ fn shell(folder: &Folder, line: &str) -> Ran {
     Ran::new(line.into(), output.unwrap())
 }
 
+/// Pages of a command.
+struct Pages {
+    command: String,
+    short: String,
+    long: String,
+}
+
+fn pages() -> Vec<Pages> {
+    let said = |line: String| Folder::new().run(&line).succeeds().out;
+    let of = |command: String| Pages {
+        short: said(format!("{command} -h")),
+        long: said(format!("{command} --help")),
+        command,
+    };
+    commands().into_iter().map(of).collect()
+}
+
+/// The text as one line.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn every_example_runs() {
     let folder = folder();
     let mut ran = 0;
     // `explore` runs until its page is closed; its own tests run it.
-    for command in commands().iter().filter(|command| *command != "explore") {
-        let help = folder.run(&format!("{command} --help")).succeeds().out;
-        let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{command} has none"));
+    for Pages { command, long, .. } in pages().iter().filter(|pages| pages.command != "explore") {
+        let (_, examples) = long.split_once("Examples:\n").unwrap_or_else(|| panic!("{command} has none"));
         let examples = examples.split("\n\n").next().unwrap();
         let lines: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("    ")).collect();
         assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains("truecast ")), "{command}: {lines:?}");
@@ -52,31 +73,68 @@ fn every_example_runs() {
             shell(&folder, line).exits(0);
             ran += 1;
         }
-        assert!(folder.run(&format!("{command} -h")).succeeds().out.contains("Examples:"), "{command}");
     }
     assert!(ran >= 28);
 }
 
 #[test]
+fn pages_are_short_and_in_order() {
+    let folder = Folder::new();
+    let overview = folder.run("--help").succeeds().out;
+    assert!(["help", "-h"].iter().all(|line| folder.run(line).succeeds().out == overview), "{overview}");
+    let error = folder.refused("--threads 2 formats", "inapplicable-option", &["--threads"]).text;
+    let owners: Vec<&str> = error.split(';').next().unwrap().split(|c: char| !c.is_ascii_lowercase()).collect();
+    let options = |page: &str| page.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    for Pages { command, short, long } in &pages() {
+        assert!(short.lines().count() <= 45 && options(short) <= 15, "{command}: {short}");
+        assert!(short.contains(&format!("truecast {command} --help")) && short.contains("Examples:"), "{short}");
+        assert!(long.lines().count() <= 90 && options(long) >= options(short), "{command}: {long}");
+        assert!(short.lines().chain(long.lines()).all(|line| line.len() <= 90), "{command}");
+        assert!(long.contains("Usage: truecast") && !long.contains("?:"), "{long}");
+        assert_eq!(folder.run(&format!("help {command}")).succeeds().out, *long);
+        assert_eq!(long.contains("--json"), !["completions", "explore", "man"].contains(&&**command), "{long}");
+        assert_eq!(long.contains("--threads"), owners.contains(&&**command), "{command}: {error}");
+        // The placeholder of a value says more than the name of its option.
+        for line in long.lines().filter_map(|line| line.trim().strip_prefix("--")) {
+            let Some((option, value)) = line.split_once(' ') else { continue };
+            let placeholder = value.split(' ').next().unwrap().trim_matches(['<', '>']);
+            let is_long = option.contains('-') && placeholder == option.to_uppercase().replace('-', "_");
+            assert!(!is_long, "{command}: --{line}");
+        }
+        let last = long.lines().rfind(|line| line.starts_with("  -")).unwrap();
+        assert!(last.contains("--help"), "{command}: {last}");
+    }
+}
+
+#[test]
 fn help_says_what_must_be_known() {
     let folder = Folder::new();
-    let ran = folder.run("convert --help").succeeds().says(&[
-        "Usage: truecast convert SRC DST --to TYPE",
-        ".safetensors, .gguf, .npy, .npz, .pb, .onnx",
-        "such as bf16; see `truecast",
-        "sqnr_db<30",
-        "Exit status:",
-    ]);
-    let order = ["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"];
-    let places = order.map(|heading| ran.out.find(heading).unwrap_or_else(|| panic!("{heading}")));
-    assert!(places.is_sorted(), "{places:?}");
-    let error = folder.refused("--threads 2 formats", "inapplicable-option", &["--threads"]).text;
-    let list = error.split(';').next().unwrap();
-    let owners: Vec<&str> = list.split(|c: char| !c.is_ascii_lowercase()).collect();
-    for command in &commands() {
-        let has = folder.run(&format!("{command} --help")).succeeds().out.contains("--threads");
-        assert_eq!(has, owners.contains(&command.as_str()), "{command}: {error}");
+    let page = |line: &str| folder.run(line).succeeds().out;
+    for (line, parts) in [
+        (
+            "convert --help",
+            &["Usage: truecast convert SRC DST --to TYPE", ".safetensors, .gguf, .npy, .npz, .pb, .onnx"][..],
+        ),
+        ("convert --help", &["such as bf16; see `truecast", "sqnr_db<30", "Exit status:"]),
+        ("convert -h", &["--to", "--scheme", "--keep ", "--from-scheme", "--force", "--resume", "--json"]),
+        ("convert -h", &["truecast help specs", "truecast schemes"]),
+        ("explain --help", &["(default: all)"]),
+    ] {
+        let page = words(&page(line));
+        assert!(parts.iter().all(|part| page.contains(*part)), "{line}: {page}");
     }
+    for (line, order) in [
+        (
+            "convert --help",
+            &["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"][..],
+        ),
+        ("check --help", &["--multiplier ", "--shift ", "--scale "]),
+    ] {
+        let page = page(line);
+        let places = order.iter().map(|part| page.find(part).unwrap_or_else(|| panic!("{part}")));
+        assert!(places.is_sorted(), "{line}: {page}");
+    }
+    assert_eq!(page("--version"), format!("truecast {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -106,37 +164,21 @@ fn manual_pages_are_whole() {
 
 #[test]
 fn completion_knows_the_words() {
+    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/shells/check");
+    let ran = Command::new("bash").arg(check).env("TRUECAST", crate::run::binary()).output().unwrap();
+    Ran::new("tests/shells/check".into(), ran).exits(0).says(&["lines completed"]);
+    // Not every machine has these shells.
     let folder = Folder::new();
-    let complete = |line: &str| {
-        let script = format!(
-            "source <(truecast completions bash); COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); \
-             _truecast truecast \"${{COMP_WORDS[$COMP_CWORD]}}\" \"${{COMP_WORDS[$((COMP_CWORD-1))]}}\"; \
-             echo \" ${{COMPREPLY[*]}} \""
-        );
-        shell(&folder, &script).exits(0).out
-    };
-    for (line, words) in [
-        ("truecast convert a b --to f8", &["f8e4m3fn", "f8e5m2"][..]),
-        ("truecast convert a b --from bf", &["bf16"]),
-        ("truecast convert a b --spec tile@", &["tile@13.1", "tile@13.5"]),
-        ("truecast convert a b --spec onnx@2", &["onnx@28"]),
-        ("truecast verify a b --rounding near", &["nearest-even", "nearest-away"]),
-        ("truecast convert a b --fail-on sat", &["saturated"]),
-        ("truecast formats f4", &["f4e2m1"]),
-        ("truecast promote py", &["py:int", "py:float"]),
-        ("truecast check ca", &["cast", "castlike"]),
-        ("truecast vectors re", &["rescale"]),
-        ("truecast man con", &["convert"]),
-    ] {
-        let found = complete(line);
-        assert!(words.iter().all(|word| found.contains(&format!(" {word} "))), "{line}: {found}");
-    }
-    let zsh = folder.run("completions zsh").succeeds().out;
+    let zsh = folder.run("completions zsh").succeeds().lacks(&["'*::src"]).out;
     assert!(zsh.contains("{compadd cast castlike rescale; _files}") && zsh.contains(":(cast castlike rescale suite)"));
     let fish = folder.run("completions fish").succeeds().out;
-    for command in ["check", "vectors", "formats", "schemes", "promote"] {
+    for command in ["check", "completions", "vectors", "formats", "schemes", "promote"] {
         let condition = format!("__fish_truecast_using_subcommand {command}\"");
         assert!(fish.lines().any(|line| line.contains(&condition) && line.contains(" -a \"")), "{command}");
+    }
+    let options = ["max-memory", "fail-on", "round-mode", "saturate"].map(String::from);
+    for word in commands().iter().chain(&options) {
+        assert!(zsh.contains(word) && fish.contains(word), "{word}");
     }
 }
 
@@ -231,43 +273,19 @@ fn every_specification_has_a_page() {
 }
 
 #[test]
-fn pages_are_short() {
-    let folder = Folder::new();
-    let options = |page: &str| page.lines().filter(|line| line.trim_start().starts_with('-')).count();
-    for command in &commands() {
-        let short = folder.run(&format!("{command} -h")).succeeds().out;
-        assert!(short.lines().count() <= 45 && options(&short) <= 15, "{command}: {short}");
-        assert!(short.ends_with("\n") && short.contains(&format!("truecast {command} --help")), "{command}: {short}");
-        let long = folder.run(&format!("{command} --help")).succeeds().out;
-        assert!(long.lines().count() <= 90 && options(&long) >= options(&short), "{command}: {long}");
-        assert!(short.lines().chain(long.lines()).all(|line| line.len() <= 90), "{command}");
-    }
-    let short = folder.run("convert -h").succeeds().out;
-    for option in ["--to", "--scheme", "--keep ", "--from-scheme", "--force", "--resume", "--json"] {
-        assert!(short.contains(option), "{option}");
-    }
-    let words: Vec<&str> = short.split_whitespace().collect();
-    let words = words.join(" ");
-    assert!(words.contains("truecast help specs") && words.contains("truecast schemes"));
-    folder.refused("convert a b --to f32 --saturate maybe", "invalid-attribute", &["--saturate"]);
-    assert!(folder.run("completions bash").succeeds().out.contains("--saturate"));
-}
-
-#[test]
 fn every_setting_is_on_the_page_of_the_specifications() {
     let folder = Folder::new();
     let page = folder.run("help specs").succeeds().out;
     assert!(page.lines().count() <= 80, "{page}");
-    for spec in truecast::request::SPECS.iter().copied() {
+    for spec in SPECS.iter().copied() {
         assert!(page.lines().any(|line| line.split([' ', '@']).find(|word| !word.is_empty()) == Some(spec)), "{spec}");
     }
-    let all = commands().into_iter().map(|command| {
-        let [help, manual] =
-            [format!("{command} --help"), format!("man {command}")].map(|line| folder.run(&line).succeeds().out);
-        (command, help.split_whitespace().collect::<Vec<_>>().join(" "), manual, help)
+    let all = pages().into_iter().map(|Pages { command, long, .. }| {
+        let manual = folder.run(&format!("man {command}")).succeeds().out;
+        (command, words(&long), manual, long)
     });
     let all: Vec<_> = all.collect();
-    for setting in truecast::setting::Setting::all() {
+    for setting in Setting::all() {
         let option = format!("--{}", setting.name());
         assert!(page.contains(&option), "{option}");
         let in_manual = format!("fB{}", option.replace('-', "\\-"));
@@ -318,8 +336,7 @@ fn quantize_is_convert_with_a_scheme() {
     let help = folder.run("quantize --help").succeeds().says(&["SCHEME", "--scale-search", "--share-global"]).out;
     assert!(!help.contains("--scheme <NAME>"), "{help}");
     let convert = folder.run("convert --help").succeeds().says(&["--scheme <NAME>"]).out;
-    let words: Vec<&str> = convert.split_whitespace().collect();
-    assert!(words.join(" ").contains("truecast quantize --help") && !convert.contains("--scale-search"), "{convert}");
+    assert!(words(&convert).contains("truecast quantize --help") && !convert.contains("--scale-search"), "{convert}");
 }
 
 #[test]
@@ -331,27 +348,4 @@ fn help_names_the_program() {
         let ran = shell(&folder, &format!("./other-name {line}"));
         assert!(ran.out.contains("truecast") && !ran.out.contains("other-name"), "{line}: {}", ran.out);
     }
-}
-
-#[test]
-fn options_are_listed_in_a_useful_order() {
-    let folder = folder();
-    for command in &commands() {
-        let help = folder.run(&format!("{command} --help")).succeeds().lacks(&["?:"]).out;
-        for line in help.lines().filter_map(|line| line.trim().strip_prefix("--")) {
-            let Some((option, value)) = line.split_once(' ') else { continue };
-            let named_alike =
-                value.split(' ').next().unwrap().trim_matches(['<', '>']) == option.to_uppercase().replace('-', "_");
-            let is_plain = ["sort", "level", "format", "part", "seed"].contains(&option);
-            assert!(!named_alike || option.split('-').count() == 1 || is_plain, "{command}: --{line}");
-        }
-        let last = help.lines().rfind(|line| line.starts_with("  -")).unwrap();
-        assert!(last.contains("--help"), "{command}: {last}");
-    }
-    let help = folder.run("check --help").succeeds().out;
-    let place = |option: &str| help.find(&format!("--{option} ")).unwrap_or_else(|| panic!("{option}"));
-    assert!(place("multiplier") < place("shift") && place("shift") < place("scale"), "{help}");
-    assert!(folder.run("convert --help").succeeds().out.contains(".safetensors, .gguf, .npy"));
-    let explain = folder.run("explain --help").succeeds().out;
-    assert!(explain.split_whitespace().collect::<Vec<_>>().join(" ").contains("(default: all)"));
 }

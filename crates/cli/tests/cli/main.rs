@@ -36,7 +36,6 @@ mod run;
 mod screen;
 mod select;
 mod sentences;
-mod shell;
 mod signals;
 mod stochastic;
 mod suite;
