@@ -16,11 +16,9 @@ fn array(value: u32) -> Folder {
     Folder::with("a.npy", &npy("<f4", 1, &value.to_le_bytes()))
 }
 
-/// (options, f32 bits, resulting code)
-type Row = (&'static str, u32, u64);
-
+/// Rows: options, f32 bits, resulting code. The tests of `truecast-core` have the values of every specification.
 #[track_caller]
-fn check(rows: &[Row]) {
+fn check(rows: &[(&str, u32, u64)]) {
     for &(options, value, expected) in rows {
         let folder = array(value);
         folder.run(&format!("convert a.npy b.npy {options}")).succeeds();
@@ -36,37 +34,20 @@ fn check(rows: &[Row]) {
 fn onnx() {
     check(&[
         ("--to f8e4m3fn", bits(465.0), 0x7e),
-        ("--to f8e4m3fn --spec onnx", bits(464.0), 0x7e),
         ("--to f8e4m3fn --spec onnx@19", bits(465.0), 0x7e),
         ("--to f8e4m3fn --saturate true", bits(465.0), 0x7e),
         ("--to f8e4m3fn --saturate false", bits(465.0), 0x7f),
-        ("--to f8e4m3fn --saturate false", bits(464.0), 0x7e),
-        ("--to f8e4m3fn --saturate false", INF | 1 << 31, 0xff),
-        ("--to f8e4m3fn", INF, 0x7e),
         ("--to f8e4m3fn", NAN, 0x7f),
-        ("--to f8e4m3fn", 1 << 31, 0x80),
-        ("--to f8e4m3fnuz", NAN, 0x80),
-        ("--to f8e4m3fnuz", 1 << 31, 0x00),
         ("--to f8e5m2", INF, 0x7b),
         ("--to f8e5m2 --saturate false", INF, 0x7c),
-        ("--to f8e8m0", bits(1.25), 0x80),
         ("--to f8e8m0 --round-mode up", bits(1.25), 0x80),
         ("--to f8e8m0 --round-mode down", bits(1.75), 0x7f),
         ("--to f8e8m0 --round-mode nearest", bits(1.25), 0x7f),
-        ("--to f8e8m0 --round-mode nearest", bits(1.5), 0x80),
         ("--to f8e8m0 --round-mode nearest --saturate false", bits(f32::MAX), 0xff),
-        ("--to f8e8m0", 0, 0x00),
         ("--to f8e8m0 --saturate false", 0, 0xff),
-        ("--to f8e8m0", bits(-1.5), 0x00),
         ("--to f4e2m1", bits(2.5), 0x4),
-        ("--to f4e2m1", bits(-100.0), 0xf),
-        ("--to f4e2m1", NAN, 0x8),
-        ("--to f16", TIE, 0x3c00),
         ("--to f16 --spec onnx@1", bits(70000.0), 0x7c00),
-        ("--to i8", bits(-2.9), 0xfe),
         ("--to i8", bits(300.0), 0x2c),
-        ("--to u8", NAN, 0),
-        ("--to bool", NAN, 1),
     ]);
 }
 
@@ -86,14 +67,6 @@ fn nan_rules_with_every_specification() {
 
 #[test]
 fn ieee_roundings_to_floats() {
-    let plus_minus = |name: &str, plus: u64, minus: u64| {
-        for (value, expected) in [(TIE, plus), (TIE | 1 << 31, minus)] {
-            let folder = array(value);
-            folder.run(&format!("convert a.npy b.npy --to f16 --spec ieee --rounding {name}")).succeeds();
-            let code = u16::from_le_bytes(npy_parts(&folder.read("b.npy")).1.try_into().unwrap());
-            assert_eq!(u64::from(code), expected, "{name} of {value:#x}");
-        }
-    };
     for (name, plus, minus) in [
         ("nearest-even", 0x3c00, 0xbc00),
         ("nearest-away", 0x3c01, 0xbc01),
@@ -109,32 +82,26 @@ fn ieee_roundings_to_floats() {
         ("positive_inf", 0x3c01, 0xbc00),
         ("negative_inf", 0x3c00, 0xbc01),
     ] {
-        plus_minus(name, plus, minus);
+        let options = format!("--to f16 --spec ieee --rounding {name}");
+        check(&[(&options, TIE, plus), (&options, TIE | 1 << 31, minus)]);
     }
 }
 
 #[test]
 fn ieee() {
     check(&[
-        ("--spec ieee --to f16", TIE, 0x3c00),
         ("--spec ieee --to i8", bits(2.5), 2),
-        ("--spec ieee --to i8", bits(-2.9), 0xfe),
         ("--spec ieee --to i8 --rounding nearest-even", bits(3.5), 4),
         ("--spec ieee --to i8 --rounding up", bits(2.1), 3),
         ("--spec ieee --to f8e4m3fn", bits(465.0), 0x7f),
         ("--spec ieee --to f8e4m3fn --overflow nonfinite", bits(465.0), 0x7f),
         ("--spec ieee --to f8e4m3fn --overflow saturate", bits(465.0), 0x7e),
-        ("--spec ieee --to f16", bits(70000.0), 0x7c00),
         ("--spec ieee --to f16 --overflow saturate", bits(70000.0), 0x7bff),
-        ("--spec ieee --to f16 --overflow saturate", INF, 0x7bff),
         ("--spec ieee --to f16 --overflow saturate --inf nonfinite", INF, 0x7c00),
         ("--spec ieee --to f16 --inf saturate", INF, 0x7bff),
         ("--spec ieee --to f16 --inf saturate", bits(70000.0), 0x7c00),
-        ("--spec ieee --to f4e2m1", bits(100.0), 0x7),
-        ("--spec ieee --to i8", bits(300.0), 0x2c),
         ("--spec ieee --to i8 --int-overflow wrap", bits(300.0), 0x2c),
         ("--spec ieee --to i8 --int-overflow saturate", bits(-300.0), 0x80),
-        ("--spec ieee --to i8", NAN, 0),
         ("--spec ieee --to i8 --nan-to-int zero", NAN, 0),
         ("--spec ieee --to f16", bits(1e-7), 0x0002),
         ("--spec ieee --to f16 --subnormals keep", bits(1e-7), 0x0002),
@@ -181,37 +148,11 @@ fn an_element_far_inside_is_found() {
 }
 
 #[test]
-fn options_of_other_specifications_are_errors() {
-    let folder = array(bits(1.0));
-    for options in [
-        "--rounding up",
-        "--overflow saturate",
-        "--inf saturate",
-        "--int-overflow saturate",
-        "--nan-to-int saturate",
-        "--subnormals flush",
-        "--spec onnx@21 --rounding up",
-        "--spec ieee --saturate true",
-        "--spec ieee --saturate false",
-        "--spec ieee --round-mode up",
-    ] {
-        folder.refused(
-            &format!("convert a.npy b.npy --to f16 {options}"),
-            "inapplicable-option",
-            &[options.split(' ').rfind(|w| w.starts_with("--")).unwrap()],
-        );
-    }
-    assert_eq!(folder.names(), ["a.npy"]);
-}
-
-#[test]
 fn specifications_and_versions() {
     let folder = array(bits(1.0));
     for (options, code, needles) in [
-        ("--spec zork", "unknown-spec", &["zork", "onnx", "ieee"][..]),
-        ("--spec ONNX@", "unknown-spec", &[]),
+        ("--spec ONNX@", "unknown-spec", &["onnx", "ieee"][..]),
         ("--spec onnx@29", "unknown-version", &["29", "28"]),
-        ("--spec onnx@0", "unknown-version", &["0", "28"]),
         ("--spec onnx@x", "unknown-version", &["x"]),
         ("--spec ieee@754", "unknown-version", &["754"]),
         ("--spec ieee --rounding sideways", "invalid-attribute", &["sideways", "nearest-even"]),
@@ -221,17 +162,12 @@ fn specifications_and_versions() {
     ] {
         folder.refused(&format!("convert a.npy b.npy --to f16 {options}"), code, needles);
     }
-    for (to, opset) in
-        [("bf16", 12), ("f8e4m3fn", 18), ("i4", 20), ("f4e2m1", 22), ("f8e8m0", 23), ("i2", 24), ("f6e3m2", 27)]
-    {
+    for (to, opset) in [("bf16", 12), ("i4", 20), ("f6e3m2", 27)] {
         let line = format!("convert a.npy b.npy --to {to} --spec onnx@{opset}");
         folder.refused(&line, "unsupported-type", &["a.npy", to, &opset.to_string(), "--spec ieee"]);
         folder.run(&format!("convert a.npy ok-{to}.npy --to {to} --spec onnx@{}", opset + 1)).succeeds();
     }
-    for to in ["f8e3m4", "nf4", "mxint8", "tf32", "u3"] {
-        folder.refused(&format!("convert a.npy b.npy --to {to}"), "unsupported-type", &["a.npy", to, "--spec ieee"]);
-        folder.run(&format!("convert a.npy ok-{to}.npy --to {to} --spec ieee")).succeeds();
-    }
+    folder.refused("convert a.npy b.npy --to f8e3m4", "unsupported-type", &["a.npy", "f8e3m4", "--spec ieee"]);
     assert!(!folder.path("b.npy").exists());
 }
 
