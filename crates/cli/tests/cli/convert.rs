@@ -5,101 +5,31 @@ use serde_json::{Value, json};
 use truecast_testkit::npy::{array, npy, npy_parts};
 use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
-/// The codes of 1.0 and -2.0 in types of each width are made by hand.
 #[test]
-fn one_array_to_every_width() {
-    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, -2.0])));
-    let rows: [(&str, &str, &[u8]); 12] = [
-        ("f16", "<f2", &[0x00, 0x3c, 0x00, 0xc0]),
-        ("bf16", "<V2", &[0x80, 0x3f, 0x00, 0xc0]),
-        ("f64", "<f8", &[0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0x00, 0xc0]),
-        ("f8e5m2", "|V1", &[0x3c, 0xc0]),
-        ("f8e4m3fn", "<V1", &[0x38, 0xc0]),
-        ("f6e3m2", "<V1", &[0x0c, 0x30]),
-        ("f4e2m1", "<V1", &[0x2, 0xc]),
-        ("i8", "|i1", &[1, 0xfe]),
-        ("i4", "<V1", &[1, 0xe]),
-        ("i64", "<i8", &[1, 0, 0, 0, 0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
-        ("u16", "<u2", &[1, 0, 0xfe, 0xff]),
-        ("bool", "|b1", &[1, 1]),
-    ];
-    for (to, descr, bytes) in rows {
-        folder.run(&format!("convert a.npy {to}.npy --to {to}")).succeeds();
-        let file = folder.read(&format!("{to}.npy"));
-        assert_eq!(npy_parts(&file), (descr.to_string(), bytes), "{to}");
-    }
-}
-
-#[test]
-fn narrow_floats_are_packed_in_safetensors() {
-    // checkpoints.md §1.4: F4 has the low nibble first; F6 is a little-endian bit stream of four elements in three
-    // bytes.
-    let folder = Folder::with("a.safetensors", &one_tensor(&[0.5, 1.0, -1.5, 6.0]));
-    let rows: [(&str, &str, &[u8]); 3] = [
-        ("f4e2m1", "F4", &[0x21, 0x7b]),
-        // E2M3 codes of 0.5, 1, -1.5, 6: 4 | 8 << 6 | 44 << 12 | 28 << 18.
-        ("f6e2m3", "F6_E2M3", &[0x04, 0xc2, 0x72]),
-        // E3M2 codes of 0.5, 1, -1.5, 6: 8 | 12 << 6 | 46 << 12 | 22 << 18.
-        ("f6e3m2", "F6_E3M2", &[0x08, 0xe3, 0x5a]),
-    ];
-    for (to, dtype, bytes) in rows {
-        folder.run(&format!("convert a.safetensors {to}.safetensors --to {to}")).succeeds();
-        let result = Parsed::new(&folder.read(&format!("{to}.safetensors")));
-        assert_eq!((result.dtype("w"), result.bytes("w")), (dtype, bytes));
-        assert_eq!(result.shape("w"), &json!([4]));
-    }
-    folder.write("odd.safetensors", &safetensors(&[("w", "F32", &[2, 3], f32s(&[0.0; 6]))], &[]));
+fn narrow_floats_fill_whole_bytes() {
+    let folder = Folder::with("odd.safetensors", &safetensors(&[("w", "F32", &[2, 3], f32s(&[0.0; 6]))], &[]));
     folder.refused("convert odd.safetensors o.safetensors --to f4e2m1", "shape-mismatch", &["\"w\"", "odd"]);
     folder.write("five.safetensors", &one_tensor(&[0.0; 5]));
     folder.refused("convert five.safetensors o.safetensors --to f6e2m3", "shape-mismatch", &["\"w\""]);
-    assert!(!folder.names().contains(&"o.safetensors".to_string()));
+    assert_eq!(folder.names(), ["five.safetensors", "odd.safetensors"]);
 }
 
+/// `truecast.options` records the run. The name of the tensor that is kept comes first, since its type has the widest
+/// elements (`docs/spec/checkpoints.md §1.5`).
 #[test]
-fn f6_is_read_with_a_warning() {
-    // checkpoints.md §1.4: no public convention exists for the packing.
-    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F6_E2M3", &[4], vec![0x04, 0xc2, 0x72])], &[]));
-    let ran = folder.run("convert a.safetensors b.safetensors --to f32").exits(0);
-    assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("w"), f32s(&[0.5, 1.0, -1.5, 6.0]));
-    assert!(ran.err.contains("F6") || ran.err.contains("f6e2m3"), "no warning: {:?}", ran.err);
-}
-
-#[test]
-fn metadata_and_order_are_kept() {
-    let tensors = [
-        ("z", "F32", &[1u64][..], f32s(&[1.0])),
-        ("a", "F32", &[1], f32s(&[2.0])),
-        ("m", "I32", &[1], vec![7, 0, 0, 0]),
-    ];
-    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[("note", "x\ny"), ("alpha", "1")]));
+fn metadata_records_the_options() {
+    let tensors = [("z", "F32", &[1u64][..], f32s(&[1.0])), ("a", "F32", &[1], f32s(&[2.0]))];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
     folder.run("convert a.safetensors b.safetensors --to bf16 --keep a").succeeds();
     let result = Parsed::new(&folder.read("b.safetensors"));
-    // `z` takes two bytes, so `a` would start at 2: the canonical order of §1.5 (F32, I32, BF16) applies.
-    assert_eq!(result.names(), ["a", "m", "z"]);
-    let metadata = result.metadata().as_object().unwrap();
-    assert_eq!(metadata.keys().collect::<Vec<_>>(), ["alpha", "format", "note", "truecast.options"]);
-    assert_eq!(["alpha", "format", "note"].map(|key| &metadata[key]), ["1", "pt", "x\ny"]);
-    let options: Value = serde_json::from_str(metadata["truecast.options"].as_str().unwrap()).unwrap();
+    assert_eq!(result.names(), ["a", "z"]);
+    let options: Value = serde_json::from_str(result.metadata()["truecast.options"].as_str().unwrap()).unwrap();
     assert_eq!((&options["to"], &options["rules"][0]["glob"]), (&json!("bf16"), &json!("a")));
-    folder.run("convert a.safetensors c.safetensors --to f64").succeeds();
-    assert_eq!(Parsed::new(&folder.read("c.safetensors")).names(), ["z", "a", "m"]);
 }
 
 #[test]
-fn format_is_added_but_not_replaced() {
-    for (metadata, expected) in [(&[][..], "pt"), (&[("format", "mlx")][..], "mlx")] {
-        let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[], f32s(&[1.0]))], metadata));
-        folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
-        assert_eq!(Parsed::new(&folder.read("b.safetensors")).metadata()["format"], expected);
-    }
-}
-
-#[test]
-fn empty_tensors_and_files() {
-    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[0, 3], vec![])], &[]));
-    folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
-    assert_eq!(Parsed::new(&folder.read("b.safetensors")).shape("w"), &json!([0, 3]));
-    folder.write("none.safetensors", &safetensors(&[], &[]));
+fn a_file_without_tensors() {
+    let folder = Folder::with("none.safetensors", &safetensors(&[], &[]));
     folder.run("convert none.safetensors n.safetensors --to f16").succeeds();
     assert!(Parsed::new(&folder.read("n.safetensors")).names().is_empty());
 }
@@ -193,13 +123,9 @@ fn threads_and_memory_change_nothing() {
     let values: Vec<f32> = (0..500_001u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761))).collect();
     let folder = Folder::with("a.npy", &npy("<f4", values.len(), &f32s(&values)));
     let mut results = Vec::new();
-    for (i, options) in
-        ["--threads 1", "--threads 4", "--threads 4 --max-memory 3MiB", "--threads 1 --max-memory 1GiB", "--threads 3"]
-            .into_iter()
-            .enumerate()
-    {
+    for (i, options) in ["--threads 1", "--threads 4 --max-memory 3MiB", "--threads 3"].into_iter().enumerate() {
         let line = format!("convert a.npy b{i}.npy --to f8e4m3fn --report r{i}.json --quiet {options}");
-        folder.run(&line).succeeds();
+        assert_eq!(folder.run(&line).succeeds().out, "");
         let mut report = folder.json(&format!("r{i}.json"));
         let object = report.as_object_mut().unwrap();
         object.remove("destination");
@@ -223,13 +149,6 @@ fn sizes_and_counts_on_the_command_line() {
         folder.run_args(["convert", "a.npy", "x.npy", "--to", "f16", "--threads", wrong]).exits(2);
     }
     assert!(!folder.path("x.npy").exists());
-}
-
-#[test]
-fn quiet_prints_nothing() {
-    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
-    let ran = folder.run("convert a.npy b.npy --to f16 --quiet").succeeds();
-    assert_eq!(ran.out, "");
 }
 
 #[test]

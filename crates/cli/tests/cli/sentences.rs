@@ -39,17 +39,6 @@ fn mistakes() {
     folder.refused("convert none.npy o.npy --to f16", "malformed-file", &["none.npy"]);
 }
 
-#[test]
-fn a_report_that_is_none() {
-    let folder = folder();
-    for text in ["[1]", "3", "{\"command\": 3}", "{}"] {
-        folder.write("r.json", text.as_bytes());
-        folder.refused("report r.json -o r.html", "malformed-file", &["r.json", "--report FILE.json"]);
-        let ran = folder.refused("verify a.npy ints.npy --report r.json", "malformed-file", &["r.json"]);
-        assert!(!ran.text.contains("struct"), "{}", ran.text);
-    }
-}
-
 /// The value is finite in f64, but not in f32. Scales are computed in f32.
 #[test]
 fn values_beyond_f32_have_no_scale() {

@@ -142,17 +142,20 @@ fn options_come_from_a_report() {
 #[test]
 fn a_report_that_is_none() {
     let folder = large();
-    folder.write("no.json", b"zork");
-    folder.write("empty.json", b"{}");
-    folder.write("other.json", br#"{"command": "compare", "options": {}}"#);
-    folder.write("odd.json", br#"{"command": "convert", "options": {"spec": "onnx"}}"#);
     folder.refused("verify a.npy b.npy --report missing.json", "not-found", &["missing.json"]);
-    for (file, word) in [("no", "line 1"), ("empty", "command"), ("other", "compare"), ("odd", "options.")] {
-        folder.refused(
-            &format!("verify a.npy b.npy --report {file}.json"),
-            "malformed-file",
-            &[format!("{file}.json").as_str(), word],
-        );
+    for (text, word) in [
+        ("zork", "line 1"),
+        ("[1]", "r.json"),
+        (r#"{"command": 3}"#, "r.json"),
+        ("{}", "command"),
+        (r#"{"command": "compare", "options": {}}"#, "compare"),
+        (r#"{"command": "convert", "options": {"spec": "onnx"}}"#, "options."),
+    ] {
+        folder.write("r.json", text.as_bytes());
+        folder.refused("verify a.npy b.npy --report r.json", "malformed-file", &["r.json", word]).lacks(&["struct"]);
+        if !text.contains("options") {
+            folder.refused("report r.json -o r.html", "malformed-file", &["r.json", "--report FILE.json"]);
+        }
     }
 }
 
