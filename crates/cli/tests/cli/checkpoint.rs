@@ -140,90 +140,69 @@ fn what_was_begun_otherwise_is_not_resumed() {
 
 #[test]
 fn hostile_folders() {
-    let good = || checkpoint();
-    let map = |entries: &[(&str, &str)]| index(entries);
-    let all = [("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND), ("b.empty", SECOND)];
     let with = |name: &str, shard: &str| {
-        let mut entries = all.to_vec();
-        entries.push((name, shard));
-        index(&entries)
+        index(&[("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND), ("b.empty", SECOND), (name, shard)])
     };
-    let cases: Vec<(&str, &str, Vec<u8>, &[&str])> = vec![
-        (
-            "above",
-            "malformed-file",
-            with("x", "../secret.safetensors"),
-            &["tensor \"x\"", "../secret.safetensors", "not a plain file name"],
-        ),
-        ("absolute", "malformed-file", with("x", "/etc/passwd"), &["/etc/passwd", "not a plain file name"]),
-        ("below", "malformed-file", with("x", "code/x.safetensors"), &["not a plain file name"]),
-        ("windows", "malformed-file", with("x", "c:x.safetensors"), &["not a plain file name"]),
-        ("pickle", "malformed-file", with("x", "model.bin"), &["not a plain file name"]),
-        (
-            "missing shard",
-            "missing-file",
-            with("x", "model-3.safetensors"),
-            &["shard \"model-3.safetensors\" is missing", "\"x\""],
-        ),
-        ("missing tensor", "missing-tensor", with("x", FIRST), &["has no tensor \"x\""]),
-        ("no map", "malformed-file", b"{}".to_vec(), &["no weight_map"]),
-        ("empty map", "malformed-file", b"{\"weight_map\": {}}".to_vec(), &["weight_map is empty"]),
-        (
-            "map of numbers",
-            "malformed-file",
-            b"{\"weight_map\": {\"a\": 1}}".to_vec(),
-            &["the value of \"a\" is not a string"],
-        ),
-        (
-            "twice",
-            "duplicate-name",
-            b"{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}".to_vec(),
-            &["key \"a\" occurs twice"],
-        ),
-        ("deep", "malformed-file", "[".repeat(200).into_bytes(), &["recursion limit"]),
-        ("no JSON", "malformed-file", b"\xff".to_vec(), &["not UTF-8"]),
+    let above = ["tensor \"x\"", "../secret.safetensors", "not a plain file name"];
+    let lost = ["shard \"model-3.safetensors\" is missing", "\"x\""];
+    let cases: [(&str, Vec<u8>, &[&str]); 13] = [
+        ("malformed-file", with("x", "../secret.safetensors"), &above),
+        ("malformed-file", with("x", "/etc/passwd"), &["/etc/passwd", "not a plain file name"]),
+        ("malformed-file", with("x", "code/x.safetensors"), &["not a plain file name"]),
+        ("malformed-file", with("x", "c:x.safetensors"), &["not a plain file name"]),
+        ("malformed-file", with("x", "model.bin"), &["not a plain file name"]),
+        ("missing-file", with("x", "model-3.safetensors"), &lost),
+        ("missing-tensor", with("x", FIRST), &["has no tensor \"x\""]),
+        ("malformed-file", b"{}".to_vec(), &["no weight_map"]),
+        ("malformed-file", br#"{"weight_map": {}}"#.to_vec(), &["weight_map is empty"]),
+        ("malformed-file", br#"{"weight_map": {"a": 1}}"#.to_vec(), &["the value of \"a\" is not a string"]),
+        ("duplicate-name", br#"{"weight_map": {"a": "x", "a": "y"}}"#.to_vec(), &["key \"a\" occurs twice"]),
+        ("malformed-file", "[".repeat(200).into_bytes(), &["recursion limit"]),
+        ("malformed-file", b"\xff".to_vec(), &["not UTF-8"]),
     ];
-    for (what, code, index, said) in cases {
-        let folder = good();
+    for (code, index, said) in cases {
+        let folder = checkpoint();
         folder.write("secret.safetensors", &safetensors(&[], &[]));
         folder.write("model/model.safetensors.index.json", &index);
         folder.refused("convert model out --to bf16", code, said);
-        assert!(!folder.path("out").exists(), "{what}");
+        assert!(!folder.path("out").exists(), "{said:?}");
     }
-    let folder = good();
+    let folder = checkpoint();
     let shard = folder.read(&format!("model/{SECOND}"));
     folder.write(&format!("model/{SECOND}"), &shard[..shard.len() - 1]);
     let claimed = format!("claims {} bytes of data, and the file has {}; ", 300 * 2 * 4, 300 * 2 * 4 - 1);
     let said = [SECOND, claimed.as_str(), "truncated or damaged: download or copy it again"];
     folder.refused("convert model out --to bf16", "truncated-file", &said);
     // Without an index, a tensor name may occur only once.
-    let folder = good();
+    let folder = checkpoint();
     std::fs::remove_file(folder.path("model/model.safetensors.index.json")).unwrap();
     folder.write("model/z.safetensors", &folder.read(&format!("model/{SECOND}")));
     folder.refused("convert model out --to bf16", "duplicate-name", &["tensor \"b."]);
     // With an index, the index decides, and the copy is named.
-    let folder = good();
+    let folder = checkpoint();
     folder.write(
         &format!("model/{SECOND}"),
         &safetensors(&[("b.weight", "F32", &[1], f32s(&[1.0])), ("a.ids", "I8", &[1], vec![7])], &[]),
     );
     folder.write(
         "model/model.safetensors.index.json",
-        &map(&[("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND)]),
+        &index(&[("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND)]),
     );
     folder.run("convert model out --to bf16").exits(0).warns(&["tensor \"a.ids\": the copy in", "is left out"]);
     assert_eq!(Parsed::new(&folder.read(&format!("out/{SECOND}"))).names(), ["b.weight"]);
-    let folder = good();
+    let folder = checkpoint();
     for out in ["model", "model/out", ".", "model/../model/x/y"] {
         folder.refused(&format!("convert model {out} --to bf16 --force"), "same-file", &[] as &[&str]);
     }
+    folder.refused("convert model out.safetensors --to bf16", "unsuitable-destination", &["out.safetensors", "folder"]);
+    folder.run("convert model out --to bf16 --merge").exits(2);
     folder.refused("convert model out --to bf16 --report model/r.json", "unsuitable-destination", &["--report"]);
     folder.run("convert model model/config.json/x --to bf16").exits(2);
     folder.refused("convert model out --to bf16 --keep nothing*", "unmatched-pattern", &["\"nothing*\""]);
     folder.write("model/model_index.json", b"{\"unet\": [\"diffusers\", \"UNet2DModel\"]}");
     folder.write("model/unet/diffusion_pytorch_model.bin", b"x");
     folder.refused("convert model out --to bf16", "unsuitable-source", &["model/unet", "diffusion_pytorch_model.bin"]);
-    assert!(!folder.path("out").exists());
+    assert!(!folder.path("out").exists() && !folder.path("out.safetensors").exists());
 }
 
 #[cfg(unix)]
@@ -231,6 +210,12 @@ fn hostile_folders() {
 fn links_lead_out_only_if_that_is_asked_for() {
     use std::os::unix::fs::symlink;
     let folder = checkpoint();
+    folder.write("elsewhere.txt", b"x");
+    symlink("../elsewhere.txt", folder.path("model/notes.txt")).unwrap();
+    for line in ["convert model out --to bf16 --dry-run", "convert model out --to bf16"] {
+        folder.refused(line, "not-regular-file", &["notes.txt"]);
+        assert!(!folder.path("out").exists());
+    }
     std::fs::rename(folder.path(&format!("model/{FIRST}")), folder.path("elsewhere")).unwrap();
     symlink("../elsewhere", folder.path(&format!("model/{FIRST}"))).unwrap();
     folder.refused("convert model out --to bf16", "not-regular-file", &[FIRST, "symbolic link", "--follow-links"]);
@@ -270,22 +255,13 @@ fn a_dry_run_says_what_will_be_done() {
 fn a_report_has_every_tensor_and_the_digests() {
     let folder = checkpoint();
     folder.run("convert model out --to bf16 --report r.json --quiet").succeeds();
-    let found = tree(&folder, "out");
-    let names = ["config.json", FIRST, SECOND, "model.safetensors.index.json", "truecast-manifest.json"];
-    let beside = |name: &&str| !names.contains(name);
-    assert_eq!(found.keys().map(String::as_str).filter(beside).collect::<Vec<_>>(), ["code/run.py", "tokenizer.json"]);
     let report = folder.json("r.json");
     assert_eq!(report["tensors"].as_array().unwrap().len(), 4);
     assert_eq!(report["total"]["elements"], json!(1202));
     let manifest = folder.json("out/truecast-manifest.json");
-    for (at, shard) in [FIRST, SECOND].into_iter().enumerate() {
-        let written = &manifest["shards"][at]["output"];
-        assert_eq!(report["outputs"][at]["bytes"], written["bytes"]);
-        assert_eq!(written["xxh3"].as_str().unwrap().len(), 32);
-        assert!(report["outputs"][at]["path"].as_str().unwrap().ends_with(shard));
-    }
+    assert_eq!(manifest["shards"][1]["output"]["xxh3"].as_str().unwrap().len(), 32);
     let outputs = report["outputs"].as_array().unwrap();
-    assert_eq!(outputs.len(), found.len() - 1, "all but the manifest");
+    assert_eq!(outputs.len(), tree(&folder, "out").len() - 1, "all but the manifest");
     for output in outputs {
         let path = folder.path(output["path"].as_str().unwrap());
         let sum = std::process::Command::new("sha256sum").arg(&path).output().unwrap();
@@ -326,16 +302,12 @@ fn folders_are_verified() {
     folder.refused("verify model out --report r.json --to bf16", "conflicting-options", &["contradict"]);
     let verdict =
         |folder: &Folder| folder.run("verify model out --json").exits(1).object("verify")["differences"].clone();
-    let restore = |name: &str, bytes: &[u8]| folder.write(name, bytes);
-    for (name, said) in [
-        ("out/config.json", "differs from the file of the source"),
-        ("out/code/run.py", "differs from the file of the source"),
-    ] {
-        let bytes = folder.read(name);
-        folder.write(name, &[&bytes[..], b" "].concat());
-        assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": name, "why": said }]));
-        restore(name, &bytes);
-    }
+    let name = "out/code/run.py";
+    let bytes = folder.read(name);
+    folder.write(name, &[&bytes[..], b" "].concat());
+    let why = "differs from the file of the source";
+    assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": name, "why": why }]));
+    folder.write(name, &bytes);
     // JSON that the conversion writes is compared as a value.
     let name = "out/model.safetensors.index.json";
     let bytes = folder.read(name);
@@ -352,11 +324,7 @@ fn folders_are_verified() {
         let why = format!("differs from what the conversion writes: {said}");
         assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": name, "why": why }]));
     }
-    restore(name, &bytes);
-    let tokenizer = folder.read("out/tokenizer.json");
-    std::fs::remove_file(folder.path("out/tokenizer.json")).unwrap();
-    assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": "out/tokenizer.json", "why": "is missing" }]));
-    restore("out/tokenizer.json", &tokenizer);
+    folder.write(name, &bytes);
     let name = format!("out/{FIRST}");
     let mut bytes = folder.read(&name);
     *bytes.last_mut().unwrap() ^= 1;
@@ -364,12 +332,6 @@ fn folders_are_verified() {
     let differences = verdict(&folder);
     let kinds: Vec<&str> = differences.as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["elements", "digest"], "{differences}");
-    for (stray, bytes) in [("pytorch_model.bin", &b"x"[..]), ("code/a.pt", b"x")] {
-        restore(&format!("out/{stray}"), bytes);
-        assert!(verdict(&folder).to_string().contains(stray));
-        std::fs::remove_file(folder.path(&format!("out/{stray}"))).unwrap();
-    }
-    folder.run("verify model nowhere").exits(4);
     let name = format!("out/{SECOND}");
     folder.write(&name, &safetensors(&[("b.weight", "F32", &[1], f32s(&[1.0])), ("c", "I8", &[1], vec![1])], &[]));
     folder.write(
@@ -397,15 +359,13 @@ fn another_source_is_told_first() {
 
 #[test]
 fn any_difference_fails_on_request() {
-    let folder = Folder::new();
     let tensors = [("w", "F32", &[2u64][..], f32s(&[1.0, 2.0]))];
-    folder.write("a.safetensors", &safetensors(&tensors, &[]));
-    let others = [
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    for (name, tensors) in [
         ("value", vec![("w", "F32", &[2u64][..], f32s(&[1.0, 2.5]))]),
         ("shape", vec![("w", "F32", &[1, 2][..], f32s(&[1.0, 2.0]))]),
-        ("more", vec![("w", "F32", &[2][..], f32s(&[1.0, 2.0])), ("v", "F32", &[1][..], f32s(&[1.0]))]),
-    ];
-    for (name, tensors) in others {
+        ("more", vec![tensors[0].clone(), ("v", "F32", &[1][..], f32s(&[1.0]))]),
+    ] {
         folder.write(&format!("{name}.safetensors"), &safetensors(&tensors, &[]));
         for options in ["", " --quiet", " --json"] {
             let of = |a: &str, b: &str| format!("compare {a}.safetensors {b}.safetensors{options}");
@@ -448,23 +408,4 @@ fn half_a_result_is_not_verified() {
     folder.refused("verify model out", "not-resumable", &["out", "not finished", "truecast-manifest.json"]);
     folder.run("convert model out --to bf16 --resume --quiet").succeeds();
     folder.run("verify model out").succeeds();
-}
-
-#[test]
-fn a_folder_does_not_become_a_file() {
-    let folder = checkpoint();
-    folder.refused("convert model out.safetensors --to bf16", "unsuitable-destination", &["out.safetensors", "folder"]);
-    folder.run("convert model out --to bf16 --merge").exits(2);
-    assert!(!folder.path("out.safetensors").exists() && !folder.path("out").exists());
-}
-
-#[test]
-fn a_link_beside_the_weights_is_refused_first() {
-    let folder = checkpoint();
-    folder.write("elsewhere.txt", b"x");
-    std::os::unix::fs::symlink(folder.path("elsewhere.txt"), folder.path("model/notes.txt")).unwrap();
-    folder.refused("convert model out --to bf16 --dry-run", "not-regular-file", &["notes.txt"]);
-    folder.refused("convert model out --to bf16", "not-regular-file", &["notes.txt"]);
-    assert!(!folder.path("out").exists());
-    folder.run("convert model out --to bf16 --follow-links").exits(0);
 }

@@ -132,14 +132,12 @@ fn nibbles_and_the_shape_of_a_reference() {
     let options = folder.json("n.json")["options"].clone();
     assert_eq!((&options["nibbles"], &options["detected"]["nibbles"]), (&json!("low"), &json!("low")));
     folder.run("verify a.safetensors b.safetensors --report n.json").succeeds();
-    folder.run("verify a.safetensors b.safetensors --to f32 --nibbles high").exits(1);
     let said = folder.run(&format!("{convert} --reference dense.safetensors")).exits(0).err;
     assert!(said.contains("dense.safetensors: the nibble order fits 1 tensors"), "{said}");
     result(&[30, 32], &high[..960]);
     folder.run("verify a.safetensors b.safetensors --to f32 --reference dense.safetensors").succeeds();
     let wrong = format!("{convert} --reference dense.safetensors --nibbles low --quiet");
     folder.refused(&wrong, "inconsistent-checkpoint", &["dense.safetensors", "nibble order", "--nibbles"]);
-    folder.refused(&format!("{convert} --nibbles middle"), "invalid-value", &["--nibbles"]);
     folder.refused("convert a.npy b.npy --to f16 --nibbles low", "inapplicable-option", &["--nibbles belongs to"]);
     folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
@@ -192,7 +190,6 @@ fn schemes_have_short_names() {
     folder.run("convert dir a --scheme mxfp4 --quiet").exits(0);
     folder.run("convert dir b --scheme ct:mxfp4-pack-quantized --quiet").exits(0);
     assert_eq!(folder.read("a/model.safetensors"), folder.read("b/model.safetensors"));
-    folder.refused("convert dir c --scheme fp8-blok", "unknown-scheme", &["fp8-block?"]);
     folder.run("convert dir c --scheme MXFP4 --quiet").exits(0);
     assert_eq!(folder.read("a/model.safetensors"), folder.read("c/model.safetensors"));
     folder.run("convert dir d --scheme nothing").exits(2).warns(&["`truecast schemes` lists them"]).lacks(&["awq"]);

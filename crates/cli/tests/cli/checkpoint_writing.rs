@@ -21,8 +21,6 @@ fn what_cannot_be_done_is_said_before() {
         ("--to bf16 --quantize *embed*", "missing-argument", &["--scheme"][..]),
         ("--scheme modelopt:W4A16_NVFP4 --share-global [", "invalid-pattern", &["--share-global"]),
         ("--scheme modelopt:FP8", "missing-argument", &["--activation-ranges", "modelopt:FP8_PER_CHANNEL_PER_TOKEN"]),
-        ("--scheme awq", "unwritable-scheme", &["awq"]),
-        ("--scheme fp8-blok", "unknown-scheme", &["fp8-blok", "fp8-block"]),
         ("--scheme ct:mxfp4-pack-quantized", "inapplicable-option", &["groups of 32", "1 other", "q_proj"]),
         (
             "--scheme ct:mxfp4-pack-quantized --quantize *proj*",
@@ -45,11 +43,6 @@ fn what_cannot_be_done_is_said_before() {
         folder.refused(&format!("convert model out {options}"), code, said);
         assert!(!folder.path("out").exists(), "{options}");
     }
-    folder.refused(
-        &format!("convert model/{FIRST} out.safetensors --scheme fp8-block"),
-        "unsuitable-destination",
-        &["declared in config.json"],
-    );
     folder.run("convert model plain --scheme plain --to bf16 --quiet").succeeds();
     folder.run("convert model bf16 --to bf16 --quiet").succeeds();
     assert_eq!(tree(&folder, "plain"), tree(&folder, "bf16"));
