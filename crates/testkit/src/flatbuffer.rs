@@ -5,11 +5,11 @@ use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Ve
 type Builder<'b> = FlatBufferBuilder<'b>;
 
 /// A tensor: name, shape, number of the element type, data.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Tensor<'a>(pub &'a str, pub &'a [i32], pub u32, pub &'a [u8]);
 
 /// An operator: number, operands, results. RESCALE also has flags and a rounding mode.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Operator<'a>(pub u32, pub &'a [&'a str], pub &'a [&'a str], pub Option<([bool; 4], u32)>);
 
 /// A graph with one block.

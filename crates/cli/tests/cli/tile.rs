@@ -85,16 +85,6 @@ fn exit_codes_of_files() {
     }
     folder.write("empty.mlir", b"module { }");
     folder.refused("run empty.mlir --output-dir out", "unsupported-file", &["empty.mlir", "has no entry"]);
-    folder.write("f.npy", &npy("<f4", 1, &1.5f32.to_le_bytes()));
-    folder.refused(
-        "convert f.npy b.npy --to i8 --spec tile@13.3 --saturating",
-        "invalid-attribute",
-        &["saturating", "13.4"],
-    );
-    let ran = folder.run("run empty.mlir --output-dir out --json").exits(3);
-    assert_eq!(ran.object("run")["status"], "error");
-    let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
-    assert_eq!(error["exit_code"], 3);
 }
 
 #[test]
@@ -172,9 +162,6 @@ fn check_a_module() {
     let nearest = "entry @k(%a: tile<f32>) {\n  %r = ftof %a : tile<f32> -> tile<f8E8M0FNU>\n  return\n}";
     folder.write("nearest.mlir", nearest.as_bytes());
     folder.run("check nearest.mlir --spec tile@13.2").exits(0).warns(&["2:8: T008", "has no value"]).lacks(&["13.5"]);
-    folder.refused("check good.mlir --spec tile@13.9", "unknown-version", &["13.9"]);
-    folder.write("hello.mlir", b"hello world");
-    folder.refused("check hello.mlir --spec tile", "malformed-file", &["hello.mlir:1:1: T015", "\"hello\""]);
     folder.write("empty.tilebc", b"");
     folder.refused("check empty.tilebc --spec tile", "malformed-file", &["empty.tilebc:1:1: T015"]);
     folder.write("misspelled.mlir", MODULE.replace("ftoi", "ftio").as_bytes());
@@ -236,7 +223,6 @@ fn casts() {
         .map(|r| format!("{} {}", r["attributes"].as_str().unwrap(), r["bits"].as_str().unwrap()))
         .collect();
     assert_eq!(rows, ["profile=spec 0x7f", "profile=hw 0x2c", "profile=seed 0x7f", "profile=spec, saturating 0x7f"]);
-    folder.run("explain 1.5 --to f8e8m0 --spec tile").exits(0);
     for line in ["explain 1 --from string --to i8 --spec tile", "explain 1 --to string --spec tile"] {
         folder.refused(line, "unsupported-type", &["13.5"]);
     }
@@ -247,5 +233,4 @@ fn casts() {
     assert!(folder.read("o.npy").ends_with(&[0x5f, 0x7b, 0x7b]));
     folder.refused("convert x.npy p.npy --to f8e4m3fn --spec tile --rounding zero", "illegal-operation", &["T008"]);
     folder.refused("convert x.npy p.npy --to i8 --spec tile --profile hw", "unsupported-pair", &[] as &[&str]);
-    folder.refused("convert x.npy p.npy --to i8 --spec onnx --profile hw", "inapplicable-option", &["--spec"]);
 }
