@@ -21,7 +21,6 @@ fn what_cannot_be_converted() {
     folder.write("a.gguf", &file);
     folder.refused("convert a.gguf b.npz --to bf16", "unsuitable-destination", &["b.npz", ".safetensors"]);
     folder.refused("convert a.gguf b.safetensors --to bf16 --keep q8.weight", "scales-lost", &["q8.weight"]);
-    folder.refused("convert a.gguf b.safetensors --to bf16 --rule zork=f32", "unmatched-pattern", &["zork"]);
     folder.refused(
         "convert a.gguf b.safetensors --to bf16 --from-scheme awq",
         "inapplicable-option",
@@ -64,8 +63,6 @@ fn blocks_are_named() {
     assert_eq!((&planned["total"]["elements"], &planned["tensors"][0]["shape"]), (&json!(576), &json!([6, 96])));
     folder.run("convert q.gguf t.safetensors --to bf16").exits(0).says(&["Q8_0 -> bf16"]);
     folder.run("compare m q.gguf").exits(0).says(&["f32 | Q8_0"]);
-    folder.run("inspect q.gguf").succeeds();
-    folder.refused("compare q.gguf none.gguf", "not-found", &["none.gguf"]);
 }
 
 #[test]
@@ -83,7 +80,6 @@ fn what_no_file_of_blocks_holds() {
         &["a.weight", "72", "32"],
     );
     folder.refused("convert nine.safetensors b.gguf --to bf16", "limit-exceeded", &["9 dimensions"]);
-    folder.refused("convert a.safetensors b.gguf --to f8e4m3fn", "unstorable-type", &["f8e4m3fn", ".gguf"]);
     folder.refused(
         "convert a.safetensors b.gguf --scheme fp8-block",
         "unsuitable-destination",
@@ -117,9 +113,6 @@ fn what_no_file_of_blocks_holds() {
         let name = option.split(' ').next().unwrap();
         folder.refused(&format!("convert m b.gguf --to bf16 {option}"), "inapplicable-option", &[name, ".gguf"]);
     }
-    let npy = b"\x93NUMPY\x01\x00\x37\x00{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}";
-    folder.write("a.npy", npy);
-    folder.refused("convert a.npy b.gguf --to bf16", "unsuitable-source", &["a.npy", ".safetensors"]);
     assert!(!folder.path("b.gguf").exists() && !folder.path("b.safetensors").exists());
     folder.run("convert m b.gguf --to bf16 --dry-run").exits(0);
     assert!(!folder.path("b.gguf").exists());

@@ -101,22 +101,12 @@ fn groups_of_tosa() {
 
 #[test]
 fn reasons_of_what_a_conversion_leaves_open() {
-    let folder = Folder::new();
-    for (values, rules, elements) in [
-        ([f32::NAN, 1.0], &["U1"][..], 1),
-        ([f32::INFINITY, 1.0], &["U1"], 1),
-        ([2.5, 2.0], &["U5"], 1),
-        ([9.0, 2.0], &["U1", "U5"], 1),
-        ([2.5, 1e9], &["U1", "U5"], 2),
-    ] {
-        folder.write("y.npy", &npy("<f4", 2, &f32s(&values)));
-        let object = folder.run("convert y.npy o.npy --to i4 --force --json").succeeds().object("convert");
-        let [open] = &object["undefined_reasons"].as_array().unwrap()[..] else { panic!("{object}") };
-        let reasons: Vec<&str> = open["reasons"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
-        let is_of = |(reason, rule): (&&str, &&str)| reason.ends_with(&format!("docs/spec/onnx.md §4.11 {rule}"));
-        assert!(reasons.len() == rules.len() && reasons.iter().zip(rules).all(is_of), "{values:?}: {reasons:?}");
-        assert_eq!(open["elements"], elements, "{values:?}");
-    }
+    let folder = Folder::with("y.npy", &npy("<f4", 2, &f32s(&[2.5, 1e9])));
+    let object = folder.run("convert y.npy o.npy --to i4 --json").succeeds().object("convert");
+    let [open] = &object["undefined_reasons"].as_array().unwrap()[..] else { panic!("{object}") };
+    let reasons: Vec<&str> = open["reasons"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
+    assert!(reasons[0].ends_with("docs/spec/onnx.md §4.11 U1") && reasons[1].ends_with("U5"), "{reasons:?}");
+    assert_eq!((&open["elements"], reasons.len()), (&json!(2), 2));
     folder.run("convert y.npy o.npy --to i4 --force").succeeds().says(&["2 undefined: ", "docs/spec/onnx.md §4.11 U5"]);
     let object = folder.run("convert y.npy o.npy --to f16 --force --json").succeeds().object("convert");
     assert!(object.get("undefined_reasons").is_none());

@@ -2,18 +2,12 @@
 
 use crate::run::{Folder, Ran};
 use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use truecast_testkit::npy::{npy, npy_parts};
 
 /// Number of elements: many chunks at the smallest memory limit.
 const LEN: usize = 12 << 20;
-
-fn has_files_without_names(folder: &Folder) -> bool {
-    const O_TMPFILE: i32 = 0o20200000;
-    OpenOptions::new().write(true).custom_flags(O_TMPFILE).open(folder.path("")).is_ok()
-}
 
 /// Sparse file of zeros, which takes no disk space.
 fn sparse() -> Folder {
@@ -77,38 +71,6 @@ fn a_request_to_stop_leaves_nothing_behind() {
                 ran.fails(4, &["interrupted"]);
                 assert_eq!(folder.names(), ["a.npy"], "{signal}");
             }
-        }
-    }
-}
-
-#[test]
-fn an_old_destination_survives() {
-    let folder = sparse();
-    folder.write("b.npy", b"old");
-    let ran = interrupted(&folder, "-INT", "--force", Duration::from_millis(1));
-    match ran.code {
-        Some(0) => is_complete(&folder),
-        _ => assert_eq!(ran.fails(4, &["interrupted"]).code.map(|_| folder.read("b.npy")), Some(b"old".to_vec())),
-    }
-    assert_eq!(folder.names(), ["a.npy", "b.npy"]);
-}
-
-#[test]
-fn a_kill_leaves_no_half_destination() {
-    let folder = sparse();
-    for delay in [0, 3, 10, 30] {
-        let ran = interrupted(&folder, "-KILL", "", Duration::from_millis(delay));
-        let finished = folder.path("b.npy").exists();
-        assert!(ran.code.is_none() || finished, "{:?} {}", ran.code, ran.err);
-        if finished {
-            is_complete(&folder);
-        }
-        // Unnamed files vanish with the process.
-        if has_files_without_names(&folder) {
-            assert!(folder.names().iter().all(|name| !name.starts_with('.')), "{:?}", folder.names());
-        }
-        for name in folder.names().into_iter().filter(|n| n != "a.npy") {
-            std::fs::remove_file(folder.path(&name)).unwrap();
         }
     }
 }
