@@ -193,22 +193,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn color_only_where_it_is_shown() {
-        let shown = Terminal { color: true, ..Terminal::default() };
-        assert_eq!(shown.paint(Mark::Bad, "wrong"), "\u{1b}[1m\u{1b}[31mwrong\u{1b}[0m");
-        assert_eq!(Terminal::default().paint(Mark::Bad, "wrong"), "wrong");
-        assert_eq!((shown.paint(Mark::Plain, "x"), shown.paint(Mark::Bad, "")), ("x".into(), String::new()));
-    }
-
-    #[test]
-    fn long_answers_lose_their_end() {
-        let text: String = (0..9).map(|i| format!("line {i}\n")).collect();
-        let shown = |width, most| Terminal { width, ..Terminal::default() }.first_lines(text.clone(), most);
-        assert_eq!(shown(Some(80), 3), "line 0\nline 1\n7 more lines; --wide or a pipe shows all\n");
-        assert_eq!((shown(Some(80), 9), shown(None, 3)), (text.clone(), text.clone()));
-    }
-
-    #[test]
     fn sentences_break_between_words() {
         let terminal = Terminal { width: Some(20), ..Terminal::default() };
         assert_eq!(terminal.wrap("a line of more than twenty columns\n"), "a line of more than\n  twenty columns\n");

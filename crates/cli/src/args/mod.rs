@@ -196,11 +196,6 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
     fn rules_keep_their_order() {
         let line = ["truecast", "convert", "a", "b", "--rule", "x=f16", "--keep", "y", "--rule", "z=f32"];
         let order = RuleOrder::of(&Cli::command().get_matches_from(line));

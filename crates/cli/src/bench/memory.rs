@@ -8,12 +8,3 @@ pub(super) fn available() -> Option<u64> {
     let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn linux_says() {
-        assert!(super::available().is_some_and(|bytes| bytes > 1 << 20));
-    }
-}

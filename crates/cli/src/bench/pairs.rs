@@ -135,17 +135,6 @@ pub fn parse(text: &str) -> Result<(DType, DType), ParsePairError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn no_pair_stands_twice() {
-        let distinct: BTreeSet<_> = REPRESENTATIVE.iter().collect();
-        assert_eq!(distinct.len(), REPRESENTATIVE.len());
-        let everything: BTreeSet<_> = all().collect();
-        assert!(REPRESENTATIVE.iter().all(|pair| everything.contains(pair)));
-        assert!(everything.contains(&(DType::Nf4, DType::I1)) && everything.contains(&(DType::F32, DType::F32)));
-        assert!(!everything.iter().any(|(src, dst)| [*src, *dst].contains(&DType::C64)));
-    }
 
     #[test]
     fn both_names_may_have_a_prefix() {

@@ -153,36 +153,3 @@ fn mark(name: &str, reasons: &[Reason]) -> Mark {
         _ => Mark::Plain,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The legend mentions values that became Inf or NaN, which no measure includes.
-    #[test]
-    fn measures_of_a_part_are_marked() {
-        let rest = Counts {
-            elements: 3,
-            measured: 3,
-            finite_pairs: 2,
-            signal: 1e9,
-            noise: 1e-9,
-            inexact: 2,
-            ..Counts::default()
-        };
-        let text = |c: &Counts| {
-            let figures = ErrorColumns::of_comparison(c);
-            let mut table = crate::table::Table::new(figures.columns("types"));
-            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, Some(c), &[])));
-            let terminal = crate::terminal::Terminal::default();
-            table.render(&terminal) + &figures.note(&terminal)
-        };
-        let lost = text(&Counts { to_inf: 1, inf_out: 1, ..rest });
-        assert!(lost.contains("(180.0)") && lost.contains("to inf") && lost.contains("left out"), "{lost}");
-        assert!(lost.contains("( ): measured") && !lost.contains("lost:"), "{lost}");
-        let kept = text(&Counts { inf_in: 1, inf_out: 1, ..rest });
-        assert!(kept.contains(" 180.0") && !kept.contains('('), "{kept}");
-        let nothing_left = text(&Counts { noise: 0.0, to_nan: 1, nan_out: 1, ..rest });
-        assert!(nothing_left.contains("lost:") && !nothing_left.contains("equal"), "{nothing_left}");
-    }
-}

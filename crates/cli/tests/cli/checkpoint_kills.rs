@@ -103,27 +103,3 @@ fn an_interruption_says_what_stays() {
         }
     }
 }
-
-#[test]
-fn killed_parts_go_on() {
-    WAYS.iter().for_each(|asked| kill_two(asked));
-}
-
-fn kill_two(asked: &str) {
-    let folder = checkpoint();
-    folder.run(&format!("convert model whole {asked} --quiet")).succeeds();
-    let expected = tree(&folder, "whole");
-    let line = |part: usize| format!("convert model out {asked} --quiet --part {part}/4 --resume --threads {part}");
-    let mut children: Vec<Child> = (1..=4).map(|part| start(&folder, &line(part))).collect();
-    std::thread::sleep(Duration::from_millis(15));
-    children[1].kill().unwrap();
-    children[3].kill().unwrap();
-    for (at, child) in children.iter_mut().enumerate() {
-        let ended = child.wait().unwrap();
-        assert!(ended.success() || at % 2 == 1, "part {}: {ended}", at + 1);
-    }
-    folder.run(&line(2)).succeeds();
-    folder.run(&line(4)).succeeds();
-    assert_eq!(tree(&folder, "out"), expected);
-    folder.run("verify model out").exits(0);
-}

@@ -80,8 +80,10 @@ fn safetensors_of_many_tensors() {
         "inspect FILE.safetensors",
         "inspect FILE.safetensors --stats",
         "convert FILE.safetensors FILE-bf16.safetensors --to bf16 --quiet --force",
+        "convert FILE.safetensors FILE-f16.safetensors --to f16 --json --force --report FILE.json",
         "verify FILE.safetensors FILE-bf16.safetensors --to bf16",
         "compare FILE.safetensors FILE-bf16.safetensors",
+        "compare FILE.safetensors FILE-bf16.safetensors --json",
     ];
     check("safetensors", safetensors, TENSORS, MOST, &lines);
 }

@@ -2,6 +2,7 @@
 //! files exists.
 
 use crate::run::Folder;
+use truecast::setting::Setting;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::f32s;
 
@@ -16,34 +17,6 @@ fn refuses(line: &str, option: &str, place: &str, asked: &str) {
     Folder::new().refused(&format!("{line} --{option}"), "inapplicable-option", &[&name, place, asked]);
 }
 
-/// Rows: option with a value, specifications that have the option.
-const POLICIES: [(&str, &[&str]); 12] = [
-    ("saturate", &["onnx"]),
-    ("round-mode", &["onnx"]),
-    ("rounding", &["ieee", "tile"]),
-    ("overflow", &["ieee"]),
-    ("inf", &["ieee"]),
-    ("int-overflow", &["ieee"]),
-    ("nan-to-int", &["ieee"]),
-    ("subnormals", &["ieee"]),
-    ("saturating", &["tile"]),
-    ("profile", &["tile", "tosa"]),
-    ("relu", &[]),
-    ("scale-exponent", &[]),
-];
-
-fn value(option: &str) -> &'static str {
-    match option {
-        "saturate" => "true",
-        "round-mode" | "rounding" => "up",
-        "overflow" | "inf" | "int-overflow" | "nan-to-int" => "saturate",
-        "subnormals" => "flush",
-        "profile" => "hw",
-        "scale-exponent" => "-1",
-        _ => "",
-    }
-}
-
 #[test]
 fn policies_belong_to_specifications() {
     for command in [
@@ -53,18 +26,16 @@ fn policies_belong_to_specifications() {
         "bench --pairs f32:f16",
         CHECK_CAST,
     ] {
-        for (option, owners) in POLICIES {
+        for setting in Setting::all().filter(|setting| setting.about_if_universal().is_none()) {
             for spec in ["onnx@21", "tosa@1.0", "openvino", "tile@13.4", "ieee"] {
-                let name = spec.split('@').next().unwrap();
-                if owners.contains(&name) {
-                    continue;
+                let (name, owners) = (spec.split('@').next().unwrap(), setting.specs());
+                if !owners.contains(&name) {
+                    let value = setting.values(owners[0]).first().copied();
+                    let value = value.or(setting.is_integer().then_some("-1")).unwrap_or_default();
+                    let line = format!("{command} --spec {spec} --{} {value}", setting.name());
+                    let said = [format!("--{} belongs to ", setting.name()), format!("--spec {spec}")];
+                    Folder::new().refused(&line, "inapplicable-option", &said);
                 }
-                let line = format!("{command} --spec {spec} --{option} {}", value(option));
-                Folder::new().refused(
-                    &line,
-                    "inapplicable-option",
-                    &[format!("--{option} belongs to "), format!("--spec {spec}")],
-                );
             }
         }
     }

@@ -236,15 +236,6 @@ fn one_value_is_explained_on_a_screen() {
 }
 
 #[test]
-fn numbers_keep_their_exponents() {
-    let shown = seen(&Folder::new(), 80, &DUMB, "explain 5e-324 --from f64 --to f32");
-    assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
-    assert!(shown.contains("2^-149"), "{shown}");
-    let shown = seen(&Folder::new(), 80, &DUMB, "explain 1e-40 --to f64 --spec ieee");
-    assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
-}
-
-#[test]
 fn a_long_error_breaks_between_words() {
     let folder = folder();
     let line = "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*";

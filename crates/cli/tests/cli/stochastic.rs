@@ -3,11 +3,8 @@
 use crate::checkpoint::tree;
 use crate::run::Folder;
 use serde_json::{Value, json};
-use truecast::exact::RandomBits;
-use truecast::spec::onnx;
-use truecast::{DType, cast_one};
 use truecast_testkit::json::has;
-use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 /// Number of elements: several blocks, and several pieces at a small memory limit.
@@ -21,25 +18,16 @@ fn array() -> Folder {
     Folder::with("a.npy", &npy("<f4", MANY, &f32s(&weights(MANY))))
 }
 
-fn expected(values: &[f32], to: DType, seed: u64) -> Vec<u8> {
-    let cast = onnx::Cast::to(to).resolve(DType::F32).unwrap();
-    let one = |(index, x): (usize, &f32)| {
-        let (code, random) = (x.to_bits().into(), RandomBits::of_element(seed, index as u64));
-        cast_one(&cast.with_random_bits(code, random), code).code().unwrap() as u8
-    };
-    values.iter().enumerate().map(one).collect()
-}
-
+/// `vectors --seed`, which the definition checks, has the same random bits: see `models.rs`.
 #[test]
-fn every_element_is_the_definitions() {
+fn the_seed_decides() {
     let folder = array();
     folder.run("convert a.npy b.npy --to f8e4m3fn --seed 7 --threads 1 --max-memory 8M").succeeds();
-    let bytes = folder.read("b.npy");
-    assert!(npy_parts(&bytes).1 == expected(&weights(MANY), DType::F8E4M3Fn, 7));
     folder.run("convert a.npy c.npy --to f8e4m3fn --rounding stochastic --seed 7 --threads 5").succeeds();
+    let bytes = folder.read("b.npy");
     assert!(folder.read("c.npy") == bytes, "threads, memory and the name of the rounding change nothing");
     folder.run("convert a.npy d.npy --to f8e4m3fn --seed 8").succeeds();
-    assert!(folder.read("d.npy") != bytes, "the seed decides");
+    assert!(folder.read("d.npy") != bytes);
 }
 
 #[test]
