@@ -1,8 +1,8 @@
 //! Throughput of conversions on this machine, and of memcpy on the same buffers in the same run.
 //!
 //! `docs/kernels.md §13` states the measurements and the reasons for them. This module depends neither on how a
-//! conversion works nor on how a result is printed. Read in this order: [`BenchPlan`], [`pairs`], [`data`], [`pool`],
-//! [`clock`].
+//! conversion works nor on how a result is printed. Read in this order: [`pairs`], [`data`], [`pool`], [`clock`],
+//! [`measure`].
 
 pub mod clock;
 pub mod data;
@@ -18,23 +18,8 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use truecast::request::Request;
 use truecast_core::spec::SpecError;
-use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{Caches, CastError, CastOptions, Caster, Elements, Level, PlanError, Route};
-
-/// Settings of a measurement.
-#[derive(Clone, Debug)]
-pub struct BenchOptions {
-    /// Source and destination types.
-    pub pairs: Vec<(DType, DType)>,
-    /// Sizes of the arrays; each pair is measured at each size.
-    pub sizes: Vec<Size>,
-    /// Specification and settings of the conversions.
-    pub request: Request,
-    /// Level and threads.
-    pub exec: CastOptions,
-    /// Number of samples; the fastest sample counts.
-    pub best_of: NonZeroUsize,
-}
+use truecast_core::{DType, Layout};
+use truecast_kernel::{Caches, CastError, CastOptions, Caster, Elements, PlanError};
 
 /// Memory of a conversion, source and destination together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,65 +118,17 @@ impl Arrays {
     }
 }
 
-/// One pair at one size.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BenchRow {
-    /// Source type.
-    pub src: DType,
-    /// Destination type.
-    pub dst: DType,
-    /// Size of the arrays.
-    pub size: Size,
-    /// Elements of the arrays.
-    pub len: usize,
-    /// Bytes that are read and written.
-    pub bytes: u64,
-    /// The route that the conversion takes.
-    pub route: Route,
-    /// Instruction-set level.
-    pub level: Level,
-    /// Threads.
-    pub threads: NonZeroUsize,
-    /// Best time of a conversion, in seconds.
-    pub seconds: f64,
-    /// Best time of a memcpy that reads and writes as many bytes in the same buffers with as many threads, in seconds.
-    pub memcpy_seconds: f64,
-    /// Best time of the fastest plain pass, in seconds. A plain pass only reads and writes blocks of 64 bytes, in the
-    /// proportion of the pair, in the same buffers with as many threads. The variants differ in look-ahead and in
-    /// stores past the caches; if the pair reads as much as it writes, memcpy is a variant too.
-    pub limit_seconds: f64,
-}
-
-impl BenchRow {
-    /// Returns the bytes that the conversion reads and writes, in 10^9 per second.
-    #[must_use]
-    pub fn gbps(&self) -> f64 {
-        self.bytes as f64 / self.seconds / 1e9
-    }
-
-    /// Returns the bytes that memcpy reads and writes, in 10^9 per second.
-    #[must_use]
-    pub fn memcpy_gbps(&self) -> f64 {
-        self.bytes as f64 / self.memcpy_seconds / 1e9
-    }
-
-    /// Returns the throughput of the conversion divided by the throughput of memcpy.
-    #[must_use]
-    pub fn ratio(&self) -> f64 {
-        self.memcpy_seconds / self.seconds
-    }
-
-    /// Returns the limit of memory: the bytes that the fastest plain pass reads and writes, in 10^9 per second.
-    #[must_use]
-    pub fn limit_gbps(&self) -> f64 {
-        self.bytes as f64 / self.limit_seconds / 1e9
-    }
-
-    /// Returns the throughput of the conversion divided by the limit of memory.
-    #[must_use]
-    pub fn of_limit(&self) -> f64 {
-        self.limit_seconds / self.seconds
-    }
+/// Best times for the same buffers and as many threads, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Seconds {
+    /// A conversion.
+    pub conversion: f64,
+    /// A memcpy that reads and writes as many bytes.
+    pub memcpy: f64,
+    /// The fastest plain pass, which only reads and writes blocks of 64 bytes, in the proportion of the pair. The
+    /// variants differ in look-ahead and in stores past the caches; if the pair reads as much as it writes, memcpy is
+    /// a variant too.
+    pub limit: f64,
 }
 
 /// Error that prevents or stops a measurement.
@@ -231,68 +168,6 @@ pub enum BenchError {
     },
 }
 
-/// Prepared measurements: every pair is resolved, and the memory is allocated.
-#[derive(Debug)]
-pub struct BenchPlan {
-    options: BenchOptions,
-    specs: Vec<CastSpec>,
-    caches: Caches,
-    src: Pool,
-    dst: Pool,
-}
-
-impl BenchPlan {
-    /// Prepares the measurements and allocates two buffers for all of them: one to read from and one to write to.
-    ///
-    /// # Errors
-    /// [`BenchError::Spec`], [`BenchError::Plan`] and [`BenchError::Memory`].
-    pub fn new(options: BenchOptions) -> Result<BenchPlan, BenchError> {
-        let spec = |&pair: &(DType, DType)| Ok(*planned(pair, &options.request, &options.exec)?.spec());
-        let specs = options.pairs.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
-        let caches = Caches::of_this_machine();
-        let arrays = || specs.iter().flat_map(|spec| options.sizes.iter().map(|size| arrays_of(spec, *size, &caches)));
-        let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
-        let dst = arrays().map(|a| a.dst_bytes.max(a.copied_bytes())).max().unwrap_or(0);
-        let [src, dst] = pools([src, dst])?;
-        Ok(BenchPlan { src, dst, options, specs, caches })
-    }
-
-    /// Returns the number of rows.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.specs.len() * self.options.sizes.len()
-    }
-
-    /// Returns the caches that define the sizes `l2`, `llc` and `dram`.
-    #[must_use]
-    pub fn caches(&self) -> &Caches {
-        &self.caches
-    }
-
-    /// Measures row by row and passes each row to `done`. Several threads come from the current rayon pool.
-    ///
-    /// # Errors
-    /// [`BenchError::Value`] under an `error` policy only.
-    pub fn run(&mut self, mut done: impl FnMut(&BenchRow)) -> Result<Vec<BenchRow>, BenchError> {
-        let mut rows = Vec::with_capacity(self.n_rows());
-        let mut filled = None;
-        for spec in &self.specs {
-            if filled != Some(spec.src) {
-                data::fill(spec.src, self.src.bytes_mut());
-                filled = Some(spec.src);
-            }
-            for &size in &self.options.sizes {
-                let arrays = arrays_of(spec, size, &self.caches);
-                let row = measure(spec, &self.options, (size, arrays), self.src.bytes(), self.dst.bytes_mut());
-                let row = row.map_err(|cause| BenchError::Value { src: spec.src, dst: spec.dst, cause })?;
-                done(&row);
-                rows.push(row);
-            }
-        }
-        Ok(rows)
-    }
-}
-
 /// Allocates a buffer to read from and a buffer to write to.
 ///
 /// # Errors
@@ -316,43 +191,31 @@ pub fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions
     Caster::new(&spec, exec).map_err(|cause| BenchError::Plan { src, dst, cause })
 }
 
-fn arrays_of(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
-    Arrays::new(spec.src, spec.dst, size, caches).expect("text is never planned")
-}
-
-fn measure(
-    spec: &CastSpec,
-    options: &BenchOptions,
-    (size, arrays): (Size, Arrays),
+/// Measures a conversion. Several threads come from the current rayon pool; the fastest of `samples` counts.
+///
+/// # Errors
+/// Under an `error` policy only.
+pub fn measure(
+    caster: &Caster,
+    exec: &CastOptions,
+    samples: NonZeroUsize,
+    arrays: Arrays,
     src: &[u8],
     dst: &mut [u8],
-) -> Result<BenchRow, CastError> {
-    let caster = Caster::new(spec, &options.exec).expect("planned before");
+) -> Result<Seconds, CastError> {
+    let (spec, n) = (caster.spec(), arrays.copied_bytes());
     let codes = Elements::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
-    let CastOptions { level, threads, .. } = options.exec;
-    let n = arrays.copied_bytes();
     let copy: Pass<'_> = Box::new(|dst| {
-        memcpy(&src[..n], &mut dst[..n], threads);
+        memcpy(&src[..n], &mut dst[..n], exec.threads);
         Ok(())
     });
     let shape = proportion(spec.src, spec.dst);
-    let plain = clock::plain_passes(&options.exec, shape, &src[..arrays.src_bytes], arrays.dst_bytes);
-    let passes: Vec<_> = [copy, clock::conversion(&caster, codes)].into_iter().chain(plain).collect();
-    let seconds = clock::best_of(options.best_of, &passes, dst)?;
+    let plain = clock::plain_passes(exec, shape, &src[..arrays.src_bytes], arrays.dst_bytes);
+    let passes: Vec<_> = [copy, clock::conversion(caster, codes)].into_iter().chain(plain).collect();
+    let seconds = clock::best_of(samples, &passes, dst)?;
     let copies = (shape == (1, 1)).then_some(seconds[0]);
-    Ok(BenchRow {
-        src: spec.src,
-        dst: spec.dst,
-        size,
-        len: arrays.len,
-        bytes: (arrays.src_bytes + arrays.dst_bytes) as u64,
-        route: caster.route().clone(),
-        level,
-        threads,
-        memcpy_seconds: seconds[0],
-        seconds: seconds[1],
-        limit_seconds: seconds[2..].iter().copied().chain(copies).fold(f64::INFINITY, f64::min),
-    })
+    let limit = seconds[2..].iter().copied().chain(copies).fold(f64::INFINITY, f64::min);
+    Ok(Seconds { memcpy: seconds[0], conversion: seconds[1], limit })
 }
 
 /// Returns the proportion of the element widths of both types, in lowest terms.

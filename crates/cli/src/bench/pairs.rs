@@ -5,64 +5,29 @@ use truecast_core::DType;
 use truecast_core::dtype::ParseTypeError;
 
 /// Pairs that represent the others: every route, every width, and the conversions of checkpoints.
-pub const REPRESENTATIVE: [(DType, DType); 55] = {
+const REPRESENTATIVE: [(DType, &[DType]); 14] = {
     use DType::*;
     [
-        (F32, F16),
-        (F32, Bf16),
-        (F32, F8E4M3Fn),
-        (F32, F8E4M3Fnuz),
-        (F32, F8E5M2),
-        (F32, F8E5M2Fnuz),
-        (F32, F8E8M0),
-        (F32, F6E2M3),
-        (F32, F4E2M1),
-        (F32, I8),
-        (F32, U8),
-        (F32, I4),
-        (F32, I32),
-        (F32, I64),
-        (F32, Bool),
-        (F32, F64),
-        (F16, F32),
-        (F16, Bf16),
-        (F16, F8E4M3Fn),
-        (F16, F8E5M2),
-        (Bf16, F32),
-        (Bf16, F16),
-        (Bf16, F8E4M3Fn),
-        (Bf16, F8E5M2),
-        (Bf16, F4E2M1),
-        (F8E4M3Fn, F32),
-        (F8E4M3Fn, F16),
-        (F8E4M3Fn, Bf16),
-        (F8E4M3Fn, F8E5M2),
-        (F8E4M3Fn, F8E4M3Fnuz),
-        (F8E4M3Fnuz, F32),
-        (F8E5M2, F32),
-        (F8E5M2, Bf16),
-        (F8E8M0, F32),
-        (F4E2M1, F32),
-        (F4E2M1, Bf16),
-        (I4, F32),
-        (I4, I8),
-        (I4, Bf16),
-        (I8, F32),
-        (I32, F32),
-        (I32, I8),
-        (I32, U8),
-        (I32, F16),
-        (I32, Bf16),
-        (I64, F32),
-        (I64, F8E4M3Fn),
-        (I64, Bf16),
-        (I64, I32),
-        (I64, I8),
-        (U64, F32),
-        (F64, F32),
-        (F64, F16),
-        (F64, Bf16),
-        (F64, F8E4M3Fn),
+        (
+            F32,
+            &[
+                F16, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F6E2M3, F4E2M1, I8, U8, I4, I32, I64,
+                Bool, F64,
+            ],
+        ),
+        (F16, &[F32, Bf16, F8E4M3Fn, F8E5M2]),
+        (Bf16, &[F32, F16, F8E4M3Fn, F8E5M2, F4E2M1]),
+        (F8E4M3Fn, &[F32, F16, Bf16, F8E5M2, F8E4M3Fnuz]),
+        (F8E4M3Fnuz, &[F32]),
+        (F8E5M2, &[F32, Bf16]),
+        (F8E8M0, &[F32]),
+        (F4E2M1, &[F32, Bf16]),
+        (I4, &[F32, I8, Bf16]),
+        (I8, &[F32]),
+        (I32, &[F32, I8, U8, F16, Bf16]),
+        (I64, &[F32, F8E4M3Fn, Bf16, I32, I8]),
+        (U64, &[F32]),
+        (F64, &[F32, F16, Bf16, F8E4M3Fn]),
     ]
 };
 
@@ -72,13 +37,14 @@ pub fn all() -> impl Iterator<Item = (DType, DType)> {
     numeric().flat_map(move |src| numeric().map(move |dst| (src, dst)))
 }
 
-/// Returns the typed pairs, [`REPRESENTATIVE`] if no pair was typed. `all` is every pair that the request allows.
+/// Returns the typed pairs, or representative pairs if none was typed. `all` is every pair that the request allows.
 ///
 /// # Errors
 /// Those of [`parse`].
 pub fn chosen(typed: &[String], request: &Request) -> Result<Vec<(DType, DType)>, ParsePairError> {
     if typed.is_empty() {
-        return Ok(REPRESENTATIVE.to_vec());
+        let pairs = |(src, all): (DType, &'static [DType])| all.iter().map(move |dst| (src, *dst));
+        return Ok(REPRESENTATIVE.into_iter().flat_map(pairs).collect());
     }
     let mut chosen = Vec::new();
     for text in typed {
@@ -111,15 +77,6 @@ pub enum ParsePairError {
 ///
 /// # Errors
 /// If the text cannot be split at a colon into two types.
-///
-/// # Examples
-/// ```
-/// use truecast_cli::bench::pairs;
-/// use truecast_core::DType;
-/// assert_eq!(pairs::parse("f32:bf16"), Ok((DType::F32, DType::Bf16)));
-/// assert_eq!(pairs::parse("ov:f8e4m3:f32"), Ok((DType::F8E4M3Fn, DType::F32)));
-/// assert!(pairs::parse("f32").is_err());
-/// ```
 pub fn parse(text: &str) -> Result<(DType, DType), ParsePairError> {
     let attempt = |(at, _)| -> Result<_, ParseTypeError> {
         let (src, dst) = (&text[..at], &text[at + 1..]);
