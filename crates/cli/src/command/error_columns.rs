@@ -4,7 +4,6 @@
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
-use std::cell;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count, Reason, hides_loss};
 
@@ -35,8 +34,6 @@ pub struct ErrorColumns {
     has_hidden_loss: bool,
     /// Number of measured elements and number of all elements, if only a sample was measured.
     sampled: Option<[u64; 2]>,
-    /// Whether a cell is `lost`, so that the legend must explain it.
-    says_lost: cell::Cell<bool>,
 }
 
 impl ErrorColumns {
@@ -58,21 +55,22 @@ impl ErrorColumns {
         let is_shown = |count: &Count| is_known(count) && ((count.of)(total) > 0 || always(count));
         let shown = SHOWN.into_iter().filter_map(find).filter(|(count, _)| is_shown(count));
         let (counts, has_hidden_loss) = (shown.collect(), hides_loss(total));
-        Self { counts, is_comparison, has_hidden_loss, sampled, says_lost: false.into() }
+        Self { counts, is_comparison, has_hidden_loss, sampled }
     }
 
-    /// Returns the legend of measures in parentheses and of abbreviated columns and cells. It is made after the cells,
-    /// which decide about its entries.
+    /// Returns the legend of measures in parentheses and of abbreviated columns and cells.
     pub fn note(&self, terminal: &Terminal) -> String {
         let has = |name: &str| self.counts.iter().any(|(count, _)| count.name == name);
         let notes = [
-            (self.has_hidden_loss, "( ): measured without values that are Inf or NaN on one side only\n"),
-            (self.says_lost.get(), "lost: all values that differ became Inf or NaN\n"),
+            (
+                self.has_hidden_loss,
+                "( ): measured without values that are Inf or NaN on one side only; lost: no others differ\n",
+            ),
             (has("left_out"), "left out: values that are Inf or NaN on either side, which no error measures\n"),
             (has("subnormal") && terminal.width.is_none(), "subnormal: results that are subnormal in their type\n"),
         ];
         let notes: String = notes.into_iter().filter(|(is_said, _)| *is_said).map(|(_, note)| note).collect();
-        notes + &self.sampled.map_or(String::new(), sampled)
+        terminal.wrap(&(notes + &self.sampled.map_or(String::new(), sampled)))
     }
 
     /// Returns the columns: the tensor, its types under the heading `types`, and the figures.
@@ -111,10 +109,7 @@ impl ErrorColumns {
         let at_least = if measured.is_sampled() { ">=" } else { "" };
         let largest = |error: f64| cell(format!("{at_least}{}", significant(error, DIGITS)));
         let sqnr = match measured.sqnr_db() {
-            f64::INFINITY if partial => {
-                self.says_lost.set(true);
-                Cell::from("lost").mark(Mark::Bad)
-            }
+            f64::INFINITY if partial => Cell::from("lost").mark(Mark::Bad),
             f64::INFINITY if measured.is_sampled() => Cell::from("no error"),
             f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
             db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => cell(decibels(db)).mark(Mark::Bad),

@@ -3,7 +3,7 @@
 use crate::checkpoint::tree;
 use crate::run::{Folder, Ran};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use truecast_testkit::random::Random;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
