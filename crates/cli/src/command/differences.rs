@@ -1,6 +1,6 @@
 //! Known deviations of releases from their specification. `explain` prints them.
 
-use super::formats::json_text;
+use super::formats::code_json;
 use crate::exact_decimal;
 use crate::output::bits;
 use crate::table::{Column, Table};
@@ -25,14 +25,9 @@ fn witness(e: &Explanation, difference: &Difference) -> Option<&'static Witness>
     all().find(|w| w.input == e.source.code).or_else(|| all().next())
 }
 
-fn shown(dtype: DType, code: u64) -> (String, String) {
-    let code = dtype.code_of_storage(code);
-    (bits(code, dtype.code_bits()), to_decimal(decode(dtype, code)))
-}
-
 fn text(dtype: DType, code: u64) -> String {
-    let (bits, value) = shown(dtype, code);
-    format!("{bits} = {}", exact_decimal::few(&value))
+    let code = dtype.code_of_storage(code);
+    format!("{} = {}", bits(code, dtype.code_bits()), exact_decimal::few(&to_decimal(decode(dtype, code))))
 }
 
 pub fn render(e: &Explanation, terminal: &Terminal) -> String {
@@ -66,10 +61,7 @@ pub fn render(e: &Explanation, terminal: &Terminal) -> String {
 }
 
 pub fn to_json(e: &Explanation) -> Value {
-    let element = |dtype, code| {
-        let (bits, value) = shown(dtype, code);
-        json!({ "bits": bits, "value": json_text(value) })
-    };
+    let element = |dtype: DType, code| code_json(dtype, dtype.code_of_storage(code));
     let given = |w: &Witness, given| match given {
         Given::Exact => json!([element(w.dst, w.exact)]),
         Given::Code(code) => json!([element(w.dst, code)]),

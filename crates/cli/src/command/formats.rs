@@ -10,6 +10,7 @@ use crate::table::{Column, GAP, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use truecast::decimal::to_decimal;
+use truecast::differ::Given;
 use truecast::exact::decode;
 use truecast::spec::p3109;
 use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};
@@ -107,6 +108,20 @@ pub fn json_text(value: String) -> String {
         "inf" => "Infinity".into(),
         "-inf" => "-Infinity".into(),
         _ => value,
+    }
+}
+
+/// A code and its value as JSON.
+pub fn code_json(dtype: DType, code: u64) -> Value {
+    json!({ "bits": bits(code, dtype.code_bits()), "value": json_text(to_decimal(decode(dtype, code))) })
+}
+
+/// A result as JSON.
+pub fn given_json(dtype: DType, given: &Given) -> Value {
+    match *given {
+        Given::Code(code) => code_json(dtype, code),
+        Given::Refused => json!({ "bits": null, "value": "refused" }),
+        Given::Open => json!({ "bits": null, "value": "open" }),
     }
 }
 

@@ -66,35 +66,3 @@ fn short((i, class): &(&Interpretation, usize), all: &[(&Interpretation, usize)]
     let fewest = sets.into_iter().map(chosen).find(decides);
     fewest.map_or_else(|| words(i), |settings| with(i.spec.into(), chosen_of(i, &settings)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use truecast::DType;
-    use truecast::spec::interpretations;
-
-    fn labels(class: impl Fn(&Interpretation) -> usize) -> Vec<Vec<String>> {
-        let all = interpretations(DType::F32, DType::F8E8M0);
-        let all: Vec<_> = all.iter().filter(|i| i.spec == "onnx").map(|i| (i, class(i))).collect();
-        by_class(&all)
-    }
-
-    /// Before opset 24, `saturate=1` leaves the results of ±Inf open.
-    #[test]
-    fn a_version_has_all_attributes() {
-        let all = interpretations(DType::F32, DType::F8E4M3Fnuz);
-        let class = |i: &Interpretation| (i.version == "23") as usize;
-        let all: Vec<_> = all.iter().filter(|i| i.spec == "onnx").map(|i| (i, class(i))).collect();
-        assert_eq!(by_class(&all), [["onnx@28:saturate=1", "onnx:saturate=0"].as_slice(), &["onnx@23:saturate=1"]]);
-    }
-
-    #[test]
-    fn only_what_decides_is_said() {
-        assert_eq!(labels(|_| 0), [["onnx"]]);
-        let saturates = |i: &Interpretation| i.attributes.contains("saturate=1") as usize;
-        assert_eq!(labels(saturates), [["onnx:saturate=0"], ["onnx:saturate=1"]]);
-        let is_one = |i: &Interpretation| (i.attributes == "saturate=1, round_mode=up") as usize;
-        assert_eq!(labels(is_one)[1], ["onnx:saturate=1,round_mode=up"]);
-        assert_eq!(labels(is_one)[0], ["onnx:round_mode=down", "onnx:round_mode=nearest", "onnx:saturate=0"]);
-    }
-}

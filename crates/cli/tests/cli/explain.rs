@@ -129,6 +129,12 @@ fn different_answers_have_different_labels() {
     let labels = json!(["onnx:round_mode=up", "onnx:round_mode=nearest"]);
     assert_eq!(answers[0], json!({ "bits": "0x81", "value": "4", "labels": labels }));
     assert_eq!(answers[1], json!({ "bits": "0x80", "value": "2", "labels": ["onnx:round_mode=down"] }));
+    // Before opset 24, `saturate=1` leaves the results of infinities open.
+    let labels = explained("inf --to f8e4m3fnuz")["answers"].to_string();
+    assert!(
+        ["onnx@28:saturate=1", "onnx:saturate=0", "onnx@23:saturate=1"].iter().all(|l| labels.contains(l)),
+        "{labels}"
+    );
     Folder::new().run("explain 1 --to f16").succeeds().lacks(&["answer"]);
 }
 

@@ -146,26 +146,20 @@ fn check_asks_for_the_type_once() {
     assert_eq!(error.matches("--from").count(), 1, "{error}");
 }
 
-/// `docs/spec/onnx.md §4.11`: U1 permits any result, U5 three roundings, U6 two values before opset 24.
+/// `docs/spec/onnx.md §4.11`: U5 permits three roundings, U6 two values before opset 24.
 #[test]
 fn check_accepts_and_counts_what_is_open() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[2.5, 1e9, 2.0])));
-    let line = "check cast --from f32 --to i4 --input x.npy --actual y.npy --json";
-    for (actual, code, wrong) in [([3, 5, 2], 0, 0), ([2, 0, 2], 0, 0), ([4, 0, 2], 1, 1), ([2, 0, 3], 1, 1)] {
-        folder.write("y.npy", &npy("|u1", 3, &actual));
-        let object = folder.run(line).exits(code).object("check");
-        assert_eq!(object["wrong"], wrong, "{actual:?}");
-        assert_eq!(object["undefined"], 2 - (actual[0] == 4) as i64, "{actual:?}");
-    }
     folder.write("y.npy", &npy("|u1", 3, &[4, 0, 2]));
-    let first = folder.run(line).exits(1).object("check")["violations"][0].clone();
-    assert_eq!(first["permitted"], json!(["0x2", "0x3"]));
+    let object =
+        folder.run("check cast --from f32 --to i4 --input x.npy --actual y.npy --json").exits(1).object("check");
+    has(&object, &json!({ "wrong": 1, "undefined": 1 }));
+    assert_eq!(object["violations"][0]["permitted"], json!(["0x2", "0x3"]));
     folder.write("x.npy", &npy("<f4", 1, &f32s(&[f32::INFINITY])));
     folder.write("y.npy", &npy("|u1", 1, &[0x80]));
     let line = "check cast --from f32 --to f8e4m3fnuz --input x.npy --actual y.npy";
     folder.run(&format!("{line} --spec onnx@23")).succeeds();
     folder.run(&format!("{line} --spec onnx@24")).exits(1);
-    folder.run(&format!("{line} --spec onnx@24 --saturate false")).succeeds();
 }
 
 /// `docs/spec/onnx.md §4.11` (U7, U9). The texts to check are in a `.pb` file, then in a `.npy` file.
@@ -189,9 +183,6 @@ fn check_judges_text() {
     folder.write("s.npy", &npy("<U8", 2, &cells(["65519.99", "sixteen"])));
     folder.write("h.npy", &npy("<f2", 2, &[0xff, 0x7b, 0x34, 0x12]));
     folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").succeeds().says(&["1 left open"]);
-    folder.write("h.npy", &npy("<f2", 2, &[0x00, 0x7c, 0x34, 0x12]));
-    folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").exits(1);
-    folder.run("check cast --from string --to string --input s.npy --actual s.npy").succeeds();
     // Copied text must be equal, not just the same number.
     folder.write("t.npy", &npy("<U8", 2, &cells(["65519.99", "16"])));
     let line = "check cast --from string --to string --input s.npy --actual t.npy --json";
@@ -291,8 +282,6 @@ fn check_refuses_with_one_line() {
     folder.refused(&line("--to f32"), "type-mismatch", &["y.npy", "f16", "f32"]);
     folder.refused(&line(""), "missing-argument", &["--to"]);
     folder.refused(&line("--to f6e2m3 --spec onnx@27"), "unsupported-type", &["f6e2m3", "opset 28", "--spec ieee"]);
-    folder.refused("check cast --from f32 --to f16 --input x.npy", "missing-argument", &["--actual"]);
-    folder.refused("check m.onnx --to f16", "inapplicable-option", &["--to"]);
     folder.refused("check m.onnx --spec ieee", "invalid-value", &["onnx@OPSET"]);
 }
 
@@ -493,10 +482,8 @@ fn vectors_refuse_with_one_line() {
         "invalid-value",
         &["f32", "16 bits", "boundary"],
     );
-    folder.refused(&line("cast --from f32 --to string"), "invalid-value", &["string"]);
     folder.refused(&line("cast --from f32 --to f8e3m4"), "unsupported-type", &["f8e3m4", "--spec ieee"]);
     folder.run(&line("cast --from f32 --to f16 --format npy")).fails(2, &["-o"]);
-    folder.refused(&line("round --from f32 --to f16"), "invalid-value", &["round", "cast", "rescale"]);
 }
 
 /// A weight of shape `[32, 32]`; all elements are 0.1.
@@ -520,11 +507,9 @@ fn weights_of_sensitive_operators_are_kept_in_functions_too() {
 
 #[test]
 fn an_opset_is_only_raised_where_it_has_to_be() {
-    let function = [bytes(1, "F"), bytes(9, [bytes(1, "e"), int(2, 1)].concat()), bytes(10, "d")].concat();
     let source = |opset| model(8, opset, &graph(&[node("Abs", &["w"], &["y"], &[])], &[weight("w")], vec![]));
-    let folder = Folder::with("m.onnx", &[source(12), bytes(25, &function)].concat());
+    let folder = Folder::with("m.onnx", &source(12));
     assert_eq!(folder.run("convert m.onnx o.onnx --to f16").succeeds().err, "");
-    assert!(folder.read("o.onnx").ends_with(&[bytes(8, int(2, 12)), bytes(25, &function)].concat()));
     folder.run("convert m.onnx p.onnx --to bf16").exits(0).warns(&["opset 12 becomes 13"]);
     let graph = "m.onnx: only the weights are written, not the graph";
     folder.run("convert m.onnx p.onnx --to bf16 --force").lacks(&[graph]);

@@ -174,7 +174,6 @@ fn specifications_and_versions() {
 /// Output has one of two notations (`docs/spec/onnx.md §6.2`); input may have either.
 #[test]
 fn notation_of_text() {
-    use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
     let values = [1e-5f32, 1e20, 0.5, f32::NAN];
     let folder =
         Folder::with("a.npy", &npy("<f4", 4, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()));
@@ -207,11 +206,6 @@ fn notation_of_text() {
     assert!(ran.object("check")["violations"][0]["permitted"][0].as_str().unwrap().contains("0.00001"));
     let explained = folder.run("explain 1e20 --to string --string-style plain --json").succeeds().object("explain");
     assert_eq!(explained["results"][0]["value"], "100000000000000000000.0");
-    let to = attribute("to", 2, int(3, 8));
-    let others = [bytes(11, value("x", 1, &[4])), bytes(12, value("y", 8, &[4]))].concat();
-    folder.write("m.onnx", &model(10, 28, &graph(&[node("Cast", &["x"], &["y"], &[to])], &[], others)));
-    folder.run("run m.onnx --input x=a.npy --output-dir out --string-style plain").succeeds();
-    assert_eq!(texts("out/y.npy"), plain);
     folder.refused(
         "convert a.npy d.npy --to i8 --spec openvino --string-style plain",
         "inapplicable-option",

@@ -2,10 +2,9 @@
 
 use super::{counts, few_digits, in_words, number, pairs, with_tables};
 use crate::args::DifferArgs;
-use crate::command::formats::json_text;
+use crate::command::formats::{code_json, given_json};
 use crate::command::{Context, labels};
 use crate::failure::Failure;
-use crate::output::bits;
 use crate::progress;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
@@ -70,22 +69,10 @@ fn pair_json(pair: &Classes) -> Value {
     json!({
         "from": pair.src.name(), "to": pair.dst.name(), "inputs": pair.inputs, "every_input": pair.is_every,
         "different": pair.different, "open": pair.open,
-        "witnesses": pair.witnesses.iter().map(|code| value_json(pair.src, *code)).collect::<Value>(),
+        "witnesses": pair.witnesses.iter().map(|code| code_json(pair.src, *code)).collect::<Value>(),
         "classes": classes.collect::<Value>(),
         "undecided": { "labels": labels.undecided, "names": names_json(&pair.undecided) }
     })
-}
-
-fn value_json(dtype: DType, code: u64) -> Value {
-    json!({ "bits": bits(code, dtype.code_bits()), "value": json_text(to_decimal(decode(dtype, code))) })
-}
-
-fn given_json(dst: DType, given: &Given) -> Value {
-    match *given {
-        Given::Code(code) => value_json(dst, code),
-        Given::Refused => json!({ "bits": null, "value": "refused" }),
-        Given::Open => json!({ "bits": null, "value": "open" }),
-    }
 }
 
 fn names_json(members: &[Interpretation]) -> Value {

@@ -1,6 +1,7 @@
 //! Distinct answers with their specifications. Printed before the list of all answers.
 
-use super::{Question, json_text, sentences};
+use super::{Question, sentences};
+use crate::command::formats::given_json;
 use crate::command::labels;
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use truecast::Outcome;
-use truecast::decimal::to_decimal;
 use truecast::differ::Given;
 use truecast::exact::decode;
 use truecast::explain::Explanation;
@@ -98,12 +98,9 @@ pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Ter
 
 pub fn to_json(e: &Explanation) -> Value {
     let one = |one: Distinct| {
-        let (code, value) = match one.given {
-            Given::Code(code) => (json!(bits(code, e.to.code_bits())), json_text(to_decimal(decode(e.to, code)))),
-            Given::Refused => (Value::Null, "refused".into()),
-            Given::Open => (Value::Null, "open".into()),
-        };
-        json!({ "bits": code, "value": value, "labels": one.labels })
+        let mut object = given_json(e.to, &one.given);
+        object["labels"] = json!(one.labels);
+        object
     };
     results(e).into_iter().map(one).collect()
 }
