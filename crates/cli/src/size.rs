@@ -25,19 +25,3 @@ pub fn parse(text: &str) -> Result<u64, String> {
     let bytes = value * factor as f64;
     if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("{text:?} is too large")) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units() {
-        assert_eq!(parse("32MiB"), Ok(32 << 20));
-        assert_eq!(parse("1.5 kB"), Ok(1500));
-        assert_eq!(parse("7"), Ok(7));
-        assert_eq!((parse("64k"), parse("512M"), parse("1G")), (Ok(64 << 10), Ok(512 << 20), Ok(1 << 30)));
-        assert!(
-            parse("7 parsecs").is_err() && parse("MiB").is_err() && parse("1e30GiB").is_err() && parse("").is_err()
-        );
-    }
-}

@@ -158,15 +158,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typing_errors_are_near_and_other_words_are_not() {
-        let types = ["f16", "bf16", "f32", "f8e4m3fn", "string"];
-        assert_eq!(closest("bf61", types), Some("bf16"));
-        assert_eq!(closest("F8E4M3FM", types), Some("f8e4m3fn"));
-        assert_eq!(closest("strnig", types), Some("string"));
-        assert_eq!((closest("zork", types), closest("", types), closest("q", types)), (None, None, None));
-    }
-
-    #[test]
     fn names_of_gguf_types_are_near() {
         let known = ["fp8", "fp8-block", "q4_k_m", "gguf:Q8_0", "gguf:Q2_K", "gguf:Q3_K", "gguf:Q4_0", "gguf:Q4_K"];
         for (typed, meant) in [

@@ -126,20 +126,4 @@ mod tests {
             assert!((0..=longest).all(|n| lengths.contains(&n)), "{dtype}: {lengths:?}");
         }
     }
-
-    #[test]
-    fn the_same_every_time_and_to_the_last_byte() {
-        let filled = |len: usize| {
-            let mut bytes = vec![0xa5; len];
-            fill(DType::F32, &mut bytes);
-            bytes
-        };
-        let (long, period) = (filled(4 * PERIOD + 1001), 4 * PERIOD);
-        assert_eq!(long, filled(4 * PERIOD + 1001));
-        assert_eq!(long[..1000], filled(1000));
-        assert_eq!(long[period..], long[..1001]);
-        let mut untouched = [7; 3];
-        fill(DType::String, &mut untouched);
-        assert_eq!(untouched, [7; 3]);
-    }
 }

@@ -251,18 +251,3 @@ fn write(part: &Part<'_>, axis: usize, at: i128, layout: &Layout<'_>, text: &mut
     }
     text.push(']');
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_slices() {
-        assert_eq!(split("w[0:3, :8]"), ("w", Some("0:3, :8")));
-        assert_eq!((split("w"), split("[1]"), split("a[b]")), (("w", None), ("", Some("1")), ("a[b]", None)));
-        let range = |first, end, step| Slice::Range { first, end, step };
-        assert_eq!(slices("1, :8,-3:").unwrap(), [Slice::Index(1), range(None, Some(8), 1), range(Some(-3), None, 1)]);
-        assert_eq!(slices("::-2").unwrap(), [range(None, None, -2)]);
-        assert!(["", "1:2:3:4", "::0", "9999999999999999999"].into_iter().all(|text| slices(text).is_err()));
-    }
-}

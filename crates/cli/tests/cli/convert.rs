@@ -139,7 +139,7 @@ fn threads_and_memory_change_nothing() {
 #[test]
 fn sizes_and_counts_on_the_command_line() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
-    for (i, size) in ["4194304", "4MiB", "4mib", "1GiB", "8MB", "4000kB", "8192KiB", "0.5GB"].into_iter().enumerate() {
+    for (i, size) in ["4194304", "4MiB", "512M", "1GiB", "8MB", "4000kB", "8192KiB", "0.5GB"].into_iter().enumerate() {
         folder.run(&format!("convert a.npy s{i}.npy --to f16 --max-memory {size}")).succeeds();
     }
     for wrong in ["", "4 parsecs", "MiB", "-1", "1e3", "7"] {

@@ -453,30 +453,18 @@ fn elements_as_text() {
 #[test]
 fn a_number_beyond_the_source_is_said_to_be() {
     let folder = Folder::new();
-    for (line, said) in [
-        (
-            "1e40 --to f16",
-            "1e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 or --from string takes it",
-        ),
-        (
-            "1e400 --to f64",
-            "1e400 is out of the range of f32 (largest 3.40e38) and was read as inf; --from string takes it",
-        ),
-        (
-            "-1e6 --to f32 --from f16",
-            "-1e6 is out of the range of f16 (largest 65504) and was read as -inf; --from f32 or --from f64 or",
-        ),
-        (
-            "1000 --to f16 --from f8e4m3fn",
-            "1000 is out of the range of f8e4m3fn (largest 448) and was read as nan; --from f32 or",
-        ),
-        (
-            "1_0e40 --to f16",
-            "1_0e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 takes it",
-        ),
+    let f32 = "is out of the range of f32 (largest 3.40e38) and was read as inf";
+    for (line, said, others) in [
+        ("1e40 --to f16", f32, "; --from f64 or --from string takes it"),
+        ("1e400 --to f64", f32, "; --from string takes it"),
+        ("-1e6 --to f32 --from f16", "(largest 65504) and was read as -inf", "; --from f32 or --from f64 or"),
+        ("1000 --to f16 --from f8e4m3fn", "(largest 448) and was read as nan", "; --from f32 or"),
+        ("1_0e40 --to f16", f32, "; --from f64 takes it"),
     ] {
+        let number = line.split(' ').next().unwrap();
         let out = folder.run(&format!("explain {line}")).succeeds().out;
-        assert!(out.lines().any(|line| line.starts_with(said)), "{line}: {out}");
+        let is_it = |line: &str| line.starts_with(number) && line.contains(&format!("{said}{others}"));
+        assert!(out.lines().any(is_it), "{line}: {out}");
     }
     for line in ["inf --to f16", "1e38 --to f16", "-1 --to f16 --from f8e8m0"] {
         assert!(!folder.run(&format!("explain {line}")).out.contains("out of the range"), "{line}");

@@ -5,7 +5,6 @@ mod bad_input;
 mod bench;
 mod checkpoint;
 mod checkpoint_file;
-mod checkpoint_kills;
 mod checkpoint_writing;
 mod compare_verify;
 mod convert;

@@ -236,19 +236,6 @@ fn one_value_is_explained_on_a_screen() {
 }
 
 #[test]
-fn a_long_error_breaks_between_words() {
-    let folder = folder();
-    let line = "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*";
-    let piped = folder.run(line).exits(2).err;
-    let shown = seen(&folder, 60, &[("NO_COLOR", "1")], line);
-    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(joined(&shown), joined(&piped));
-    assert!(piped.lines().count() == 1 && shown.lines().all(|line| line.width() <= 60), "{piped}{shown}");
-    let red = seen(&folder, 60, &[], line);
-    assert!(red.starts_with("\u{1b}[1m\u{1b}[31mtruecast:\u{1b}[0m "), "{red:?}");
-}
-
-#[test]
 fn a_name_of_a_megabyte() {
     let name = "n".repeat(1_000_000);
     let mut names: Vec<String> = (0..2000).map(|i| format!("t{i}")).collect();
@@ -269,24 +256,6 @@ fn schemes_fit_a_screen() {
     let first = shown.lines().find(|line| line.starts_with("vLLM")).unwrap();
     assert!(first.contains("fp8-block") && first.contains("7.0 GB") && shown.lines().count() <= 45, "{shown}");
     assert!(truecast::scaled::Family::all().all(|family| shown.contains(family.name())), "{shown}");
-}
-
-#[test]
-fn names_are_told_apart() {
-    let name = |expert: usize, matrix: &str| {
-        format!("model.language_model.layers.0.block_sparse_moe.experts.{expert}.feed_forward.{matrix}.weight")
-    };
-    let names: Vec<String> =
-        (0..2).flat_map(|expert| ["gate_proj", "up_proj", "down_proj"].map(|matrix| name(expert, matrix))).collect();
-    let tensors: Vec<Tensor> = names.iter().map(|name| (&name[..], "F32", &[1][..], f32s(&[1.0]))).collect();
-    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    for line in ["inspect a.safetensors --stats", "inspect a.safetensors"] {
-        let shown = seen(&folder, 80, &DUMB, line);
-        let rows: Vec<&str> = shown.lines().filter(|line| line.contains("_proj")).collect();
-        let unlike: std::collections::BTreeSet<&str> = rows.iter().map(|row| row.split(' ').next().unwrap()).collect();
-        assert_eq!((rows.len(), unlike.len()), (6, 6), "{shown}");
-        assert!(rows.iter().all(|row| row.contains('…') && row.width() <= 80), "{shown}");
-    }
 }
 
 #[test]

@@ -131,25 +131,6 @@ fn nothing_of_the_right_type_is_no_sample() {
 }
 
 #[test]
-fn wrapped_values_are_named() {
-    let folder = folder();
-    folder.run("convert a.npy o.npy --to i8 --spec ieee").exits(0).says(&["1 of 2 values wrapped"]);
-}
-
-#[test]
-fn groups_of_two_files() {
-    let folder = folder();
-    let two = |a: &[f32]| safetensors(&[("a", "F32", &[2], f32s(a)), ("b", "F32", &[2], f32s(&[1.0, 0.1]))], &[]);
-    folder.write("first.safetensors", &two(&[1.0, 2.0]));
-    folder.write("second.safetensors", &two(&[1.0, 3.0]));
-    let out = folder.run("compare first.safetensors second.safetensors").exits(0).out;
-    assert!(out.contains("\nsame types  2 tensors") && !out.contains("kept"), "{out}");
-    folder.run("convert first.safetensors third.safetensors --to bf16 --keep a --quiet").succeeds();
-    let out = folder.run("compare first.safetensors third.safetensors").exits(0).out;
-    assert!(out.contains("\ntypes differ  1 tensor ") && !out.contains("converted"), "{out}");
-}
-
-#[test]
 fn verify_says_what_it_lacks() {
     let folder = folder();
     folder.refused("verify a.npy nosuch.npy", "not-found", &["nosuch.npy: opening: "]);

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 /// Number of elements: many chunks at the smallest memory limit.
 const LEN: usize = 12 << 20;
@@ -105,4 +106,47 @@ fn leftovers_are_named_and_removed() {
     let warnings = ran.object("convert")["warnings"].as_array().unwrap().clone();
     assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().ends_with("removed"), "{warnings:?}");
     assert_eq!(folder.names(), [".c.npy.Ab12Cd.truecast-tmp", "a.npy", "b.npy"]);
+}
+
+const SHARDS: usize = 10;
+
+/// Shards of 1 MiB. The folder has no index.
+fn checkpoint() -> Folder {
+    let folder = Folder::new();
+    let values: Vec<f32> = (0..1 << 18).map(|i| (i as f32).sin() * 3.0).collect();
+    for shard in 0..SHARDS {
+        let name = format!("{shard}.weight");
+        let tensor = (name.as_str(), "F32", &[512u64, 512][..], f32s(&values));
+        folder.write(&format!("model/part-{shard}.safetensors"), &safetensors(&[tensor], &[]));
+    }
+    folder.write("model/config.json", b"{\"torch_dtype\": \"float32\"}");
+    folder
+}
+
+#[test]
+fn an_interruption_says_what_stays() {
+    let folder = checkpoint();
+    let line = "convert model out --to f8e4m3fn --quiet --threads 1 --max-memory 3MiB";
+    let begin = Instant::now();
+    folder.run(line).succeeds();
+    let duration = begin.elapsed();
+    for round in 0..30 {
+        std::fs::remove_dir_all(folder.path("out")).ok();
+        let mut command = folder.command();
+        command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        std::thread::sleep(duration.mul_f64(f64::from(round) / 30.0));
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+        let ran = Ran::new(line.into(), child.wait_with_output().unwrap());
+        // Without exit code 4, the signal came too early or too late.
+        if ran.code != Some(4) {
+            continue;
+        }
+        let is_begun = folder.path("out/truecast-manifest.json").exists();
+        let stays = ran.err.contains("finished shards remain; --resume continues from there");
+        assert_eq!((stays, ran.err.lines().count()), (is_begun, 1), "{}", ran.err);
+        if is_begun && round % 4 == 0 {
+            folder.run(&format!("{line} --resume")).succeeds();
+        }
+    }
 }

@@ -87,15 +87,3 @@ pub fn to_json<C: Display + Copy, V>(
     };
     groups.iter().map(group).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::shares;
-
-    #[test]
-    fn every_group_shows_something() {
-        assert_eq!(shares(&[10, 2, 10], 10), [4, 2, 4]);
-        assert_eq!(shares(&[10, 10], 1), [1, 0]);
-        assert_eq!(shares(&[1, 2], 10), [1, 2]);
-    }
-}
