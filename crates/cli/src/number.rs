@@ -61,17 +61,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups() {
-        assert_eq!([grouped(7), grouped(1234), grouped(1234567)], ["7", "1_234", "1_234_567"]);
-    }
-
-    #[test]
-    fn one_is_not_many() {
-        let shown = [count(0, "tensor"), count(1, "tensor"), count(1000, "tensor"), count(2, "entry")];
-        assert_eq!(shown, ["0 tensors", "1 tensor", "1_000 tensors", "2 entries"]);
-    }
-
-    #[test]
     fn no_rate_of_almost_nothing() {
         assert_eq!(rate(22 << 10, 1.0), None);
         assert_eq!(rate(1 << 30, 0.01), None);

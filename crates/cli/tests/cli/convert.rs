@@ -65,10 +65,6 @@ fn arrays_in_fortran_order() {
     let (by_rows, by_columns) = (f32s(&values), f32s(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
     let folder = Folder::with("c.npy", &array("<f4", "False", "(2, 3)", &by_rows));
     folder.write("f.npy", &array("<f4", "True", "(2, 3)", &by_columns));
-    folder.run("convert f.npy g.npy --to f32").succeeds();
-    folder.run("convert c.npy d.npy --to f32").succeeds();
-    assert_eq!(folder.read("g.npy"), folder.read("d.npy"));
-    folder.run("verify f.npy g.npy --to f32").succeeds();
     folder.run("compare f.npy c.npy --fail-on different").succeeds();
     assert_eq!(folder.run("show f.npy --json").object("show")["values"], json!([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]));
     assert_eq!(folder.run("show f.npy [1,1:] --json").object("show")["values"], json!([5.0, 6.0]));

@@ -133,21 +133,6 @@ fn error_policies_name_the_element_and_leave_nothing() {
 }
 
 #[test]
-fn an_element_far_inside_is_found() {
-    let mut values = vec![1.0f32; 2_000_000];
-    values[1_234_567] = 1e6;
-    values[1_999_999] = 1e6;
-    let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    let folder = Folder::with("a.npy", &npy("<f4", values.len(), &data));
-    folder.write("b.npy", b"old");
-    for threads in [1, 4] {
-        let options = format!("--spec ieee --overflow error --max-memory 3MiB --threads {threads} --force");
-        folder.refused(&format!("convert a.npy b.npy --to f16 {options}"), "refused-value", &["element 1234567"]);
-        assert_eq!((folder.names().len(), folder.read("b.npy")), (2, b"old".to_vec()));
-    }
-}
-
-#[test]
 fn specifications_and_versions() {
     let folder = array(bits(1.0));
     for (options, code, needles) in [
