@@ -59,11 +59,7 @@ fn a_block_size_is_said_and_not_looked_for() {
     ];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
     folder.write("config.json", br#"{"quantization_config": {"quant_method": "fp8", "weight_block_size": [2, 2]}}"#);
-    folder.refused(
-        "convert model.safetensors b.safetensors --to f32",
-        "unknown-quantization",
-        &["a.weight", "give the folder"],
-    );
+    folder.refused("convert model.safetensors b.safetensors --to f32", "unknown-quantization", &["give the folder"]);
     folder.run("convert model.safetensors b.safetensors --to f32 --from-scheme fp8-block:2x2 --quiet").exits(0);
     let values = [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 3.0, 3.0, 4.0, 4.0];
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("a.weight"), f32s(&values));
@@ -84,11 +80,7 @@ fn the_destination_is_another_safetensors_file() {
         &["a.weight"],
     );
     assert_eq!((folder.read("a.safetensors"), folder.read("b.safetensors")), (source, b"old".to_vec()));
-    folder.refused(
-        "convert a.npy b.npy --to f16 --from-scheme awq",
-        "inapplicable-option",
-        &["--from-scheme belongs to"],
-    );
+    folder.refused("convert a.npy b.npy --to f16 --from-scheme awq", "inapplicable-option", &["--from-scheme"]);
     for option in ["resume", "merge", "no-sidecars"] {
         folder.refused(
             &format!("convert a.safetensors c.safetensors --to f16 --{option}"),

@@ -52,11 +52,7 @@ fn between_containers() {
     folder.run("convert two.npz back.safetensors --to f32").succeeds();
     let back = Parsed::new(&folder.read("back.safetensors"));
     assert_eq!((back.names(), back.bytes("c")), (vec!["a/b", "c"], &f32s(&[2.0])[..]));
-    folder.refused(
-        "convert a.npy i.safetensors --to i4",
-        "unstorable-type",
-        &["a.npy", "\"data\"", "i4", "safetensors"],
-    );
+    folder.refused("convert a.npy i.safetensors --to i4", "unstorable-type", &["\"data\"", "i4", "safetensors"]);
 }
 
 #[test]

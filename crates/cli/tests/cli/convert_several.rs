@@ -48,11 +48,7 @@ fn folders_and_quantize() {
     folder.run("convert models/m b.safetensors out --to f16").succeeds();
     assert!(names(&folder, "out/m").contains(&"model.safetensors".into()));
     folder.refused("convert models/m b.safetensors out --to f16", "destination-exists", &["out/m", "--force"]);
-    folder.refused(
-        "convert models/m models/m/ out2 --to f16",
-        "destination-exists",
-        &["models/m and models/m", "out2/m"],
-    );
+    folder.refused("convert models/m models/m/ out2 --to f16", "destination-exists", &["models/m and models/m"]);
     folder.refused("convert models/m .. out3 --to f16", "invalid-value", &["..: no name"]);
     let matrix = safetensors(&[("l.weight", "F32", &[16, 16], f32s(&[1.0; 256]))], &[]);
     ["x", "y"].iter().for_each(|name| folder.write(&format!("{name}.safetensors"), &matrix));

@@ -64,11 +64,7 @@ fn filters_choose_tensors() {
     assert_eq!(listed(&folder, "--filter *.weight"), ["a.weight", "c.weight"]);
     assert_eq!(listed(&folder, "--filter b* --filter [c]*"), ["b.norm", "c.weight"]);
     folder.run("inspect a.safetensors --filter *.weight").succeeds().says(&["2 of 3 tensors, 12 B of data"]);
-    folder.refused(
-        "inspect a.safetensors --filter *.bias",
-        "unmatched-pattern",
-        &["--filter \"*.bias\"", "a.safetensors"],
-    );
+    folder.refused("inspect a.safetensors --filter *.bias", "unmatched-pattern", &["--filter \"*.bias\""]);
     folder.refused("inspect a.safetensors --filter a* --filter z", "unmatched-pattern", &["--filter \"z\""]);
     folder.refused("inspect a.safetensors --filter [a", "invalid-pattern", &["--filter \"[a\"", "']'"]);
     folder.run("inspect a.safetensors x.npy --filter *.norm").succeeds();

@@ -66,11 +66,7 @@ fn options_of_tile() {
     option("convert a.npy b.npy --to f16", "strict", "--spec tile", "--spec onnx");
     // Only a module has a file version.
     for line in ["convert a.npy b.npy --to f16", CHECK_CAST, "explain 1 --to f16"] {
-        Folder::new().refused(
-            &format!("{line} --spec tile@file"),
-            "inapplicable-option",
-            &["--spec", "tile@file", "MODEL"],
-        );
+        Folder::new().refused(&format!("{line} --spec tile@file"), "inapplicable-option", &["tile@file", "MODEL"]);
     }
     for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
     {

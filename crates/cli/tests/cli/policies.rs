@@ -196,11 +196,7 @@ fn notation_of_text() {
         "inapplicable-option",
         &["--string-style"],
     );
-    folder.refused(
-        "run m.mlir --output-dir out --string-style plain",
-        "inapplicable-option",
-        &["--string-style", ".onnx"],
-    );
+    folder.refused("run m.mlir --output-dir out --string-style plain", "inapplicable-option", &[".onnx"]);
 }
 
 #[test]

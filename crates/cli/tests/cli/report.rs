@@ -91,11 +91,7 @@ fn several_limits_and_bad_ones() {
 fn the_report_file() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
     folder.write("r.json", b"old");
-    folder.refused(
-        "convert a.safetensors b.safetensors --to f16 --report r.json",
-        "destination-exists",
-        &["r.json", "--force"],
-    );
+    folder.refused("convert a.safetensors b.safetensors --to f16 --report r.json", "destination-exists", &["r.json"]);
     folder.refused("convert a.safetensors b.safetensors --to f16 --report no/r.json", "not-found", &["no/r.json"]);
     assert_eq!(folder.names(), ["a.safetensors", "r.json"]);
     folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --force").succeeds();

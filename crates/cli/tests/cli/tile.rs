@@ -33,11 +33,7 @@ fn run_a_module() {
     folder.run("run m.mlir --input a=a.npy --output-dir hw --profile hw").exits(0);
     assert!(folder.read("hw/i.npy").ends_with(&[0x2c, 1, 0, 0]));
     assert!(folder.read("hw/small.npy").ends_with(&[0x7e]));
-    folder.refused(
-        "run m.mlir --output-dir strict --tile-option strict",
-        "undefined-result",
-        &["m.mlir", "3:8", "0", "U8"],
-    );
+    folder.refused("run m.mlir --output-dir strict --tile-option strict", "undefined-result", &["m.mlir", "3:8", "U8"]);
     assert!(!folder.path("strict").exists());
 }
 
@@ -71,11 +67,7 @@ fn exit_codes_of_files() {
 }";
     let folder = Folder::with("m.mlir", text.as_bytes());
     folder.write("a.npy", &npy("<i4", 2, &[1, 0, 0, 0, 2, 0, 0, 0]));
-    folder.refused(
-        "run m.mlir --input a=a.npy --output-dir out",
-        "shape-mismatch",
-        &["input \"%a\"", "a.npy", "[2]", "[]"],
-    );
+    folder.refused("run m.mlir --input a=a.npy --output-dir out", "shape-mismatch", &["input \"%a\"", "[2]", "[]"]);
     folder.refused("run m.mlir --input a --output-dir out", "invalid-value", &["NAME=FILE"]);
     for nothing in ["", "\n", "// nothing\n"] {
         folder.write("empty.mlir", nothing.as_bytes());
