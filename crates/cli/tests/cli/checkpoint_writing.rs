@@ -81,7 +81,8 @@ fn presets_of_plain_casts() {
     folder.write("a.safetensors", &bytes);
     let rule = "--rule *embed*=f16 --keep-preset embeddings";
     let ran = folder.run(&format!("convert a.safetensors b.safetensors --to bf16 {rule} --report f.json")).exits(0);
-    assert!(ran.out.contains("f32 kept (1-D)"), "{}", ran.out);
+    ran.says(&["f32 kept (1-D)"]);
+    folder.run("convert a.safetensors c.safetensors --to bf16 --keep *embed*").exits(0).says(&["f32 kept (--keep)"]);
     let made = Parsed::new(&folder.read("b.safetensors"));
     assert_eq!(made.dtype("model.embed_tokens.weight"), "F16");
     assert_eq!(made.dtype("model.layers.0.input_layernorm.weight"), "F32");

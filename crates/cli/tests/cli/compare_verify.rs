@@ -211,17 +211,6 @@ fn compare_one_tensor_by_name() {
     assert_eq!(folder.run("compare a.safetensors c.npy --json").succeeds().object("compare")["equal"], true);
 }
 
-#[test]
-fn compare_arrays() {
-    let folder = Folder::with("a.npy", &npy("<V1", 2, &[0x38, 0x7e]));
-    folder.write("b.npy", &npy("<f4", 2, &f32s(&[1.0, 448.0])));
-    folder.refused("compare a.npy b.npy", "type-not-stated", &["a.npy", "--from"]);
-    let ran = folder.run("compare a.npy b.npy --from f8e4m3fn --json").succeeds();
-    assert_eq!(ran.object("compare")["equal"], true);
-    let ran = folder.run("compare b.npy a.npy --to f8e5m2 --json").succeeds();
-    assert_eq!(ran.object("compare")["equal"], false);
-}
-
 /// The Casts that `convert` inserts between nodes must not change the names of tensors below unnamed nodes.
 #[test]
 fn verify_finds_tensors_below_unnamed_nodes() {

@@ -154,16 +154,6 @@ fn stats_against_data_made_by_hand() {
 }
 
 #[test]
-fn inspect_arrays() {
-    let folder = Folder::with("a.npy", &npy("<V1", 2, &[0x38, 0x7e]));
-    folder.refused("inspect a.npy", "type-not-stated", &["a.npy", "--from"]);
-    let object = folder.run("inspect a.npy --from f8e4m3fn --stats --json").succeeds().object("inspect");
-    assert_eq!(object["tensors"][0]["stats"]["max"], json!(448.0));
-    let checkpoint = checkpoint();
-    checkpoint.refused("inspect a.safetensors --from f16", "type-not-applicable", &["a.safetensors"]);
-}
-
-#[test]
 fn schemes_are_listed() {
     let folder = Folder::new();
     let text = folder.run("schemes").succeeds().out;

@@ -210,27 +210,6 @@ fn layers() -> Folder {
     Folder::with("a.safetensors", &safetensors(&tensors, &[]))
 }
 
-/// Zeros of the source are not losses, so the loss is relative to the nonzero values.
-#[test]
-fn a_sparse_tensor_that_lost_its_values_is_named() {
-    let mut values = vec![0.0; 5000];
-    (values[7], values[4000], values[4001]) = (100.0, 1e-5, -1e-5);
-    let tensors = [("sparse", "F32", &[5000u64][..], f32s(&values)), ("w", "F32", &[2], f32s(&[1.0, 2.0]))];
-    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    let convert = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn").exits(0).out;
-    let compare = folder.run("compare a.safetensors b.safetensors").exits(0).out;
-    for said in [convert, compare] {
-        let named =
-            |line: &&str| line.starts_with("  sparse") && line.contains("2 of 3 nonzero values flushed to zero");
-        assert!(said.contains("worst tensors: 1 of") && said.lines().any(|line| named(&line)), "{said}");
-    }
-    for line in ["convert a.safetensors b.safetensors --to f8e4m3fn --force", "compare a.safetensors b.safetensors"] {
-        let name = line.split(' ').next().unwrap();
-        let row = folder.run(&format!("{line} --json")).exits(0).object(name)["tensors"][0].clone();
-        assert_eq!((&row["zero_in"], &row["flushed_to_zero"]), (&json!(4997), &json!(2)), "{line}");
-    }
-}
-
 #[test]
 fn the_worst_tensors_are_named_and_can_be_kept() {
     let folder = layers();
