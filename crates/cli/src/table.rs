@@ -574,13 +574,6 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_says_so() {
-        let table = Table::new([Column::left("tensor")]);
-        assert_eq!(table.render(&pipe()), "tensor\n");
-        assert_eq!(table.or_say("no tensors").render(&pipe()), "no tensors\n");
-    }
-
-    #[test]
     fn marks_color_text_and_not_space() {
         let mut table = Table::new([Column::left("a"), Column::right("b")]);
         table.row([Cell::from("x").mark(Mark::Bad), Cell::from("y")]);

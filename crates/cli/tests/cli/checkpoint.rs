@@ -118,9 +118,6 @@ fn what_was_begun_otherwise_is_not_resumed() {
     let before = tree(&folder, "out");
     folder.refused("convert model out --to f16 --resume", "not-resumable", &["\"bf16\"", "\"f16\""]);
     folder.refused("convert model out --to bf16 --keep a.weight --resume", "not-resumable", &["option rules"]);
-    folder.refused("convert model out --to bf16", "destination-exists", &["--resume", "--resume", "--force"]);
-    folder.write("others/notes.txt", b"x");
-    folder.refused("convert model others --to bf16 --resume", "not-resumable", &["truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", b"{\"truecast\": 1}");
     folder.refused("convert model out --to bf16 --resume", "malformed-file", &["truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", &before["truecast-manifest.json"]);

@@ -193,8 +193,6 @@ fn files_alone() {
     let folder = Folder::with("a.safetensors", &safetensors(&[("a.weight", "F32", &[64, 96], f32s(&values))], &[]));
     let said = &["fp8-block", "config.json", "give a folder"];
     folder.refused("convert a.safetensors b.safetensors --scheme fp8-block", "unsuitable-destination", said);
-    let line = "convert a.safetensors b.npz --scheme comfy:nvfp4";
-    folder.refused(line, "unsuitable-destination", &["b.npz", ".safetensors"]);
     folder.refused("convert a.npy b.npy --scheme comfy:nvfp4", "inapplicable-option", &["--scheme"]);
     assert_eq!(folder.names(), ["a.safetensors"]);
     folder.run("convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn --report r.json --quiet").exits(0);

@@ -111,28 +111,11 @@ fn a_dry_run_refuses_what_the_run_would() {
 }
 
 #[test]
-fn threads_and_memory_change_nothing() {
-    let values: Vec<f32> = (0..500_001u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761))).collect();
-    let folder = Folder::with("a.npy", &npy("<f4", values.len(), &f32s(&values)));
-    let mut results = Vec::new();
-    for (i, options) in ["--threads 1", "--threads 4 --max-memory 3MiB", "--threads 3"].into_iter().enumerate() {
-        let line = format!("convert a.npy b{i}.npy --to f8e4m3fn --report r{i}.json --quiet {options}");
-        assert_eq!(folder.run(&line).succeeds().out, "");
-        let mut report = folder.json(&format!("r{i}.json"));
-        let object = report.as_object_mut().unwrap();
-        object.remove("destination");
-        object.remove("outputs");
-        object.remove("seconds");
-        results.push((folder.read(&format!("b{i}.npy")), report));
-    }
-    assert!(results.iter().all(|r| *r == results[0]));
-}
-
-#[test]
 fn sizes_and_counts_on_the_command_line() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
     for (i, size) in ["4194304", "4MiB", "512M", "1GiB", "8MB", "4000kB", "8192KiB", "0.5GB"].into_iter().enumerate() {
-        folder.run(&format!("convert a.npy s{i}.npy --to f16 --max-memory {size}")).succeeds();
+        let line = format!("convert a.npy s{i}.npy --to f16 --quiet --max-memory {size}");
+        assert_eq!(folder.run(&line).succeeds().out, "");
     }
     for wrong in ["", "4 parsecs", "MiB", "-1", "1e3", "7"] {
         folder.run_args(["convert", "a.npy", "x.npy", "--to", "f16", "--max-memory", wrong]).exits(2);

@@ -141,7 +141,6 @@ fn bits_and_decimals_as_input() {
     for (line, bits, rounded) in [
         ("0x1.d1p8 --to f16", "0x43e88000", false),
         ("-0x1.8p4 --to f16", "0xc1c00000", false),
-        ("0x1p-3 --from f64 --to f16", "0x3fc0000000000000", false),
         ("0x1.00000100000001p0 --to f16", "0x3f800001", true),
         ("1_000 --to f16", "0x447a0000", false),
         ("1/4 --to f16", "0x3e800000", false),
@@ -161,8 +160,6 @@ fn bits_and_decimals_as_input() {
         ("-0 --to f16", "0x80000000", false),
         ("nan --to f16", "0x7fc00000", false),
         ("-nan --to f16", "0xffc00000", false),
-        ("-inf --to f16", "0xff800000", false),
-        ("-7 --from i8 --to f16", "0xf9", false),
         ("18446744073709551615 --from u64 --to f32", "0xffffffffffffffff", false),
         ("500 --from f8e4m3fn --to f32", "0x7f", true),
     ] {

@@ -191,11 +191,6 @@ fn notation_of_text() {
     assert!(ran.object("check")["violations"][0]["permitted"][0].as_str().unwrap().contains("0.00001"));
     let explained = folder.run("explain 1e20 --to string --string-style plain --json").succeeds().object("explain");
     assert_eq!(explained["results"][0]["value"], "100000000000000000000.0");
-    folder.refused(
-        "convert a.npy d.npy --to i8 --spec openvino --string-style plain",
-        "inapplicable-option",
-        &["--string-style"],
-    );
     folder.refused("run m.mlir --output-dir out --string-style plain", "inapplicable-option", &[".onnx"]);
 }
 

@@ -249,14 +249,6 @@ fn a_name_of_a_megabyte() {
 }
 
 #[test]
-fn schemes_fit_a_screen() {
-    let shown = seen(&Folder::new(), 80, &DUMB, "schemes");
-    let first = shown.lines().find(|line| line.starts_with("vLLM")).unwrap();
-    assert!(first.contains("fp8-block") && first.contains("7.0 GB") && shown.lines().count() <= 45, "{shown}");
-    assert!(truecast::scaled::Family::all().all(|family| shown.contains(family.name())), "{shown}");
-}
-
-#[test]
 fn many_tensors_share_rows() {
     let names: Vec<String> = (0..30)
         .flat_map(|layer| ["q", "k"].map(|part| format!("layers.{layer}.{part}.weight")))

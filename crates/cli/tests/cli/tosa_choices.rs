@@ -3,8 +3,7 @@
 
 use crate::run::Folder;
 use crate::tosa::{SINGLE, graph_of_rescale};
-use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use serde_json::json;
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
 use truecast_testkit::json::has;
 use truecast_testkit::npy::{npy, npy_parts};
@@ -116,23 +115,4 @@ fn mixed_flushing_is_said() {
         assert_eq!(text.contains("NOT PERMITTED by"), code == 1, "{text}");
         assert_eq!(text.contains("2 elements, 0 wrong, subnormals treated inconsistently"), code == 1, "{text}");
     }
-}
-
-/// Permitted codes are computed, not searched, so 10,000 violations are fast.
-#[test]
-fn many_violations_are_shown_quickly() {
-    let n = 10_000u32;
-    let xs: Vec<f32> = (0..n).map(|i| 1.0 + i as f32 / 64.0).collect();
-    let folder = Folder::with("x.npy", &npy("<f4", xs.len(), &f32s(&xs)));
-    folder.write("y.npy", &npy("<f2", xs.len(), &[0xff, 0x3b].repeat(xs.len()))); // just below 1
-    let start = Instant::now();
-    let ran = folder.run(
-        "check cast --spec tosa --profile strict --from f32 --to f16 --show 20000 --input x.npy --actual y.npy --json",
-    );
-    let took = start.elapsed();
-    let object: Value = ran.object("check");
-    assert_eq!(object["violations"].as_array().unwrap().len(), n as usize);
-    assert_eq!(object["violations"][0]["permitted"], json!(["0x3c00"]));
-    // A search through 65,536 codes per element took minutes.
-    assert!(took < Duration::from_secs(20), "{took:?}");
 }
