@@ -31,8 +31,11 @@ fn policies_belong_to_specifications() {
                 let (name, owners) = (spec.split('@').next().unwrap(), setting.specs());
                 if !owners.contains(&name) {
                     // The first rounding is the only one of some specifications, which then accept it.
-                    let value = setting.values(owners[0]).last().copied();
-                    let value = value.or(setting.is_integer().then_some("-1")).unwrap_or_default();
+                    let value = match setting {
+                        flag if flag.is_flag() => "",
+                        number if number.is_integer() => "-1",
+                        words => words.values(owners[0]).last().unwrap(),
+                    };
                     let line = format!("{command} --spec {spec} --{} {value}", setting.name());
                     let said = [format!("--{} belongs to ", setting.name()), format!("--spec {spec}")];
                     Folder::new().refused(&line, "inapplicable-option", &said);
