@@ -4,7 +4,6 @@ use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::{FORMATS, NF4, TYPES};
 use truecast_testkit::json::has;
-use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
 /// (type, bits, value of a code)
