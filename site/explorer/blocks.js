@@ -2,9 +2,6 @@
 
 (() => {
   const { el, bits, brief, minus, plural, button } = explorer;
-  const FIELDS = { mxfp4: [1, 2, 1], nvfp4: [1, 2, 1], fp8: [1, 4, 3], int4: [4], q4_0: [4], q8_0: [8],
-    f8e8m0: [0, 8, 0], f8e4m3fn: [1, 4, 3], f16: [1, 5, 10], bf16: [1, 8, 7], f32: [1, 8, 23] };
-  const SIZE = { nvfp4: 16, fp8: 16 };
   const NOTES = {
     fp8: "In a file, one scale serves a tensor, a row or a block of 128 × 128 values; the page shows 16 of them." };
   const WEIGHTS = ("0.42,-0.13,0.87,-0.55,0.06,-0.91,0.31,0.02,-0.27,0.64,-0.08,0.19,-0.73,0.48,-0.36,0.11," +
@@ -71,7 +68,7 @@
     const scaleCard = (name, scale) => el("div", {},
       el("p", {}, `${name}: `, el("strong", { text: brief(scale.value, 10, 20), title: scale.value }), " ",
         el("code", { class: "dim", text: `${scale.type} ${scale.bits}` })),
-      FIELDS[scale.type] ? el("div", { class: "mini" }, bits(scale.bits, FIELDS[scale.type], null, false)) : null,
+      el("div", { class: "mini" }, bits(scale.bits, scale.fields, null, false)),
       el("p", { class: "note", text: explorer.sentence(scale.rule) }));
 
     function show({ answer, state }) {
@@ -95,7 +92,7 @@
       codes.forEach((each, index) => {
         const { input, code, sum, error } = shown[index];
         if (document.activeElement !== input) input.value = typed[index] ?? each.input ?? brief(each.decoded, 6, 9);
-        code.replaceChildren(bits(each.bits, FIELDS[scheme], null, false));
+        code.replaceChildren(bits(each.bits, answer.fields, null, false));
         sum.replaceChildren(`${brief(each.value, 5, 8)} ${factors.join("\n")}\n= `,
           el("strong", { text: brief(each.decoded, 6, 9), title: each.decoded }));
         error.textContent = each.error === null ? "" : each.error === 0 ? "exact"
@@ -103,14 +100,11 @@
       });
     }
 
-    return (state) => {
-      const { scheme } = state;
-      const bytes = state.bytes || "";
-      page.settle(async () => {
-        const given = bytes ? { bytes } : { values: state.values.split(",").slice(0, SIZE[scheme] ?? 32) };
-        return { answer: await explorer.ask({ ask: "block", scheme, ...given }), state: { ...state, bytes } };
-      }, show);
-    };
+    return (state) => page.settle(async () => {
+      const { scheme, bytes } = state;
+      const given = bytes ? { bytes } : { values: state.values.split(",") };
+      return { answer: await explorer.ask({ ask: "block", scheme, ...given }), state };
+    }, show);
   }
 
   explorer.view("blocks", "Blocks", { scheme: "mxfp4", values: WEIGHTS.join(","), bytes: "" }, build);

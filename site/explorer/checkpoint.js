@@ -27,36 +27,34 @@
     throw new Refusal("its header does not end");
   }
 
-  // The header of a model of the shape of gpt-oss-20b, without its data.
+  // Tensors of a model of the shape of gpt-oss-20b: name, type, dimensions. Those with a # are in each of 24 layers.
+  const EXAMPLE = `
+    lm_head.weight BF16 201088 2880, model.embed_tokens.weight BF16 201088 2880, model.norm.weight BF16 2880,
+    #.mlp.experts.gate_up_proj_blocks U8 32 5760 90 16, #.mlp.experts.gate_up_proj_scales U8 32 5760 90,
+    #.mlp.experts.gate_up_proj_bias BF16 32 5760, #.mlp.experts.down_proj_blocks U8 32 2880 90 16,
+    #.mlp.experts.down_proj_scales U8 32 2880 90, #.mlp.experts.down_proj_bias BF16 32 2880,
+    #.self_attn.q_proj.weight BF16 4096 2880, #.self_attn.q_proj.bias BF16 4096,
+    #.self_attn.k_proj.weight BF16 512 2880, #.self_attn.k_proj.bias BF16 512,
+    #.self_attn.v_proj.weight BF16 512 2880, #.self_attn.v_proj.bias BF16 512,
+    #.self_attn.o_proj.weight BF16 2880 4096, #.self_attn.o_proj.bias BF16 2880, #.self_attn.sinks BF16 64,
+    #.mlp.router.weight BF16 32 2880, #.mlp.router.bias BF16 32, #.input_layernorm.weight BF16 2880,
+    #.post_attention_layernorm.weight BF16 2880`;
+
+  // The header of that model, without its data.
   function example() {
     const tensors = {};
     let at = 0;
-    const add = (name, dtype, shape, width) => {
-      const size = shape.reduce((product, each) => product * each, width);
-      tensors[name] = { dtype, shape, data_offsets: [at, at += size] };
-    };
-    const wide = 2880;
-    for (const name of ["lm_head", "model.embed_tokens"]) add(`${name}.weight`, "BF16", [201088, wide], 2);
-    for (let layer = 0; layer < 24; layer += 1) {
-      const base = `model.layers.${layer}`;
-      for (const [name, rows] of [["gate_up_proj", 2 * wide], ["down_proj", wide]]) {
-        add(`${base}.mlp.experts.${name}_blocks`, "U8", [32, rows, 90, 16], 1);
-        add(`${base}.mlp.experts.${name}_scales`, "U8", [32, rows, 90], 1);
-        add(`${base}.mlp.experts.${name}_bias`, "BF16", [32, rows], 2);
+    for (const line of EXAMPLE.trim().split(/,\s+/)) {
+      const [name, dtype, ...dimensions] = line.split(" ");
+      for (let layer = 0; layer < (name.startsWith("#") ? 24 : 1); layer += 1) {
+        const shape = dimensions.map(Number);
+        const size = shape.reduce((product, each) => product * each, dtype === "BF16" ? 2 : 1);
+        tensors[name.replace("#", `model.layers.${layer}`)] = { dtype, shape, data_offsets: [at, at += size] };
       }
-      for (const [name, rows, columns] of [["self_attn.q_proj", 4096, wide], ["self_attn.k_proj", 512, wide],
-        ["self_attn.v_proj", 512, wide], ["self_attn.o_proj", wide, 4096], ["mlp.router", 32, wide]]) {
-        add(`${base}.${name}.weight`, "BF16", [rows, columns], 2);
-        add(`${base}.${name}.bias`, "BF16", [rows], 2);
-      }
-      add(`${base}.self_attn.sinks`, "BF16", [64], 2);
-      for (const name of ["input", "post_attention"]) add(`${base}.${name}_layernorm.weight`, "BF16", [wide], 2);
     }
-    add("model.norm.weight", "BF16", [wide], 2);
     const header = new TextEncoder().encode(JSON.stringify(tensors));
-    const length = new DataView(new ArrayBuffer(8));
-    length.setUint32(0, header.length, true);
-    const file = new Blob([length.buffer, header]);
+    const length = new BigUint64Array([BigInt(header.length)]);
+    const file = new Blob([length, header]);
     return { name: "example.safetensors", size: file.size + at, slice: (from, to) => file.slice(from, to) };
   }
 
@@ -167,8 +165,10 @@
     const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Tensors" });
     const tensorsTitle = el("h2");
     const inside = el("div", {}, types, el("h2", { text: "Bytes by module" }), crumbs, map, tensorsTitle, list);
-    const body = el("div", { hidden: true }, warnings, el("h2", { text: "Next" }),
-      command, inside);
+    const losses = el("p", { class: "note" }, "Its report is a page: what the conversion lost, and in which tensors. For two " +
+      "files that exist, ", el("code", { text: "truecast compare A B --report losses.html" }), " makes such a page.");
+    const metadata = el("details");
+    const body = el("div", { hidden: true }, warnings, el("h2", { text: "Next" }), command, losses, metadata, inside);
     picture.append(body);
     title.textContent = "What is in a checkpoint";
     let held = null;
@@ -181,7 +181,7 @@
         if (!(error instanceof Refusal) || error.message.startsWith(name)) throw error;
         throw new Refusal(`${name}: ${error.message}`);
       }), (answer) => {
-        held = { answer, root: tree(answer.tensors) };
+        held = { answer, root: tree(answer.tensors), from: "file" };
         explorer.change({ example: "", path: "", served: "" });
         if (files.length > 1) reason.textContent += ` Only the first of ${files.length} files is shown.`;
       });
@@ -206,7 +206,8 @@
       }));
     }
 
-    function showMap(root, steps, example) {
+    function showMap(root, state) {
+      const steps = state.path ? state.path.split(".") : [];
       let node = root;
       let parent = null;
       const found = [];
@@ -218,7 +219,7 @@
       }
       const size = bytes(node.bytes);
       if (node.children.size === 0 && parent) node = parent;
-      const open = (path) => explorer.address("checkpoint", { example: example ? "1" : "", served: held.answer.served ? "1" : "", path });
+      const open = (path) => explorer.address("checkpoint", { ...state, path });
       crumbs.replaceChildren(...["all", ...found].flatMap((step, index) => [index ? " › " : "", index === found.length
         ? el("b", { text: step }) : el("a", { href: open(found.slice(0, index).join(".")), text: step })]),
       ` · ${size}`);
@@ -226,7 +227,7 @@
       return found.join(".");
     }
 
-    function show({ answer, root }, path) {
+    function show({ answer, root }, state) {
       const { name, tensors, parameters } = answer;
       title.textContent = parameters
         ? `${name}: ${count(parameters)} parameters, ${answer.bits_per_weight.toFixed(2)} bits a weight` : name;
@@ -236,11 +237,16 @@
         `Read: the first ${bytes(answer.read)} of ${bytes(answer.size)}.`].filter(Boolean).join(" ");
       warnings.replaceChildren(...answer.warnings.map((text) => el("li", { text: explorer.sentence(text) })));
       command.show(answer.command);
+      losses.hidden = !answer.command.includes("--report");
       body.hidden = false;
+      metadata.hidden = answer.metadata.length === 0;
+      const short = ([key, value]) => [breakable(key), value.length > 300 ? `${value.slice(0, 300)} …` : value];
+      metadata.replaceChildren(el("summary", { text: `${plural(answer.metadata.length, "entry", "entries")} of metadata` }),
+        explorer.table(["key", "value"], answer.metadata.map(short)));
       inside.hidden = tensors.length === 0;
       if (inside.hidden) return;
       showTypes(answer);
-      const module = showMap(root, path ? path.split(".") : [], answer.example);
+      const module = showMap(root, state);
       const within = ({ name: of }) => !module || of === module || of.startsWith(`${module}.`);
       const kept = groups(tensors.filter(within));
       tensorsTitle.textContent = `Tensors${module ? ` of ${module}` : ""}, largest group first`;
@@ -250,23 +256,17 @@
         kept.length > 500 ? el("p", { text: `${count(kept.length - 500)} more groups are not listed.` }) : "");
     }
 
+    const sources = { served: () => explorer.ask({ ask: "file" }), example: () => readHeader(example()) };
     return (state) => {
-      back.hidden = state.example !== "" && !state.served;
-      if (!state.example || state.served) picture.hidden = false;
-      if (state.served && !held?.answer.served) {
-        settle(() => explorer.ask({ ask: "file" }), (answer) => {
-          held = { answer: { ...answer, served: true }, root: tree(answer.tensors) };
-          show(held, state.path);
+      const wanted = state.served ? "served" : state.example ? "example" : "file";
+      back.hidden = wanted === "example";
+      if (!back.hidden) picture.hidden = false;
+      if (held?.from === wanted) show(held, state);
+      else if (sources[wanted]) {
+        settle(sources[wanted], (answer) => {
+          held = { answer, root: tree(answer.tensors), from: wanted };
+          show(held, state);
         });
-      } else if (state.served) {
-        show(held, state.path);
-      } else if (state.example && !held?.answer.example) {
-        settle(() => readHeader(example()), (answer) => {
-          held = { answer: { ...answer, example: true }, root: tree(answer.tensors) };
-          show(held, state.path);
-        });
-      } else if (held && Boolean(held.answer.example) === Boolean(state.example)) {
-        show(held, state.path);
       }
     };
   }

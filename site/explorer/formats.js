@@ -71,19 +71,11 @@
         onkeydown: (event) => event.key === "Enter" && choose() },
       el("span", { text: inCell(each.value) }));
     };
-    const rows = [];
-    for (let at = 0; at < codes.length; at += 16) {
-      const head = el("th", { scope: "row", text: `${(at / 16).toString(16)}_` });
-      rows.push(el("tr", {}, head, codes.slice(at, at + 16).map(cell)));
-    }
-    const kind = codes.length > 64 ? "map" : "map few";
-    const grid = el("table", { class: kind, role: "grid", "aria-label": `All codes of ${name}` },
-      el("thead", {}, el("tr", {}, el("td"), codes.slice(0, 16).map((_, at) =>
-        el("th", { scope: "col", text: `_${at.toString(16)}` })))), el("tbody", {}, rows));
-    const cells = [...grid.querySelectorAll(".code")];
-    explorer.roving(grid, () => cells, 16);
     const first = Math.max(codes.findIndex((each) => each.bits === chosen), 0);
-    cells[first].tabIndex = 0;
+    const rows = Array.from({ length: Math.ceil(codes.length / 16) }, (_, row) =>
+      [`${row.toString(16)}_`, codes.slice(16 * row, 16 * row + 16).map(cell)]);
+    const heads = codes.slice(0, 16).map((_, at) => `_${at.toString(16)}`);
+    const grid = explorer.grid(codes.length > 64 ? "map" : "map few", `All codes of ${name}`, heads, rows, first);
     tell(codes[first]);
     const legend = Object.entries(KINDS).map(([key, text]) => {
       const number = codes.filter((each) => kindOf(each.value, format) === key).length;

@@ -36,13 +36,8 @@
         differs ? el("small", { text: `≠ ${second ?? "–"}` }) : null);
       }
 
-      const grid = el("table", { class: "matrix", role: "grid", "aria-label": `Promotion in ${mine.system}` },
-        el("thead", {}, el("tr", {}, el("td"), kept.map(({ name }) => el("th", { scope: "col", text: name })))),
-        el("tbody", {}, kept.map((row) => el("tr", {}, el("th", { scope: "row", text: row.name }),
-          kept.map((column) => cell(row, column))))));
-      const cells = [...grid.querySelectorAll(".cell")];
-      explorer.roving(grid, () => cells, kept.length);
-      if (cells[0]) cells[0].tabIndex = 0;
+      const grid = explorer.grid("matrix", `Promotion in ${mine.system}`, kept.map(({ name }) => name),
+        kept.map((row) => [row.name, kept.map((column) => cell(row, column))]));
       page.title.textContent = compared
         ? `${mine.system} and ${theirs.system} differ for ${plural(different, "pair")} of types`
         : `The common type of two types in ${mine.system}`;

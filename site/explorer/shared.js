@@ -32,24 +32,15 @@ const explorer = (() => {
 
   class Refusal extends Error {}
   class Unreachable extends Error {}
-  let loading = null;
-
-  function load() {
-    loading ??= new Promise((resolve, reject) => {
-      const missing = () => reject(new Unreachable(
-        "The engine did not load: engine.js is missing or damaged. Start the page with “truecast explore”, " +
-        "or open the index.html of a release, and keep the files of its folder together."));
-      const loaded = () => (window.truecast?.ask ? resolve(window.truecast) : missing());
-      document.head.append(el("script", { src: "engine.js", onload: loaded, onerror: missing }));
-    });
-    return loading;
-  }
 
   async function ask(request) {
     const trouble = document.getElementById("trouble");
     try {
-      const engine = await load();
-      const answer = await engine.ask(request).catch((error) => {
+      if (!window.truecast) {
+        throw new Unreachable("The engine did not load: engine.js is missing or damaged. Start the page with “truecast " +
+          "explore”, or open the index.html of a release, and keep the files of its folder together.");
+      }
+      const answer = await window.truecast.ask(request).catch((error) => {
         throw new Unreachable(`The engine does not answer (${error.message}). If you started “truecast explore”, ` +
           "start it again, then reload this page.");
       });
@@ -308,6 +299,17 @@ const explorer = (() => {
     });
   }
 
+  // A table of cells, through which the arrow keys move. Each row is a heading and its cells.
+  function grid(kind, label, heads, rows, first = 0) {
+    const node = el("table", { class: kind, role: "grid", "aria-label": label },
+      el("thead", {}, el("tr", {}, el("td"), heads.map((text) => el("th", { scope: "col", text })))),
+      el("tbody", {}, rows.map(([text, cells]) => el("tr", {}, el("th", { scope: "row", text }), cells))));
+    const cells = rows.flatMap(([, cells]) => cells);
+    roving(node, () => cells, heads.length);
+    if (cells[first]) cells[first].tabIndex = 0;
+    return node;
+  }
+
   const table = (heads, rows, caption = null) => el("table", { class: "list" },
     caption && el("caption", { text: caption }),
     el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", text })))),
@@ -333,7 +335,7 @@ const explorer = (() => {
   const sentence = (text) =>
     (OPENING.test(text) ? capital(text) : text) + (/[.!?]$/.test(text) ? "" : ".");
   const count = (number) => Number(number).toLocaleString("en-US");
-  const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+  const plural = (number, noun, nouns = `${noun}s`) => `${count(number)} ${number === 1 ? noun : nouns}`;
 
   const SPECIAL = { Infinity: "∞", "-Infinity": "−∞", inf: "∞", "-inf": "−∞", nan: "NaN", "-nan": "−NaN" };
 
@@ -352,17 +354,14 @@ const explorer = (() => {
 
   // Bits
 
-  const PARTS = { 1: ["value"], 3: ["sign", "exponent", "significand"] };
-
   function split(code, fields) {
-    const width = fields.reduce((sum, each) => sum + each, 0);
-    const digits = BigInt(code).toString(2).padStart(width, "0").slice(-width);
-    let at = 0;
+    const names = fields.length === 1 ? ["value"] : ["sign", "exponent", "significand"];
+    let left = fields.reduce((sum, each) => sum + each, 0);
+    const digits = BigInt(code).toString(2).padStart(left, "0");
     return fields.map((size, index) => {
-      const part = { name: PARTS[fields.length][index], digits: digits.slice(at, at + size), high: width - 1 - at };
-      at += size;
-      return part;
-    }).filter((part) => part.digits !== "");
+      left -= size;
+      return { name: names[index], digits: digits.slice(0, -left || undefined).slice(-size), low: left, size };
+    }).filter((part) => part.size);
   }
 
   // Rows of bits. With `flip`, each bit is a button that asks for the code with this bit changed.
@@ -373,14 +372,13 @@ const explorer = (() => {
         parts.map((part) => `${part.name} ${part.digits}`).join(", ") });
     for (const part of parts) {
       const cells = [...part.digits].map((digit, index) => {
-        const place = part.high - index;
+        const place = part.low + part.size - 1 - index;
         if (!flip) return el("span", { class: `bit b${digit}`, text: digit });
         return el("button", { type: "button", class: `bit b${digit}`, text: digit, tabindex: -1, "data-place": place,
           "aria-pressed": digit === "1" ? "true" : "false", "aria-label": `bit ${place}, ${part.name}`,
           onclick: () => flip(place) });
       });
-      const size = part.digits.length;
-      const caption = part.name === "sign" ? "sign" : `${part.name} · ${plural(size, "bit")}`;
+      const caption = part.name === "sign" ? "sign" : `${part.name} · ${plural(part.size, "bit")}`;
       row.append(el("div", { class: `part ${part.name}` }, el("div", { class: "cells" }, cells),
         captions ? el("div", { class: "caption", "aria-hidden": flip ? null : "true", text: caption }) : null));
     }
@@ -390,8 +388,8 @@ const explorer = (() => {
   addEventListener("DOMContentLoaded", start);
 
   return {
-    Refusal, ask, bits, brief, button, bytes, capital, change, chart, cited, count, draw, el, field, fillSelect, line, minus, outlet, path,
-    plural, power, recall, rect, roving, sentence, split, strideOf, table, view, words,
+    Refusal, ask, bits, brief, button, bytes, capital, change, chart, cited, count, draw, el, field, fillSelect, grid,
+    line, minus, outlet, path, plural, power, recall, rect, roving, sentence, split, strideOf, table, view, words,
     address: (name, state) => address(views.get(name), state),
     link: (name, state, text) => el("a", { href: address(views.get(name), state), text }),
   };

@@ -1,9 +1,7 @@
-"""The site: its navigation leads to pages, its permalinks cover the clauses that the code cites, and each command of
-"The command for your checkpoint" converts a small checkpoint of that kind."""
+"""The site: its permalinks cover the clauses that the code cites, and each command of "The command for your checkpoint"
+converts a small checkpoint of that kind. Links and navigation: test_the_site_is_built in package/test_docs.py."""
 
-import importlib.util
 import json
-import os
 import re
 import shlex
 import shutil
@@ -14,38 +12,6 @@ from pathlib import Path
 import pytest
 from command import ROOT, SAMPLE
 from small_checkpoints import Make, awq, fp8, gptq, mlx, model, packed, safetensors
-
-_spec = importlib.util.spec_from_file_location("stage", ROOT / "site/stage.py")
-stage = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(stage)
-PLACED = stage.pages()
-TOCTREE = re.compile(r"^```\{toctree\}\n((?:.*\n)*?)```", re.MULTILINE)
-
-
-def test_navigation_leads_to_every_page():
-    listed = {"index"}
-    for path, place in PLACED.items():
-        for block in TOCTREE.findall((ROOT / path).read_text()):
-            entries = [line for line in block.splitlines() if line and not line.startswith(":")]
-            names = [re.sub(r".*<(.*)>", r"\1", entry) for entry in entries]
-            listed |= {os.path.normpath(Path(place).parent / name) for name in names}
-    assert listed == {os.path.splitext(place)[0] for place in PLACED.values() if not place.startswith("repository/")}
-
-
-def test_links_of_staged_pages_lead_somewhere():
-    copied = set()
-
-    def copy(path: str) -> str:
-        copied.add(path)
-        return f"repository/{path}.txt"
-
-    for path, place in PLACED.items():
-        if path.endswith(".md"):
-            text = stage.mended((ROOT / path).read_text(), path, PLACED, copy)
-            for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)):
-                linked = os.path.normpath(Path(place).parent / target)
-                assert re.match(r"[a-z]+:", target) or linked in PLACED.values(), f"{path}: {target}"
-    assert all((ROOT / path).is_file() for path in copied)
 
 
 def test_cited_clauses_have_permalinks():

@@ -1,7 +1,9 @@
 """The browser, the two ways to reach the engine, and pages that fail on errors and on requests to elsewhere."""
 
+import json
 import os
 import shutil
+import struct
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -14,12 +16,24 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 SCREENSHOTS = TARGET / "site" / "screenshots"
 # Pictures that the site shows.
 PICTURES = TARGET / "site" / "pictures"
+NAMED = os.environ.get("TRUECAST_BIN")
+COMMANDS = [Path(NAMED)] if NAMED else [TARGET / "release" / "truecast", TARGET / "debug" / "truecast"]
+COMMAND = next((path.resolve() for path in COMMANDS if path.exists()), None)
 
 
-def first_existing(variable: str, *places: Path) -> Path | None:
-    named = os.environ.get(variable)
-    found = [Path(named)] if named else list(places)
-    return next((place.resolve() for place in found if place.exists()), None)
+def safetensors(header, claimed: int | None = None, data: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if claimed is None else claimed) + text + data
+
+
+def violations(page) -> list:
+    """Rules of accessibility that the page breaks, among them contrast."""
+    axe = Path(os.environ.get("AXE", ""))
+    if not axe.is_file():
+        pytest.skip("axe-core is not there: npm is missing")
+    page.evaluate(axe.read_text())
+    return page.evaluate("""async () => (await axe.run({ preload: false, runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa",
+      "best-practice"] })).violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 160))])""")
 
 
 @pytest.fixture(scope="session")
@@ -35,18 +49,17 @@ def browser():
 
 @pytest.fixture(scope="session")
 def built():
-    page = first_existing("EXPLORER_PAGE", TARGET / "site" / "explorer" / "index.html")
-    if page is None:
+    page = TARGET / "site" / "explorer" / "index.html"
+    if not page.exists():
         pytest.skip("the page with WebAssembly is not built: site/explorer/build")
-    return page.as_uri()
+    return page.resolve().as_uri()
 
 
 @pytest.fixture(scope="session")
 def served():
-    command = first_existing("TRUECAST_BIN", TARGET / "release" / "truecast", TARGET / "debug" / "truecast")
-    if command is None:
+    if COMMAND is None:
         pytest.skip("truecast is not built")
-    server = subprocess.Popen([command, "explore", "--no-open"], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([COMMAND, "explore", "--no-open"], stdout=subprocess.PIPE, text=True)
     address = server.stdout.readline().strip()
     # A page that never says good-bye: the command does not end between tests.
     urllib.request.urlopen(address).read()
@@ -71,7 +84,7 @@ def visit(browser, address):
     contexts, faults = [], []
     home = address.rsplit("/", 1)[0]
 
-    def open_page(place: str = "", width: int = 1280, scheme: str = "light", base: str = address):
+    def open_page(place: str = "", width: int = 1280, scheme: str = "light", base: str = address, answered=True):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
@@ -80,6 +93,8 @@ def visit(browser, address):
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: message.type == "error" and faults.append(message.text))
         page.goto(base + place)
+        if answered:
+            page.locator("section:not([hidden]) .picture:not([hidden])").wait_for()
         return page
 
     open_page.faults = faults

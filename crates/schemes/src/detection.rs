@@ -24,6 +24,8 @@ pub struct Options<'a> {
     pub trust_scales: bool,
     /// True if contradictions are listed instead of causing errors (§5.7).
     pub lists: bool,
+    /// True if no data can be read: types and shapes tell the formats of ComfyUI's markers, and no scale is checked.
+    pub header_alone: bool,
     /// `--reference`: shapes of an unquantized checkpoint's tensors.
     pub reference: Option<&'a ShapeOf<'a>>,
 }

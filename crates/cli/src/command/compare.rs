@@ -18,7 +18,7 @@ use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
-use truecast::report::{Assessment, Group, Rows, assess, usual_sqnr_db};
+use truecast::report::{Assessment, Group, assess, usual_sqnr_db};
 use truecast::{DType, ErrorCode};
 
 /// Largest number of lines on a terminal for tensors of one file only, and for those that cannot be compared.
@@ -47,12 +47,13 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let summary = report_file.is_some().then(|| {
         let normal = normal(&comparison, &assessment).map(|(_, normal)| normal);
         let said: Vec<String> = normal.into_iter().chain([verdict(&comparison, &Terminal::default())]).collect();
-        Summary::new(Some(said.join("; ")), assessment::worst(comparison.rows.len(), row))
+        let worst_tensors = assessment::worst(comparison.rows.len(), row);
+        Summary { verdict: Some(said.join("; ")), worst_tensors }
     });
     let summary = summary.as_ref();
     if let Some(file) = report_file {
         let form = Form::of(args.report.as_deref());
-        report::write(file, form, "compare", Summarized { report: comparison.with(Rows::All), summary })?;
+        report::write(file, form, "compare", |rows| Summarized { report: comparison.with(rows), summary })?;
     }
     let item = |i: usize| {
         let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];

@@ -4,7 +4,6 @@ mod dequantized;
 mod folder;
 mod lines;
 mod printing;
-mod report_file;
 mod several;
 
 use super::list::{self, Known};
@@ -14,7 +13,7 @@ use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
 use crate::{output, progress, signals, value_parsers};
 use printing::{Conversion, Printer};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use truecast::convert::{Measuring, Options, Plan, RunScope};
@@ -55,7 +54,7 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     // A link given on the command line is followed, but the kind of file is determined by the name as it was given.
     let dst = follow(&args.dst)?;
     plan.check()?;
-    let report_path = report_file::checked_path(args, &dst, &plan)?;
+    let report_path = report_path(args, &dst, &plan)?;
     if let Some(scheme) = chosen_scheme(args)?.filter(|_| context.tells()) {
         output::text(&scheme)?;
     }
@@ -88,18 +87,28 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
 
     let summary = report_file.is_some().then(|| {
         let verdict = lines::verdict(&report, &assessment).map(|(_, sentence)| sentence);
-        let worst = assessment::worst(report.tensors.len(), |i| report.tensors[i].assessed());
-        Summary::new(verdict, worst)
+        let worst_tensors = assessment::worst(report.tensors.len(), |i| report.tensors[i].assessed());
+        Summary { verdict, worst_tensors }
     });
     let conversion = Conversion { report, assessment, undefined, outputs, summary, elapsed };
     let report = &conversion.report;
     if let Some(file) = report_file {
-        report::write(file, Form::of(args.report.as_deref()), "convert", conversion.to_json(args, report))?;
+        report::write(file, Form::of(args.report.as_deref()), "convert", |rows| {
+            conversion.to_json(args, report.with(rows))
+        })?;
     }
     printer.print_result(&conversion)?;
     let tensors = || report.tensors.iter().map(TensorReport::assessed).collect();
     let exceeded = thresholds::exceeded(&limits, &report.total.all.counts, &tensors);
     Ok(thresholds::report(&exceeded, "; the result was written", context.json))
+}
+
+/// Path of the report, if one is requested.
+fn report_path(args: &ConvertArgs, dst: &Path, plan: &Plan) -> Result<Option<PathBuf>, Failure> {
+    let Some(path) = &args.report else { return Ok(None) };
+    let data = if plan.is_one_file() { plan.external_data()? } else { None };
+    let places: Vec<&Path> = [&*args.src, dst].into_iter().chain(data.as_deref()).collect();
+    report::checked(path, "--report", &places, |path| plan.is_source(path)).map(Some)
 }
 
 /// Runs a plan while a bar shows its progress. An error says whether finished shards remain.

@@ -17,25 +17,18 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tiny_http::{Method, Request, Server};
-use truecast::header::{Outline, Read as HeaderRead, Start, read_with};
+use truecast::header::{Read as HeaderRead, Start, read_with};
 use truecast::io::{FileFormat, gguf, look, open_regular};
 use truecast::literal::read as read_number;
 
-/// Files of the page: name, type and contents.
-const FILES: [(&str, &str, &str); 11] = [
-    ("", "text/html; charset=utf-8", include_str!("../../../../site/explorer/index.html")),
-    ("explorer.css", "text/css; charset=utf-8", include_str!("../../../../site/explorer/explorer.css")),
-    ("engine.js", SCRIPT, include_str!("../../../../site/explorer/engine-http.js")),
-    ("shared.js", SCRIPT, include_str!("../../../../site/explorer/shared.js")),
-    ("cast.js", SCRIPT, include_str!("../../../../site/explorer/cast.js")),
-    ("formats.js", SCRIPT, include_str!("../../../../site/explorer/formats.js")),
-    ("differ.js", SCRIPT, include_str!("../../../../site/explorer/differ.js")),
-    ("checkpoint.js", SCRIPT, include_str!("../../../../site/explorer/checkpoint.js")),
-    ("blocks.js", SCRIPT, include_str!("../../../../site/explorer/blocks.js")),
-    ("promotion.js", SCRIPT, include_str!("../../../../site/explorer/promotion.js")),
-    ("rescale.js", SCRIPT, include_str!("../../../../site/explorer/rescale.js")),
-];
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+macro_rules! files {
+    ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../site/explorer/", $name)))),*] };
+}
+/// Files of the page and their contents.
+const FILES: [(&str, &str); 11] = files! {
+    "index.html", "explorer.css", "engine-http.js", "shared.js", "cast.js", "formats.js", "differ.js", "checkpoint.js",
+    "blocks.js", "promotion.js", "rescale.js"
+};
 
 /// Largest request: the first 100 MB of a file in base64.
 const MOST_BYTES: u64 = 140_000_000;
@@ -120,13 +113,6 @@ fn in_address(text: &str) -> String {
 
 /// Reads as much of a file as its header needs.
 fn outline(path: &Path) -> Result<Value, Failure> {
-    let failed = |error| {
-        Failure::from(truecast::files::Error::from(truecast::io::Error::Io {
-            path: path.into(),
-            action: "reading the header",
-            source: error,
-        }))
-    };
     let (mut file, found) = open_regular(path)?;
     let size = found.len();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -140,18 +126,17 @@ fn outline(path: &Path) -> Result<Value, Failure> {
     loop {
         let start = Start { name: &name, file_bytes: size, bytes: &bytes };
         match read_with(&start, Some(&mut read_at))? {
-            HeaderRead::Outline(outline) => return Ok(described(&outline, &start)),
-            HeaderRead::Needs(needed) => bytes = read_at(0, needed as usize).map_err(failed)?,
+            HeaderRead::Outline(outline) => {
+                let mut object = explore::header_to_json(&outline, &name);
+                (object["name"], object["size"], object["read"]) = (json!(name), json!(size), json!(bytes.len()));
+                return Ok(object);
+            }
+            HeaderRead::Needs(needed) => {
+                let read = read_at(0, needed as usize);
+                bytes = read.map_err(|error| failure!(IoError, "{}: reading the header: {error}", path.display()))?;
+            }
         }
     }
-}
-
-fn described(outline: &Outline, start: &Start<'_>) -> Value {
-    let mut object = explore::header_to_json(outline, start.name);
-    object["name"] = json!(start.name);
-    object["size"] = json!(start.file_bytes);
-    object["read"] = json!(start.bytes.len());
-    object
 }
 
 /// Status, type and body of a reply.
@@ -179,15 +164,19 @@ impl Site {
             return plain(403, "only the explorer's own page may ask");
         }
         match (request.method(), name.as_str()) {
-            (Method::Get, name) => match FILES.iter().find(|(known, ..)| *known == name) {
-                Some((_, kind, contents)) => {
-                    if name.is_empty() {
-                        self.opened.fetch_add(1, Ordering::SeqCst);
-                    }
-                    (200, kind, contents.as_bytes().to_vec())
-                }
-                None => plain(404, "no such file"),
-            },
+            (Method::Get, name) => {
+                let (file, kind) = match name {
+                    "" => ("index.html", "text/html; charset=utf-8"),
+                    "engine.js" => ("engine-http.js", "text/javascript; charset=utf-8"),
+                    _ if name.ends_with(".css") => (name, "text/css; charset=utf-8"),
+                    _ => (name, "text/javascript; charset=utf-8"),
+                };
+                let Some((_, contents)) = FILES.iter().find(|(known, _)| *known == file) else {
+                    return plain(404, "no such file");
+                };
+                self.opened.fetch_add(name.is_empty().into(), Ordering::SeqCst);
+                (200, kind, contents.as_bytes().to_vec())
+            }
             (Method::Post, "answer") => {
                 let mut text = String::new();
                 match request.as_reader().take(MOST_BYTES + 1).read_to_string(&mut text) {

@@ -48,7 +48,7 @@ fn to_json(family: Family) -> Value {
 }
 
 /// Every scheme as JSON, and the schemes by goal.
-pub fn all() -> Value {
+fn all() -> Value {
     let short: Map<String, Value> = NAMES.into_iter().map(|(short, whole)| (short.into(), whole.into())).collect();
     let goal = |&Goal { goal, scheme, bits, codes, loads_in }: &Goal| {
         let usual_sqnr_db = usual_sqnr_db(codes, true);

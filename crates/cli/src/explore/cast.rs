@@ -49,7 +49,7 @@ pub fn answer(value: String, from: DType, to: DType) -> Result<Value, Failure> {
 }
 
 /// Widths of sign, exponent and fraction; the width of all bits for types that are not floats.
-fn fields(dtype: DType) -> Value {
+pub fn fields(dtype: DType) -> Value {
     match dtype.kind() {
         Kind::Float(f) => json!([f.signed as u8, f.exp_bits, f.man_bits]),
         _ => json!([dtype.code_bits()]),

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
-use truecast::header::{Listed, Outline, Read, Start, read};
+use truecast::header::{Outline, Read, Start, read};
 
 #[derive(Deserialize)]
 pub struct Asked {
@@ -28,27 +28,27 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
 
 /// `command` is the line that converts the file.
 pub fn to_json(outline: &Outline, name: &str) -> Value {
-    let Outline { format, tensors, schemes, parameters, weight_bytes, warnings } = outline;
-    let tensor = |one: &Listed| {
-        let Listed { name, dtype, shape, bytes, parameters } = one;
-        json!({ "name": name, "dtype": dtype, "shape": shape, "bytes": bytes, "parameters": parameters })
-    };
+    let Outline { format, tensors, metadata, schemes, parameters, weight_bytes, warnings, is_inferred } = outline;
     let bytes: u64 = tensors.iter().map(|tensor| tensor.bytes).sum();
     let bits = (*parameters > 0).then(|| *weight_bytes as f64 * 8.0 / *parameters as f64);
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
     let line = |job, of: &str, scheme| {
-        let [source, result] = [name, &format!("{stem}{of}")].map(quoted);
-        format!("truecast {job} {source} {result} {scheme}").trim_end().to_string()
+        let result = format!("{stem}{of}");
+        let report = Path::new(&result).with_extension("html").display().to_string();
+        let [source, result, report] = [name, &result, &report].map(quoted);
+        format!("truecast {job} {source} {result}{scheme} --report {report}")
     };
     let command = match (*format, schemes.is_empty()) {
         ("config.json", _) => "truecast inspect FOLDER".into(),
-        (_, true) if !warnings.is_empty() => format!("truecast inspect {}", quoted(name)),
-        ("gguf", true) => line("quantize", "-q8_0.gguf", "q8_0"),
-        (_, true) => line("quantize", "-fp8.safetensors", "fp8"),
+        (_, is_plain) if *is_inferred || (is_plain && !warnings.is_empty()) => {
+            format!("truecast inspect {}", quoted(name))
+        }
+        ("gguf", true) => line("quantize", "-q8_0.gguf", " q8_0"),
+        (_, true) => line("quantize", "-fp8.safetensors", " fp8"),
         (_, false) => line("dequantize", "-bf16.safetensors", ""),
     };
     json!({
-        "format": format, "scheme": schemes.join(", "), "tensors": tensors.iter().map(tensor).collect::<Value>(),
+        "format": format, "scheme": schemes.join(", "), "tensors": tensors, "metadata": metadata,
         "parameters": parameters, "bytes": bytes, "bits_per_weight": bits, "warnings": warnings, "command": command
     })
 }

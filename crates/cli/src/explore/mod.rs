@@ -4,12 +4,11 @@ mod binades;
 mod block;
 mod cast;
 mod header;
-mod normal;
 mod promotion;
 mod staircase;
 mod why;
 
-use crate::command::{differ, formats, schemes};
+use crate::command::{differ, formats};
 use crate::failure::Failure;
 use crate::number_format::NumberFormat;
 use serde::Deserialize;
@@ -57,7 +56,6 @@ enum Request {
     },
     Rescale(staircase::Asked),
     Block(block::Asked),
-    Schemes,
     Header(header::Asked),
     /// The file that `truecast explore FILE` names; the command answers.
     File,
@@ -93,7 +91,6 @@ fn answer_to(request: Request) -> Result<Value, Failure> {
         Request::Promotion { system } => promotion::answer(&system),
         Request::Rescale(asked) => staircase::answer(&asked),
         Request::Block(asked) => block::answer(&asked),
-        Request::Schemes => Ok(schemes::all()),
         Request::Header(asked) => header::answer(&asked),
         Request::File => Err(invalid("this page was opened without the file; choose it again")),
     }

@@ -113,7 +113,9 @@ fn what_is_not_a_report_is_refused() {
     folder.refused("report r.json -o r.txt", "unsuitable-destination", &[".html or .md"]);
     folder.refused("report none.json -o r.html", "not-found", &["none.json"]);
     // A page shows a report without the usual fields.
-    folder.write("r.json", b"{\"truecast\": \"0\", \"command\": \"compare\", \"tensors\": [null, {\"name\": 7}]}");
+    let odd =
+        json!({ "truecast": "0", "command": "compare", "first": 5, "tensors": [null, { "name": 7 }], "total": 3 });
+    folder.write("r.json", odd.to_string().as_bytes());
     folder.run("report r.json -o r.html").succeeds();
     folder.run("report r.json -o r.md").succeeds();
 }
@@ -138,7 +140,4 @@ fn inputs_are_kept() {
         }
         assert_eq!(folder.read(input), before, "{line}");
     }
-    folder.write("odd.json", br#"{"truecast":"0","command":"compare","source":5}"#);
-    folder.refused("report odd.json -o odd.md", "malformed-file", &["odd.json"]);
-    assert!(!folder.names().contains(&"odd.md".into()));
 }

@@ -208,7 +208,7 @@ impl<'a> Claims<'a> {
             };
             self.take(tensor, Role::Dropped(reason), &group)?;
         }
-        if !self.options.trust_scales {
+        if !(self.options.trust_scales || self.options.header_alone) {
             self.guard(&group)?;
         }
         self.groups.push(group);

@@ -59,11 +59,17 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
 /// Claims the weights of layers that a marker or a header describes (ComfyUI).
 pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut entries: Vec<(String, String, Value)> = Vec::new();
+    let mut unread = Vec::new();
     for number in 0..claims.index.len() {
         let name = &*claims.index.tensor(number).name;
         let Some(layer) = name.strip_suffix(COMFY_QUANT).and_then(|front| front.strip_suffix('.')) else { continue };
-        let bytes = claims.read(number)?;
         let place = format!("tensor {}", truecast_io::Escaped(name));
+        if claims.options.header_alone {
+            unread.push((layer.to_owned(), place));
+            claims.drop(number, Dropped::Marker);
+            continue;
+        }
+        let bytes = claims.read(number)?;
         let text = String::from_utf8_lossy(&bytes);
         entries.push((layer.to_owned(), place.clone(), parse(&place, text.trim_end_matches('\0'))?));
         claims.drop(number, Dropped::Marker);
@@ -82,10 +88,15 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
             ));
         }
     }
-    if entries.is_empty() {
+    if entries.is_empty() && unread.is_empty() {
         return Ok(());
     }
     let modules = Modules::of(claims);
+    for (layer, place) in unread {
+        if let Ok(codes) = modules.weight(&layer) {
+            infer(claims, codes, place)?;
+        }
+    }
     for (layer, place, entry) in entries {
         let Some(mut setting) = setting(&entry, &place, claims.options.from_scheme.is_some())? else { continue };
         if let Some(asked) = claims.options.from_scheme {
@@ -123,6 +134,29 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
         claims.choices.push("padding of rows and columns is kept; a reference checkpoint has the shapes".to_owned());
     }
     Ok(())
+}
+
+/// Claims the weight of a layer whose marker is not read, if its types and shapes fit one format.
+fn infer(claims: &mut Claims<'_>, codes: usize, place: String) -> Result<(), Error> {
+    let tensor = claims.index.tensor(codes);
+    let (name, columns) = (tensor.name.clone(), tensor.shape.last().copied());
+    let Some(scales) = claims.index.find(&format!("{name}_scale")) else { return Ok(()) };
+    let scales = claims.index.tensor(scales);
+    let groups = scales.shape.last().copied().filter(|groups| *groups > 0 && scales.len() > 1);
+    let side = columns.zip(groups).map(|(columns, groups)| columns.div_ceil(groups));
+    let setting = |family: Family| {
+        let takes_group = matches!(family, Family::ComfyFp8Blocks | Family::ComfyInt8Blocks);
+        let parameters = Parameters { group: side.filter(|_| takes_group), ..Parameters::NONE };
+        Setting::of(Scheme { family, parameters })
+    };
+    let fits = Family::all().filter(|family| family.name().starts_with("comfy:")).map(setting);
+    let fits: Vec<Setting> = fits.filter(|setting| claims.attempt(setting, &name, codes).is_ok()).collect();
+    if let [setting] = &fits[..] {
+        return claims.claim(setting, &name, codes);
+    }
+    let schemes: Vec<String> = fits.iter().map(|setting| setting.scheme.to_string()).collect();
+    let fit = if schemes.is_empty() { "no scheme".to_owned() } else { schemes.join(" and ") };
+    Err(Error::Json { place, message: format!("its data name the format; types and shapes fit {fit}") })
 }
 
 fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(), Error> {

@@ -26,12 +26,14 @@ pub struct Start<'a> {
 }
 
 /// Contents of a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outline {
     /// `safetensors`, `gguf` or `config.json`.
     pub format: &'static str,
     /// Tensors in data order.
     pub tensors: Vec<Listed>,
+    /// Keys and values of the header, as text.
+    pub metadata: Vec<(String, String)>,
     /// The schemes, each once. Empty for tensors without scales.
     pub schemes: Vec<String>,
     /// Number of values, dequantized. Integers that belong to no scheme do not count.
@@ -40,10 +42,12 @@ pub struct Outline {
     pub weight_bytes: u64,
     /// Problems, as sentences.
     pub warnings: Vec<String>,
+    /// True if types and shapes tell the schemes, because the data that state them were not read.
+    pub is_inferred: bool,
 }
 
 /// A tensor in a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Listed {
     /// Name of the tensor.
     pub name: String,
@@ -169,15 +173,22 @@ fn of_safetensors(start: &Start<'_>, mut more: Option<ReadAt<'_>>) -> Result<Rea
         let read = || more.as_mut().map_or_else(missing, |more| more(begin, bytes as usize));
         given.map_or_else(read, Ok).map_err(|source| start.unread(source))
     };
-    let found = detect(checkpoint, &mut read, &Options { lists: true, ..Options::default() });
+    let options = Options { lists: true, header_alone: !is_whole, ..Options::default() };
+    let found = detect(checkpoint, &mut read, &options);
+    let markers = header.tensors.iter().filter(|tensor| tensor.name.ends_with(".comfy_quant")).count();
     let list = |tensor: &Tensor| {
-        let dtype = name_of(tensor.dtype).unwrap_or(tensor.dtype.name());
-        (tensor.name.to_string(), dtype.to_string(), tensor.shape.to_vec(), tensor.bytes())
+        let (name, shape, bytes) = (tensor.name.to_string(), tensor.shape.to_vec(), tensor.bytes());
+        Listed { name, dtype: name_of(tensor.dtype).unwrap_or(tensor.dtype.name()).into(), shape, bytes, parameters: 0 }
     };
     let tensors: Vec<Tensor> = header.tensors;
-    let mut outline = outline("safetensors", &tensors, list, found);
-    if is_whole {
-        outline.warnings.iter_mut().for_each(|warning| *warning = warning.replace(" from the header alone", ""));
+    let place = if is_whole { "" } else { " from the header alone" };
+    let mut outline = outline("safetensors", &tensors, list, found, place);
+    outline.metadata = metadata[0].iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    outline.is_inferred = !is_whole && markers > 0 && !outline.schemes.is_empty();
+    if outline.is_inferred {
+        let said = outline.schemes.join(", ");
+        let markers = truecast_io::counted(markers as u64, "comfy_quant marker");
+        outline.warnings.push(format!("the header lacks the data of {markers}: types and shapes say {said}"));
     }
     Ok(Read::Outline(outline))
 }
@@ -207,19 +218,19 @@ fn of_gguf(start: &Start<'_>) -> Result<Read, Error> {
     let list = |_: &Tensor| {
         let held = &header.tensors[at];
         at += 1;
-        (held.name.to_string(), held.block.name().to_string(), held.shape.to_vec(), held.bytes)
+        let (name, dtype, shape) = (held.name.to_string(), held.block.name().to_string(), held.shape.to_vec());
+        Listed { name, dtype, shape, bytes: held.bytes, parameters: 0 }
     };
-    Ok(Read::Outline(outline("gguf", &tensors, list, found)))
+    let metadata = header.metadata.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
+    Ok(Read::Outline(Outline { metadata, ..outline("gguf", &tensors, list, found, "") }))
 }
-
-/// Text of a tensor: name, type, shape, bytes.
-type Row = (String, String, Vec<u64>, u64);
 
 fn outline(
     format: &'static str,
     tensors: &[Tensor],
-    mut list: impl FnMut(&Tensor) -> Row,
+    mut list: impl FnMut(&Tensor) -> Listed,
     found: Result<Detection, truecast_schemes::Error>,
+    place: &str,
 ) -> Outline {
     let (schemes, warnings) = match &found {
         Ok(found) => {
@@ -227,7 +238,7 @@ fn outline(
             let schemes = found.schemes.iter().map(ToString::to_string).collect();
             (schemes, found.warnings.iter().cloned().chain(said).collect())
         }
-        Err(why) => (Vec::new(), vec![format!("the scheme is not known from the header alone: {why}")]),
+        Err(why) => (Vec::new(), vec![format!("the scheme is not known{place}: {why}")]),
     };
     let parameters = |number: usize, tensor: &Tensor| match &found {
         Ok(found) => match found.roles[number] {
@@ -239,19 +250,13 @@ fn outline(
         },
         Err(_) => tensor.len() * u64::from(is_weight(tensor)),
     };
-    let row = |(number, tensor): (usize, &Tensor)| {
-        let (name, dtype, shape, bytes) = list(tensor);
-        Listed { name, dtype, shape, bytes, parameters: parameters(number, tensor) }
-    };
-    let is_part = |number: usize| match &found {
-        Ok(found) => matches!(found.roles[number], Role::Part { .. }),
-        Err(_) => false,
-    };
+    let row = |(number, tensor)| Listed { parameters: parameters(number, tensor), ..list(tensor) };
+    let is_part = |number: usize| found.as_ref().is_ok_and(|found| matches!(found.roles[number], Role::Part { .. }));
     let tensors: Vec<Listed> = tensors.iter().enumerate().map(row).collect();
     let parameters = tensors.iter().fold(0, |sum: u64, tensor| sum.saturating_add(tensor.parameters));
     let of_weights = tensors.iter().enumerate().filter(|(number, tensor)| tensor.parameters > 0 || is_part(*number));
     let weight_bytes = of_weights.map(|(_, tensor)| tensor.bytes).sum();
-    Outline { format, tensors, schemes, parameters, weight_bytes, warnings }
+    Outline { format, tensors, schemes, parameters, weight_bytes, warnings, ..Outline::default() }
 }
 
 fn is_weight(tensor: &Tensor) -> bool {
@@ -271,6 +276,5 @@ fn of_config(start: &Start<'_>) -> Result<Read, Error> {
         Ok(schemes) => (schemes.iter().map(ToString::to_string).collect(), Vec::new()),
         Err(why) => (Vec::new(), vec![why.to_string()]),
     };
-    let tensors = Vec::new();
-    Ok(Read::Outline(Outline { format: "config.json", tensors, schemes, parameters: 0, weight_bytes: 0, warnings }))
+    Ok(Read::Outline(Outline { format: "config.json", schemes, warnings, ..Outline::default() }))
 }

@@ -1,9 +1,9 @@
 //! Reports as files: JSON, a page (HTML) or Markdown, chosen by the ending. `truecast report` makes both from JSON.
 //!
-//! A page is one file without requests: `page.html` with style, script and the JSON of the report. The script makes
-//! every element, so that text of files is never read as HTML.
+//! A page is one file without requests: `page.html` with the head, style, script and the JSON of the report. The script
+//! makes the elements of tensors, so that text of files is never read as HTML.
 
-mod markdown;
+mod head;
 
 use super::Context;
 use crate::args::ReportArgs;
@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{self, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use truecast::files::Error;
 use truecast::io::{Existing, FileId, Foreign, OutputFile, follow, look, open_regular};
+use truecast::report::Rows;
 
 /// Form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,19 +45,13 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    worst_tensors: Vec<WorstTensor>,
+    pub worst_tensors: Vec<WorstTensor>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct WorstTensor {
     pub name: String,
     pub why: String,
-}
-
-impl Summary {
-    pub fn new(verdict: Option<String>, worst_tensors: Vec<WorstTensor>) -> Summary {
-        Summary { verdict, worst_tensors }
-    }
 }
 
 /// A report and the fields that only a file has.
@@ -68,7 +64,7 @@ pub struct Summarized<'a, R> {
 }
 
 /// Creates the file of a report, if one is requested, before the work, so that a refusal comes first. `option` is the
-/// option that names the file. A file that is read, or is in a folder that is read, is never replaced.
+/// option that names the file.
 pub fn create(
     path: Option<&Path>,
     option: &str,
@@ -77,75 +73,72 @@ pub fn create(
     context: &Context,
 ) -> Result<Option<OutputFile>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    refuse_stream(path, option)?;
-    let path = follow(path)?;
-    for input in inputs {
-        if look::is_folder(input)? {
-            refuse_inside(&path, option, input)?;
-        } else if is_same_file(&path, &follow(input)?)? {
-            let path = path.display();
-            return Err(failure!(UnsuitableDestination, "{path}: {option} is an input; choose another file"));
-        }
-    }
+    let path = checked(path, option, inputs, |_| Ok(false))?;
     signals::stop_at_once(context.json);
     let existing = if force { Existing::Replace } else { Existing::Refuse };
     Ok(Some(OutputFile::create(&path, existing)?))
 }
 
-/// Refuses a report inside the source or destination folder. `option` is the option that names the report.
-pub fn refuse_inside(report: &Path, option: &str, folder: &Path) -> Result<(), Failure> {
-    let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
-    match (parent, folder) {
-        (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
-            let path = report.display();
-            let why = "is inside the source or the destination; choose a path outside both";
-            Err(failure!(UnsuitableDestination, "{path}: {option} {why}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether both paths name the same file, which need not exist. The paths are not links.
-pub fn is_same_file(a: &Path, b: &Path) -> Result<bool, Failure> {
-    let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
-    let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
-    let found = FileId::of(a)?;
-    Ok(is_named_alike || (found.is_some() && found == FileId::of(b)?))
-}
-
-pub fn refuse_stream(path: &Path, option: &str) -> Result<(), Failure> {
+/// Path of the file of a report. A file of the work, and every file in a folder of the work, is refused.
+pub fn checked(
+    path: &Path,
+    option: &str,
+    places: &[&Path],
+    is_source: impl Fn(&Path) -> Result<bool, Error>,
+) -> Result<PathBuf, Failure> {
+    let refused = |why| Err(failure!(UnsuitableDestination, "{}: {option} {why}", path.display()));
     if Foreign::of(path) == Foreign::Stream {
-        let path = path.display();
-        return Err(failure!(UnsuitableDestination, "{path}: {option} writes a file; --json prints the report"));
+        return refused("writes a file; --json prints the report");
     }
-    Ok(())
+    let path = follow(path)?;
+    let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
+    for place in places {
+        if look::is_folder(place)? {
+            let (parent, place) = (folder(&path)?, look::real(place)?);
+            if parent.zip(place).is_some_and(|(parent, place)| parent.starts_with(place)) {
+                return refused("is inside the source or the destination; choose a path outside both");
+            }
+            continue;
+        }
+        let place = follow(place)?;
+        let found = FileId::of(&path)?;
+        let is_named_alike = path.file_name() == place.file_name() && folder(&path)? == folder(&place)?;
+        if is_named_alike || (found.is_some() && found == FileId::of(&place)?) {
+            return refused("is the source or the destination; choose another file");
+        }
+    }
+    if is_source(&path)? { refused("is the source or the destination; choose another file") } else { Ok(path) }
 }
 
-/// Writes a report and gives the file its name. `object` serializes as a map or structure.
-pub fn write(file: OutputFile, form: Form, command: &str, object: impl Serialize) -> Result<(), Failure> {
+/// Writes a report and gives the file its name. `object` serializes as a map or structure, with these tensors.
+pub fn write<R: Serialize>(
+    file: OutputFile,
+    form: Form,
+    command: &str,
+    object: impl Fn(Rows<'static>) -> R,
+) -> Result<(), Failure> {
     let path = file.path().display().to_string();
     let failed = |e| failure!(IoError, "{path}: writing: {e}");
     let mut out = BufWriter::new(file);
+    let value = |rows| serde_json::to_value(output::object(command, object(rows))).map_err(|e| failed(e.into()));
     let written = match form {
-        Form::Json => output::write_json(&mut out, command, object),
-        Form::Page => write_page(&mut out, &output::object(command, object)),
-        Form::Markdown => {
-            let text = serde_json::to_vec(&output::object(command, object)).map_err(|e| failed(e.into()))?;
-            let report = serde_json::from_slice(&text).map_err(|e| failed(e.into()))?;
-            out.write_all(markdown::of(&report).as_bytes())
-        }
+        Form::Json => output::write_json(&mut out, command, object(Rows::All)),
+        Form::Page => write_page(&mut out, &value(Rows::None)?, &output::object(command, object(Rows::All))),
+        Form::Markdown => out.write_all(head::markdown(&value(Rows::All)?).as_bytes()),
     };
     written.map_err(failed)?;
     out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
     Ok(())
 }
 
-fn write_page(out: &mut dyn Write, object: &impl Serialize) -> io::Result<()> {
+fn write_page(out: &mut dyn Write, head: &Value, object: &impl Serialize) -> io::Result<()> {
     let mut rest = include_str!("page.html");
-    for mark in ["{style}", "{report}", "{script}"] {
+    for mark in ["{title}", "{style}", "{head}", "{report}", "{script}"] {
         let (before, after) = rest.split_once(mark).expect("the page has every mark");
         out.write_all(before.as_bytes())?;
         match mark {
+            "{title}" => out.write_all(head::escaped(&head::title(head)).as_bytes())?,
+            "{head}" => out.write_all(head::html(head).as_bytes())?,
             "{style}" => out.write_all(include_bytes!("page.css"))?,
             "{script}" => out.write_all(include_bytes!("page.js"))?,
             _ => serde_json::to_writer(Escaped(InScript(&mut *out), Escapes::Json), object)?,
@@ -205,11 +198,8 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     if !["convert", "compare", "verify"].contains(&command.as_str()) {
         return Err(failure!(MalformedFile, "{path}: a report of {command:?}; pages show convert, compare and verify"));
     }
-    if form == Form::Markdown {
-        markdown::check(&command, &body).map_err(|e| failure!(MalformedFile, "{path}: not a report: {e}"))?;
-    }
     if let Some(file) = create(Some(&args.output), "-o", args.force, &[&args.src], context)? {
-        write(file, form, &command, body)?;
+        write(file, form, &command, |_| &body)?;
     }
     let output = args.output.display().to_string();
     context.report(

@@ -38,11 +38,8 @@ function el(name, attributes, ...children) {
   return made;
 }
 const code = (text) => el("span", { class: "name" }, shown(text));
-const terms = (pairs, kind) =>
-  el("dl", { class: kind }, ...pairs.filter(([, value]) => has(value)).flatMap(([term, value]) => {
-    const parts = [el("dt", {}, term), el("dd", {}, value)];
-    return kind ? [el("div", {}, ...parts)] : parts;
-  }));
+const terms = (pairs) => el("dl", {}, ...pairs.filter(([, value]) => has(value)).flatMap(([term, value]) =>
+  [el("dt", {}, term), el("dd", {}, value)]));
 const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
 
 function types(t) {
@@ -134,32 +131,7 @@ function details(t) {
   return el("div", { class: "parts" }, t.magnitudes && histogram(t, innerWidth < 700 ? 330 : 560, 190), terms([...sizes, ...counts]), terms(measures));
 }
 
-// The head: verdict and totals.
-const total = report.total ?? {};
-const verdict = shown(report.verdict ?? (isComparison ? (report.equal ? "equal as numbers" : "different") : ""));
-const [mark, kind] = /^(normal|exact|no error|equal|verified)/.test(verdict) ? ["✓", "good"] : /^(not normal|DIFFERENT|different)/.test(verdict) ? ["✗", "bad"] : ["•", "warn"];
-const options = Object.entries(report.options ?? {}).filter(([, value]) => has(value) && String(value).length)
-  .filter(([name, value]) => name !== "min_elements" || value !== 1024)
-  .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ");
-const ratio = total.bytes_out && total.bytes_in ? ` (${digits((100 * total.bytes_out) / total.bytes_in)} %)` : "";
-const groups = ["converted", "kept", "integers"].filter((name) => total[name]?.tensors).map((name) =>
-  `${isComparison ? { converted: "types differ", kept: "same types" }[name] ?? name : name}: ${plural(total[name].tensors, "tensor")}${total[name].inexact ? `, SQNR ${decibels(total[name].sqnr_db)} dB` : ""}`);
-const lost = LOSSES.filter((name) => total[name] > 0).map((name) => `${grouped(total[name])} ${words(name)}`).join(", ");
-const sides = [report.source ?? report.first, report.destination ?? report.second].map((path) => has(path) && code(path));
-document.title = `truecast ${shown(report.command ?? "report")}${has(report.source) ? `: ${shown(report.source)}` : ""}`;
-const page = document.getElementById("page");
-page.replaceChildren(
-  el("h1", {}, `truecast ${shown(report.truecast ?? "")}: ${shown(report.command ?? "")}`),
-  verdict && el("p", { class: `verdict ${kind}` }, `${mark} ${verdict}`),
-  terms([
-    [isComparison ? "first" : "source", sides[0]], [isComparison ? "second" : "result", sides[1]],
-    ["size", has(total.bytes_in) && `${bytes(total.bytes_in)} → ${bytes(total.bytes_out)}${ratio}`],
-    ["tensors", Number.isFinite(total.tensors ?? report.tensors) && `${grouped(total.tensors ?? report.tensors)} with ${plural(total.elements ?? report.elements, "element")}`],
-    ["subnormal", total.subnormal > 0 && plural(total.subnormal, "result")],
-    ["groups", groups.join("; ")], ["lost", report.total && (lost || "no value saturated, wrapped, became Inf, NaN or zero")],
-    ["bits per weight", has(report.bits_per_weight) && digits(report.bits_per_weight)],
-    ["checked", has(report.coverage) && `${digits(100 * report.coverage)} % of the elements`], ["options", shown(options)],
-  ], "facts"));
+const page = document.getElementById("page"), total = report.total ?? {};
 const byName = new Map(tensors.map((t) => [t.name, t]));
 const worst = list(report.worst_tensors).filter(({ name }) => byName.has(name));
 if (worst.length) page.append(section("Worst tensors", el("div", { class: "worst" }, ...worst.map(({ name, why }) =>

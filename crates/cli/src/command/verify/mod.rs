@@ -120,12 +120,12 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let groups = || Group::all(&verdict, |name| verification.source_type(name), verification.names());
     let text = |terminal: &Terminal| printing::render(&verdict, &groups(), &records, terminal);
     let summary = report_file.is_some().then(|| {
-        let last = text(&Terminal::default()).lines().last().map(String::from);
-        Summary::new(last, Vec::new())
+        let verdict = text(&Terminal::default()).lines().last().map(String::from);
+        Summary { verdict, worst_tensors: Vec::new() }
     });
     let object = || Summarized { report: to_json(&verdict), summary: summary.as_ref() };
     if let Some(file) = report_file {
-        report::write(file, Form::of(args.save_report.as_deref()), "verify", object())?;
+        report::write(file, Form::of(args.save_report.as_deref()), "verify", |_| object())?;
     }
     context.report("verify", object, || text(&context.terminal))?;
     Ok(!verdict.differences.is_empty() as u8)

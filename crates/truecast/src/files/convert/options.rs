@@ -49,7 +49,7 @@ impl Options {
     /// Options for detection. `reference` returns the shapes of unquantized tensors.
     pub(crate) fn detection<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
         let SourceScheme { from_scheme, trust_scales, nibbles, .. } = self.source_scheme;
-        truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
+        truecast_schemes::Options { from_scheme, trust_scales, nibbles, reference, ..Default::default() }
     }
 }
 
