@@ -3,6 +3,7 @@
 
 use super::{dtype, invalid, number};
 use crate::failure::Failure;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::f64::consts::PI;
 use truecast::exact::decode_float;
@@ -17,9 +18,15 @@ const FEW_BITS: u8 = 7;
 /// Magnitude, in sigmas, below which the density hardly changes.
 const FLAT: f64 = 1e-6;
 
-/// `sigma` asks for the error of normally distributed values of this standard deviation.
-pub fn answer(types: &[String], sigma: Option<&str>) -> Result<Value, Failure> {
-    let sigma = sigma.map(number).transpose()?;
+#[derive(Deserialize)]
+pub struct Asked {
+    types: Vec<String>,
+    /// Standard deviation of normally distributed values, whose error is asked for.
+    sigma: Option<String>,
+}
+
+pub fn answer(Asked { types, sigma }: &Asked) -> Result<Value, Failure> {
+    let sigma = sigma.as_deref().map(number).transpose()?;
     if let Some(sigma) = sigma.filter(|sigma| !(sigma.is_normal() && *sigma > 0.0)) {
         return Err(invalid(format_args!("sigma is {sigma}; it must be a number above 0")));
     }

@@ -11,7 +11,6 @@ mod why;
 use crate::command::{differ, formats};
 use crate::failure::Failure;
 use crate::number_format::NumberFormat;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use truecast::differ::Difference;
 use truecast::exact::encode;
@@ -23,44 +22,6 @@ use truecast::{DType, ErrorCode};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use header::to_json as header_to_json;
 
-#[derive(Deserialize)]
-#[serde(tag = "ask", rename_all = "lowercase")]
-enum Request {
-    Cast {
-        value: String,
-        from: String,
-        to: String,
-    },
-    Formats,
-    Format {
-        #[serde(rename = "type")]
-        name: String,
-    },
-    Binades {
-        types: Vec<String>,
-        sigma: Option<String>,
-    },
-    Names {
-        from: String,
-        to: String,
-    },
-    Differ {
-        a: String,
-        b: String,
-        from: String,
-        to: String,
-    },
-    Systems,
-    Promotion {
-        system: String,
-    },
-    Rescale(staircase::Asked),
-    Block(block::Asked),
-    Header(header::Asked),
-    /// The file that `truecast explore FILE` names; the command answers.
-    File,
-}
-
 /// Answers a request of the explorer. Every error is an object with the key `error`, which has `code` and `message`.
 ///
 /// # Examples
@@ -71,29 +32,35 @@ enum Request {
 /// ```
 #[must_use]
 pub fn answer(request: &str) -> String {
-    let request =
-        serde_json::from_str(request).map_err(|error| failure!(InvalidValue, "the request is not understood: {error}"));
-    let answer = request.and_then(answer_to).unwrap_or_else(
+    let answer = typed(serde_json::from_str(request)).and_then(answer_to).unwrap_or_else(
         |failure: Failure| json!({ "error": { "code": failure.code().name(), "message": failure.message() } }),
     );
     answer.to_string()
 }
 
-fn answer_to(request: Request) -> Result<Value, Failure> {
-    match request {
-        Request::Cast { value, from, to } => cast::answer(value, dtype(&from)?, dtype(&to)?),
-        Request::Formats => Ok(formats::all()),
-        Request::Format { name } => Ok(formats::one(NumberFormat::read(&name)?)),
-        Request::Binades { types, sigma } => binades::answer(&types, sigma.as_deref()),
-        Request::Names { from, to } => Ok(names(dtype(&from)?, dtype(&to)?)),
-        Request::Differ { a, b, from, to } => differ::boundary([&a, &b], dtype(&from)?, dtype(&to)?),
-        Request::Systems => Ok(promotion::systems()),
-        Request::Promotion { system } => promotion::answer(&system),
-        Request::Rescale(asked) => staircase::answer(&asked),
-        Request::Block(asked) => block::answer(&asked),
-        Request::Header(asked) => header::answer(&asked),
-        Request::File => Err(invalid("this page was opened without the file; choose it again")),
+fn answer_to(request: Value) -> Result<Value, Failure> {
+    let text = |key: &str| request[key].as_str().ok_or_else(|| invalid(format_args!("the request lacks {key:?}")));
+    let dtype = |key: &str| dtype(text(key)?);
+    match text("ask")? {
+        "cast" => cast::answer(text("value")?.into(), dtype("from")?, dtype("to")?),
+        "formats" => Ok(formats::all()),
+        "format" => Ok(formats::one(NumberFormat::read(text("type")?)?)),
+        "binades" => binades::answer(&typed(serde_json::from_value(request))?),
+        "names" => Ok(names(dtype("from")?, dtype("to")?)),
+        "differ" => differ::boundary([text("a")?, text("b")?], dtype("from")?, dtype("to")?),
+        "systems" => Ok(promotion::systems()),
+        "promotion" => promotion::answer(text("system")?),
+        "rescale" => staircase::answer(&typed(serde_json::from_value(request))?),
+        "block" => block::answer(&typed(serde_json::from_value(request))?),
+        "header" => header::answer(&typed(serde_json::from_value(request))?),
+        // The command answers for the file that `truecast explore FILE` names.
+        "file" => Err(invalid("this page was opened without the file; choose it again")),
+        other => Err(invalid(format_args!("{other:?} is not a request"))),
     }
+}
+
+fn typed<T>(read: serde_json::Result<T>) -> Result<T, Failure> {
+    read.map_err(|error| invalid(format_args!("the request is not understood: {error}")))
 }
 
 fn dtype(name: &str) -> Result<DType, Failure> {

@@ -10,9 +10,10 @@ use crate::args::ReportArgs;
 use crate::escaped::{Escaped, Escapes};
 use crate::failure::Failure;
 use crate::{message, output, signals};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use truecast::files::Error;
@@ -167,17 +168,6 @@ impl<W: Write> Write for InScript<W> {
     }
 }
 
-/// A JSON report with its command.
-#[derive(Deserialize)]
-#[serde(expecting = "the object of a report")]
-struct Read {
-    command: String,
-    #[serde(rename = "truecast")]
-    _version: String,
-    #[serde(flatten)]
-    body: serde_json::Map<String, Value>,
-}
-
 /// Hint about the source of `report`.
 const SOURCE: &str = "give the file that convert, compare or verify wrote: truecast convert SRC DST --report FILE.json";
 
@@ -192,9 +182,14 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
         return Err(failure!(NotRegularFile, "{path}: this is a folder").with_hint(SOURCE));
     }
     let (file, _) = open_regular(&args.src)?;
-    let read: Result<Read, _> = serde_json::from_reader(BufReader::new(file));
-    let Read { command, body, .. } =
-        read.map_err(|e| failure!(MalformedFile, "{path}: not a report in JSON: {e}").with_hint(SOURCE))?;
+    let read: serde_json::Result<Map<String, Value>> = serde_json::from_reader(BufReader::new(file));
+    let refused = |why: &dyn Display| failure!(MalformedFile, "{path}: not a report in JSON: {why}").with_hint(SOURCE);
+    let mut body = read.map_err(|why| refused(&why))?;
+    let (Some(Value::String(_)), Some(Value::String(command))) =
+        (body.shift_remove("truecast"), body.shift_remove("command"))
+    else {
+        return Err(refused(&"it does not name the version and the command"));
+    };
     if !["convert", "compare", "verify"].contains(&command.as_str()) {
         return Err(failure!(MalformedFile, "{path}: a report of {command:?}; pages show convert, compare and verify"));
     }
