@@ -146,12 +146,12 @@ const TABLE: &[Row] = &[
     row("convert verify", "like", &[&[FOLDER], &[SAFETENSORS], &[GGUF]]),
     row(
         "convert verify",
-        "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",
+        "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges imatrix share-global relayout",
         &[&[FOLDER], &[SAFETENSORS], &[GGUF]],
     ),
     row(
         "dequantize",
-        "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",
+        "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges imatrix share-global relayout",
         &[&[Fact(Question::Command, "convert")], &[Fact(Question::Command, "quantize")]],
     ),
     row("dequantize", "min-elements lenient", &[&[Fact(Question::Command, "convert")]]),

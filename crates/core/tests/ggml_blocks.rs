@@ -1,29 +1,41 @@
 //! Blocks of ggml's rule, compared with blocks that ggml made. `tests/peers/llamacpp/ggml_write.py` wrote the file: eight rows of
-//! 256 f32, and their blocks in each type.
+//! 256 f32, and their blocks in each type; then the importance of the columns of each row, and the blocks that go by it.
 
 use truecast_core::scaled::{BlockType, NonFinite, ScaledError, ggml};
 
+const ROWS: usize = 8 * 256 * 4;
+
 static VECTORS: &[u8] = include_bytes!("../../../testdata/ggml-blocks.bin");
 
-fn rows() -> (Vec<f32>, &'static [u8]) {
-    let (rows, blocks) = VECTORS.split_at(8 * 256 * 4);
-    (rows.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect(), blocks)
+fn written() -> impl Iterator<Item = BlockType> {
+    BlockType::ALL.into_iter().filter(|block| ggml::is_written(*block))
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect()
+}
+
+/// Rows and blocks; importance and blocks.
+fn vectors() -> [(Vec<f32>, &'static [u8]); 2] {
+    let of_blocks: u64 = written().filter_map(|block| block.bytes_of([8, 256])).sum();
+    let (plain, weighted) = VECTORS.split_at(ROWS + of_blocks as usize);
+    [plain, weighted].map(|half| (floats(&half[..ROWS]), &half[ROWS..]))
 }
 
 #[test]
 fn blocks_are_those_of_ggml() {
-    let (x, mut rest) = rows();
+    let [(x, mut rest), _] = vectors();
     let bits: Vec<u32> = x.iter().map(|x| x.to_bits()).collect();
-    for block in BlockType::ALL.into_iter().filter(|block| ggml::is_written(*block)) {
+    for block in written() {
         let size = block.bytes_of([8, 256]).unwrap() as usize;
         let expected = rest.split_off(..size).unwrap();
         let side_by_side = |lanes| {
             let mut made = vec![0xa5; size];
             match lanes {
-                1 => ggml::quantize::<1>(block, &x, &mut made),
-                2 => ggml::quantize::<2>(block, &x, &mut made),
-                4 => ggml::quantize::<4>(block, &x, &mut made),
-                _ => ggml::quantize::<8>(block, &x, &mut made),
+                1 => ggml::quantize::<1>(block, &x, None, &mut made),
+                2 => ggml::quantize::<2>(block, &x, None, &mut made),
+                4 => ggml::quantize::<4>(block, &x, None, &mut made),
+                _ => ggml::quantize::<8>(block, &x, None, &mut made),
             }
             made
         };
@@ -44,9 +56,29 @@ fn blocks_are_those_of_ggml() {
 }
 
 #[test]
+fn blocks_by_importance_are_those_of_ggml() {
+    let [(x, _), (importance, mut rest)] = vectors();
+    for block in written().filter(|block| ggml::is_weighted(*block)) {
+        let size = block.bytes_of([1, 256]).unwrap() as usize;
+        for (row, (x, importance)) in x.chunks(256).zip(importance.chunks(256)).enumerate() {
+            let expected = rest.split_off(..size).unwrap();
+            let mut made = vec![0xa5; size];
+            let bits: Vec<u32> = x.iter().map(|x| x.to_bits()).collect();
+            ggml::quantize_row(block, NonFinite::Error, &bits, importance, &mut made).unwrap();
+            assert_eq!(made, expected, "{block:?} row {row}");
+            let mut weights = vec![0.0; 256];
+            ggml::weights(block, x, importance, f32::sqrt, &mut weights);
+            ggml::quantize::<8>(block, x, Some(&weights), &mut made);
+            assert_eq!(made, expected, "{block:?} row {row}, side by side");
+        }
+    }
+    assert!(rest.is_empty());
+}
+
+#[test]
 fn what_is_not_finite() {
     let infinite = |x: f32| [1.0, x, -3.0].iter().cycle().take(256).map(|x| x.to_bits()).collect::<Vec<u32>>();
-    for block in BlockType::ALL.into_iter().filter(|block| ggml::is_written(*block)) {
+    for block in written() {
         let n = block.elements() as usize;
         let made = |how, x: &[u32]| {
             let mut made = vec![0; block.bytes() as usize];

@@ -122,6 +122,15 @@ impl Source {
         Ok(source)
     }
 
+    /// Opens a GGUF file of any name.
+    ///
+    /// # Errors
+    /// All errors of headers; [`Error::NotRegular`]; [`Error::Io`].
+    pub fn open_gguf(path: &Path) -> Result<Source, Error> {
+        let (file, found) = open_regular(path)?;
+        Source::of_gguf(path, file, found.len())
+    }
+
     /// Opens the container of the path's extension with these options.
     ///
     /// # Errors

@@ -60,6 +60,7 @@ fn expected_counts(layout: &Layout, block: BlockType, bytes: &[u8], x: &[u32]) -
     let mut counts = [0; 8];
     let steps = match block {
         BlockType::IQ4_NL | BlockType::IQ4_XS => [23.0, 24.0],
+        BlockType::Nvfp4 => [4.0; 2],
         _ => [1.0; 2],
     };
     let most = (0..32).map(|i| (0..=255u8).map(|byte| block.code(&[byte; 256], i)).max().unwrap()).max().unwrap();
@@ -138,6 +139,52 @@ fn blocks_are_those_of_the_definition() {
                 ];
                 assert_eq!(found, all, "{block:?} from {src} at {level}");
                 assert_eq!((c.subnormal, c.scale_saturated), (0, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_by_importance_are_those_of_the_definition() {
+    let mut random = Random::new("blocks_by_importance_are_those_of_the_definition");
+    for (block, src) in written().flat_map(|block| [F32, Bf16].map(|src| (block, src))) {
+        // Two parts of the rows, as of experts. Rows that are shorter and longer than a tile.
+        for (rows, blocks) in [(2, 1), (14, 768 / block.elements()), (4, 8448 / block.elements())] {
+            let cols = blocks * block.elements();
+            let layout = layout(block, rows, cols);
+            let bytes = elements(src, &values((rows * cols) as usize, &mut random));
+            let scale = |random: &mut Random| ((random.next() % 80) as f32 - 40.0).exp2() * (random.next() % 3) as f32;
+            let importance: Vec<f32> = (0..2 * cols).map(|_| scale(&mut random)).collect();
+            let exec = CastOptions::default();
+            let quantizer = Quantizer::new(&layout, src, &Quantization::default(), &exec).unwrap();
+            let weighted = quantizer.weighted(importance.clone().into());
+            if !ggml::is_weighted(block) {
+                assert!(weighted.is_err(), "{block:?}");
+                continue;
+            }
+            let mut expected = vec![0; (rows * blocks * block.bytes()) as usize];
+            let of_row = expected.len() / rows as usize;
+            let x = as_f32(src, &bytes);
+            for (row, (x, to)) in x.chunks(cols as usize).zip(expected.chunks_mut(of_row)).enumerate() {
+                let part = &importance[row / (rows as usize / 2) * cols as usize..][..cols as usize];
+                ggml::quantize_row(block, NonFinite::Error, x, part, to).unwrap();
+            }
+            for level in Level::available() {
+                let exec = CastOptions { level, counting: Counting::Full, ..CastOptions::default() };
+                let quantizer = Quantizer::new(&layout, src, &Quantization::default(), &exec).unwrap();
+                let quantizer = quantizer.weighted(importance.clone().into()).unwrap();
+                let (got, _) = run(&quantizer, rows, &bytes).unwrap();
+                assert_eq!(got.iter().zip(&expected).position(|(a, b)| a != b), None, "{block:?} from {src} at {level}");
+                // Rows from another one on.
+                let (first, size) = (rows / 2, bytes.len() / rows as usize);
+                let mut codes = vec![0; (rows - first) as usize * of_row];
+                let parts = PartsMut { codes: &mut codes, ..PartsMut::default() };
+                quantizer.run(0, first..rows, &bytes[first as usize * size..], 0.0, parts).unwrap();
+                assert!(codes == expected[first as usize * of_row..], "{block:?} from {src} at {level}");
+            }
+            for wrong in [vec![], vec![1.0; cols as usize - 1], vec![1.0; 3 * cols as usize + 1]] {
+                let quantizer = Quantizer::new(&layout, src, &Quantization::default(), &exec).unwrap();
+                assert!(quantizer.weighted(wrong.into()).is_err());
             }
         }
     }

@@ -80,8 +80,8 @@ fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
 }
 
 fn writing(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
-    const OF_SCHEME: [&str; 7] =
-        ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
+    const OF_SCHEME: [&str; 8] =
+        ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges", "imatrix"];
     let scheme = asked.read("scheme", |name| truecast_cli::read_scheme(name, &[src], dst))?;
     let how = scaled::how(asked)?;
     let mut share = Vec::new();
@@ -92,6 +92,7 @@ fn writing(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> 
         );
     }
     let (relayout, activation_ranges) = (asked.word("relayout", RELAYOUTS)?, asked.path("activation_ranges")?);
+    let imatrix = asked.path("imatrix")?;
     match (scheme, asked.first_said(&OF_SCHEME)) {
         (None, Some(name)) => Err(raise(py, Class::Usage, format_args!("{name} needs scheme"))),
         (scheme, _) => Ok(scheme.filter(|scheme| !scheme.is_plain()).map(|scheme| QuantizeOptions {
@@ -100,6 +101,7 @@ fn writing(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> 
             share,
             relayout,
             activation_ranges,
+            imatrix,
         })),
     }
 }

@@ -66,7 +66,7 @@ pub use finding::{Advice, Check, Effect, Finding};
 pub use found::Nibbles;
 pub use layer::{Layer, UnknownLayer, loaded_module};
 pub use limits::Limit;
-pub use mixture::{Form, Hyperparameters, Mixture};
+pub use mixture::{Form, Hyperparameters, Mixture, is_token_table};
 pub use model::Model;
 pub use scheme::{Family, Kind, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
 pub use write::{Content, Output, Target, target, target_of_experts, target_of_layout};

@@ -12,13 +12,13 @@ use truecast_core::words;
 use truecast_io::Tensor;
 use truecast_io::gguf::Keys;
 
-use BlockType::{IQ4_NL, IQ4_XS, Mxfp4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+use BlockType::{IQ4_NL, IQ4_XS, Mxfp4, Nvfp4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
 use Mixture::{
-    MostlyIq4Nl, MostlyIq4Xs, MostlyQ2K, MostlyQ2KS, MostlyQ3KL, MostlyQ3KM, MostlyQ3KS, MostlyQ4KM, MostlyQ4KS,
-    MostlyQ5KM,
+    MostlyIq4Nl, MostlyIq4Xs, MostlyQ2K, MostlyQ2KS, MostlyQ3KL, MostlyQ3KM, MostlyQ3KS, MostlyQ4_0, MostlyQ4KM,
+    MostlyQ4KS, MostlyQ5_0, MostlyQ5KM,
 };
 use Role::{AttentionK, AttentionOutput, AttentionV, FfnDown};
-use When::{FirstLayers, FirstTensors, MoreBits, NotFalcon, OfEight, OfFalcon, SharedHeads};
+use When::{FirstLayers, FirstTensors, MoreBits, NotFalcon, OfEight, OfFalcon, SharedHeads, Weighted};
 
 words! {
     /// A mixture of block types. `S`, `M` and `L` mean a small, a medium and a large file.
@@ -42,6 +42,7 @@ words! {
         MostlyIq4Nl = "IQ4_NL",
         MostlyIq4Xs = "IQ4_XS",
         Mxfp4Experts = "MXFP4_MOE",
+        MostlyNvfp4 = "NVFP4",
     }
 }
 
@@ -65,6 +66,7 @@ const MIXTURES: [(BlockType, u32); Mixture::ALL.len()] = [
     (IQ4_NL, 25),
     (IQ4_XS, 30),
     (Mxfp4, 38),
+    (Nvfp4, 39),
 ];
 
 /// Role of a tensor, by the first row whose text its name contains. The names of the first two are whole.
@@ -108,6 +110,8 @@ enum When {
     OfEight(bool),
     NotFalcon,
     OfFalcon,
+    /// There is an importance matrix.
+    Weighted(bool),
 }
 
 struct Row {
@@ -144,7 +148,9 @@ const ROWS: &[Row] = &[
     row(FfnDown, &[MostlyQ4KM], &[OfFalcon, FirstLayers(16)], Q6_K),
     row(FfnDown, &[MostlyQ4KM], &[OfFalcon, MoreBits], Q5_K),
     row(FfnDown, &[MostlyQ4KM], &[NotFalcon, MoreBits], Q6_K),
-    row(FfnDown, &[MostlyIq4Nl, MostlyIq4Xs], &[FirstLayers(8)], Q5_K),
+    row(FfnDown, &[MostlyIq4Nl, MostlyIq4Xs], &[FirstLayers(8), Weighted(false)], Q5_K),
+    row(FfnDown, &[MostlyQ4_0], &[FirstLayers(8), Weighted(true)], Q4_1),
+    row(FfnDown, &[MostlyQ5_0], &[FirstLayers(8), Weighted(true)], Q5_1),
     row(FfnDown, &[MostlyQ5KM], &[MoreBits], Q6_K),
     row(FfnDown, &[MostlyQ4KS], &[NotFalcon, FirstLayers(8)], Q5_K),
     row(
@@ -220,6 +226,8 @@ pub struct Hyperparameters {
     pub kv_heads: u64,
     /// Number of experts, 0 without.
     pub experts: u64,
+    /// Whether there is an importance matrix.
+    pub is_weighted: bool,
 }
 
 /// Form of a tensor in a mixture.
@@ -234,7 +242,7 @@ pub enum Form {
 }
 
 impl Hyperparameters {
-    /// Reads the keys of a GGUF file.
+    /// Reads the keys of a GGUF file; there is no importance matrix.
     pub fn of(keys: &Keys) -> Hyperparameters {
         let architecture = keys.text("general.architecture").unwrap_or_default().to_owned();
         let number = |key: &str| keys.number(&format!("{architecture}.{key}"));
@@ -244,6 +252,7 @@ impl Hyperparameters {
             heads,
             kv_heads: number("attention.head_count_kv").unwrap_or(heads),
             experts: number("expert_count").unwrap_or(0),
+            is_weighted: false,
             architecture,
         }
     }
@@ -396,6 +405,7 @@ impl Counted<'_> {
             OfEight(is_so) => (about.experts == 8) == is_so,
             NotFalcon => !is_falcon,
             OfFalcon => is_falcon,
+            Weighted(is_so) => about.is_weighted == is_so,
         };
         let row = ROWS.iter().find(|row| row.role == role && row.of.contains(&mixture) && row.when.iter().all(holds));
         let block = row.map_or(base, |row| row.to);
@@ -427,6 +437,12 @@ fn is_kept(tensor: &Tensor) -> bool {
     // Outer dimensions of 1 do not count.
     let rank = tensor.shape.iter().skip_while(|size| **size == 1).count();
     rank < 2 || !name.ends_with("weight") || KEPT_WHOLE.contains(&name) || KEPT.iter().any(|text| name.contains(text))
+}
+
+/// Whether a tensor is a table of tokens, which llama.cpp quantizes without importance if that has another size.
+#[must_use]
+pub fn is_token_table(name: &str) -> bool {
+    role_of(name) == Role::TokenTable
 }
 
 fn role_of(name: &str) -> Role {

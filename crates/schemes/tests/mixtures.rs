@@ -11,7 +11,8 @@ fn tensor(name: &str, shape: &[u64]) -> Tensor {
 }
 
 fn about(architecture: &str, layers: u64, kv_heads: u64, experts: u64) -> Hyperparameters {
-    Hyperparameters { architecture: architecture.into(), layers: Some(layers), heads: 8, kv_heads, experts }
+    let architecture = architecture.into();
+    Hyperparameters { architecture, layers: Some(layers), heads: 8, kv_heads, experts, is_weighted: false }
 }
 
 /// Tensors of a model, not in the order of the layers.
@@ -51,6 +52,19 @@ fn layers_with_more_bits() {
     assert_eq!(forms["output.weight"], Form::Blocks(Q6_K));
     assert_eq!(forms["token_embd.weight"], Form::Blocks(Q4_0));
     assert_eq!(forms["blk.3.attn_norm.weight"], Form::Kept);
+}
+
+#[test]
+fn types_by_importance() {
+    let tensors = model(18, "ffn_down", &[256, 512]);
+    let weighted = Hyperparameters { is_weighted: true, ..about("llama", 18, 8, 0) };
+    for (mixture, of) in [(Mixture::MostlyQ4_0, Q4_1), (Mixture::MostlyQ5_0, Q5_1), (Mixture::MostlyIq4Nl, IQ4_NL)] {
+        let expected = if of == IQ4_NL { (0..18).collect() } else { vec![0, 1] };
+        assert_eq!(layers(mixture, &weighted, &tensors, "ffn_down", of), expected, "{mixture:?}");
+    }
+    let plain = about("llama", 18, 8, 0);
+    assert_eq!(layers(Mixture::MostlyQ4_0, &plain, &tensors, "ffn_down", Q4_0).len(), 18);
+    assert_eq!(layers(Mixture::MostlyIq4Nl, &plain, &tensors, "ffn_down", Q5_K), [0, 1]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ flags! {
         FromScheme "from-scheme", TrustScales "trust-scales", Nibbles "nibbles", Reference "reference",
         MinElements "min-elements", Lenient "lenient", FollowLinks "follow-links", Pairs "pairs";
     "Quantization": Scheme "scheme", Quantize "quantize", ScaleSearch "scale-search", MxScale "mx-scale",
-        NonFinite "nonfinite", ActivationRanges "activation-ranges", ShareGlobal "share-global", Relayout "relayout";
+        NonFinite "nonfinite", ActivationRanges "activation-ranges", Imatrix "imatrix", ShareGlobal "share-global", Relayout "relayout";
     "Specification": Spec "spec", Seed "seed", ExactNan "exact-nan", RandomBits "random-bits";
     "RESCALE": Multiplier "multiplier", Shift "shift", Scale "scale", InputZp "input-zp", OutputZp "output-zp",
         Scale32 "scale32", PerChannel "per-channel", InputUnsigned "input-unsigned", OutputUnsigned "output-unsigned";

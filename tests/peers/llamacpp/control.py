@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import conversion
 import gguf
-import numpy as np
 import torch
 from conversion.base import ModelBase, TextModel
 
@@ -41,16 +40,3 @@ def write(folder, path, pre, to="f32"):
     with known(pre), torch.inference_mode():
         kind(folder, TYPES[to], path).write()
     return path
-
-
-def read(path):
-    """Keys with their types and values, and tensors as (type, shape, bytes)."""
-    reader = gguf.GGUFReader(path)
-    keys = {
-        name: ([kind.name for kind in field.types], field.contents())
-        for name, field in reader.fields.items()
-        if not name.startswith("GGUF.")
-    }
-    shape = lambda tensor: [int(n) for n in reversed(tensor.shape)]
-    tensors = {t.name: (t.tensor_type.name, shape(t), np.asarray(t.data).tobytes()) for t in reader.tensors}
-    return keys, tensors

@@ -20,10 +20,6 @@ class BlockType(NamedTuple):
     bytes: int
 
 
-class _InitParams(ctypes.Structure):
-    _fields_ = [("mem_size", ctypes.c_size_t), ("mem_buffer", ctypes.c_void_p), ("no_alloc", ctypes.c_bool)]
-
-
 class _Traits(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -42,11 +38,18 @@ TO_FLOAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int
 
 
 @functools.cache
+def load(pattern: str) -> ctypes.CDLL:
+    (path,) = pathlib.Path(os.environ["LLAMA_LIBRARIES"]).glob(pattern)
+    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+
+
+@functools.cache
 def library() -> ctypes.CDLL:
-    base = ctypes.CDLL(str(pathlib.Path(os.environ["LLAMA_LIBRARIES"], "libggml-base.so")))
+    base = load("libggml-base.so")
     base.ggml_get_type_traits.restype = ctypes.POINTER(_Traits)
-    for name in ("ggml_init", "ggml_new_tensor_2d", "ggml_get_data", "gguf_init_empty"):
-        getattr(base, name).restype = ctypes.c_void_p
+    base.ggml_quantize_chunk.restype = ctypes.c_size_t
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    base.ggml_quantize_chunk.argtypes = [ctypes.c_int, pointer, pointer, number, number, number, pointer]
     return base
 
 
@@ -76,20 +79,3 @@ def values(block: BlockType, data: np.ndarray) -> np.ndarray:
     to_float = TO_FLOAT(traits(block.number).to_float or ("dequantize_row_q8_K", library()))
     to_float(data.ctypes.data, out.ctypes.data, out.size)
     return out
-
-
-def write_gguf(path: pathlib.Path, name: str, block: BlockType, columns: int, data: np.ndarray) -> None:
-    """Writes a GGUF file of one matrix of blocks, with ggml's own writer."""
-    base, data = library(), np.ascontiguousarray(data)
-    pointer = ctypes.c_void_p
-    context = pointer(base.ggml_init(_InitParams(data.nbytes + 2**16, None, False)))
-    rows = data.nbytes // (columns // block.elements * block.bytes)
-    sizes = ctypes.c_int64(columns), ctypes.c_int64(rows)
-    tensor = pointer(base.ggml_new_tensor_2d(context, block.number, *sizes))
-    base.ggml_set_name(tensor, name.encode())
-    ctypes.memmove(base.ggml_get_data(tensor), data.ctypes.data, data.nbytes)
-    file = pointer(base.gguf_init_empty())
-    base.gguf_add_tensor(file, tensor)
-    base.gguf_write_to_file(file, str(path).encode(), False)
-    base.gguf_free(file)
-    base.ggml_free(context)

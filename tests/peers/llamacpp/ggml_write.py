@@ -6,12 +6,13 @@
 
 import ctypes
 import functools
-import os
 import pathlib
 import sys
 
 import gguf
+import ggml_base
 import numpy as np
+from ggml_base import load
 
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
@@ -28,22 +29,13 @@ class QuantizeParams(ctypes.Structure):
         ("pure", ctypes.c_bool),
         ("keep_split", ctypes.c_bool),
         ("dry_run", ctypes.c_bool),
-        ("pointers", ctypes.c_void_p * 8),
+        ("imatrix", ctypes.c_void_p),
+        ("pointers", ctypes.c_void_p * 7),
     ]
 
 
-def load(pattern):
-    (path,) = pathlib.Path(os.environ["LLAMA_LIBRARIES"]).glob(pattern)
-    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-
-
-@functools.cache
-def base():
-    library = load("libggml-base.so")
-    library.ggml_quantize_chunk.restype = ctypes.c_size_t
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    library.ggml_quantize_chunk.argtypes = [ctypes.c_int, pointer, pointer, number, number, number, pointer]
-    return library
+class Imatrix(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
 
 SAID = []
@@ -51,7 +43,7 @@ SAID = []
 
 @functools.cache
 def llama():
-    base()
+    ggml_base.library()
     load("libggml.v*.so")
     library = load("libllama.v*.so")
     library.llama_model_quantize_default_params.restype = QuantizeParams
@@ -61,36 +53,45 @@ def llama():
     return library
 
 
-def quantize_rows(name, rows):
-    """Bytes of f32 rows in blocks, without an importance matrix."""
+def quantize_rows(name, rows, importance=None):
+    """Bytes of f32 rows in blocks. The importance is that of the columns."""
     block = gguf.GGMLQuantizationType[name]
     elements, size = gguf.GGML_QUANT_SIZES[block]
     rows = np.ascontiguousarray(rows, np.float32)
+    columns = None if importance is None else np.ascontiguousarray(importance, np.float32)
+    assert columns is None or columns.shape == rows.shape[1:]
+    pointer = None if columns is None else columns.ctypes.data
     out = np.zeros(rows.size // elements * size, np.uint8)
-    made = base().ggml_quantize_chunk(block, rows.ctypes.data, out.ctypes.data, 0, *rows.shape, None)
+    made = ggml_base.library().ggml_quantize_chunk(block, rows.ctypes.data, out.ctypes.data, 0, *rows.shape, pointer)
     assert made == out.size
     return out.tobytes()
 
 
-def quantize_model(src, dst, file_type, threads=2, **fields):
-    """Quantizes a file; returns whether llama.cpp did, and what it said."""
+def quantize_model(src, dst, file_type, threads=2, imatrix=None, **fields):
+    """Quantizes a file; returns whether llama.cpp did, and what it said. `imatrix` has means of squares by name."""
     params = llama().llama_model_quantize_default_params()
     # A library of another layout would have other defaults here.
     assert (params.ftype, params.quantize_output_tensor, params.pure) == (7, True, False)
     assert params.output_tensor_type == params.token_embedding_type
     for field, value in {"nthread": threads, "ftype": file_type, **fields}.items():
         setattr(params, field, value)
+    if imatrix is not None:
+        values = {name.encode(): np.ascontiguousarray(value, np.float32) for name, value in imatrix.items()}
+        entries = [Imatrix(name, value.ctypes.data, value.size) for name, value in values.items()]
+        entries = (Imatrix * (len(entries) + 1))(*entries)
+        params.imatrix = ctypes.addressof(entries)
     SAID.clear()
     failed = llama().llama_model_quantize(str(src).encode(), str(dst).encode(), ctypes.byref(params))
     return not failed, "".join(SAID)
 
 
 # Types whose blocks ggml's rule makes (docs/spec/checkpoints.md §9.11), in the order of their numbers.
-TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"]
+TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "NVFP4"]
 
 
 def testdata():
-    """Eight rows of 256 f32, then the blocks of these rows in each type."""
+    """Eight rows of 256 f32, and the blocks of these rows in each type; then the importance of the columns of each row,
+    and the blocks that go by it."""
     random = np.random.default_rng(11)
     normal = lambda: random.standard_normal(256)
     half_zero = np.where(np.arange(256) // 16 % 3 == 0, 0, normal())
@@ -99,7 +100,13 @@ def testdata():
         normal() * np.repeat(10.0 ** random.integers(-20, 20, 16), 16), np.where(np.arange(256) == 77, 1e30, normal()),
     ]
     rows = np.array(rows, np.float32)
-    return rows.tobytes() + b"".join(quantize_rows(name, rows) for name in TYPES)
+    importance = random.standard_normal(rows.shape) ** 2 * 10.0 ** random.integers(-3, 4, rows.shape)
+    importance[1], importance[3, ::5], importance[6, :100] = 1, 0, 1e-30
+    importance = importance.astype(np.float32)
+    weighted = lambda name: b"".join(quantize_rows(name, *row) for row in zip(rows[:, None], importance))
+    plain = [quantize_rows(name, rows) for name in TYPES]
+    by_importance = [weighted(name) for name in TYPES if name != "NVFP4"]
+    return b"".join([rows.tobytes(), *plain, importance.tobytes(), *by_importance])
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--testdata"]:

@@ -9,11 +9,9 @@ import ctypes
 import os
 import struct
 from ctypes import c_bool, c_char_p, c_float, c_int, c_int8, c_int32, c_void_p
-from pathlib import Path
 
 import numpy as np
-
-LIBRARIES = Path(os.environ.get("LLAMA_LIBRARIES", Path(__file__).parent / "package/bins/linux-x64"))
+from ggml_base import load
 
 LOG = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
 WARNING = 3
@@ -55,16 +53,12 @@ def change(params, *fields):
 
 class Library:
     def __init__(self):
-        base = ctypes.CDLL(str(LIBRARIES / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
-        (ggml,) = LIBRARIES.glob("libggml.v*.so")
-        (llama,) = LIBRARIES.glob("libllama.v*.so")
-        self.ggml = ctypes.CDLL(str(ggml), mode=ctypes.RTLD_GLOBAL)
-        self.llama = ctypes.CDLL(str(llama), mode=ctypes.RTLD_GLOBAL)
+        base, self.ggml, self.llama = map(load, ("libggml-base.so", "libggml.v*.so", "libllama.v*.so"))
         self.said = []
         self.log = LOG(lambda level, text, _: self.said.append((level, text.decode(errors="replace"))))
         for library, name in ((base, "ggml_log_set"), (self.llama, "llama_log_set")):
             getattr(library, name)(self.log, None)
-        self.ggml.ggml_backend_load_all_from_path(c_char_p(str(LIBRARIES).encode()))
+        self.ggml.ggml_backend_load_all_from_path(c_char_p(os.environ["LLAMA_LIBRARIES"].encode()))
         self.declare()
         self.llama.llama_backend_init()
 

@@ -1,14 +1,13 @@
 """Blocks that truecast writes beside those of ggml: equal in all bytes."""
 
-import os
-import subprocess
-
 import gguf
 import ggml_write
 import numpy as np
 import pytest
+from shared import truecast, write, write_imatrix
 
-TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"]
+TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4",
+         "NVFP4"]
 ROW = 256 * 64
 
 
@@ -62,19 +61,11 @@ def rows():
 @pytest.mark.parametrize("name", TYPES)
 def test_blocks_are_those_of_ggml(name, dtype, rows, tmp_path):
     stored, values = of_type(np.stack(list(rows.values())), dtype)
-    writer = gguf.GGUFWriter(tmp_path / "in.gguf", "any")
-    types = {"bf16": gguf.GGMLQuantizationType.BF16}
-    for at, kind in enumerate(rows):
-        row = stored[at : at + 1]
-        writer.add_tensor(f"{kind}.weight", row.view(np.uint8) if dtype == "bf16" else row, raw_dtype=types.get(dtype))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    command = ["quantize", "in.gguf", "out.gguf", name.lower(), "--quantize", "*"]
-    ran = subprocess.run([os.environ["TRUECAST_BIN"], *command], cwd=tmp_path, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    found = {tensor.name: tensor for tensor in gguf.GGUFReader(tmp_path / "out.gguf").tensors}
+    as_stored = lambda row: (row.view(np.uint8), "BF16") if dtype == "bf16" else row
+    src, dst = tmp_path / "in.gguf", tmp_path / "out.gguf"
+    write(src, {f"{kind}.weight": as_stored(stored[at : at + 1]) for at, kind in enumerate(rows)})
+    truecast("quantize", src, dst, name.lower(), "--quantize", "*")
+    found = {tensor.name: tensor for tensor in gguf.GGUFReader(dst).tensors}
     wrong = []
     for at, kind in enumerate(rows):
         tensor = found[f"{kind}.weight"]
@@ -91,14 +82,64 @@ def test_blocks_are_those_of_ggml(name, dtype, rows, tmp_path):
     assert not wrong
 
 
-def test_nvfp4_is_not_written(tmp_path):
-    """ggml's encoder of its scales is defective (docs/spec/checkpoints.md §12), so no blocks are made of weights."""
-    writer = gguf.GGUFWriter(tmp_path / "in.gguf", "any")
-    writer.add_tensor("a.weight", np.ones((1, 64), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    command = [os.environ["TRUECAST_BIN"], "quantize", "in.gguf", "out.gguf", "gguf:nvfp4"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert ran.returncode == 2 and "gguf:NVFP4 can be read, not written" in ran.stderr
+def importances():
+    """Importance of 4096 columns by kind."""
+    random = np.random.default_rng(8)
+    square = lambda: random.standard_normal(4096) ** 2
+    powers = lambda least, most: 10.0 ** random.integers(least, most, 4096)
+    yield "as measured", square() * np.exp(random.standard_normal(4096))
+    yield "equal", np.ones(4096)
+    yield "zero", np.zeros(4096)
+    yield "mostly zero", np.where(random.random(4096) < 0.7, 0, square())
+    yield "groups of zeros", np.where(np.arange(4096) // 16 % 3 == 1, 0, square())
+    yield "one column of a group", np.where(np.arange(4096) % 32 == 9, 1, 0)
+    yield "one large column", np.where(np.arange(4096) % 97 == 5, 1e6, square())
+    yield "many scales", square() * powers(-12, 12)
+    yield "any scale", square() * powers(-30, 30)
+    yield "tiny", square() * 1e-30
+    yield "subnormal", square() * 1e-41
+    yield "huge", np.minimum(square() * 1e37, 3e38)
+
+
+# Other rules take no importance.
+WEIGHED = [name for name in TYPES if name not in ("Q8_0", "MXFP4", "NVFP4")]
+
+
+@pytest.mark.parametrize("kind", dict(importances()))
+@pytest.mark.parametrize("name", WEIGHED)
+def test_blocks_by_importance_are_those_of_ggml(name, kind, rows, tmp_path):
+    of_columns = dict(importances())[kind].astype(np.float32)
+    src, dst, matrix = (tmp_path / file for file in ("in.gguf", "out.gguf", "imatrix.gguf"))
+    # Rows that are shorter, and longer, than what is computed at once.
+    shaped = {f"{kind}.weight": row.reshape(-1, [512, 4096, ROW][at % 3]) for at, (kind, row) in enumerate(rows.items())}
+    of_tensor = {name: np.resize(of_columns, row.shape[1]) for name, row in shaped.items()}
+    write(src, shaped)
+    write_imatrix(matrix, of_tensor)
+    truecast("quantize", src, dst, name.lower(), "--quantize", "*", "--imatrix", matrix)
+    found = {tensor.name: np.asarray(tensor.data).tobytes() for tensor in gguf.GGUFReader(dst).tensors}
+    expected = {tensor: ggml_write.quantize_rows(name, row, of_tensor[tensor]) for tensor, row in shaped.items()}
+    assert [tensor for tensor in shaped if found[tensor] != expected[tensor]] == []
+
+
+@pytest.mark.parametrize("name", ["Q4_0", "Q3_K", "Q6_K", "IQ4_XS"])
+def test_each_matrix_of_a_stack_has_its_importance(name, rows, tmp_path):
+    """A matrix that was never used has none: all columns are alike. Counts divide sums."""
+    random = np.random.default_rng(9)
+    stack, sums = random.standard_normal((3, 8, 512)).astype(np.float32), random.random((3, 512)).astype(np.float32)
+    counts = [37, 0, 3]
+    src, dst, matrix = (tmp_path / file for file in ("in.gguf", "out.gguf", "imatrix.gguf"))
+    write(src, {"a.weight": stack})
+    write_imatrix(matrix, {"a.weight": sums}, {"a.weight": counts})
+    truecast("quantize", src, dst, name.lower(), "--quantize", "*", "--imatrix", matrix)
+    means = [sums[0] / np.float32(37), np.ones(512), sums[2] / np.float32(3)]
+    expected = b"".join(ggml_write.quantize_rows(name, *each) for each in zip(stack, means))
+    (found,) = gguf.GGUFReader(dst).tensors
+    assert np.asarray(found.data).tobytes() == expected
+    truecast("verify", src, dst, "--full")
+    # The older file has a number of calls for the whole stack.
+    entry = b"".join([np.int32(8).tobytes(), b"a.weight", np.int32(4).tobytes(), np.int32(sums.size).tobytes(), sums.tobytes()])
+    matrix.write_bytes(np.int32(1).tobytes() + entry)
+    truecast("quantize", src, dst, name.lower(), "--quantize", "*", "--imatrix", matrix, "--force")
+    expected = b"".join(ggml_write.quantize_rows(name, *each) for each in zip(stack, sums / np.float32(4)))
+    (found,) = gguf.GGUFReader(dst).tensors
+    assert np.asarray(found.data).tobytes() == expected

@@ -15,12 +15,12 @@ from models import CONTROLLED, MODELS, ROWS, qwen, tokens
 from models import Model as Row
 from models import write as write_model
 from safetensors.torch import load_file
+from shared import each, read, truecast
 from test_control import distance
 from test_mixtures import MIXTURES
-from test_models import each, truecast
 
 DENSE = [row for row in CONTROLLED if not row.is_mxfp4]
-MIXED = ["q8_0", "q6_k", "q4_k_m", "mxfp4"]
+MIXED = ["q8_0", "q6_k", "q4_k_m", "mxfp4", "nvfp4"]
 
 
 @each(DENSE)
@@ -31,7 +31,7 @@ def test_mixtures_of_a_folder(row, name, folder, controls, tmp_path):
     is_made, said = ggml_write.quantize_model(controls(row, "f32"), theirs, MIXTURES[name])
     assert is_made, said
     truecast("quantize", folder(row), ours, name)
-    (keys, mine), (their_keys, its) = control.read(ours), control.read(theirs)
+    (keys, mine), (their_keys, its) = read(ours), read(theirs)
     assert keys["general.file_type"] == their_keys["general.file_type"]
     assert {name: tensor[:2] for name, tensor in mine.items()} == {name: tensor[:2] for name, tensor in its.items()}
     assert not [name for name in its if mine[name][2] != its[name][2]]
@@ -43,7 +43,7 @@ def test_mixtures_of_a_folder(row, name, folder, controls, tmp_path):
 
 
 @each(ROWS)
-@pytest.mark.parametrize("name, least", [("q8_0", 0.99), ("q4_k_m", 0.8), ("mxfp4", 0.7)])
+@pytest.mark.parametrize("name, least", [("q8_0", 0.99), ("q4_k_m", 0.8), ("mxfp4", 0.7), ("nvfp4", 0.7)])
 def test_logits_of_mixtures(row, name, least, folder, reference, tmp_path):
     """Logits of transformers and of the blocks correlate, as far as the type allows for random weights."""
     ids, expected = reference(row)
@@ -77,7 +77,7 @@ def test_a_quantized_folder_is_as_the_dense_one(row, scheme, folder, tmp_path):
     for to in ("f32", "bf16"):
         truecast("convert", quantized, tmp_path / "a.gguf", "--to", to, "--force")
         truecast("convert", dense, tmp_path / "b.gguf", "--to", to, "--force")
-        a, b = (control.read(tmp_path / name) for name in ("a.gguf", "b.gguf"))
+        a, b = (read(tmp_path / name) for name in ("a.gguf", "b.gguf"))
         assert a[1] == b[1]
         # The dense folder is another folder.
         assert {k: v for k, v in a[0].items() if k not in ("general.name", "truecast.options")} == {
@@ -125,9 +125,9 @@ def test_back_from_mxfp4(folder, controls, tmp_path):
 @pytest.mark.parametrize("to", ["q8_0", "f32"])
 def test_like_gives_the_same_file(row, to, folder, controls, tmp_path):
     truecast("convert", folder(row), tmp_path / "out.gguf", "--like", controls(row, to), "--to", "f32")
-    (_, ours), (their_keys, theirs) = control.read(tmp_path / "out.gguf"), control.read(controls(row, "f32"))
+    (_, ours), (their_keys, theirs) = read(tmp_path / "out.gguf"), read(controls(row, "f32"))
     assert {name: tensor for name, tensor in ours.items()} == {name: tensor for name, tensor in theirs.items()}
-    keys, _ = control.read(tmp_path / "out.gguf")
+    keys, _ = read(tmp_path / "out.gguf")
     changed = {"general.file_type", "general.quantization_version", "truecast.options"}
     assert {k: v for k, v in keys.items() if k not in changed} == {
         k: v for k, v in their_keys.items() if k not in changed
@@ -150,11 +150,11 @@ OTHERS = [
 def test_like_of_a_family_that_is_not_known(row, tmp_path):
     made = write_model(row, tmp_path / "folder")
     reference = control.write(made, tmp_path / "reference.gguf", row.pre, "q8_0")
-    theirs = control.read(control.write(made, tmp_path / "theirs.gguf", row.pre, "bf16"))[1]
+    theirs = read(control.write(made, tmp_path / "theirs.gguf", row.pre, "bf16"))[1]
     refused = truecast("convert", made, tmp_path / "none.gguf", code=2).stderr
     assert "--like MODEL.gguf" in refused
     truecast("convert", made, tmp_path / "out.gguf", "--like", reference, "--to", "bf16")
-    assert control.read(tmp_path / "out.gguf")[1] == theirs
+    assert read(tmp_path / "out.gguf")[1] == theirs
     ids = np.arange(32) * 7 % 400
     logits = []
     for path in ("out.gguf", "theirs.gguf"):

@@ -1,20 +1,19 @@
 """Mixtures of block types beside `llama_model_quantize`: every tensor has the same type and bytes."""
 
-import os
 import re
-import subprocess
 from typing import NamedTuple
 
-import gguf
 import ggml_write
 import numpy as np
 import pytest
+import shared
+from shared import truecast, write_imatrix
 
 # Name, and number of the file type.
 MIXTURES = {
     "q4_0": 2, "q4_1": 3, "q8_0": 7, "q5_0": 8, "q5_1": 9, "q2_k": 10, "q3_k_s": 11, "q3_k": 12, "q3_k_m": 12,
     "q3_k_l": 13, "q4_k_s": 14, "q4_k": 15, "q4_k_m": 15, "q5_k_s": 16, "q5_k": 17, "q5_k_m": 17, "q6_k": 18,
-    "iq4_nl": 25, "iq4_xs": 30, "mxfp4": 38, "mxfp4_moe": 38,
+    "iq4_nl": 25, "iq4_xs": 30, "mxfp4": 38, "mxfp4_moe": 38, "nvfp4": 39,
 }
 
 
@@ -49,25 +48,21 @@ MODELS = {
 
 def write(path, model):
     random = np.random.default_rng(3)
-    writer = gguf.GGUFWriter(path, model.architecture)
-    for name, value in {
+    keys = [("uint32", f"{model.architecture}.{name}", value) for name, value in {
         "context_length": 128, "embedding_length": model.width, "block_count": model.layers,
         "feed_forward_length": model.ffn, "attention.head_count": model.heads,
         "attention.head_count_kv": model.kv_heads, "rope.dimension_count": model.width // model.heads,
         "expert_count": model.experts, "expert_used_count": min(2, model.experts),
-    }.items():
-        writer.add_uint32(f"{model.architecture}.{name}", value)
-    for name in ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"):
-        writer.add_float32(f"{model.architecture}.{name}", 1e-5)
-    tokens = [f"t{i}" for i in range(64)]
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(tokens)
-    writer.add_token_scores([0.0] * 64)
-    writer.add_token_types([1] * 64)
+    }.items()]
+    epsilons = "attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"
+    keys += [("float32", f"{model.architecture}.{name}", 1e-5) for name in epsilons]
+    keys += [("tokenizer_model", "llama"), ("token_list", [f"t{i}" for i in range(64)]),
+             ("token_scores", [0.0] * 64), ("token_types", [1] * 64)]
+    tensors = {}
 
-    def add(name, *shape):
-        dtype = model.dtype if len(shape) > 1 else np.float32
-        writer.add_tensor(name, (random.standard_normal(shape) * 0.05).astype(dtype))
+    def add(name, *shape, dtype=None):
+        dtype = dtype or (model.dtype if len(shape) > 1 else np.float32)
+        tensors[name] = (random.standard_normal(shape) * 0.05).astype(dtype)
 
     width, ffn, of_kv = model.width, model.ffn, model.width // model.heads * model.kv_heads
     add("token_embd.weight", 64, width)
@@ -87,7 +82,7 @@ def write(path, model):
             add(at + "attn_v.bias", of_kv)
         add(at + "attn_output.weight", width, width)
         if model.experts:
-            writer.add_tensor(at + "ffn_gate_inp.weight", random.standard_normal((model.experts, width)).astype(np.float32))
+            add(at + "ffn_gate_inp.weight", model.experts, width, dtype=np.float32)
             for name, shape in {"gate": (ffn, width), "up": (ffn, width), "down": (width, ffn)}.items():
                 add(f"{at}ffn_{name}_exps.weight", model.experts, *shape)
                 add(f"{at}ffn_{name}_shexp.weight", *shape)
@@ -95,11 +90,7 @@ def write(path, model):
             add(at + "ffn_gate.weight", ffn, width)
             add(at + "ffn_up.weight", ffn, width)
             add(at + "ffn_down.weight", width, ffn)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return shared.write(path, tensors, model.architecture, keys)
 
 
 @pytest.fixture(scope="session")
@@ -108,15 +99,26 @@ def files(tmp_path_factory):
     return {name: write(folder / f"{name}.gguf", model) for name, model in MODELS.items()}
 
 
-def truecast(*arguments):
-    command = [os.environ["TRUECAST_BIN"], *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
-
-
 def read(path):
-    reader = gguf.GGUFReader(path)
-    tensors = {tensor.name: (tensor.tensor_type.name, tensor.data.tobytes()) for tensor in reader.tensors}
-    return tensors, [int(reader.fields[f"general.{key}"].parts[-1][0]) for key in ("file_type", "quantization_version")]
+    keys, tensors = shared.read(path)
+    tensors = {name: (kind, data) for name, (kind, _, data) in tensors.items()}
+    return tensors, [int(keys[f"general.{key}"][1]) for key in ("file_type", "quantization_version")]
+
+
+def importance(path):
+    """Means of squares for all matrices of a model but the table of tokens, as llama-imatrix has them."""
+    random = np.random.default_rng(4)
+    shapes = {name: shape for name, (_, shape, _) in shared.read(path)[1].items()}
+    matrices = {name: shape for name, shape in shapes.items() if len(shape) > 1 and name != "token_embd.weight"}
+    means = lambda shape: random.standard_normal(shape[:-2] + shape[-1:]).astype(np.float32) ** 2
+    return {name: means(shape) for name, shape in matrices.items()}
+
+
+def differing(ours, theirs):
+    """Tensors whose type or bytes differ, of files with the same names and numbers."""
+    (ours, mine), (theirs, its) = read(ours), read(theirs)
+    assert ours.keys() == theirs.keys() and mine == its
+    return [(name, ours[name][0], theirs[name][0]) for name in theirs if ours[name] != theirs[name]]
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -124,17 +126,73 @@ def read(path):
 def test_mixtures_are_those_of_llama_cpp(model, name, files, tmp_path):
     src = files[model]
     is_made, said = ggml_write.quantize_model(src, tmp_path / "theirs.gguf", MIXTURES[name])
-    ran = truecast("quantize", src, tmp_path / "ours.gguf", name)
+    ran = truecast("quantize", src, tmp_path / "ours.gguf", name, code=None)
     if not is_made:
         # No type has smaller blocks than 32; truecast keeps such a tensor.
         assert "no tensor type fallback" in said and "is not quantized" in ran.stderr, said + ran.stderr
         return
     assert ran.returncode == 0, ran.stderr
-    ours, theirs = read(tmp_path / "ours.gguf"), read(tmp_path / "theirs.gguf")
-    types = lambda tensors: {name: kind for name, (kind, _) in tensors.items()}
-    assert types(ours[0]) == types(theirs[0])
-    assert ours[1] == theirs[1]
-    assert [name for name, tensor in theirs[0].items() if ours[0][name] != tensor] == []
+    assert differing(tmp_path / "ours.gguf", tmp_path / "theirs.gguf") == []
+
+
+# Mixtures that choose other types with an importance, and one of each rule.
+BY_IMPORTANCE = {**{name: MIXTURES[name] for name in (
+    "q4_0", "q5_0", "q4_1", "q5_1", "iq4_nl", "iq4_xs", "q2_k", "q3_k_m", "q4_k_m", "q5_k_s", "q6_k", "mxfp4_moe")}, "q2_k_s": 21}
+
+
+@pytest.mark.parametrize("name", BY_IMPORTANCE)
+@pytest.mark.parametrize("model", ["llama", "groups", "tied", "8 experts", "4 experts", "falcon", "288 columns"])
+def test_mixtures_by_importance_are_those_of_llama_cpp(model, name, files, tmp_path):
+    src, ours, theirs = files[model], tmp_path / "ours.gguf", tmp_path / "theirs.gguf"
+    means, matrix = importance(src), tmp_path / "imatrix.gguf"
+    is_made, said = ggml_write.quantize_model(src, theirs, BY_IMPORTANCE[name], imatrix=means)
+    assert is_made, said
+    ran = truecast("quantize", src, ours, name, "--imatrix", write_imatrix(matrix, means), code=None)
+    if name == "mxfp4_moe":
+        # MXFP4 and Q8_0 weigh no columns.
+        assert ran.returncode == 2 and "--imatrix has no effect" in ran.stderr, ran.stderr
+        return
+    assert ran.returncode == 0, ran.stderr
+    assert "importance" not in ran.stderr, ran.stderr
+    assert differing(ours, theirs) == []
+    keys, _ = shared.read(ours)
+    keys = {name.removeprefix("quantize.imatrix."): value for name, (_, value) in keys.items() if "imatrix" in name}
+    assert keys == {"file": str(matrix), "dataset": "calibration.txt", "entries_count": len(means), "chunks_count": 7}
+    if name in ("q4_0", "q4_k_m"):
+        truecast("verify", src, ours, "--full")
+
+
+def test_tensors_without_importance(files, tmp_path):
+    """llama.cpp quantizes them as if there were none. Of a wrong size it takes none, but for the table of tokens."""
+    src, ours, theirs = files["groups"], tmp_path / "ours.gguf", tmp_path / "theirs.gguf"
+    means, matrix = importance(src), tmp_path / "imatrix.gguf"
+    del means["blk.3.attn_k.weight"], means["output.weight"]
+    means["token_embd.weight"] = np.ones(7, np.float32)
+    assert ggml_write.quantize_model(src, theirs, 15, imatrix=means)[0]
+    ran = truecast("quantize", src, ours, "q4_k_m", "--imatrix", write_imatrix(matrix, means))
+    assert "output.weight and 1 other have no importance" in ran.stderr, ran.stderr
+    assert differing(ours, theirs) == []
+    # It refuses Q2_K without importance in a mixture that it calls Q2_K_S.
+    is_made, said = ggml_write.quantize_model(src, theirs, 21, imatrix=means)
+    assert not is_made and "Missing importance matrix" in said
+    means["blk.4.attn_q.weight"] = np.ones(7, np.float32)
+    is_made, said = ggml_write.quantize_model(src, theirs, 15, imatrix=means)
+    assert not is_made and "imatrix size 7 is different from tensor size 256" in said
+    write_imatrix(matrix, means)
+    ran = truecast("quantize", src, ours, "q4_k_m", "--imatrix", matrix, "--force", code=2)
+    assert "blk.4.attn_q.weight has 256 columns" in ran.stderr and "has 7" in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1])
+def test_values_that_are_no_means_of_squares(value, files, tmp_path):
+    """llama.cpp refuses NaN and infinities, too."""
+    src, means = files["groups"], importance(files["groups"])
+    means["blk.4.attn_q.weight"][9] = value
+    is_made, said = ggml_write.quantize_model(src, tmp_path / "theirs.gguf", 15, imatrix=means)
+    assert is_made == (value == -1) and ("non-finite" in said) != is_made
+    matrix = write_imatrix(tmp_path / "imatrix.gguf", means)
+    ran = truecast("quantize", src, tmp_path / "ours.gguf", "q4_k_m", "--imatrix", matrix, code=3)
+    assert "blk.4.attn_q.weight" in ran.stderr and "not a mean of squares" in ran.stderr, ran.stderr
 
 
 def test_q2_k_s_needs_an_importance_matrix_there(files, tmp_path):
@@ -145,8 +203,7 @@ def test_q2_k_s_needs_an_importance_matrix_there(files, tmp_path):
         assert not is_made and "requires an imatrix" in said
         is_made, said = ggml_write.quantize_model(src, tmp_path / "theirs.gguf", 21, dry_run=True)
         assert is_made
-        ran = truecast("quantize", src, tmp_path / f"{model}.gguf", "q2_k_s")
-        assert ran.returncode == 0, ran.stderr
+        truecast("quantize", src, tmp_path / f"{model}.gguf", "q2_k_s")
         ours, file_type = read(tmp_path / f"{model}.gguf")
         assert file_type == [21, 2]
         named = re.findall(r"\] *(\S+) +- \[[^]]*\].*->.*\((\w+)\)", said)
@@ -155,15 +212,10 @@ def test_q2_k_s_needs_an_importance_matrix_there(files, tmp_path):
 
 
 def test_a_mixture_needs_llama_cpp_names(tmp_path):
-    writer = gguf.GGUFWriter(tmp_path / "in.gguf", "flux")
-    writer.add_tensor("double_blocks.0.img_attn.proj.weight", np.ones((2, 256), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    ran = truecast("quantize", tmp_path / "in.gguf", tmp_path / "out.gguf", "q4_k_m")
-    assert ran.returncode == 2 and "gguf:Q4_K gives every matrix one type" in ran.stderr
-    assert truecast("quantize", tmp_path / "in.gguf", tmp_path / "out.gguf", "q4_k").returncode == 0
+    src = shared.write(tmp_path / "in.gguf", {"double_blocks.0.img_attn.proj.weight": np.ones((2, 256), np.float32)}, "flux")
+    ran = truecast("quantize", src, tmp_path / "out.gguf", "q4_k_m", code=2)
+    assert "gguf:Q4_K gives every matrix one type" in ran.stderr
+    truecast("quantize", src, tmp_path / "out.gguf", "q4_k")
     tensors, keys = read(tmp_path / "out.gguf")
     assert [kind for kind, _ in tensors.values()] == ["Q4_K"] and keys == [14, 2]
 
@@ -171,9 +223,9 @@ def test_a_mixture_needs_llama_cpp_names(tmp_path):
 @pytest.mark.parametrize("name", ["q4_k_m", "q6_k", "q4_0"])
 def test_verify_computes_them_again(name, files, tmp_path):
     src, dst = files["groups"], tmp_path / "out.gguf"
-    assert truecast("quantize", src, dst, name).returncode == 0
-    assert truecast("verify", src, dst, "--scheme", name, "--full").returncode == 0
+    truecast("quantize", src, dst, name)
+    truecast("verify", src, dst, "--scheme", name, "--full")
     changed = bytearray(dst.read_bytes())
     changed[-40] ^= 1
     dst.write_bytes(changed)
-    assert truecast("verify", src, dst, "--scheme", name, "--full").returncode == 1
+    truecast("verify", src, dst, "--scheme", name, "--full", code=1)

@@ -1,14 +1,11 @@
 """What `truecast convert FOLDER OUT.gguf` writes, beside the converter's file, transformers and llama.cpp."""
 
-import os
-import subprocess
-
-import control
 import numpy as np
 import pytest
 import transformers
 from llama import Model
 from models import CONTROLLED, ROWS, SPLITTING, TEXT
+from shared import each, read, truecast
 from test_control import FALLBACK, distance
 
 # The converter makes a title of the folder's name, and counts parameters. It writes the version of quantization always.
@@ -16,17 +13,6 @@ OTHERS = {"general.name", "general.size_label", "general.quantization_version", 
 # Scores in the order of merges (README.md).
 ORDER = "tokenizer.ggml.scores"
 WAYS = {"f32": ["--to", "f32"], "bf16": ["--to", "bf16"], "f16": ["--to", "f16"], "q8_0": ["--scheme", "gguf:Q8_0"]}
-
-
-def each(rows):
-    return pytest.mark.parametrize("row", rows, ids=lambda row: row.name)
-
-
-def truecast(*arguments, code=0):
-    command = [os.environ["TRUECAST_BIN"], *map(str, arguments)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert ran.returncode == code, (ran.returncode, ran.stdout, ran.stderr)
-    return ran
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +32,7 @@ def written(folder, tmp_path_factory):
 
 @each(CONTROLLED + SPLITTING)
 def test_keys(row, written, controls):
-    mine, its = (control.read(make(row, "f32"))[0] for make in (written, controls))
+    mine, its = (read(make(row, "f32"))[0] for make in (written, controls))
     names = (mine.keys() | its.keys()) - OTHERS - ({ORDER} if row == FALLBACK else set())
     names -= {"general.file_type"} if row.is_mxfp4 else set()
     assert {name: mine.get(name) for name in names} == {name: its.get(name) for name in names}
@@ -59,14 +45,14 @@ DENSE = [row for row in CONTROLLED if not row.is_mxfp4]
 @each(DENSE)
 @pytest.mark.parametrize("to", WAYS)
 def test_types(row, to, written, controls):
-    mine, its = (control.read(make(row, to))[0] for make in (written, controls))
+    mine, its = (read(make(row, to))[0] for make in (written, controls))
     assert mine["general.file_type"] == its["general.file_type"]
 
 
 @each(DENSE)
 @pytest.mark.parametrize("to", WAYS)
 def test_tensors(row, to, written, controls):
-    mine, its = (control.read(make(row, to))[1] for make in (written, controls))
+    mine, its = (read(make(row, to))[1] for make in (written, controls))
     assert {name: tensor[:2] for name, tensor in mine.items()} == {name: tensor[:2] for name, tensor in its.items()}
     assert not [name for name in its if mine[name][2] != its[name][2]]
 

@@ -154,7 +154,7 @@ fn names_scheme(word: &Path) -> bool {
 #[derive(Debug, Clone)]
 pub struct DequantizeArgs(pub ConvertArgs);
 
-const NOT_DEQUANTIZING: [&str; 11] = [
+const NOT_DEQUANTIZING: [&str; 12] = [
     "scheme",
     "quantize",
     "scale_search",
@@ -162,6 +162,7 @@ const NOT_DEQUANTIZING: [&str; 11] = [
     "nonfinite",
     "relayout",
     "activation_ranges",
+    "imatrix",
     "share_global",
     "keep_preset",
     "min_elements",
@@ -259,6 +260,9 @@ pub struct WritingArgs {
     /// JSON object that maps layers to the largest magnitudes of inputs
     #[arg(long, value_name = "FILE", requires = "quantizes", value_hint = ValueHint::FilePath)]
     pub activation_ranges: Option<PathBuf>,
+    /// .gguf types: importance of columns, a file of llama-imatrix
+    #[arg(long, value_name = "FILE", requires = "quantizes", value_hint = ValueHint::FilePath, conflicts_with = "relayout")]
+    pub imatrix: Option<PathBuf>,
     /// Tensors with one global scale (default: q, k and v; gate and up)
     #[arg(long, value_name = "GLOB,GLOB", requires = "quantizes")]
     pub share_global: Vec<String>,

@@ -66,8 +66,8 @@ pub fn writing(args: &WritingArgs, sources: &[&Path], dst: &Path) -> Result<Opti
         SharedGlobalScale::new(text).map_err(|(glob, why)| failure!(InvalidPattern, "--share-global {glob:?}: {why}"))
     };
     let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
-    let activation_ranges = args.activation_ranges.clone();
-    Ok(Some(QuantizeOptions { scheme, how, share, relayout: args.relayout, activation_ranges }))
+    let (activation_ranges, imatrix) = (args.activation_ranges.clone(), args.imatrix.clone());
+    Ok(Some(QuantizeOptions { scheme, how, share, relayout: args.relayout, activation_ranges, imatrix }))
 }
 
 pub fn reading(args: &SchemeArgs) -> SourceScheme {

@@ -76,9 +76,9 @@ fn what_no_file_of_blocks_holds() {
     folder.refused("convert a.safetensors b.gguf --scheme fp8-block", "unsuitable-destination", &["gguf:Q8_0"]);
     folder.refused("convert a.safetensors b.safetensors --scheme gguf:q8_0", "unsuitable-destination", &["gguf:Q8_0"]);
     let refused =
-        folder.refused("convert a.safetensors b.gguf --scheme gguf:nvfp4", "unwritable-scheme", &["gguf:NVFP4"]);
+        folder.refused("convert a.safetensors b.gguf --scheme gguf:iq2_xs", "unwritable-scheme", &["gguf:IQ2_XS"]);
     folder.refused("quantize a.safetensors b.gguf q4_k_m", "unsuitable-source", &["llama.cpp's names", "gguf:Q4_K"]);
-    assert!(refused.text.starts_with("gguf:NVFP4"), "no file is to blame: {}", refused.text);
+    assert!(refused.text.starts_with("gguf:IQ2_XS"), "no file is to blame: {}", refused.text);
     for (scheme, option, value) in [("gguf:q8_0", "--scale-search", "mse"), ("gguf:mxfp4", "--mx-scale", "even")] {
         let line = format!("convert a.safetensors b.gguf --scheme {scheme} {option} {value}");
         folder.refused(&line, "inapplicable-option", &[option]);

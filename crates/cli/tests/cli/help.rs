@@ -327,7 +327,7 @@ fn quantize_is_convert_with_a_scheme() {
         ("quantize model x.gguf iq2_xs", "unwritable-scheme", "gguf:IQ2_XS can be read, not written"),
         ("quantize model x q4_k_m", "unsuitable-destination", "gguf:Q4_K_M is a type of .gguf files"),
         ("quantize model x q8_0", "unsuitable-destination", "gguf:Q8_0 is a type of .gguf files"),
-        ("quantize model x.gguf nvfp4", "unsuitable-destination", "gguf:Q8_0, gguf:Q4_K or gguf:MXFP4"),
+        ("quantize model x.gguf fp8-block", "unsuitable-destination", "gguf:Q8_0, gguf:Q4_K or gguf:MXFP4"),
         ("quantize model x fp8-block --scal-search mse", "unknown-option", "did you mean --scale-search?"),
         ("quantize model x fp8-block more", "unknown-scheme", "more"),
     ] {

@@ -148,26 +148,19 @@ impl Keys {
         self.set(key, bytes);
     }
 
-    /// Value of a key that is a text.
+    /// Value of a key that is a text; of an array of texts, the first.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
-        let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
-        // The length is a number of 8 bytes.
-        let text = value.strip_prefix(&TEXT.to_le_bytes())?.get(8..)?;
-        std::str::from_utf8(text).ok()
+        let (kind, value) = self.first(key)?;
+        let (bytes, text) = value.split_first_chunk()?;
+        let text = text.get(..usize::try_from(u64::from_le_bytes(*bytes)).ok()?)?;
+        if kind == TEXT { std::str::from_utf8(text).ok() } else { None }
     }
 
     /// Value of a key that is an integer of 32 or 64 bits, not negative; of an array of these, the first.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
-        let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
-        let (kind, mut value) = value.split_first_chunk()?;
-        let mut kind = u32::from_le_bytes(*kind);
-        if kind == ARRAY {
-            let (of_items, items) = value.split_first_chunk()?;
-            // The number of items has 8 bytes.
-            (kind, value) = (u32::from_le_bytes(*of_items), items.get(8..)?);
-        }
+        let (kind, value) = self.first(key)?;
         let narrow = || value.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         let wide = || value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         match kind {
@@ -176,6 +169,20 @@ impl Keys {
             U64 => wide(),
             I64 => wide().and_then(|number| u64::try_from(number as i64).ok()),
             _ => None,
+        }
+    }
+
+    /// Type and bytes of a value; of an array, those of its items.
+    fn first(&self, key: &str) -> Option<(u32, &[u8])> {
+        let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
+        let (kind, value) = value.split_first_chunk()?;
+        match u32::from_le_bytes(*kind) {
+            ARRAY => {
+                let (kind, items) = value.split_first_chunk()?;
+                // The number of items has 8 bytes.
+                Some((u32::from_le_bytes(*kind), items.get(8..)?))
+            }
+            kind => Some((kind, value)),
         }
     }
 

@@ -20,7 +20,7 @@ mod storage;
 mod tensor;
 pub(crate) mod texts;
 mod uses;
-mod wire;
+pub mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

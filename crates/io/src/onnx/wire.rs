@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::error::ReadError;
@@ -16,7 +16,8 @@ const BUFFER_BYTES: usize = 1 << 14;
 
 /// Value of a field. Protobuf's groups are not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+#[allow(missing_docs)] // Named as in protobuf.
+pub enum Value {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
@@ -71,16 +72,17 @@ impl Field {
     }
 }
 
+/// Reads a file, or bytes.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    file: Arc<File>,
+pub(crate) struct Wire<F = Arc<File>> {
+    file: F,
     file_bytes: u64,
     buffer: Vec<u8>,
     begin: u64,
 }
 
-impl Wire {
-    pub(crate) fn new(file: Arc<File>, file_bytes: u64) -> Wire {
+impl<F: Deref<Target: ReadAt>> Wire<F> {
+    pub(crate) fn new(file: F, file_bytes: u64) -> Wire<F> {
         Wire { file, file_bytes, buffer: Vec::new(), begin: 0 }
     }
 
@@ -165,7 +167,10 @@ impl Fields {
     }
 
     /// Reads the next field; `None` at the end. The content of a length-delimited field is skipped.
-    pub(crate) fn next(&mut self, wire: &mut Wire) -> Result<Option<Field>, ReadError<ProtoError>> {
+    pub(crate) fn next<F: Deref<Target: ReadAt>>(
+        &mut self,
+        wire: &mut Wire<F>,
+    ) -> Result<Option<Field>, ReadError<ProtoError>> {
         if self.at >= self.end {
             return Ok(None);
         }
@@ -190,5 +195,29 @@ impl Fields {
             _ => return Err(ProtoError::Tag { offset: start, tag }.into()),
         };
         Ok(Some(Field { number, span: start..self.at, value }))
+    }
+}
+
+/// Numbers and values of the fields of a message in memory.
+///
+/// # Errors
+/// [`ProtoError`] with the offset in the message.
+///
+/// # Examples
+/// ```
+/// use truecast_io::onnx::wire::{Value, fields};
+/// assert_eq!(fields(b"\x0a\x02hi")?, [(1, Value::Bytes(2..4))]);
+/// # Ok::<(), truecast_io::error::onnx::ProtoError>(())
+/// ```
+pub fn fields(message: &[u8]) -> Result<Vec<(u32, Value)>, ProtoError> {
+    let mut wire = Wire::new(message, message.len() as u64);
+    let (mut fields, mut all) = (Fields::new(wire.all()), Vec::new());
+    loop {
+        match fields.next(&mut wire) {
+            Ok(Some(Field { number, value, .. })) => all.push((number, value)),
+            Ok(None) => return Ok(all),
+            Err(ReadError::Cause(cause)) => return Err(cause),
+            Err(ReadError::Io(_)) => unreachable!("memory is read"),
+        }
     }
 }

@@ -65,6 +65,13 @@ impl ReadAt for File {
     }
 }
 
+impl ReadAt for [u8] {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or(&[]);
+        io::Read::read(&mut rest, buf)
+    }
+}
+
 /// Identity of a file: the volume, and the number in the volume. All paths of a file have the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {

@@ -107,6 +107,8 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
     activation_ranges
         A JSON file with an object of layers and the largest magnitudes of their inputs, for schemes that store scales of
         activations.
+    imatrix
+        A file of ``llama-imatrix``, whose importance of columns the blocks of a ``.gguf`` file go by.
     scheme, scale_search, mx_scale, nonfinite, share_global, relayout
         Weights of linear layers and of experts are quantized, by the schemes and options of `quantize`;
         tensors of one module that match ``"GLOB,GLOB"`` share a global scale. ``relayout="exact"`` keeps the codes and

@@ -185,6 +185,7 @@ class Common(Settings, total=False):
     keep_preset: Preset | Iterable[Preset]
     quantize: Patterns
     activation_ranges: Path | None
+    imatrix: Path | None
     share_global: Patterns
     relayout: Literal["exact", "lossy"] | None
     progress: Progress | None

@@ -194,7 +194,7 @@ const BLOCKS: &[Row] = &[
     gguf("gguf:TQ1_0", BlockType::TQ1_0, Writing::Never),
     gguf("gguf:TQ2_0", BlockType::TQ2_0, Writing::Never),
     gguf("gguf:MXFP4", BlockType::Mxfp4, Writing::Gguf),
-    gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Never),
+    gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Gguf),
     gguf("gguf:Q1_0", BlockType::Q1_0, Writing::Never),
     gguf("gguf:Q2_0", BlockType::Q2_0, Writing::Never),
 ];

@@ -89,11 +89,8 @@ impl Side {
 
     /// Names the tensors of a model's folder as llama.cpp does, if it is understood.
     fn rename(&mut self) {
-        let is_one = self.is_one_model();
-        if let Some(folder) = self.folder.as_mut().filter(|_| is_one)
-            && let Some(renamed) = for_llamacpp(folder.path(), folder.follows_links())
-        {
-            *folder = renamed;
+        if self.is_one_model() {
+            self.folder = self.folder.take().map(for_llamacpp);
         }
     }
 

@@ -4,23 +4,32 @@
 
 use super::super::gguf::mutable;
 use super::arithmetic::{from_half, limited, nearest, to_half};
-use super::groups::{farthest, largest, side_by_side};
-use super::search::{ByElement, NOTHING, Search, Symmetric, WithMinimum};
+use super::groups::{farthest, largest, side_by_side, sum};
+use super::search::{ByElement, Fit, NOTHING, Positive, Search, Symmetric, WithMinimum};
+
+/// Weights of the elements of a block, if they are given.
+type Weights<'a> = Option<&'a [f32; 256]>;
 
 /// Scales, offsets and codes of the `G` groups of a block.
 struct Fits<const G: usize> {
     scales: [f32; G],
     offsets: [f32; G],
     codes: [u8; 256],
+    /// Sums of the given weights.
+    sums: [f32; G],
 }
 
 impl<const G: usize> Fits<G> {
     #[inline(always)]
-    fn new<const N: usize, const L: usize>(x: &[f32; 256], search: &impl Search<N>) -> Fits<G> {
+    fn new<const N: usize, const L: usize>(x: &[f32; 256], weights: Weights<'_>, search: &impl Search<N>) -> Fits<G> {
         const { assert!(N * G == 256 && G.is_multiple_of(L), "groups fill a block and lanes") };
-        let mut fits = Fits { scales: [0.0; G], offsets: [0.0; G], codes: [0; 256] };
+        let mut fits = Fits { scales: [0.0; G], offsets: [0.0; G], codes: [0; 256], sums: [0.0; G] };
         for first in (0..G).step_by(L) {
-            let fit = search.fit::<L>(&side_by_side(x, first));
+            let weights = weights.map(|weights| side_by_side::<N, L>(weights, first));
+            let fit = search.fit::<L>(&side_by_side(x, first), weights.as_ref());
+            if let Some(weights) = weights {
+                fits.sums[first..first + L].copy_from_slice(&sum(&weights));
+            }
             fits.scales[first..first + L].copy_from_slice(&fit.scale);
             fits.offsets[first..first + L].copy_from_slice(&fit.offset);
             for (i, codes) in fit.codes.iter().enumerate() {
@@ -30,6 +39,17 @@ impl<const G: usize> Fits<G> {
             }
         }
         fits
+    }
+
+    /// Scales and offsets in codes up to `most`, weighted; and the numbers by which these are multiplied.
+    #[inline(always)]
+    fn rounded(&self, most: i32) -> [([u8; G], u16); 2] {
+        let mut both = [[0.0; 2]; G];
+        for (both, (scale, offset)) in both.iter_mut().zip(self.scales.iter().zip(&self.offsets)) {
+            *both = [*scale, *offset];
+        }
+        let fit = Positive { most }.fit::<2>(&both, Some(&self.sums.map(|sum| [sum; 2])));
+        [0, 1].map(|of| (fit.codes.map(|codes| codes[of]), to_half(fit.scale[of])))
     }
 
     /// Computes the codes of a group again with its rounded scale, which is not 0: `(x + offset) / scale - least`.
@@ -92,16 +112,22 @@ fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> [u8; 12] {
 }
 
 #[inline(always)]
-pub(super) fn q2_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
+pub(super) fn q2_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 3, first: -0.5, step: 0.1, last: 15, sums_magnitudes: true };
-    let mut fits = Fits::<16>::new::<16, L>(x, &SEARCH);
-    let rounded = |scales: &[f32; 16]| {
-        let most = largest(scales);
-        let inverse = 15.0 / most;
-        let codes = if most > 0.0 { scales.map(|scale| nearest(inverse * scale) as u8) } else { [0; 16] };
-        (codes, to_half(if most > 0.0 { most / 15.0 } else { 0.0 }))
-    };
-    let ((codes, d_code), (minima, dmin_code)) = (rounded(&fits.scales), rounded(&fits.offsets));
+    let (mut fits, both);
+    if weights.is_some() {
+        fits = Fits::<16>::new::<16, L>(x, weights, &const { WithMinimum::weighted(3) });
+        both = fits.rounded(15);
+    } else {
+        fits = Fits::<16>::new::<16, L>(x, None, &SEARCH);
+        both = [&fits.scales, &fits.offsets].map(|of| {
+            let most = largest(of);
+            let inverse = 15.0 / most;
+            let codes = if most > 0.0 { of.map(|x| nearest(inverse * x) as u8) } else { [0; 16] };
+            (codes, to_half(if most > 0.0 { most / 15.0 } else { 0.0 }))
+        });
+    }
+    let [(codes, d_code), (minima, dmin_code)] = both;
     let mutable::Q2_K { scales, qs, d, dmin } = mutable::Q2_K::of(bytes);
     for ((scale, code), minimum) in scales.iter_mut().zip(codes).zip(minima) {
         *scale = code | minimum << 4;
@@ -117,17 +143,22 @@ pub(super) fn q2_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
 }
 
 #[inline(always)]
-pub(super) fn q3_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
-    let mut fits = Fits::<16>::new::<16, L>(x, &ByElement { half: 4 });
-    let end = farthest(&fits.scales);
-    let inverse = -32.0 / end;
-    let (codes, half) = if end == 0.0 {
-        ([0; 16], to_half(0.0))
+pub(super) fn q3_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
+    let (mut fits, codes, half);
+    if weights.is_some() {
+        fits = Fits::<16>::new::<16, L>(x, weights, &Symmetric { half: 4 });
+        let scales = fits.scales.map(|scale| [scale]);
+        let fit: Fit<16, 1> = Symmetric { half: 32 }.fit(&scales, Some(&fits.sums.map(|sum| [sum])));
+        (codes, half) = (fit.codes.map(|[code]| code), to_half(fit.scale[0]));
     } else {
+        fits = Fits::<16>::new::<16, L>(x, None, &ByElement { half: 4 });
+        let end = farthest(&fits.scales);
+        let inverse = -32.0 / end;
         // The nearest integer goes through a signed byte.
         let code = |scale| (i32::from(nearest(inverse * scale) as i8).clamp(-32, 31) + 32) as u8;
-        (fits.scales.map(code), to_half(1.0 / inverse))
-    };
+        codes = if end == 0.0 { [0; 16] } else { fits.scales.map(code) };
+        half = to_half(if end == 0.0 { 0.0 } else { 1.0 / inverse });
+    }
     let mutable::Q3_K { hmask, qs, scales, d } = mutable::Q3_K::of(bytes);
     for g in 0..4 {
         scales[g] = codes[g] & 15 | codes[g + 8] << 4;
@@ -145,14 +176,21 @@ pub(super) fn q3_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
 
 /// Fields of Q4_K and Q5_K: `d`, `dmin`, scales and minima, and codes up to `most`.
 #[inline(always)]
-fn q45_k<const L: usize>(x: &[f32; 256], search: &WithMinimum) -> ([u8; 2], [u8; 2], [u8; 12], [u8; 256]) {
-    let mut fits = Fits::<8>::new::<32, L>(x, search);
-    let rounded = |scales: &[f32; 8]| {
-        let most = largest(scales);
-        let inverse = if most > 0.0 { 63.0 / most } else { 0.0 };
-        (scales.map(|scale| (nearest(inverse * scale) as u8).min(63)), to_half(most / 63.0))
+fn q45_k<const L: usize>(
+    x: &[f32; 256],
+    weights: Weights<'_>,
+    search: &WithMinimum,
+) -> ([u8; 2], [u8; 2], [u8; 12], [u8; 256]) {
+    let mut fits = Fits::<8>::new::<32, L>(x, weights, search);
+    let [(scales, d), (minima, dmin)] = if weights.is_some() {
+        fits.rounded(63)
+    } else {
+        [&fits.scales, &fits.offsets].map(|of| {
+            let most = largest(of);
+            let inverse = if most > 0.0 { 63.0 / most } else { 0.0 };
+            (of.map(|x| (nearest(inverse * x) as u8).min(63)), to_half(most / 63.0))
+        })
     };
-    let ((scales, d), (minima, dmin)) = (rounded(&fits.scales), rounded(&fits.offsets));
     for (g, (scale, minimum)) in scales.into_iter().zip(minima).enumerate() {
         let (scale, offset) = (from_half(d) * f32::from(scale), from_half(dmin) * f32::from(minimum));
         if scale != 0.0 {
@@ -163,26 +201,32 @@ fn q45_k<const L: usize>(x: &[f32; 256], search: &WithMinimum) -> ([u8; 2], [u8;
 }
 
 #[inline(always)]
-pub(super) fn q4_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
+pub(super) fn q4_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 15, first: -1.0, step: 0.1, last: 20, sums_magnitudes: false };
     let mutable::Q4_K { d, dmin, scales, qs } = mutable::Q4_K::of(bytes);
     let codes;
-    (*d, *dmin, *scales, codes) = q45_k::<L>(x, &SEARCH);
+    (*d, *dmin, *scales, codes) = match weights {
+        None => q45_k::<L>(x, None, &SEARCH),
+        Some(_) => q45_k::<L>(x, weights, &const { WithMinimum::weighted(15) }),
+    };
     *qs = nibbles(&codes, 32);
 }
 
 #[inline(always)]
-pub(super) fn q5_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
+pub(super) fn q5_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 31, first: -0.5, step: 0.1, last: 15, sums_magnitudes: false };
     let mutable::Q5_K { d, dmin, scales, qh, qs } = mutable::Q5_K::of(bytes);
     let codes;
-    (*d, *dmin, *scales, codes) = q45_k::<L>(x, &SEARCH);
+    (*d, *dmin, *scales, codes) = match weights {
+        None => q45_k::<L>(x, None, &SEARCH),
+        Some(_) => q45_k::<L>(x, weights, &const { WithMinimum::weighted(31) }),
+    };
     (*qh, *qs) = (one_bit(&codes, 4), nibbles(&codes, 32));
 }
 
 #[inline(always)]
-pub(super) fn q6_k<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
-    let mut fits = Fits::<16>::new::<16, L>(x, &Symmetric { half: 32 });
+pub(super) fn q6_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
+    let mut fits = Fits::<16>::new::<16, L>(x, weights, &Symmetric { half: 32 });
     let end = farthest(&fits.scales);
     if end.abs() < NOTHING {
         return bytes.fill(0);

@@ -1,6 +1,6 @@
 //! Searches for the scale of a group. Each keeps the candidate with the least weighted error, or the first of equals.
 
-use super::arithmetic::{limited, square_root};
+use super::arithmetic::{limited, nearest, square_root};
 use super::groups::{Group, dot, sum, times};
 
 /// A group whose largest magnitude is below this is zero.
@@ -14,9 +14,9 @@ pub(super) struct Fit<const N: usize, const L: usize> {
     pub codes: [[u8; L]; N],
 }
 
-/// Search for the scale of groups of `N` elements.
+/// Search for the scale of groups of `N` elements. Without weights, each search has its own.
 pub(super) trait Search<const N: usize> {
-    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L>;
+    fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L>;
 }
 
 /// Search for a scale and a minimum: `x = scale * code + minimum`, `code` from 0 to `most`, `minimum` at most 0.
@@ -35,8 +35,8 @@ pub(super) struct WithMinimum {
 
 impl<const N: usize> Search<N> for WithMinimum {
     #[inline(always)]
-    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L> {
-        let weights = &self.weights(x);
+    fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
+        let weights = &weights.map_or_else(|| self.weights(x), |weights| *weights);
         let (mut least, mut largest, mut sum_w) = (x[0], x[0], weights[0]);
         let mut sum_x = [0.0; L];
         for l in 0..L {
@@ -95,6 +95,11 @@ impl<const N: usize> Search<N> for WithMinimum {
 }
 
 impl WithMinimum {
+    /// Search with given weights.
+    pub const fn weighted(most: i32) -> WithMinimum {
+        WithMinimum { most, first: -0.9, step: 0.05, last: 36, sums_magnitudes: false }
+    }
+
     #[inline(always)]
     fn weights<const N: usize, const L: usize>(&self, x: &Group<N, L>) -> Group<N, L> {
         let (mut sum, mut mean) = ([0.0; L], [0.0; L]);
@@ -207,13 +212,13 @@ fn signed_codes<const N: usize, const L: usize>(x: &Group<N, L>, inverse: &[f32;
     codes
 }
 
-/// Sums of `x * code` and `code * code`, weighted by the square of `x`; from squares and third powers.
+/// Weighted sums of `x * code` and `code * code`, from weights and weighted `x`.
 #[inline(always)]
 fn products<const N: usize, const L: usize>(
-    [squares, cubes]: [&Group<N, L>; 2],
+    [weights, weighted]: [&Group<N, L>; 2],
     codes: &Group<N, L>,
 ) -> ([f32; L], [f32; L]) {
-    (dot(cubes, codes), dot(&times(squares, codes), codes))
+    (dot(weighted, codes), dot(&times(weights, codes), codes))
 }
 
 /// Stored codes: `code + half`, but 0 for a group of nothing.
@@ -228,7 +233,7 @@ fn stored<const N: usize, const L: usize>(codes: &Group<N, L>, half: i32, is_som
     stored
 }
 
-/// Search for a scale: `x = scale * code`, `code` from `-half` to `half - 1`, weighted by the square of `x`.
+/// Search for a scale: `x = scale * code`, `code` from `-half` to `half - 1`. The weight is the square of `x`.
 ///
 /// The candidates put the value of the largest magnitude at `-half`, and at `-(half + 0.1 * k)`, k = -9 .. 9. For the
 /// codes of each, least squares give the scale.
@@ -238,7 +243,7 @@ pub(super) struct Symmetric {
 
 impl<const N: usize> Search<N> for Symmetric {
     #[inline(always)]
-    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L> {
+    fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
         let half = self.half;
         let (end, is_something) = ends(x);
         let (mut inverse, mut scale, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
@@ -246,9 +251,9 @@ impl<const N: usize> Search<N> for Symmetric {
             inverse[l] = -half as f32 / end[l];
         }
         let mut codes = signed_codes(x, &inverse, half);
-        let squares = times(x, x);
-        let powers = [&squares, &times(&squares, x)];
-        let (sum_xc, sum_cc) = products(powers, &codes);
+        let weights = weights.map_or_else(|| times(x, x), |weights| *weights);
+        let both = [&weights, &times(&weights, x)];
+        let (sum_xc, sum_cc) = products(both, &codes);
         for l in 0..L {
             scale[l] = if sum_cc[l] == 0.0 { 0.0 } else { sum_xc[l] / sum_cc[l] };
             best[l] = scale[l] * sum_xc[l];
@@ -258,7 +263,7 @@ impl<const N: usize> Search<N> for Symmetric {
                 inverse[l] = -(half as f32 + 0.1 * f32::from(k)) / end[l];
             }
             let tried = signed_codes(x, &inverse, half);
-            let (sum_xc, sum_cc) = products(powers, &tried);
+            let (sum_xc, sum_cc) = products(both, &tried);
             let mut takes = [false; L];
             for l in 0..L {
                 takes[l] = (sum_cc[l] > 0.0) & (sum_xc[l] * sum_xc[l] > best[l] * sum_cc[l]);
@@ -277,47 +282,123 @@ impl<const N: usize> Search<N> for Symmetric {
         Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
     }
 }
-/// As [`Symmetric`], with the first candidate only, whose codes are then improved one by one, in at most 5 rounds.
+
+/// As [`Symmetric`], with the first candidate only, whose codes are then [improved](improve).
 pub(super) struct ByElement {
     pub half: i32,
 }
 
 impl<const N: usize> Search<N> for ByElement {
     #[inline(always)]
-    fn fit<const L: usize>(&self, x: &Group<N, L>) -> Fit<N, L> {
+    fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
         let half = self.half;
         let (end, is_something) = ends(x);
-        let (mut inverse, mut scale) = ([0.0; L], [0.0; L]);
+        let mut inverse = [0.0; L];
         for l in 0..L {
             inverse[l] = -half as f32 / end[l];
         }
         let mut codes = signed_codes(x, &inverse, half);
-        let squares = times(x, x);
-        let (mut sum_xc, mut sum_cc) = products([&squares, &times(&squares, x)], &codes);
-        // Once a round changes nothing, further rounds do not.
-        let (mut round, mut changes) = (0, true);
-        while round < 5 && changes {
-            (round, changes) = (round + 1, false);
-            for (x, code) in x.iter().zip(&mut codes) {
-                for l in 0..L {
-                    let w = x[l] * x[l];
-                    let others_xc = sum_xc[l] - w * x[l] * code[l];
-                    let others_cc = sum_cc[l] - w * code[l] * code[l];
-                    let new = limited(x[l] * others_cc / others_xc, -half, half - 1) as f32;
-                    let new_xc = others_xc + w * x[l] * new;
-                    let new_cc = others_cc + w * new * new;
-                    let is_better = new_xc * new_xc * sum_cc[l] > sum_xc[l] * sum_xc[l] * new_cc;
-                    let takes = (others_xc > 0.0) & (new != code[l]) & (new_cc > 0.0) & is_better;
-                    changes |= takes;
-                    code[l] = if takes { new } else { code[l] };
-                    sum_xc[l] = if takes { new_xc } else { sum_xc[l] };
-                    sum_cc[l] = if takes { new_cc } else { sum_cc[l] };
-                }
-            }
-        }
+        let weights = weights.map_or_else(|| times(x, x), |weights| *weights);
+        let mut scale = improve(x, &weights, &mut codes, |x| limited(x, -half, half - 1), false);
         for l in 0..L {
-            scale[l] = if is_something[l] & (sum_cc[l] > 0.0) { sum_xc[l] / sum_cc[l] } else { 0.0 };
+            scale[l] = if is_something[l] { scale[l] } else { 0.0 };
         }
         Fit { scale, offset: [0.0; L], codes: stored(&codes, half, &is_something) }
+    }
+}
+
+/// Scale of least squares for codes that are improved one by one, in at most 5 rounds. With `are_bytes`, a negative code
+/// is kept as its low byte.
+#[inline(always)]
+fn improve<const N: usize, const L: usize>(
+    x: &Group<N, L>,
+    weights: &Group<N, L>,
+    codes: &mut Group<N, L>,
+    code_of: impl Fn(f32) -> i32,
+    are_bytes: bool,
+) -> [f32; L] {
+    let kept = |code: f32| if are_bytes { f32::from(code as i32 as u8) } else { code };
+    let (mut sum_xc, mut sum_cc) = products([weights, &times(weights, x)], codes);
+    codes.iter_mut().flatten().for_each(|code| *code = kept(*code));
+    // Once a round changes nothing, further rounds do not.
+    let (mut round, mut changes) = (0, true);
+    while round < 5 && changes {
+        (round, changes) = (round + 1, false);
+        for ((x, w), code) in x.iter().zip(weights).zip(&mut *codes) {
+            for l in 0..L {
+                let others_xc = sum_xc[l] - w[l] * x[l] * code[l];
+                let others_cc = sum_cc[l] - w[l] * code[l] * code[l];
+                let new = code_of(x[l] * others_cc / others_xc) as f32;
+                let new_xc = others_xc + w[l] * x[l] * new;
+                let new_cc = others_cc + w[l] * new * new;
+                let is_better = new_xc * new_xc * sum_cc[l] > sum_xc[l] * sum_xc[l] * new_cc;
+                let is_possible = (others_xc > 0.0) & (!are_bytes | (others_cc > 0.0)) & (are_bytes | (new_cc > 0.0));
+                let takes = is_possible & (new != code[l]) & is_better;
+                changes |= takes;
+                code[l] = if takes { kept(new) } else { code[l] };
+                sum_xc[l] = if takes { new_xc } else { sum_xc[l] };
+                sum_cc[l] = if takes { new_cc } else { sum_cc[l] };
+            }
+        }
+    }
+    let mut scale = [0.0; L];
+    for l in 0..L {
+        scale[l] = if sum_cc[l] > 0.0 { sum_xc[l] / sum_cc[l] } else { 0.0 };
+    }
+    scale
+}
+
+/// Search for a scale of numbers above 0: `x = scale * code`, `code` from 0 to `most`.
+///
+/// The candidates put the largest number at `most + 0.1 * k`, k = -4 .. 4. The codes of the one with the least error are
+/// then [improved](improve). Codes are bytes.
+pub(super) struct Positive {
+    pub most: i32,
+}
+
+impl<const N: usize> Search<N> for Positive {
+    #[inline(always)]
+    fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
+        let weights = weights.unwrap_or(&[[1.0; L]; N]);
+        let (mut largest, mut inverse, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
+        for x in x {
+            for l in 0..L {
+                largest[l] = if x[l] > largest[l] { x[l] } else { largest[l] };
+            }
+        }
+        for k in [0, -4, -3, -2, -1, 1, 2, 3, 4i8] {
+            let mut error = [0.0; L];
+            for (x, w) in x.iter().zip(weights) {
+                for l in 0..L {
+                    let tried = (0.1 * f32::from(k) + self.most as f32) / largest[l];
+                    let code = nearest(tried * x[l]);
+                    // Only the first is a byte.
+                    let code = if k == 0 { i32::from(code as u8) } else { code.min(self.most) };
+                    let difference = x[l] - 1.0 / tried * code as f32;
+                    error[l] += w[l] * difference * difference;
+                }
+            }
+            for l in 0..L {
+                let takes = k == 0 || error[l] < best[l];
+                best[l] = if takes { error[l] } else { best[l] };
+                inverse[l] = if takes { (0.1 * f32::from(k) + self.most as f32) / largest[l] } else { inverse[l] };
+            }
+        }
+        let code_of = |x| nearest(x).min(self.most);
+        let mut codes = [[0.0; L]; N];
+        for (codes, x) in codes.iter_mut().zip(x) {
+            for l in 0..L {
+                codes[l] = code_of(inverse[l] * x[l]) as f32;
+            }
+        }
+        let mut fit = Fit { scale: improve(x, weights, &mut codes, code_of, true), offset: [0.0; L], codes: [[0; L]; N] };
+        for l in 0..L {
+            let is_something = largest[l] >= NOTHING;
+            fit.scale[l] = if is_something { fit.scale[l] } else { 0.0 };
+            for (to, code) in fit.codes.iter_mut().zip(&codes) {
+                to[l] = if is_something { code[l] as u8 } else { 0 };
+            }
+        }
+        fit
     }
 }

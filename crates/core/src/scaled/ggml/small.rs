@@ -1,8 +1,11 @@
-//! Blocks of 32 elements with one scale. The formula gives the scale; codes are computed with its f32 inverse.
+//! Blocks of 32 elements with one scale. Without weights, a formula gives the scale, and codes are computed with its f32
+//! inverse. With weights, a search gives both.
 
+use super::super::block_type::BlockType::{self, Q4_0, Q4_1, Q5_0};
 use super::super::gguf::mutable;
 use super::arithmetic::{inverse, to_half, truncated};
-use super::groups::{farthest, range};
+use super::groups::{farthest, range, side_by_side};
+use super::search::{Fit, Search, Symmetric, WithMinimum};
 
 /// Lower and upper half of a block in low and high nibbles.
 #[inline(always)]
@@ -23,58 +26,69 @@ fn fifth_bits(codes: &[u8; 32]) -> [u8; 4] {
 
 /// Scale that puts the value of the largest magnitude at code 0, and the codes. `half` is the code of zero.
 #[inline(always)]
-fn symmetric(x: &[f32; 32], half: u8) -> ([u8; 2], [u8; 32]) {
+fn symmetric(x: &[f32; 32], half: u8) -> (f32, f32, [u8; 32]) {
     let scale = farthest(x) / -f32::from(half);
     let (inverse, middle) = (inverse(scale), f32::from(half) + 0.5);
-    let mut codes = [0; 32];
-    for (code, x) in codes.iter_mut().zip(x) {
-        *code = truncated(x * inverse + middle).min(2 * half as i8 - 1) as u8;
-    }
-    (to_half(scale).to_le_bytes(), codes)
+    (scale, 0.0, x.map(|x| truncated(x * inverse + middle).min(2 * half as i8 - 1) as u8))
 }
 
 /// Scale that puts the least value at code 0 and the largest at `most`; the least value; and the codes, limited to
 /// `limit`.
 #[inline(always)]
-fn with_minimum(x: &[f32; 32], most: u8, limit: i8) -> ([u8; 2], [u8; 2], [u8; 32]) {
+fn with_minimum(x: &[f32; 32], most: u8, limit: i8) -> (f32, f32, [u8; 32]) {
     let (least, largest) = range(x);
     let scale = (largest - least) / f32::from(most);
     let inverse = inverse(scale);
-    let mut codes = [0; 32];
-    for (code, x) in codes.iter_mut().zip(x) {
-        *code = truncated((x - least) * inverse + 0.5).min(limit) as u8;
+    (scale, least, x.map(|x| truncated((x - least) * inverse + 0.5).min(limit) as u8))
+}
+
+#[inline(always)]
+fn put(block: BlockType, (scale, least, codes): (f32, f32, [u8; 32]), bytes: &mut [u8]) {
+    let (scale, least, low) = (to_half(scale).to_le_bytes(), to_half(least).to_le_bytes(), nibbles(&codes));
+    match block {
+        Q4_0 => {
+            let mutable::Q4_0 { d, qs } = mutable::Q4_0::of(bytes);
+            (*d, *qs) = (scale, low);
+        }
+        Q4_1 => {
+            let mutable::Q4_1 { d, m, qs } = mutable::Q4_1::of(bytes);
+            (*d, *m, *qs) = (scale, least, low);
+        }
+        Q5_0 => {
+            let mutable::Q5_0 { d, qh, qs } = mutable::Q5_0::of(bytes);
+            (*d, *qh, *qs) = (scale, fifth_bits(&codes), low);
+        }
+        _ => {
+            let mutable::Q5_1 { d, m, qh, qs } = mutable::Q5_1::of(bytes);
+            (*d, *m, *qh, *qs) = (scale, least, fifth_bits(&codes), low);
+        }
     }
-    (to_half(scale).to_le_bytes(), to_half(least).to_le_bytes(), codes)
 }
 
+/// Quantizes `L` blocks of type Q4_0, Q4_1, Q5_0 or Q5_1.
 #[inline(always)]
-pub(super) fn q4_0(x: &[f32; 32], bytes: &mut [u8]) {
-    let mutable::Q4_0 { d, qs } = mutable::Q4_0::of(bytes);
-    let codes;
-    (*d, codes) = symmetric(x, 8);
-    *qs = nibbles(&codes);
-}
-
-#[inline(always)]
-pub(super) fn q4_1(x: &[f32; 32], bytes: &mut [u8]) {
-    let mutable::Q4_1 { d, m, qs } = mutable::Q4_1::of(bytes);
-    let codes;
-    (*d, *m, codes) = with_minimum(x, 15, 15);
-    *qs = nibbles(&codes);
-}
-
-#[inline(always)]
-pub(super) fn q5_0(x: &[f32; 32], bytes: &mut [u8]) {
-    let mutable::Q5_0 { d, qh, qs } = mutable::Q5_0::of(bytes);
-    let codes;
-    (*d, codes) = symmetric(x, 16);
-    (*qh, *qs) = (fifth_bits(&codes), nibbles(&codes));
-}
-
-#[inline(always)]
-pub(super) fn q5_1(x: &[f32; 32], bytes: &mut [u8]) {
-    let mutable::Q5_1 { d, m, qh, qs } = mutable::Q5_1::of(bytes);
-    let codes;
-    (*d, *m, codes) = with_minimum(x, 31, i8::MAX);
-    (*qh, *qs) = (fifth_bits(&codes), nibbles(&codes));
+pub(super) fn small<const L: usize>(block: BlockType, x: &[f32], weights: Option<&[f32]>, bytes: &mut [u8]) {
+    let blocks = bytes.chunks_exact_mut(block.bytes() as usize);
+    let Some(weights) = weights else {
+        for (x, bytes) in x.as_chunks().0.iter().zip(blocks) {
+            let made = match block {
+                Q4_0 => symmetric(x, 8),
+                Q4_1 => with_minimum(x, 15, 15),
+                Q5_0 => symmetric(x, 16),
+                _ => with_minimum(x, 31, i8::MAX),
+            };
+            put(block, made, bytes);
+        }
+        return;
+    };
+    let (x, weights) = (&side_by_side(x, 0), Some(&side_by_side(weights, 0)));
+    let fit: Fit<32, L> = match block {
+        Q4_0 => Symmetric { half: 8 }.fit(x, weights),
+        Q4_1 => const { WithMinimum::weighted(15) }.fit(x, weights),
+        Q5_0 => Symmetric { half: 16 }.fit(x, weights),
+        _ => const { WithMinimum::weighted(31) }.fit(x, weights),
+    };
+    for (lane, bytes) in blocks.enumerate() {
+        put(block, (fit.scale[lane], -fit.offset[lane], fit.codes.map(|codes| codes[lane])), bytes);
+    }
 }

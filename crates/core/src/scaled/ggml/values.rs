@@ -1,9 +1,9 @@
-//! Blocks whose codes are indices of values, not numbers themselves: IQ4_NL, and IQ4_XS with scales of 6 bits.
+//! Blocks whose codes are indices of values, not numbers themselves: IQ4_NL, IQ4_XS with scales of 6 bits, and NVFP4.
 
 use super::super::codebooks::IQ4_VALUES;
 use super::super::gguf::mutable;
 use super::arithmetic::{inverse, limited, to_half};
-use super::groups::{Group, farthest, side_by_side};
+use super::groups::{Group, farthest, side_by_side, times};
 use super::search::ends;
 
 /// Twice the middles of neighboring values.
@@ -33,15 +33,17 @@ fn value(x: f32) -> f32 {
 }
 
 /// Scales of groups: the value of the largest magnitude is put at 127 and then at -127 + k, k = -7 .. 7. For the values
-/// nearest to each, least squares weighted by the square of `x` give the scale.
+/// nearest to each, weighted least squares give the scale. Without weights, the weight is the square of `x`.
 #[inline(always)]
-fn scales<const L: usize>(x: &Group<32, L>) -> [f32; L] {
+fn scales<const L: usize>(x: &[f32], weights: Option<&[f32]>, first: usize) -> [f32; L] {
+    let x = &side_by_side(x, first);
+    let weights = &weights.map_or_else(|| times(x, x), |weights| side_by_side(weights, first));
     let (end, is_something) = ends(x);
     let (mut factor, mut scale, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
     for l in 0..L {
         factor[l] = 1.0 / (-end[l] / -127.0);
     }
-    let (sum_xv, sum_vv) = products(x, &factor);
+    let (sum_xv, sum_vv) = products(x, weights, &factor);
     for l in 0..L {
         scale[l] = if sum_vv[l] > 0.0 { sum_xv[l] / sum_vv[l] } else { 0.0 };
         best[l] = scale[l] * sum_xv[l];
@@ -50,7 +52,7 @@ fn scales<const L: usize>(x: &Group<32, L>) -> [f32; L] {
         for l in 0..L {
             factor[l] = (f32::from(k) - 127.0) / end[l];
         }
-        let (sum_xv, sum_vv) = products(x, &factor);
+        let (sum_xv, sum_vv) = products(x, weights, &factor);
         for l in 0..L {
             let takes = (sum_vv[l] > 0.0) & (sum_xv[l] * sum_xv[l] > best[l] * sum_vv[l]);
             scale[l] = if takes { sum_xv[l] / sum_vv[l] } else { scale[l] };
@@ -65,13 +67,17 @@ fn scales<const L: usize>(x: &Group<32, L>) -> [f32; L] {
 
 /// Weighted sums of `x * v` and `v * v`, where `v` is the value nearest to `x * factor`.
 #[inline(always)]
-fn products<const L: usize>(x: &Group<32, L>, factor: &[f32; L]) -> ([f32; L], [f32; L]) {
+fn products<const L: usize>(
+    x: &Group<32, L>,
+    weights: &Group<32, L>,
+    factor: &[f32; L],
+) -> ([f32; L], [f32; L]) {
     let (mut sum_xv, mut sum_vv) = ([0.0; L], [0.0; L]);
-    for x in x {
+    for (x, w) in x.iter().zip(weights) {
         for l in 0..L {
-            let (w, v) = (x[l] * x[l], value(factor[l] * x[l]));
-            sum_xv[l] += w * v * x[l];
-            sum_vv[l] += w * v * v;
+            let v = value(factor[l] * x[l]);
+            sum_xv[l] += w[l] * v * x[l];
+            sum_vv[l] += w[l] * v * v;
         }
     }
     (sum_xv, sum_vv)
@@ -88,8 +94,8 @@ fn nibbles(x: &[f32], inverse: f32, bytes: &mut [u8]) {
 
 /// Quantizes `L` blocks.
 #[inline(always)]
-pub(super) fn iq4_nl<const L: usize>(x: &[f32], bytes: &mut [u8]) {
-    let scales = scales::<L>(&side_by_side(x, 0));
+pub(super) fn iq4_nl<const L: usize>(x: &[f32], weights: Option<&[f32]>, bytes: &mut [u8]) {
+    let scales = scales::<L>(x, weights, 0);
     let blocks = x.chunks_exact(32).zip(bytes.chunks_exact_mut(18));
     for ((x, bytes), scale) in blocks.zip(scales) {
         let mutable::IQ4_NL { d, qs } = mutable::IQ4_NL::of(bytes);
@@ -99,10 +105,10 @@ pub(super) fn iq4_nl<const L: usize>(x: &[f32], bytes: &mut [u8]) {
 }
 
 #[inline(always)]
-pub(super) fn iq4_xs<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
+pub(super) fn iq4_xs<const L: usize>(x: &[f32; 256], weights: Option<&[f32; 256]>, bytes: &mut [u8]) {
     let mut of_groups = [0.0; 8];
     for first in (0..8).step_by(L) {
-        of_groups[first..first + L].copy_from_slice(&scales::<L>(&side_by_side(x, first)));
+        of_groups[first..first + L].copy_from_slice(&scales::<L>(x, weights.map(|weights| &weights[..]), first));
     }
     let scale = -farthest(&of_groups) / 32.0;
     let of_scale = inverse(scale);
@@ -118,4 +124,36 @@ pub(super) fn iq4_xs<const L: usize>(x: &[f32; 256], bytes: &mut [u8]) {
         high |= six >> 4 << (2 * g);
     }
     (*d, *scales_h) = (to_half(scale).to_le_bytes(), high.to_le_bytes());
+}
+
+/// Code of an f8e4m3fn without sign, as ggml rounds to it: ties away from zero, and everything from 248 on is 448.
+#[inline(always)]
+fn unsigned_e4m3(x: f32) -> u8 {
+    // Between 2^-6 and 248, 3 bits of the significand stay.
+    let normal = ((x.to_bits() + (1 << 19)) >> 20).wrapping_sub(120 << 3) as u8;
+    let subnormal = ((x * 512.0 + 0.5) as i32).min(7) as u8;
+    if x < 0.015625 { subnormal } else if x < 248.0 { normal } else { 0x7e }
+}
+
+/// Each group of 16 has the scale that puts its largest magnitude at 6, the largest value of E2M1.
+#[inline(always)]
+pub(super) fn nvfp4(x: &[f32; 64], _: Option<&[f32; 64]>, bytes: &mut [u8]) {
+    let mutable::Nvfp4 { d, qs } = mutable::Nvfp4::of(bytes);
+    for ((x, d), qs) in x.as_chunks::<16>().0.iter().zip(d).zip(qs.as_chunks_mut::<8>().0) {
+        let most = x.iter().fold(0.0, |most, x| if x.abs() > most { x.abs() } else { most });
+        *d = unsigned_e4m3(most / 6.0);
+        let exponent = u32::from(*d >> 3);
+        let significand = f32::from(if exponent == 0 { *d } else { *d & 7 | 8 });
+        // A quarter of the scale, whose significand counts eighths. No value is nearer than 0 if the scale is 0.
+        let quarter = significand * f32::from_bits((exponent.max(1) + 127 - 12) << 23);
+        let quarter = if *d == 0 { f32::INFINITY } else { quarter };
+        let code = |x: f32| {
+            let middles = [1.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0];
+            let above = middles.iter().fold(0, |code, middle| code + u8::from(x.abs() > middle * quarter));
+            if x < 0.0 && above > 0 { above | 8 } else { above }
+        };
+        for (i, byte) in qs.iter_mut().enumerate() {
+            *byte = code(x[i]) | code(x[i + 8]) << 4;
+        }
+    }
 }

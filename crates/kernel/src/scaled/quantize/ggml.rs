@@ -9,6 +9,7 @@ use crate::pipeline::Scratch;
 use crate::scaled::blocks::{Codes, codes, has_bias, unpack};
 use crate::scaled::rows::Rows;
 use crate::stage::slot_bytes;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, NonFinite, ScaledError, ggml};
 
@@ -25,6 +26,17 @@ pub(super) struct GgmlPlan {
     nonfinite: NonFinite,
     level: Level,
     counts: bool,
+    cols: usize,
+    pub importance: Option<Importance>,
+}
+
+/// Importance of columns for the searches.
+#[derive(Clone, Debug)]
+pub(super) struct Importance {
+    /// Values of all columns for each of several equal parts of the rows.
+    pub values: Arc<[f32]>,
+    /// Rows of a part.
+    pub rows: usize,
 }
 
 /// Buffers of a tile.
@@ -32,6 +44,7 @@ pub(super) struct GgmlPlan {
 struct Tile {
     scratch: Scratch,
     x: Vec<f32>,
+    weights: Vec<f32>,
     codes: Vec<u8>,
     scales: Vec<u8>,
     biases: Vec<u8>,
@@ -40,27 +53,46 @@ struct Tile {
 impl GgmlPlan {
     pub fn new(
         block: BlockType,
+        cols: u64,
         src: DType,
         nonfinite: NonFinite,
         exec: &CastOptions,
     ) -> Result<GgmlPlan, ScaledError> {
         let (level, counts) = (exec.level, exec.counting == Counting::Full);
-        Ok(GgmlPlan { load: Loader::new(src, level)?, block, nonfinite, level, counts })
+        let (load, cols) = (Loader::new(src, level)?, cols as usize);
+        Ok(GgmlPlan { load, block, nonfinite, level, counts, cols, importance: None })
     }
 
-    /// Quantizes whole blocks.
-    pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<BlockCounts, ScaledError> {
-        let bytes = TILE / self.block.elements() as usize * self.block.bytes() as usize;
+    pub fn is_weighted(&self) -> bool {
+        ggml::is_weighted(self.block)
+    }
+
+    /// Quantizes whole rows, from row `first` on.
+    pub fn run(&self, first: u64, src: &[u8], dst: &mut [u8]) -> Result<BlockCounts, ScaledError> {
+        // Importance is that of whole rows.
+        let rows = (TILE / self.cols).max(1);
+        let tile_len = if self.importance.is_some() { rows * self.cols } else { TILE };
+        let bytes = tile_len / self.block.elements() as usize * self.block.bytes() as usize;
         let (mut tile, mut counts) = (Tile::default(), BlockCounts::default());
-        let tiles = src.chunks(TILE * slot_bytes(self.load.src)).zip(dst.chunks_mut(bytes));
+        let tiles = src.chunks(tile_len * slot_bytes(self.load.src)).zip(dst.chunks_mut(bytes));
         for (at, (src, dst)) in tiles.enumerate() {
-            if self.load(src, at * TILE, &mut tile)? {
-                self.quantize(&tile.x, dst);
-            } else {
-                counts.needs_values |= self.counts;
+            let is_finite = self.load(src, at * tile_len, &mut tile)?;
+            counts.needs_values |= self.counts && !is_finite;
+            let finite = (!is_finite).then(|| {
                 let blocks = tile.x.chunks(self.block.elements() as usize);
-                self.quantize(&blocks.flat_map(ggml::saturated).collect::<Vec<f32>>(), dst);
-            }
+                blocks.flat_map(ggml::saturated).collect::<Vec<f32>>()
+            });
+            let x = finite.as_deref().unwrap_or(&tile.x);
+            let weights = self.importance.as_ref().map(|importance| {
+                tile.weights.resize(x.len(), 0.0);
+                for (row, (x, weights)) in x.chunks(self.cols).zip(tile.weights.chunks_mut(self.cols)).enumerate() {
+                    let part = (first as usize + at * rows + row) / importance.rows;
+                    let importance = &importance.values[part * self.cols..][..self.cols];
+                    self.level.run(Weigh { block: self.block, x, importance, weights });
+                }
+                &tile.weights[..]
+            });
+            self.quantize(x, weights, dst);
             if self.counts {
                 self.count(&mut tile, dst, &mut counts);
             }
@@ -86,16 +118,16 @@ impl GgmlPlan {
         Ok(is_finite)
     }
 
-    fn quantize(&self, x: &[f32], dst: &mut [u8]) {
+    fn quantize(&self, x: &[f32], weights: Option<&[f32]>, dst: &mut [u8]) {
         macro_rules! run {
             ($($block:ident)*) => {
                 match self.block {
-                    $(BlockType::$block => self.level.run(Quantize::<{ BlockType::$block as u8 }> { x, dst }),)*
+                    $(BlockType::$block => self.level.run(Quantize::<{ BlockType::$block as u8 }> { x, weights, dst }),)*
                     _ => unreachable!("the rule has no other type"),
                 }
             };
         }
-        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS);
+        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS Nvfp4);
     }
 
     /// Counts elements and blocks by their values.
@@ -122,8 +154,24 @@ impl Task for AllFinite<'_> {
     }
 }
 
+struct Weigh<'a> {
+    block: BlockType,
+    x: &'a [f32],
+    importance: &'a [f32],
+    weights: &'a mut [f32],
+}
+
+impl Task for Weigh<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        ggml::weights(self.block, self.x, self.importance, f32::sqrt, self.weights);
+    }
+}
+
 struct Quantize<'a, const BLOCK: u8> {
     x: &'a [f32],
+    weights: Option<&'a [f32]>,
     dst: &'a mut [u8],
 }
 
@@ -131,7 +179,12 @@ impl<const BLOCK: u8> Task for Quantize<'_, BLOCK> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        ggml::quantize::<LANES>(const { BlockType::ALL[BLOCK as usize] }, self.x, self.dst);
+        let block = const { BlockType::ALL[BLOCK as usize] };
+        // Two calls, so that the searches without weights are compiled by themselves.
+        match self.weights {
+            None => ggml::quantize::<LANES>(block, self.x, None, self.dst),
+            weights => ggml::quantize::<LANES>(block, self.x, weights, self.dst),
+        }
     }
 }
 
@@ -230,7 +283,13 @@ impl Values {
         let codes = codes(block);
         let (ends, half_steps) = match &codes {
             Codes::Int(code, _) => ([0, ((1u32 << code.bits()) - 1) as u8], [0.5; 2]),
-            Codes::Of(values) => ([0, 15], [values[1] - values[0], values[15] - values[14]].map(|step| step / 2.0)),
+            Codes::Of(values) => {
+                // E2M1 has the negative values after the positive ones.
+                let ends: [u8; 2] = if values[0] == 0.0 { [15, 7] } else { [0, 15] };
+                let step = |of: usize, to: usize| (values[of] - values[to]).abs() / 2.0;
+                let inner = if values[0] == 0.0 { [14, 6] } else { [1, 14] };
+                (ends, [step(ends[0].into(), inner[0]), step(ends[1].into(), inner[1])])
+            }
         };
         Values { codes, ends, half_steps }
     }
@@ -248,7 +307,7 @@ impl Values {
     #[inline(always)]
     fn to_zero(&self, group: &Group<'_>, zeros: u32) -> u32 {
         match (&self.codes, group.bias) {
-            (_, Some(_)) => {
+            (_, Some(_)) | (Codes::Of([0.0, ..]), None) => {
                 let is_lost = |(x, code): (&f32, &u8)| u32::from((*x != 0.0) & (self.y(group, *code) == 0.0));
                 group.elements().map(is_lost).sum()
             }

@@ -1,7 +1,7 @@
 //! [`Quantizer`]: planned conversion of plain elements to scaled elements.
 
 use super::counts::BlockCounts;
-use super::ggml::GgmlPlan;
+use super::ggml::{GgmlPlan, Importance};
 use super::load::Loader;
 use super::parts::{PartMut, Parts};
 use super::plan::BlockPlan;
@@ -10,6 +10,7 @@ use crate::options::CastOptions;
 use crate::scaled::cut::{Cut, Read};
 use crate::stage::slot_bytes;
 use std::ops::Range;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero, ggml};
 
@@ -73,11 +74,31 @@ impl Quantizer {
         layout.check()?;
         let plan = match layout.coding {
             Coding::Blocks { block, factor: false } if ggml::is_written(block) => {
-                Plan::Ggml(GgmlPlan::new(block, src, how.nonfinite, exec)?)
+                Plan::Ggml(GgmlPlan::new(block, layout.cols, src, how.nonfinite, exec)?)
             }
             _ => Plan::Steps(Box::new(BlockPlan::new(layout, src, how, exec)?)),
         };
         Ok(Quantizer { layout: *layout, how: *how, plan })
+    }
+
+    /// Weighs the errors of blocks of ggml's rule by the importance of columns. `values` has all columns for each of
+    /// several equal parts of the rows, such as experts.
+    ///
+    /// # Errors
+    /// [`ScaledError::Layout`] for a number of values that does not fit, and for a layout without such a rule.
+    pub fn weighted(mut self, values: Arc<[f32]>) -> Result<Quantizer, ScaledError> {
+        let Layout { rows, cols, .. } = self.layout;
+        let (n, parts) = (values.len() as u64, values.len() as u64 / cols.max(1));
+        match &mut self.plan {
+            Plan::Ggml(plan) if plan.is_weighted() && n > 0 && n == parts * cols && rows.is_multiple_of(parts) => {
+                plan.importance = Some(Importance { values, rows: ((rows / parts) as usize).max(1) });
+                Ok(self)
+            }
+            Plan::Ggml(plan) if plan.is_weighted() => {
+                Err(ScaledError::Layout { why: "the importance has other columns" })
+            }
+            _ => Err(ScaledError::Layout { why: "its rule does not weigh columns" }),
+        }
     }
 
     fn loader(&self) -> &Loader {
@@ -206,10 +227,10 @@ impl Quantizer {
             }
         }
         let [Some(codes), scales, zeros] = parts else { unreachable!("every layout has codes") };
-        let global = self.global(amax).unwrap_or(1.0);
+        let (global, first) = (self.global(amax).unwrap_or(1.0), rows.start);
         environment::default(|| match &self.plan {
             Plan::Steps(plan) => plan.run(rows, src, amax, global, Parts { codes, scales, zeros }),
-            Plan::Ggml(plan) => plan.run(src, codes.bytes),
+            Plan::Ggml(plan) => plan.run(first, src, codes.bytes),
         })
     }
 }

@@ -107,6 +107,7 @@ fn for_one(options: &Options, has_model: bool, is_any_quantized: bool) -> Option
         (Flag::Merge, options.scope == RunScope::Merge),
         (Flag::Scheme, !has_model && !is_any_quantized && writing.is_some()),
         (Flag::ActivationRanges, !has_model && writing.is_some_and(|writing| writing.activation_ranges.is_some())),
+        (Flag::Imatrix, !has_model && writing.is_some_and(|writing| writing.imatrix.is_some())),
         (Flag::FromScheme, !has_model && options.source_scheme.from_scheme.is_some()),
         (Flag::Reference, !has_model && options.source_scheme.reference.is_some()),
     ];

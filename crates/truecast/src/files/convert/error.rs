@@ -132,6 +132,12 @@ pub enum CheckpointError {
     /// The file of activation ranges is invalid.
     #[error("expected an object that maps layers to the largest magnitudes of their inputs: {why}")]
     Ranges { why: String },
+    /// The importance matrix is invalid.
+    #[error("cannot weigh columns: {why}")]
+    Importance { why: String },
+    /// The importance matrix belongs to another model.
+    #[error("tensor {} has {wanted} columns with an importance, but {} has {found}", Escaped(.tensor), Escaped(.path))]
+    OtherImportance { tensor: String, wanted: u64, found: u64, path: String },
     /// The checkpoint is an adapter, which loaders add to a model.
     #[error("no loader takes an adapter quantized; merge it into its model and quantize that, or cast it with convert")]
     Adapter,
@@ -175,7 +181,9 @@ impl CheckpointError {
             CheckpointError::NoManifest | CheckpointError::Changed { .. } | CheckpointError::Unfinished { .. } => {
                 ErrorCode::NotResumable
             }
-            CheckpointError::Manifest { .. } | CheckpointError::Ranges { .. } => ErrorCode::MalformedFile,
+            CheckpointError::Manifest { .. } | CheckpointError::Ranges { .. } | CheckpointError::Importance { .. } => {
+                ErrorCode::MalformedFile
+            }
             CheckpointError::Nibbles => ErrorCode::InconsistentCheckpoint,
             CheckpointError::NotAFolder
             | CheckpointError::Declared { .. }
@@ -187,7 +195,8 @@ impl CheckpointError {
             | CheckpointError::NoMixture { .. }
             | CheckpointError::NotOfLlamacpp { .. }
             | CheckpointError::Reference { .. }
-            | CheckpointError::Unlike { .. } => ErrorCode::UnsuitableSource,
+            | CheckpointError::Unlike { .. }
+            | CheckpointError::OtherImportance { .. } => ErrorCode::UnsuitableSource,
             CheckpointError::Interrupted { .. } => ErrorCode::Interrupted,
             CheckpointError::Kept { .. } | CheckpointError::Narrow { .. } => ErrorCode::ScalesLost,
             CheckpointError::NoForm { .. } => ErrorCode::UnquantizableTensor,

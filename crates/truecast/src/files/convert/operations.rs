@@ -6,6 +6,7 @@ use crate::files::convert::options::Measuring;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::quantizer::TensorQuantizer;
 use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::stored::Stored;
 use crate::files::error::Cause;
 use foldhash::{HashMap, HashMapExt};
 use std::hash::Hash;
@@ -17,6 +18,9 @@ use truecast_kernel::scaled::Repacker;
 
 /// Largest number of plans per cache; a plan takes some kilobytes.
 const KEPT: usize = 256;
+
+/// Output type, output layout, layout of a quantized source; with an importance, the tensor.
+type OfQuantizer = (DType, Layout, Option<Layout>, Option<Stored>);
 
 struct Kept<K, P>(Mutex<HashMap<K, P>>);
 
@@ -47,8 +51,7 @@ pub(crate) struct Operations {
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
-    /// Key: output type, output layout, layout of a quantized source.
-    quantize: Kept<(DType, Layout, Option<Layout>), Arc<TensorQuantizer>>,
+    quantize: Kept<OfQuantizer, Arc<TensorQuantizer>>,
     repack: Kept<Repacking, Arc<Repacker>>,
 }
 
@@ -80,8 +83,8 @@ impl Operations {
 
     pub fn quantize(&self, scaled: &Scaled) -> Result<Arc<TensorQuantizer>, Cause> {
         let source = scaled.source.as_ref().map(|quantized| quantized.layout);
-        self.quantize
-            .get((scaled.dtype, scaled.layout, source), || Ok(Arc::new(TensorQuantizer::new(scaled, &self.exec)?)))
+        let key = (scaled.dtype, scaled.layout, source, scaled.importance.as_ref().map(|_| scaled.from));
+        self.quantize.get(key, || Ok(Arc::new(TensorQuantizer::new(scaled, &self.exec)?)))
     }
 
     pub fn repack(&self, how: &Repacking) -> Result<Arc<Repacker>, Cause> {

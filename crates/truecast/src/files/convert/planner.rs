@@ -15,12 +15,13 @@ use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::activations::Activations;
 use crate::files::convert::quantize::choice::{Decision, Quantizing};
+use crate::files::convert::quantize::importance::Importance;
 use crate::files::convert::relayout::{self, Relaid, relaid};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::report::Provenance;
 use crate::files::select::quantize_options::Relayout;
-use crate::files::select::{Choice, Detected, Eligibility, Selection};
+use crate::files::select::{Choice, Detected, Eligibility, QuantizeOptions, Selection};
 use crate::flag::Flag;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -30,7 +31,7 @@ use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
 use truecast_io::gguf::SPLIT;
 use truecast_io::{FileFormat, Tensor};
-use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
+use truecast_schemes::{Detection, Family, Group, Hyperparameters, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
     pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
@@ -94,7 +95,17 @@ impl Plan {
             None if into == FileFormat::Gguf => gguf::stored_keys(&folder)?,
             None => None,
         };
-        let forms = mixture.map(|mixture| gguf::forms(&folder, mixture, given.as_ref(), &tensors)).transpose()?;
+        let matrix = writing.and_then(|writing| writing.imatrix.as_deref());
+        if let (Some(_), Some(QuantizeOptions { scheme, .. }), FileFormat::Safetensors) = (matrix, writing, into) {
+            let (option, why) = (Flag::Imatrix, format!("{scheme} weighs no columns"));
+            return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
+        }
+        let importance = matrix.map(Importance::read).transpose()?;
+        let about = Hyperparameters {
+            is_weighted: importance.is_some(),
+            ..given.as_ref().map_or_else(Hyperparameters::default, Hyperparameters::of)
+        };
+        let forms = mixture.map(|mixture| gguf::forms(src, mixture, &about, &tensors)).transpose()?;
         let mut planner = Planner {
             folder: &folder,
             stored: &stored,
@@ -104,7 +115,9 @@ impl Plan {
             unquantized: &unquantized,
             stored_as: llamacpp.as_ref().map(|header| &header.stored_as),
             activations: Activations::new(&folder, &stored, &found, writing)?,
-            quantizing: quantizing.map(|writing| Quantizing::new(writing, selection, &model, forms)),
+            quantizing: quantizing.map(|writing| {
+                Quantizing::new(writing, selection, &model, forms, importance.as_ref())
+            }),
             names: HashSet::new(),
             shards: empty_shards(&folder, &found, into),
             relaid: Vec::new(),
@@ -144,7 +157,9 @@ impl Plan {
             Configuration::new(&folder, &documents, selection.to, outcome)?
         };
         let container = if is_gguf {
-            Container::Gguf(gguf::keys(&folder, &documents, options, mixture, given, &shards[0].works))
+            let mut keys = gguf::keys(&folder, &documents, options, mixture, given, &shards[0].works);
+            matrix.zip(importance.as_ref()).into_iter().for_each(|(path, all)| all.record(path, &mut keys));
+            Container::Gguf(keys)
         } else if folder.is_file() {
             Container::File(FileFormat::Safetensors)
         } else {

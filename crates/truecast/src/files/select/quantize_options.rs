@@ -24,6 +24,8 @@ pub struct QuantizeOptions {
     pub relayout: Option<Relayout>,
     /// File with the largest input magnitude of each layer (`docs/spec/checkpoints.md §7.8`).
     pub activation_ranges: Option<PathBuf>,
+    /// File with the importance of columns (§9.11).
+    pub imatrix: Option<PathBuf>,
 }
 
 /// Transfer of codes and scales to another scheme (`docs/spec/checkpoints.md §8`).
@@ -124,6 +126,7 @@ impl QuantizeOptions {
             share: Vec::new(),
             relayout: None,
             activation_ranges: None,
+            imatrix: None,
         }
     }
 
@@ -137,7 +140,7 @@ impl QuantizeOptions {
     /// Names and values of options other than the scheme; defaults are omitted.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        let QuantizeOptions { scheme: _, how, share, relayout, activation_ranges } = self;
+        let QuantizeOptions { scheme: _, how, share, relayout, activation_ranges, imatrix } = self;
         let mut all = Vec::new();
         if how.search == Search::Mse {
             all.push(("scale-search", MSE.to_string()));
@@ -150,6 +153,7 @@ impl QuantizeOptions {
         }
         all.extend(relayout.map(|how| ("relayout", name_of(&RELAYOUTS, how))));
         all.extend(activation_ranges.iter().map(|path| ("activation-ranges", path.display().to_string())));
+        all.extend(imatrix.iter().map(|path| ("imatrix", path.display().to_string())));
         all.extend(share.iter().map(|share| ("share-global", share.to_string())));
         all
     }
@@ -162,8 +166,8 @@ impl QuantizeOptions {
         object.insert("mx_scale".into(), json!(name_of(&MxScale::ALL, self.how.mx)));
         object.insert("nonfinite".into(), json!(name_of(&NONFINITE, self.how.nonfinite)));
         object.insert("share_global".into(), json!(share));
-        if let Some(path) = &self.activation_ranges {
-            object.insert("activation_ranges".into(), json!(path.display().to_string()));
+        for (key, path) in [("activation_ranges", &self.activation_ranges), ("imatrix", &self.imatrix)] {
+            object.extend(path.iter().map(|path| (key.to_string(), json!(path.display().to_string()))));
         }
         if let Some(how) = self.relayout {
             object.insert("relayout".into(), json!(name_of(&RELAYOUTS, how)));
@@ -198,9 +202,9 @@ impl QuantizeOptions {
         let how_relaid =
             object.get("relayout").map(|value| relayout(&text("relayout", value)?).map_err(|why| ("relayout", why)));
         let relayout = how_relaid.transpose()?;
-        let ranges = object.get("activation_ranges").map(|value| text("activation_ranges", value).map(PathBuf::from));
-        let (share, activation_ranges) = (share.collect::<Result<_, _>>()?, ranges.transpose()?);
-        Ok(Some(QuantizeOptions { scheme, how, share, relayout, activation_ranges }))
+        let path = |key: &'static str| object.get(key).map(|value| text(key, value).map(PathBuf::from)).transpose();
+        let (share, activation_ranges) = (share.collect::<Result<_, _>>()?, path("activation_ranges")?);
+        Ok(Some(QuantizeOptions { scheme, how, share, relayout, activation_ranges, imatrix: path("imatrix")? }))
     }
 }
 

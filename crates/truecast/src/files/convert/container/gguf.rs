@@ -138,15 +138,15 @@ pub(crate) fn mixture(src: &Path, scheme: Scheme, tensors: &[Tensor]) -> Result<
 /// Form of each tensor in a mixture.
 ///
 /// # Errors
-/// Unreadable keys; a tensor without a layer.
+/// A tensor without a layer.
 pub(crate) fn forms(
-    folder: &Folder,
+    src: &Path,
     mixture: Mixture,
-    keys: Option<&Keys>,
+    about: &Hyperparameters,
     tensors: &[Tensor],
 ) -> Result<HashMap<Arc<str>, Form>, Error> {
-    let forms = mixture.forms(&Hyperparameters::of(keys.unwrap_or(&Keys::new())), tensors);
-    forms.map_err(|why| Error::checkpoint(folder.path(), CheckpointError::NoForm { first: why, others: Vec::new() }))
+    let failed = |first| Error::checkpoint(src, CheckpointError::NoForm { first, others: Vec::new() });
+    mixture.forms(about, tensors).map_err(failed)
 }
 
 /// Jobs that copy a group's blocks; `None` if GGUF has no such blocks.

@@ -32,10 +32,8 @@ use fields::refused;
 use hyperparameters::Model;
 use like::{Match, Reference};
 use names::is_always_f32;
-use serde_json::Value;
 use source::Files;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::Tensor;
@@ -89,8 +87,9 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
         None => {
             let failed = |cause| Error::checkpoint(folder.path(), cause);
             let files = Files::read(&folder)?;
-            let (targets, said) = from_config(&files.config, all).map_err(failed)?;
-            let mut keys = keys(&files).map_err(failed)?;
+            let model = Model::new(&files.config).map_err(failed)?;
+            let (targets, said) = of_model(&model, all).map_err(failed)?;
+            let mut keys = keys(&model, &files).map_err(failed)?;
             if let Some(name) = folder.path().file_name().and_then(|name| name.to_str()) {
                 keys.set_text("general.name", name);
             }
@@ -115,12 +114,16 @@ fn plain(folder: &Folder, documents: Documents, found: Detection, header: Header
     Contents { stored, documents, found: Detection { roles, ..found }, llamacpp: Some(header) }
 }
 
-/// The folder of a model with the names of llama.cpp; `None` if it is not understood.
-pub(crate) fn for_llamacpp(path: &Path, follow_links: bool) -> Option<Folder> {
-    let folder = Arc::new(Folder::open(path, follow_links).ok()?);
-    let contents = Contents::detect(&folder, &truecast_schemes::Options::default()).ok()?;
-    let (targets, _) = from_config(contents.documents.config.as_ref()?, items(&folder, &contents).0).ok()?;
-    Renamed::new(folder, targets).ok()?.into_folder().ok()
+/// The folder of a model with the names of llama.cpp; as it is, if it is not understood.
+pub(crate) fn for_llamacpp(folder: Folder) -> Folder {
+    let folder = Arc::new(folder);
+    let renamed = || {
+        let contents = Contents::detect(&folder, &truecast_schemes::Options::default()).ok()?;
+        let model = Model::new(contents.documents.config.as_ref()?).ok()?;
+        let (targets, _) = of_model(&model, items(&folder, &contents).0).ok()?;
+        Renamed::new(folder.clone(), targets).ok()?.into_folder().ok()
+    };
+    renamed().unwrap_or_else(|| Arc::into_inner(folder).expect("no view holds it"))
 }
 
 /// Form of each target in the source.
@@ -156,8 +159,8 @@ fn items(folder: &Folder, contents: &Contents) -> (Vec<Item>, Vec<(String, Strin
 }
 
 /// Targets of a model whose architecture is known, and warnings about tensors that are left out.
-fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Vec<String>), CheckpointError> {
-    let shape = Model::new(config)?.shape()?;
+fn of_model(model: &Model, all: Vec<Item>) -> Result<(Vec<Target>, Vec<String>), CheckpointError> {
+    let shape = model.shape()?;
     let (mut targets, said) = by_name::targets(shape.architecture, (&shape).into(), all).map_err(refused)?;
     targets.extend(shape.rope_factors.map(|factors| Target::known("rope_freqs.weight", factors)));
     Ok((targets, said))
@@ -167,13 +170,12 @@ fn from_config(config: &Value, all: Vec<Item>) -> Result<(Vec<Target>, Vec<Strin
 ///
 /// # Errors
 /// [`CheckpointError::NotOfLlamacpp`].
-fn keys(files: &Files) -> Result<Keys, CheckpointError> {
-    let model = Model::new(&files.config)?;
+fn keys(model: &Model, files: &Files) -> Result<Keys, CheckpointError> {
     let mut keys = Keys::new();
     keys.set_text("general.architecture", model.kind.architecture);
     keys.set_text("general.type", "model");
     hyperparameters::sampling(files, &mut keys)?;
     model.keys(&mut keys)?;
-    vocabulary::keys(&model, files, &mut keys)?;
+    vocabulary::keys(model, files, &mut keys)?;
     Ok(keys)
 }

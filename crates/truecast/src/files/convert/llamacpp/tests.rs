@@ -26,12 +26,13 @@ fn value<'a>(keys: &'a Keys, name: &str) -> &'a [u8] {
 }
 
 fn refusal(files: &Files) -> String {
-    keys(files).expect_err("refused").to_string()
+    Model::new(&files.config).and_then(|model| keys(&model, files)).expect_err("refused").to_string()
 }
 
 #[test]
 fn keys_of_a_small_model() {
-    let keys = keys(&files()).expect("a known model");
+    let files = files();
+    let keys = keys(&Model::new(&files.config).expect("a known model"), &files).expect("a known model");
     assert_eq!(keys.text("tokenizer.ggml.pre"), Some("qwen2"));
     assert_eq!(value(&keys, "qwen2.context_length"), [4, 0, 0, 0, 0, 128, 0, 0]);
     assert_eq!(value(&keys, "qwen2.rope.freq_base"), [6, 0, 0, 0, 0, 64, 28, 70]);

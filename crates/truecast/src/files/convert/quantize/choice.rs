@@ -5,6 +5,7 @@ use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::activations::Activations;
+use crate::files::convert::quantize::importance::Importance;
 use crate::files::convert::quantize::scaled::{Cut, Scaled};
 use crate::files::convert::quantize::sharing::Sharing;
 use crate::files::convert::stored::Stored;
@@ -15,10 +16,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use truecast_core::scaled::{self, Code, MxScale, Search};
+use truecast_core::scaled::{self, Code, Coding, MxScale, Search, ggml};
 use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
-use truecast_schemes::{Family, Form, Layer, Limit, Model, Scheme, Target, target, target_of_experts};
+use truecast_schemes::{
+    Family, Form, Layer, Limit, Model, Scheme, Target, is_token_table, target, target_of_experts,
+};
 
 /// Decides tensor after tensor.
 pub(crate) struct Quantizing<'a> {
@@ -27,6 +30,10 @@ pub(crate) struct Quantizing<'a> {
     model: &'a Model<'a>,
     /// Form of each tensor in a mixture; `None` without a mixture.
     forms: Option<HashMap<Arc<str>, Form>>,
+    importance: Option<&'a Importance>,
+    weighted: usize,
+    /// Tensors that the importance matrix lacks: the first, and their number.
+    unweighted: Option<(String, usize)>,
     sharing: Sharing,
     decision: Decision,
     /// Tensors that the scheme does not support, with the first error.
@@ -62,6 +69,7 @@ impl<'a> Quantizing<'a> {
         selection: &'a Selection,
         model: &'a Model<'a>,
         forms: Option<HashMap<Arc<str>, Form>>,
+        importance: Option<&'a Importance>,
     ) -> Quantizing<'a> {
         Quantizing {
             writing,
@@ -70,6 +78,9 @@ impl<'a> Quantizing<'a> {
             forms,
             sharing: Sharing::new(writing),
             decision: Decision::default(),
+            importance,
+            weighted: 0,
+            unweighted: None,
             refused: None,
             left: BTreeMap::new(),
             limits: BTreeMap::new(),
@@ -123,6 +134,7 @@ impl<'a> Quantizing<'a> {
         let source = source.map(|source| source());
         let scaled = Scaled::new(at, dtype, source, target, scheme, how, cut);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
+        scaled.importance = self.importance_of(tensor, &scaled.layout, path)?;
         if layout.planes().is_some_and(|planes| planes.global.is_some()) {
             scaled.share = self.sharing.add(at, name);
         }
@@ -136,6 +148,42 @@ impl<'a> Quantizing<'a> {
         let (name, from, src_layout) = (name.clone(), tensor.dtype, tensor.layout);
         let planned = Planned { name, target, from, src_layout, cast: None, kept_by: None };
         Ok(Some(TensorJob { planned, job: Arc::new(scaled) }))
+    }
+
+    /// Importance of a tensor's columns, for each matrix of a stack; `None` if there is none or the blocks have no use
+    /// for it.
+    ///
+    /// # Errors
+    /// An importance of other columns. A table of tokens then has none, as in llama.cpp.
+    fn importance_of(
+        &mut self,
+        tensor: &Tensor,
+        layout: &scaled::Layout,
+        path: &Path,
+    ) -> Result<Option<Arc<[f32]>>, Error> {
+        let (Some(all), Coding::Blocks { block, .. }) = (self.importance, layout.coding) else { return Ok(None) };
+        if !ggml::is_weighted(block) {
+            return Ok(None);
+        }
+        let matrices: u64 = tensor.shape.iter().rev().skip(2).product();
+        match all.values.get(&*tensor.name) {
+            Some(values) if values.len() as u64 == matrices * layout.cols => {
+                self.weighted += 1;
+                Ok(Some(values.clone()))
+            }
+            _ if is_token_table(&tensor.name) => Ok(None),
+            None => {
+                self.unweighted.get_or_insert_with(|| (tensor.name.to_string(), 0)).1 += 1;
+                Ok(None)
+            }
+            Some(values) => {
+                let (wanted, found) = (matrices * layout.cols, values.len() as u64);
+                let matrix = self.writing.imatrix.iter().map(|path| path.display().to_string()).collect();
+                let tensor = tensor.name.to_string();
+                let cause = CheckpointError::OtherImportance { tensor, wanted, found, path: matrix };
+                Err(Error::checkpoint(path, cause))
+            }
+        }
     }
 
     /// True for fused experts that loaders split into layers.
@@ -252,6 +300,9 @@ impl<'a> Quantizing<'a> {
         if scheme.family.is_gguf() && how.mx != MxScale::default() {
             return no_effect(Flag::MxScale, format!("{scheme} has only one scale formula"));
         }
+        if self.importance.is_some() && self.weighted == 0 {
+            return no_effect(Flag::Imatrix, format!("{scheme} weighs no columns, or the file has none of this model"));
+        }
         let has_powers_of_two = |layout: &scaled::Layout| {
             layout.planes().is_some_and(|planes| planes.scales.plane.code == Code::Float(DType::F8E8M0))
         };
@@ -265,15 +316,22 @@ impl<'a> Quantizing<'a> {
             .limits
             .into_iter()
             .map(|((program, what), first)| format!("tensor {}: {program} {what} (docs/loads.md)", Escaped(&first)));
-        let warnings = left.into_iter().chain(limits).map(|warning| format!("{}: {warning}", path.display()));
+        let unweighted = self.unweighted.map(|(first, count)| {
+            format!("tensor {}{} no importance", Escaped(&first), others(count as u64, "has", "have"))
+        });
+        let warnings = left.into_iter().chain(unweighted).chain(limits).map(|warning| format!("{}: {warning}", path.display()));
         Ok(Decision { shares: self.sharing.sets, warnings: warnings.collect(), ..self.decision })
     }
 }
 
 fn not_quantized((why, Left { first, count }): (String, Left)) -> String {
-    let others = match count - 1 {
-        0 => " is".to_string(),
-        others => format!(" and {} are", counted(others, "other")),
-    };
-    format!("tensor {}{others} not quantized: {why}", Escaped(&first))
+    format!("tensor {}{} not quantized: {why}", Escaped(&first), others(count, "is", "are"))
+}
+
+/// The verb for one tensor or several, of which the first is named.
+fn others(count: u64, one: &str, several: &str) -> String {
+    match count - 1 {
+        0 => format!(" {one}"),
+        others => format!(" and {} {several}", counted(others, "other")),
+    }
 }

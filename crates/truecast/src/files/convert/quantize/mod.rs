@@ -7,6 +7,7 @@ pub(crate) mod choice;
 pub(crate) mod code;
 pub(crate) mod error_meter;
 pub(crate) mod flat;
+pub(crate) mod importance;
 pub(crate) mod input;
 pub(crate) mod quantizer;
 pub(crate) mod scaled;

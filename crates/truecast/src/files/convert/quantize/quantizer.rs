@@ -34,9 +34,13 @@ impl TensorQuantizer {
     pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<TensorQuantizer, Cause> {
         let Scaled { layout, dtype, how, .. } = *scaled;
         let maker = scaled.source.as_ref().map(|quantized| TensorDequantizer::new(quantized, None, exec));
+        let kernel = Quantizer::new(&layout, dtype, &how, &CastOptions { counting: Counting::Full, ..*exec })?;
         Ok(TensorQuantizer {
             maker: maker.transpose()?,
-            kernel: Quantizer::new(&layout, dtype, &how, &CastOptions { counting: Counting::Full, ..*exec })?,
+            kernel: match &scaled.importance {
+                Some(values) => kernel.weighted(values.clone())?,
+                None => kernel,
+            },
             meter: ErrorMeter::new(scaled, exec)?,
             size: dtype.storage_bits().unwrap_or(8) as usize / 8,
         })

@@ -31,6 +31,8 @@ pub(crate) struct Scaled {
     part_outputs: [Range<usize>; Part::ALL.len()],
     pub scheme: Arc<str>,
     pub how: Quantization,
+    /// Importance of the columns, of each matrix of a stack.
+    pub importance: Option<Arc<[f32]>>,
     /// Index of the set of tensors that share this global scale.
     pub share: Option<usize>,
     pub needs_amax: bool,
@@ -101,6 +103,7 @@ impl Scaled {
             outputs,
             scheme: scheme.to_string().into(),
             how,
+            importance: None,
             share: None,
             needs_amax,
             unit: unit.max(1),

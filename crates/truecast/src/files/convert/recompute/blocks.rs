@@ -9,38 +9,51 @@ use crate::files::error::Error;
 use crate::files::verify::method::definition;
 use crate::files::verify::seen::{Findings, Seen, compare_pieces};
 use std::ops::Range;
-use truecast_core::scaled::{BlockType, ScaledError};
+use truecast_core::scaled::{BlockType, ScaledError, ggml};
 use truecast_core::{CastSpec, DType};
 
 const PIECE: u64 = 1 << 16;
 
 pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { written, progress, .. } = check;
-    let (of_block, bytes) = (block.elements(), block.bytes());
+    let (layout, importance) = (&scaled.layout, scaled.importance.as_deref());
+    // The importance is that of whole rows.
+    let len = if importance.is_some() { layout.cols } else { block.elements() };
+    let bytes = len / block.elements() * block.bytes();
     let source = SourceValues::new(written.folder, scaled);
-    let compare = |blocks: Range<u64>| {
-        let values = source.read(blocks.start * of_block..blocks.end * of_block)?;
-        let actual = written.read(0, blocks.start * bytes..blocks.end * bytes)?;
+    let make = |at: u64, values: &[u32], made: &mut [u8]| match importance {
+        Some(all) => {
+            let part = at * all.len() as u64 / (layout.rows * len);
+            let importance = &all[(part * len) as usize..][..len as usize];
+            ggml::quantize_row(block, scaled.how.nonfinite, values, importance, made)
+        }
+        None => block.quantize(scaled.how.nonfinite, values, made),
+    };
+    let compare = |units: Range<u64>| {
+        let values = source.read(units.start * len..units.end * len)?;
+        let actual = written.read(0, units.start * bytes..units.end * bytes)?;
         let (mut seen, mut expected) = (Seen::new(), vec![0; bytes as usize]);
-        let each = values.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
-        for (at, (values, actual)) in blocks.zip(each) {
+        let each = values.chunks(len as usize).zip(actual.chunks(bytes as usize));
+        for (at, (values, actual)) in units.zip(each) {
             if holds(block, values, actual) {
-                seen.by.arithmetic += of_block;
+                seen.by.arithmetic += len;
                 continue;
             }
-            seen.by.definition += of_block;
-            match block.quantize(scaled.how.nonfinite, values, &mut expected) {
+            seen.by.definition += len;
+            match make(at, values, &mut expected) {
                 Ok(()) => seen.wrong_bytes(at * bytes, &expected, actual),
-                Err(ScaledError::NotFinite { index }) => seen.elements.refuse(at * of_block + index),
+                Err(ScaledError::NotFinite { index }) => seen.elements.refuse(at * len + index),
                 Err(cause) => return Err(written.failed(cause)),
             }
         }
         Ok(seen)
     };
-    // Rows are whole numbers of blocks, so blocks are contiguous.
+    // Rows are whole numbers of blocks, so blocks are contiguous. Stretches may share a row.
+    let mut done = 0;
     let pieces = written.stretches.iter().flat_map(|stretch| {
-        let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
-        let step = PIECE / of_block;
+        let (first, end) = ((stretch.first / len).max(done), (stretch.first + stretch.len).div_ceil(len));
+        done = end.max(done);
+        let step = (PIECE / len).max(1);
         (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
     });
     let seen = compare_pieces(pieces, compare, source.bytes_per_element(), progress)?;
