@@ -174,7 +174,11 @@ fn blocks_by_importance_are_those_of_the_definition() {
                 let quantizer = Quantizer::new(&layout, src, &Quantization::default(), &exec).unwrap();
                 let quantizer = quantizer.weighted(importance.clone().into()).unwrap();
                 let (got, _) = run(&quantizer, rows, &bytes).unwrap();
-                assert_eq!(got.iter().zip(&expected).position(|(a, b)| a != b), None, "{block:?} from {src} at {level}");
+                assert_eq!(
+                    got.iter().zip(&expected).position(|(a, b)| a != b),
+                    None,
+                    "{block:?} from {src} at {level}"
+                );
                 // Rows from another one on.
                 let (first, size) = (rows / 2, bytes.len() / rows as usize);
                 let mut codes = vec![0; (rows - first) as usize * of_row];

@@ -172,7 +172,7 @@ impl Keys {
         }
     }
 
-    /// Type and bytes of a value; of an array, those of its items.
+    /// Type and bytes of a value, or of the items of an array.
     fn first(&self, key: &str) -> Option<(u32, &[u8])> {
         let (_, value) = self.pairs().find(|(known, _)| *known == key)?;
         let (kind, value) = value.split_first_chunk()?;

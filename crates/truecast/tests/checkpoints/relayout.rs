@@ -101,10 +101,9 @@ fn what_cannot_be_carried_over_is_an_error() {
         work.refused("a", "b", &format!("scheme={to} relayout=exact"), "inexact-relayout", &[NAME, said]);
     }
     quantize(&work, "modelopt:W4A16_NVFP4");
-    for (to, code, said) in [
-        ("gguf:nvfp4", "inexact-relayout", "gguf:NVFP4"),
-        ("gguf:q8_0", "inexact-relayout", "gguf:Q8_0"),
-    ] {
+    for (to, code, said) in
+        [("gguf:nvfp4", "inexact-relayout", "gguf:NVFP4"), ("gguf:q8_0", "inexact-relayout", "gguf:Q8_0")]
+    {
         work.refused("a", "b.gguf", &format!("scheme={to} relayout=exact"), code, &[said]);
     }
     work.refused("dense", "b", "scheme=fp8-block relayout=exact", "inapplicable-option", &["relayout has no effect"]);

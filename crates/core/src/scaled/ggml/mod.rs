@@ -43,7 +43,8 @@ pub fn quantize<const L: usize>(block: BlockType, x: &[f32], weights: Option<&[f
     // Macros, because a function that is called through a parameter is compiled for the weakest CPU.
     macro_rules! each {
         ($one:expr) => {
-            for (i, (x, bytes)) in x.as_chunks().0.iter().zip(bytes.chunks_exact_mut(block.bytes() as usize)).enumerate()
+            for (i, (x, bytes)) in
+                x.as_chunks().0.iter().zip(bytes.chunks_exact_mut(block.bytes() as usize)).enumerate()
             {
                 $one(x, weights.map(|weights| &weights.as_chunks().0[i]), bytes);
             }
@@ -150,7 +151,7 @@ pub fn saturated(x: &[f32]) -> Vec<f32> {
     x.iter().map(finite).collect()
 }
 
-/// Code of the f16 scale `d` of a block; of NVFP4 the largest of the four scales, which are no f16.
+/// Code of the f16 scale `d` of a block; of NVFP4, the code of the largest of the four scales.
 ///
 /// # Panics
 /// If the bytes do not hold a block, or the type is not [written](is_written).

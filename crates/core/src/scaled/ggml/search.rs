@@ -391,7 +391,8 @@ impl<const N: usize> Search<N> for Positive {
                 codes[l] = code_of(inverse[l] * x[l]) as f32;
             }
         }
-        let mut fit = Fit { scale: improve(x, weights, &mut codes, code_of, true), offset: [0.0; L], codes: [[0; L]; N] };
+        let mut fit =
+            Fit { scale: improve(x, weights, &mut codes, code_of, true), offset: [0.0; L], codes: [[0; L]; N] };
         for l in 0..L {
             let is_something = largest[l] >= NOTHING;
             fit.scale[l] = if is_something { fit.scale[l] } else { 0.0 };

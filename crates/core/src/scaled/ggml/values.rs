@@ -1,5 +1,6 @@
 //! Blocks whose codes are indices of values, not numbers themselves: IQ4_NL, IQ4_XS with scales of 6 bits, and NVFP4.
 
+use super::super::blocks::DOUBLED_E2M1;
 use super::super::codebooks::IQ4_VALUES;
 use super::super::gguf::mutable;
 use super::arithmetic::{inverse, limited, to_half};
@@ -67,11 +68,7 @@ fn scales<const L: usize>(x: &[f32], weights: Option<&[f32]>, first: usize) -> [
 
 /// Weighted sums of `x * v` and `v * v`, where `v` is the value nearest to `x * factor`.
 #[inline(always)]
-fn products<const L: usize>(
-    x: &Group<32, L>,
-    weights: &Group<32, L>,
-    factor: &[f32; L],
-) -> ([f32; L], [f32; L]) {
+fn products<const L: usize>(x: &Group<32, L>, weights: &Group<32, L>, factor: &[f32; L]) -> ([f32; L], [f32; L]) {
     let (mut sum_xv, mut sum_vv) = ([0.0; L], [0.0; L]);
     for (x, w) in x.iter().zip(weights) {
         for l in 0..L {
@@ -132,28 +129,37 @@ fn unsigned_e4m3(x: f32) -> u8 {
     // Between 2^-6 and 248, 3 bits of the significand stay.
     let normal = ((x.to_bits() + (1 << 19)) >> 20).wrapping_sub(120 << 3) as u8;
     let subnormal = ((x * 512.0 + 0.5) as i32).min(7) as u8;
-    if x < 0.015625 { subnormal } else if x < 248.0 { normal } else { 0x7e }
+    if x < 0.015625 {
+        subnormal
+    } else if x < 248.0 {
+        normal
+    } else {
+        0x7e
+    }
 }
 
-/// Each group of 16 has the scale that puts its largest magnitude at 6, the largest value of E2M1.
+/// Each group of 16 has the scale that puts its largest magnitude at 6, the largest value of E2M1. If rounded errors are
+/// equal, the first code is taken.
 #[inline(always)]
 pub(super) fn nvfp4(x: &[f32; 64], _: Option<&[f32; 64]>, bytes: &mut [u8]) {
     let mutable::Nvfp4 { d, qs } = mutable::Nvfp4::of(bytes);
     for ((x, d), qs) in x.as_chunks::<16>().0.iter().zip(d).zip(qs.as_chunks_mut::<8>().0) {
         let most = x.iter().fold(0.0, |most, x| if x.abs() > most { x.abs() } else { most });
         *d = unsigned_e4m3(most / 6.0);
-        let exponent = u32::from(*d >> 3);
-        let significand = f32::from(if exponent == 0 { *d } else { *d & 7 | 8 });
-        // A quarter of the scale, whose significand counts eighths. No value is nearer than 0 if the scale is 0.
-        let quarter = significand * f32::from_bits((exponent.max(1) + 127 - 12) << 23);
-        let quarter = if *d == 0 { f32::INFINITY } else { quarter };
-        let code = |x: f32| {
-            let middles = [1.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0];
-            let above = middles.iter().fold(0, |code, middle| code + u8::from(x.abs() > middle * quarter));
-            if x < 0.0 && above > 0 { above | 8 } else { above }
-        };
+        let (exponent, fraction) = (u32::from(*d >> 3), *d & 7);
+        let significand = if exponent == 0 { fraction } else { fraction | 8 };
+        // Half the scale, because values are doubled. The significand counts eighths.
+        let half = f32::from(significand) * f32::from_bits((exponent.max(1) + 127 - 11) << 23);
+        let (mut codes, mut least) = ([0; 16], x.map(f32::abs));
+        for (code, value) in (0..).zip(DOUBLED_E2M1).skip(1) {
+            for i in 0..16 {
+                let error = (f32::from(value) * half - x[i]).abs();
+                codes[i] = if error < least[i] { code } else { codes[i] };
+                least[i] = if error < least[i] { error } else { least[i] };
+            }
+        }
         for (i, byte) in qs.iter_mut().enumerate() {
-            *byte = code(x[i]) | code(x[i + 8]) << 4;
+            *byte = codes[i] | codes[i + 8] << 4;
         }
     }
 }

@@ -69,7 +69,7 @@ impl GgmlPlan {
 
     /// Quantizes whole rows, from row `first` on.
     pub fn run(&self, first: u64, src: &[u8], dst: &mut [u8]) -> Result<BlockCounts, ScaledError> {
-        // Importance is that of whole rows.
+        // Weights need whole rows.
         let rows = (TILE / self.cols).max(1);
         let tile_len = if self.importance.is_some() { rows * self.cols } else { TILE };
         let bytes = tile_len / self.block.elements() as usize * self.block.bytes() as usize;
@@ -83,15 +83,17 @@ impl GgmlPlan {
                 blocks.flat_map(ggml::saturated).collect::<Vec<f32>>()
             });
             let x = finite.as_deref().unwrap_or(&tile.x);
-            let weights = self.importance.as_ref().map(|importance| {
+            let weights = if let Some(importance) = &self.importance {
                 tile.weights.resize(x.len(), 0.0);
                 for (row, (x, weights)) in x.chunks(self.cols).zip(tile.weights.chunks_mut(self.cols)).enumerate() {
                     let part = (first as usize + at * rows + row) / importance.rows;
                     let importance = &importance.values[part * self.cols..][..self.cols];
                     self.level.run(Weigh { block: self.block, x, importance, weights });
                 }
-                &tile.weights[..]
-            });
+                Some(&tile.weights[..])
+            } else {
+                None
+            };
             self.quantize(x, weights, dst);
             if self.counts {
                 self.count(&mut tile, dst, &mut counts);

@@ -96,7 +96,9 @@ impl Plan {
             None => None,
         };
         let matrix = writing.and_then(|writing| writing.imatrix.as_deref());
-        if let (Some(_), Some(QuantizeOptions { scheme, .. }), FileFormat::Safetensors) = (matrix, writing, into) {
+        if let (Some(_), Some(QuantizeOptions { scheme, relayout, .. })) = (matrix, writing)
+            && (into != FileFormat::Gguf || relayout.is_some())
+        {
             let (option, why) = (Flag::Imatrix, format!("{scheme} weighs no columns"));
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
@@ -115,9 +117,8 @@ impl Plan {
             unquantized: &unquantized,
             stored_as: llamacpp.as_ref().map(|header| &header.stored_as),
             activations: Activations::new(&folder, &stored, &found, writing)?,
-            quantizing: quantizing.map(|writing| {
-                Quantizing::new(writing, selection, &model, forms, importance.as_ref())
-            }),
+            quantizing: quantizing
+                .map(|writing| Quantizing::new(writing, selection, &model, forms, importance.as_ref())),
             names: HashSet::new(),
             shards: empty_shards(&folder, &found, into),
             relaid: Vec::new(),

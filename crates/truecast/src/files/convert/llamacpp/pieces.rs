@@ -22,7 +22,7 @@ pub(super) struct Piece {
 /// # Errors
 /// A file that is damaged, or that is not of byte-pair encoding.
 pub(super) fn read(file: &[u8]) -> Result<Vec<Piece>, CheckpointError> {
-    let damaged = |cause: ProtoError| refused(format!("{PIECES} is no model of SentencePiece: {cause}"));
+    let damaged = |cause: ProtoError| refused(format!("{PIECES} is not a model of SentencePiece: {cause}"));
     let (mut pieces, mut model_type) = (Vec::new(), 1);
     for (number, value) in fields(file).map_err(damaged)? {
         let Value::Bytes(range) = value else { continue };

@@ -19,9 +19,7 @@ use std::sync::Arc;
 use truecast_core::scaled::{self, Code, Coding, MxScale, Search, ggml};
 use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
-use truecast_schemes::{
-    Family, Form, Layer, Limit, Model, Scheme, Target, is_token_table, target, target_of_experts,
-};
+use truecast_schemes::{Family, Form, Layer, Limit, Model, Scheme, Target, is_token_table, target, target_of_experts};
 
 /// Decides tensor after tensor.
 pub(crate) struct Quantizing<'a> {
@@ -150,8 +148,7 @@ impl<'a> Quantizing<'a> {
         Ok(Some(TensorJob { planned, job: Arc::new(scaled) }))
     }
 
-    /// Importance of a tensor's columns, for each matrix of a stack; `None` if there is none or the blocks have no use
-    /// for it.
+    /// Importance of a tensor's columns, for each matrix of a stack. Blocks without weights have none.
     ///
     /// # Errors
     /// An importance of other columns. A table of tokens then has none, as in llama.cpp.

@@ -26,7 +26,7 @@ impl Importance {
     /// Reads a file. Cost: memory for all values.
     ///
     /// # Errors
-    /// An unreadable or malformed file; a value that is no mean of squares.
+    /// An unreadable or malformed file; a value that cannot be a mean of squares.
     pub fn read(path: &Path) -> Result<Importance, Error> {
         let failed = |why: String| Error::checkpoint(path, CheckpointError::Importance { why });
         let (mut file, found) = open_regular(path)?;
@@ -39,7 +39,7 @@ impl Importance {
             of_gguf(&Source::open_gguf(path)?, failed)?
         } else {
             let bytes = std::fs::read(path).map_err(|error| unreadable(path, error))?;
-            of_dat(&bytes).ok_or_else(|| failed("it is damaged, or is no file of llama-imatrix".to_owned()))?
+            of_dat(&bytes).ok_or_else(|| failed("it is damaged, or llama-imatrix did not write it".to_owned()))?
         };
         let is_mean = |value: &f32| value.is_finite() && *value >= 0.0;
         for (name, values) in &all.values {
@@ -113,8 +113,8 @@ fn of_dat(mut file: &[u8]) -> Option<Importance> {
     let mut all = Importance::default();
     for _ in 0..number(&mut file)? {
         let name = text(&mut file)?.to_owned();
-        let calls = number(&mut file)?;
-        let bytes = file.split_off(..usize::try_from(number(&mut file)?).ok()?.checked_mul(4)?)?;
+        let (calls, len) = (number(&mut file)?, number(&mut file)?);
+        let bytes = file.split_off(..usize::try_from(len).ok()?.checked_mul(4)?)?;
         let sums = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
         all.values.insert(name, sums.map(|sum| if calls > 0 { sum / calls as f32 } else { sum }).collect());
     }
@@ -131,9 +131,8 @@ mod tests {
     fn the_older_file() {
         let numbers = |numbers: &[i32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
         let sums = [3f32, 4.5].map(f32::to_le_bytes).concat();
-        let entry = |name: &[u8], calls| {
-            [&numbers(&[name.len() as i32]), name, &numbers(&[calls, 2]), &sums].concat()
-        };
+        let entry =
+            |name: &[u8], calls| [&numbers(&[name.len() as i32])[..], name, &numbers(&[calls, 2]), &sums].concat();
         let entries = [numbers(&[2]), entry(b"a", 3), entry(b"b.weight", 0)].concat();
         let all = of_dat(&[&entries[..], &numbers(&[7, 4]), b"text"].concat()).unwrap();
         assert_eq!((&all.values["a"][..], &all.values["b.weight"][..]), (&[1.0, 1.5][..], &[3.0, 4.5][..]));

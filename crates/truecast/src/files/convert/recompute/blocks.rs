@@ -17,7 +17,7 @@ const PIECE: u64 = 1 << 16;
 pub(crate) fn compare(scaled: &Scaled, block: BlockType, check: JobCheck<'_>) -> Result<Findings, Error> {
     let JobCheck { written, progress, .. } = check;
     let (layout, importance) = (&scaled.layout, scaled.importance.as_deref());
-    // The importance is that of whole rows.
+    // Weights need whole rows.
     let len = if importance.is_some() { layout.cols } else { block.elements() };
     let bytes = len / block.elements() * block.bytes();
     let source = SourceValues::new(written.folder, scaled);
