@@ -191,13 +191,19 @@ fn q45_k<const L: usize>(
             (of.map(|x| (nearest(inverse * x) as u8).min(63)), to_half(most / 63.0))
         })
     };
-    for (g, (scale, minimum)) in scales.into_iter().zip(minima).enumerate() {
+    let six = six_bits(scales, minima);
+    for g in 0..8 {
+        // As they are read: codes of given weights may have more bits.
+        let [scale, minimum] = [0, 4].map(|at| match g {
+            0..4 => six[at + g] & 63,
+            _ => six[4 + g] >> at & 15 | six[at + g - 4] >> 6 << 4,
+        });
         let (scale, offset) = (from_half(d) * f32::from(scale), from_half(dmin) * f32::from(minimum));
         if scale != 0.0 {
             fits.recode::<32>(x, g, scale, offset, [0, search.most]);
         }
     }
-    (d.to_le_bytes(), dmin.to_le_bytes(), six_bits(scales, minima), fits.codes)
+    (d.to_le_bytes(), dmin.to_le_bytes(), six, fits.codes)
 }
 
 #[inline(always)]
