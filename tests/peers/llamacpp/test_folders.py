@@ -20,7 +20,7 @@ from test_control import distance
 from test_mixtures import MIXTURES
 
 DENSE = [row for row in CONTROLLED if not row.is_mxfp4]
-MIXED = ["q8_0", "q6_k", "q4_k_m", "mxfp4", "nvfp4"]
+MIXED = ["q8_0", "q6_k", "q4_k_m", "mxfp4"]
 
 
 @each(DENSE)

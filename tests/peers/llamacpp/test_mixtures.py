@@ -13,7 +13,7 @@ from shared import truecast, write_imatrix
 MIXTURES = {
     "q4_0": 2, "q4_1": 3, "q8_0": 7, "q5_0": 8, "q5_1": 9, "q2_k": 10, "q3_k_s": 11, "q3_k": 12, "q3_k_m": 12,
     "q3_k_l": 13, "q4_k_s": 14, "q4_k": 15, "q4_k_m": 15, "q5_k_s": 16, "q5_k": 17, "q5_k_m": 17, "q6_k": 18,
-    "iq4_nl": 25, "iq4_xs": 30, "mxfp4": 38, "mxfp4_moe": 38, "nvfp4": 39,
+    "iq4_nl": 25, "iq4_xs": 30, "mxfp4": 38, "mxfp4_moe": 38,
 }
 
 
@@ -150,7 +150,7 @@ def test_mixtures_by_importance_are_those_of_llama_cpp(model, name, files, tmp_p
     ran = truecast("quantize", src, ours, name, "--imatrix", write_imatrix(matrix, means), code=None)
     if name == "mxfp4_moe":
         # MXFP4 and Q8_0 weigh no columns.
-        assert ran.returncode == 2 and "--imatrix has no effect" in ran.stderr, ran.stderr
+        assert ran.returncode == 2 and "imatrix has no effect" in ran.stderr, ran.stderr
         return
     assert ran.returncode == 0, ran.stderr
     assert "importance" not in ran.stderr, ran.stderr
@@ -193,6 +193,21 @@ def test_values_that_are_no_means_of_squares(value, files, tmp_path):
     matrix = write_imatrix(tmp_path / "imatrix.gguf", means)
     ran = truecast("quantize", src, tmp_path / "ours.gguf", "q4_k_m", "--imatrix", matrix, code=3)
     assert "blk.4.attn_q.weight" in ran.stderr and "not a mean of squares" in ran.stderr, ran.stderr
+
+
+def test_nvfp4_is_no_mixture_there(files, tmp_path):
+    """llama.cpp has a number for such files and does not make them. Blocks are those of ggml."""
+    src = files["tied"]
+    is_made, said = ggml_write.quantize_model(src, tmp_path / "theirs.gguf", 39)
+    assert not is_made and "invalid output file type 39" in said
+    truecast("quantize", src, tmp_path / "ours.gguf", "nvfp4")
+    (ours, file_type), (dense, _) = (read(path) if path != src else (shared.read(path)[1], None) for path in (tmp_path / "ours.gguf", src))
+    assert file_type == [39, 2] and ours["token_embd.weight"][0] == "Q6_K"
+    blocks = {name: data for name, (kind, data) in ours.items() if kind == "NVFP4"}
+    assert len(blocks) == 14
+    for name, data in blocks.items():
+        _, shape, elements = dense[name]
+        assert data == ggml_write.quantize_rows("NVFP4", np.frombuffer(elements, np.float32).reshape(shape))
 
 
 def test_q2_k_s_needs_an_importance_matrix_there(files, tmp_path):
