@@ -170,7 +170,7 @@ def test_tensors_without_importance(files, tmp_path):
     means["token_embd.weight"] = np.ones(7, np.float32)
     assert ggml_write.quantize_model(src, theirs, 15, imatrix=means)[0]
     ran = truecast("quantize", src, ours, "q4_k_m", "--imatrix", write_imatrix(matrix, means))
-    assert "output.weight and 1 other have no importance" in ran.stderr, ran.stderr
+    assert "\"output.weight\" and 1 other have no importance" in ran.stderr, ran.stderr
     assert differing(ours, theirs) == []
     # It refuses Q2_K without importance in a mixture that it calls Q2_K_S.
     is_made, said = ggml_write.quantize_model(src, theirs, 21, imatrix=means)
@@ -180,7 +180,7 @@ def test_tensors_without_importance(files, tmp_path):
     assert not is_made and "imatrix size 7 is different from tensor size 256" in said
     write_imatrix(matrix, means)
     ran = truecast("quantize", src, ours, "q4_k_m", "--imatrix", matrix, "--force", code=2)
-    assert "blk.4.attn_q.weight has 256 columns" in ran.stderr and "has 7" in ran.stderr, ran.stderr
+    assert "\"blk.4.attn_q.weight\" has 256 columns" in ran.stderr and "has 7" in ran.stderr, ran.stderr
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1])
