@@ -316,7 +316,8 @@ impl<'a> Quantizing<'a> {
         let unweighted = self.unweighted.map(|(first, count)| {
             format!("tensor {}{} no importance", Escaped(&first), others(count as u64, "has", "have"))
         });
-        let warnings = left.into_iter().chain(unweighted).chain(limits).map(|warning| format!("{}: {warning}", path.display()));
+        let warnings =
+            left.into_iter().chain(unweighted).chain(limits).map(|warning| format!("{}: {warning}", path.display()));
         Ok(Decision { shares: self.sharing.sets, warnings: warnings.collect(), ..self.decision })
     }
 }
