@@ -21,7 +21,7 @@ const FLAT: f64 = 1e-6;
 #[derive(Deserialize)]
 pub struct Asked {
     types: Vec<String>,
-    /// Standard deviation of normally distributed values, whose error is asked for.
+    /// Standard deviation of normally distributed values.
     sigma: Option<String>,
 }
 
