@@ -48,7 +48,7 @@ pub struct ConvertArgs {
     /// Write the report too: .html, .md, or JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count ('inexact=5'; default 0) or a measure ('sqnr_db<30') is worse
+    /// Exit with 1 beyond a limit: 'inexact=5', 'sqnr_db<30'
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT, hide_possible_values = true)]
     pub fail_on: Vec<String>,
     /// Errors of a sample (default), 'full' or 'off'
@@ -254,7 +254,7 @@ pub struct WritingArgs {
     /// Refuse NaN and infinities, or convert NaN to zero and infinities to the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "quantizes")]
     pub nonfinite: NonFinite,
-    /// Carry codes and scales over: exact fails if they would change, lossy rounds a global scale
+    /// Carry codes and scales over, exact or lossy (rounds global scales)
     #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, hide_possible_values = true, requires = "quantizes", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
     /// JSON object that maps layers to the largest magnitudes of inputs
