@@ -16,6 +16,8 @@ pub enum Escapes {
     Text,
     /// Escapes have the form `\u202e`. They replace invisible characters that JSON permits.
     Json,
+    /// As `Json`, and `<`, which JSON has only in strings: no text ends an element of a page.
+    JsonInPage,
 }
 
 /// Writer that escapes invisible characters, so that text from files cannot move the cursor.
@@ -25,11 +27,12 @@ impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Callers write complete UTF-8 strings.
         let mut rest = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        while let Some((at, c)) = rest.char_indices().find(|&(at, c)| is_unseen(c) && !self.allows(&rest[at..])) {
+        let escapes = |c| is_unseen(c) || (c == '<' && self.1 == Escapes::JsonInPage);
+        while let Some((at, c)) = rest.char_indices().find(|&(at, c)| escapes(c) && !self.allows(&rest[at..])) {
             self.0.write_all(&rest.as_bytes()[..at])?;
             match self.1 {
                 Escapes::Text => write!(self.0, "{}", c.escape_unicode())?,
-                Escapes::Json => {
+                Escapes::Json | Escapes::JsonInPage => {
                     c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(self.0, "\\u{unit:04x}"))?;
                 }
             }

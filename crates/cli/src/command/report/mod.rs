@@ -142,30 +142,11 @@ fn write_page(out: &mut dyn Write, head: &Value, object: &impl Serialize) -> io:
             "{head}" => out.write_all(head::html(head).as_bytes())?,
             "{style}" => out.write_all(include_bytes!("page.css"))?,
             "{script}" => out.write_all(include_bytes!("page.js"))?,
-            _ => serde_json::to_writer(Escaped(InScript(&mut *out), Escapes::Json), object)?,
+            _ => serde_json::to_writer(Escaped(&mut *out, Escapes::JsonInPage), object)?,
         }
         rest = after;
     }
     out.write_all(rest.as_bytes())
-}
-
-/// Writer of JSON into an element of a page. `<`, which JSON has only in strings, is escaped: no text ends the element.
-struct InScript<W>(W);
-
-impl<W: Write> Write for InScript<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for (at, part) in bytes.split(|byte| *byte == b'<').enumerate() {
-            if at > 0 {
-                self.0.write_all(b"\\u003c")?;
-            }
-            self.0.write_all(part)?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
 }
 
 /// Hint about the source of `report`.
