@@ -148,7 +148,7 @@ const columns = [
   { key: "name", title: "tensor", of: (t) => t.name, cell: (t) => el("button", { type: "button", "aria-expanded": "false" }, code(t.name)), text: true, kind: "text wide" },
   { key: "types", title: "types", of: types, cell: types, text: true, kind: "text" },
   { key: "elements", title: "elements", of: (t) => t.elements, cell: (t) => grouped(t.elements), kind: "minor" },
-  { key: "bytes", title: AFTER, of: (t) => t.bytes_out, cell: (t) => bytes(t.bytes_out), kind: "minor" },
+  { key: "bytes", title: `size ${AFTER}`, of: (t) => t.bytes_out, cell: (t) => bytes(t.bytes_out), kind: "minor" },
   ...[...LOSSES, "subnormal"].filter((name) => total[name] > 0).map((name) => ({ key: name, title: words(name), of: (t) => t[name] ?? 0, cell: (t) => (t[name] ? grouped(t[name]) : "") })),
   { key: "sqnr_db", title: "SQNR dB", of: (t) => (t.inexact ? Number(t.sqnr_db) : Infinity), cell: (t) => (t.inexact && has(t.sqnr_db) ? decibels(t.sqnr_db) : ""), ascends: true },
   { key: "max_abs_error", title: "max error", of: (t) => Number(t.max_abs_error ?? t.max_abs_error_at_least ?? 0), cell: (t) => (has(t.max_abs_error_at_least) ? "≥ " : "") + digits(t.max_abs_error ?? t.max_abs_error_at_least), kind: "minor" },
