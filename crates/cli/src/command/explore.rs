@@ -13,7 +13,6 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tiny_http::{Method, Request, Server};
@@ -43,7 +42,7 @@ struct Site {
     /// Numbers of pages that were opened, and that said good-bye.
     opened: AtomicUsize,
     closed: AtomicUsize,
-    end: Mutex<Sender<()>>,
+    end: Sender<()>,
 }
 
 pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
@@ -79,9 +78,8 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
     let host = if port == 80 { "127.0.0.1".into() } else { format!("127.0.0.1:{port}") };
     let token = token();
     let address = format!("http://{host}/{token}/{view}");
-    let site =
-        Site { host, token, file, opened: AtomicUsize::new(0), closed: AtomicUsize::new(0), end: Mutex::new(end) };
-    let site: &'static Site = Box::leak(Box::new(site));
+    let (opened, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let site: &'static Site = Box::leak(Box::new(Site { host, token, file, opened, closed, end }));
     thread::spawn(move || {
         for request in server.incoming_requests() {
             thread::spawn(move || site.respond(request));
@@ -217,7 +215,7 @@ impl Site {
         thread::sleep(PATIENCE);
         let is_same = self.opened.load(Ordering::SeqCst) == opened;
         if is_same && self.closed.load(Ordering::SeqCst) >= opened {
-            self.end.lock().unwrap_or_else(PoisonError::into_inner).send(()).ok();
+            self.end.send(()).ok();
         }
     }
 }

@@ -1,15 +1,13 @@
 //! One worked block of a scheme: values, scale, codes and bytes.
 
 use super::cast::fields;
-use super::invalid;
+use super::{code, invalid};
 use crate::failure::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use truecast::DType;
 use truecast::decimal::to_decimal;
-use truecast::exact::{decode, encode};
-use truecast::literal::{Literal, read};
-use truecast::policy::CastPolicy;
+use truecast::exact::decode;
 use truecast::scaled::{Form, scheme};
 use truecast_core::scaled::{
     BlockType, Code, Coding, GlobalRule, Layout, NonFinite, Part, Parts, Planes, Quantization, Zero, amax,
@@ -18,7 +16,6 @@ use truecast_core::scaled::{
 #[derive(Deserialize)]
 pub struct Asked {
     scheme: String,
-    /// The first numbers are taken; missing ones are 0.
     values: Option<Vec<String>>,
     /// Bytes of all parts in hexadecimal, in the order of the answer.
     bytes: Option<String>,
@@ -39,7 +36,12 @@ const SCHEMES: [(&str, u64, Stored, &str); 6] = [
         Stored::Planes("ct:nvfp4-pack-quantized"),
         "two codes in a byte, the first in the low nibble; then the scale; then the global scale",
     ),
-    ("fp8", 16, Stored::Planes("fp8-channel"), "one code in a byte; then the scale of the row"),
+    (
+        "fp8",
+        16,
+        Stored::Planes("fp8-channel"),
+        "one code in a byte; then the scale, which in a file serves a tensor, a row or a block of 128 × 128 values",
+    ),
     (
         "int4",
         32,
@@ -70,13 +72,13 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         (None, None) => return Err(invalid("a block needs values or bytes")),
     };
     let number = |bits: u32| to_decimal(decode(DType::F32, bits.into()));
-    let code = |at: u64| {
-        let (code, width, value) = code(&layout, &bytes, at);
+    let element = |at: u64| {
+        let (code, width, value) = code_of(&layout, &bytes, at);
         // The first bit that changes the code is its lowest one.
         let changes = |place: &usize| {
             let mut other = bytes.clone();
             other[place / 8] ^= 1 << (place % 8);
-            self::code(&layout, &other, at).0 != code
+            code_of(&layout, &other, at).0 != code
         };
         let place = (0..8 * bytes.len()).find(changes).unwrap_or_default();
         let decoded = layout.value(&parts(&layout, &bytes), at).ok();
@@ -91,21 +93,14 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let [scale, global] = scales(&layout, &bytes);
     Ok(json!({
         "scheme": name, "elements": elements, "scale": scale, "global_scale": global, "bytes": hex, "order": order,
-        "codes": (0..*elements).map(code).collect::<Value>(), "fields": fields(layout.code_type())
+        "codes": (0..*elements).map(element).collect::<Value>(), "fields": fields(layout.code_type())
     }))
 }
 
-/// Numbers as f32 bits, rounded to nearest even.
+/// Bits of the first numbers as f32; missing ones are 0.
 fn numbers(texts: &[String], elements: u64) -> Result<Vec<u32>, Failure> {
-    let number = |text: &String| match read(text) {
-        Ok(Literal::Number(value)) => {
-            let code = encode(DType::F32, &CastPolicy::IEEE, value).code;
-            Ok(code.map_or(0, |code| code as u32))
-        }
-        Ok(Literal::Code(code)) if code <= u32::MAX.into() => Ok(code as u32),
-        _ => Err(invalid(format_args!("{text:?} is not a number"))),
-    };
-    let mut numbers = texts.iter().take(elements as usize).map(number).collect::<Result<Vec<_>, _>>()?;
+    let number = |text: &String| Ok(code(text, DType::F32)? as u32);
+    let mut numbers = texts.iter().take(elements as usize).map(number).collect::<Result<Vec<_>, Failure>>()?;
     numbers.resize(elements as usize, 0);
     Ok(numbers)
 }
@@ -141,7 +136,7 @@ fn parts<'a>(layout: &Layout, bytes: &'a [u8]) -> Parts<'a> {
 }
 
 /// Code of an element, its width in bits, and its value without the scale.
-fn code(layout: &Layout, bytes: &[u8], at: u64) -> (u64, u32, String) {
+fn code_of(layout: &Layout, bytes: &[u8], at: u64) -> (u64, u32, String) {
     match layout.coding {
         Coding::Planes(planes) => {
             let code = planes.codes.get([1, layout.cols], [0, at], parts(layout, bytes).codes);
@@ -200,7 +195,7 @@ fn rule(planes: &Planes) -> &'static str {
     }
 }
 
-/// Bytes of all parts, by the definition.
+/// Bytes of all parts, by the definition: the quantizer of tensors would enlarge the WebAssembly much.
 fn quantized(layout: &Layout, values: &[u32]) -> Result<Vec<u8>, Failure> {
     let mut bytes = vec![0; size(layout)];
     match layout.coding {

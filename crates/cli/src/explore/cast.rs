@@ -1,7 +1,7 @@
 //! One value under every specification.
 
 use super::why;
-use crate::command::explain::{Question, of_number, to_json};
+use crate::command::explain::{Distinct, Question, of_number, results, to_json};
 use crate::command::labels::words;
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
@@ -26,12 +26,9 @@ pub fn answer(value: String, from: DType, to: DType) -> Result<Value, Failure> {
     object["destination"] = json!({ "fields": fields(to) });
     object["neighbors"]["place"] = json!(place(&explanation.neighbors));
     object["neighbors"]["side"] = json!(side(explanation.neighbors.decision));
-    for one in object["answers"].as_array_mut().into_iter().flatten() {
-        let is_same = |answer: &&Answer| match answer.outcome {
-            Outcome::Undefined { .. } => one["value"] == "open",
-            Outcome::Refused { .. } => one["value"] == "refused",
-            Outcome::Defined(code) => one["bits"] == crate::output::bits(code, to.code_bits()),
-        };
+    let answers = object["answers"].as_array_mut().into_iter().flatten();
+    for (one, Distinct { answers, .. }) in answers.zip(results(&explanation)) {
+        one["why"] = json!(why::rules(&answers, explanation.source.code));
         let clause = |answer: &Answer| {
             let clause = match answer.outcome {
                 Outcome::Undefined { reason, .. } => reason,
@@ -41,9 +38,7 @@ pub fn answer(value: String, from: DType, to: DType) -> Result<Value, Failure> {
             let newest = versions(spec).pop().filter(|newest| !version.is_empty() && newest != version);
             json!({ "name": words(&answer.interpretation), "clause": clause, "newest": newest })
         };
-        let same: Vec<&Answer> = explanation.answers.iter().filter(is_same).collect();
-        one["why"] = json!(why::rules(&same, explanation.source.code));
-        one["clauses"] = same.into_iter().map(clause).collect();
+        one["clauses"] = answers.into_iter().map(clause).collect();
     }
     Ok(object)
 }

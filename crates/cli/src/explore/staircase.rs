@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
-use truecast::format::IntFormat;
 use truecast::rescale::RescaleRequest;
 use truecast::spec::tosa::rescale::{Bound, Channel, RoundingMode, inexact_interval};
 use truecast::spec::tosa::{Rescale, Target, signless};
@@ -43,15 +42,14 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let count = asked.high.checked_sub(asked.low).filter(|count| (0..MOST).contains(count));
     let count = count.ok_or_else(|| invalid(format_args!("low to high must be 1 to {MOST} integers")))?;
     let (multiplier, shift) = match (&asked.scale, asked.multiplier, asked.shift) {
-        (Some(scale), _, _) => {
-            let scale = number(scale)?;
-            let channel = Channel::of_scale(scale, asked.scale32).map_err(invalid)?;
+        (Some(scale), ..) => {
+            let channel = Channel::of_scale(number(scale)?, asked.scale32).map_err(invalid)?;
             (channel.multiplier.into(), channel.shift.into())
         }
         (None, Some(multiplier), Some(shift)) => (multiplier, shift),
         _ => return Err(invalid("RESCALE needs a scale, or a multiplier and a shift")),
     };
-    let modes = RoundingMode::ALL.map(|rounding| {
+    let resolved = |rounding| {
         let op = Rescale {
             rounding,
             scale32: asked.scale32,
@@ -59,31 +57,23 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
             output_unsigned: signless(to) != to,
             ..Rescale::new(signless(from), signless(to))
         };
-        let request = RescaleRequest {
-            op,
-            multipliers: vec![multiplier],
-            shifts: vec![shift],
-            input_zp: asked.input_zp,
-            output_zp: asked.output_zp,
-            target: Target::default(),
-        };
-        match request.resolve(&[1]) {
-            // Without scale32, double rounding does not exist.
-            Err(_) if rounding == RoundingMode::Double && !asked.scale32 => Ok((rounding.name(), None)),
-            Err(error) => Err(Failure::new(error.error_code(), error)),
-            Ok(spec) => Ok((rounding.name(), Some(spec))),
-        }
-    });
-    let modes = modes.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (multipliers, shifts, target) = (vec![multiplier], vec![shift], Target::default());
+        let Asked { input_zp, output_zp, .. } = *asked;
+        let request = RescaleRequest { op, multipliers, shifts, input_zp, output_zp, target };
+        request.resolve(&[1]).map_err(|error| Failure::new(error.error_code(), error))
+    };
+    // Without scale32, double rounding does not exist.
+    let modes = RoundingMode::ALL.into_iter().filter(|mode| asked.scale32 || *mode != RoundingMode::Double);
+    let specs = modes.map(resolved).collect::<Result<Vec<_>, _>>()?;
     let row = |value: i64| {
-        let mut row = json!({ "input": value, "exact": exact(asked, multiplier, shift, value) });
-        for (name, spec) in &modes {
-            let holds = |f: IntFormat| (f.min()..=f.max()).contains(&value.into());
-            let result = spec.as_ref().filter(|_| holds(input));
-            let result = result.and_then(|spec| spec.rescale_one(0, input.code(value.into())).ok());
-            row[*name] = json!(result.map(|result| output.value(result.code) as i64));
-            if let Some(spec) = spec.as_ref().filter(|spec| spec.rounding == RoundingMode::Inexact && holds(input)) {
-                let code = input.code(value.into());
+        let exact = exact(asked, multiplier, shift, value);
+        let mut row = json!({ "input": value, "exact": exact, "single": null, "double": null, "inexact": null });
+        let holds_value = (input.min()..=input.max()).contains(&value.into());
+        for spec in specs.iter().filter(|_| holds_value) {
+            let code = input.code(value.into());
+            let result = spec.rescale_one(0, code).ok();
+            row[spec.rounding.name()] = json!(result.map(|result| output.value(result.code) as i64));
+            if spec.rounding == RoundingMode::Inexact {
                 row["permitted"] = json!(inexact_interval(spec, 0, code, Bound::Released).ok());
             }
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use truecast::policy::Overflow;
 use truecast::spec::ieee;
 use truecast::{DType, cast_one};
-use truecast_testkit::safetensors::{f32s, one_tensor, safetensors};
+use truecast_testkit::safetensors::one_tensor;
 
 struct Server {
     process: Child,
@@ -103,6 +103,10 @@ fn the_page_and_its_files() {
     assert_eq!(server.get("../Cargo.toml").0, 404);
 }
 
+fn ask(request: &Value) -> Value {
+    serde_json::from_str(&truecast_cli::explore::answer(&request.to_string())).unwrap()
+}
+
 /// Answers equal those of the command.
 #[test]
 fn answers_are_those_of_the_command() {
@@ -122,24 +126,19 @@ fn answers_are_those_of_the_command() {
 /// Each name converts the pair, or says why not.
 #[test]
 fn names_that_convert_a_pair() {
-    let server = Server::new(&Folder::new(), "explore");
-    let answer = server.ask(&json!({ "ask": "names", "from": "bf16", "to": "f8e4m3fn" }));
+    let answer = ask(&json!({ "ask": "names", "from": "bf16", "to": "f8e4m3fn" }));
     let names = answer["names"].as_array().unwrap();
     let why = |name: &str| names.iter().find(|each| each["name"] == name).map(|each| each["why"].clone()).unwrap();
     assert_eq!(names.len(), truecast::request::SPECS.len());
     assert_eq!((why("torch"), why("tile")), (Value::Null, Value::Null));
     assert!(why("wgsl").as_str().is_some_and(|why| why.contains("bf16")), "{answer}");
-    let asked = json!({ "ask": "differ", "a": "wgsl", "b": "torch", "from": "bf16", "to": "f8e4m3fn" });
-    let message = server.ask(&asked)["error"]["message"].as_str().unwrap().to_string();
-    assert!(!message.contains("--spec"), "{message}");
 }
 
 /// The rule that an answer states has the answer's result: saturation, wrapping, truncation, an open result.
 #[test]
 fn an_answer_has_its_reasons() {
-    let server = Server::new(&Folder::new(), "explore");
     let why = |value: &str, to: &str| -> Vec<(String, String)> {
-        let answer = server.ask(&json!({ "ask": "cast", "value": value, "from": "f32", "to": to }));
+        let answer = ask(&json!({ "ask": "cast", "value": value, "from": "f32", "to": to }));
         let one = |one: &Value| {
             let rules: Vec<&str> = one["why"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect();
             assert!(!rules.is_empty(), "{answer}");
@@ -162,59 +161,67 @@ fn an_answer_has_its_reasons() {
     }
 }
 
-/// The integrals equal a sum over many casts of evenly spaced values.
+/// The error equals a sum over many casts.
 #[test]
 fn error_of_normal_weights() {
-    let server = Server::new(&Folder::new(), "explore");
-    for (name, dtype) in
-        [("f8e4m3fn", DType::F8E4M3Fn), ("f8e5m2", DType::F8E5M2), ("f4e2m1", DType::F4E2M1), ("f16", DType::F16)]
-    {
+    for dtype in [DType::F8E4M3Fn, DType::F8E5M2, DType::F4E2M1, DType::F16] {
+        let spec = ieee::Cast { overflow: Overflow::Saturate, ..ieee::Cast::to(dtype) };
+        let (cast, back) = (spec.resolve(DType::F64).unwrap(), ieee::Cast::to(DType::F64).resolve(dtype).unwrap());
         for sigma in [1e-4, 0.02, 3.0, 400.0] {
-            let asked = json!({ "ask": "binades", "types": [name], "sigma": sigma.to_string() });
-            let normal = &server.ask(&asked)["types"][0]["normal"];
-            let spec = ieee::Cast { overflow: Overflow::Saturate, ..ieee::Cast::to(dtype) };
-            let cast = spec.resolve(DType::F64).unwrap();
+            let asked = json!({ "ask": "binades", "types": [dtype.name()], "sigma": sigma.to_string() });
+            let normal = &ask(&asked)["types"][0]["normal"];
             let (mut noise, mut density) = (0.0, 0.0);
             for at in -160_000..160_000 {
                 let t = (f64::from(at) + 0.5) / 20_000.0;
                 let x = t * sigma;
                 let code = cast_one(&cast, x.to_bits()).code().unwrap();
-                let wide = cast_one(&ieee::Cast::to(DType::F64).resolve(dtype).unwrap(), code).code().unwrap();
+                let wide = cast_one(&back, code).code().unwrap();
                 let weight = (-t * t / 2.0).exp();
                 noise += weight * (f64::from_bits(wide) - x).powi(2);
                 density += weight;
             }
             let expected = (noise / density).sqrt() / sigma;
             let error = normal["error"].as_f64().unwrap();
-            assert!((error / expected - 1.0).abs() < 2e-3, "{name} {sigma}: {error} {expected}");
+            assert!((error / expected - 1.0).abs() < 2e-3, "{dtype} {sigma}: {error} {expected}");
         }
     }
 }
 
 #[test]
 fn nonsense_is_an_answer() {
-    let server = Server::new(&Folder::new(), "explore");
+    let absurd = json!({ "ask": "binades", "types": vec!["f64"; 1000] }).to_string();
     for (request, code) in [
-        (json!({ "ask": "cast", "value": "four", "from": "f32", "to": "f16" }), "invalid-value"),
-        (json!({ "ask": "cast", "value": "4", "from": "f31", "to": "f16" }), "unknown-type"),
-        (json!({ "ask": "cast", "value": "4", "from": "f32", "to": "string" }), "invalid-value"),
-        (json!({ "ask": "cast", "value": "4", "from": "c64", "to": "f16" }), "invalid-value"),
-        (json!({ "ask": "differ", "a": "tosa", "b": "onnx", "from": "i64", "to": "f16" }), "unsupported-type"),
-        (json!({ "ask": "header", "name": "a.gguf", "size": 5, "bytes": "R0dVRv8=" }), "malformed-file"),
-        (json!({ "ask": "header", "name": "a.txt", "size": 3, "bytes": "" }), "malformed-file"),
-        (json!({ "ask": "block", "scheme": "q4_0", "values": ["one"] }), "invalid-value"),
-        (json!({ "ask": "binades", "types": ["f16"], "sigma": "0" }), "invalid-value"),
+        (r#"{"ask":"cast","value":"four","from":"f32","to":"f16"}"#, "invalid-value"),
+        (r#"{"ask":"cast","value":"4","from":"f31","to":"f16"}"#, "unknown-type"),
+        (r#"{"ask":"cast","value":"4","from":"f32","to":"string"}"#, "invalid-value"),
+        (r#"{"ask":"cast","value":"4","from":"c64","to":"f16"}"#, "invalid-value"),
+        (r#"{"ask":"differ","a":"tosa","b":"onnx","from":"i64","to":"f16"}"#, "unsupported-type"),
+        (r#"{"ask":"differ","a":"wgsl","b":"torch","from":"bf16","to":"f8e4m3fn"}"#, "unsupported-pair"),
+        (r#"{"ask":"header","name":"a.gguf","size":5,"bytes":"R0dVRv8="}"#, "malformed-file"),
+        (r#"{"ask":"header","name":"a.gguf","size":18446744073709551615,"bytes":""}"#, "malformed-file"),
+        (r#"{"ask":"header","name":"a.safetensors","size":8,"bytes":"//////////8="}"#, "malformed-file"),
+        (r#"{"ask":"header","name":"tokenizer.json","size":2,"bytes":"e30="}"#, "malformed-file"),
+        (r#"{"ask":"block","scheme":"q4_0","values":["one"]}"#, "invalid-value"),
+        (r#"{"ask":"binades","types":["f16"],"sigma":"0"}"#, "invalid-value"),
+        (r#"{"ask":"rescale","from":"i32","to":"i8","scale":"1","low":0,"high":1000000}"#, "invalid-value"),
+        (r#"{"ask":"rescale","from":"i32","to":"i8","multiplier":-5,"shift":300,"low":0,"high":1}"#, "invalid-value"),
         (
-            json!({ "ask": "rescale", "from": "i32", "to": "i8", "scale": "1", "low": 0, "high": 1_000_000 }),
+            r#"{"ask":"rescale","from":"i8","to":"i8","low":-9223372036854775808,"high":9223372036854775807}"#,
             "invalid-value",
         ),
-        (json!("nonsense"), "invalid-value"),
+        (&absurd, "invalid-value"),
+        (r#"{"ask":"file"}"#, "invalid-value"),
+        ("nonsense", "invalid-value"),
     ] {
-        let answer = server.ask(&request);
+        let answer: Value = serde_json::from_str(&truecast_cli::explore::answer(request)).unwrap();
         let error = &answer["error"];
-        assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "{request}: {answer}");
+        // The page has no options.
+        let says = |text: &str| !text.is_empty() && !text.contains("--");
+        assert!(error["message"].as_str().is_some_and(says), "{request}: {answer}");
         assert_eq!(error["code"], code, "{request}: {answer}");
     }
+    let ends = json!({ "ask": "rescale", "from": "i8", "to": "i8", "scale": "1", "input_zp": 1, "low": i64::MIN, "high": i64::MIN });
+    assert!(ask(&ends)["rows"].is_array());
 }
 
 /// Another page, another name of this host, and an address without the token are refused.
@@ -239,44 +246,25 @@ fn only_its_own_page_may_ask() {
     }
 }
 
+/// The scheme is known, also if small tensors state it in their data, and the line that the page proposes runs.
 #[test]
-fn a_file_is_described() {
-    let file = one_tensor(&[1.0, 2.0]);
-    let folder = Folder::with("model.safetensors", &file);
-    let server = Server::new(&folder, "explore model.safetensors");
-    assert_eq!(server.state, "#checkpoint?served=1");
-    let answer = server.ask(&json!({ "ask": "file" }));
-    assert_eq!((&answer["name"], &answer["parameters"]), (&json!("model.safetensors"), &json!(2)));
-    folder.write("cut.safetensors", &file[..20]);
-    let unnamed = Server::new(&folder, "explore").ask(&json!({ "ask": "file" }));
-    assert!(unnamed["error"]["message"].as_str().unwrap().contains("choose it again"), "{unnamed}");
-    let refused = folder.run("explore cut.safetensors --no-open").exits(3);
-    assert!(refused.err.contains("cut off"), "{}", refused.err);
-}
-
-/// A scheme that small tensors state in their data is known, as to `inspect`.
-#[test]
-fn the_data_of_a_file_state_its_scheme() {
-    let values = f32s(&(0..4096).map(|at| at as f32 / 4096.0 - 0.5).collect::<Vec<_>>());
-    let folder = Folder::with("a.safetensors", &safetensors(&[("a.weight", "F32", &[64, 64], values)], &[]));
-    folder.run("convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn").exits(0);
-    let inspected = folder.run("inspect q.safetensors").exits(0);
-    let answer = Server::new(&folder, "explore q.safetensors").ask(&json!({ "ask": "file" }));
-    let scheme = answer["scheme"].as_str().unwrap();
-    assert!(scheme.starts_with("comfy:") && inspected.out.contains(scheme), "{answer}");
-    assert_eq!((&answer["parameters"], &answer["warnings"]), (&json!(4096), &json!([])), "{answer}");
-}
-
-/// The line that the page proposes runs, for each form of a file.
-#[test]
-fn proposed_lines_run() {
+fn schemes_are_known_and_proposed_lines_run() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/minilm/model.safetensors");
     let folder = Folder::with("model.safetensors", &std::fs::read(model).unwrap());
     folder.run("convert model.safetensors plain.gguf --to bf16").exits(0);
     folder.run("quantize plain.gguf blocks.gguf q8_0").exits(0);
     folder.run("quantize model.safetensors codes.safetensors fp8").exits(0);
-    for name in ["model.safetensors", "plain.gguf", "blocks.gguf", "codes.safetensors"] {
-        let answer = Server::new(&folder, &format!("explore {name}")).ask(&json!({ "ask": "file" }));
+    for (name, scheme) in [
+        ("model.safetensors", ""),
+        ("plain.gguf", ""),
+        ("blocks.gguf", "gguf:Q8_0"),
+        ("codes.safetensors", "comfy:float8_e4m3fn"),
+    ] {
+        let server = Server::new(&folder, &format!("explore {name}"));
+        assert_eq!(server.state, "#checkpoint?served=1");
+        let answer = server.ask(&json!({ "ask": "file" }));
+        assert_eq!((&answer["name"], &answer["parameters"]), (&json!(name), &json!(68_736)), "{answer}");
+        assert_eq!((&answer["scheme"], &answer["warnings"]), (&json!(scheme), &json!([])), "{answer}");
         let line = answer["command"].as_str().unwrap().strip_prefix("truecast ").unwrap();
         folder.run(line).exits(0);
     }
@@ -323,25 +311,17 @@ fn odd_requests_do_not_end_it() {
         drop(stream);
         assert_eq!(server.get("").0, 200, "{:?}", &request[..3]);
     }
-    for asked in [
-        json!({ "ask": "rescale", "from": "i8", "to": "i8", "scale": "1", "input_zp": 1, "low": i64::MIN, "high": i64::MIN }),
-        json!({ "ask": "rescale", "from": "i32", "to": "i8", "multiplier": -5, "shift": 300, "low": 0, "high": 1 }),
-        json!({ "ask": "binades", "types": vec!["f64"; 1000] }),
-        json!({ "ask": "header", "name": "a.gguf", "size": u64::MAX, "bytes": "" }),
-        json!({ "ask": "header", "name": "a.safetensors", "size": u64::MAX, "bytes": "//////////8=" }),
-        json!({ "ask": "header", "name": "tokenizer.json", "size": 2, "bytes": "e30=" }),
-    ] {
-        assert!(server.ask(&asked).is_object(), "{asked}");
-    }
 }
 
 #[test]
 fn what_is_no_file_and_no_number() {
     let folder = Folder::with("m/config.json", b"{}");
+    folder.write("cut.safetensors", &one_tensor(&[1.0, 2.0])[..20]);
     for (line, code, said) in [
         ("explore modle.gguf", 4, "modle.gguf"),
         ("explore nosuch.safetensors", 4, "nosuch.safetensors"),
         ("explore m", 3, "m: this is a folder; give a file in it"),
+        ("explore cut.safetensors", 3, "cut off"),
         ("explore abc", 2, "neither a file nor a number"),
         ("explore --port 80000", 2, "80000"),
     ] {

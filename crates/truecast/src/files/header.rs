@@ -79,11 +79,11 @@ pub enum Read {
 /// ```
 /// use truecast::header::{Read, Start, read};
 /// let text = br#"{"a.weight":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]}}"#;
-/// let bytes = [&(text.len() as u64).to_le_bytes()[..], text].concat();
-/// let start = Start { name: "model.safetensors", file_bytes: bytes.len() as u64 + 16, bytes: &bytes };
+/// let bytes = [&(text.len() as u64).to_le_bytes()[..], text, &[0; 16]].concat();
+/// let start = Start { name: "model.safetensors", file_bytes: bytes.len() as u64, bytes: &bytes };
 /// let Read::Outline(outline) = read(&start)? else { panic!("the header is complete") };
 /// assert_eq!((outline.tensors.len(), outline.parameters), (1, 8));
-/// assert!(matches!(read(&Start { bytes: &bytes[..8], ..start })?, Read::Needs(needed) if needed == bytes.len() as u64));
+/// assert!(matches!(read(&Start { bytes: &[], ..start })?, Read::Needs(needed) if needed == bytes.len() as u64));
 /// # Ok::<(), truecast::files::Error>(())
 /// ```
 pub fn read(start: &Start<'_>) -> Result<Read, Error> {
@@ -102,13 +102,22 @@ pub fn read_with(start: &Start<'_>, more: Option<ReadAt<'_>>) -> Result<Read, Er
         return Err(start.error("no file has this size"));
     }
     let path = Path::new(start.name);
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "safetensors" => of_safetensors(start, more),
-        "gguf" => of_gguf(start),
-        "json" if path.file_name().is_some_and(|name| name == "config.json") => of_config(start),
-        _ => Err(start.error("only .safetensors and .gguf files, and config.json, have a header that is read here")),
+    if path.file_name().is_some_and(|name| name == "config.json") {
+        return of_config(start);
     }
+    let is = |name| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name));
+    if !is("safetensors") && !is("gguf") {
+        let why = "only .safetensors and .gguf files, and config.json, have a header that is read here";
+        return Err(start.error(why));
+    }
+    let text_bytes = TEXT_BYTES.min(start.file_bytes);
+    if let Some(needs) = start.needs(text_bytes)? {
+        return Ok(needs);
+    }
+    if let Some(text) = Foreign::of_bytes(&start.bytes[..text_bytes as usize]) {
+        return Err(start.error(text));
+    }
+    if is("gguf") { of_gguf(start) } else { of_safetensors(start, more) }
 }
 
 impl Start<'_> {
@@ -119,15 +128,6 @@ impl Start<'_> {
 
     fn error(&self, why: impl ToString) -> Error {
         Error::NotDescribed { path: self.name.into(), why: why.to_string() }
-    }
-
-    /// Refuses a text file by its first bytes; `Some` if they were not given.
-    fn refuse_text(&self) -> Result<Option<Read>, Error> {
-        let needs = self.needs(TEXT_BYTES.min(self.file_bytes))?;
-        match Foreign::of_bytes(self.bytes) {
-            Some(text) if needs.is_none() => Err(self.error(text)),
-            _ => Ok(needs),
-        }
     }
 
     /// `None` if all `bytes` were given. A file that ends before them is an error.
@@ -147,9 +147,6 @@ fn of_safetensors(start: &Start<'_>, mut more: Option<ReadAt<'_>>) -> Result<Rea
     let (length, rest) = start.bytes.split_at(8);
     let length = u64::from_le_bytes(length.try_into().expect("eight bytes"));
     if length > MAX_HEADER_BYTES {
-        if let Some(needs) = start.refuse_text()? {
-            return Ok(needs);
-        }
         let why = format!(
             "its first 8 bytes state a header of {length} bytes, but the most is {MAX_HEADER_BYTES}: not a safetensors file"
         );
@@ -198,11 +195,6 @@ fn of_gguf(start: &Start<'_>) -> Result<Read, Error> {
         return Ok(needs);
     }
     let given = start.bytes.len() as u64;
-    if Foreign::of_bytes(start.bytes).is_some()
-        && let Some(needs) = start.refuse_text()?
-    {
-        return Ok(needs);
-    }
     let header = gguf::Header::parse_start(start.bytes, start.file_bytes).map_err(|why| start.error(why))?;
     let Some(header) = header else {
         if given >= MAX_HEADER_BYTES {

@@ -12,17 +12,17 @@ use std::collections::BTreeSet;
 use truecast::Outcome;
 use truecast::differ::Given;
 use truecast::exact::decode;
-use truecast::explain::Explanation;
+use truecast::explain::{Answer, Explanation};
 
-pub struct Distinct {
+pub struct Distinct<'a> {
     pub given: Given,
-    pub count: usize,
+    pub answers: Vec<&'a Answer>,
     /// Short names of specifications.
     pub labels: Vec<String>,
 }
 
 /// Returns the distinct answers: the most frequent answer first, open results last.
-pub fn results(e: &Explanation) -> Vec<Distinct> {
+pub fn results(e: &Explanation) -> Vec<Distinct<'_>> {
     let mut all: Vec<Distinct> = Vec::new();
     let mut classes = Vec::new();
     for answer in &e.answers {
@@ -32,16 +32,16 @@ pub fn results(e: &Explanation) -> Vec<Distinct> {
             Outcome::Refused { .. } => Given::Refused,
         };
         let at = all.iter().position(|one| one.given == given).unwrap_or_else(|| {
-            all.push(Distinct { given, count: 0, labels: Vec::new() });
+            all.push(Distinct { given, answers: Vec::new(), labels: Vec::new() });
             all.len() - 1
         });
-        all[at].count += 1;
+        all[at].answers.push(answer);
         classes.push((&answer.interpretation, at));
     }
     for (one, labels) in all.iter_mut().zip(labels::by_class(&classes)) {
         one.labels = labels;
     }
-    all.sort_by_key(|one| (one.given == Given::Open, Reverse(one.count)));
+    all.sort_by_key(|one| (one.given == Given::Open, Reverse(one.answers.len())));
     all
 }
 
@@ -49,7 +49,7 @@ pub fn results(e: &Explanation) -> Vec<Distinct> {
 const MOST_NAMES: usize = 12;
 
 /// Text of the distinct answers. One line if all answers agree.
-pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Terminal) -> String {
+pub fn render(args: &Question, e: &Explanation, all: &[Distinct<'_>], terminal: &Terminal) -> String {
     let value = |code| sentences::value(args.exact, decode(e.to, code));
     let code_of = |code| bits(code, e.to.code_bits());
     if let [one] = all {
@@ -97,7 +97,7 @@ pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Ter
 }
 
 pub fn to_json(e: &Explanation) -> Value {
-    let one = |one: Distinct| {
+    let one = |one: Distinct<'_>| {
         let mut object = given_json(e.to, &one.given);
         object["labels"] = json!(one.labels);
         object

@@ -19,6 +19,7 @@ use crate::number::significant;
 use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::policy::PolicyArgs;
+pub use distinct::{Distinct, results};
 use serde_json::{Value, json};
 use source::Source;
 use truecast::decimal::to_decimal;

@@ -27,7 +27,7 @@ pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Term
     };
     let more = terminal.paint(Mark::Dim, more);
     let mut answers = distinct::results(e);
-    answers.sort_by_key(|one| (one.given == Given::Open, one.count)); // rare answers come first
+    answers.sort_by_key(|one| (one.given == Given::Open, one.answers.len())); // rare answers come first
     let text = terminal.wrap(&(input(args, e, terminal) + &reading + &place)) + "\n";
     text + &distinct::render(args, e, &answers, terminal) + &differences::render(e, terminal) + &format!("\n{more}\n")
 }
