@@ -2,8 +2,6 @@
 
 (() => {
   const { el, bits, brief, minus, plural, button } = explorer;
-  const NOTES = {
-    fp8: "In a file, one scale serves a tensor, a row or a block of 128 × 128 values; the page shows 16 of them." };
   const WEIGHTS = ("0.42,-0.13,0.87,-0.55,0.06,-0.91,0.31,0.02,-0.27,0.64,-0.08,0.19,-0.73,0.48,-0.36,0.11," +
     "0.25,-0.6,0.04,0.97,-0.17,0.33,-0.82,0.09,0.58,-0.21,0.14,-0.45,0.7,-0.03,0.38,-0.66").split(",");
   const SAMPLES = { weights: WEIGHTS, "one outlier": WEIGHTS.with(5, "-40"),
@@ -80,7 +78,7 @@
       const worst = Math.max(...codes.map((each) => Math.abs(each.error ?? 0)));
       page.title.textContent = `${scheme}: ${elements} values in ${plural(size, "byte")}` +
         (scheme === "fp8" ? "" : `, ${brief(String((size * 8) / elements), 4, 6)} bits each`);
-      page.reason.textContent = [`Each value is its code ${factors.join(" ")}.`, NOTES[scheme],
+      page.reason.textContent = [`Each value is its code ${factors.join(" ")}.`,
         codes[0].input !== null && `The largest error in this block is ${brief(String(worst), 4, 8)}.`]
         .filter(Boolean).join(" ");
       scales.replaceChildren(scaleCard("Scale of the block", scale),

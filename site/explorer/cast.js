@@ -1,7 +1,7 @@
 "use strict";
 
 (() => {
-  const { el, draw, path, rect, words, bits, brief, minus, plural, button } = explorer;
+  const { el, draw, path, rect, words, bits, brief, minus, plural, special, button } = explorer;
   const SAMPLES = ["465", "448", "464", "0.1", "0.0009", "1e9", "-0", "inf", "nan"];
   const finite = (text) => text !== "open" && Number.isFinite(Number(text));
   const say = (answer) => (answer.bits === null ? "left open" : brief(answer.value));
@@ -45,12 +45,15 @@
     return `${between}, nearer to the ${near.side === "below" ? "lower" : "upper"}.`;
   }
 
+  // The value, which stays within the picture at its ends.
+  const inside = (x, y, text, width) => (x < 70 ? words(x - 8, y, text, "value", "start")
+    : x > width - 70 ? words(x + 8, y, text, "value", "end") : words(x, y, text, "value"));
+
   // The whole range of the destination, by magnitude, with the place of the value.
-  function paintRange({ answer, special }, width) {
-    const number = (...keys) => Number(special[keys.find((key) => special[key])]?.value);
-    const last = number("largest_finite", "largest");
-    const normal = number("smallest_normal");
-    const first = Math.max(number("smallest_subnormal", "smallest_normal", "smallest"), 0) || 1;
+  function paintRange({ answer, format }, width) {
+    const last = special(format, "largest_finite", "largest");
+    const normal = special(format, "smallest_normal");
+    const first = Math.max(special(format, "smallest_subnormal", "smallest_normal", "smallest"), 0) || 1;
     const value = Math.abs(answer.source.exact);
     const low = Math.log2(first);
     const high = Math.max(Math.log2(last), low + 1);
@@ -58,21 +61,20 @@
     const x = (at) => left + ((Math.log2(at) - low) / (high - low)) * (right - left);
     const zone = (kind, from, to) => rect(`zone ${kind}`, from, y, to - from, 14);
     const parts = [zone("under", 0, left), zone("normal", left, right), zone("over", right, width)];
-    if (special.smallest_subnormal) {
+    if (format.special.smallest_subnormal) {
       parts.push(zone("subnormal", left, x(normal)));
       if (x(normal) - left > 90) parts.push(words((left + x(normal)) / 2, y + 31, "subnormal"));
     }
     if ((right - left) / (high - low) > 4) {
-      for (let at = Math.ceil(low); at <= high; at += 1) parts.push(path("notch", `M${x(2 ** at)} ${y + 9}v5`));
+      for (const at of explorer.marks(low, high, Infinity)) parts.push(path("notch", `M${x(2 ** at)} ${y + 9}v5`));
     }
     parts.push(words(8, y + 31, "toward 0", "", "start"), words(width - 8, y + 31, "too large", "", "end"),
       words(right, y + 31, brief(String(last)), "strong", "end"));
     if (x(1) > left + 90 && x(1) < right - 60) parts.push(words(x(1), y + 31, "1"));
     if (value > 0) {
       const at = value === Infinity ? width - 12 : clamp(x(value), 12, width - 12);
-      const [anchor, shift] = at < 60 ? ["start", -6] : at > width - 80 ? ["end", 6] : ["middle", 0];
       parts.push(path("ink", `M${at - 6} ${y - 13}h12l-6 9z`), path("stem", `M${at} ${y - 4}v18`),
-        words(at + shift, y - 19, brief(answer.source.exact), "value", anchor));
+        inside(at, y - 19, brief(answer.source.exact), width));
     }
     return { height: y + 38, parts };
   }
@@ -118,9 +120,8 @@
     });
     const short = brief(source.exact);
     const same = [low, high].some((each) => Number(each) === Number(short.replace("−", "-")));
-    const [anchor, shift] = x < 70 ? ["start", -8] : x > width - 70 ? ["end", 8] : ["middle", 0];
-    parts.push(path("ink", `M${x} ${y - 8}l8 8l-8 8l-8 -8z`), words(x + shift, 18, (same ? brief(source.exact, 17, 22)
-      : short) + (place > 1.35 || place < -0.35 ? " (far beyond)" : ""), "value", anchor));
+    parts.push(path("ink", `M${x} ${y - 8}l8 8l-8 8l-8 -8z`), inside(x, 18, (same ? brief(source.exact, 17, 22)
+      : short) + (place > 1.35 || place < -0.35 ? " (far beyond)" : ""), width));
     return { height: y + 54, parts, label };
   }
 
@@ -211,10 +212,9 @@
       tally.hidden = common.length === 1;
       showSource(answer, formats.from.bias);
       rangeTitle.textContent = `Where it lies in ${answer.to}, by magnitude: each mark is twice the one before`;
-      const special = formats.to.special ?? {};
-      rangePart.hidden = answer.source.exact === "NaN" || !(special.largest_finite ?? special.largest);
+      rangePart.hidden = answer.source.exact === "NaN" || !special(formats.to, "largest_finite", "largest");
       gapPart.hidden = answer.source.exact === "NaN" || !edgeOf(answer.neighbors);
-      if (!rangePart.hidden) range.show({ answer, special });
+      if (!rangePart.hidden) range.show({ answer, format: formats.to });
       if (!gapPart.hidden) gap.show(answer);
       answers.replaceChildren(...common.reverse().map((each) => showAnswer(each, answer.destination.fields, everyone)));
     }

@@ -58,11 +58,12 @@
     return { name: "example.safetensors", size: file.size + at, slice: (from, to) => file.slice(from, to) };
   }
 
+  const total = (list) => list.reduce((sum, each) => sum + each.bytes, 0);
+
   function tree(tensors) {
-    const root = { name: "", bytes: 0, children: new Map() };
+    const root = { name: "", bytes: total(tensors), children: new Map() };
     for (const tensor of tensors) {
       let node = root;
-      node.bytes += tensor.bytes;
       for (const step of tensor.name.split(".")) {
         if (!node.children.has(step)) node.children.set(step, { name: step, bytes: 0, children: new Map() });
         node = node.children.get(step);
@@ -72,36 +73,21 @@
     return root;
   }
 
-  // Squarified treemap: rows along the shorter side while the tiles become squarer.
-  function squarify(nodes, box) {
-    const tiles = [];
-    let { x, y, width, height } = box;
-    let rest = nodes.filter((node) => node.bytes > 0).sort((a, b) => b.bytes - a.bytes);
-    let left = rest.reduce((sum, node) => sum + node.bytes, 0);
-    while (rest.length && width > 0 && height > 0) {
-      const side = Math.min(width, height);
-      const unit = (width * height) / left;
-      const worst = (sum, most, least) =>
-        Math.max((side ** 2 * most) / (sum ** 2 * unit), (sum ** 2 * unit) / (side ** 2 * least));
-      let taken = 1;
-      let sum = rest[0].bytes;
-      while (taken < rest.length && worst(sum + rest[taken].bytes, rest[0].bytes, rest[taken].bytes)
-        <= worst(sum, rest[0].bytes, rest[taken - 1].bytes)) sum += rest[taken++].bytes;
-      const depth = (sum * unit) / side;
-      let along = 0;
-      for (const node of rest.slice(0, taken)) {
-        const length = (node.bytes / sum) * side;
-        tiles.push(width >= height ? { node, x, y: y + along, width: depth, height: length }
-          : { node, x: x + along, y, width: length, height: depth });
-        along += length;
-      }
-      if (width >= height) [x, width] = [x + depth, width - depth];
-      else [y, height] = [y + depth, height - depth];
-      rest = rest.slice(taken);
-      left -= sum;
-    }
-    return tiles;
+  // Treemap: two halves of about the same size beside each other along the longer side, and so on in each half.
+  function divide(nodes, { x, y, width, height }) {
+    if (nodes.length < 2) return nodes.map((node) => ({ node, x, y, width, height }));
+    const whole = total(nodes);
+    let half = nodes[0].bytes;
+    let taken = 1;
+    while (taken < nodes.length - 1 && half + nodes[taken].bytes <= whole / 2) half += nodes[taken++].bytes;
+    const part = half / whole;
+    const [first, second] = width < height
+      ? [{ x, y, width, height: height * part }, { x, y: y + height * part, width, height: height * (1 - part) }]
+      : [{ x, y, width: width * part, height }, { x: x + width * part, y, width: width * (1 - part), height }];
+    return [...divide(nodes.slice(0, taken), first), ...divide(nodes.slice(taken), second)];
   }
+  const tiles = (node, box) => divide([...node.children.values()].filter((child) => child.bytes > 0)
+    .sort((a, b) => b.bytes - a.bytes), box);
 
   const fits = (text, room) => (text.length * 7.4 + 10 <= room ? text : "");
   const box = (at, kind) => explorer.rect(kind, at.x + 0.5, at.y + 0.5, at.width - 1.5, at.height - 1.5);
@@ -109,14 +95,14 @@
   function nest(node, { x, y, width, height }, depth) {
     const inner = { x: x + 3, y: y + 19, width: width - 6, height: height - 22 };
     if (depth === 0 || inner.width < 24 || inner.height < 12) return [];
-    return squarify([...node.children.values()], inner).map((tile) => [box(tile, "inset"),
+    return tiles(node, inner).map((tile) => [box(tile, "inset"),
       tile.height > 18 ? words(tile.x + 5, tile.y + 14, fits(tile.node.name, tile.width), "", "start") : null,
       nest(tile.node, tile, depth - 1)]);
   }
 
   function paintMap({ node, path, open }, width) {
     const height = Math.min(500, Math.max(300, width * 0.42));
-    const parts = squarify([...node.children.values()], { x: 0, y: 0, width, height }).map((tile, index) => {
+    const parts = tiles(node, { x: 0, y: 0, width, height }).map((tile, index) => {
       const child = tile.node;
       const share = `${child.name}: ${bytes(child.bytes)}, ${((100 * child.bytes) / node.bytes).toFixed(1)}%`;
       const name = fits(`${child.name} ${bytes(child.bytes)}`, tile.width) || fits(child.name, tile.width);
@@ -128,19 +114,10 @@
     return { height, parts };
   }
 
-  function groups(tensors) {
-    const found = new Map();
-    for (const tensor of tensors) {
-      const pattern = tensor.name.replace(/(^|\.)\d+(?=\.|$)/g, "$1*");
-      const key = `${pattern} ${tensor.dtype} ${tensor.shape}`;
-      const { name, dtype, shape } = tensor;
-      const group = found.get(key) ?? { name, pattern, dtype, shape, number: 0, bytes: 0 };
-      group.number += 1;
-      group.bytes += tensor.bytes;
-      found.set(key, group);
-    }
-    return [...found.values()].sort((a, b) => b.bytes - a.bytes);
-  }
+  // Tensors of the same type and shape in repeated layers.
+  const pattern = (name) => name.replace(/(^|\.)\d+(?=\.|$)/g, "$1*");
+  const groups = (tensors) => [...Map.groupBy(tensors, (each) => `${pattern(each.name)} ${each.dtype} ${each.shape}`)]
+    .map(([, list]) => ({ ...list[0], number: list.length, bytes: total(list) })).sort((a, b) => b.bytes - a.bytes);
 
   const breakable = (name) => name.split(/(?<=[._])/).flatMap((part) => [part, el("wbr")]);
 
@@ -195,9 +172,8 @@
     panel.addEventListener("drop", (event) => take(event.dataTransfer.files));
 
     function showTypes({ tensors, bytes: whole }) {
-      const sizes = new Map();
-      for (const each of tensors) sizes.set(each.dtype, (sizes.get(each.dtype) ?? 0) + each.bytes);
-      types.replaceChildren(...[...sizes].sort((a, b) => b[1] - a[1]).map(([name, size]) => {
+      const sizes = [...Map.groupBy(tensors, (each) => each.dtype)].map(([name, list]) => [name, total(list)]);
+      types.replaceChildren(...sizes.sort((a, b) => b[1] - a[1]).map(([name, size]) => {
         const share = `${((100 * size) / whole).toFixed(1)}%`;
         const bar = el("i");
         bar.style.width = share;
@@ -250,7 +226,7 @@
       const within = ({ name: of }) => !module || of === module || of.startsWith(`${module}.`);
       const kept = groups(tensors.filter(within));
       tensorsTitle.textContent = `Tensors${module ? ` of ${module}` : ""}, largest group first`;
-      const rows = kept.slice(0, 500).map((group) => [breakable(group.number > 1 ? group.pattern : group.name),
+      const rows = kept.slice(0, 500).map((group) => [breakable(group.number > 1 ? pattern(group.name) : group.name),
         bytes(group.bytes), count(group.number), group.dtype.toLowerCase(), group.shape.join(" × ")]);
       list.replaceChildren(explorer.table(["name", "bytes", "tensors", "type", "shape"], rows),
         kept.length > 500 ? el("p", { text: `${count(kept.length - 500)} more groups are not listed.` }) : "");

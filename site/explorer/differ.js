@@ -1,16 +1,15 @@
 "use strict";
 
 (() => {
-  const { el, draw, path, words, brief, count, power } = explorer;
+  const { el, draw, path, words, brief, count, power, special } = explorer;
 
   // Values in order on one axis, with NaN and the infinities at the ends. Magnitudes are logarithmic.
-  function scale({ kind, special }, width) {
-    const number = (...keys) => Number(special[keys.find((key) => special[key])]?.value ?? 0);
-    const float = kind === "float";
-    const least = float ? Math.max(number("smallest_subnormal", "smallest_normal"), 2 ** -160) : 1;
-    const most = Math.min(number("largest_finite", "largest"), 2 ** 160);
+  function scale(format, width) {
+    const float = format.kind === "float";
+    const least = float ? Math.max(special(format, "smallest_subnormal", "smallest_normal"), 2 ** -160) : 1;
+    const most = Math.min(special(format, "largest_finite", "largest"), 2 ** 160);
     const span = Math.log2(most) - Math.log2(least) + 2;
-    const signed = number("most_negative", "smallest") < 0;
+    const signed = special(format, "most_negative", "smallest") < 0;
     const ends = float ? 84 : 14;
     const middle = signed ? width / 2 : ends;
     const reach = width - ends - middle;
@@ -23,11 +22,7 @@
       const along = (Math.log2(Math.abs(text)) - Math.log2(least) + 2) / span;
       return middle + side * Math.min(Math.max(along, 0.002), 1) * reach;
     };
-    const step = [1, 2, 4, 8, 16, 32, 64].find((each) => (span / each) * 56 < reach) ?? 128;
-    const powers = [];
-    for (let exponent = Math.ceil(Math.log2(least) / step) * step; exponent <= Math.log2(most); exponent += step) {
-      powers.push(exponent);
-    }
+    const powers = explorer.marks(Math.log2(least), Math.log2(most), reach / 56);
     return { at, powers, signed, float, ends, middle };
   }
 

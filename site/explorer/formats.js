@@ -11,7 +11,7 @@
     if (/nan/i.test(value)) return "nan";
     if (/inf/i.test(value)) return "inf";
     if (Number(value) === 0) return "zero";
-    return Math.abs(value) < Number(format.special.smallest_normal?.value ?? 0) ? "subnormal" : "normal";
+    return Math.abs(value) < explorer.special(format, "smallest_normal") ? "subnormal" : "normal";
   }
 
   function inCell(value) {
@@ -128,15 +128,14 @@
     const yValues = (exponent) => bottom - ((exponent + 1) / (most + 1)) * 120;
     const parts = [words(0, 12, "largest relative error of rounding to nearest", "strong", "start"),
       words(0, 208, "values in each binade", "strong", "start")];
-    const across = explorer.strideOf(high - low, (right - left) / 46);
-    for (let at = Math.ceil(low / across) * across; at <= high; at += across) {
+    for (const at of explorer.marks(low, high, (right - left) / 46)) {
       parts.push(path("gridline", `M${x(at)} 34V${bottom}`), words(x(at), bottom + 20, power("2", at)));
     }
     parts.push(path("cursor", `M${x(chosen)} 34V${bottom}H${x(chosen + 1)}V34z`));
     const level = (y, exponent) => parts.push(path("gridline", `M${left} ${y}H${right}`),
       words(left - 8, y + 4, power("2", exponent), "", "end"));
-    for (let at = 0; at >= worst; at -= explorer.strideOf(-worst, 6)) level(yError(at), at);
-    for (let at = 0; at <= most; at += explorer.strideOf(most, 5)) level(yValues(at), at);
+    for (const at of explorer.marks(worst, 0, 6)) level(yError(at), at);
+    for (const at of explorer.marks(0, most, 5)) level(yValues(at), at);
     types.forEach(({ binades }, index) => {
       const line = (list, y) => list.map((each, at) =>
         `${at ? "L" : "M"}${x(each.exponent)} ${y(each)}H${x(each.exponent + 1)}`).join("");

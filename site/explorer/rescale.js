@@ -1,7 +1,7 @@
 "use strict";
 
 (() => {
-  const { el, path, rect, words, minus, plural, strideOf } = explorer;
+  const { el, path, rect, words, minus, plural } = explorer;
   const MODES = ["single", "double"];
   const has = (row, mode) => row !== undefined && row[mode] !== null && row[mode] !== undefined;
   const differs = (row) => has(row, "double") && row.double !== row.single;
@@ -17,12 +17,10 @@
     const x = (input) => left + ((input - first) / (last - first)) * (right - left);
     const y = (result) => bottom - ((result - low) / (high - low)) * (bottom - top);
     const parts = [words(0, 12, "result", "", "start"), words(right, height - 6, "input", "", "end")];
-    const across = strideOf(last - first, (right - left) / 34);
-    for (let at = Math.ceil(first / across) * across; at <= last; at += across) {
+    for (const at of explorer.marks(first, last, (right - left) / 34)) {
       parts.push(path("gridline", `M${x(at)} ${top}V${bottom}`), words(x(at), bottom + 18, minus(at)));
     }
-    const up = strideOf(high - low, (bottom - top) / 34);
-    for (let at = Math.ceil(low / up) * up; at <= high; at += up) {
+    for (const at of explorer.marks(low, high, (bottom - top) / 34)) {
       parts.push(path("gridline", `M${left} ${y(at)}H${right}`), words(left - 8, y(at) + 4, minus(at), "", "end"));
     }
     parts.push(...rows.filter(differs).map((row) => rect("odd", x(row.input - 0.5), top, x(1) - x(0), bottom - top)));

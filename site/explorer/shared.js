@@ -25,8 +25,15 @@ const explorer = (() => {
     draw("text", { x, y, class: kind, "text-anchor": anchor }, text);
   const power = (base, exponent) =>
     [draw("tspan", { text: base }), draw("tspan", { class: "up", dy: -5, text: minus(exponent) })];
-  const strideOf = (span, most) => STRIDES.find((each) => span / each < most) ?? span;
+  // Round numbers from `low` to `high`, fewer than `most`.
   const STRIDES = [1, 2, 4, 5, 10, 20, 50, 100, 200, 500, 1000];
+  function marks(low, high, most) {
+    const stride = STRIDES.find((each) => (high - low) / each < most) ?? high - low;
+    const first = Math.ceil(low / stride);
+    return Array.from({ length: Math.floor(high / stride) - first + 1 }, (_, at) => (first + at) * stride);
+  }
+  // Value of the first of these special codes that a format has, or 0.
+  const special = (format, ...keys) => Number(format.special?.[keys.find((key) => format.special[key])]?.value ?? 0);
 
   // Engine
 
@@ -267,20 +274,18 @@ const explorer = (() => {
     const node = el("div", { class: "chart", role: "img", "aria-label": label });
     let data = null;
     let width = 0;
-    const repaint = () => {
+    const measured = () => Math.floor(node.getBoundingClientRect().width);
+    const repaint = (wide) => {
+      width = wide;
       if (data === null || width === 0) return;
       const { height, parts, label: words } = paint(data, width);
       if (words) node.setAttribute("aria-label", words);
       node.replaceChildren(draw("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, parts));
     };
-    const measure = () => {
-      width = Math.floor(node.getBoundingClientRect().width);
-      repaint();
-    };
-    new ResizeObserver(() => Math.floor(node.getBoundingClientRect().width) !== width && measure()).observe(node);
+    new ResizeObserver(() => measured() !== width && repaint(measured())).observe(node);
     node.show = (next) => {
       data = next;
-      (width ? repaint : measure)();
+      repaint(width || measured());
     };
     return node;
   }
@@ -389,7 +394,7 @@ const explorer = (() => {
 
   return {
     Refusal, ask, bits, brief, button, bytes, capital, change, chart, cited, count, draw, el, field, fillSelect, grid,
-    line, minus, outlet, path, plural, power, recall, rect, roving, sentence, split, strideOf, table, view, words,
+    line, marks, minus, outlet, path, plural, power, recall, rect, roving, sentence, special, split, table, view, words,
     address: (name, state) => address(views.get(name), state),
     link: (name, state, text) => el("a", { href: address(views.get(name), state), text }),
   };
