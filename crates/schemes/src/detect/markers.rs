@@ -149,8 +149,12 @@ fn infer(claims: &mut Claims<'_>, codes: usize, place: String) -> Result<(), Err
         let parameters = Parameters { group: side.filter(|_| takes_group), ..Parameters::NONE };
         Setting::of(Scheme { family, parameters })
     };
-    let fits = Family::all().filter(|family| family.name().starts_with("comfy:")).map(setting);
-    let fits: Vec<Setting> = fits.filter(|setting| claims.attempt(setting, &name, codes).is_ok()).collect();
+    let takes_codes = |family: &Family| {
+        let entry = catalogue::entry(*family).filter(|_| family.name().starts_with("comfy:"));
+        entry.is_some_and(|entry| claims.logical(entry, tensor).is_some())
+    };
+    let mut fits: Vec<Setting> = Family::all().filter(takes_codes).map(setting).collect();
+    fits.retain(|setting| claims.attempt(setting, &name, codes).is_ok());
     if let [setting] = &fits[..] {
         return claims.claim(setting, &name, codes);
     }

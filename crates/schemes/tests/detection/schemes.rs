@@ -367,6 +367,9 @@ fn comfy_markers() {
     assert_eq!((planes.codes.packing, planes.scales.plane.packing), (Packing::HighFirst, Packing::Swizzled));
     assert_eq!(found.groups[1].original, Some(DType::Bf16));
     assert_eq!(found.choices.len(), 2);
+    // Without the data of the marker, types and shapes tell the format.
+    let found = case.detect_with(&Options { header_alone: true, ..Options::default() }).unwrap();
+    assert_eq!(names(&found), ["comfy:float8_e5m2", "comfy:nvfp4", "comfy:mxfp8", "comfy:int8_tensorwise"]);
     // The reference has the shape without padding.
     let shape = |name: &str| (name == "model.b.weight").then(|| vec![13, 27]);
     let found = case.detect_with(&Options { reference: Some(&shape), ..Options::default() }).unwrap();
