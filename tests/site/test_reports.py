@@ -99,7 +99,7 @@ def test_text_of_files_stays_text(page, pages):
     page.goto(f"file://{pages}/convert.html")
     page.get_by_label("Filter by name").fill("</script>")
     assert names(page) == [ODD.replace("\u202e", "\\u{202e}")]
-    assert page.title().startswith("truecast convert: ") and page.locator("img").count() == 0
+    assert page.title().endswith(": convert") and page.locator("img").count() == 0
 
 
 @pytest.mark.parametrize("page", [(w, scheme) for w in (400, 1280, 1920) for scheme in ("light", "dark")], indirect=True)
