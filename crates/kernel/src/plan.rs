@@ -7,7 +7,7 @@ use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
 use crate::level::Level;
 use crate::numbers::SpecialCodes;
-use crate::numbers::e8m0::EncodeE8m0;
+use crate::numbers::e8m0::{ClampToE8m0, EncodeE8m0};
 use crate::numbers::encode::Encoder;
 use crate::numbers::int::{IntRange, ToInt};
 use crate::numbers::op::{Int, Op};
@@ -258,15 +258,18 @@ impl Planner<'_> {
         (*dst == DType::Tf32).then_some(Op::F32ToF32(F32ToF32 { nan: NanBits::INTERMEDIATE, mask: !0x1fff, inf }))
     }
 
-    /// Returns the operations to E8M0 by way of bf16, rounded to odd.
+    /// Returns the operations to E8M0: from f32 where clamping suffices, elsewhere from bf16, rounded to odd.
     fn to_e8m0(&self, f: &FloatFormat) -> Option<Ops> {
         let CastSpec { src, dst, policy, .. } = *self.spec;
-        let encode = Op::E8m0(EncodeE8m0::new(dst, f, &policy)?);
+        let numbers = EncodeE8m0::new(dst, f, &policy)?;
         if src == DType::Bf16 {
-            return Some(vec![encode]);
+            return Some(vec![Op::E8m0(numbers)]);
         }
         let mut ops = self.to_intermediate(f)?;
-        ops.extend([Op::F32ToBf16Odd, encode]);
+        match ClampToE8m0::new(&numbers) {
+            Some(clamp) => ops.push(Op::ClampToE8m0(clamp)),
+            None => ops.extend([Op::F32ToBf16Odd, Op::E8m0(numbers)]),
+        }
         Some(ops)
     }
 

@@ -3,7 +3,7 @@
 //! The f32 source is exact or rounded to odd (§3).
 
 use super::{F32Parts, Lane, Reach, f32_parts};
-use crate::numbers::e8m0::EncodeE8m0;
+use crate::numbers::e8m0::{ClampToE8m0, EncodeE8m0};
 use crate::numbers::encode::{Encoder, Nearest, shape};
 use crate::numbers::{BF16_INF, F32_INF};
 use crate::slot::Slot;
@@ -97,6 +97,24 @@ impl Lane for F32ToBf16Odd {
     #[inline(always)]
     fn convert(&self, x: u32) -> u16 {
         (x >> 16) as u16 | (x as u16).min(1)
+    }
+}
+
+/// f32 to E8M0 by clamping. `TIES`: the parity of the kept code decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F32ToE8m0<const TIES: bool>(pub ClampToE8m0);
+impl<const TIES: bool> Lane for F32ToE8m0<TIES> {
+    type Src = u32;
+    type Dst = u8;
+    #[inline(always)]
+    fn convert(&self, x: u32) -> u8 {
+        let p = &self.0;
+        let clamped = ((x & p.mask) as i32).min(p.max).max(0x0040_0000) as u32;
+        // As for `EncodeE8m0`, with the fraction of f32.
+        let v = clamped.min((clamped << 1).wrapping_sub(0x0080_0000));
+        let odd = if TIES { ((v << 8) as i32 >> 31) as u32 & p.odd_addend } else { 0 };
+        let code = v.wrapping_add(p.addend).wrapping_add(odd) >> 23;
+        (if f32::from_bits(x).is_nan() { p.nan } else { code }) as u8
     }
 }
 

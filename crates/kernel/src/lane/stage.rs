@@ -233,6 +233,8 @@ pub(crate) fn stage_for(op: &Op, level: Level) -> Box<dyn Stage> {
         },
         Op::F32ToBf16Odd => stage(F32ToBf16Odd, level),
         Op::E8m0(lane) => stage(lane, level),
+        Op::ClampToE8m0(numbers) if numbers.odd_addend == 0 => stage(F32ToE8m0::<false>(numbers), level),
+        Op::ClampToE8m0(numbers) => stage(F32ToE8m0::<true>(numbers), level),
         Op::F64ToF32Nearest(numbers) => stage(F64ToF32Nearest(numbers), level),
         Op::F64ToF32(lane) => stage(lane, level),
         Op::F32ToF64(lane) => stage(lane, level),

@@ -75,6 +75,43 @@ impl EncodeE8m0 {
     }
 }
 
+/// Numbers of the encoder from f32, exact or rounded to odd, to E8M0 where clamping gives the codes of all values but
+/// NaN: zero, negative values and values that vanish become code 0 if they do not count as their magnitudes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClampToE8m0 {
+    pub addend: u32,
+    /// As in [`EncodeE8m0`]; used by the lane with `TIES`.
+    pub odd_addend: u32,
+    /// Bits of the source that count: without the sign if magnitudes are encoded.
+    pub mask: u32,
+    /// Largest value that is encoded; larger values become it.
+    pub max: i32,
+    pub nan: u32,
+}
+
+impl ClampToE8m0 {
+    pub fn new(numbers: &EncodeE8m0) -> Option<Self> {
+        let EncodeE8m0 { addend, odd_addend, over_from, over, .. } = *numbers;
+        let max = match over {
+            0xfe => MAX,
+            0xff if over_from == (MAX + (1 << 7) - addend).min(BF16_INF) => BF16_INF,
+            _ => return None,
+        };
+        let (mask, negative_inf) = match numbers.replaces_negative {
+            [0, _] => (0x7fff_ffff, over),
+            [_, 0] => (u32::MAX, 0),
+            _ => return None,
+        };
+        if numbers.zero != 0 || numbers.vanish != 0 || numbers.inf != [over, negative_inf] {
+            return None;
+        }
+        // An odd addend ends just below a tie or a code, so its lower bits are ones too.
+        let widen = |addend: u16| (addend as u32) << 16 | if addend & 1 != 0 { 0xffff } else { 0 };
+        let odd_addend = widen(addend.wrapping_add(odd_addend)).wrapping_sub(widen(addend));
+        Some(Self { addend: widen(addend), odd_addend, mask, max: (max as i32) << 16, nan: numbers.nan as u32 })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Operations of a conversion, in the order of application. Each operation is a function of one element.
 
-use super::e8m0::EncodeE8m0;
+use super::e8m0::{ClampToE8m0, EncodeE8m0};
 use super::encode::{Encoder, Nearest};
 use super::int::{IntRange, ToInt};
 use super::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
@@ -35,6 +35,8 @@ pub(crate) enum Op {
     F32ToBf16Odd,
     /// bf16, exact or rounded to odd, to E8M0.
     E8m0(EncodeE8m0),
+    /// f32, exact or rounded to odd, to E8M0 by clamping.
+    ClampToE8m0(ClampToE8m0),
     /// f64 to f32, nearest even.
     F64ToF32Nearest(F64ToF32),
     /// f64 to f32, any rounding.
