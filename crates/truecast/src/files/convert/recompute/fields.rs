@@ -1,6 +1,7 @@
 //! Reads many fields of a row at once. The reference definition (`Packing::bit`) gives the positions of the first
 //! fields, which repeat periodically.
 
+use std::array::from_fn;
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Plane};
 
@@ -20,7 +21,7 @@ struct FieldPlace {
 }
 
 impl Fields<'_> {
-    pub fn read(&self, row: u64, cols: Range<u64>, fields: &mut [u32]) {
+    pub fn read(&self, row: u64, mut cols: Range<u64>, mut fields: &mut [u32]) {
         debug_assert_eq!(cols.end - cols.start, fields.len() as u64, "a field for each column");
         let bits = self.plane.code.bits();
         let Some((period, step)) = self.period() else {
@@ -29,20 +30,32 @@ impl Fields<'_> {
         };
         let places: Vec<FieldPlace> = (0..period.min(self.shape[1])).map(|col| self.place(row, col)).collect();
         let Some(first) = places.first() else { return };
-        let bit = first.low + cols.start * step;
-        if period == 1 && step == u64::from(bits) && bit.is_multiple_of(8) {
-            let bytes = &self.bytes[(bit / 8) as usize..];
+        let bit = first.low / 8 * 8 + cols.start * u64::from(bits);
+        let in_order = matches!(self.plane.packing, Packing::Rows { .. } | Packing::HighFirst);
+        if in_order && bit.is_multiple_of(8) {
+            let begin = (bit / 8) as usize;
+            let bytes = &self.bytes[begin..];
             match bits {
                 8 => return fields.iter_mut().zip(bytes).for_each(|(field, byte)| *field = (*byte).into()),
                 4 => {
+                    let shifts = if first.low.is_multiple_of(8) { [0, 4] } else { [4, 0] };
                     let (pairs, odd) = fields.as_chunks_mut();
                     if let [field] = odd {
-                        *field = (bytes[pairs.len()] & 15).into();
+                        *field = (bytes[pairs.len()] >> shifts[0] & 15).into();
                     }
                     for (pair, byte) in pairs.iter_mut().zip(bytes) {
-                        *pair = [u32::from(byte & 15), u32::from(byte >> 4)];
+                        *pair = shifts.map(|shift| (byte >> shift & 15).into());
                     }
                     return;
+                }
+                1..8 => {
+                    let (octets, rest) = fields.as_chunks_mut::<8>();
+                    for (octet, at) in octets.iter_mut().zip((begin..).step_by(bits as usize)) {
+                        let word = self.word(at);
+                        *octet = from_fn(|i| (word >> (i as u32 * bits)) as u32 & ((1 << bits) - 1));
+                    }
+                    cols.start += 8 * octets.len() as u64;
+                    fields = rest;
                 }
                 16 => {
                     let each = bytes.as_chunks().0;
@@ -100,12 +113,16 @@ impl Fields<'_> {
     /// Reads at most 32 bits, beginning at `bit`.
     #[inline(always)]
     fn window(&self, bit: u64, bits: u32) -> u32 {
-        let at = (bit / 8) as usize;
-        let word = match self.bytes[at..].first_chunk() {
+        (self.word((bit / 8) as usize) >> (bit % 8)) as u32 & (u32::MAX >> (32 - bits))
+    }
+
+    /// Reads eight bytes, or those that are left.
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        match self.bytes[at..].first_chunk() {
             Some(bytes) => u64::from_le_bytes(*bytes),
             None => self.bytes[at..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-        };
-        (word >> (bit % 8)) as u32 & (u32::MAX >> (32 - bits))
+        }
     }
 }
 

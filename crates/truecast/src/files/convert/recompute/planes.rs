@@ -42,7 +42,11 @@ impl StoredPlanes<'_> {
         // Rows with equal padding, or else whole matrices.
         let [rows, cols] = if rows_together(&plane, shape[0]) == 1 { [1, shape[1]] } else { shape };
         let bits = plane.code.bits();
-        let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
+        let bytes = plane.bytes([rows, cols]).unwrap_or(0);
+        if bytes * 8 == rows * cols * u64::from(bits) {
+            return Ok(wrong); // no padding
+        }
+        let mut free = zeros(bytes)?;
         free.fill(0xff_u8);
         for at in (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col])) {
             plane.packing.set(bits, [rows, cols], at, &mut free, 0);
