@@ -156,6 +156,7 @@ pub fn saturated(x: &[f32]) -> Vec<f32> {
 /// # Panics
 /// If the bytes do not hold a block, or the type is not [written](is_written).
 #[must_use]
+#[inline(always)]
 pub fn scale(block: BlockType, bytes: &[u8]) -> u16 {
     u16::from_le_bytes(*match block {
         BlockType::Q2_K => gguf::Q2_K::of(bytes).d,

@@ -246,8 +246,9 @@ impl Task for Count<'_> {
             counts.zero_out += u64::from(zeros + to_zero);
             counts.blocks_lossless += u64::from(is_lossless);
             counts.blocks_to_zero += u64::from(to_zero > 0 && !has_values);
-            counts.scale_zero += u64::from(ggml::scale(block, bytes) & 0x7fff == 0);
-            counts.scale_nan += u64::from(ggml::scale(block, bytes) & 0x7fff > 0x7c00);
+            let scale = ggml::scale(block, bytes) & 0x7fff;
+            counts.scale_zero += u64::from(scale == 0);
+            counts.scale_nan += u64::from(scale > 0x7c00);
         }
     }
 }
