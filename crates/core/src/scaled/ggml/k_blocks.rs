@@ -183,7 +183,9 @@ fn q45_k<const L: usize>(
 ) -> ([u8; 2], [u8; 2], [u8; 12], [u8; 256]) {
     let mut fits = Fits::<8>::new::<32, L>(x, weights, search);
     let [(scales, d), (minima, dmin)] = if weights.is_some() {
-        fits.rounded(63)
+        // ggml limits codes above 63 for Q5_K only.
+        let most = if search.most == 31 { 63 } else { u8::MAX };
+        fits.rounded(63).map(|(codes, of_one)| (codes.map(|code| code.min(most)), of_one))
     } else {
         [&fits.scales, &fits.offsets].map(|of| {
             let most = largest(of);
