@@ -1,11 +1,12 @@
 //! `explain` compared with the reference definition: neighbors and decision must lead to the defined code, for every
 //! special code of every type.
 
-use truecast::explain::{Decision, explain};
+use truecast::explain::{Decision, explain, rounding_error};
 use truecast::{
     DType, Exact, Kind, Outcome, cast_one,
     decimal::to_decimal,
     exact::decode,
+    literal::ratio,
     spec::{ieee, tile},
 };
 
@@ -93,6 +94,31 @@ fn the_picture_leads_to_the_code() {
                     );
                 }
                 _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbors_of_a_code_are_the_adjacent_finite_values() {
+    let number = |value: Exact| to_decimal(value).parse::<f64>().unwrap();
+    for dtype in numeric().filter(|t| t.code_bits() <= 8 && t.kind() != Kind::Bool) {
+        let codes = || 0..1 << dtype.code_bits();
+        let mut values: Vec<f64> = codes().map(|code| number(decode(dtype, code))).filter(|x| x.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup(); // -0 equals 0
+        for code in codes() {
+            let element = explain(dtype, code, DType::F32).source;
+            let here = number(element.value);
+            let expected = match values.iter().position(|x| *x == here) {
+                Some(at) => [at.checked_sub(1).map(|at| values[at]), values.get(at + 1).copied()],
+                None => [None, None],
+            };
+            assert_eq!(element.adjacent().map(|e| e.map(|e| number(e.value))), expected, "{dtype} {code:#x}");
+            for neighbor in expected.into_iter().flatten() {
+                let middle = decode(DType::F64, f64::midpoint(here, neighbor).to_bits());
+                let error = rounding_error(&ratio(&to_decimal(middle)).unwrap(), &element);
+                assert_eq!(error.map(|error| error.ulps), Some(0.5), "{dtype} {code:#x} from {neighbor}");
             }
         }
     }

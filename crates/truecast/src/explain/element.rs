@@ -1,4 +1,4 @@
-//! One element: code, value, fields and adjacent values.
+//! One element: code, value, adjacent values and the parts of a NaN.
 
 use truecast_core::exact::decode;
 use truecast_core::format::IntFormat;
@@ -20,17 +20,8 @@ impl Decoded {
         Decoded { dtype, code, value: decode(dtype, code) }
     }
 
-    /// Sign, exponent and fraction fields of a float as bits, `None` for other kinds.
-    #[must_use]
-    pub fn fields(&self) -> Option<(Option<bool>, u64, u64)> {
-        match self.dtype.kind() {
-            Kind::Float(f) => Some(f.fields(self.code)),
-            _ => None,
-        }
-    }
-
     /// Returns the next lower and the next higher value of the element's type, or `None` if the type has no such value.
-    /// Both are `None` for NaN and infinities.
+    /// Both are `None` for NaN, infinities and Bool.
     ///
     /// # Examples
     /// ```
@@ -48,24 +39,24 @@ impl Decoded {
         };
         let codes = match self.dtype.kind() {
             Kind::Float(f) => {
-                let magnitude = self.code & f.magnitude_mask();
-                let outward = (magnitude < f.max_code()).then(|| magnitude + 1);
-                let smallest = if f.has_zero { 1 } else { 0 };
-                match (magnitude, f.signed) {
-                    (0, true) => [Some(smallest | f.sign_bit()), Some(smallest)],
-                    (0, false) => [None, outward],
-                    _ if neg => [outward.map(|m| m | f.sign_bit()), Some(f.sign_bit() | (magnitude - 1))],
-                    _ => [Some(magnitude - 1), outward],
-                }
+                let (magnitude, sign) = (self.code & f.magnitude_mask(), self.code & f.sign_bit());
+                let outward = (magnitude < f.max_code()).then(|| sign | (magnitude + 1));
+                let inward = match magnitude {
+                    // Beyond zero, the other sign begins.
+                    0 => f.signed.then(|| (sign ^ f.sign_bit()) | 1),
+                    1 if !f.has_negative_zero() => Some(0),
+                    _ => Some(sign | (magnitude - 1)),
+                };
+                if neg { [outward, inward] } else { [inward, outward] }
             }
             Kind::Int(f) => of_integer(f),
             Kind::Fixed(f) => of_integer(f.int),
-            Kind::Book(_) => [self.code.checked_sub(1), Some(self.code + 1).filter(|code| *code < 16)],
+            Kind::Book(book) => {
+                [self.code.checked_sub(1), Some(self.code + 1).filter(|code| *code < book.values.len() as u64)]
+            }
             _ => [None, None],
         };
-        let number =
-            |code: u64| Some(Decoded::new(self.dtype, code)).filter(|e| matches!(e.value, Exact::Finite { .. }));
-        codes.map(|code| code.and_then(number))
+        codes.map(|code| code.map(|code| Decoded::new(self.dtype, code)))
     }
 
     /// Returns the parts of a NaN; `None` for other values.
@@ -96,13 +87,4 @@ pub struct NanParts {
     pub payload: u64,
     /// Number of payload bits.
     pub payload_bits: u32,
-}
-
-/// A code of a format and its value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CodePoint {
-    /// The code.
-    pub code: u64,
-    /// Exact value of the code.
-    pub value: Exact,
 }

@@ -10,7 +10,7 @@ mod tile;
 
 pub use answers::{Absent, Answer, Explanation, explain_printing, explain_text, explain_under};
 pub use distance::{RoundingError, rounding_error};
-pub use element::{CodePoint, Decoded, NanParts};
+pub use element::{Decoded, NanParts};
 pub use every::{absent, explain};
-pub use neighbors::{Decision, Neighbors, explain_format};
+pub use neighbors::{CodePoint, Decision, Neighbors, explain_format};
 pub use tile::{explain_tile, explain_tile_as};

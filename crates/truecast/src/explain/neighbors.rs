@@ -2,12 +2,21 @@
 //! midpoint.
 
 use super::distance::{middle, same, steps_between};
-use super::element::{CodePoint, Decoded};
+use super::element::Decoded;
 use std::cmp::Ordering;
 use truecast_core::exact::{decode, decode_float, encode, encode_float};
 use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, FormatError, IntFormat};
 use truecast_core::policy::{CastPolicy, IntOverflow};
 use truecast_core::{DType, Exact, Kind, Rounding};
+
+/// A code of a format and its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodePoint {
+    /// The code.
+    pub code: u64,
+    /// Exact value of the code.
+    pub value: Exact,
+}
 
 /// Place of a value among the values of a destination. The destination is an element type or a custom [`FloatFormat`].
 #[derive(Clone, Debug, PartialEq)]
