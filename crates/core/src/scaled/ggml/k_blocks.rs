@@ -5,7 +5,7 @@
 use super::super::gguf::mutable;
 use super::arithmetic::{from_half, limited, nearest, to_half};
 use super::groups::{farthest, largest, side_by_side, sum};
-use super::search::{ByElement, Fit, NOTHING, Positive, Search, Symmetric, WithMinimum};
+use super::search::{ByElement, Fit, Positive, Search, Symmetric, WithMinimum, ZERO_BELOW};
 
 /// Weights of the elements of a block, if they are given.
 type Weights<'a> = Option<&'a [f32; 256]>;
@@ -17,6 +17,13 @@ struct Fits<const G: usize> {
     codes: [u8; 256],
     /// Sums of the given weights.
     sums: [f32; G],
+}
+
+/// Rounded scales or offsets.
+struct Rounded<const G: usize> {
+    codes: [u8; G],
+    /// Factor of the codes, an f16.
+    unit: u16,
 }
 
 impl<const G: usize> Fits<G> {
@@ -41,15 +48,38 @@ impl<const G: usize> Fits<G> {
         fits
     }
 
-    /// Scales and offsets in codes up to `most`, weighted; and the numbers by which these are multiplied.
+    /// Scale and offset of each group. `plain` is the search without weights.
     #[inline(always)]
-    fn rounded(&self, most: i32) -> [([u8; G], u16); 2] {
-        let mut both = [[0.0; 2]; G];
-        for (both, (scale, offset)) in both.iter_mut().zip(self.scales.iter().zip(&self.offsets)) {
-            *both = [*scale, *offset];
+    fn with_minimum<const N: usize, const L: usize>(x: &[f32; 256], weights: Weights<'_>, plain: &WithMinimum) -> Self {
+        match weights {
+            None => Fits::new::<N, L>(x, None, plain),
+            Some(_) => Fits::new::<N, L>(x, weights, &WithMinimum::weighted(plain.most)),
         }
-        let fit = Positive { most }.fit::<2>(&both, Some(&self.sums.map(|sum| [sum; 2])));
-        [0, 1].map(|of| (fit.codes.map(|codes| codes[of]), to_half(fit.scale[of])))
+    }
+
+    /// Rounds scales and offsets by a weighted search, to codes up to `most`. `limit`: largest code of unusual values.
+    #[inline(always)]
+    fn rounded_by_weights(&self, most: i32, limit: u8) -> [Rounded<G>; 2] {
+        let mut pairs = [[0.0; 2]; G];
+        for (pair, (scale, offset)) in pairs.iter_mut().zip(self.scales.iter().zip(&self.offsets)) {
+            *pair = [*scale, *offset];
+        }
+        let fit = Positive { most }.fit::<2>(&pairs, Some(&self.sums.map(|sum| [sum; 2])));
+        [0, 1].map(|lane| {
+            let codes = fit.codes.map(|codes| codes[lane].min(limit));
+            Rounded { codes, unit: to_half(fit.scale[lane]) }
+        })
+    }
+
+    /// Rounds scales and offsets, each so that the largest has the code `most`. `limit`: largest code of unusual values.
+    #[inline(always)]
+    fn rounded_to_largest(&self, most: f32, limit: u8) -> [Rounded<G>; 2] {
+        [&self.scales, &self.offsets].map(|numbers| {
+            let largest = largest(numbers);
+            let inverse = if largest > 0.0 { most / largest } else { 0.0 };
+            let codes = numbers.map(|x| (nearest(inverse * x) as u8).min(limit));
+            Rounded { codes, unit: to_half(largest / most) }
+        })
     }
 
     /// Computes the codes of a group again with its rounded scale, which is not 0: `(x + offset) / scale - least`.
@@ -114,51 +144,53 @@ fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> [u8; 12] {
 #[inline(always)]
 pub(super) fn q2_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 3, first: -0.5, step: 0.1, last: 15, sums_magnitudes: true };
-    let (mut fits, both);
-    if weights.is_some() {
-        fits = Fits::<16>::new::<16, L>(x, weights, &const { WithMinimum::weighted(3) });
-        both = fits.rounded(15);
-    } else {
-        fits = Fits::<16>::new::<16, L>(x, None, &SEARCH);
-        both = [&fits.scales, &fits.offsets].map(|of| {
-            let most = largest(of);
-            let inverse = 15.0 / most;
-            let codes = if most > 0.0 { of.map(|x| nearest(inverse * x) as u8) } else { [0; 16] };
-            (codes, to_half(if most > 0.0 { most / 15.0 } else { 0.0 }))
-        });
-    }
-    let [(codes, d_code), (minima, dmin_code)] = both;
+    let mut fits = Fits::<16>::with_minimum::<16, L>(x, weights, &SEARCH);
+    let [scale_codes, minima] = match weights {
+        None => fits.rounded_to_largest(15.0, u8::MAX),
+        Some(_) => fits.rounded_by_weights(15, u8::MAX),
+    };
     let mutable::Q2_K { scales, qs, d, dmin } = mutable::Q2_K::of(bytes);
-    for ((scale, code), minimum) in scales.iter_mut().zip(codes).zip(minima) {
+    for ((scale, code), minimum) in scales.iter_mut().zip(scale_codes.codes).zip(minima.codes) {
         *scale = code | minimum << 4;
     }
     for (g, nibbles) in scales.iter().enumerate() {
-        let scale = from_half(d_code) * f32::from(nibbles & 15);
-        let offset = from_half(dmin_code) * f32::from(nibbles >> 4);
+        let scale = from_half(scale_codes.unit) * f32::from(nibbles & 15);
+        let offset = from_half(minima.unit) * f32::from(nibbles >> 4);
         if scale != 0.0 {
             fits.recode::<16>(x, g, scale, offset, [0, 3]);
         }
     }
-    (*d, *dmin, *qs) = (d_code.to_le_bytes(), dmin_code.to_le_bytes(), two_bits(&fits.codes));
+    (*d, *dmin, *qs) = (scale_codes.unit.to_le_bytes(), minima.unit.to_le_bytes(), two_bits(&fits.codes));
+}
+
+/// Scales of Q3_K, rounded to codes 0 to 63 for -32 to 31 (ggml: `quantize_row_q3_K_ref`).
+#[inline(always)]
+fn q3_scales(fits: &Fits<16>) -> Rounded<16> {
+    let end = farthest(&fits.scales);
+    if end == 0.0 {
+        return Rounded { codes: [0; 16], unit: to_half(0.0) };
+    }
+    let inverse = -32.0 / end;
+    // ggml stores the nearest integer in an `int8_t` before it limits it.
+    let code = |scale| (i32::from(nearest(inverse * scale) as i8).clamp(-32, 31) + 32) as u8;
+    Rounded { codes: fits.scales.map(code), unit: to_half(1.0 / inverse) }
+}
+
+/// As [`q3_scales`], by a weighted search (ggml: `quantize_row_q3_K_impl`).
+#[inline(always)]
+fn q3_scales_by_weights(fits: &Fits<16>) -> Rounded<16> {
+    let scales = fits.scales.map(|scale| [scale]);
+    let fit: Fit<16, 1> = Symmetric { half: 32 }.fit(&scales, Some(&fits.sums.map(|sum| [sum])));
+    Rounded { codes: fit.codes.map(|[code]| code), unit: to_half(fit.scale[0]) }
 }
 
 #[inline(always)]
 pub(super) fn q3_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
-    let (mut fits, codes, half);
-    if weights.is_some() {
-        fits = Fits::<16>::new::<16, L>(x, weights, &Symmetric { half: 4 });
-        let scales = fits.scales.map(|scale| [scale]);
-        let fit: Fit<16, 1> = Symmetric { half: 32 }.fit(&scales, Some(&fits.sums.map(|sum| [sum])));
-        (codes, half) = (fit.codes.map(|[code]| code), to_half(fit.scale[0]));
-    } else {
-        fits = Fits::<16>::new::<16, L>(x, None, &ByElement { half: 4 });
-        let end = farthest(&fits.scales);
-        let inverse = -32.0 / end;
-        // The nearest integer goes through a signed byte.
-        let code = |scale| (i32::from(nearest(inverse * scale) as i8).clamp(-32, 31) + 32) as u8;
-        codes = if end == 0.0 { [0; 16] } else { fits.scales.map(code) };
-        half = to_half(if end == 0.0 { 0.0 } else { 1.0 / inverse });
-    }
+    let mut fits = match weights {
+        None => Fits::<16>::new::<16, L>(x, None, &ByElement { half: 4 }),
+        Some(_) => Fits::<16>::new::<16, L>(x, weights, &Symmetric { half: 4 }),
+    };
+    let Rounded { codes, unit } = if weights.is_none() { q3_scales(&fits) } else { q3_scales_by_weights(&fits) };
     let mutable::Q3_K { hmask, qs, scales, d } = mutable::Q3_K::of(bytes);
     for g in 0..4 {
         scales[g] = codes[g] & 15 | codes[g + 8] << 4;
@@ -166,89 +198,82 @@ pub(super) fn q3_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: 
         scales[g + 8] = codes[g] >> 4 | codes[g + 4] >> 4 << 2 | codes[g + 8] >> 4 << 4 | codes[g + 12] >> 4 << 6;
     }
     for (g, code) in codes.into_iter().enumerate() {
-        let scale = from_half(half) * (f32::from(code) - 32.0);
+        let scale = from_half(unit) * (f32::from(code) - 32.0);
         if scale != 0.0 {
             fits.recode::<16>(x, g, scale, 0.0, [-4, 3]);
         }
     }
-    (*hmask, *qs, *d) = (one_bit(&fits.codes, 2), two_bits(&fits.codes), half.to_le_bytes());
+    (*hmask, *qs, *d) = (one_bit(&fits.codes, 2), two_bits(&fits.codes), unit.to_le_bytes());
 }
 
-/// Fields of Q4_K and Q5_K: `d`, `dmin`, scales and minima, and codes up to `most`.
+/// Common fields of Q4_K and Q5_K.
+struct Q45 {
+    d: [u8; 2],
+    dmin: [u8; 2],
+    /// Scales and minima.
+    scales: [u8; 12],
+    codes: [u8; 256],
+}
+
+/// Fields of Q4_K or Q5_K. `plain` is the search without weights.
 #[inline(always)]
-fn q45_k<const L: usize>(
-    x: &[f32; 256],
-    weights: Weights<'_>,
-    search: &WithMinimum,
-) -> ([u8; 2], [u8; 2], [u8; 12], [u8; 256]) {
-    let mut fits = Fits::<8>::new::<32, L>(x, weights, search);
-    let [(scales, d), (minima, dmin)] = if weights.is_some() {
-        // ggml limits codes above 63 for Q5_K only.
-        let most = if search.most == 31 { 63 } else { u8::MAX };
-        fits.rounded(63).map(|(codes, of_one)| (codes.map(|code| code.min(most)), of_one))
-    } else {
-        [&fits.scales, &fits.offsets].map(|of| {
-            let most = largest(of);
-            let inverse = if most > 0.0 { 63.0 / most } else { 0.0 };
-            (of.map(|x| (nearest(inverse * x) as u8).min(63)), to_half(most / 63.0))
-        })
+fn q45_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, plain: &WithMinimum) -> Q45 {
+    let mut fits = Fits::<8>::with_minimum::<32, L>(x, weights, plain);
+    let [scales, minima] = match weights {
+        None => fits.rounded_to_largest(63.0, 63),
+        // ggml limits these codes for Q5_K only.
+        Some(_) => fits.rounded_by_weights(63, if plain.most == 31 { 63 } else { u8::MAX }),
     };
-    let six = six_bits(scales, minima);
+    let six = six_bits(scales.codes, minima.codes);
     for g in 0..8 {
-        // As they are read: codes of given weights may have more bits.
+        // ggml reads the stored bits again (`get_scale_min_k4`). Codes of a weighted search may have more than six bits.
         let [scale, minimum] = [0, 4].map(|at| match g {
             0..4 => six[at + g] & 63,
             _ => six[4 + g] >> at & 15 | six[at + g - 4] >> 6 << 4,
         });
-        let (scale, offset) = (from_half(d) * f32::from(scale), from_half(dmin) * f32::from(minimum));
+        let scale = from_half(scales.unit) * f32::from(scale);
+        let offset = from_half(minima.unit) * f32::from(minimum);
         if scale != 0.0 {
-            fits.recode::<32>(x, g, scale, offset, [0, search.most]);
+            fits.recode::<32>(x, g, scale, offset, [0, plain.most]);
         }
     }
-    (d.to_le_bytes(), dmin.to_le_bytes(), six, fits.codes)
+    Q45 { d: scales.unit.to_le_bytes(), dmin: minima.unit.to_le_bytes(), scales: six, codes: fits.codes }
 }
 
 #[inline(always)]
 pub(super) fn q4_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 15, first: -1.0, step: 0.1, last: 20, sums_magnitudes: false };
     let mutable::Q4_K { d, dmin, scales, qs } = mutable::Q4_K::of(bytes);
-    let codes;
-    (*d, *dmin, *scales, codes) = match weights {
-        None => q45_k::<L>(x, None, &SEARCH),
-        Some(_) => q45_k::<L>(x, weights, &const { WithMinimum::weighted(15) }),
-    };
-    *qs = nibbles(&codes, 32);
+    let fields = q45_k::<L>(x, weights, &SEARCH);
+    (*d, *dmin, *scales, *qs) = (fields.d, fields.dmin, fields.scales, nibbles(&fields.codes, 32));
 }
 
 #[inline(always)]
 pub(super) fn q5_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     const SEARCH: WithMinimum = WithMinimum { most: 31, first: -0.5, step: 0.1, last: 15, sums_magnitudes: false };
     let mutable::Q5_K { d, dmin, scales, qh, qs } = mutable::Q5_K::of(bytes);
-    let codes;
-    (*d, *dmin, *scales, codes) = match weights {
-        None => q45_k::<L>(x, None, &SEARCH),
-        Some(_) => q45_k::<L>(x, weights, &const { WithMinimum::weighted(31) }),
-    };
-    (*qh, *qs) = (one_bit(&codes, 4), nibbles(&codes, 32));
+    let fields = q45_k::<L>(x, weights, &SEARCH);
+    (*d, *dmin, *scales) = (fields.d, fields.dmin, fields.scales);
+    (*qh, *qs) = (one_bit(&fields.codes, 4), nibbles(&fields.codes, 32));
 }
 
 #[inline(always)]
 pub(super) fn q6_k<const L: usize>(x: &[f32; 256], weights: Weights<'_>, bytes: &mut [u8]) {
     let mut fits = Fits::<16>::new::<16, L>(x, weights, &Symmetric { half: 32 });
     let end = farthest(&fits.scales);
-    if end.abs() < NOTHING {
+    if end.abs() < ZERO_BELOW {
         return bytes.fill(0);
     }
     let inverse = -128.0 / end;
-    let half = to_half(1.0 / inverse);
+    let unit = to_half(1.0 / inverse);
     let codes = fits.scales.map(|scale| nearest(inverse * scale).min(127) as i8);
     for (g, code) in codes.into_iter().enumerate() {
-        let scale = from_half(half) * f32::from(code);
+        let scale = from_half(unit) * f32::from(code);
         if scale != 0.0 {
             fits.recode::<16>(x, g, scale, 0.0, [-32, 31]);
         }
     }
     let mutable::Q6_K { ql, qh, scales, d } = mutable::Q6_K::of(bytes);
     *scales = codes.map(|code| code as u8);
-    (*ql, *qh, *d) = (nibbles(&fits.codes, 64), two_bits(&fits.codes.map(|code| code >> 4)), half.to_le_bytes());
+    (*ql, *qh, *d) = (nibbles(&fits.codes, 64), two_bits(&fits.codes.map(|code| code >> 4)), unit.to_le_bytes());
 }

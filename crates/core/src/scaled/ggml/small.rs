@@ -24,27 +24,35 @@ fn fifth_bits(codes: &[u8; 32]) -> [u8; 4] {
     codes.iter().enumerate().fold(0, bit).to_le_bytes()
 }
 
-/// Scale that puts the value of the largest magnitude at code 0, and the codes. `half` is the code of zero.
-#[inline(always)]
-fn symmetric(x: &[f32; 32], half: u8) -> (f32, f32, [u8; 32]) {
-    let scale = farthest(x) / -f32::from(half);
-    let (inverse, middle) = (inverse(scale), f32::from(half) + 0.5);
-    (scale, 0.0, x.map(|x| truncated(x * inverse + middle).min(2 * half as i8 - 1) as u8))
+/// Scale, least value and codes of a block.
+struct Encoded {
+    scale: f32,
+    least: f32,
+    codes: [u8; 32],
 }
 
-/// Scale that puts the least value at code 0 and the largest at `most`; the least value; and the codes, limited to
-/// `limit`.
+/// The scale puts the value of the largest magnitude at code 0. `half` is the code of zero.
 #[inline(always)]
-fn with_minimum(x: &[f32; 32], most: u8, limit: i8) -> (f32, f32, [u8; 32]) {
+fn symmetric(x: &[f32; 32], half: u8) -> Encoded {
+    let scale = farthest(x) / -f32::from(half);
+    let (inverse, middle) = (inverse(scale), f32::from(half) + 0.5);
+    let codes = x.map(|x| truncated(x * inverse + middle).min(2 * half as i8 - 1) as u8);
+    Encoded { scale, least: 0.0, codes }
+}
+
+/// The scale puts the least value at code 0 and the largest at `most`. Codes are limited to `limit`.
+#[inline(always)]
+fn with_minimum(x: &[f32; 32], most: u8, limit: i8) -> Encoded {
     let (least, largest) = range(x);
     let scale = (largest - least) / f32::from(most);
     let inverse = inverse(scale);
-    (scale, least, x.map(|x| truncated((x - least) * inverse + 0.5).min(limit) as u8))
+    Encoded { scale, least, codes: x.map(|x| truncated((x - least) * inverse + 0.5).min(limit) as u8) }
 }
 
 #[inline(always)]
-fn put(block: BlockType, (scale, least, codes): (f32, f32, [u8; 32]), bytes: &mut [u8]) {
-    let (scale, least, low) = (to_half(scale).to_le_bytes(), to_half(least).to_le_bytes(), nibbles(&codes));
+fn put(block: BlockType, encoded: &Encoded, bytes: &mut [u8]) {
+    let Encoded { scale, least, codes } = encoded;
+    let (scale, least, low) = (to_half(*scale).to_le_bytes(), to_half(*least).to_le_bytes(), nibbles(codes));
     match block {
         Q4_0 => {
             let mutable::Q4_0 { d, qs } = mutable::Q4_0::of(bytes);
@@ -56,11 +64,11 @@ fn put(block: BlockType, (scale, least, codes): (f32, f32, [u8; 32]), bytes: &mu
         }
         Q5_0 => {
             let mutable::Q5_0 { d, qh, qs } = mutable::Q5_0::of(bytes);
-            (*d, *qh, *qs) = (scale, fifth_bits(&codes), low);
+            (*d, *qh, *qs) = (scale, fifth_bits(codes), low);
         }
         _ => {
             let mutable::Q5_1 { d, m, qh, qs } = mutable::Q5_1::of(bytes);
-            (*d, *m, *qh, *qs) = (scale, least, fifth_bits(&codes), low);
+            (*d, *m, *qh, *qs) = (scale, least, fifth_bits(codes), low);
         }
     }
 }
@@ -71,13 +79,13 @@ pub(super) fn small<const L: usize>(block: BlockType, x: &[f32], weights: Option
     let blocks = bytes.chunks_exact_mut(block.bytes() as usize);
     let Some(weights) = weights else {
         for (x, bytes) in x.as_chunks().0.iter().zip(blocks) {
-            let made = match block {
+            let encoded = match block {
                 Q4_0 => symmetric(x, 8),
                 Q4_1 => with_minimum(x, 15, 15),
                 Q5_0 => symmetric(x, 16),
                 _ => with_minimum(x, 31, i8::MAX),
             };
-            put(block, made, bytes);
+            put(block, &encoded, bytes);
         }
         return;
     };
@@ -89,6 +97,7 @@ pub(super) fn small<const L: usize>(block: BlockType, x: &[f32], weights: Option
         _ => const { WithMinimum::weighted(31) }.fit(x, weights),
     };
     for (lane, bytes) in blocks.enumerate() {
-        put(block, (fit.scale[lane], -fit.offset[lane], fit.codes.map(|codes| codes[lane])), bytes);
+        let codes = fit.codes.map(|codes| codes[lane]);
+        put(block, &Encoded { scale: fit.scale[lane], least: -fit.offset[lane], codes }, bytes);
     }
 }

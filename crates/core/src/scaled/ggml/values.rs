@@ -5,7 +5,7 @@ use super::super::codebooks::IQ4_VALUES;
 use super::super::gguf::mutable;
 use super::arithmetic::{inverse, limited, to_half};
 use super::groups::{Group, farthest, side_by_side, times};
-use super::search::ends;
+use super::search::{Ends, Products};
 
 /// Twice the middles of neighboring values.
 const MIDDLES: [f32; 15] = {
@@ -39,45 +39,37 @@ fn value(x: f32) -> f32 {
 fn scales<const L: usize>(x: &[f32], weights: Option<&[f32]>, first: usize) -> [f32; L] {
     let x = &side_by_side(x, first);
     let weights = &weights.map_or_else(|| times(x, x), |weights| side_by_side(weights, first));
-    let (end, is_something) = ends(x);
-    let (mut factor, mut scale, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
+    let ends = Ends::of(x);
+    let (farthest, mut factor, mut scale, mut best) = (ends.farthest, [0.0; L], [0.0; L], [0.0; L]);
     for l in 0..L {
-        factor[l] = 1.0 / (-end[l] / -127.0);
+        factor[l] = 1.0 / (-farthest[l] / -127.0);
     }
-    let (sum_xv, sum_vv) = products(x, weights, &factor);
+    let Products { xc, cc } = products(x, weights, &factor);
     for l in 0..L {
-        scale[l] = if sum_vv[l] > 0.0 { sum_xv[l] / sum_vv[l] } else { 0.0 };
-        best[l] = scale[l] * sum_xv[l];
+        scale[l] = if cc[l] > 0.0 { xc[l] / cc[l] } else { 0.0 };
+        best[l] = scale[l] * xc[l];
     }
     for k in -7..=7i8 {
         for l in 0..L {
-            factor[l] = (f32::from(k) - 127.0) / end[l];
+            factor[l] = (f32::from(k) - 127.0) / farthest[l];
         }
-        let (sum_xv, sum_vv) = products(x, weights, &factor);
-        for l in 0..L {
-            let takes = (sum_vv[l] > 0.0) & (sum_xv[l] * sum_xv[l] > best[l] * sum_vv[l]);
-            scale[l] = if takes { sum_xv[l] / sum_vv[l] } else { scale[l] };
-            best[l] = if takes { scale[l] * sum_xv[l] } else { best[l] };
-        }
+        products(x, weights, &factor).improve_scale(&mut scale, &mut best);
     }
-    for l in 0..L {
-        scale[l] = if is_something[l] { scale[l] } else { 0.0 };
-    }
-    scale
+    ends.scale(scale)
 }
 
-/// Weighted sums of `x * v` and `v * v`, where `v` is the value nearest to `x * factor`.
+/// Products of the elements and the values nearest to `x * factor`.
 #[inline(always)]
-fn products<const L: usize>(x: &Group<32, L>, weights: &Group<32, L>, factor: &[f32; L]) -> ([f32; L], [f32; L]) {
-    let (mut sum_xv, mut sum_vv) = ([0.0; L], [0.0; L]);
+fn products<const L: usize>(x: &Group<32, L>, weights: &Group<32, L>, factor: &[f32; L]) -> Products<L> {
+    let mut sums = Products { xc: [0.0; L], cc: [0.0; L] };
     for (x, w) in x.iter().zip(weights) {
         for l in 0..L {
-            let v = value(factor[l] * x[l]);
-            sum_xv[l] += w[l] * v * x[l];
-            sum_vv[l] += w[l] * v * v;
+            let value = value(factor[l] * x[l]);
+            sums.xc[l] += w[l] * value * x[l];
+            sums.cc[l] += w[l] * value * value;
         }
     }
-    (sum_xv, sum_vv)
+    sums
 }
 
 /// Codes of a group with an inverse scale, the first half in low nibbles.
