@@ -36,6 +36,16 @@ pub struct Caster {
     measure: Option<Measure>,
 }
 
+/// Checks the types and lengths of two sides.
+pub(crate) fn check_sides(spec: &CastSpec, src: &Elements<'_>, dst: &ElementsMut<'_>) -> Result<(), CastError> {
+    for (expected, got) in [(spec.src, src.dtype()), (spec.dst, dst.dtype())] {
+        if expected != got {
+            return Err(CastError::Type { expected, got });
+        }
+    }
+    if src.len() == dst.len() { Ok(()) } else { Err(CastError::Count { src: src.len(), dst: dst.len() }) }
+}
+
 impl Caster {
     /// Plans a conversion.
     ///
@@ -108,14 +118,7 @@ impl Caster {
         first: u64,
         sample: Sample,
     ) -> Result<Vec<Counts>, CastError> {
-        for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
-            if expected != got {
-                return Err(CastError::Type { expected, got });
-            }
-        }
-        if src.len() != dst.len() {
-            return Err(CastError::Count { src: src.len(), dst: dst.len() });
-        }
+        check_sides(&self.spec, &src, &dst)?;
         let len = src.len();
         if len == 0 {
             return Ok(Vec::new());

@@ -68,12 +68,12 @@ pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     &mut tile[..bytes]
 }
 
-/// Destination of results: the caches, or memory past the caches (`docs/kernels.md §8`).
+/// Stores that bypass the caches: non-temporal stores (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stores {
-    /// Whether the only stage stores results past the caches.
+    /// Whether a single stage writes with non-temporal stores.
     pub by_stage: bool,
-    /// Whether results go through a tile in L1 and then past the caches, unless a stage stores past the caches.
+    /// Whether results are staged in an L1 tile, which is then copied with non-temporal stores.
     pub by_tile: bool,
 }
 
@@ -130,11 +130,15 @@ impl Pipeline {
         if let [stage] = &*self.stages { Some(&**stage) } else { None }
     }
 
-    /// Converts `len` packed elements to packed results, stored in the caches.
-    pub fn run_packed(&self, src: &[u8], dst: &mut [u8], len: usize, scratch: &mut Scratch) -> Result<(), Refusal> {
+    /// Converts `len` packed elements to packed results, stored in the caches. The policy must refuse no value.
+    pub fn run_packed(&self, src: &[u8], dst: &mut [u8], len: usize, scratch: &mut Scratch) {
         let layout = Layout::Packed;
-        let (src, dst) = (Source { layout, bytes: src }, Target { layout, bytes: dst });
-        self.run(src, dst, len, Stores::PLAIN, scratch, None)
+        self.run_total(Source { layout, bytes: src }, Target { layout, bytes: dst }, len, scratch);
+    }
+
+    /// Converts `len` elements; results are stored in the caches. The policy must refuse no value.
+    pub fn run_total(&self, src: Source<'_>, dst: Target<'_>, len: usize, scratch: &mut Scratch) {
+        self.run(src, dst, len, Stores::PLAIN, scratch, None).expect("the policy refuses no value");
     }
 
     pub fn run(

@@ -111,7 +111,7 @@ impl<T: Target, const K: usize, const M: usize> Task for Pass<'_, T, K, M> {
         for (from, to) in self.src.chunks_exact(k).zip(self.dst.chunks_exact_mut(m)) {
             #[cfg(target_arch = "x86_64")]
             if self.looks_ahead {
-                ahead.ask(true, from, 64 * k);
+                ahead.prefetch(from, 64 * k);
             }
             let mut joined = from[0];
             for block in &from[1..] {

@@ -89,7 +89,7 @@ mod streaming {
         fn run(self) {
             let (lane, ahead) = (*self.lane, Ahead::past_caches_by_parts());
             for (line, sources) in self.dst.iter_mut().zip(self.src.chunks_exact(LINE / L::Dst::BYTES)) {
-                ahead.ask(true, sources, LINE / L::Dst::BYTES * L::Src::BYTES);
+                ahead.prefetch(sources, LINE / L::Dst::BYTES * L::Src::BYTES);
                 let mut results = [0; LINE];
                 for (d, s) in L::Dst::view_mut(&mut results).iter_mut().zip(sources) {
                     *d = lane.convert(L::Src::load(*s)).store();

@@ -84,24 +84,10 @@ impl Counts {
 
     fn integers(&mut self) -> [&mut u64; 18] {
         [
-            &mut self.elements,
-            &mut self.measured,
-            &mut self.exact,
-            &mut self.inexact,
-            &mut self.saturated,
-            &mut self.wrapped,
-            &mut self.to_inf,
-            &mut self.to_nan,
-            &mut self.nan_in,
-            &mut self.inf_in,
-            &mut self.zero_in,
-            &mut self.nan_out,
-            &mut self.inf_out,
-            &mut self.flushed_to_zero,
-            &mut self.subnormal,
-            &mut self.sign_of_zero_lost,
-            &mut self.undefined,
-            &mut self.finite_pairs,
+            &mut self.elements, &mut self.measured, &mut self.exact, &mut self.inexact, &mut self.saturated,
+            &mut self.wrapped, &mut self.to_inf, &mut self.to_nan, &mut self.nan_in, &mut self.inf_in,
+            &mut self.zero_in, &mut self.nan_out, &mut self.inf_out, &mut self.flushed_to_zero, &mut self.subnormal,
+            &mut self.sign_of_zero_lost, &mut self.undefined, &mut self.finite_pairs,
         ]
     }
 

@@ -4,7 +4,7 @@
 //! Every count is a sum of comparisons without short circuits, which compiles to masks.
 
 use super::found::{Small, Special};
-use super::limits::{Limits, Open, Range};
+use super::limits::{Limits, Range, UndefinedConditions};
 use super::sums::Pairs;
 use super::value::{Value, finite};
 use crate::level::{Level, Task};
@@ -127,7 +127,7 @@ impl<V: Value> Task for Undefined<'_, V> {
 }
 
 #[inline(always)]
-fn undefined<V: Value>(x: &[V::Bytes], over: [f64; 2], open: &Open) -> u64 {
+fn undefined<V: Value>(x: &[V::Bytes], over: [f64; 2], open: &UndefinedConditions) -> u64 {
     let (nan, infinite, negative, overflow) =
         (bit(open.nan), bit(open.infinite), bit(open.negative), bit(open.overflow));
     let (negative_zero, zero, below) = (bit(open.negative_zero), bit(open.zero), open.below);

@@ -19,7 +19,7 @@ pub(super) struct Limits {
     pub saturates: bool,
     /// Whether a zero may become another value.
     pub changes_zeros: bool,
-    pub open: Open,
+    pub open: UndefinedConditions,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,9 @@ pub(crate) struct Range {
     pub ends: [f64; 2],
 }
 
+/// Values that the specification leaves undefined.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Open {
+pub(super) struct UndefinedConditions {
     pub nan: bool,
     pub infinite: bool,
     pub negative: bool,
@@ -41,7 +42,7 @@ pub(super) struct Open {
     pub below: f64,
     pub overflow: bool,
     pub fraction: bool,
-    /// Open interval of undefined magnitudes.
+    /// Magnitudes strictly between these two are undefined.
     pub between: [f64; 2],
     /// Whether a condition on finite values in the destination's range exists.
     pub ordinary: bool,
@@ -94,7 +95,7 @@ impl Limits {
             wraps: false,
             saturates: false,
             changes_zeros: true,
-            open: Open::default(),
+            open: UndefinedConditions::default(),
         }
     }
 
@@ -102,7 +103,7 @@ impl Limits {
         let CastSpec { src, dst, policy, undefined, .. } = spec;
         let integer = |t: &DType| matches!(t.kind(), Kind::Int(_));
         let leaves = |condition| undefined.iter().any(|u| u.condition == condition);
-        let open = Open {
+        let open = UndefinedConditions {
             nan: leaves(Condition::Nan) && !has_nan(*dst),
             infinite: leaves(Condition::Infinite),
             negative: leaves(Condition::Negative) && is_unsigned_float(*dst),
@@ -112,7 +113,7 @@ impl Limits {
             overflow: leaves(Condition::Overflow),
             fraction: leaves(Condition::Fraction),
             between: undefined.iter().find_map(|u| between(u.condition)).unwrap_or_default(),
-            ..Open::default()
+            ..UndefinedConditions::default()
         };
         let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0;
         let ordinary = ordinary || open.fraction || open.between[0] < open.between[1];
@@ -130,7 +131,7 @@ impl Limits {
             saturates: integer(dst)
                 && matches!(policy.int_overflow, IntOverflow::Saturate | IntOverflow::SaturateToF32),
             changes_zeros: is_zeroless(*dst) || policy.relu,
-            open: Open { ordinary, any, ..open },
+            open: UndefinedConditions { ordinary, any, ..open },
             ..Limits::of_type(*dst)
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::intermediate::Intermediate;
 use crate::level::Level;
-use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target, room};
+use crate::pipeline::{Pipeline, Scratch, Source, Target, room};
 use crate::plan::{plan, residual, values};
 use truecast_core::{CastSpec, DType, Kind, Layout};
 
@@ -57,7 +57,7 @@ impl Values {
         }
     }
 
-    /// Plans reading the scaled source values of a conversion as f64, exact for sources of at most 32 bits.
+    /// Reader of a conversion's source values as f64, after scaling. Exact for sources of at most 32 bits.
     pub fn scaled(spec: &CastSpec, level: Level) -> Self {
         let decode = plan(&spec.scaled_value(), level).expect("numbers become f64").1;
         Self { intermediate: Intermediate::F64, decode: Some(decode), residual: None }
@@ -75,16 +75,15 @@ impl Values {
         tile: &'a mut Tile,
         scratch: &mut Scratch,
     ) -> (&'a [u8], &'a [u8]) {
-        let infallible = "reading a value refuses nothing";
         let residuals = room(&mut tile.residuals, n * 8);
         if let Some(residual) = &self.residual {
             let to = Target { layout: Layout::Packed, bytes: &mut *residuals };
-            residual.run(src, to, n, Stores::PLAIN, scratch, None).expect(infallible);
+            residual.run_total(src, to, n, scratch);
         }
         let Some(decode) = &self.decode else { return (src.bytes, residuals) };
         let values = aligned(&mut tile.values, n * self.intermediate.bytes());
         let to = Target { layout: Layout::Packed, bytes: &mut *values };
-        decode.run(src, to, n, Stores::PLAIN, scratch, None).expect(infallible);
+        decode.run_total(src, to, n, scratch);
         (values, residuals)
     }
 }

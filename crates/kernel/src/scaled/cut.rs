@@ -60,6 +60,44 @@ pub(super) struct Cut {
     count: u64,
 }
 
+/// Bytes of each part that belong to a box of the tensor; `None` for parts that the layout does not have.
+#[derive(Debug)]
+pub(super) struct Cuts {
+    pub codes: Cut,
+    pub scales: Option<Cut>,
+    pub global: Option<Cut>,
+    pub zeros: Option<Cut>,
+    pub biases: Option<Cut>,
+    pub index: Option<Cut>,
+    pub book: Option<Cut>,
+}
+
+impl Cuts {
+    pub fn of_codes(codes: Cut) -> Cuts {
+        Cuts { codes, scales: None, global: None, zeros: None, biases: None, index: None, book: None }
+    }
+
+    /// The parts that the layout has, in the order of [`Part`].
+    pub fn iter(&self) -> impl Iterator<Item = (Part, &Cut)> {
+        let Cuts { codes, scales, global, zeros, biases, index, book } = self;
+        let others = [
+            (Part::Scales, scales),
+            (Part::Global, global),
+            (Part::Zeros, zeros),
+            (Part::Biases, biases),
+            (Part::Index, index),
+            (Part::Book, book),
+        ];
+        let others = others.into_iter().filter_map(|(part, cut)| Some((part, cut.as_ref()?)));
+        [(Part::Codes, codes)].into_iter().chain(others)
+    }
+
+    /// Byte ranges to read or write in the matrix number `matrix`.
+    pub fn reads(&self, matrix: u64) -> Vec<Read> {
+        self.iter().map(|(part, cut)| cut.read(part, matrix)).collect()
+    }
+}
+
 /// Bytes of a [`Cut`] after reading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored<'a> {

@@ -113,13 +113,13 @@ impl Narrow {
         self.run(level, how, Output::Products(values, of, results.as_chunks_mut().0));
     }
 
-    /// Computes the results of 16 codes for each block's operands.
+    /// Fills a table of 16 results for each block: the result of each code with the block's operands.
     pub fn tables16(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table16]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, Output::Table16(codes, of, tables));
     }
 
-    /// Computes the results of 256 codes for each block's operands.
+    /// Fills a table of 256 results for each block: the result of each code with the block's operands.
     pub fn tables256(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table256]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, Output::Table256(codes, of, tables));

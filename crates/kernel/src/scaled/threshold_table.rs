@@ -123,9 +123,30 @@ pub(crate) struct Stepped<'a> {
     pub firsts: &'a [u16],
     /// Index of each block's table. Three extra entries follow the last block. Empty if all blocks have the first
     /// table.
-    pub which: &'a [u8],
+    pub indices: &'a [u8],
     pub tables: &'a [Steps],
     pub next: NextRows<'a>,
+}
+
+/// How blocks and groups of elements divide each other. One of the two numbers is 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Division {
+    pub groups_per_block: usize,
+    pub blocks_per_group: usize,
+}
+
+impl Stepped<'_> {
+    /// Division of each row into `n` groups of `elements` elements, and the rest.
+    ///
+    /// # Panics
+    /// If the groups have more blocks than there are entries.
+    pub fn division(&self, n: usize, elements: usize) -> Division {
+        let block = self.rows.block;
+        let (groups_per_block, blocks_per_group) = ((block / elements).max(1), (elements / block).max(1));
+        let n_entries = n.div_ceil(groups_per_block) * blocks_per_group + 3;
+        assert!(self.firsts.len() >= n_entries && (self.indices.is_empty() || self.indices.len() >= n_entries));
+        Division { groups_per_block, blocks_per_group }
+    }
 }
 
 fn exponent(x: f32) -> u32 {

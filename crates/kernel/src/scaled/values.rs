@@ -6,7 +6,7 @@
 use super::products::{Combination, Narrow};
 use super::rows::F32;
 use crate::level::{Level, Task};
-use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target};
+use crate::pipeline::{Pipeline, Scratch, Source, Target};
 use crate::plan::{PlanError, plan};
 use crate::stage::slot_bytes;
 use truecast_core::scaled::{Code, Form, GlobalRule, ScaledError};
@@ -82,8 +82,7 @@ impl Decoder {
             Of::Float(dtype, pipeline) => {
                 let layout = if dtype.code_bits() < 8 { Layout::Bytes } else { Layout::Packed };
                 let (from, to) = (Source { layout, bytes: codes }, Target { layout: Layout::Packed, bytes: values });
-                // The policy refuses no value.
-                let _ = pipeline.run(from, to, codes.len(), Stores::PLAIN, scratch, None);
+                pipeline.run_total(from, to, codes.len(), scratch);
             }
             Of::Book(table) => {
                 for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {
@@ -219,7 +218,7 @@ impl Values {
     }
 
     fn encode(&self, values: &[u8], results: &mut [u8]) {
-        let _ = self.encode.run_packed(values, results, values.len() / 4, &mut Scratch::default());
+        self.encode.run_packed(values, results, values.len() / 4, &mut Scratch::default());
     }
 
     /// Combination of codes with operands; `None` without a loop.
@@ -272,8 +271,7 @@ impl Values {
         for factor in [constant, factor].into_iter().flatten() {
             self.level.run(Factor { values: values.as_chunks_mut().0, factor });
         }
-        // The plan excludes policies that refuse values.
-        let _ = self.encode.run_packed(values, results, values.len() / 4, &mut buffers.scratch);
+        self.encode.run_packed(values, results, values.len() / 4, &mut buffers.scratch);
     }
 
     /// Rounds to the type of the scales, and converts back.
@@ -282,8 +280,8 @@ impl Values {
         let len = values.len() / 4;
         buffers.narrow.resize(len * slot_bytes(*dtype), 0);
         let Buffers { scratch, narrow, .. } = buffers;
-        let _ = there.run_packed(values, narrow, len, scratch);
-        let _ = back.run_packed(narrow, values, len, scratch);
+        there.run_packed(values, narrow, len, scratch);
+        back.run_packed(narrow, values, len, scratch);
     }
 }
 

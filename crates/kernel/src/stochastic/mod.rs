@@ -7,7 +7,7 @@ mod counting;
 mod tiles;
 
 use crate::buf::{Elements, ElementsMut};
-use crate::caster::Caster;
+use crate::caster::{Caster, check_sides};
 use crate::error::CastError;
 use crate::measure::{BLOCK, Counts};
 use crate::options::{CastOptions, Counting};
@@ -98,14 +98,7 @@ impl StochasticCaster {
     /// # Errors
     /// The errors of [`Caster::cast`].
     pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>, first: u64) -> Result<Vec<Counts>, CastError> {
-        for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
-            if expected != got {
-                return Err(CastError::Type { expected, got });
-            }
-        }
-        if src.len() != dst.len() {
-            return Err(CastError::Count { src: src.len(), dst: dst.len() });
-        }
+        check_sides(&self.spec, &src, &dst)?;
         if let Method::Copied(caster) = &self.method {
             return caster.cast_parts(src, dst);
         }

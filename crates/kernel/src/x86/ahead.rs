@@ -85,20 +85,31 @@ impl Ahead {
         }
     }
 
-    /// Prefetches `bytes` bytes at a distance from `source`. The lines go to L1, and also to L2 if results go past the
-    /// caches.
+    /// Prefetches `bytes` bytes at the distances from `source`, to L1 and to L2.
     #[inline(always)]
-    pub fn ask<T>(self, past_caches: bool, source: &[T], bytes: usize) {
+    pub fn prefetch<T>(self, source: &[T], bytes: usize) {
+        self.each_line(source, bytes, |line| {
+            prefetch(line.wrapping_add(self.l1));
+            if self.l2 != 0 {
+                prefetch_l2(line.wrapping_add(self.l2));
+            }
+        });
+    }
+
+    /// Prefetches `bytes` bytes at the distance from `source`, to L1 only.
+    #[inline(always)]
+    pub fn prefetch_l1<T>(self, source: &[T], bytes: usize) {
+        self.each_line(source, bytes, |line| prefetch(line.wrapping_add(self.l1)));
+    }
+
+    #[inline(always)]
+    fn each_line<T>(self, source: &[T], bytes: usize, prefetch_line: impl Fn(*const u8)) {
         if self.l1 == 0 {
             return;
         }
         let mut line = 0;
         while line < bytes {
-            let from = source.as_ptr().cast::<u8>().wrapping_add(line);
-            prefetch(from.wrapping_add(self.l1));
-            if past_caches && self.l2 != 0 {
-                prefetch_l2(from.wrapping_add(self.l2));
-            }
+            prefetch_line(source.as_ptr().cast::<u8>().wrapping_add(line));
             line += 64;
         }
     }

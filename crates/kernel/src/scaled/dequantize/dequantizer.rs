@@ -87,7 +87,7 @@ impl Dequantizer {
     /// Returns the byte ranges that a window needs, part after part.
     #[must_use]
     pub fn reads(&self, window: &Window) -> Vec<Read> {
-        self.plan.cuts(window).iter().flatten().map(|(part, cut)| cut.read(*part, window.matrix)).collect()
+        self.plan.cuts(window).reads(window.matrix)
     }
 
     /// Computes the elements of a window. `parts` has the bytes of [`Dequantizer::reads`]; `dst` is overwritten

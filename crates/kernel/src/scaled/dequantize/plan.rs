@@ -3,14 +3,12 @@
 use crate::level::Level;
 use crate::options::CastOptions;
 use crate::scaled::blocks::{self, Codes};
-use crate::scaled::cut::{Cut, Window, column_granule};
-use crate::scaled::grid::{Grid, PartCut};
+use crate::scaled::cut::{Cut, Cuts, Window, column_granule};
+use crate::scaled::grid::Grid;
 use crate::scaled::lookup;
 use crate::scaled::values::{Decoder, Values};
 use std::ops::Range;
-use truecast_core::scaled::{
-    BlockType, Code, Coding, Form, Group, Layout, Packing, Part, Plane, Planes, ScaledError, Zero,
-};
+use truecast_core::scaled::{BlockType, Code, Coding, Form, Group, Layout, Packing, Plane, Planes, ScaledError, Zero};
 use truecast_core::{CastSpec, DType};
 
 #[derive(Debug)]
@@ -116,22 +114,21 @@ impl Plan {
         window.cols.start / align * align..end
     }
 
-    pub fn cuts(&self, window: &Window) -> [PartCut; 7] {
+    pub fn cuts(&self, window: &Window) -> Cuts {
         let (cols, shape) = (self.columns(window), [self.layout.rows, self.layout.cols]);
         let rows = window.rows.clone();
         match &self.coded {
             Coded::Planes(planes, grid) => {
                 let codes = Cut::new(planes.codes, shape, rows.clone(), cols.clone());
-                let [scales, global, zeros, biases, index, book] = grid.cuts(rows, cols);
-                [Some((Part::Codes, codes)), scales, global, zeros, biases, index, book]
+                grid.cuts(codes, rows, cols)
             }
             Coded::Blocks { block, factor } => {
                 // Bytes of the blocks, as a matrix.
                 let byte = |col: u64| col / block.elements() * block.bytes();
                 let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
                 let codes = Cut::new(plane, [shape[0], byte(shape[1])], rows, byte(cols.start)..byte(cols.end));
-                let global = factor.then(|| (Part::Global, Cut::new(Plane::of(DType::F32), [1, 1], 0..1, 0..1)));
-                [Some((Part::Codes, codes)), None, global, None, None, None, None]
+                let global = factor.then(|| Cut::new(Plane::of(DType::F32), [1, 1], 0..1, 0..1));
+                Cuts { global, ..Cuts::of_codes(codes) }
             }
         }
     }

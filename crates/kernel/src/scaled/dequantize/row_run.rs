@@ -8,8 +8,8 @@ use crate::environment;
 use crate::pipeline::{ArraySize, Stores};
 use crate::scaled::ahead::look_ahead;
 use crate::scaled::blocks::BlockRow;
-use crate::scaled::cut::{Stored, Window};
-use crate::scaled::grid::{PartCut, Want};
+use crate::scaled::cut::{Cuts, Stored, Window};
+use crate::scaled::grid::Want;
 use crate::scaled::lookup::{self, Codes};
 use crate::scaled::products::Blocks;
 use crate::scaled::unpack;
@@ -29,10 +29,10 @@ pub(super) fn dequantize(
 ) -> Result<(), ScaledError> {
     let dst_bytes = if want == Want::Exact { 8 } else { plan.values.dst_bytes };
     let cuts = plan.cuts(window);
-    for (part, cut) in cuts.iter().flatten() {
-        let (expected, got) = (cut.bytes(), parts.get(*part).len() as u64);
+    for (part, cut) in cuts.iter() {
+        let (expected, got) = (cut.bytes(), parts.get(part).len() as u64);
         if expected != got {
-            return Err(ScaledError::Size { part: *part, expected, got });
+            return Err(ScaledError::Size { part, expected, got });
         }
     }
     let expected = (window.elements.end - window.elements.start) * dst_bytes as u64;
@@ -66,7 +66,7 @@ const TOGETHER: usize = 4;
 struct Job<'a> {
     plan: &'a Plan,
     window: &'a Window,
-    cuts: &'a [PartCut; 7],
+    cuts: &'a Cuts,
     parts: &'a Parts<'a>,
     want: Want,
     dst_bytes: usize,
@@ -76,8 +76,7 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     fn begin(self, cols: Range<u64>) -> Result<RowRun<'a>, ScaledError> {
         let Job { plan, cuts, parts, want, .. } = self;
-        let [Some((_, cut)), ..] = cuts else { unreachable!("every layout has codes") };
-        let stored = Stored { cut, bytes: parts.codes };
+        let stored = Stored { cut: &cuts.codes, bytes: parts.codes };
         let (source, factor) = match &plan.coded {
             Coded::Planes(_, grid) => {
                 let by_scale = plan.lookup == Lookup::Table16ByScale && want == Want::Results;
@@ -222,7 +221,7 @@ impl RowRun<'_> {
         let row = rows.start;
         let version = match &mut self.source {
             Source::Grid(grid) => {
-                grid.go_to(row)?;
+                grid.go_to(row);
                 grid.version()
             }
             Source::Blocks(blocks) => {

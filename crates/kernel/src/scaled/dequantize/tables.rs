@@ -24,7 +24,7 @@ impl Tables {
     /// Makes a table of 16 results for each code of a scale.
     pub fn make_by_scale(&mut self, plan: &Plan, source: &mut Source<'_>, buffers: &mut Buffers) {
         let Source::Grid(grid) = source else { return };
-        let bits = grid.global_bits();
+        let bits = grid.global().to_bits();
         if self.by_scale.as_ref().is_some_and(|(made_for, _)| *made_for == bits) {
             return;
         }

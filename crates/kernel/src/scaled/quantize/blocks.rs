@@ -50,7 +50,7 @@ pub(super) struct Tables {
     pub firsts: Vec<u16>,
     /// Index of each block's table. Three extra entries follow the last block. Empty if all blocks have the first
     /// table.
-    pub which: Vec<u8>,
+    pub indices: Vec<u8>,
     /// Table of each code of a one-byte scale: first bits in bits 0 to 15, table index from bit 16. Bit 24 marks a code
     /// without a table.
     pub by_code: Option<Box<[u32; 256]>>,

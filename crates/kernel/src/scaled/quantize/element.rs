@@ -4,7 +4,7 @@ use super::source::F32;
 use crate::level::{Level, Task};
 use crate::numbers::split::Split;
 use crate::pack;
-use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target};
+use crate::pipeline::{Pipeline, Scratch, Source, Target};
 use crate::plan::plan;
 use crate::scaled::rows::{CodesMut, Divided};
 use crate::table::TABLE16_FROM;
@@ -163,7 +163,7 @@ impl Element {
 
 fn encode_to(encode: &Pipeline, ratios: &[u8], layout: Elements, codes: &mut [u8], scratch: &mut Scratch) {
     let from = Source { layout: Elements::Packed, bytes: ratios };
-    let _ = encode.run(from, Target { layout, bytes: codes }, ratios.len() / 2, Stores::PLAIN, scratch, None);
+    encode.run_total(from, Target { layout, bytes: codes }, ratios.len() / 2, scratch);
 }
 
 /// For widths without an element type.

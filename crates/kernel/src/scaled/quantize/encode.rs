@@ -81,8 +81,9 @@ impl BlockPlan {
         if !thresholds.make(&self.scale, rows.n_rows * rows.block.min(rows.cols), blocks) {
             return 0;
         }
-        let Tables { steps, firsts, which, .. } = &blocks.tables;
-        let stepped = Stepped { rows: rows.in_groups(), shape: &thresholds.shape, firsts, which, tables: steps, next };
+        let Tables { steps, firsts, indices, .. } = &blocks.tables;
+        let stepped =
+            Stepped { rows: rows.in_groups(), shape: &thresholds.shape, firsts, indices, tables: steps, next };
         self.level().kernels().encode_by_thresholds(&stepped, to)
     }
 

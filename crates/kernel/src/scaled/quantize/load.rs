@@ -33,7 +33,7 @@ impl Loader {
             if rows.dtype == DType::F32 {
                 x.copy_from_slice(rows.row(row));
             } else {
-                let _ = self.to_f32.run_packed(rows.row(row), x, rows.cols, scratch);
+                self.to_f32.run_packed(rows.row(row), x, rows.cols, scratch);
             }
         }
         all

@@ -7,7 +7,7 @@ use super::parts::{PartMut, Parts};
 use super::plan::BlockPlan;
 use crate::environment;
 use crate::options::CastOptions;
-use crate::scaled::cut::{Cut, Read};
+use crate::scaled::cut::{Cut, Cuts, Read};
 use crate::stage::slot_bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -162,27 +162,27 @@ impl Quantizer {
     /// Returns the byte ranges of some rows in the quantized tensor: one piece per part.
     #[must_use]
     pub fn writes(&self, matrix: u64, rows: Range<u64>) -> Vec<Read> {
-        self.cuts(rows).iter().flatten().map(|(part, cut)| cut.read(*part, matrix)).collect()
+        self.cuts(rows).reads(matrix)
     }
 
-    fn cuts(&self, rows: Range<u64>) -> [Option<(Part, Cut)>; 3] {
+    fn cuts(&self, rows: Range<u64>) -> Cuts {
         let Layout { cols, rows: n_rows, coding, .. } = self.layout;
         let planes = match coding {
             Coding::Planes(planes) => planes,
             Coding::Blocks { block, .. } => {
                 let bytes = cols / block.elements() * block.bytes();
                 let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
-                return [Some((Part::Codes, Cut::new(plane, [n_rows, bytes], rows, 0..bytes))), None, None];
+                return Cuts::of_codes(Cut::new(plane, [n_rows, bytes], rows, 0..bytes));
             }
             _ => unreachable!("there are planes and blocks"),
         };
         let block = planes.scales.block;
         let grid = self.layout.grid(block);
         let on_grid = |plane| Cut::new(plane, grid, rows.start / block[0]..rows.end.div_ceil(block[0]), 0..grid[1]);
-        let zeros = if let Zero::Grid { plane, .. } = planes.zero { Some((Part::Zeros, on_grid(plane))) } else { None };
-        let scales = on_grid(planes.scales.plane);
+        let zeros = if let Zero::Grid { plane, .. } = planes.zero { Some(on_grid(plane)) } else { None };
+        let scales = Some(on_grid(planes.scales.plane));
         let codes = Cut::new(planes.codes, [n_rows, cols], rows, 0..cols);
-        [Some((Part::Codes, codes)), Some((Part::Scales, scales)), zeros]
+        Cuts { scales, zeros, ..Cuts::of_codes(codes) }
     }
 
     /// Quantizes whole rows of a matrix, and counts under [`CastOptions::counting`].
@@ -218,19 +218,25 @@ impl Quantizer {
         if src.is_empty() {
             return Ok(BlockCounts::default());
         }
-        let parts = self
-            .cuts(rows.clone())
-            .map(|cut| cut.map(|(part, cut)| PartMut { part, cut, bytes: std::mem::take(parts.part_mut(part)) }));
-        for PartMut { part, cut, bytes } in parts.iter().flatten() {
-            if cut.bytes() != bytes.len() as u64 {
-                return Err(ScaledError::Size { part: *part, expected: cut.bytes(), got: bytes.len() as u64 });
+        let mut part_mut = |part: Part, cut: Cut| {
+            let bytes = std::mem::take(parts.part_mut(part));
+            let (expected, got) = (cut.bytes(), bytes.len() as u64);
+            if expected == got {
+                Ok(PartMut { part, cut, bytes })
+            } else {
+                Err(ScaledError::Size { part, expected, got })
             }
-        }
-        let [Some(codes), scales, zeros] = parts else { unreachable!("every layout has codes") };
+        };
+        let Cuts { codes, scales, zeros, .. } = self.cuts(rows.clone());
+        let parts = Parts {
+            codes: part_mut(Part::Codes, codes)?,
+            scales: scales.map(|cut| part_mut(Part::Scales, cut)).transpose()?,
+            zeros: zeros.map(|cut| part_mut(Part::Zeros, cut)).transpose()?,
+        };
         let (global, first) = (self.global(amax).unwrap_or(1.0), rows.start);
         environment::default(|| match &self.plan {
-            Plan::Steps(plan) => plan.run(rows, src, amax, global, Parts { codes, scales, zeros }),
-            Plan::Ggml(plan) => plan.run(first, src, codes.bytes),
+            Plan::Steps(plan) => plan.run(rows, src, amax, global, parts),
+            Plan::Ggml(plan) => plan.run(first, src, parts.codes.bytes),
         })
     }
 }

@@ -99,7 +99,7 @@ impl Scaler {
         buffers.wanted.resize(n, [0; 4]);
         let global = self.global.map(|rule| (rule, *global));
         self.level.run(Wanted { rule: self.rule, global, largest, ranges, wanted: &mut buffers.wanted });
-        let _ = self.encode.run_packed(buffers.wanted.as_flattened(), stored, n, &mut buffers.scratch);
+        self.encode.run_packed(buffers.wanted.as_flattened(), stored, n, &mut buffers.scratch);
         if matches!(self.rule, Rule::Q8_0) {
             return;
         }
@@ -125,7 +125,7 @@ impl Scaler {
     fn effective(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut ScaleBuffers) {
         let n = stored.len() / self.size();
         values.resize(n, [0; 4]);
-        let _ = self.decode.run_packed(stored, values.as_flattened_mut(), n, &mut buffers.scratch);
+        self.decode.run_packed(stored, values.as_flattened_mut(), n, &mut buffers.scratch);
         if let Some(rule) = self.global {
             self.level.run(Effective { rule, global, scales: values });
         }

@@ -28,7 +28,7 @@ impl Thresholds {
     pub fn make(&self, scaler: &Scaler, block_elements: usize, blocks: &mut Blocks) -> bool {
         let Blocks { amax, stored, global, tables, scales: buffers, .. } = blocks;
         tables.firsts.clear();
-        tables.which.clear();
+        tables.indices.clear();
         let all = if scaler.has_inverses() {
             // The tables of divisors that are powers of two differ only in the first bits.
             tables.steps.clear();
@@ -37,14 +37,14 @@ impl Thresholds {
             tables.firsts.extend(divisors().map(|(t, most)| if *most == 0 { u16::MAX } else { self.shape.first(t) }));
             divisors().fold(true, |all, (t, most)| all & ((*most == 0) | self.shape.takes(t)))
         } else if scaler.size() == 1 {
-            let Tables { steps, firsts, which, by_code } = tables;
+            let Tables { steps, firsts, indices, by_code } = tables;
             let by_code = by_code.get_or_insert_with(|| self.by_code(steps, scaler, *global, buffers));
             firsts.resize(stored.len(), 0);
-            which.resize(stored.len(), 0);
+            indices.resize(stored.len(), 0);
             let mut any = 0;
-            for ((first, which), code) in firsts.iter_mut().zip(which.iter_mut()).zip(&*stored) {
+            for ((first, index), code) in firsts.iter_mut().zip(indices.iter_mut()).zip(&*stored) {
                 let table = by_code[usize::from(*code)];
-                (*first, *which) = (table as u16, (table >> 16) as u8);
+                (*first, *index) = (table as u16, (table >> 16) as u8);
                 any |= table;
             }
             any & NO_TABLE == 0
@@ -57,15 +57,15 @@ impl Thresholds {
                 tables.steps.clear();
                 self.level.kernels().add_thresholds(&self.shape, &divisors, &mut tables.steps);
                 tables.firsts.extend(divisors.iter().map(|t| self.shape.first(*t)));
-                tables.which.extend((0..divisors.len()).map(|i| i as u8));
+                tables.indices.extend((0..divisors.len()).map(|i| i as u8));
             }
             all
         } else {
             false
         };
         tables.firsts.extend([0; 3]);
-        if !tables.which.is_empty() {
-            tables.which.extend([0; 3]);
+        if !tables.indices.is_empty() {
+            tables.indices.extend([0; 3]);
         }
         all
     }

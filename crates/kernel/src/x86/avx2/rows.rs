@@ -101,7 +101,7 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, cons
     let (targets, _) = blocks.as_chunks_mut::<N>();
     for (target, source) in targets.iter_mut().zip(sources) {
         if STREAMING {
-            ahead.ask(true, source, SRC);
+            ahead.prefetch(source, SRC);
         }
         let found = look_up::<N, NEED, UPPER, SRC, STREAMING>(tables, source);
         for i in 0..N {

@@ -105,7 +105,7 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
 #[inline(always)]
 fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, streams: bool, source: &[u8]) {
     if K::LOOKS_AHEAD {
-        ahead.ask(streams, source, source.len());
+        if streams { ahead.prefetch(source, source.len()) } else { ahead.prefetch_l1(source, source.len()) }
     }
 }
 
