@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::string::String; // not the element type
 use truecast_core::DType::{self, *};
 use truecast_core::promote::jax::X64;
-use truecast_core::promote::openvino::{ACCEPTED, ConvertPromoteTypes, REJECTED, SafeMode, U64Target, element};
+use truecast_core::promote::openvino::{
+    ACCEPTED, ConvertPromoteTypes, REJECTED, SafeMode, TensorType, U64Target, element,
+};
 use truecast_core::promote::tensorflow::Mode;
 use truecast_core::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
 use truecast_core::{CastPolicy, Ecosystem, Exact, Kind, exact};
@@ -67,7 +69,7 @@ fn openvino_matrices() {
             for &(lhs, rhs) in ranks {
                 for target in [F32, F64, I64] {
                     let attributes = of(promote_unsafe, torch, target);
-                    let (a, b) = ((Element::Type(a), lhs), (Element::Type(b), rhs));
+                    let (a, b) = (tensor(a, lhs), tensor(b, rhs));
                     let expected = if cell == "U64T" { target.name() } else { cell };
                     let there = attributes.promote(a, b, SafeMode::OpenVino);
                     assert_eq!(shown(there.clone()), expected, "{heading}: {a:?} {b:?}");
@@ -79,21 +81,23 @@ fn openvino_matrices() {
     }
 }
 
+fn tensor(dtype: DType, rank: Rank) -> TensorType {
+    TensorType { element: Element::Type(dtype), rank }
+}
+
 fn elements() -> Vec<Element> {
     ACCEPTED.into_iter().chain(REJECTED).map(Element::Type).chain([Element::Dynamic]).collect()
 }
 
 /// Visits every row of the grid in §3.5.
-fn grid(mut visit: impl FnMut(ConvertPromoteTypes, (Element, Rank), (Element, Rank))) {
+fn grid(mut visit: impl FnMut(ConvertPromoteTypes, TensorType, TensorType)) {
     for target in [F32, F64, F16, I64, U64, Bool] {
         for (promote_unsafe, torch) in [(false, false), (false, true), (true, false), (true, true)] {
-            for a in elements() {
-                for b in elements() {
-                    for lhs in Rank::ALL {
-                        for rhs in Rank::ALL {
-                            visit(of(promote_unsafe, torch, target), (a, lhs), (b, rhs));
-                        }
-                    }
+            let with_ranks = |element| Rank::ALL.map(|rank| TensorType { element, rank });
+            let tensors: Vec<TensorType> = elements().into_iter().flat_map(with_ranks).collect();
+            for lhs in &tensors {
+                for rhs in &tensors {
+                    visit(of(promote_unsafe, torch, target), *lhs, *rhs);
                 }
             }
         }
@@ -132,7 +136,7 @@ fn outcome_counts() {
 fn strict_pairs() {
     let attributes = |torch| of(false, torch, F32);
     let differs = |torch, a: (DType, Rank), b: (DType, Rank)| {
-        let (a, b) = ((Element::Type(a.0), a.1), (Element::Type(b.0), b.1));
+        let (a, b) = (tensor(a.0, a.1), tensor(b.0, b.1));
         let strict = attributes(torch).promote(a, b, SafeMode::Strict);
         strict != attributes(torch).promote(a, b, SafeMode::OpenVino)
     };
@@ -160,7 +164,7 @@ fn algebra() {
     for (target, expected) in [(F32, 84), (F64, 104)] {
         let attributes = of(true, false, target);
         let promote = |a: DType, b: DType| {
-            let [a, b] = [a, b].map(|t| (Element::Type(t), Rank::Dimensioned));
+            let [a, b] = [a, b].map(|t| tensor(t, Rank::Dimensioned));
             match attributes.promote(a, b, SafeMode::OpenVino) {
                 Ok(Element::Type(dtype)) => dtype,
                 other => panic!("{other:?}"),
@@ -180,23 +184,27 @@ fn algebra() {
 /// §2.3, §2.4, §2.5.
 #[test]
 fn errors_and_attributes() {
-    let tensor = |t| (Element::Type(t), Rank::Dimensioned);
+    let dimensioned = |dtype| tensor(dtype, Rank::Dimensioned);
     let safe = ConvertPromoteTypes::default();
     assert_eq!(safe, of(false, false, F32));
     for rejected in REJECTED {
-        for other in [tensor(Bool), tensor(rejected), (Element::Dynamic, Rank::Dimensioned)] {
+        for other in [
+            dimensioned(Bool),
+            dimensioned(rejected),
+            TensorType { element: Element::Dynamic, rank: Rank::Dimensioned },
+        ] {
             for attributes in [safe, of(true, true, F32)] {
-                let error = attributes.promote(tensor(rejected), other, SafeMode::OpenVino).unwrap_err();
+                let error = attributes.promote(dimensioned(rejected), other, SafeMode::OpenVino).unwrap_err();
                 assert!(matches!(error, PromotionError::Element { input: 0, .. }), "{error}");
-                let error = attributes.promote(other, tensor(rejected), SafeMode::OpenVino).unwrap_err();
-                let input = usize::from(other != tensor(rejected));
+                let error = attributes.promote(other, dimensioned(rejected), SafeMode::OpenVino).unwrap_err();
+                let input = usize::from(other != dimensioned(rejected));
                 assert!(matches!(error, PromotionError::Element { input: i, .. } if i == input), "{error}");
             }
         }
     }
-    let dynamic = (Element::Type(I8), Rank::Dynamic);
-    assert_eq!(of(false, true, F32).promote(tensor(U8), dynamic, SafeMode::OpenVino), Ok(Element::Dynamic));
-    assert_eq!(shown(safe.promote(tensor(U8), dynamic, SafeMode::OpenVino)), "P4");
+    let dynamic = tensor(I8, Rank::Dynamic);
+    assert_eq!(of(false, true, F32).promote(dimensioned(U8), dynamic, SafeMode::OpenVino), Ok(Element::Dynamic));
+    assert_eq!(shown(safe.promote(dimensioned(U8), dynamic, SafeMode::OpenVino)), "P4");
 
     for target in U64Target::ALL {
         let name = truecast_core::promote::openvino::name(Element::Type(target));
@@ -259,8 +267,7 @@ fn messages() {
     for ((a, rank), b, message) in rows {
         // Only scalars are promoted by the scalar rule.
         let attributes = of(false, rank == Scalar, F64);
-        let inputs = ((Element::Type(a), rank), (Element::Type(b), Dimensioned));
-        let error = attributes.promote(inputs.0, inputs.1, SafeMode::Strict).unwrap_err();
+        let error = attributes.promote(tensor(a, rank), tensor(b, Dimensioned), SafeMode::Strict).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
     let refused = System::Numpy.promote(F16.into(), Bf16.into()).unwrap_err();

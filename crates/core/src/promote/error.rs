@@ -4,7 +4,6 @@ use super::openvino::{self, U64Target};
 use super::{Element, Operand};
 use crate::dtype::DType;
 use crate::error_code::ErrorCode;
-use crate::error_kind::ErrorKind;
 use alloc::format;
 use alloc::string::String;
 
@@ -121,12 +120,6 @@ fn spelling(meant: Option<DType>) -> String {
 }
 
 impl PromotionError {
-    /// Returns the class of the error. The attribute is part of the request; the types are input.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Returns the stable code of the error.
     #[must_use]
     pub const fn error_code(&self) -> ErrorCode {

@@ -217,11 +217,11 @@ impl System {
         let refused = || PromotionError::Refused { system: self.name(), lhs: lhs.operand, rhs: rhs.operand };
         match self {
             System::OpenVino(attributes, mode) => {
-                let element = |input: Input| match input.operand {
-                    Operand::Tensor(element) => (element, input.rank),
+                let tensor = |input: Input| match input.operand {
+                    Operand::Tensor(element) => openvino::TensorType { element, rank: input.rank },
                     Operand::Python(_) => unreachable!("not admitted above"),
                 };
-                let element = attributes.promote(element(lhs), element(rhs), mode)?;
+                let element = attributes.promote(tensor(lhs), tensor(rhs), mode)?;
                 Ok(Promoted { element, is_weak: false })
             }
             System::Numpy => numpy::promote(lhs.operand, rhs.operand).ok_or_else(refused),

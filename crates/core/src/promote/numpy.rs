@@ -14,36 +14,8 @@ pub const VERSION: &str = "2.4.6, ml_dtypes 0.6.0";
 pub const TYPES: [DType; 30] = {
     use DType::*;
     [
-        Bool,
-        U1,
-        U2,
-        U4,
-        U8,
-        U16,
-        U32,
-        U64,
-        I1,
-        I2,
-        I4,
-        I8,
-        I16,
-        I32,
-        I64,
-        F4E2M1,
-        F6E3M2,
-        F6E2M3,
-        F8E5M2Fnuz,
-        F8E4M3Fnuz,
-        F8E4M3Fn,
-        F8E4M3B11Fnuz,
-        F8E4M3Ieee,
-        F8E3M4,
-        F8E5M2,
-        F8E8M0,
-        Bf16,
-        F16,
-        F32,
-        F64,
+        Bool, U1, U2, U4, U8, U16, U32, U64, I1, I2, I4, I8, I16, I32, I64, F4E2M1, F6E3M2, F6E2M3, F8E5M2Fnuz,
+        F8E4M3Fnuz, F8E4M3Fn, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4, F8E5M2, F8E8M0, Bf16, F16, F32, F64,
     ]
 };
 

@@ -122,6 +122,15 @@ pub enum SafeMode {
     Strict,
 }
 
+/// Input of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorType {
+    /// Element type.
+    pub element: Element,
+    /// Rank.
+    pub rank: Rank,
+}
+
 /// Attributes of the operator, with its defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ConvertPromoteTypes {
@@ -139,34 +148,31 @@ impl ConvertPromoteTypes {
     /// Source: `docs/spec/openvino.md §2.2` and §2.6. The numbers of steps in comments are from §2.2.
     ///
     /// # Errors
-    /// P1 to P5, and P7 in the strict mode.
+    /// [`Element`](PromotionError::Element), [`IntegerWithFloat`](PromotionError::IntegerWithFloat),
+    /// [`Scalar`](PromotionError::Scalar), [`UnsignedWithSigned`](PromotionError::UnsignedWithSigned) and
+    /// [`SameWidth`](PromotionError::SameWidth); in the strict mode also [`Lossy`](PromotionError::Lossy).
     ///
     /// # Examples
     /// ```
     /// use truecast_core::{DType::*, promote::{Element, Rank}};
-    /// use truecast_core::promote::openvino::{ConvertPromoteTypes, SafeMode};
+    /// use truecast_core::promote::openvino::{ConvertPromoteTypes, SafeMode, TensorType};
     /// let safe = ConvertPromoteTypes::default();
-    /// let tensor = |dtype| (Element::Type(dtype), Rank::Dimensioned);
+    /// let tensor = |dtype| TensorType { element: Element::Type(dtype), rank: Rank::Dimensioned };
     /// let refused = safe.promote(tensor(U8), tensor(I8), SafeMode::OpenVino).unwrap_err();
     /// assert_eq!(refused.code(), "TC-PRM-04");
     /// let unsafely = ConvertPromoteTypes { promote_unsafe: true, ..safe };
     /// assert_eq!(unsafely.promote(tensor(U8), tensor(I8), SafeMode::OpenVino), Ok(Element::Type(I16)));
     /// ```
-    pub fn promote(
-        &self,
-        lhs: (Element, Rank),
-        rhs: (Element, Rank),
-        mode: SafeMode,
-    ) -> Result<Element, PromotionError> {
+    pub fn promote(&self, lhs: TensorType, rhs: TensorType, mode: SafeMode) -> Result<Element, PromotionError> {
         let result = self.common(lhs, rhs)?;
-        match (mode, self.loss(lhs.0, rhs.0, result)) {
+        match (mode, self.loss(lhs.element, rhs.element, result)) {
             (SafeMode::Strict, Some(loss)) => Err(loss),
             _ => Ok(result),
         }
     }
 
     /// Returns the error of the strict mode if a safe promotion loses values of an input. Mode `openvino` accepts such
-    /// a promotion.
+    /// a promotion. `result` is the result of [`promote`](ConvertPromoteTypes::promote) in that mode.
     #[must_use]
     pub fn loss(&self, lhs: Element, rhs: Element, result: Element) -> Option<PromotionError> {
         let Element::Type(result) = result else { return None };
@@ -180,24 +186,26 @@ impl ConvertPromoteTypes {
         }
     }
 
-    fn common(&self, lhs: (Element, Rank), rhs: (Element, Rank)) -> Result<Element, PromotionError> {
+    fn common(&self, lhs: TensorType, rhs: TensorType) -> Result<Element, PromotionError> {
         // Step 1
-        for (input, (element, _)) in [lhs, rhs].into_iter().enumerate() {
-            if let Element::Type(element) = element
+        for (input, tensor) in [lhs, rhs].into_iter().enumerate() {
+            if let Element::Type(element) = tensor.element
                 && !ACCEPTED.contains(&element)
             {
                 return Err(PromotionError::Element { element, input });
             }
         }
-        let (Element::Type(a), Element::Type(b)) = (lhs.0, rhs.0) else { return Ok(Element::Dynamic) }; // step 2
-        let classes = |t| class(t).expect("what the operator accepts has a class");
-        let result = match (classes(a), classes(b)) {
+        let (Element::Type(a), Element::Type(b)) = (lhs.element, rhs.element) else {
+            return Ok(Element::Dynamic); // step 2
+        };
+        let class_of = |t| class(t).expect("every accepted type has a class");
+        let result = match (class_of(a), class_of(b)) {
             _ if a == b => a,      // step 3
             (Class::Bool, _) => b, // step 4
             (_, Class::Bool) => a,
             (Class::Integer(_), Class::Float { .. }) => self.integer_with_float(a, b)?,
             (Class::Float { .. }, Class::Integer(_)) => self.integer_with_float(b, a)?,
-            _ if self.pytorch_scalar_promotion => match (lhs.1, rhs.1) {
+            _ if self.pytorch_scalar_promotion => match (lhs.rank, rhs.rank) {
                 (Rank::Dynamic, _) | (_, Rank::Dynamic) => return Ok(Element::Dynamic), // step 6a
                 (Rank::Scalar, Rank::Dimensioned) => self.scalar(a, b)?,
                 (Rank::Dimensioned, Rank::Scalar) => self.scalar(b, a)?,

@@ -89,7 +89,7 @@ impl Builder<'_> {
     }
 
     fn dtype(&self, layer: &Layer, output: u64) -> Result<DType, ModelError> {
-        match self.types.ports[&layer.port_id(output)].0 {
+        match self.types.ports[&layer.port_id(output)].element {
             Element::Type(dtype) => Ok(dtype),
             Element::Dynamic => Err(ModelError::Dynamic { layer: label(layer) }),
         }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use truecast_core::promote::openvino::SafeMode;
+use truecast_core::promote::openvino::{SafeMode, TensorType};
 use truecast_core::promote::{Element, Rank};
 use truecast_core::spec::openvino::Convert;
 use truecast_core::{DType, Ecosystem};
@@ -30,7 +30,7 @@ pub struct InputHeader {
 pub struct Types {
     /// Findings. A result that depends on an open type or rank has an unknown type.
     pub report: LegalityReport<LayerError>,
-    pub(super) ports: HashMap<PortId, (Element, Rank)>,
+    pub(super) ports: HashMap<PortId, TensorType>,
     pub(super) order: Vec<usize>,
     pub(super) producers: HashMap<PortId, PortId>,
     pub(super) meanings: Vec<Option<Meaning>>,
@@ -39,7 +39,7 @@ pub struct Types {
 impl Types {
     /// Lists every conversion of the network in file order, with types and legality.
     pub fn list(&self, file: &IrFile) -> Vec<Conversion> {
-        let element = |id: &PortId| self.ports.get(id).map(|(element, _)| *element);
+        let element = |id: &PortId| self.ports.get(id).map(|port| port.element);
         let fed = |id: &PortId| self.producers.get(id).and_then(element);
         let is_conversion = |m: &Option<Meaning>| matches!(m, Some(Meaning::Convert { .. } | Meaning::Promote(_)));
         let layers = file.network().layers.iter().zip(&self.meanings).filter(|(_, meaning)| is_conversion(meaning));
@@ -82,7 +82,7 @@ pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types
             Ok(meaning) => types.meanings[index] = Some(meaning),
             Err(cause) => {
                 types.report.illegal.push((label(layer), cause));
-                types.declare(layer, |_| (Element::Dynamic, Rank::Dynamic));
+                types.declare(layer, |_| TensorType { element: Element::Dynamic, rank: Rank::Dynamic });
             }
         }
     }
@@ -90,7 +90,7 @@ pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types
 }
 
 impl Types {
-    fn declare(&mut self, layer: &Layer, of: impl Fn(&Port) -> (Element, Rank)) {
+    fn declare(&mut self, layer: &Layer, of: impl Fn(&Port) -> TensorType) {
         self.ports.extend(layer.outputs.iter().map(|port| (layer.port_id(port.id), of(port))));
     }
 
@@ -117,24 +117,25 @@ impl Types {
                     (element, _) => *element,
                 };
                 let rank = fed.map_or(rank_of(shape.as_ref().map(Vec::len)), |fed| rank_of(Some(fed.rank)));
-                self.infer(layer, (element, rank));
+                self.infer(layer, TensorType { element, rank });
             }
             Meaning::Const(constant) => {
                 ports(layer, 0, 1)?;
-                self.infer(layer, (Element::Type(constant.dtype), rank_of(Some(constant.shape.len()))));
+                let (element, rank) = (Element::Type(constant.dtype), rank_of(Some(constant.shape.len())));
+                self.infer(layer, TensorType { element, rank });
             }
             Meaning::Convert { to } => {
                 ports(layer, 1, 1)?;
                 self.report.conversions += 1;
-                let (element, rank) = inputs?[0];
-                match element {
+                let input = inputs?[0];
+                match input.element {
                     Element::Type(src) => {
                         Convert::to(*to).resolve(src)?;
                         self.report.legal += 1;
                     }
                     Element::Dynamic => self.unknown(),
                 }
-                self.infer(layer, (Element::Type(*to), rank));
+                self.infer(layer, TensorType { element: Element::Type(*to), ..input });
             }
             Meaning::Promote(attributes) => {
                 ports(layer, 2, 2)?;
@@ -145,14 +146,14 @@ impl Types {
                     Element::Dynamic => self.unknown(),
                     Element::Type(_) => self.report.legal += 1,
                 }
-                if let Some(loss) = attributes.loss(inputs[0].0, inputs[1].0, common) {
+                if let Some(loss) = attributes.loss(inputs[0].element, inputs[1].element, common) {
                     self.report.warnings.push(format!("{}: {loss}", label(layer)));
                 }
                 let mut outputs: Vec<&Port> = layer.outputs.iter().collect();
                 outputs.sort_by_key(|port| port.id);
-                for (port, (_, rank)) in outputs.into_iter().zip(inputs) {
+                for (port, input) in outputs.into_iter().zip(inputs) {
                     self.check(layer, port, common);
-                    self.ports.insert(layer.port_id(port.id), (common, rank));
+                    self.ports.insert(layer.port_id(port.id), TensorType { element: common, ..input });
                 }
             }
             Meaning::Result => {
@@ -162,14 +163,15 @@ impl Types {
             }
             Meaning::Opaque => {
                 let rank = |port: &Port| if port.rank == 0 { Rank::Dynamic } else { Rank::Dimensioned };
-                self.declare(layer, |port| (declared(port).unwrap_or(Element::Dynamic), rank(port)));
+                let element = |port: &Port| declared(port).unwrap_or(Element::Dynamic);
+                self.declare(layer, |port| TensorType { element: element(port), rank: rank(port) });
             }
         }
         Ok(meaning)
     }
 
-    fn infer(&mut self, layer: &Layer, inferred: (Element, Rank)) {
-        layer.outputs.iter().for_each(|port| self.check(layer, port, inferred.0));
+    fn infer(&mut self, layer: &Layer, inferred: TensorType) {
+        layer.outputs.iter().for_each(|port| self.check(layer, port, inferred.element));
         self.declare(layer, |_| inferred);
     }
 
@@ -183,7 +185,7 @@ impl Types {
     }
 
     /// Types and ranks of the inputs, in the order of port numbers.
-    fn inputs(&self, layer: &Layer) -> Result<Vec<(Element, Rank)>, LayerError> {
+    fn inputs(&self, layer: &Layer) -> Result<Vec<TensorType>, LayerError> {
         let mut ids: Vec<u64> = layer.inputs.iter().map(|port| port.id).collect();
         ids.sort_unstable();
         let find = |port: u64| {
