@@ -6,7 +6,7 @@
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
 use truecast_core::spec::tosa::rescale::{Operand, Operands, rounding_mode};
-use truecast_core::spec::tosa::{Cast, Feature, Freedoms, Requirement, Rescale, Target};
+use truecast_core::spec::tosa::{Cast, Feature, Freedoms, Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::Escaped;
 
@@ -169,11 +169,16 @@ pub(super) fn bytes(dtype: DType, shape: &[u64]) -> u64 {
     dtype.bytes_in(Layout::Packed, shape.iter().product()).expect("TOSA has no text, and lengths are bounded")
 }
 
-/// Constant operands of a RESCALE: multiplier, shift, input zero point and output zero point. `values` are the operands
-/// read as signed.
-pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) -> Operands<'a> {
-    let operand = |i: usize| Operand { dtype: small[i].dtype, shape: &small[i].shape, values: &values[i] };
-    Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }
+/// Operands 1 to 4 of a RESCALE.
+pub(super) struct RescaleOperands<'a> {
+    pub multiplier: &'a Value,
+    pub shift: &'a Value,
+    pub input_zp: &'a Value,
+    pub output_zp: &'a Value,
+}
+
+fn operand<'a>(value: &'a Value, values: &'a [i64]) -> Operand<'a> {
+    Operand { dtype: value.dtype, shape: &value.shape, values }
 }
 
 /// Checks every conversion of a graph against a target. Nothing is evaluated.
@@ -301,6 +306,28 @@ impl Rules<'_> {
         }
     }
 
+    /// Resolves a RESCALE with constant operands. For an unknown shape, the number of channels is the number of
+    /// multipliers.
+    pub fn resolve(
+        &self,
+        rescale: &Rescale,
+        shape: Option<&[u64]>,
+        constants: &RescaleOperands<'_>,
+    ) -> Result<RescaleSpec, GraphError> {
+        let RescaleOperands { multiplier, shift, input_zp, output_zp } = constants;
+        let [multipliers, shifts, input_zps, output_zps] =
+            [multiplier, shift, input_zp, output_zp].map(|value| value.integers());
+        let operands = Operands {
+            multiplier: operand(multiplier, &multipliers),
+            shift: operand(shift, &shifts),
+            input_zp: operand(input_zp, &input_zps),
+            output_zp: operand(output_zp, &output_zps),
+        };
+        let as_many = [multipliers.len() as u64];
+        let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands, self.target);
+        spec.map_err(|cause| self.condition(cause))
+    }
+
     /// Checks the conditions on constant operands, and the requirements that do not depend on elements.
     fn check_operands(
         &self,
@@ -312,16 +339,11 @@ impl Rules<'_> {
         if !has_constants(graph, operator) {
             return Ok(());
         }
-        let small = &operator.inputs[1..];
         let constant = |name: &&str| self.constant(&graph.tensors[*name], &declared(graph, name)?);
-        let constants = small.iter().map(constant).collect::<Result<Vec<Value>, _>>()?;
+        let constants = operator.inputs[1..].iter().map(constant).collect::<Result<Vec<Value>, _>>()?;
         let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
-        let small = [multiplier, shift, input_zp, output_zp];
-        let values = small.map(Value::integers);
-        // For an unknown shape, the number of channels is the number of multipliers.
-        let as_many = vec![values[0].len() as u64];
-        let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands_of(small, &values), self.target);
-        let spec = spec.map_err(|cause| self.condition(cause))?;
+        let constants = RescaleOperands { multiplier, shift, input_zp, output_zp };
+        let spec = self.resolve(rescale, shape.map(Vec::as_slice), &constants)?;
         let failed = spec.channels.iter().find_map(|channel| channel.check().err());
         failed.map_or(Ok(()), |requirement| Err(self.unpredictable(requirement, None)))
     }

@@ -8,7 +8,7 @@ use truecast_kernel::CastOptions;
 
 use super::check::{Rules, check_structure, place};
 use super::error::GraphError;
-use super::operator;
+use super::operator::{Applied, Context};
 use super::read::Graph;
 use super::value::{Declared, ElementType, declared};
 use crate::error::Error;
@@ -119,7 +119,8 @@ impl Program for Operators<'_, '_> {
         let outputs = operator.outputs.iter().map(|name| declared(self.graph, name)).collect::<Result<Vec<_>, _>>()?;
         let place = place(step, operator);
         let rules = Rules { place: &place, target: self.target, freedoms: self.freedoms };
-        let (results, open) = operator::apply(self.graph, operator, rules, self.exec, &inputs, &outputs)?;
+        let context = Context { graph: self.graph, operator, rules, exec: self.exec };
+        let Applied { results, open } = context.apply(&inputs, &outputs)?;
         self.open.extend(open);
         for name in &operator.outputs {
             if !self.made.insert(name) {

@@ -6,7 +6,7 @@ use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::{DType, Layout};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleError, Rescaler};
 
-use super::check::{Conversion, Rules, operands_of};
+use super::check::{Conversion, RescaleOperands, Rules};
 use super::error::{GraphError, operands};
 use super::read::{Graph, Operator, op};
 use super::value::{Declared, ElementType};
@@ -14,74 +14,100 @@ use crate::cast::{DeniedCast, cast, zeros};
 use crate::evaluate::OpenResults;
 use crate::tensor::{Data, Tensor};
 
-pub(super) fn apply(
-    graph: &Graph<'_>,
-    operator: &Operator<'_>,
-    rules: Rules<'_>,
-    exec: &CastOptions,
-    inputs: &[&Arc<Tensor>],
-    outputs: &[Declared],
-) -> Result<(Vec<Arc<Tensor>>, Option<OpenResults>), GraphError> {
-    let place = rules.place;
-    let context = Context { rules, exec };
-    rules.rank(inputs.iter().map(|v| v.shape.len()).chain(outputs.iter().map(|d| d.shape.len())).max().unwrap_or(0))?;
-    let single = |value: Tensor| Ok((vec![Arc::new(value)], None));
-    match (operator.op, inputs, outputs) {
-        (op::CONST | op::CONST_SHAPE, [], [output]) => {
-            single(rules.constant(&graph.tensors[operator.outputs[0]], output)?)
-        }
-        (op::IDENTITY, [input], [output]) => {
-            rules.same_shape(&input.shape, &output.shape)?;
-            let element = ElementType::of(input);
-            if element != output.element {
-                return Err(operands(place, format!("gives {} from {element}", output.element)));
-            }
-            Ok((vec![Arc::clone(input)], None))
-        }
-        (op::CAST, [input], [output]) => {
-            rules.same_shape(&input.shape, &output.shape)?;
-            let (value, open) = context.cast(input, output.element)?;
-            Ok((vec![value], open))
-        }
-        (op::CAST_TO_BLOCK_SCALED, [input], [values, scales]) => {
-            rules.same_shape(&input.shape, &values.shape)?;
-            rules.deprecated(operator, ElementType::of(input))?;
-            rules.scales(scales.element, &scales.shape, &values.shape)?;
-            let (blocked, _) = context.cast(input, ElementType::Blocks(values.element.dtype()))?;
-            let Data::Blocks { codes, scales: scale_codes } = Arc::unwrap_or_clone(blocked).data else {
-                unreachable!("a cast to blocks gives blocks")
-            };
-            let plain = |declared: &Declared, codes| {
-                let (dtype, shape) = (declared.element.dtype(), declared.shape.clone());
-                Arc::new(Tensor { dtype, shape, data: Data::Codes(codes) })
-            };
-            Ok((vec![plain(values, codes), plain(scales, scale_codes)], None))
-        }
-        (op::CAST_FROM_BLOCK_SCALED, [values, scales], [output]) => {
-            rules.same_shape(&values.shape, &output.shape)?;
-            rules.deprecated(operator, output.element)?;
-            rules.scales(ElementType::of(scales), &scales.shape, &values.shape)?;
-            let data = Data::Blocks { codes: values.codes().into(), scales: scales.codes().into() };
-            let blocked = Tensor { dtype: values.dtype, shape: values.shape.clone(), data };
-            Ok((vec![context.cast(&Arc::new(blocked), output.element)?.0], None))
-        }
-        (op::RESCALE, [input, multiplier, shift, input_zp, output_zp], [output]) => {
-            rules.constants(graph, operator)?;
-            rules.same_shape(&input.shape, &output.shape)?;
-            single(context.rescale(operator, input, [multiplier, shift, input_zp, output_zp], output)?)
-        }
-        (op::CONST | op::CONST_SHAPE | op::IDENTITY | op::CAST | op::RESCALE, ..)
-        | (op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED, ..) => Err(rules.counts(operator)),
-        (number, ..) => Err(GraphError::Operator { place: place.into(), name: op::name(number) }),
+/// Results of an operator.
+pub(super) struct Applied {
+    pub results: Vec<Arc<Tensor>>,
+    /// Results that the specification leaves open.
+    pub open: Option<OpenResults>,
+}
+
+impl Applied {
+    fn defined(value: Tensor) -> Applied {
+        Applied { results: vec![Arc::new(value)], open: None }
     }
 }
 
-struct Context<'a> {
-    rules: Rules<'a>,
-    exec: &'a CastOptions,
+/// An operator to compute.
+pub(super) struct Context<'a> {
+    pub graph: &'a Graph<'a>,
+    pub operator: &'a Operator<'a>,
+    pub rules: Rules<'a>,
+    pub exec: &'a CastOptions,
 }
 
 impl Context<'_> {
+    pub fn apply(&self, inputs: &[&Arc<Tensor>], outputs: &[Declared]) -> Result<Applied, GraphError> {
+        let Context { graph, operator, rules, .. } = *self;
+        let ranks = inputs.iter().map(|value| value.shape.len()).chain(outputs.iter().map(|output| output.shape.len()));
+        rules.rank(ranks.max().unwrap_or(0))?;
+        match (operator.op, inputs, outputs) {
+            (op::CONST | op::CONST_SHAPE, [], [output]) => {
+                rules.constant(&graph.tensors[operator.outputs[0]], output).map(Applied::defined)
+            }
+            (op::IDENTITY, [input], [output]) => self.identity(input, output),
+            (op::CAST, [input], [output]) => {
+                rules.same_shape(&input.shape, &output.shape)?;
+                self.cast(input, output.element)
+            }
+            (op::CAST_TO_BLOCK_SCALED, [input], [values, scales]) => self.cast_to_block_scaled(input, values, scales),
+            (op::CAST_FROM_BLOCK_SCALED, [values, scales], [output]) => {
+                self.cast_from_block_scaled(values, scales, output)
+            }
+            (op::RESCALE, [input, multiplier, shift, input_zp, output_zp], [output]) => {
+                self.rescale(input, &RescaleOperands { multiplier, shift, input_zp, output_zp }, output)
+            }
+            (op::CONST | op::CONST_SHAPE | op::IDENTITY | op::CAST | op::RESCALE, ..)
+            | (op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED, ..) => Err(rules.counts(operator)),
+            (number, ..) => Err(GraphError::Operator { place: rules.place.into(), name: op::name(number) }),
+        }
+    }
+
+    fn identity(&self, input: &Arc<Tensor>, output: &Declared) -> Result<Applied, GraphError> {
+        self.rules.same_shape(&input.shape, &output.shape)?;
+        let element = ElementType::of(input);
+        if element != output.element {
+            return Err(operands(self.rules.place, format!("gives {} from {element}", output.element)));
+        }
+        Ok(Applied { results: vec![Arc::clone(input)], open: None })
+    }
+
+    fn cast_to_block_scaled(
+        &self,
+        input: &Arc<Tensor>,
+        values: &Declared,
+        scales: &Declared,
+    ) -> Result<Applied, GraphError> {
+        let rules = self.rules;
+        rules.same_shape(&input.shape, &values.shape)?;
+        rules.deprecated(self.operator, ElementType::of(input))?;
+        rules.scales(scales.element, &scales.shape, &values.shape)?;
+        let Applied { mut results, open } = self.cast(input, ElementType::Blocks(values.element.dtype()))?;
+        let blocked = results.pop().map(Arc::unwrap_or_clone).map(|tensor| tensor.data);
+        let Some(Data::Blocks { codes, scales: scale_codes }) = blocked else {
+            unreachable!("a cast to blocks gives blocks")
+        };
+        let plain = |declared: &Declared, codes| {
+            let (dtype, shape) = (declared.element.dtype(), declared.shape.clone());
+            Arc::new(Tensor { dtype, shape, data: Data::Codes(codes) })
+        };
+        Ok(Applied { results: vec![plain(values, codes), plain(scales, scale_codes)], open })
+    }
+
+    fn cast_from_block_scaled(
+        &self,
+        values: &Tensor,
+        scales: &Tensor,
+        output: &Declared,
+    ) -> Result<Applied, GraphError> {
+        let rules = self.rules;
+        rules.same_shape(&values.shape, &output.shape)?;
+        rules.deprecated(self.operator, output.element)?;
+        rules.scales(ElementType::of(scales), &scales.shape, &values.shape)?;
+        let data = Data::Blocks { codes: values.codes().into(), scales: scales.codes().into() };
+        let blocked = Tensor { dtype: values.dtype, shape: values.shape.clone(), data };
+        self.cast(&Arc::new(blocked), output.element)
+    }
+
     fn zeros(&self, dtype: DType, tensor: &Tensor) -> Result<Vec<u8>, GraphError> {
         zeros(dtype, Layout::Packed, tensor.len()).map_err(|cause| self.denied(cause))
     }
@@ -93,15 +119,17 @@ impl Context<'_> {
         }
     }
 
-    fn cast(&self, input: &Arc<Tensor>, output: ElementType) -> Result<(Arc<Tensor>, Option<OpenResults>), GraphError> {
+    fn cast(&self, input: &Arc<Tensor>, output: ElementType) -> Result<Applied, GraphError> {
         match self.rules.cast(ElementType::of(input), output, &input.shape)? {
             Conversion::Plain(spec) => {
-                cast(&spec, input, self.exec, self.rules.place).map_err(|cause| self.denied(cause))
+                let (result, open) =
+                    cast(&spec, input, self.exec, self.rules.place).map_err(|cause| self.denied(cause))?;
+                Ok(Applied { results: vec![result], open })
             }
-            Conversion::Blocks(cast) if cast.direction == Direction::ToBlocks => {
-                self.to_blocks(&cast, input).map(|value| (value.into(), None))
-            }
-            Conversion::Blocks(cast) => self.out_of_blocks(&cast, input).map(|value| (value.into(), None)),
+            Conversion::Blocks(cast) => match cast.direction {
+                Direction::ToBlocks => self.to_blocks(&cast, input).map(Applied::defined),
+                Direction::FromBlocks => self.out_of_blocks(&cast, input).map(Applied::defined),
+            },
         }
     }
 
@@ -110,12 +138,12 @@ impl Context<'_> {
         let given = input.codes();
         let sources = given.chunks_exact(block_bytes(cast.plain));
         let results = codes.chunks_exact_mut(block_bytes(cast.element));
-        let one = |(source, result): (&[u8], &mut [u8])| {
+        let block = |(source, result): (&[u8], &mut [u8])| {
             let (scale, codes) = cast.to_block(&unpacked(cast.plain, source));
             pack(cast.element, &codes, result);
             scale
         };
-        let scales = sources.zip(results).map(one).collect();
+        let scales = sources.zip(results).map(block).collect();
         Ok(Tensor { dtype: cast.element, shape: input.shape.clone(), data: Data::Blocks { codes, scales } })
     }
 
@@ -134,22 +162,24 @@ impl Context<'_> {
 
     fn rescale(
         &self,
-        operator: &Operator<'_>,
         input: &Tensor,
-        small: [&Arc<Tensor>; 4],
+        constants: &RescaleOperands<'_>,
         output: &Declared,
-    ) -> Result<Tensor, GraphError> {
-        let (rules, small) = (self.rules, small.map(|operand| &**operand));
+    ) -> Result<Applied, GraphError> {
+        let Context { graph, operator, rules, .. } = *self;
+        rules.constants(graph, operator)?;
+        rules.same_shape(&input.shape, &output.shape)?;
         let rescale = rules.rescale(operator.rescale, ElementType::of(input), output.element)?;
-        let values = small.map(Tensor::integers);
-        let spec = rescale.resolve(&input.shape, &operands_of(small, &values), rules.target);
-        let spec = spec.map_err(|cause| rules.condition(cause))?;
+        let spec = rules.resolve(&rescale, Some(&input.shape[..]), constants)?;
         let mut codes = self.zeros(rescale.output, input)?;
         let (len, given) = (input.len() as usize, input.codes());
         let source = Elements::new(rescale.input, len, &given).expect("values are consistent");
         let result = ElementsMut::new(rescale.output, len, &mut codes).expect("the buffer is as large");
         match Rescaler::new(&spec, self.exec).rescale(source, result) {
-            Ok(_) => Ok(Tensor { dtype: rescale.output, shape: input.shape.clone(), data: Data::Codes(codes) }),
+            Ok(_) => {
+                let (dtype, shape) = (rescale.output, input.shape.clone());
+                Ok(Applied::defined(Tensor { dtype, shape, data: Data::Codes(codes) }))
+            }
             Err(RescaleError::Unpredictable { index, requirement }) => {
                 Err(rules.unpredictable(requirement, Some(index)))
             }

@@ -46,7 +46,20 @@ fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Resu
     }
 }
 
-const POINTER: u64 = 12;
+/// Tags of types that are not numbers.
+mod tag {
+    pub const POINTER: u64 = 12;
+    pub const TILE: u64 = 13;
+    pub const TENSOR_VIEW: u64 = 14;
+    pub const PARTITION_VIEW: u64 = 15;
+    pub const FUNCTION: u64 = 16;
+    pub const TOKEN: u64 = 17;
+    pub const GATHER_SCATTER_VIEW: u64 = 20;
+    pub const STRIDED_VIEW: u64 = 21;
+}
+
+/// Flag of a pointer: an attribute byte follows.
+const HAS_ATTRIBUTE: u64 = 1;
 
 /// Reads the element type of a tile: a number or pointer. A tile is an error here, so a type cannot contain itself.
 fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Diagnostic> {
@@ -57,7 +70,7 @@ fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -
 fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Diagnostic> {
     let place = *item;
     Ok(match item.varint()? {
-        POINTER => Some(ElementType::Pointer(pointer(item, table, version)?)),
+        tag::POINTER => Some(ElementType::Pointer(pointer(item, table, version)?)),
         tag => number(tag, version, &place)?.map(ElementType::Number),
     })
 }
@@ -72,15 +85,16 @@ fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result
     let flags = if version >= Release::V13_4 { item.varint()? } else { 0 };
     let place = *item;
     let index = item.varint()?;
-    if flags & 1 != 0 {
+    if flags & HAS_ATTRIBUTE != 0 {
+        // Attributes do not matter for conversions.
         item.byte()?;
     }
-    let at = table.get("type", index, &place)?;
-    let mut pointee = at;
+    let start = table.get("type", index, &place)?;
+    let mut pointee = start;
     let bad = |what: &str| Diagnostic::new(Place::Byte(place.at()), Cause::Type(Malformed::Pointee(what.into())));
     match pointee.varint()? {
-        POINTER => Err(bad("a pointer")),
-        tag => match number(tag, version, &at)? {
+        tag::POINTER => Err(bad("a pointer")),
+        tag => match number(tag, version, &start)? {
             Some(DType::I4) => Err(bad("i4")),
             Some(dtype) => Ok(dtype),
             None => Err(place.wrong(format!("type {index} is not a number, so no pointer can point to it"))),
@@ -95,24 +109,21 @@ fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Ty
     }
     let mut item = begin;
     match item.varint()? {
-        13 => {
+        tag::TILE => {
             let place = item;
             let element = element(table, item.varint()?, version, &place)?;
             let shape = dimensions(&mut item)?;
             finished(item, Type::Tile(Arc::new(TileType { shape, element })))
         }
-        16 => {
+        tag::FUNCTION => {
             let parameters = indices(&mut item)?;
             let results = indices(&mut item)?.len();
             finished(item, Type::Function { parameters, results })
         }
         // Conversions do not use these types. The fields need not be read, because items are found by offset.
-        14 | 15 | 17 => Ok(Type::Other), // tensor_view, partition_view, token
-        tag @ (20 | 21) => {
-            let what = if tag == 20 { "gather_scatter_view" } else { "strided_view" };
-            gate(what, Release::V13_3, version, &begin)?;
-            Ok(Type::Other)
-        }
+        tag::TENSOR_VIEW | tag::PARTITION_VIEW | tag::TOKEN => Ok(Type::Other),
+        tag::GATHER_SCATTER_VIEW => gate("gather_scatter_view", Release::V13_3, version, &begin).map(|()| Type::Other),
+        tag::STRIDED_VIEW => gate("strided_view", Release::V13_3, version, &begin).map(|()| Type::Other),
         tag => Err(begin.wrong(format!("type tag {tag} is not known"))),
     }
 }
