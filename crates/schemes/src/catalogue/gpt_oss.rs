@@ -15,7 +15,7 @@ const CODES: Codes = &[(Append("_blocks"), &[U8]), (Append(".blocks"), &[U8])];
 const ROWS: &[Row] = &[Row::scales(&[Append("_scales"), Append(".scales")], &[U8])];
 
 pub(super) const ENTRIES: &[Entry] =
-    &[Entry::new(Family::GptOss, CODES, ROWS, describe).method("mxfp4", &known::METHOD)];
+    &[Entry::new(Family::GptOss, CODES, ROWS, describe).method("mxfp4", &known::METHOD_ONLY)];
 
 const BLOCK_BYTES: u64 = 16;
 /// Names of weights that transformers loads with one row per input.

@@ -9,7 +9,7 @@ use crate::scheme::{Family, Parameters, Strategy};
 /// Package version stated in files. Since 0.18.0, packed integers are one bit stream.
 const VERSION: &str = "0.20.0";
 
-pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
+pub(super) fn quantization_config(outcome: &Outcome<'_>) -> Option<Value> {
     let Outcome { scheme, kept, in_memory, quantized, activations } = *outcome;
     let parameters = scheme.parameters;
     let block = parameters.block.unwrap_or([128, 128]);

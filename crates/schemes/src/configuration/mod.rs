@@ -104,8 +104,8 @@ const PLACES: [(&str, &[&str]); 5] = [
 /// # Ok::<(), truecast_schemes::Error>(())
 /// ```
 pub fn changes(documents: &Documents, outcome: &Outcome<'_>) -> Result<Vec<Change>, Error> {
-    let declared = declared(outcome)?;
-    let is_set = |file: &str, path: &[&str]| declared.iter().any(|(f, p, _)| *f == file && *p == path);
+    let declarations = declarations(outcome)?;
+    let is_set = |file: &str, path: &[&str]| declarations.iter().any(|set| set.file == file && set.path == path);
     let config = documents.config.as_ref().and_then(Value::as_object);
     let mut all = Vec::new();
     for path in config.map(places).unwrap_or_default() {
@@ -121,20 +121,21 @@ pub fn changes(documents: &Documents, outcome: &Outcome<'_>) -> Result<Vec<Chang
             all.push(Change::Edit { file, edit: edit(path, None) });
         }
     }
-    for (file, path, value) in declared {
+    let writes_modelopt = declarations.iter().any(|set| set.file == MODELOPT && set.path.is_empty());
+    for Declaration { file, path, value } in declarations {
         match path {
             [] => all.push(Change::Write { file, value }),
             _ => all.push(Change::Edit { file, edit: edit(path, Some(value)) }),
         }
     }
-    let is_written = all.iter().any(|change| matches!(change, Change::Write { file: MODELOPT, .. }));
     if documents.quant_model_description.is_some() {
         all.push(Change::Drop { file: MODELSLIM });
+        // Without ModelSlim's description, this key is of another program.
         if config.is_some_and(|config| config.contains_key("quantize")) {
             all.push(Change::Edit { file: CONFIG, edit: edit(&["quantize"], None) });
         }
     }
-    if documents.hf_quant_config.is_some() && !is_written {
+    if documents.hf_quant_config.is_some() && !writes_modelopt {
         all.push(Change::Drop { file: MODELOPT });
     }
     Ok(all)
@@ -144,85 +145,95 @@ fn edit(path: &[&str], value: Option<Value>) -> Edit {
     Edit { path: path.iter().map(|key| (*key).to_owned()).collect(), value }
 }
 
-/// Declarations: file, path of the key (empty for the whole file), value.
-type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
+/// A key of a file that describes the result.
+struct Declaration {
+    file: &'static str,
+    /// Empty for the whole file.
+    path: &'static [&'static str],
+    value: Value,
+}
 
 const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 
-fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
+fn in_config(value: Value) -> Declaration {
+    Declaration { file: CONFIG, path: QUANTIZATION_CONFIG, value }
+}
+
+fn declarations(outcome: &Outcome<'_>) -> Result<Vec<Declaration>, Error> {
     let Outcome { scheme, kept, in_memory, quantized, .. } = *outcome;
     let listed = &[kept, &in_lists_of_transformers(in_memory, quantized)].concat();
-    let parameters = scheme.parameters;
-    let in_config = |value| vec![(CONFIG, QUANTIZATION_CONFIG, value)];
-    let mut fp8 = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});
-    Ok(match scheme.family {
+    let family = scheme.family;
+    let method = || catalogue::entry(family).and_then(|entry| entry.method).map(|(method, _)| method);
+    let is_written = family.writing() == Writing::Yes;
+    Ok(match family {
         Family::Plain => Vec::new(),
-        Family::Fp8Block | Family::DeepSeekV4 => {
-            if parameters.scale == Some(ScaleType::Ue8m0) || scheme.family == Family::DeepSeekV4 {
-                fp8["scale_fmt"] = json!("ue8m0");
-            }
-            fp8["weight_block_size"] = json!(parameters.block.unwrap_or([128, 128]));
-            fp8["modules_to_not_convert"] = json!(listed);
-            let mut all = in_config(fp8);
-            if scheme.family == Family::DeepSeekV4 {
-                all.push((CONFIG, &["expert_dtype"], json!("fp4")));
-            }
-            all
-        }
-        Family::Fp8Tensor => {
-            // Without this key, transformers assumes blocks of 128.
-            fp8["weight_block_size"] = Value::Null;
-            fp8["modules_to_not_convert"] = json!(listed);
-            in_config(fp8)
-        }
-        Family::Mxfp8 => in_config(json!({
-            "quant_method": "mxfp8",
-            "activation_scheme": "dynamic",
-            "weight_block_size": [1, 32],
-            "scale_fmt": "ue8m0",
-            "modules_to_not_convert": listed,
-        })),
-        family if family.name().starts_with("modelopt:") && family.writing() == Writing::Yes => {
-            modelopt(scheme, kept, in_memory)
-        }
+        Family::Fp8Block | Family::DeepSeekV4 | Family::Fp8Tensor | Family::Mxfp8 => fp8(scheme, listed),
         Family::MlxMxfp4 | Family::MlxMxfp8 => {
-            let (bits, mode) = if scheme.family == Family::MlxMxfp4 { (4, "mxfp4") } else { (8, "mxfp8") };
+            let (bits, mode) = if family == Family::MlxMxfp4 { (4, "mxfp4") } else { (8, "mxfp8") };
             let value = json!({"group_size": 32, "bits": bits, "mode": mode});
-            vec![(CONFIG, &["quantization"], value.clone()), (CONFIG, QUANTIZATION_CONFIG, value)]
+            vec![Declaration { file: CONFIG, path: &["quantization"], value: value.clone() }, in_config(value)]
         }
         Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => Vec::new(),
-        family => match (compressed_tensors::declared(outcome), catalogue::entry(family).and_then(|of| of.method)) {
-            (Some(value), _) => in_config(value),
-            (None, Some((method, _))) if family.writing() == Writing::Yes => {
-                in_config(json!({"quant_method": method, "modules_to_not_convert": listed}))
+        _ => match (family.modelopt_algorithm(), compressed_tensors::quantization_config(outcome), method()) {
+            (Some(algorithm), ..) if is_written => modelopt(family, algorithm, kept, in_memory),
+            (_, Some(value), _) => vec![in_config(value)],
+            (.., Some(method)) if is_written => {
+                vec![in_config(json!({"quant_method": method, "modules_to_not_convert": listed}))]
             }
-            (None, _) => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
+            _ => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
         },
     })
 }
 
+/// Declarations of the formats of transformers (§4.1, §4.2, §4.8). `listed`: modules that are not quantized.
+fn fp8(scheme: Scheme, listed: &[String]) -> Vec<Declaration> {
+    let is_deepseek = scheme.family == Family::DeepSeekV4;
+    let mut value = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});
+    match scheme.family {
+        // Without this key, transformers assumes blocks of 128.
+        Family::Fp8Tensor => value["weight_block_size"] = Value::Null,
+        Family::Mxfp8 => {
+            value = json!({
+                "quant_method": "mxfp8",
+                "activation_scheme": "dynamic",
+                "weight_block_size": [1, 32],
+                "scale_fmt": "ue8m0",
+            });
+        }
+        _ => {
+            if scheme.parameters.scale == Some(ScaleType::Ue8m0) || is_deepseek {
+                value["scale_fmt"] = json!("ue8m0");
+            }
+            value["weight_block_size"] = json!(scheme.parameters.block.unwrap_or([128, 128]));
+        }
+    }
+    value["modules_to_not_convert"] = json!(listed);
+    let experts = Declaration { file: CONFIG, path: &["expert_dtype"], value: json!("fp4") };
+    [in_config(value)].into_iter().chain(is_deepseek.then_some(experts)).collect()
+}
+
 /// The same declaration for both files of ModelOpt (§4.5).
-fn modelopt(scheme: Scheme, kept: &[String], in_memory: &[String]) -> Declared {
+fn modelopt(family: Family, algorithm: &str, kept: &[String], in_memory: &[String]) -> Vec<Declaration> {
     // ModelOpt's lists cannot have regular expressions.
     let names = in_memory.iter().filter(|module| *module != OUTSIDE_BLOCKS);
     let kept: Vec<&String> = kept.iter().chain(names).collect();
-    let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
-    let group = match scheme.family {
+    let group = match family {
         Family::ModelOptNvfp4 | Family::ModelOptNvfp4Weights => Some(16),
         Family::ModelOptMxfp8 => Some(32),
         _ => None,
     };
     let producer = json!({"name": "truecast", "version": env!("CARGO_PKG_VERSION")});
-    let mut file = json!({"quant_algo": algorithm, "kv_cache_quant_algo": null});
+    let mut quantization = json!({"quant_algo": algorithm, "kv_cache_quant_algo": null});
     let mut config = json!({"quant_method": "modelopt", "quant_algo": algorithm});
     if let Some(group) = group {
-        file["group_size"] = json!(group);
+        quantization["group_size"] = json!(group);
         config["group_size"] = json!(group);
     }
-    file["exclude_modules"] = json!(kept);
+    quantization["exclude_modules"] = json!(kept);
     config["ignore"] = json!(kept);
     config["producer"] = producer.clone();
-    vec![(CONFIG, QUANTIZATION_CONFIG, config), (MODELOPT, &[], json!({"producer": producer, "quantization": file}))]
+    let value = json!({"producer": producer, "quantization": quantization});
+    vec![in_config(config), Declaration { file: MODELOPT, path: &[], value }]
 }
 
 /// `__metadata__` of a result: the source's keys, except keys about storage (§1.7).

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::declaration::{Declaration, Targets};
 use super::integers::symmetric;
 use super::keys::{Inner, Keys};
-use super::known::{ACTIVATIONS, AUTOROUND, COMMON, EXCEPTIONS, MAKING};
+use super::known::{ACTIVATIONS, AUTOROUND, COMMON, EXCEPTIONS, INTEGER_QUANTIZER_KEYS};
 use super::value::{block, count, object, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
@@ -24,7 +24,7 @@ const MODULE: Keys = Keys {
 
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format sym"],
-    silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, RUN],
+    silent: &[COMMON, ACTIVATIONS, INTEGER_QUANTIZER_KEYS, AUTOROUND, RUN],
     only: &[("rotation_config", &["{}"]), ("rotation_configs", &["[]"]), ("dynamic", &["{}", "false"])],
     objects: &[("extra_config", Inner::Each(&MODULE))],
     ..Keys::NONE

@@ -110,7 +110,7 @@ mod tests {
         vec![
             ("fp8", json!({"quant_method": "fp8"}), vec![("", &known::FP8)]),
             ("mxfp8", json!({"quant_method": "mxfp8"}), vec![("", &known::MXFP8)]),
-            ("mxfp4", json!({"quant_method": "mxfp4"}), vec![("", &known::METHOD)]),
+            ("mxfp4", json!({"quant_method": "mxfp4"}), vec![("", &known::METHOD_ONLY)]),
             ("fbgemm_fp8", json!({"quant_method": "fbgemm_fp8"}), vec![("", &known::FBGEMM)]),
             ("bitnet", json!({"quant_method": "bitnet"}), vec![("", &known::BITNET)]),
             (

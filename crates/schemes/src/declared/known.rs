@@ -25,11 +25,15 @@ pub(super) const FP8: Keys = Keys {
 };
 
 /// Keys of `mxfp8` (§4.8).
-pub(super) const MXFP8: Keys =
-    Keys { used: &[EXCEPTIONS, "quant_method fmt weight_block_size"], only: &[("scale_fmt", &["\"ue8m0\""])], ..FP8 };
+pub(super) const MXFP8: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method fmt weight_block_size"],
+    silent: FP8.silent,
+    only: &[("scale_fmt", &["\"ue8m0\""])],
+    ..Keys::NONE
+};
 
 /// Keys of methods that declare only their name, such as `mxfp4` of gpt-oss (§4.3).
-pub(crate) const METHOD: Keys = Keys { used: &[EXCEPTIONS, "quant_method"], silent: &[COMMON], ..Keys::NONE };
+pub(crate) const METHOD_ONLY: Keys = Keys { used: &[EXCEPTIONS, "quant_method"], silent: &[COMMON], ..Keys::NONE };
 
 /// Keys of FBGEMM (§4.14).
 pub(crate) const FBGEMM: Keys =
@@ -74,7 +78,7 @@ pub(crate) const TORCHAO_TENSOR: Keys = Keys {
 };
 
 /// Keys about quantization to integers (method, target kernels), in AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
-pub(super) const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
+pub(super) const INTEGER_QUANTIZER_KEYS: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
     calibration_data_device compute_device_filter damp_auto_increment damp_percent dataset dense_vram_strategy \
     dense_vram_strategy_devices device disable_exllama do_fuse exllama_config failsafe fail_safe fallback foem \
     fuse_max_seq_len gc_mode gptaq hessian hyb_act lm_head max_input_length meta mock_quantization \
@@ -88,9 +92,9 @@ pub(super) const AUTOROUND: &str = "amp autoround_version block_list enable_minm
     gradient_accumulate_steps iters low_cpu_mem_usage low_gpu_mem_usage lr minmax_lr model_free nsamples \
     provider quant_block_list scale_dtype seqlen to_quant_block_names train_bs";
 
-/// Values that GPTQ and AutoAWQ may have here. All other values change the weights: rules for modules, other words,
+/// Accepted values of keys of GPTQ and AutoAWQ. Any other value changes the weights: rules for modules, other words,
 /// rotations, adapters, or a kernel's packing.
-const INTEGERS: &[(&str, &[&str])] = &[
+const HARMLESS_INTEGER_VALUES: &[(&str, &[&str])] = &[
     ("dynamic", &["{}", "false"]),
     ("extra_config", &["{}"]),
     ("pack_dtype", &["\"int32\""]),
@@ -102,18 +106,8 @@ const INTEGERS: &[(&str, &[&str])] = &[
     (
         "backend",
         &[
-            "\"auto\"",
-            "\"auto_trainable\"",
-            "\"autoawq\"",
-            "\"exllama_v1\"",
-            "\"exllama_v2\"",
-            "\"gemm\"",
-            "\"gemm_triton\"",
-            "\"machete\"",
-            "\"marlin\"",
-            "\"torch\"",
-            "\"torch_awq\"",
-            "\"torch_fused_awq\"",
+            "\"auto\"", "\"auto_trainable\"", "\"autoawq\"", "\"exllama_v1\"", "\"exllama_v2\"", "\"gemm\"",
+            "\"gemm_triton\"", "\"machete\"", "\"marlin\"", "\"torch\"", "\"torch_awq\"", "\"torch_fused_awq\"",
             "\"triton\"",
         ],
     ),
@@ -122,8 +116,8 @@ const INTEGERS: &[(&str, &[&str])] = &[
 /// Keys of GPTQ (§4.10).
 pub(super) const GPTQ: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method bits group_size sym desc_act checkpoint_format format"],
-    silent: &[COMMON, MAKING, AUTOROUND],
-    only: INTEGERS,
+    silent: &[COMMON, INTEGER_QUANTIZER_KEYS, AUTOROUND],
+    only: HARMLESS_INTEGER_VALUES,
     ..Keys::NONE
 };
 
@@ -133,8 +127,8 @@ pub(super) const AWQ: Keys = Keys {
         EXCEPTIONS,
         "quant_method bits w_bit group_size q_group_size sym zero_point version format checkpoint_format",
     ],
-    silent: &[COMMON, MAKING, AUTOROUND, "desc_act"],
-    only: INTEGERS,
+    silent: &[COMMON, INTEGER_QUANTIZER_KEYS, AUTOROUND, "desc_act"],
+    only: HARMLESS_INTEGER_VALUES,
     ..Keys::NONE
 };
 

@@ -239,6 +239,11 @@ impl Family {
         self.row().name
     }
 
+    /// Name of ModelOpt's algorithm, for its families.
+    pub(crate) fn modelopt_algorithm(self) -> Option<&'static str> {
+        self.name().strip_prefix("modelopt:")
+    }
+
     /// True for ModelOpt's NVFP4 with any quantization of activations.
     pub(crate) fn is_modelopt_nvfp4(self) -> bool {
         use Family::{ModelOptNvfp4, ModelOptNvfp4Awq, ModelOptNvfp4Fp8, ModelOptNvfp4Svd, ModelOptNvfp4Weights};
