@@ -12,7 +12,7 @@ use crate::open::open_regular;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
-use truecast_core::{DType, Layout};
+use truecast_core::{DType, Kind, Layout};
 
 /// Column of a line of test vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub fn is_hex(path: &Path) -> bool {
 }
 
 const MAX_LINE_BYTES: u64 = 1024;
+/// Largest number of bytes of comments before the first vector.
+const MAX_PREAMBLE_BYTES: u64 = 1024 * MAX_LINE_BYTES;
 /// Digits of 32 random bits.
 const RANDOM_DIGITS: usize = 8;
 
@@ -55,7 +57,7 @@ pub fn has_both_columns(path: &Path) -> Result<bool, Error> {
 /// Words of the first vector; empty in a file without vectors.
 fn first_vector(path: &Path) -> Result<Vec<String>, Error> {
     let (file, _) = open_regular(path)?;
-    let mut lines = BufReader::new(file.take(MAX_LINE_BYTES * MAX_COMMENTS));
+    let mut lines = BufReader::new(file.take(MAX_PREAMBLE_BYTES));
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -68,9 +70,6 @@ fn first_vector(path: &Path) -> Result<Vec<String>, Error> {
         }
     }
 }
-
-/// Largest number of lines of comments before the first vector.
-const MAX_COMMENTS: u64 = 1024;
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split_whitespace().take_while(|word| !word.starts_with('#') && !word.starts_with("//"))
@@ -103,8 +102,10 @@ pub(crate) fn copy_to_npy(path: &Path, dtype: DType, column: Column) -> Result<(
     let mut npy = BufWriter::new(tempfile::tempfile().map_err(failed)?);
     npy.write_all(&header(descr, &[count])).map_err(failed)?;
     each_code(path, &file, dtype, column, &mut |code| {
-        let storage =
-            if dtype == DType::I48 { ((code << 16) as i64 >> 16) as u64 } else { dtype.storage_of_code(code) };
+        let storage = match dtype.kind() {
+            Kind::Int(format) if dtype == DType::I48 => format.value(code) as u64,
+            _ => dtype.storage_of_code(code),
+        };
         npy.write_all(&storage.to_le_bytes()[..width])
     })?;
     let mut copy = npy.into_inner().map_err(|error| failed(error.into_error()))?;
@@ -120,7 +121,8 @@ fn each_code(
     column: Column,
     consume: &mut dyn FnMut(u64) -> std::io::Result<()>,
 ) -> Result<(), Error> {
-    let (mut lines, mut line, mut number, mut count) = (BufReader::new(file), Vec::new(), 0, 0);
+    let (mut lines, mut line) = (BufReader::new(file), Vec::new());
+    let (mut number, mut count) = (0, 0);
     loop {
         line.clear();
         let read = (&mut lines).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);

@@ -1,4 +1,4 @@
-//! Free policies on IEEE 754.
+//! IEEE 754 with every rule of the policy selectable.
 
 use super::specification::{Named, Specification, UNSET, changed, put};
 use super::tile::rounding_of;
@@ -23,10 +23,10 @@ impl Named for Cast {
     fn values(setting: &str) -> Vec<&'static str> {
         match setting {
             "rounding" => Rounding::ALL.map(Rounding::name).into(),
-            "overflow" | "inf" => vec!["nonfinite", "saturate", "error"],
+            "overflow" | "inf" => [Overflow::Nonfinite, Overflow::Saturate, Overflow::Error].map(Overflow::name).into(),
             "int-overflow" => IntOverflow::ALL.map(IntOverflow::name).into(),
             "nan-to-int" => NanToInt::ALL.map(NanToInt::name).into(),
-            "subnormals" => vec!["keep", "flush"],
+            "subnormals" => [Subnormals::Keep, Subnormals::Flush].map(Subnormals::name).into(),
             _ => Vec::new(),
         }
     }
@@ -54,8 +54,8 @@ impl Specification for Cast {
             "rounding" => put(&mut self.rounding, rounding_of(value).map(Some)),
             "overflow" => put(&mut self.overflow, Overflow::of_name(value)),
             "inf" => put(&mut self.inf, Overflow::of_name(value).map(Some)),
-            "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value)),
-            "nan_to_int" => put(&mut self.nan_to_int, NanToInt::of_name(value)),
+            "int-overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value)),
+            "nan-to-int" => put(&mut self.nan_to_int, NanToInt::of_name(value)),
             "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value)),
             _ => None,
         })

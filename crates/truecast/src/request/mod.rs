@@ -262,7 +262,7 @@ impl Request {
             Request { standard: Standard::of_version(spec, version)?, nan: None, text: TextStyle::default() };
         for (name, value) in attributes {
             let unknown = || RequestError::Attribute { spec: spec.into(), name: name.into(), value: value.into() };
-            request.set(&name.replace('-', "_"), value)?.ok_or_else(unknown)?;
+            request.set(&name.replace('_', "-"), value)?.ok_or_else(unknown)?;
         }
         Ok(request)
     }
@@ -295,7 +295,7 @@ impl Request {
                 self.nan = NanRule::of_name(value);
                 Ok(self.nan.map(drop))
             }
-            "string_style" if !values(self.spec(), "string-style").is_empty() => {
+            "string-style" if !values(self.spec(), "string-style").is_empty() => {
                 Ok(specification::put(&mut self.text, TextStyle::of_name(value)))
             }
             _ => of_each!(&mut self.standard, of => of.set(name, value)),

@@ -57,7 +57,7 @@ impl Specification for Cast {
                 "false" | "0" => put(&mut self.saturate, Some(Some(false))),
                 _ => None,
             },
-            "round_mode" => put(&mut self.round_mode, Some(Some(value.parse()?))),
+            "round-mode" => put(&mut self.round_mode, Some(Some(value.parse()?))),
             _ => None,
         })
     }

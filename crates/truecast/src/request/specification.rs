@@ -41,7 +41,7 @@ pub(super) trait Specification: Copy {
         Vec::new()
     }
 
-    /// Sets an attribute; its name has `_`. `None` for an unknown attribute or value.
+    /// Sets an attribute; its name has `-`. `None` for an unknown attribute or value.
     fn set(&mut self, _name: &str, _value: &str) -> Result<Option<()>, SpecError> {
         Ok(None)
     }

@@ -21,11 +21,11 @@ impl Specification for Cast {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
-        let words = self.table.values(&name.replace('_', "-"));
+        let words = self.table.values(name);
         let is_allowed = match name {
             // Tile IR's names of roundings are accepted too.
             "rounding" => rounding_of(value).is_some_and(|rounding| words.contains(&rounding.name())),
-            "scale_exponent" => !words.is_empty(),
+            "scale-exponent" => !words.is_empty(),
             _ => words.contains(&value),
         };
         if !is_allowed {
@@ -34,10 +34,10 @@ impl Specification for Cast {
         Ok(match name {
             "rounding" => put(&mut self.rounding, rounding_of(value).map(Some)),
             "overflow" => put(&mut self.overflow, Overflow::of_name(value).map(Some)),
-            "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
+            "int-overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
             "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value).map(Some)),
             "relu" => put(&mut self.relu, value.parse().ok()),
-            "scale_exponent" => put(&mut self.scale_exponent, value.parse().ok().map(Some)),
+            "scale-exponent" => put(&mut self.scale_exponent, value.parse().ok().map(Some)),
             _ => None,
         })
     }

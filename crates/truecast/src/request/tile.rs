@@ -76,7 +76,7 @@ impl Specification for Tile {
             "release" => put(&mut cast.release, Release::of_name(value)),
             "rounding" => put(&mut cast.rounding, rounding(value).map(Some)),
             "saturating" => put(&mut cast.saturating, value.parse().ok()),
-            "tile_option" => Some(cast.options.set(value)?),
+            "tile-option" => Some(cast.options.set(value)?),
             _ => None,
         })
     }

@@ -83,7 +83,7 @@ impl core::str::FromStr for Rules {
             "latest" => Ok(Rules::default()),
             "file" => Ok(Rules::OfFile),
             _ => Release::of_name(text).map(Rules::Of).ok_or_else(|| {
-                let known = "13.1, 13.2, 13.3, 13.4, 13.5, latest, file";
+                let known = Release::ALL.map(Release::name).join(", ") + ", latest, file";
                 SpecError::Version { spec: "tile", version: text.into(), known: known.into() }
             }),
         }
@@ -91,7 +91,7 @@ impl core::str::FromStr for Rules {
 }
 
 words! {
-    /// Source of the results, because the sources contradict each other. Source: §6.2.
+    /// Which of the contradicting sources decides results. Source: §6.2.
     #[derive(Default)]
     pub enum Profile {
         /// The newest published text, with the decisions of our page where the text has gaps.
@@ -99,7 +99,7 @@ words! {
         Spec = "spec",
         /// The machine code of `tileiras` 13.5.37; every element is defined.
         Hw = "hw",
-        /// The text of release 13.1, with its rounding modes (§4.10).
+        /// The text of 13.1, the first release, with its rounding modes (§4.10).
         Seed = "seed",
     }
 }
@@ -146,25 +146,15 @@ pub struct Options {
 impl Options {
     /// Spelling of each option, in the order of §2.3.
     pub const NAMES: [&'static str; 7] = [
-        "preserve_inf",
-        "e4m3_nan=spec-literal",
-        "canonical_nan",
-        "i1_ftoi=truncate",
-        "tf32_as_32_bit",
-        "legacy_double_rounding",
-        "strict",
+        "preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "tf32_as_32_bit",
+        "legacy_double_rounding", "strict",
     ];
 
     /// In the order of [`Options::NAMES`].
     fn fields(&mut self) -> [&mut bool; 7] {
         [
-            &mut self.preserve_inf,
-            &mut self.e4m3_nan_spec_literal,
-            &mut self.canonical_nan,
-            &mut self.i1_ftoi_truncate,
-            &mut self.tf32_as_32_bit,
-            &mut self.legacy_double_rounding,
-            &mut self.strict,
+            &mut self.preserve_inf, &mut self.e4m3_nan_spec_literal, &mut self.canonical_nan,
+            &mut self.i1_ftoi_truncate, &mut self.tf32_as_32_bit, &mut self.legacy_double_rounding, &mut self.strict,
         ]
     }
 
