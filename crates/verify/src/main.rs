@@ -76,8 +76,9 @@ fn run(command: Command, session: &Session, show: &mut dyn FnMut(&dyn Findings))
         Command::Asm(options) => show(&asm::run(session, &options)),
         Command::Bench(what) => bench::run(session, &what)?,
         Command::All(options) => {
-            for line in options.lines() {
-                run(Arguments::try_parse_from(["verify"].into_iter().chain(line))?.command, session, show)?;
+            let commands = options.lines().map(|line| Arguments::try_parse_from(["verify"].into_iter().chain(line)));
+            for arguments in commands.collect::<Result<Vec<_>, _>>()? {
+                run(arguments.command, session, show)?;
             }
         }
     }
@@ -100,4 +101,22 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Levels and seed of a line would be ignored.
+    #[test]
+    fn lines_of_all_are_commands_without_global_options() {
+        for quick in [false, true] {
+            for line in (all::Options { quick }).lines() {
+                let line: Vec<&str> = line.collect();
+                let Arguments { command, level, seed } = Arguments::try_parse_from([&["verify"], &line[..]].concat())
+                    .unwrap_or_else(|error| panic!("{line:?}: {error}"));
+                assert!(!matches!(command, Command::All(_)) && level.is_empty() && seed == 1, "{line:?}");
+            }
+        }
+    }
 }

@@ -7,9 +7,9 @@ use crate::random::Random;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, DType, Kind, Rounding};
 
-/// Destinations that a variant can affect.
+/// Destinations that a variant affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Matters {
+enum Affects {
     Always,
     ToFloats,
     ToIntegers,
@@ -22,7 +22,7 @@ pub struct Variant {
     pub name: &'static str,
     /// Policy with the default roundings.
     pub policy: CastPolicy,
-    matters: Matters,
+    affects: Affects,
 }
 
 const BASE: CastPolicy = CastPolicy::IEEE;
@@ -36,61 +36,67 @@ pub const SATURATE: CastPolicy = CastPolicy {
     ..BASE
 };
 
-/// Number of leading [`VARIANTS`] that get the longest lists of inputs.
-const MAIN: usize = 2;
+/// Variants that get the longest lists of inputs. Source: `docs/kernels.md §11` row 3.
+const MAIN: &[Variant] = &[
+    Variant { name: "nonfinite", affects: Affects::Always, policy: BASE },
+    Variant { name: "saturate", affects: Affects::Always, policy: SATURATE },
+];
 
-/// All variants. The first two are the policies of `docs/kernels.md §11` row 3.
+/// All other variants.
 #[rustfmt::skip]
-pub const VARIANTS: &[Variant] = {
-    use Matters::*;
+const OTHERS: &[Variant] = {
+    use Affects::*;
     &[
-        Variant { name: "nonfinite", matters: Always, policy: BASE },
-        Variant { name: "saturate", matters: Always, policy: SATURATE },
-        Variant { name: "finite-saturate", matters: ToFloats, policy: CastPolicy { overflow: Overflow::Saturate, ..BASE } },
-        Variant { name: "inf-saturate", matters: ToFloats, policy: CastPolicy { inf: Overflow::Saturate, ..BASE } },
-        Variant { name: "overflow-error", matters: ToFloats, policy: CastPolicy { overflow: Overflow::Error, ..BASE } },
-        Variant { name: "inf-error", matters: ToFloats, policy: CastPolicy { inf: Overflow::Error, ..BASE } },
-        Variant { name: "nan-canonical", matters: ToFloats, policy: CastPolicy { nan: NanRule::Canonical, ..BASE } },
-        Variant { name: "nan-error", matters: Always, policy: CastPolicy { nan: NanRule::Error, ..BASE } },
-        Variant { name: "nan-max-signed", matters: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..BASE } },
-        Variant { name: "nan-max-positive", matters: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::MaxPositive, ..BASE } },
-        Variant { name: "nan-code-zero", matters: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::CodeZero, ..BASE } },
-        Variant { name: "int-saturate", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Saturate, ..BASE } },
-        Variant { name: "int-error", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Error, ..BASE } },
-        Variant { name: "nan-to-int-saturate", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Saturate, ..BASE } },
-        Variant { name: "nan-to-int-error", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Error, ..BASE } },
-        Variant { name: "int-indefinite", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Indefinite, ..BASE } },
-        Variant { name: "int-saturate-to-f32", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..BASE } },
-        Variant { name: "nan-to-int-indefinite", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Indefinite, ..BASE } },
-        Variant { name: "nan-to-int-top-bit", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::TopBit, ..BASE } },
-        Variant { name: "via-f32", matters: Always, policy: CastPolicy { via: Some(DType::F32), ..BASE } },
-        Variant { name: "via-f16-saturate", matters: ToFloats, policy: CastPolicy { via: Some(DType::F16), ..SATURATE } },
-        Variant { name: "relu", matters: ToFloats, policy: CastPolicy { relu: true, ..BASE } },
-        Variant { name: "scaled-up", matters: Always, policy: CastPolicy { scale_exponent: 9, ..BASE } },
-        Variant { name: "scaled-down-saturate", matters: ToFloats, policy: CastPolicy { scale_exponent: -7, ..SATURATE } },
-        Variant { name: "flush", matters: Always, policy: CastPolicy { subnormals: Subnormals::Flush, ..BASE } },
-        Variant { name: "flush-source", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushSource, ..BASE } },
-        Variant { name: "flush-result", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushResult, ..BASE } },
-        Variant { name: "always-nonfinite", matters: ToFloats, policy: CastPolicy { overflow: Overflow::NonfiniteAlways, ..BASE } },
-        Variant { name: "range-source", matters: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..BASE } },
-        Variant { name: "range-source-saturate", matters: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..SATURATE } },
-        Variant { name: "negative-smallest", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Smallest, ..BASE } },
-        Variant { name: "negative-magnitude", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Magnitude, ..BASE } },
-        Variant { name: "negative-error", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Error, ..BASE } },
-        Variant { name: "vanishing-smallest", matters: ToUnsignedFloats, policy: CastPolicy { vanishing: Unrepresentable::Smallest, ..BASE } },
-        Variant { name: "vanishing-error", matters: ToUnsignedFloats, policy: CastPolicy { vanishing: Unrepresentable::Error, ..BASE } },
+        Variant { name: "finite-saturate", affects: ToFloats, policy: CastPolicy { overflow: Overflow::Saturate, ..BASE } },
+        Variant { name: "inf-saturate", affects: ToFloats, policy: CastPolicy { inf: Overflow::Saturate, ..BASE } },
+        Variant { name: "overflow-error", affects: ToFloats, policy: CastPolicy { overflow: Overflow::Error, ..BASE } },
+        Variant { name: "inf-error", affects: ToFloats, policy: CastPolicy { inf: Overflow::Error, ..BASE } },
+        Variant { name: "nan-canonical", affects: ToFloats, policy: CastPolicy { nan: NanRule::Canonical, ..BASE } },
+        Variant { name: "nan-error", affects: Always, policy: CastPolicy { nan: NanRule::Error, ..BASE } },
+        Variant { name: "nan-max-signed", affects: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..BASE } },
+        Variant { name: "nan-max-positive", affects: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::MaxPositive, ..BASE } },
+        Variant { name: "nan-code-zero", affects: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::CodeZero, ..BASE } },
+        Variant { name: "int-saturate", affects: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Saturate, ..BASE } },
+        Variant { name: "int-error", affects: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Error, ..BASE } },
+        Variant { name: "nan-to-int-saturate", affects: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Saturate, ..BASE } },
+        Variant { name: "nan-to-int-error", affects: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Error, ..BASE } },
+        Variant { name: "int-indefinite", affects: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Indefinite, ..BASE } },
+        Variant { name: "int-saturate-to-f32", affects: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..BASE } },
+        Variant { name: "nan-to-int-indefinite", affects: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Indefinite, ..BASE } },
+        Variant { name: "nan-to-int-top-bit", affects: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::TopBit, ..BASE } },
+        Variant { name: "via-f32", affects: Always, policy: CastPolicy { via: Some(DType::F32), ..BASE } },
+        Variant { name: "via-f16-saturate", affects: ToFloats, policy: CastPolicy { via: Some(DType::F16), ..SATURATE } },
+        Variant { name: "relu", affects: ToFloats, policy: CastPolicy { relu: true, ..BASE } },
+        Variant { name: "scaled-up", affects: Always, policy: CastPolicy { scale_exponent: 9, ..BASE } },
+        Variant { name: "scaled-down-saturate", affects: ToFloats, policy: CastPolicy { scale_exponent: -7, ..SATURATE } },
+        Variant { name: "flush", affects: Always, policy: CastPolicy { subnormals: Subnormals::Flush, ..BASE } },
+        Variant { name: "flush-source", affects: Always, policy: CastPolicy { subnormals: Subnormals::FlushSource, ..BASE } },
+        Variant { name: "flush-result", affects: Always, policy: CastPolicy { subnormals: Subnormals::FlushResult, ..BASE } },
+        Variant { name: "always-nonfinite", affects: ToFloats, policy: CastPolicy { overflow: Overflow::NonfiniteAlways, ..BASE } },
+        Variant { name: "range-source", affects: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..BASE } },
+        Variant { name: "range-source-saturate", affects: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..SATURATE } },
+        Variant { name: "negative-smallest", affects: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Smallest, ..BASE } },
+        Variant { name: "negative-magnitude", affects: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Magnitude, ..BASE } },
+        Variant { name: "negative-error", affects: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Error, ..BASE } },
+        Variant { name: "vanishing-smallest", affects: ToUnsignedFloats, policy: CastPolicy { vanishing: Unrepresentable::Smallest, ..BASE } },
+        Variant { name: "vanishing-error", affects: ToUnsignedFloats, policy: CastPolicy { vanishing: Unrepresentable::Error, ..BASE } },
     ]
 };
 
-impl Matters {
-    fn to(self, dst: DType) -> bool {
+impl Affects {
+    fn includes(self, dst: DType) -> bool {
         match self {
-            Matters::Always => true,
-            Matters::ToFloats => dst.is_float(),
-            Matters::ToIntegers => matches!(dst.kind(), Kind::Int(_)),
-            Matters::ToUnsignedFloats => matches!(dst.kind(), Kind::Float(f) if !f.signed),
+            Affects::Always => true,
+            Affects::ToFloats => dst.is_float(),
+            Affects::ToIntegers => matches!(dst.kind(), Kind::Int(_)),
+            Affects::ToUnsignedFloats => matches!(dst.kind(), Kind::Float(f) if !f.signed),
         }
     }
+}
+
+/// All variants.
+pub fn variants() -> impl Iterator<Item = &'static Variant> {
+    MAIN.iter().chain(OTHERS)
 }
 
 /// The policy with the same rounding for floats and integers.
@@ -100,14 +106,14 @@ pub fn rounded(policy: CastPolicy, rounding: Rounding) -> CastPolicy {
 
 /// The two main variants under each rounding.
 pub fn main_for(roundings: &[Rounding]) -> Vec<CastPolicy> {
-    VARIANTS[..MAIN].iter().flat_map(|v| roundings.iter().map(|&r| rounded(v.policy, r))).collect()
+    MAIN.iter().flat_map(|v| roundings.iter().map(|&r| rounded(v.policy, r))).collect()
 }
 
 /// Further policies for a destination: the other variants, and `n_random` random policies.
 pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &mut Random) -> Vec<CastPolicy> {
     let mut all = Vec::new();
-    for variant in &VARIANTS[MAIN..] {
-        if variant.matters.to(dst) {
+    for variant in OTHERS {
+        if variant.affects.includes(dst) {
             all.extend(roundings.iter().map(|&r| rounded(variant.policy, r)));
         } else {
             all.push(variant.policy);
@@ -127,38 +133,20 @@ fn any(random: &mut Random) -> CastPolicy {
         overflow: range(random),
         inf: range(random),
         nan: random.pick(&[NanRule::Keep, NanRule::Canonical]),
-        nan_substitute: random.pick(&[
-            NanSubstitute::ZeroFlipped,
-            NanSubstitute::MaxSigned,
-            NanSubstitute::MaxPositive,
-            NanSubstitute::CodeZero,
-        ]),
-        int_overflow: random.pick(&[
-            IntOverflow::Wrap,
-            IntOverflow::Saturate,
-            IntOverflow::Indefinite,
-            IntOverflow::SaturateToF32,
-        ]),
+        nan_substitute: random.pick(&{
+            use NanSubstitute::*;
+            [ZeroFlipped, MaxSigned, MaxPositive, CodeZero]
+        }),
+        int_overflow: random.pick(&{
+            use IntOverflow::*;
+            [Wrap, Saturate, Indefinite, SaturateToF32]
+        }),
         nan_to_int: random.pick(&[NanToInt::Zero, NanToInt::Saturate, NanToInt::Indefinite, NanToInt::TopBit]),
-        subnormals: random.pick(&[
-            Subnormals::Keep,
-            Subnormals::Flush,
-            Subnormals::FlushSource,
-            Subnormals::FlushResult,
-        ]),
+        subnormals: random.pick(&Subnormals::ALL),
         range: random.pick(&[RangeTest::Rounded, RangeTest::Source]),
         negative: random.pick(&[Unrepresentable::Smallest, Unrepresentable::Nan, Unrepresentable::Magnitude]),
         vanishing: random.pick(&[Unrepresentable::Smallest, Unrepresentable::Nan]),
-        via: random.pick(&[
-            None,
-            None,
-            None,
-            None,
-            Some(DType::F32),
-            Some(DType::F16),
-            Some(DType::Bf16),
-            Some(DType::I32),
-        ]),
+        via: (random.below(2) == 0).then(|| random.pick(&[DType::F32, DType::F16, DType::Bf16, DType::I32])),
         relu: random.below(8) == 0,
         scale_exponent: random.pick(&[0, 0, 0, 0, 0, 1, -1, 20, -130]),
         text: BASE.text, // only for text, which is not swept
@@ -179,14 +167,16 @@ fn any(random: &mut Random) -> CastPolicy {
 /// Fields that differ from the IEEE policy, as text.
 pub fn describe(policy: &CastPolicy) -> String {
     let mut changes = Vec::new();
-    macro_rules! field {
+    // The pattern has every field, so that a new field cannot be left out.
+    macro_rules! fields {
         ($($name:ident)*) => {
-            $(if policy.$name != BASE.$name {
-                changes.push(format!("{}={:?}", stringify!($name), policy.$name));
+            let CastPolicy { $($name),* } = policy;
+            $(if *$name != BASE.$name {
+                changes.push(format!("{}={:?}", stringify!($name), $name));
             })*
         };
     }
-    field!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing via relu
-           scale_exponent);
+    fields!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing via relu
+           scale_exponent text);
     if changes.is_empty() { "ieee".into() } else { changes.join(" ") }
 }

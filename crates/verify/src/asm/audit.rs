@@ -2,10 +2,10 @@
 
 use super::functions::{Function, functions};
 use super::instructions::{decode, text};
-use super::kernels::{CRATE, Expected, Kernel, Row, lost_its_arguments};
+use super::kernels::{CRATE, Expected, FloatTests, Kernel, Row, lost_its_arguments};
 use super::level::Level;
 use super::loops::{Loop, hot, loops};
-use super::rules::{Fault, faults, most, per_kib};
+use super::rules::{Fault, allowed, faults, per_kib};
 use crate::report::{Findings, aligned};
 use iced_x86::Instruction;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct Entry {
 impl Entry {
     fn new(name: &str, level: Level, row: &Row, code: &[Instruction]) -> Entry {
         let (expected, loops) = (row.at(level), loops(code));
-        let breaks = |expected| faults(code, &loops, level, expected, row.compares_no_floats);
+        let breaks = |expected| faults(code, &loops, level, expected, row.float_tests);
         let is_vector = breaks(Expected::Vector { recorded: None }).is_empty();
         let faults = match expected {
             Expected::Aside(_) => Vec::new(),
@@ -41,7 +41,7 @@ impl Entry {
     /// Entry for a kernel without a row. Shows the loop, which helps to write the row.
     fn unlisted(name: &str, level: Option<Level>, code: &[Instruction]) -> Entry {
         let level = level.unwrap_or_else(|| Level::of_code(code));
-        let nothing = Row { kernels: "", expected: [Expected::Absent; 3], compares_no_floats: false };
+        let nothing = Row { kernels: "", expected: [Expected::Absent; 3], float_tests: FloatTests::Allowed };
         Entry { faults: vec![Fault::Unlisted], ..Entry::new(name, level, &nothing, code) }
     }
 
@@ -53,7 +53,7 @@ impl Entry {
         let hot = hot(&self.loops);
         let number = |n: Option<usize>| n.map_or("-".into(), |n| n.to_string());
         let allowed = match self.expected {
-            Expected::Vector { recorded } => recorded.map(most),
+            Expected::Vector { recorded } => recorded.map(allowed),
             _ => None,
         };
         [
@@ -186,7 +186,7 @@ fn outdated(entries: &[Entry]) -> Vec<String> {
     let line = |((row, level), entries): ((&str, Level), Vec<&Entry>)| {
         let longest = entries.iter().filter_map(|entry| entry.per_kib()).max()?;
         let listed = match entries[0].expected {
-            Expected::Vector { recorded: Some(recorded) } if most(longest) < recorded => format!("with {recorded}"),
+            Expected::Vector { recorded: Some(recorded) } if allowed(longest) < recorded => format!("with {recorded}"),
             Expected::Scalar(_) if entries.iter().all(|entry| entry.is_vector) => "as scalar".into(),
             Expected::Calls(_) if entries.iter().all(|entry| entry.is_vector) => "as calling".into(),
             _ => return None,

@@ -31,6 +31,14 @@ pub enum Expected {
     Absent,
 }
 
+/// How a kernel may test floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FloatTests {
+    Allowed,
+    /// Only as integers, because FTZ and DAZ affect float comparisons (`docs/kernels.md §5.3`).
+    AsIntegers,
+}
+
 /// Kernels with the same expectations.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -38,9 +46,7 @@ pub struct Row {
     pub kernels: &'static str,
     /// Expectations in the order of [`Level::ALL`].
     pub expected: [Expected; 3],
-    /// True if the kernels test floats as integers, because FTZ and DAZ affect float comparisons (`docs/kernels.md
-    /// §5.3`).
-    pub compares_no_floats: bool,
+    pub float_tests: FloatTests,
 }
 
 impl Row {
@@ -118,7 +124,8 @@ pub fn table() -> Vec<Row> {
                     (_, Ok(recorded)) => Expected::Vector { recorded: Some(recorded) },
                     _ => *reasons.get(field).unwrap_or_else(|| panic!("no reason {field} in the table of kernels")),
                 });
-                rows.push(Row { kernels, expected, compares_no_floats: !rest.is_empty() });
+                let float_tests = if rest.is_empty() { FloatTests::Allowed } else { FloatTests::AsIntegers };
+                rows.push(Row { kernels, expected, float_tests });
             }
             _ => panic!("no line of the table of kernels: {line}"),
         }
@@ -138,7 +145,7 @@ pub(super) mod tests {
     }
 
     const fn row(kernels: &'static str, expected: [Expected; 3]) -> Row {
-        Row { kernels, expected, compares_no_floats: false }
+        Row { kernels, expected, float_tests: FloatTests::Allowed }
     }
 
     /// A task at every level, and a hand-written kernel.

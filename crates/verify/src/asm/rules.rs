@@ -4,7 +4,7 @@ use super::instructions::{
     compares_floats, flushes_subnormals, is_call, is_gather, is_packed, is_scalar_float, is_scalar_float_to_int, text,
     vector_bits,
 };
-use super::kernels::Expected;
+use super::kernels::{Expected, FloatTests};
 use super::level::Level;
 use super::loops::{Loop, hot};
 use iced_x86::{Instruction, Mnemonic};
@@ -20,6 +20,7 @@ pub enum Fault {
     NotVector {
         /// Width of the level's registers in bits.
         bits: u32,
+        /// Address of the loop's first instruction.
         head: u64,
     },
     /// The hot loop computes or converts single floats, but should process several at once.
@@ -39,12 +40,11 @@ pub enum Fault {
         /// Instructions per 1024 array bytes.
         per_kib: u32,
         /// Largest allowed number of instructions.
-        most: u32,
+        allowed: u32,
     },
     /// The hot loop accesses no array, so its work per byte is unknown.
     MovesNothing {
-        /// Address of the loop's head.
-        /// Address of the first instruction.
+        /// Address of the loop's first instruction.
         head: u64,
     },
 }
@@ -62,14 +62,20 @@ impl fmt::Display for Fault {
                 };
                 write!(f, "no packed operation on {register} registers in the hot loop at {head:#x}")
             }
-            Fault::ScalarFloat(one) => write!(f, "one float at a time in the hot loop: {}", text(one)),
-            Fault::ScalarFloatToInt(one) => write!(f, "one float at a time made an integer: {}", text(one)),
-            Fault::Call(one) => write!(f, "a call in a loop: {}", text(one)),
-            Fault::Gather(one) => write!(f, "a gather in a loop: {}", text(one)),
-            Fault::FloatComparison(one) => write!(f, "floats compared, which FTZ and DAZ change: {}", text(one)),
-            Fault::Flushes(one) => write!(f, "takes subnormals for zero: {}", text(one)),
-            Fault::Longer { per_kib, most } => {
-                write!(f, "{per_kib} instructions for 1024 bytes, at most {most} allowed")
+            Fault::ScalarFloat(instruction) => {
+                write!(f, "one float at a time in the hot loop: {}", text(instruction))
+            }
+            Fault::ScalarFloatToInt(instruction) => {
+                write!(f, "one float at a time made an integer: {}", text(instruction))
+            }
+            Fault::Call(instruction) => write!(f, "a call in a loop: {}", text(instruction)),
+            Fault::Gather(instruction) => write!(f, "a gather in a loop: {}", text(instruction)),
+            Fault::FloatComparison(instruction) => {
+                write!(f, "floats compared, which FTZ and DAZ change: {}", text(instruction))
+            }
+            Fault::Flushes(instruction) => write!(f, "takes subnormals for zero: {}", text(instruction)),
+            Fault::Longer { per_kib, allowed } => {
+                write!(f, "{per_kib} instructions for 1024 bytes, at most {allowed} allowed")
             }
             Fault::MovesNothing { head } => write!(f, "the hot loop at {head:#x} touches no array"),
         }
@@ -78,8 +84,9 @@ impl fmt::Display for Fault {
 
 /// Instructions per 1024 array bytes read or written, rounded up; does not depend on unrolling. `nop` is not counted.
 /// `None` if the loop accesses no array.
-pub fn per_kib(one: &Loop) -> Option<u32> {
-    let (bytes, n) = (one.moved(), one.instructions.iter().filter(|one| one.mnemonic() != Mnemonic::Nop).count());
+pub fn per_kib(kernel_loop: &Loop) -> Option<u32> {
+    let bytes = kernel_loop.moved();
+    let n = kernel_loop.instructions.iter().filter(|instruction| instruction.mnemonic() != Mnemonic::Nop).count();
     (bytes > 0).then(|| (n * 1024).div_ceil(bytes) as u32)
 }
 
@@ -87,55 +94,60 @@ pub fn per_kib(one: &Loop) -> Option<u32> {
 const TOLERANCE: u32 = 25;
 
 /// Largest allowed number of instructions for a recorded number.
-pub fn most(recorded: u32) -> u32 {
+pub fn allowed(recorded: u32) -> u32 {
     recorded + recorded * TOLERANCE / 100
 }
 
-/// All broken rules of a kernel. `compares_no_floats`: the kernel must test floats as integers.
+/// All broken rules of a kernel.
 pub fn faults(
     code: &[Instruction],
     loops: &[Loop],
     level: Level,
     expected: Expected,
-    compares_no_floats: bool,
+    float_tests: FloatTests,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let in_loops = || loops.iter().flat_map(|one| &one.instructions);
-    faults.extend(first(code, flushes_subnormals).map(Fault::Flushes));
-    faults.extend(first(code, |one| compares_no_floats && compares_floats(one)).map(Fault::FloatComparison));
-    let calls = |one: &Instruction| is_call(one) && !matches!(expected, Expected::Calls(_));
-    faults.extend(first(in_loops(), calls).map(Fault::Call));
-    faults.extend(first(in_loops(), is_gather).map(Fault::Gather));
+    let in_loops = || loops.iter().flat_map(|kernel_loop| &kernel_loop.instructions);
+    faults.extend(first_breaking(code, flushes_subnormals).map(Fault::Flushes));
+    if float_tests == FloatTests::AsIntegers {
+        faults.extend(first_breaking(code, compares_floats).map(Fault::FloatComparison));
+    }
+    let calls = |instruction: &Instruction| is_call(instruction) && !matches!(expected, Expected::Calls(_));
+    faults.extend(first_breaking(in_loops(), calls).map(Fault::Call));
+    faults.extend(first_breaking(in_loops(), is_gather).map(Fault::Gather));
     let Some(hot) = hot(loops) else {
         faults.push(Fault::NoLoop);
         return faults;
     };
-    faults.extend(first(&hot.instructions, is_scalar_float_to_int).map(Fault::ScalarFloatToInt));
+    faults.extend(first_breaking(&hot.instructions, is_scalar_float_to_int).map(Fault::ScalarFloatToInt));
     if let Expected::Vector { recorded } = expected {
-        let is_another = |one: &Instruction| is_scalar_float(one) && !is_scalar_float_to_int(one);
-        faults.extend(first(&hot.instructions, is_another).map(Fault::ScalarFloat));
+        let is_another =
+            |instruction: &Instruction| is_scalar_float(instruction) && !is_scalar_float_to_int(instruction);
+        faults.extend(first_breaking(&hot.instructions, is_another).map(Fault::ScalarFloat));
         let bits = level.vector_bits();
-        if !hot.instructions.iter().any(|one| is_packed(one) && vector_bits(one) >= bits) {
+        let is_full_vector = |instruction: &Instruction| is_packed(instruction) && vector_bits(instruction) >= bits;
+        if !hot.instructions.iter().any(is_full_vector) {
             faults.push(Fault::NotVector { bits, head: hot.head });
         }
-        match (recorded.map(most), per_kib(hot)) {
+        match (recorded.map(allowed), per_kib(hot)) {
             (_, None) => faults.push(Fault::MovesNothing { head: hot.head }),
-            (Some(most), Some(per_kib)) if per_kib > most => faults.push(Fault::Longer { per_kib, most }),
+            (Some(allowed), Some(per_kib)) if per_kib > allowed => faults.push(Fault::Longer { per_kib, allowed }),
             _ => {}
         }
     }
     faults
 }
 
-fn first<'a>(
+fn first_breaking<'a>(
     code: impl IntoIterator<Item = &'a Instruction>,
-    breaks: impl Fn(&Instruction) -> bool,
+    breaks_rule: impl Fn(&Instruction) -> bool,
 ) -> Option<Instruction> {
-    code.into_iter().find(|one| breaks(one)).copied()
+    code.into_iter().find(|instruction| breaks_rule(instruction)).copied()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::FloatTests::{Allowed, AsIntegers};
     use super::*;
     use crate::asm::instructions::decode;
     use crate::asm::loops::loops;
@@ -145,9 +157,9 @@ mod tests {
 
     const ANY: Expected = Expected::Vector { recorded: None };
 
-    fn found(level: Level, expected: Expected, nonzero_test: bool, code: Vec<u8>) -> Vec<Fault> {
+    fn found(level: Level, expected: Expected, float_tests: FloatTests, code: Vec<u8>) -> Vec<Fault> {
         let code = decode(&code, 0x1000);
-        faults(&code, &loops(&code), level, expected, nonzero_test)
+        faults(&code, &loops(&code), level, expected, float_tests)
     }
 
     /// A loop over 32-byte vectors at AVX2, with additional instructions.
@@ -162,7 +174,7 @@ mod tests {
             a.jne(head)?;
             a.ret()
         });
-        found(Level::Avx2, expected, false, code)
+        found(Level::Avx2, expected, Allowed, code)
     }
 
     #[test]
@@ -170,7 +182,7 @@ mod tests {
         for level in Level::ALL {
             let code = assembled(|a| VECTOR_COPY(a, level));
             for below in Level::ALL.into_iter().filter(|below| *below <= level) {
-                assert_eq!(found(below, ANY, true, code.clone()), []);
+                assert_eq!(found(below, ANY, AsIntegers, code.clone()), []);
             }
         }
     }
@@ -178,16 +190,16 @@ mod tests {
     #[test]
     fn vectors_of_a_lower_level_fail() {
         let code = assembled(|a| VECTOR_COPY(a, Level::Avx2));
-        assert_eq!(found(Level::Avx512, ANY, false, code), [Fault::NotVector { bits: 512, head: 0x1000 }]);
+        assert_eq!(found(Level::Avx512, ANY, Allowed, code), [Fault::NotVector { bits: 512, head: 0x1000 }]);
     }
 
     #[test]
-    fn a_scalarised_loop_fails_where_vectors_are_expected() {
+    fn a_scalarized_loop_fails_where_vectors_are_expected() {
         for level in Level::ALL {
             let code = assembled(|a| SCALAR_COPY(a, level));
             let bits = level.vector_bits();
-            assert_eq!(found(level, ANY, false, code.clone()), [Fault::NotVector { bits, head: 0x1000 }]);
-            assert_eq!(found(level, Expected::Scalar(""), false, code), []);
+            assert_eq!(found(level, ANY, Allowed, code.clone()), [Fault::NotVector { bits, head: 0x1000 }]);
+            assert_eq!(found(level, Expected::Scalar(""), Allowed, code), []);
         }
     }
 
@@ -217,7 +229,7 @@ mod tests {
             a.jne(rest)?;
             a.ret()
         });
-        assert_eq!(found(Level::Avx2, ANY, false, code), []);
+        assert_eq!(found(Level::Avx2, ANY, Allowed, code), []);
     }
 
     #[test]
@@ -232,7 +244,7 @@ mod tests {
             a.call(rax)?;
             VECTOR_COPY(a, Level::Avx2)
         });
-        assert_eq!(found(Level::Avx2, ANY, false, before), [], "a call outside of loops");
+        assert_eq!(found(Level::Avx2, ANY, Allowed, before), [], "a call outside of loops");
     }
 
     #[test]
@@ -249,7 +261,7 @@ mod tests {
             a.vcvtneps2bf16(ymm0, zmm0)?;
             VECTOR_COPY(a, Level::Avx512)
         });
-        let faults = found(Level::Avx512, ANY, false, code);
+        let faults = found(Level::Avx512, ANY, Allowed, code);
         assert!(matches!(faults[..], [Fault::Flushes(_)]), "{faults:?}");
     }
 
@@ -259,8 +271,8 @@ mod tests {
             a.vcmpneqps(k1, zmm0, zmm1)?;
             VECTOR_COPY(a, Level::Avx512)
         });
-        assert_eq!(found(Level::Avx512, ANY, false, code.clone()), []);
-        let faults = found(Level::Avx512, ANY, true, code);
+        assert_eq!(found(Level::Avx512, ANY, Allowed, code.clone()), []);
+        let faults = found(Level::Avx512, ANY, AsIntegers, code);
         assert!(matches!(faults[..], [Fault::FloatComparison(_)]), "{faults:?}");
     }
 
@@ -274,7 +286,7 @@ mod tests {
             })
         };
         assert_eq!(growing(64), []);
-        assert_eq!(growing(63), [Fault::Longer { per_kib: 80, most: 78 }]);
+        assert_eq!(growing(63), [Fault::Longer { per_kib: 80, allowed: 78 }]);
     }
 
     #[test]
@@ -287,7 +299,7 @@ mod tests {
     #[test]
     fn no_loop_fails() {
         for expected in [ANY, Expected::Scalar("")] {
-            assert_eq!(found(Level::Avx2, expected, false, vec![0xc3]), [Fault::NoLoop]);
+            assert_eq!(found(Level::Avx2, expected, Allowed, vec![0xc3]), [Fault::NoLoop]);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Chosen, over};
 use crate::buffers::Source;
 use crate::check::{compare_all, spec};
 use crate::inputs::{Extent, elements, is_narrow, thin};
-use crate::policies::{VARIANTS, main_for, others_for};
+use crate::policies::{main_for, others_for, variants};
 use crate::random::Random;
 use crate::report::Report;
 use crate::session::Session;
@@ -42,7 +42,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
          {random} of them random, seed {seed}, levels {}",
         sources.len(),
         pairs.len(),
-        VARIANTS.len(),
+        variants().count(),
         session.level_names()
     );
     over(session, covers, "boundary", &pairs, |&(src, dst), sheet| {

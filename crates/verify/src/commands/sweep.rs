@@ -4,7 +4,7 @@ use super::parse_rounding;
 use crate::adapter::numeric;
 use crate::buffers::Source;
 use crate::check::{Wanted, against_levels, spec};
-use crate::policies::{VARIANTS, rounded};
+use crate::policies::{rounded, variants};
 use crate::report::{Report, Sheet};
 use crate::session::Session;
 use rayon::prelude::*;
@@ -43,8 +43,8 @@ fn parse_source(text: &str) -> Result<DType, String> {
 }
 
 fn parse_policy(text: &str) -> Result<CastPolicy, String> {
-    let names = || VARIANTS.iter().map(|v| v.name).collect::<Vec<_>>().join(", ");
-    let found = VARIANTS.iter().find(|v| v.name == text);
+    let names = || variants().map(|v| v.name).collect::<Vec<_>>().join(", ");
+    let found = variants().find(|v| v.name == text);
     found.map(|v| v.policy).ok_or_else(|| format!("known are {}", names()))
 }
 

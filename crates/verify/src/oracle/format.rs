@@ -307,39 +307,12 @@ impl Format {
 
 /// NF4 values as f32 bits, by code (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_VALUES: [u32; 16] = [
-    0xBF80_0000,
-    0xBF32_39B1,
-    0xBF06_6B30,
-    0xBECA_32A0,
-    0xBE91_A24D,
-    0xBE3D_353F,
-    0xBDBA_7871,
-    0x0000_0000,
-    0x3DA2_FAFF,
-    0x3E24_CAE3,
-    0x3E7C_04DD,
-    0x3EAD_033A,
-    0x3EE1_A4B8,
-    0x3F10_07AB,
-    0x3F39_13B3,
-    0x3F80_0000,
+    0xBF80_0000, 0xBF32_39B1, 0xBF06_6B30, 0xBECA_32A0, 0xBE91_A24D, 0xBE3D_353F, 0xBDBA_7871, 0x0000_0000,
+    0x3DA2_FAFF, 0x3E24_CAE3, 0x3E7C_04DD, 0x3EAD_033A, 0x3EE1_A4B8, 0x3F10_07AB, 0x3F39_13B3, 0x3F80_0000,
 ];
 
 /// NF4 thresholds as f32 bits. There is a threshold above each code except the last (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_THRESHOLDS: [u32; 15] = [
-    0xBF59_1CD9,
-    0xBF1C_5270,
-    0xBEEB_8480,
-    0xBEAD_EA76,
-    0xBE70_3CEC,
-    0xBE0D_38BC,
-    0xBD3A_7871,
-    0x3D22_FAFF,
-    0x3DF6_4863,
-    0x3E50_67E0,
-    0x3E95_82D4,
-    0x3EC7_53F9,
-    0x3F00_6D03,
-    0x3F24_8DAF,
-    0x3F5C_89D9,
+    0xBF59_1CD9, 0xBF1C_5270, 0xBEEB_8480, 0xBEAD_EA76, 0xBE70_3CEC, 0xBE0D_38BC, 0xBD3A_7871, 0x3D22_FAFF,
+    0x3DF6_4863, 0x3E50_67E0, 0x3E95_82D4, 0x3EC7_53F9, 0x3F00_6D03, 0x3F24_8DAF, 0x3F5C_89D9,
 ];
