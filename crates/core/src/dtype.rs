@@ -7,53 +7,6 @@ use crate::format::*;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// An element type of `docs/interfaces.md §1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The variants are the names of the table below.
-pub enum DType {
-    Bool,
-    String,
-    I1,
-    U1,
-    I2,
-    U2,
-    U3,
-    I4,
-    U4,
-    U6,
-    I8,
-    U8,
-    I16,
-    U16,
-    I32,
-    U32,
-    I48,
-    I64,
-    U64,
-    F4E2M1,
-    F6E2M3,
-    F6E3M2,
-    F8E4M3Fn,
-    F8E4M3Fnuz,
-    F8E5M2,
-    F8E5M2Fnuz,
-    F8E8M0,
-    F8E3M4,
-    F8E4M3Ieee,
-    F8E4M3B11Fnuz,
-    F8E5M3Fnu,
-    F16,
-    Bf16,
-    Tf32,
-    F32,
-    F64,
-    MxInt8,
-    Nf4,
-    C64,
-}
-
 /// Kind of number, with the descriptor of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -172,15 +125,27 @@ const fn int(bits: u8, signed: bool) -> Kind {
     Kind::Int(IntFormat { bits, signed })
 }
 
-macro_rules! rows {
+macro_rules! types {
     ($($dtype:ident $name:literal $kind:expr, $bits:literal, [$($eco:literal)*];)*) => {
-        &[$(Row { dtype: DType::$dtype, name: $name, kind: $kind, storage_bits: $bits, names: [$($eco),*] },)*]
+        /// An element type of `docs/interfaces.md §1`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        #[allow(missing_docs)] // The variants are the names of the table.
+        pub enum DType { $($dtype),* }
+
+        const TABLE: &[Row] =
+            &[$(Row { dtype: DType::$dtype, name: $name, kind: $kind, storage_bits: $bits, names: [$($eco),*] },)*];
+
+        impl DType {
+            /// Every type, in the order of `docs/interfaces.md §1`.
+            pub const ALL: [DType; TABLE.len()] = [$(DType::$dtype),*];
+        }
     };
 }
 
 //           onnx | numpy, ml_dtypes | torch | mlir | openvino | tosa | tile | safetensors
-#[rustfmt::skip]
-const TABLE: &[Row] = rows! {
+types! {
     Bool "bool" Kind::Bool, 8, ["BOOL" "bool bool_" "bool" "" "boolean" "bool_t" "" "BOOL"];
     String "string" Kind::String, 0, ["STRING" "str" "" "" "string" "" "" ""];
     I1 "i1" int(1, true), 8, ["" "int1" "int1" "i1" "" "" "i1" ""];
@@ -220,7 +185,7 @@ const TABLE: &[Row] = rows! {
     MxInt8 "mxint8" Kind::Fixed(MXINT8), 8, ["" "" "" "" "" "mxint8_t" "" ""];
     Nf4 "nf4" Kind::Book(&NF4), 4, ["" "" "" "" "nf4" "" "" ""];
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
-};
+}
 
 /// Abbreviated names, and the types that each may mean. Such a name needs a prefix, even if only one ecosystem has the
 /// name.
@@ -300,18 +265,6 @@ fn prefixed(name: &str) -> String {
 }
 
 impl DType {
-    /// Every type, in the order of `docs/interfaces.md §1`.
-    pub const ALL: [DType; TABLE.len()] = {
-        let mut all = [DType::Bool; TABLE.len()];
-        let mut i = 0;
-        while i < all.len() {
-            assert!(TABLE[i].dtype as usize == i, "rows stand in the order of the enum");
-            all[i] = TABLE[i].dtype;
-            i += 1;
-        }
-        all
-    };
-
     const fn row(self) -> &'static Row {
         &TABLE[self as usize]
     }

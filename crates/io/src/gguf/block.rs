@@ -1,5 +1,4 @@
-//! Block types of the format. A row states (number, name, elements of a block, bytes of a block), as ggml does; those
-//! of blocks of several elements are in `truecast_core::scaled`.
+//! Block types of the format. Those of several elements are in `truecast_core::scaled`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use crate::tensor::Tensor;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block(&'static Row);
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Row {
     id: u32,
     name: &'static str,
@@ -22,7 +21,7 @@ struct Row {
     content: Content,
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Content {
     Element(DType),
     Scaled(BlockType),
@@ -37,43 +36,25 @@ const fn scaled(block: BlockType) -> Row {
     Row { id, name, elements, bytes, content: Content::Scaled(block) }
 }
 
-static TABLE: [Row; 35] = [
+static SINGLE: [Row; 8] = [
     single(0, "F32", 4, DType::F32),
     single(1, "F16", 2, DType::F16),
-    scaled(BlockType::Q4_0),
-    scaled(BlockType::Q4_1),
-    scaled(BlockType::Q5_0),
-    scaled(BlockType::Q5_1),
-    scaled(BlockType::Q8_0),
-    scaled(BlockType::Q8_1),
-    scaled(BlockType::Q2_K),
-    scaled(BlockType::Q3_K),
-    scaled(BlockType::Q4_K),
-    scaled(BlockType::Q5_K),
-    scaled(BlockType::Q6_K),
-    scaled(BlockType::Q8_K),
-    scaled(BlockType::IQ2_XXS),
-    scaled(BlockType::IQ2_XS),
-    scaled(BlockType::IQ3_XXS),
-    scaled(BlockType::IQ1_S),
-    scaled(BlockType::IQ4_NL),
-    scaled(BlockType::IQ3_S),
-    scaled(BlockType::IQ2_S),
-    scaled(BlockType::IQ4_XS),
     single(24, "I8", 1, DType::I8),
     single(25, "I16", 2, DType::I16),
     single(26, "I32", 4, DType::I32),
     single(27, "I64", 8, DType::I64),
     single(28, "F64", 8, DType::F64),
-    scaled(BlockType::IQ1_M),
     single(30, "BF16", 2, DType::Bf16),
-    scaled(BlockType::TQ1_0),
-    scaled(BlockType::TQ2_0),
-    scaled(BlockType::Mxfp4),
-    scaled(BlockType::Nvfp4),
-    scaled(BlockType::Q1_0),
-    scaled(BlockType::Q2_0),
 ];
+
+static SCALED: [Row; BlockType::ALL.len()] = {
+    let (mut rows, mut i) = ([scaled(BlockType::ALL[0]); BlockType::ALL.len()], 1);
+    while i < rows.len() {
+        rows[i] = scaled(BlockType::ALL[i]);
+        i += 1;
+    }
+    rows
+};
 
 impl Block {
     /// Block type with this number in files.
@@ -86,12 +67,12 @@ impl Block {
     /// assert_eq!(Block::of_id(4), None); // was taken out of the format
     /// ```
     pub fn of_id(id: u32) -> Option<Block> {
-        TABLE.iter().find(|row| row.id == id).map(Block)
+        Block::all().find(|block| block.id() == id)
     }
 
     /// Lists every type.
     pub fn all() -> impl Iterator<Item = Block> {
-        TABLE.iter().map(Block)
+        SINGLE.iter().chain(&SCALED).map(Block)
     }
 
     /// Number in files.
