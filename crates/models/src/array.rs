@@ -2,7 +2,7 @@
 
 use crate::{Data, Tensor, Texts};
 use std::path::Path;
-use truecast_core::{CastSpec, DType, ErrorCode, ErrorKind, Layout};
+use truecast_core::{CastSpec, DType, ErrorCode, Layout};
 use truecast_io::npy::hex::{Column, is_hex};
 use truecast_io::npy::tosa::narrow;
 use truecast_io::onnx::{Options, TensorFile};
@@ -36,12 +36,6 @@ pub enum ArrayError {
 }
 
 impl ArrayError {
-    /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

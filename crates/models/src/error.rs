@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use truecast_core::{DType, ErrorCode, ErrorKind};
+use truecast_core::{DType, ErrorCode};
 use truecast_io::{Escaped, EscapedPath};
 use truecast_kernel::text::TextError;
 
@@ -74,11 +74,6 @@ impl From<tosa::GraphError> for Error {
 }
 
 impl Error {
-    /// Class of the error.
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     pub fn error_code(&self) -> ErrorCode {
         match self {

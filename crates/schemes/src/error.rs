@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use truecast_core::{DType, ErrorCode, ErrorKind};
+use truecast_core::{DType, ErrorCode};
 use truecast_io::{Escaped, one_line};
 
 use crate::finding::Finding;
@@ -115,11 +115,6 @@ pub enum Error {
 pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same values in the target";
 
 impl Error {
-    /// Class of the error: fault of the caller, the input or the system.
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

@@ -71,7 +71,7 @@ fn results_of_a_run_are_all_or_none() {
                 match &result {
                     Ok(_) => assert!(is_new, "{n}: {after:?}"),
                     Err(error) => {
-                        assert_eq!(error.kind(), ErrorKind::System, "{error}");
+                        assert_eq!(error.error_code().kind(), ErrorKind::System, "{error}");
                         assert!(is_new || after == old, "{n}: {error}: {after:?}");
                         assert!(is_new || old.is_some() || !folder.path().join("results").exists());
                     }

@@ -85,7 +85,7 @@ fn print_status(error: &RunError) -> Result<(), Failure> {
         RunError::SameOutput { .. } | RunError::LongName { .. } | RunError::Tile { .. } => true,
         _ => false,
     };
-    if !is_of_model || error.kind() != ErrorKind::Input {
+    if !is_of_model || error.error_code().kind() != ErrorKind::Input {
         return Ok(());
     }
     let status = if is_unpredictable(error) { "unpredictable" } else { "error" };

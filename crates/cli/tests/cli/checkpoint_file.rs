@@ -161,17 +161,21 @@ fn what_a_marker_cannot_declare_is_not_quantized() {
 }
 
 #[test]
-fn a_scale_that_is_nan_is_told() {
-    let folder = Folder::new();
-    let tensors = [
-        ("a.weight", "F8_E4M3", &[2u64, 2][..], vec![0x38; 4]),
-        ("a.scale_weight", "F32", &[], f32s(&[f32::NAN])),
-        ("scaled_fp8", "F8_E4M3", &[0], vec![]),
-    ];
-    folder.write("a.safetensors", &safetensors(&tensors, &[]));
-    let report = folder.run("convert a.safetensors d.safetensors --to bf16 --json").exits(0).object("convert");
-    let warnings = report["warnings"].to_string();
-    assert!(warnings.contains("4 of 4 values are NaN in the source"), "{warnings}");
+fn scales_that_are_nan_are_told() {
+    let others = ["", ", and some in 1 other tensor", ", and some in 2 other tensors"];
+    for (n, others) in (1..).zip(others) {
+        let folder = Folder::new();
+        let names = [["a.weight", "a.scale_weight"], ["b.weight", "b.scale_weight"], ["c.weight", "c.scale_weight"]];
+        let mut tensors = vec![("scaled_fp8", "F8_E4M3", &[0u64][..], vec![])];
+        for [codes, scale] in &names[..n] {
+            tensors.push((codes, "F8_E4M3", &[2, 2], vec![0x38; 4]));
+            tensors.push((scale, "F32", &[], f32s(&[f32::NAN])));
+        }
+        folder.write("a.safetensors", &safetensors(&tensors, &[]));
+        let report = folder.run("convert a.safetensors d.safetensors --to bf16 --json").exits(0).object("convert");
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains(&format!("4 of 4 values are NaN in the source{others}: ")), "{warnings}");
+    }
 }
 
 #[test]

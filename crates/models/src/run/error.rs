@@ -4,7 +4,7 @@ use super::files::LONGEST_NAME;
 use crate::array::ArrayError;
 use crate::tile::Diagnostic;
 use std::path::Path;
-use truecast_core::{ErrorCode, ErrorKind};
+use truecast_core::ErrorCode;
 use truecast_io::Escaped;
 
 /// Reason why a model was not evaluated.
@@ -68,12 +68,6 @@ impl RunError {
             RunError::Network(cause) => RunError::Model { path: path.display().to_string(), cause },
             other => other,
         }
-    }
-
-    /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
     }
 
     /// Stable code of the error.

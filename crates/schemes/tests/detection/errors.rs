@@ -93,7 +93,7 @@ fn a_configuration_that_is_out_of_date() {
     assert!(case.asked_for("plain").unwrap().groups.is_empty());
     let error = case.asked_for("gptq,bits=4").unwrap_err();
     assert!(error.to_string().starts_with("the request declares gptq,bits=4"), "{error}");
-    assert_eq!(error.kind(), ErrorKind::Input);
+    assert_eq!(error.error_code().kind(), ErrorKind::Input);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{Case, tensors};
 fn refused(case: &Case, parts: &[&str]) {
     let error = case.detect_with(&Default::default()).expect_err(parts[0]);
     let text = error.to_string();
-    assert_eq!(error.kind(), ErrorKind::Input, "{text}");
+    assert_eq!(error.error_code().kind(), ErrorKind::Input, "{text}");
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }

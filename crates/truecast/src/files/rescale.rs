@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use truecast_core::ErrorCode;
 use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
-use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::npy::tosa::{self, Array, Reader};
 use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
@@ -57,12 +57,6 @@ pub enum RescaleFailure {
 }
 
 impl RescaleFailure {
-    /// Kind of the error; determines the exit code (`docs/interfaces.md §5`).
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

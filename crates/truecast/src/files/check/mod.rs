@@ -6,12 +6,12 @@ pub mod tosa;
 use crate::files::parts::Parts;
 use crate::rule::{Rule, every};
 use std::path::Path;
+use truecast_core::ErrorCode;
 use truecast_core::exact::RandomBits;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::spec::Interpretation;
 use truecast_core::spec::table::Table;
 use truecast_core::{CastSpec, DType};
-use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::npy::hex::Column;
 use truecast_kernel::{CastOptions, Elements, PlanError, StochasticCaster};
 use truecast_models::array::{self, ArrayError};
@@ -268,12 +268,6 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// Kind of the error; determines the exit code (`docs/interfaces.md §5`).
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

@@ -1,7 +1,7 @@
 //! Errors that concern a whole checkpoint.
 
 use crate::flag::Flag;
-use truecast_core::{DType, ErrorCode, ErrorKind};
+use truecast_core::{DType, ErrorCode};
 use truecast_io::{Escaped, counted, one_line};
 
 fn comfy() -> String {
@@ -163,12 +163,6 @@ fn alike(names: &[String]) -> String {
 }
 
 impl CheckpointError {
-    /// Kind of the error: usage, input or system.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

@@ -6,7 +6,8 @@ use crate::files::convert::error::CheckpointError;
 use crate::files::convert::llamacpp;
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::Plan;
-use crate::files::convert::write::Shards;
+use crate::files::convert::shard_file::ChecksumMode;
+use crate::files::convert::write::{ShardTarget, Shards};
 use crate::files::error::Error;
 use crate::files::progress::Progress;
 use crate::files::report::Report;
@@ -164,13 +165,14 @@ impl Plan {
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
         self.check_memory()?;
-        let dst = &follow(&self.dst)?;
-        self.refuse_source(dst)?;
+        let path = &follow(&self.dst)?;
+        self.refuse_source(path)?;
         self.widen_texts(stop)?;
-        let mut shards = Shards::new(&self, stop);
-        // Single files have no manifest, so no digest is needed.
-        shards.write(0, dst, Vec::new(), self.options.existing, false, progress)?;
-        let outputs = [vec![dst.clone()], std::mem::take(&mut shards.data)].concat();
+        let (mut shards, existing) = (Shards::new(&self, stop), self.options.existing);
+        // Single files have no manifest, so no checksum is needed.
+        let target = ShardTarget { path, existing, new_folders: Vec::new(), checksum: ChecksumMode::Skipped };
+        shards.write(0, target, progress)?;
+        let outputs = [vec![path.clone()], std::mem::take(&mut shards.data)].concat();
         Ok(shards.report(self.warnings(), outputs))
     }
 }

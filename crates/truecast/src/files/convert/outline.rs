@@ -4,7 +4,6 @@ use crate::files::convert::job::{Job, Piece, TensorJob};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::plan::ShardPlan;
 use crate::files::stream::{Chunk, Item};
-use std::collections::HashMap;
 use truecast_io::Writer;
 
 pub(crate) struct Outline<'a> {
@@ -16,12 +15,13 @@ pub(crate) struct Outline<'a> {
     offsets: Vec<u64>,
     /// For each job, index of its first output tensor in `offsets`.
     firsts: Vec<usize>,
-    amax: HashMap<usize, Vec<f32>>,
+    /// For each job, largest magnitudes of its matrices, if needed.
+    amax: Vec<Vec<f32>>,
 }
 
 impl<'a> Outline<'a> {
     /// Sorts the jobs by the offset that the first output tensor of each job has.
-    pub fn new(shard: &'a ShardPlan, amax: HashMap<usize, Vec<f32>>, writer: &Writer) -> Outline<'a> {
+    pub fn new(shard: &'a ShardPlan, amax: Vec<Vec<f32>>, writer: &Writer) -> Outline<'a> {
         let works = &shard.works;
         let first = |next: &mut usize, work: &TensorJob| {
             let first = *next;
@@ -42,9 +42,8 @@ impl<'a> Outline<'a> {
         self.offsets[self.firsts[work] + output]
     }
 
-    /// Largest magnitudes of a job's matrices, if needed.
     pub fn amax(&self, work: usize) -> &[f32] {
-        self.amax.get(&work).map_or(&[], Vec::as_slice)
+        &self.amax[work]
     }
 
     pub fn job(&self, chunk: Chunk) -> &dyn Job {

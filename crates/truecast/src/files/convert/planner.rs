@@ -59,7 +59,7 @@ impl Plan {
         let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
         let (tensors, groups): (Vec<Tensor>, Vec<_>) =
-            listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
+            listed.into_iter().map(|Listed { at, group, tensor }| (tensor, (at, group))).unzip();
         let selection = &options.selection.for_tensors(&tensors);
         let writing = options.quantize.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
@@ -206,8 +206,13 @@ impl Plan {
     }
 }
 
-/// A source tensor, and its name, type and shape for users. A quantized tensor has the type and shape of its codes.
-pub(crate) type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
+/// A tensor as listed to the user. A quantized tensor is listed with the type and shape of its codes.
+pub(crate) struct Listed<'a> {
+    pub at: Stored,
+    /// Set of tensors that are quantized together; `None` for a plain tensor.
+    pub group: Option<&'a Group>,
+    pub tensor: Tensor,
+}
 
 /// Source tensors, sorted by file and offset. A quantized tensor is sorted by the offset of its codes. Also returns the
 /// names of dropped tensors and the reasons.
@@ -220,7 +225,7 @@ pub(crate) fn listed<'a>(
     let (mut listed, mut dropped) = (Vec::new(), Vec::new());
     let mut list = |at: Stored, group, mut tensor: Tensor| {
         tensor.shape = original.get(&tensor.name).cloned().unwrap_or(tensor.shape);
-        listed.push((at, group, tensor));
+        listed.push(Listed { at, group, tensor });
     };
     for (at, role) in stored.iter().zip(&found.roles) {
         match role {

@@ -8,8 +8,9 @@ use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest
 use crate::files::convert::place::partition::{is_whole, merged, of_all_parts};
 use crate::files::convert::place::stage;
 use crate::files::convert::plan::Plan;
+use crate::files::convert::shard_file::ChecksumMode;
 use crate::files::convert::verification::Verification;
-use crate::files::convert::write::Shards;
+use crate::files::convert::write::{ShardTarget, Shards};
 use crate::files::error::Error;
 use crate::files::progress::Progress;
 use crate::files::report::{FolderReport, Report, ShardState};
@@ -21,7 +22,7 @@ use truecast_io::atomic::{Claim, leftover};
 use truecast_io::{Existing, NewFolder, folder, follow, look};
 
 /// Callback for the progress of a conversion.
-type OnProgress<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
+pub(crate) type OnProgress<'a> = &'a mut (dyn FnMut(Progress<'_>) + Send);
 
 impl Plan {
     /// Converts. `progress` gets the finished source bytes, and the tensor.
@@ -256,8 +257,9 @@ impl Run<'_> {
                 continue;
             }
             let existing = self.existing();
-            let (path, new_folders) = (self.at.join(&shard.name), std::mem::take(&mut self.new_folders));
-            let (bytes, checksum) = self.shards.write(index, &path, new_folders, existing, true, progress)?;
+            let (path, new_folders) = (&self.at.join(&shard.name), std::mem::take(&mut self.new_folders));
+            let target = ShardTarget { path, existing, new_folders, checksum: ChecksumMode::Computed };
+            let (bytes, checksum) = self.shards.write(index, target, progress)?;
             let xxh3 = checksum.expect("a checksum was asked for");
             manifest.shards[index].output = Some(FileEntry { bytes, xxh3 });
             report.shards[index].state = ShardState::Converted;

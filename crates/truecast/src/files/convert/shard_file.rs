@@ -6,25 +6,32 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_io::{Finished, NewFolder, Writer};
 
+/// Whether a checksum of the file is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChecksumMode {
+    Computed,
+    Skipped,
+}
+
 /// File of tensors with an optional checksum. A file written from front to back is hashed during writing; any other
 /// file is read again at the end.
 pub(crate) struct ShardFile {
     writer: Writer,
     path: PathBuf,
     sum: Option<Summing>,
-    wants_sum: bool,
+    mode: ChecksumMode,
     /// Number of data bytes in the checksum.
     seen: u64,
 }
 
 impl ShardFile {
-    pub fn new(mut writer: Writer, path: &Path, wants_sum: bool) -> ShardFile {
-        let sum = wants_sum.then(|| {
+    pub fn new(mut writer: Writer, path: &Path, mode: ChecksumMode) -> ShardFile {
+        let sum = (mode == ChecksumMode::Computed).then(|| {
             let mut sum = Summing::default();
             sum.add(&writer.take_header());
             sum
         });
-        ShardFile { writer, path: path.into(), sum, wants_sum, seen: 0 }
+        ShardFile { writer, path: path.into(), sum, mode, seen: 0 }
     }
 
     pub fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -48,16 +55,14 @@ impl ShardFile {
         }
     }
 
-    /// Gives the file its name. Returns length and checksum.
-    pub fn finish(mut self, made: Vec<NewFolder>, stop: &AtomicBool) -> Result<(u64, Option<Checksum>), Error> {
+    /// Gives the file its name and keeps the new folders. Returns length and checksum.
+    pub fn finish(mut self, new_folders: Vec<NewFolder>, stop: &AtomicBool) -> Result<(u64, Option<Checksum>), Error> {
         self.fill(None);
-        let bytes = made.into_iter().fold(self.writer.complete()?, Finished::and_folder).commit()?;
+        let bytes = new_folders.into_iter().fold(self.writer.complete()?, Finished::and_folder).commit()?;
         match self.sum {
             Some(sum) => Ok((bytes, Some(sum.finish()))),
-            None if self.wants_sum => {
-                Checksum::read(&self.path, stop, &mut |_| {}).map(|(bytes, sum)| (bytes, Some(sum)))
-            }
-            None => Ok((bytes, None)),
+            None if self.mode == ChecksumMode::Skipped => Ok((bytes, None)),
+            None => Checksum::read(&self.path, stop, &mut |_| {}).map(|(bytes, sum)| (bytes, Some(sum))),
         }
     }
 }

@@ -3,27 +3,37 @@
 use crate::files::convert::job::{SourceReader, TensorJob};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::outline::Outline;
-use crate::files::convert::plan::Plan;
-use crate::files::convert::planned::Planned;
+use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::quantize::amax::Amax;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::shard_file::ShardFile;
+use crate::files::convert::run::OnProgress;
+use crate::files::convert::shard_file::{ChecksumMode, ShardFile};
 use crate::files::digest::Checksum;
-use crate::files::error::{Cause, Error};
+use crate::files::error::Error;
 use crate::files::progress::Progress;
 use crate::files::report::{Counted, Magnitudes, Report, TensorReport};
 use crate::files::stream::{Chunk, Limits, stream_chunks};
-use std::collections::HashMap;
+use crate::flag::Flag;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::{GlobalRule, Part};
-use truecast_io::{Escaped, Existing, NewFolder};
+use truecast_io::{Escaped, Existing, NewFolder, counted};
 use truecast_kernel::scaled::BlockCounts;
 use truecast_kernel::{CastOptions, Counting};
 use truecast_schemes::Content;
 
+/// File that gets a shard.
+pub(crate) struct ShardTarget<'a> {
+    pub path: &'a Path,
+    pub existing: Existing,
+    /// Folders that this run created.
+    pub new_folders: Vec<NewFolder>,
+    pub checksum: ChecksumMode,
+}
+
+/// Conversion of a checkpoint's shards, one after the other.
 pub(crate) struct Shards<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
@@ -61,112 +71,155 @@ impl<'a> Shards<'a> {
         Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
 
-    /// Converts shard number `at` into the file `path`. `made`: folders that this run created. Returns length and
-    /// checksum.
+    /// Converts a shard. Returns length and checksum of its file.
     pub fn write(
         &mut self,
-        at: usize,
-        path: &Path,
-        made: Vec<NewFolder>,
-        existing: Existing,
-        wants_sum: bool,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        index: usize,
+        target: ShardTarget<'_>,
+        progress: OnProgress<'_>,
     ) -> Result<(u64, Option<Checksum>), Error> {
-        let plan = self.plan;
-        let (shard, options) = (&plan.shards[at], &plan.options);
-        let source = plan.folder.shards()[at].source.path();
-        let failed = |tensor: &Planned, cause: Cause| Error::tensor(source, &tensor.name, cause);
-        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
-        let (read, operations) = (&mut self.read, &self.operations);
-        self.amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
-        // Planning errors come before anything is written.
-        for work in &shard.works {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            work.job.plan(&work.planned, operations).map_err(|cause| failed(&work.planned, cause))?;
-        }
-        let amax = |(at, work): (usize, &TensorJob)| Some((at, self.amax.magnitudes(plan, work.job.scaled()?)));
-        let amax = shard.works.iter().enumerate().filter_map(amax).collect();
-
-        let (writer, data) = plan.writer(path, shard, existing)?;
+        let (plan, stop) = (self.plan, self.stop);
+        let (shard, options) = (&plan.shards[index], &plan.options);
+        let Shards { amax, operations, read, .. } = self;
+        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
+        amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
+        let source = plan.folder.shards()[index].source.path();
+        plan_jobs(shard, source, operations, stop)?;
+        let (writer, data) = plan.writer(target.path, shard, target.existing)?;
         self.data.extend(data);
-        let outline = Outline::new(shard, amax, &writer);
-        let items = &outline.items;
-        let mut file = ShardFile::new(writer, path, wants_sum);
-        for (at, work) in shard.works.iter().enumerate() {
-            if let Some(scaled) = work.job.scaled() {
-                let quantizer = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
-                let global = quantizer.global(outline.amax(at));
-                self.warnings.extend(unlikely(&work.planned.name, scaled, global));
-                for (output, bytes) in small(scaled, global) {
-                    file.put(outline.offset(at, output), &bytes)?;
-                }
-            }
-        }
-        let mut all_counts = vec![Counted::default(); shard.works.len()];
-        let mut of_scaled: HashMap<usize, BlockCounts> = HashMap::new();
-        let mut all_magnitudes: HashMap<usize, Magnitudes> = HashMap::new();
-        let work = |chunk: Chunk, src: &[u8], dst: &mut Vec<u8>| {
-            let piece = outline.piece(operations, chunk);
-            outline.job(chunk).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
-        };
-        let done = |chunk: Chunk, ErrorSums { counts, blocks, magnitudes }: ErrorSums, bytes: u64| {
-            let index = items[chunk.item].index;
-            counts.iter().for_each(|part| all_counts[index].add(part));
-            if let Some(part) = magnitudes {
-                all_magnitudes.entry(index).or_default().merge(&part);
-            }
-            if shard.works[index].job.scaled().is_some() {
-                of_scaled.entry(index).or_default().add(&blocks);
-            }
-            *read += bytes;
-            progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
-        };
-        let mut reading = SourceReader::of(&plan.folder);
-        let read = |chunk: Chunk, buffer: &mut Vec<u8>| {
-            outline.job(chunk).read(&outline.piece(operations, chunk), &mut reading, buffer)
-        };
-        let write = |chunk: Chunk, bytes: &[u8]| {
-            let index = items[chunk.item].index;
-            let mut put = |output, offset, bytes: &[u8]| file.put(outline.offset(index, output) + offset, bytes);
-            outline.job(chunk).place(&outline.piece(operations, chunk), bytes, &mut put)
-        };
-        stream_chunks(read, write, items, &limits, work, done)?;
-        let written = file.finish(made, self.stop)?;
-        drop(outline);
-        for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {
-            let blocks = of_scaled.remove(&at).unwrap_or_default();
-            let blocks = work.job.scaled().map(|scaled| Box::new(scaled.blocks(&blocks)));
-            let counts = work.job.counts(&work.planned).unwrap_or(*counts);
-            // Text has no magnitudes, and blocks of a GGUF file that are copied are not decoded here.
-            let is_decoded = work.kept_block(&plan.folder).is_none();
-            let magnitudes = all_magnitudes.remove(&at).filter(|all| is_decoded && all.is_counted());
-            self.rows.push(TensorReport { blocks, magnitudes: magnitudes.map(Box::new), ..plan.row(work, counts) });
-        }
+        let largest =
+            |work: &TensorJob| work.job.scaled().map_or_else(Vec::new, |scaled| amax.magnitudes(plan, scaled));
+        let outline = Outline::new(shard, shard.works.iter().map(largest).collect(), &writer);
+        let sums = shard.works.iter().map(|_| JobSums::default()).collect();
+        let file = ShardFile::new(writer, target.path, target.checksum);
+        let mut run = ShardRun { plan, source, operations, outline, file, sums };
+        self.warnings.extend(run.write_known_outputs()?);
+        run.stream(&limits, read, progress)?;
+        let ShardRun { sums, file, .. } = run;
+        let written = file.finish(target.new_folders, stop)?;
+        self.rows.extend(shard.works.iter().zip(sums).map(|(work, sums)| sums.row(plan, work)));
         Ok(written)
     }
 }
 
-/// Outputs with bytes that are known before the first piece: global scale, descriptions.
-fn small(scaled: &Scaled, global: Option<f32>) -> Vec<(usize, Vec<u8>)> {
-    let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
-        Content::Part(Part::Global) => Some((at, global?.to_le_bytes().to_vec())),
-        Content::Part(_) => None,
-        Content::Bytes(bytes) => Some((at, bytes.clone())),
-    };
-    scaled.outputs.iter().enumerate().filter_map(bytes).collect()
+/// Plans the jobs, so that their errors come before anything is written.
+fn plan_jobs(shard: &ShardPlan, source: &Path, operations: &Operations, stop: &AtomicBool) -> Result<(), Error> {
+    for work in &shard.works {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let planned = work.job.plan(&work.planned, operations);
+        planned.map_err(|cause| Error::tensor(source, &work.planned.name, cause))?;
+    }
+    Ok(())
+}
+
+/// A shard whose file is open.
+struct ShardRun<'a> {
+    plan: &'a Plan,
+    /// Path of the source, for errors.
+    source: &'a Path,
+    operations: &'a Operations,
+    outline: Outline<'a>,
+    file: ShardFile,
+    /// Sums of each job.
+    sums: Vec<JobSums>,
+}
+
+impl ShardRun<'_> {
+    /// Writes the outputs whose bytes are known before the first piece: global scales, descriptions. Returns warnings.
+    fn write_known_outputs(&mut self) -> Result<Vec<String>, Error> {
+        let (source, operations) = (self.source, self.operations);
+        let ShardRun { outline, file, .. } = self;
+        let mut warnings = Vec::new();
+        for (index, work) in outline.works.iter().enumerate() {
+            let (Some(scaled), name) = (work.job.scaled(), &work.planned.name) else { continue };
+            let quantizer = operations.quantize(scaled).map_err(|cause| Error::tensor(source, name, cause))?;
+            let global = quantizer.global(outline.amax(index));
+            warnings.extend(global.and_then(|global| unlikely_scale(name, scaled, global)));
+            for (output, known) in scaled.outputs.iter().enumerate() {
+                let offset = outline.offset(index, output);
+                match (&known.content, global) {
+                    (Content::Part(Part::Global), Some(global)) => file.put(offset, &global.to_le_bytes())?,
+                    (Content::Bytes(bytes), _) => file.put(offset, bytes)?,
+                    (Content::Part(_), _) => {}
+                }
+            }
+        }
+        Ok(warnings)
+    }
+
+    /// Converts all pieces. `bytes_read` is the number of finished source bytes.
+    fn stream(&mut self, limits: &Limits<'_>, bytes_read: &mut u64, progress: OnProgress<'_>) -> Result<(), Error> {
+        let ShardRun { plan, source, operations, .. } = *self;
+        let ShardRun { outline, file, sums, .. } = self;
+        let index_of = |chunk: Chunk| outline.items[chunk.item].index;
+        let mut reader = SourceReader::of(&plan.folder);
+        let read = |chunk: Chunk, buffer: &mut Vec<u8>| {
+            outline.job(chunk).read(&outline.piece(operations, chunk), &mut reader, buffer)
+        };
+        let convert = |chunk: Chunk, src: &[u8], dst: &mut Vec<u8>| {
+            let piece = outline.piece(operations, chunk);
+            let converted = outline.job(chunk).run(&piece, src, dst);
+            converted.map_err(|cause| Error::tensor(source, &piece.planned.name, cause))
+        };
+        let write = |chunk: Chunk, bytes: &[u8]| {
+            let mut put =
+                |output, offset, bytes: &[u8]| file.put(outline.offset(index_of(chunk), output) + offset, bytes);
+            outline.job(chunk).place(&outline.piece(operations, chunk), bytes, &mut put)
+        };
+        let done = |chunk: Chunk, piece: ErrorSums, bytes: u64| {
+            sums[index_of(chunk)].add(&piece);
+            *bytes_read += bytes;
+            progress(Progress { bytes: *bytes_read, tensor: &outline.works[index_of(chunk)].planned.name });
+        };
+        stream_chunks(read, write, &outline.items, limits, convert, done)
+    }
+}
+
+/// Sums over the finished pieces of a job. Boxes, because most of a large checkpoint's tensors have neither.
+#[derive(Default)]
+struct JobSums {
+    counts: Counted,
+    blocks: Option<Box<BlockCounts>>,
+    magnitudes: Option<Box<Magnitudes>>,
+}
+
+impl JobSums {
+    fn add(&mut self, piece: &ErrorSums) {
+        piece.counts.iter().for_each(|part| self.counts.add(part));
+        if let Some(blocks) = &piece.blocks {
+            self.blocks.get_or_insert_default().add(blocks);
+        }
+        if let Some(magnitudes) = &piece.magnitudes {
+            self.magnitudes.get_or_insert_default().merge(magnitudes);
+        }
+    }
+
+    fn row(self, plan: &Plan, work: &TensorJob) -> TensorReport {
+        let blocks = self.blocks.unwrap_or_default();
+        let blocks = work.job.scaled().map(|scaled| Box::new(scaled.blocks(&blocks)));
+        let counts = work.job.counts(&work.planned).unwrap_or(*self.counts);
+        // Text has no magnitudes, and blocks of a GGUF file that are copied are not decoded here.
+        let is_decoded = work.kept_block(&plan.folder).is_none();
+        let magnitudes = self.magnitudes.filter(|all| is_decoded && all.is_counted());
+        TensorReport { blocks, magnitudes, ..plan.row(work, counts) }
+    }
 }
 
 /// Warns about a global scale that fits the opposite convention better (`docs/spec/checkpoints.md §4.5.1`).
-fn unlikely(tensor: &str, scaled: &Scaled, global: Option<f32>) -> Option<String> {
-    let (rule, value) = (scaled.layout.planes()?.global?.rule, global?);
-    let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
-    let tensor = Escaped(tensor);
+fn unlikely_scale(tensor: &str, scaled: &Scaled, value: f32) -> Option<String> {
+    let is_likely = match scaled.layout.planes()?.global?.rule {
+        GlobalRule::Divide => value >= 1.0,
+        _ => value < 1.0,
+    };
     (!is_likely).then(|| {
         format!(
-            "tensor {tensor}: magnitudes above 2688 give the global scale {value:?}, which looks like a scale of the \
-             other convention; --trust-scales reads it, --keep {tensor} keeps the tensor unchanged"
+            "tensor {}: magnitudes above 2688 give the global scale {value:?}, which looks like a scale of the other \
+             convention; option {} reads it, and option {} leaves the tensor unquantized",
+            Escaped(tensor),
+            Flag::TrustScales.name(),
+            Flag::Keep.name()
         )
     })
 }
@@ -189,13 +242,13 @@ const ODD_VALUES: [OddValues; 3] = [
 ];
 
 fn odd_values(rows: &[TensorReport], odd: &OddValues) -> Option<String> {
-    let OddValues { count, name: what, why } = odd;
-    let mut found = rows.iter().filter(|row| row.scheme.is_some() && count(row) > 0);
-    let first = found.next()?;
-    let others = match found.count() {
+    let OddValues { count, name, why } = odd;
+    let mut odd_rows = rows.iter().filter(|row| row.scheme.is_some() && count(row) > 0);
+    let first = odd_rows.next()?;
+    let others = match odd_rows.count() {
         0 => String::new(),
-        others => format!(", and some in {others} other tensors"),
+        others => format!(", and some in {}", counted(others as u64, "other tensor")),
     };
-    let (name, count, of) = (Escaped(&first.name), count(first), first.elements);
-    Some(format!("tensor {name}: {count} of {of} values are {what} in the source{others}: {why}"))
+    let (tensor, n, elements) = (Escaped(&first.name), count(first), first.elements);
+    Some(format!("tensor {tensor}: {n} of {elements} values are {name} in the source{others}: {why}"))
 }

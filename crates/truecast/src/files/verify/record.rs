@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use truecast_core::{ErrorCode, ErrorKind};
+use truecast_core::ErrorCode;
 use truecast_io::look;
 use truecast_kernel::parallel;
 
@@ -97,12 +97,6 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Kind of the error: usage, input or system.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.error_code().kind()
-    }
-
     /// Stable code of the error.
     #[must_use]
     pub fn error_code(&self) -> ErrorCode {

@@ -36,9 +36,20 @@ pub(crate) struct Transcode {
 /// Number of columns of a transposed matrix that are read together.
 const COLUMNS: u64 = 64;
 
+/// Number of elements per step when all results are looked at.
+const ELEMENTS_PER_STEP: u64 = 1 << 18;
+
 struct Rows {
     matrix: u64,
     rows: Range<u64>,
+}
+
+/// Result of packing.
+enum Packed {
+    /// Number of bytes.
+    Bytes(usize),
+    /// An entry has no code in the result.
+    NoCode,
 }
 
 impl Transcode {
@@ -53,15 +64,17 @@ impl Transcode {
         Ok(Transcode { plane, matrices, bytes, unit })
     }
 
-    /// Pieces end between rows, and at the end of each matrix.
-    fn cut(&self, index: usize) -> Item {
+    /// The plane as an item, whose pieces end between rows, and at the end of each matrix.
+    fn plane_item(&self, index: usize) -> Item {
         let Repacking { from, to, to_shape: [rows, cols], transposed, .. } = self.plane.how;
         let matrix = rows * cols;
-        let bits = |bits: u64| u32::try_from(bits.div_ceil(matrix.max(1))).unwrap_or(u32::MAX).min(1 << 16);
-        let dst_bits = bits(to.bytes([rows, cols]).unwrap_or(0).saturating_mul(8));
+        let bits_per_element = |bits_of_matrix: u64| {
+            u32::try_from(bits_of_matrix.div_ceil(matrix.max(1))).unwrap_or(u32::MAX).min(1 << 16)
+        };
+        let dst_bits = bits_per_element(to.bytes([rows, cols]).unwrap_or(0).saturating_mul(8));
         // Transposition unpacks entries into whole bytes.
         let slots = if transposed { 2 * from.code.bits().next_multiple_of(8) } else { 0 };
-        let src_bits = bits(self.bytes * 8 / self.matrices.max(1)).max(from.code.bits()) + slots;
+        let src_bits = bits_per_element(self.bytes * 8 / self.matrices.max(1)).max(from.code.bits()) + slots;
         let (len, unit) = (self.matrices * matrix, (self.unit.min(rows) * cols).max(1));
         let period = if self.matrices > 1 { matrix } else { u64::MAX };
         Item { index, len, src_bits, dst_bits, unit, period }
@@ -92,40 +105,34 @@ impl Transcode {
         read_all(folder, read.as_slice(), buffer)
     }
 
-    /// Packs entries into `dst`. Returns the number of bytes, and false if an entry has no code in the result.
-    fn run_rows(
-        &self,
-        repacker: &Repacker,
-        rows: &Range<u64>,
-        src: &[u8],
-        dst: &mut Vec<u8>,
-    ) -> Result<(usize, bool), Cause> {
+    /// Packs entries into the start of `dst`.
+    fn run_rows(&self, repacker: &Repacker, rows: &Range<u64>, src: &[u8], dst: &mut Vec<u8>) -> Result<Packed, Cause> {
         let dst = room(dst, repacker.bytes(rows.end - rows.start))?;
         let read = repacker.read(self.plane.part, 0, rows.clone()).map_or(0, |read| read.bytes());
-        let is_right = repacker.run(rows.clone(), &src[..read as usize], dst)?.is_none();
-        Ok((dst.len(), is_right))
+        let missing = repacker.run(rows.clone(), &src[..read as usize], dst)?;
+        Ok(if missing.is_none() { Packed::Bytes(dst.len()) } else { Packed::NoCode })
     }
 
     /// True if every entry has a code in the result, and the resulting bytes satisfy the condition.
     ///
     /// # Errors
     /// An unreadable file.
-    pub fn are_all(&self, folder: &Folder, is_such: impl Fn(&[u8]) -> bool) -> Result<bool, Error> {
+    pub fn all_results_satisfy(&self, folder: &Folder, condition: impl Fn(&[u8]) -> bool) -> Result<bool, Error> {
         let failed = |cause: Cause| {
             let at = self.plane.from;
             Error::tensor(at.source(folder).path(), &at.header(folder).name, cause)
         };
         let repacker = Repacker::new(&self.plane.how, &CastOptions::default()).map_err(|cause| failed(cause.into()))?;
-        let (item, mut src, mut dst) = (self.cut(0), Vec::new(), Vec::new());
+        let (item, mut src, mut dst) = (self.plane_item(0), Vec::new(), Vec::new());
         let mut first = 0;
         while first < item.len {
-            let step = ((1 << 18) / item.unit).max(1) * item.unit;
+            let step = (ELEMENTS_PER_STEP / item.unit).max(1) * item.unit;
             let len = step.min(item.len - first).min(item.period - first % item.period);
             let rows = self.rows(first, len);
             let read = self.read_rows(&repacker, folder, &rows, &mut src)?;
-            let (made, is_right) = self.run_rows(&repacker, &rows.rows, &src[..read], &mut dst).map_err(failed)?;
-            if !is_right || !is_such(&dst[..made]) {
-                return Ok(false);
+            match self.run_rows(&repacker, &rows.rows, &src[..read], &mut dst).map_err(failed)? {
+                Packed::Bytes(bytes) if condition(&dst[..bytes]) => {}
+                Packed::Bytes(_) | Packed::NoCode => return Ok(false),
             }
             first += len;
         }
@@ -144,7 +151,7 @@ impl Job for Transcode {
     }
 
     fn item(&self, _: &Planned, index: usize) -> Item {
-        self.cut(index)
+        self.plane_item(index)
     }
 
     fn bytes_in(&self, _: &Planned) -> u64 {
@@ -169,9 +176,11 @@ impl Job for Transcode {
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let repacker = piece.operations.repack(&self.plane.how)?;
-        let (bytes, is_right) = self.run_rows(&repacker, &self.rows(piece.first, piece.len).rows, src, dst)?;
-        let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
-        if is_right { Ok((ErrorSums::default(), bytes)) } else { Err(changed.into()) }
+        match self.run_rows(&repacker, &self.rows(piece.first, piece.len).rows, src, dst)? {
+            Packed::Bytes(bytes) => Ok((ErrorSums::default(), bytes)),
+            // The plan has only planes whose entries all have a code ([`Transcode::all_results_satisfy`]).
+            Packed::NoCode => Err(ScaledError::Layout { why: "its file was changed while it was converted" }.into()),
+        }
     }
 
     fn counts(&self, planned: &Planned) -> Option<Counts> {

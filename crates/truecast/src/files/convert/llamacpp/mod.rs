@@ -23,7 +23,7 @@ mod vocabulary;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized, stored};
 use crate::files::convert::options::Options;
-use crate::files::convert::planner::listed;
+use crate::files::convert::planner::{Listed, listed};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::select::SourceScheme;
@@ -39,7 +39,7 @@ use truecast_core::DType;
 use truecast_io::Tensor;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
-use truecast_schemes::{Detection, Documents, Group};
+use truecast_schemes::{Detection, Documents};
 use view::{Renamed, Target, Values};
 
 /// Keys and types of a file for llama.cpp.
@@ -145,7 +145,7 @@ struct Item {
 /// Tensors of a checkpoint in the order of their data, and the names of dropped ones with the reasons.
 fn items(folder: &Folder, contents: &Contents) -> (Vec<Item>, Vec<(String, String)>) {
     let (all, dropped) = listed(folder, &contents.stored, &contents.found, &HashMap::new());
-    let item = |(at, group, Tensor { name, dtype, shape, .. }): (Stored, Option<&Group>, Tensor)| {
+    let item = |Listed { at, group, tensor: Tensor { name, dtype, shape, .. } }: Listed<'_>| {
         let mut shape = shape.to_vec();
         let Some(group) = group else { return Item { name, shape, values: Values::Plain(at), dtype } };
         let mut values = quantized(folder, &contents.stored, group);

@@ -116,7 +116,7 @@ impl TensorQuantizer {
         amax: &[f32],
         dst: &mut Vec<u8>,
         sample: Sample,
-        mut magnitudes: Option<Magnitudes>,
+        magnitudes: Option<Magnitudes>,
     ) -> Result<(ErrorSums, usize), Cause> {
         let (first, len) = (range.start, range.end - range.start);
         ELEMENTS.with_borrow_mut(|elements| {
@@ -124,9 +124,9 @@ impl TensorQuantizer {
             let writes = self.writes(first, len);
             let bytes = room(dst, writes.iter().map(Read::bytes).sum())?;
             let blocks = self.quantize(first, src, amax, &writes, bytes)?;
-            let made = EncodedPiece { writes, bytes, global: self.global(amax).unwrap_or(1.0).to_le_bytes() };
-            let counts = self.meter.counts(first, src, &made, sample, &blocks, &mut magnitudes)?;
-            Ok((ErrorSums { counts, blocks, magnitudes }, bytes.len()))
+            let global = self.global(amax).unwrap_or(1.0).to_le_bytes();
+            let encoded = EncodedPiece { writes, bytes, global, blocks };
+            Ok((self.meter.measure(first, src, &encoded, sample, magnitudes)?, encoded.bytes.len()))
         })
     }
 

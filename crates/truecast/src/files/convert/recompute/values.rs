@@ -308,22 +308,8 @@ mod tests {
 
     /// Ordinary scales, and limits of f32.
     const SPECIAL: [u32; 16] = [
-        0,
-        0x8000_0000,
-        1,
-        0x8000_0001,
-        0x007f_ffff,
-        0x0080_0000,
-        0x0080_0001,
-        0x7f7f_ffff,
-        0xff7f_ffff,
-        0x7f80_0000,
-        0xff80_0000,
-        0x7fc0_0000,
-        0x7f00_0000,
-        0x0200_0001,
-        0x3f80_0000,
-        0xbf80_0000,
+        0, 0x8000_0000, 1, 0x8000_0001, 0x007f_ffff, 0x0080_0000, 0x0080_0001, 0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000,
+        0xff80_0000, 0x7fc0_0000, 0x7f00_0000, 0x0200_0001, 0x3f80_0000, 0xbf80_0000,
     ];
 
     fn entries(of: Code, len: u64, stream: &mut Random, is_ordinary: bool) -> Vec<u8> {

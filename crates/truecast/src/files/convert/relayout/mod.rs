@@ -57,7 +57,7 @@ pub(crate) fn relaid(
         return Err(refused("an index assigns its columns to groups, and the target does not store the index"));
     }
     if let Some(of) = &matching.midpoint
-        && !repacked(Part::Zeros, of)?.are_all(folder, |bytes| bytes.iter().all(|byte| *byte == 0))?
+        && !repacked(Part::Zeros, of)?.all_results_satisfy(folder, |bytes| bytes.iter().all(|byte| *byte == 0))?
     {
         return Err(refused("one of its zero points is not the midpoint; symmetric=false keeps them"));
     }
@@ -81,7 +81,7 @@ pub(crate) fn relaid(
         };
         let Some(of) = of.filter(|of| !of.is_same()) else { return Ok(Arc::new(stored)) };
         let repacked = repacked(part, of)?;
-        if !of.is_total && !repacked.are_all(folder, |_| true)? {
+        if !of.is_total && !repacked.all_results_satisfy(folder, |_| true)? {
             return Err(refused(match part {
                 Part::Scales => "one of its scales is not exact in the target's scale type",
                 _ => "one of its zero points is out of the target's range",
