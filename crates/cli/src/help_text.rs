@@ -14,10 +14,8 @@ pub const PAGES: [Page; 21] = [
     Page {
         command: "convert",
         usage: &[
-            "convert SRC DST --to TYPE [OPTIONS]",
-            "convert SRC DST --rule GLOB=TYPE [OPTIONS]",
-            "convert DIR OUT --scheme NAME [OPTIONS]",
-            "convert SRC.. FOLDER --to TYPE [OPTIONS]",
+            "convert SRC DST --to TYPE [OPTIONS]", "convert SRC DST --rule GLOB=TYPE [OPTIONS]",
+            "convert DIR OUT --scheme NAME [OPTIONS]", "convert SRC.. FOLDER --to TYPE [OPTIONS]",
         ],
         examples: &[
             ("A checkpoint in half the size", "truecast convert model.safetensors bf16.safetensors --to bf16"),
@@ -80,9 +78,7 @@ pub const PAGES: [Page; 21] = [
     Page {
         command: "verify",
         usage: &[
-            "verify DIR OUT [OPTIONS]",
-            "verify SRC DST --to TYPE [OPTIONS]",
-            "verify SRC DST --report FILE [OPTIONS]",
+            "verify DIR OUT [OPTIONS]", "verify SRC DST --to TYPE [OPTIONS]", "verify SRC DST --report FILE [OPTIONS]",
         ],
         examples: &[
             ("Check every bit", "truecast verify model.safetensors bf16.safetensors --to bf16"),

@@ -155,18 +155,8 @@ fn names_scheme(word: &Path) -> bool {
 pub struct DequantizeArgs(pub ConvertArgs);
 
 const NOT_DEQUANTIZING: [&str; 12] = [
-    "scheme",
-    "quantize",
-    "scale_search",
-    "mx_scale",
-    "nonfinite",
-    "relayout",
-    "activation_ranges",
-    "imatrix",
-    "share_global",
-    "keep_preset",
-    "min_elements",
-    "lenient",
+    "scheme", "quantize", "scale_search", "mx_scale", "nonfinite", "relayout", "activation_ranges", "imatrix",
+    "share_global", "keep_preset", "min_elements", "lenient",
 ];
 
 impl Args for DequantizeArgs {

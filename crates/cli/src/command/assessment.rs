@@ -58,6 +58,13 @@ fn long_headline(assessment: &Assessment) -> String {
     )
 }
 
+/// Whether `--keep` is suggested, which only a conversion has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum KeepAdvice {
+    Given,
+    Omitted,
+}
+
 /// Advice, for example `--keep '*.key.bias' would leave 6 of them unchanged`.
 fn remedy(assessment: &Assessment) -> Option<String> {
     let globs: Vec<String> = assessment.spare.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
@@ -169,7 +176,7 @@ pub fn worst<'a>(len: usize, row: impl Fn(usize) -> Assessed<'a>) -> Vec<WorstTe
     worst.iter().map(one).collect()
 }
 
-pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a>, can_keep: bool) -> Vec<String> {
+pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a>, keep: KeepAdvice) -> Vec<String> {
     let mut all: Vec<String> = unscaled(assessment).into_iter().collect();
     let mut suspects = assessment.worst.iter().filter(|suspect| !suspect.reasons.is_empty()).peekable();
     if suspects.peek().is_some() {
@@ -178,7 +185,7 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
             let row = row(suspect.index);
             format!("tensor {}: {}", Escaped(row.name), words(suspect, &row))
         }));
-        all.extend(remedy(assessment).filter(|_| can_keep));
+        all.extend(remedy(assessment).filter(|_| keep == KeepAdvice::Given));
     }
     all
 }
@@ -188,7 +195,7 @@ pub fn block<'a>(
     assessment: &Assessment,
     row: impl Fn(usize) -> Assessed<'a>,
     largest_error: impl Fn(usize) -> Option<String>,
-    can_keep: bool,
+    keep: KeepAdvice,
     terminal: &Terminal,
 ) -> String {
     let mut text = String::new();
@@ -214,7 +221,7 @@ pub fn block<'a>(
     if more > 0 {
         text += &format!("  and {} more\n", grouped(more));
     }
-    if let Some(remedy) = remedy(assessment).filter(|_| can_keep) {
+    if let Some(remedy) = remedy(assessment).filter(|_| keep == KeepAdvice::Given) {
         text += &terminal.wrap(&format!("{remedy}\n"));
     }
     text

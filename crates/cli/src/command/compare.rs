@@ -1,5 +1,6 @@
 //! `truecast compare`.
 
+use super::assessment::KeepAdvice;
 use super::error_columns::ErrorColumns;
 use super::list::{self, Item, Known, Listed, Row};
 use super::report::{self, Form, Summarized, Summary};
@@ -42,7 +43,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     context.warn(&comparison.warnings);
     let row = |i: usize| comparison.rows[i].assessed();
     let assessment = assess(comparison.rows.len(), &row, args.list.named());
-    let sentences = assessment::sentences(&assessment, row, false);
+    let sentences = assessment::sentences(&assessment, row, KeepAdvice::Omitted);
     comparison.warnings.extend(sentences);
     let summary = report_file.is_some().then(|| {
         let normal = normal(&comparison, &assessment).map(|(_, normal)| normal);
@@ -149,7 +150,7 @@ fn print(
         listed.write(out, terminal, &names, columns, row, totals)?;
         out.write_all(figures.note(terminal).as_bytes())?;
         let (assessed, largest) = (|i: usize| comparison.rows[i].assessed(), |i: usize| worst(&comparison.rows[i]));
-        out.write_all(assessment::block(assessment, assessed, largest, false, terminal).as_bytes())?;
+        out.write_all(assessment::block(assessment, assessed, largest, KeepAdvice::Omitted, terminal).as_bytes())?;
         if let Some((row, worst)) = comparison.rows.iter().max_by(by_error).and_then(|row| Some((row, worst(row)?))) {
             let line = format!("largest error: {worst} in tensor {}", Escaped(&row.name));
             writeln!(out, "{}", terminal.wrap(&line))?;

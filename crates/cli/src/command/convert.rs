@@ -6,6 +6,7 @@ mod lines;
 mod printing;
 mod several;
 
+use super::assessment::KeepAdvice;
 use super::list::{self, Known};
 use super::report::{Form, Summary};
 use super::{Context, assessment, left_open, report, select, thresholds};
@@ -55,12 +56,12 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let dst = follow(&args.dst)?;
     plan.check()?;
     let report_path = report_path(args, &dst, &plan)?;
-    if let Some(scheme) = chosen_scheme(args)?.filter(|_| context.tells()) {
+    if let Some(scheme) = chosen_scheme(args)?.filter(|_| context.prints_text()) {
         output::text(&scheme)?;
     }
     let told = plan.warnings();
     context.warn(&told);
-    if !plan.is_one_file() && context.tells() {
+    if !plan.is_one_file() && context.prints_text() {
         folder::print_plan(&plan.report(), args, &context.terminal)?;
     }
     let printer = Printer::new(args, context, sorting, &plan);
@@ -80,7 +81,7 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     context.warn(report.warnings.iter().filter(|warning| !told.contains(warning)));
     report.warnings.extend(leftovers);
     let assessment = assess(report.tensors.len(), &|i| report.tensors[i].assessed(), args.list.named());
-    let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true);
+    let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), KeepAdvice::Given);
     report.warnings.extend(sentences);
     let undefined = left_open::by_reasons(&report, &options.request);
     let outputs = report_file.is_some().then(|| recorded(&report, &stop, context)).transpose()?;

@@ -98,7 +98,7 @@ fn differences(
         let boundary = Difference::find(requests, src, dst, Inputs::Boundary)?;
         return Ok(vec![every_code(args, requests, boundary, context)?]);
     }
-    let bar = progress::steps(pairs.len() as u64, !context.tells());
+    let bar = progress::steps(pairs.len() as u64, !context.prints_text());
     let mut all = Vec::new();
     for (src, dst) in pairs {
         all.push(Difference::find(requests, src, dst, Inputs::Boundary)?);
@@ -117,10 +117,10 @@ fn every_code(
     context: &Context,
 ) -> Result<Difference, Failure> {
     let [src, dst] = [boundary.src, boundary.dst];
-    let bar = progress::steps(1u64.checked_shl(src.code_bits()).unwrap_or(u64::MAX), !context.tells());
+    let bar = progress::steps(1u64.checked_shl(src.code_bits()).unwrap_or(u64::MAX), !context.prints_text());
     let (name, mut done, mut shown) = (format!("{src} to {dst}"), 0, Ok(()));
     let found = Difference::of_every_code(requests, src, dst, |codes| {
-        let is_watched = context.tells() && context.terminal.width.is_some() && !output::is_captured();
+        let is_watched = context.prints_text() && context.terminal.width.is_some() && !output::is_captured();
         if codes == 0 && is_watched && boundary.range_count > 0 {
             let table = table(args, &requests.map(Request::to_string), &[&boundary], &context.terminal);
             shown = output::text(&(table + "*: boundary inputs; every code follows\n\n"));

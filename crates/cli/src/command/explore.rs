@@ -31,16 +31,17 @@ const FILES: [(&str, &str); 11] = files! {
 
 /// Largest request: the first 100 MB of a file in base64.
 const MOST_BYTES: u64 = 140_000_000;
-/// Time after the last page's good-bye in which a reloaded page can come back.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Grace period after the last page closes; a reload closes the page and opens it again.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 struct Site {
     /// Host and port, as in an address.
     host: String,
     token: String,
     file: Option<Value>,
-    /// Numbers of pages that were opened, and that said good-bye.
+    /// Number of pages that were opened.
     opened: AtomicUsize,
+    /// Number of pages that were closed.
     closed: AtomicUsize,
     end: Sender<()>,
 }
@@ -212,7 +213,7 @@ impl Site {
 
     /// Ends the command if every page has said good-bye, and no page is opened for a while.
     fn end_unless_reloaded(&self, opened: usize) {
-        thread::sleep(PATIENCE);
+        thread::sleep(GRACE_PERIOD);
         let is_same = self.opened.load(Ordering::SeqCst) == opened;
         if is_same && self.closed.load(Ordering::SeqCst) >= opened {
             self.end.send(()).ok();

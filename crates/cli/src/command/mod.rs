@@ -73,14 +73,14 @@ impl Context {
         if self.json || !self.quiet { self.answer(command, object, text) } else { Ok(()) }
     }
 
-    fn tells(&self) -> bool {
+    fn prints_text(&self) -> bool {
         !self.json && !self.quiet
     }
 
     /// Prints warnings on standard error. With `--quiet`, nothing is printed. With `--json`, the object has the
     /// warnings.
     fn warn<'a>(&self, warnings: impl IntoIterator<Item = &'a String>) {
-        if self.tells() {
+        if self.prints_text() {
             warnings.into_iter().for_each(|warning| message::warning(warning));
         }
     }

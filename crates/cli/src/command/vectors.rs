@@ -80,7 +80,7 @@ fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
 }
 
 fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Failure> {
-    if !context.tells() {
+    if !context.prints_text() {
         return Ok(());
     }
     let files: Vec<String> = files.iter().map(|file| message::one_line(&file.display().to_string())).collect();

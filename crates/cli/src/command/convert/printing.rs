@@ -2,6 +2,7 @@
 
 use super::{dequantized, folder, lines};
 use crate::args::ConvertArgs;
+use crate::command::assessment::KeepAdvice;
 use crate::command::error_columns::ErrorColumns;
 use crate::command::left_open::{self, LeftOpen};
 use crate::command::list::{self, Item, Listed, Row};
@@ -39,9 +40,13 @@ pub struct Conversion {
 impl Conversion {
     /// Returns the JSON object with this form of the report.
     pub fn to_json<R>(&self, args: &ConvertArgs, report: R) -> JsonReport<'_, Summarized<'_, R>> {
-        let (undefined_reasons, outputs) = (&self.undefined[..], self.outputs.as_deref());
-        let report = Summarized { report, summary: self.summary.as_ref() };
-        JsonReport { dry_run: false, destination: lines::destination(args), report, undefined_reasons, outputs }
+        JsonReport {
+            dry_run: false,
+            destination: lines::destination(args),
+            report: Summarized { report, summary: self.summary.as_ref() },
+            undefined_reasons: &self.undefined,
+            outputs: self.outputs.as_deref(),
+        }
     }
 }
 
@@ -77,11 +82,12 @@ impl<'a> Printer<'a> {
     pub fn print_dry_run(&self, report: &Report) -> Result<(), Failure> {
         let listed = self.listed(report);
         if self.context.json {
-            let (destination, report) = (lines::destination(self.args), report.with(listed.rows()));
+            let destination = lines::destination(self.args);
+            let report = report.with(listed.rows());
             let object = JsonReport { dry_run: true, destination, report, undefined_reasons: &[], outputs: None };
             return output::json("convert", object);
         }
-        if !self.context.tells() {
+        if !self.context.prints_text() {
             return Ok(());
         }
         output::text(&self.model)?;
@@ -95,7 +101,7 @@ impl<'a> Printer<'a> {
         if self.context.json {
             return output::json("convert", conversion.to_json(self.args, report.with(listed.rows())));
         }
-        if !self.context.tells() {
+        if !self.context.prints_text() {
             return Ok(());
         }
         output::text(&format!("{}{}", self.model, terminal.wrap(&folder::unfinished_parts(report, self.args))))?;
@@ -120,12 +126,8 @@ impl<'a> Printer<'a> {
 
     fn print_planned_tensors(&self, report: &Report, listed: &Listed) -> Result<(), Failure> {
         let (args, terminal) = (self.args, &self.context.terminal);
-        // For a folder, its plan has these lines.
-        let (left_out, note) = match report.folder {
-            None => (lines::left_out(report), lines::dry_run_note(args)),
-            Some(_) => (String::new(), String::new()),
-        };
-        let footer = [left_out, lines::kept(report), lines::summary(report, args), note].concat();
+        let note = if report.folder.is_none() { lines::dry_run_note(args) } else { String::new() };
+        let footer = [left_out(report), lines::kept(report), lines::summary(report, args), note].concat();
         output::stream(|out| {
             out.write_all(lines::header(report, terminal).as_bytes())?;
             if !matches!(listed, Listed::None) {
@@ -137,42 +139,51 @@ impl<'a> Printer<'a> {
     }
 
     fn print_figures(&self, conversion: &Conversion, listed: Listed) -> Result<(), Failure> {
-        let Conversion { report, assessment, undefined, elapsed, .. } = conversion;
-        let (args, terminal) = (self.args, &self.context.terminal);
+        let (report, terminal) = (&conversion.report, &self.context.terminal);
         let figures = ErrorColumns::of_conversion(&report.total.all.counts);
-        let columns = || Column::sorted(figures.columns("type"), args.list.sort.as_deref());
+        let columns = || Column::sorted(figures.columns("type"), self.args.list.sort.as_deref());
         let totals_repeat_row = report.tensors.len() == 1 && !matches!(&listed, Listed::None);
         let totals = if totals_repeat_row { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
-        // For a folder, its plan has the tensors that are left out.
-        let left_out = if report.folder.is_none() { lines::left_out(report) } else { String::new() };
-        let can_keep = true;
-        let footer = [
-            terminal.wrap(&(left_out + &lines::kept(report))),
+        let header = lines::header(report, terminal);
+        let footer = self.footer(conversion, &figures);
+        let other_lines = header.lines().count() + footer.lines().count() + totals.len() + folder::plan_lines(report);
+        let most_rows = LEAST_ROWS.max(MOST_LINES.saturating_sub(other_lines + AROUND_ROWS));
+        let listed = listed.shortened(most_rows, |i| item(report, i).bytes, terminal);
+        output::stream(|out| {
+            out.write_all(header.as_bytes())?;
+            let row = |row: Row<'_>| figure_row(report, &figures, row);
+            listed.write(out, terminal, &tensor_names(report), columns, row, totals)?;
+            out.write_all(footer.as_bytes())
+        })
+    }
+
+    /// Text below the table.
+    fn footer(&self, conversion: &Conversion, figures: &ErrorColumns) -> String {
+        let Conversion { report, assessment, undefined, elapsed, .. } = conversion;
+        let (args, terminal) = (self.args, &self.context.terminal);
+        let assessed = |i: usize| report.tensors[i].assessed();
+        let verdict = lines::verdict(report, assessment).map(|(mark, sentence)| terminal.paint(mark, &sentence));
+        let last: Vec<String> = verdict.into_iter().chain(lines::next(report, args, terminal)).collect();
+        let last = terminal.wrap(&last.join("\n")) + if last.is_empty() { "" } else { "\n" };
+        [
+            terminal.wrap(&(left_out(report) + &lines::kept(report))),
             figures.note(terminal),
             left_open::text(undefined, terminal),
-            assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, can_keep, terminal),
+            assessment::block(assessment, assessed, |_| None, KeepAdvice::Given, terminal),
             terminal.wrap(&folder::scale_remarks(report)),
             terminal.wrap(&dequantized::summary(report, &args.select)),
             terminal.wrap(&lines::summary(report, args)),
             lines::python(report, &args.dst),
             lines::speed(report.total.all.bytes_in, *elapsed),
-        ];
-        let verdict = lines::verdict(report, assessment).map(|(mark, sentence)| terminal.paint(mark, &sentence));
-        let last: Vec<String> = verdict.into_iter().chain(lines::next(report, args, terminal)).collect();
-        let header = lines::header(report, terminal);
-        let last = terminal.wrap(&last.join("\n")) + if last.is_empty() { "" } else { "\n" };
-        let around = header.clone() + &footer.concat() + &last;
-        let others = around.lines().count() + totals.len() + folder::plan_lines(report) + AROUND_ROWS;
-        let listed =
-            listed.shortened(LEAST_ROWS.max(MOST_LINES.saturating_sub(others)), |i| item(report, i).bytes, terminal);
-        output::stream(|out| {
-            out.write_all(header.as_bytes())?;
-            let row = |row: Row<'_>| figure_row(report, &figures, row);
-            listed.write(out, terminal, &tensor_names(report), columns, row, totals)?;
-            out.write_all(footer.concat().as_bytes())?;
-            out.write_all(last.as_bytes())
-        })
+            last,
+        ]
+        .concat()
     }
+}
+
+/// Line about left-out tensors. For a folder, the plan printed above already lists them.
+fn left_out(report: &Report) -> String {
+    if report.folder.is_none() { lines::left_out(report) } else { String::new() }
 }
 
 fn planned_columns() -> Vec<Column> {

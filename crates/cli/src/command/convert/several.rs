@@ -51,7 +51,7 @@ pub fn run(
     }
     let mut worst = 0;
     for (at, request) in requests.iter().enumerate() {
-        if context.tells() {
+        if context.prints_text() {
             let name = context.terminal.paint(Mark::Strong, &message::one_line(&request.src.display().to_string()));
             output::text(&format!("{}{name}\n", if at == 0 { "" } else { "\n" }))?;
         }

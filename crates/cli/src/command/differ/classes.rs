@@ -46,7 +46,7 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
 /// Returns the classes for every requested pair that some specification converts.
 fn find_classes(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> {
     let types = pairs(args);
-    let bar = progress::steps(types.len() as u64, !context.tells());
+    let bar = progress::steps(types.len() as u64, !context.prints_text());
     let mut pairs = Vec::new();
     for (src, dst) in types {
         pairs.push(Classes::new(src, dst));

@@ -12,10 +12,10 @@ use truecast::{DType, Exact, Kind};
 
 pub struct Source {
     pub code: u64,
-    /// True if the typed number was not rounded.
+    /// True if the number that the user entered was not rounded.
     pub exact: bool,
     pub off_by: Option<RoundingError>,
-    /// Types that can hold the typed number, if the number overflowed the source type.
+    /// Types that can hold the number that the user entered, if it overflowed the source type.
     pub beyond: Option<Vec<DType>>,
 }
 

@@ -28,7 +28,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
             }
         };
         worst = worst.max(u8::from(!found.is_empty()));
-        if context.tells() {
+        if context.prints_text() {
             let lines: String = found.iter().map(|finding| format!("{shown}: {}\n", line(finding))).collect();
             let end = if found.is_empty() { "nothing found".into() } else { count(found.len() as u64, "finding") };
             output::text(&context.terminal.wrap(&format!("{lines}{shown}: {end}\n")))?;

@@ -41,7 +41,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     signals::stop_at_once(context.json);
     tell_leftovers(leftover::beside(dir), existing, context);
     let mut suite = Suite::begin(OutputFolder::create(dir, existing)?, args);
-    let bar = progress::steps(cases.len() as u64, !context.tells());
+    let bar = progress::steps(cases.len() as u64, !context.prints_text());
     for cases in cases.chunks(AT_ONCE) {
         let made: Vec<_> = cases.par_iter().map(|case| made(case, args.lines)).collect();
         for (case, made) in cases.iter().zip(made) {
