@@ -39,15 +39,17 @@ pub(super) fn read_in(folder: &Path, name: &str, follow_links: bool, limit: u64)
 /// last component may be a link, and only into the blobs of the folder's cache (C2, C3).
 pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
     let path = folder.join(name);
-    let found = step(|| fs::symlink_metadata(&path)).map_err(Error::io(&path, "opening"))?;
-    let is_link = found.is_symlink();
-    let real = step(|| fs::canonicalize(&path)).map_err(Error::io(&path, "opening"))?;
-    if !step(|| fs::metadata(&real)).map_err(Error::io(&path, "opening"))?.is_file() {
+    let opening = || Error::io(&path, "opening");
+    let is_link = step(|| fs::symlink_metadata(&path)).map_err(opening())?.is_symlink();
+    let real = step(|| fs::canonicalize(&path)).map_err(opening())?;
+    // Checked before the file is opened, because opening a device can have effects; and again after, because the path
+    // may have changed.
+    if !step(|| fs::metadata(&real)).map_err(opening())?.is_file() {
         return Err(Error::NotRegular { path });
     }
-    let file = step(|| os::open_at_once(&path)).map_err(Error::io(&path, "opening"))?;
-    let found = step(|| file.metadata()).map_err(Error::io(&path, "asking for the size"))?;
-    if !found.is_file() {
+    let file = step(|| os::open_at_once(&path)).map_err(opening())?;
+    let opened = step(|| file.metadata()).map_err(Error::io(&path, "asking for the size"))?;
+    if !opened.is_file() {
         return Err(Error::NotRegular { path });
     }
     if !follow_links {
@@ -60,7 +62,7 @@ pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<
         }
     }
     os::read_in_order(&file);
-    Ok((file, found.len()))
+    Ok((file, opened.len()))
 }
 
 #[cfg(test)]
@@ -73,17 +75,8 @@ mod tests {
             assert!(is_shard_name(name), "{name}");
         }
         for name in [
-            "",
-            ".",
-            "..",
-            "../model.safetensors",
-            "/etc/model.safetensors",
-            "a/b.safetensors",
-            "a\\b.safetensors",
-            "c:model.safetensors",
-            "a\0.safetensors",
-            "model.bin",
-            "model.safetensors.bin",
+            "", ".", "..", "../model.safetensors", "/etc/model.safetensors", "a/b.safetensors", "a\\b.safetensors",
+            "c:model.safetensors", "a\0.safetensors", "model.bin", "model.safetensors.bin",
         ] {
             assert!(!is_shard_name(name), "{name}");
         }
