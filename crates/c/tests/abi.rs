@@ -149,8 +149,7 @@ fn the_example_in_c_finds_the_wrong_results() {
     let said = String::from_utf8(ran.stdout).unwrap();
     assert_eq!(ran.status.code(), Some(1), "{said}{}", String::from_utf8_lossy(&ran.stderr));
     for wrong in [
-        "0x3a800000 gives 0x01, permitted is 0x00",
-        "0x3ba00000 gives 0x03, permitted is 0x02",
+        "0x3a800000 gives 0x01, permitted is 0x00", "0x3ba00000 gives 0x03, permitted is 0x02",
         "0x3c100000 gives 0x05, permitted is 0x04",
     ] {
         assert!(said.contains(wrong), "{wrong:?} in\n{said}");

@@ -8,17 +8,10 @@ use crate::accepted;
 use crate::input_file::InputFile;
 
 /// Types with special notations in `.npy` files.
-const TYPES: [DType; 9] = [
-    DType::I4,
-    DType::F6E2M3,
-    DType::U8,
-    DType::F8E5M2,
-    DType::Bf16,
-    DType::I48,
-    DType::F32,
-    DType::Bool,
-    DType::String,
-];
+const TYPES: [DType; 9] = {
+    use DType::*;
+    [I4, F6E2M3, U8, F8E5M2, Bf16, I48, F32, Bool, String]
+};
 
 thread_local! {
     static ARRAY: InputFile = InputFile::new("a.npy");

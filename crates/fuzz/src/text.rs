@@ -7,22 +7,10 @@ use truecast_core::text::{parse_one, print_one};
 use truecast_core::{DType, Outcome, Rounding};
 use truecast_kernel::text::{TextCaster, Texts, utf32};
 
-const TYPES: [DType; 14] = [
-    DType::Bool,
-    DType::I4,
-    DType::U8,
-    DType::I32,
-    DType::U64,
-    DType::I64,
-    DType::F4E2M1,
-    DType::F8E4M3Fn,
-    DType::F8E8M0,
-    DType::F8E5M2Fnuz,
-    DType::F16,
-    DType::Bf16,
-    DType::F32,
-    DType::F64,
-];
+const TYPES: [DType; 14] = {
+    use DType::*;
+    [Bool, I4, U8, I32, U64, I64, F4E2M1, F8E4M3Fn, F8E8M0, F8E5M2Fnuz, F16, Bf16, F32, F64]
+};
 
 const ROUNDINGS: [Rounding; 4] = [Rounding::NearestEven, Rounding::TowardZero, Rounding::Up, Rounding::ToOdd];
 

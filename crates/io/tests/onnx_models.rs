@@ -142,16 +142,8 @@ fn every_tensor_is_listed() {
     assert_eq!(
         names(&file),
         [
-            "w",
-            "s/values",
-            "s/indices",
-            "choice/then_branch/w",
-            "choice/then_branch/c",
-            "choice/else_branch/w",
-            "choice/else_branch/c",
-            "ConstantOfShape0/value",
-            "k",
-            "d:f/k"
+            "w", "s/values", "s/indices", "choice/then_branch/w", "choice/then_branch/c", "choice/else_branch/w",
+            "choice/else_branch/c", "ConstantOfShape0/value", "k", "d:f/k"
         ]
     );
     assert_eq!(file.tensors()[0].role, Role::Value { is_input: true, is_constant: false });

@@ -204,13 +204,7 @@ fn number(code: Code, bits: u64) -> f64 {
 fn array_of(counts: BlockCounts) -> [u64; 8] {
     let c = counts.total();
     [
-        c.subnormal,
-        c.saturated,
-        c.blocks,
-        c.blocks_lossless,
-        c.scale_saturated,
-        c.scale_zero,
-        c.blocks_to_zero,
+        c.subnormal, c.saturated, c.blocks, c.blocks_lossless, c.scale_saturated, c.scale_zero, c.blocks_to_zero,
         c.scale_nan,
     ]
 }

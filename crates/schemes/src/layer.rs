@@ -99,27 +99,8 @@ use Test::{
 /// Words in names of secondary models: encoders of images and sound, connectors to a language model, other models of a
 /// pipeline.
 const TOWERS: &[&str] = &[
-    "vision",
-    "visual",
-    "image",
-    "audio",
-    "speech",
-    "whisper",
-    "tower",
-    "sam",
-    "vpm",
-    "apm",
-    "talker",
-    "code2wav",
-    "token2wav",
-    "vocoder",
-    "projector",
-    "connector",
-    "resampler",
-    "aligner",
-    "merger",
-    "abstractor",
-    "vae",
+    "vision", "visual", "image", "audio", "speech", "whisper", "tower", "sam", "vpm", "apm", "talker", "code2wav",
+    "token2wav", "vocoder", "projector", "connector", "resampler", "aligner", "merger", "abstractor", "vae",
     "conditioner",
 ];
 

@@ -48,20 +48,8 @@ const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::Ct
 
 /// Model types whose code reads a layer's `weight`, which a packed layer lacks.
 const TOUCH_WEIGHTS: &[&str] = &[
-    "altclip_vision_model",
-    "deformable_detr",
-    "dinov3_vit",
-    "falcon",
-    "falcon_mamba",
-    "gpt_bigcode",
-    "mamba",
-    "mamba2",
-    "mt5",
-    "recurrent_gemma",
-    "rwkv",
-    "t5",
-    "umt5",
-    "xlstm",
+    "altclip_vision_model", "deformable_detr", "dinov3_vit", "falcon", "falcon_mamba", "gpt_bigcode", "mamba",
+    "mamba2", "mt5", "recurrent_gemma", "rwkv", "t5", "umt5", "xlstm",
 ];
 
 const TABLE: &[Limit] = &[

@@ -112,11 +112,7 @@ fn rows_that_no_blocks_fit() {
 #[test]
 fn what_stays() {
     let names = [
-        "a_norm.weight",
-        "blk.0.ffn_gate_inp.weight",
-        "blk.0.ssm_conv1d.weight",
-        "rope.factors",
-        "position_embd.weight",
+        "a_norm.weight", "blk.0.ffn_gate_inp.weight", "blk.0.ssm_conv1d.weight", "rope.factors", "position_embd.weight",
     ];
     let mut tensors: Vec<Tensor> = names.iter().map(|name| tensor(name, &[256, 256])).collect();
     tensors.push(tensor("one_row.weight", &[1, 256]));

@@ -105,16 +105,10 @@ fn every_scheme_that_is_written_is_read() {
 #[test]
 fn parameters_are_declared() {
     for scheme in [
-        "fp8-block:64x32",
-        "fp8-block:64x32,scale=ue8m0",
-        "fp8-channel,scale=bf16",
-        "ct:float-quantized,strategy=tensor",
-        "ct:float-quantized,block=64x64",
-        "ct:int-quantized,symmetric=false",
-        "ct:int-quantized,group=64",
-        "ct:pack-quantized,bits=3,group=32",
-        "ct:pack-quantized,bits=8,strategy=channel,scale=bf16",
-        "ct:pack-quantized,bits=4,group=32,symmetric=false",
+        "fp8-block:64x32", "fp8-block:64x32,scale=ue8m0", "fp8-channel,scale=bf16",
+        "ct:float-quantized,strategy=tensor", "ct:float-quantized,block=64x64", "ct:int-quantized,symmetric=false",
+        "ct:int-quantized,group=64", "ct:pack-quantized,bits=3,group=32",
+        "ct:pack-quantized,bits=8,strategy=channel,scale=bf16", "ct:pack-quantized,bits=4,group=32,symmetric=false",
     ] {
         check("a.weight", &[192, 256], scheme.parse().unwrap());
     }
@@ -378,14 +372,8 @@ fn listed_modules_are_found_below_others() {
 #[test]
 fn ignored_modules_are_told_by_their_ends() {
     let kept = [
-        "lm_head",
-        "a.layers.2.mlp.experts",
-        "vision_tower.blocks.0.wqkv",
-        "vision_tower.blocks.0.wo",
-        "model.encoder.pooler.dense",
-        "a.layers.0.mlp.gate",
-        "a.layers.1.mlp.gate",
-        "v.blocks.0.fc.2",
+        "lm_head", "a.layers.2.mlp.experts", "vision_tower.blocks.0.wqkv", "vision_tower.blocks.0.wo",
+        "model.encoder.pooler.dense", "a.layers.0.mlp.gate", "a.layers.1.mlp.gate", "v.blocks.0.fc.2",
         "a.layers.1.mlp.up",
     ];
     let quantized = ["a.layers.0.mlp.gate_proj", "a.layers.0.mlp.up", "v.blocks.0.fc.1"];
@@ -399,17 +387,9 @@ fn ignored_modules_are_told_by_their_ends() {
         documents.config.unwrap()["quantization_config"]["ignore"].clone()
     };
     let expected = [
-        "lm_head",
-        r"re:(.*\.)?lm_head$",
-        r"re:(.*\.)?experts(\..*)?$",
-        r"re:(.*\.)?vision_tower\..*",
-        r"re:(.*\.)?model\.encoder\..*",
-        r"re:(.*\.)?gate$",
-        r"re:(.*\.)?fc\.2$",
-        r"re:(.*\.)?layers\.1\.mlp\.up$",
-        "router",
-        r"re:(.*\.)?router(\..*)?$",
-        r"re:(.*\.)?mlp\.experts(\..*)?$",
+        "lm_head", r"re:(.*\.)?lm_head$", r"re:(.*\.)?experts(\..*)?$", r"re:(.*\.)?vision_tower\..*",
+        r"re:(.*\.)?model\.encoder\..*", r"re:(.*\.)?gate$", r"re:(.*\.)?fc\.2$", r"re:(.*\.)?layers\.1\.mlp\.up$",
+        "router", r"re:(.*\.)?router(\..*)?$", r"re:(.*\.)?mlp\.experts(\..*)?$",
     ];
     assert_eq!(ignored(["router", "mlp.experts"]), json!(expected));
     // One expression replaces all modules outside of blocks, because loaders may know them as parts of quantized

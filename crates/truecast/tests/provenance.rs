@@ -138,13 +138,8 @@ fn every_option_of_tile_is_kept() {
     let modes = ["nearest_even", "zero", "negative_inf", "positive_inf", "nearest_int_to_zero", "nearest_away"];
     casts.extend(modes.map(|mode| tile::Cast { rounding: tile::RoundingMode::of_name(mode), ..plain }));
     let names = [
-        "preserve_inf",
-        "e4m3_nan=spec-literal",
-        "canonical_nan",
-        "i1_ftoi=truncate",
-        "tf32_as_32_bit",
-        "legacy_double_rounding",
-        "strict",
+        "preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "tf32_as_32_bit",
+        "legacy_double_rounding", "strict",
     ];
     let mut options = tile::Options::default();
     for name in names {

@@ -221,11 +221,7 @@ fn parameters_and_source_types() {
 #[test]
 fn awkward_shapes() {
     for scheme in [
-        "fp8-block",
-        "fp8-tensor",
-        "fp8-channel",
-        "ct:int-quantized",
-        "modelopt:FP8_PER_CHANNEL_PER_TOKEN",
+        "fp8-block", "fp8-tensor", "fp8-channel", "ct:int-quantized", "modelopt:FP8_PER_CHANNEL_PER_TOKEN",
         "comfy:float8_e5m2",
     ] {
         for shape in [[576, 300], [129, 127], [1, 1], [3, 5]] {
@@ -268,10 +264,7 @@ fn stacks() {
 fn scales_are_chosen_as_asked() {
     let mse = Quantization { search: Search::Mse, ..Quantization::default() };
     for scheme in [
-        "fp8-block:32x32",
-        "fp8-tensor",
-        "ct:pack-quantized,group=32",
-        "modelopt:W4A16_NVFP4",
+        "fp8-block:32x32", "fp8-tensor", "ct:pack-quantized,group=32", "modelopt:W4A16_NVFP4",
         "ct:mxfp4-pack-quantized",
     ] {
         let formula = check(scheme, DType::F32, &[65, 96], Quantization::default());
@@ -367,13 +360,8 @@ fn a_sample_counts_every_element() {
     let tensors = [("a.weight", "BF16", &shape[..], stored(&numbers, DType::Bf16))];
     std::fs::write(src.join("model.safetensors"), safetensors(&tensors, &[])).unwrap();
     for scheme in [
-        "fp8-block",
-        "ct:pack-quantized,bits=4,group=128",
-        "ct:pack-quantized,bits=4,group=128,symmetric=false",
-        "ct:int-quantized",
-        "ct:mxfp4-pack-quantized",
-        "ct:nvfp4-pack-quantized",
-        "ct:mxfp6-pack-quantized",
+        "fp8-block", "ct:pack-quantized,bits=4,group=128", "ct:pack-quantized,bits=4,group=128,symmetric=false",
+        "ct:int-quantized", "ct:mxfp4-pack-quantized", "ct:nvfp4-pack-quantized", "ct:mxfp6-pack-quantized",
     ] {
         let made = Measuring::ALL.map(|measure| {
             let rules = vec![Rule::quantize("a.weight").unwrap()];

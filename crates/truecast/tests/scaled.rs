@@ -8,28 +8,11 @@ use truecast::{CastOptions, CastSpec, DType, ErrorKind, cast_one, spec::onnx};
 use truecast_core::scaled::{Coding, Layout, Parts, Zero};
 
 const SCHEMES: [&str; 22] = [
-    "mxfp4",
-    "mxfp6",
-    "mxfp8",
-    "nvfp4",
-    "ct:nvfp4-pack-quantized",
-    "fp8-block",
-    "fp8-block:24x40",
-    "fp8-block,scale=ue8m0",
-    "fp8-tensor",
-    "fp8-channel",
-    "fp8-channel,scale=bf16",
-    "int4-group,group=32",
-    "int4-group,group=32,symmetric=false",
-    "int4-channel",
-    "int8-group,group=32",
-    "int8-channel",
-    "int8-channel,symmetric=false",
-    "int8-tensor",
-    "ct:float-quantized,strategy=group,group=64",
-    "modelopt:FP8",
-    "modelopt:MXFP8",
-    "ct:pack-quantized,bits=3,group=32",
+    "mxfp4", "mxfp6", "mxfp8", "nvfp4", "ct:nvfp4-pack-quantized", "fp8-block", "fp8-block:24x40",
+    "fp8-block,scale=ue8m0", "fp8-tensor", "fp8-channel", "fp8-channel,scale=bf16", "int4-group,group=32",
+    "int4-group,group=32,symmetric=false", "int4-channel", "int8-group,group=32", "int8-channel",
+    "int8-channel,symmetric=false", "int8-tensor", "ct:float-quantized,strategy=group,group=64", "modelopt:FP8",
+    "modelopt:MXFP8", "ct:pack-quantized,bits=3,group=32",
 ];
 
 /// f32 of many magnitudes; each matrix has a block of zeros.

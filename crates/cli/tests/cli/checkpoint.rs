@@ -43,12 +43,7 @@ fn a_folder_becomes_a_folder_that_loads() {
     assert_eq!(tree(&folder, "model"), source, "the source is untouched");
     let out = tree(&folder, "out");
     let expected = [
-        "code/run.py",
-        "config.json",
-        FIRST,
-        SECOND,
-        "model.safetensors.index.json",
-        "tokenizer.json",
+        "code/run.py", "config.json", FIRST, SECOND, "model.safetensors.index.json", "tokenizer.json",
         "truecast-manifest.json",
     ];
     assert_eq!(out.keys().map(String::as_str).collect::<Vec<_>>(), expected);

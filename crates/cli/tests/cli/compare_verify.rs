@@ -150,11 +150,10 @@ fn compare_across_types() {
     has(row, &json!({ "elements": 3, "exact": 2, "inexact": 1, "max_abs_error": 17.0, "index_max_abs": 1 }));
     assert_eq!(object["equal"], false);
     assert_eq!(row["worst"], json!({ "index": [1], "first": 465.0, "second": 448.0 }));
-    folder.run("compare a.safetensors b.safetensors").succeeds().says(&[
-        "f32 | f8e4m3fn",
-        "different: ",
-        "largest error: [1]: 465 | 448 in tensor \"w\"",
-    ]);
+    folder
+        .run("compare a.safetensors b.safetensors")
+        .succeeds()
+        .says(&["f32 | f8e4m3fn", "different: ", "largest error: [1]: 465 | 448 in tensor \"w\""]);
     assert_eq!(folder.run("compare a.safetensors b.safetensors --quiet").exits(1).out, "");
     let same = folder.run("compare a.safetensors a.safetensors --json").succeeds().object("compare");
     assert_eq!(same["equal"], true);

@@ -23,10 +23,8 @@ fn each_source_is_converted_as_if_alone() {
     folder.run("convert a.npy alone.npy --to f16").succeeds();
     let ran = folder.run("convert a.npy --to f16 b.safetensors new/out").succeeds();
     ran.says(&[
-        "a.npy\noptions: --spec onnx@28 --to f16",
-        "\n\nb.safetensors\noptions: --spec onnx@28 --to f16",
-        "new/out/a.npy",
-        "new/out/b.safetensors",
+        "a.npy\noptions: --spec onnx@28 --to f16", "\n\nb.safetensors\noptions: --spec onnx@28 --to f16",
+        "new/out/a.npy", "new/out/b.safetensors",
     ]);
     assert_eq!(names(&folder, "new/out"), ["a.npy", "b.safetensors"]);
     assert_eq!(folder.read("new/out/a.npy"), folder.read("alone.npy"));

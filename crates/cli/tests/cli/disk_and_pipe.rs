@@ -20,15 +20,8 @@ fn into_full_disk(folder: &Folder, line: &str) -> Ran {
 }
 
 const PRINTING: [&str; 9] = [
-    "formats",
-    "formats f8e4m3fn",
-    "formats --json",
-    "explain 465 --to f8e4m3fn",
-    "inspect a.safetensors",
-    "completions bash",
-    "man",
-    "--help",
-    "--version",
+    "formats", "formats f8e4m3fn", "formats --json", "explain 465 --to f8e4m3fn", "inspect a.safetensors",
+    "completions bash", "man", "--help", "--version",
 ];
 
 #[test]

@@ -87,11 +87,8 @@ fn tensors_are_found_by_their_values() {
     folder.write("like.gguf", &reference(&layers));
     let converted = folder.run("convert model.safetensors out.gguf --like like.gguf").exits(0);
     converted.warns(&[
-        "\"toy\" is matched by values",
-        "q.weight\", rows of each head permuted",
-        "down.weight\", transposed",
-        "ln.weight\", plus 1",
-        "moe.#.weight",
+        "\"toy\" is matched by values", "q.weight\", rows of each head permuted", "down.weight\", transposed",
+        "ln.weight\", plus 1", "moe.#.weight",
     ]);
 
     let (ours, theirs) = (Written::new(&folder.read("out.gguf")), Written::new(&reference(&layers)));

@@ -331,10 +331,8 @@ fn vectors_in_each_format() {
 fn vectors_in_hexadecimal_are_checked() {
     let folder = Folder::new();
     for line in [
-        "cast --from f32 --to f8e4m3fn --spec onnx",
-        "cast --from f16 --to f4e2m1 --spec onnx",
-        "cast --from f64 --to i64 --spec c",
-        "rescale --from i48 --to i32 --multiplier 16385 --shift 20",
+        "cast --from f32 --to f8e4m3fn --spec onnx", "cast --from f16 --to f4e2m1 --spec onnx",
+        "cast --from f64 --to i64 --spec c", "rescale --from i48 --to i32 --multiplier 16385 --shift 20",
     ] {
         folder.run(&format!("vectors {line} -o v.hex --force")).succeeds();
         let checked = |actual: &str| folder.run(&format!("check {line} --input v.hex --actual {actual}"));

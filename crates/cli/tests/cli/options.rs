@@ -20,11 +20,8 @@ fn refuses(line: &str, option: &str, place: &str, asked: &str) {
 #[test]
 fn policies_belong_to_specifications() {
     for command in [
-        "convert a.npy b.npy --to f16",
-        "verify a.npy b.npy --to f16",
-        "vectors cast --from f32 --to f16",
-        "bench --pairs f32:f16",
-        CHECK_CAST,
+        "convert a.npy b.npy --to f16", "verify a.npy b.npy --to f16", "vectors cast --from f32 --to f16",
+        "bench --pairs f32:f16", CHECK_CAST,
     ] {
         for setting in Setting::all().filter(|setting| setting.about_if_universal().is_none()) {
             for spec in ["onnx@21", "tosa@1.0", "openvino", "tile@13.4", "ieee"] {

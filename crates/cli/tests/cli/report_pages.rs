@@ -90,10 +90,8 @@ fn markdown_is_a_table() {
     for name in ["r.md", "again.md"] {
         let text = String::from_utf8(folder.read(name)).unwrap();
         for line in [
-            "| source | `a.safetensors` |",
-            "| options | `--spec onnx@28 --to f8e4m3fn` |",
-            "| types | f32 → f8e4m3fn (3 tensors) |",
-            "| worst tensors |",
+            "| source | `a.safetensors` |", "| options | `--spec onnx@28 --to f8e4m3fn` |",
+            "| types | f32 → f8e4m3fn (3 tensors) |", "| worst tensors |",
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }

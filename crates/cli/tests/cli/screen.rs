@@ -262,9 +262,7 @@ fn many_tensors_share_rows() {
         rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).collect()
     };
     for line in [
-        "inspect a.safetensors",
-        "inspect a.safetensors --stats",
-        "convert a.safetensors b.safetensors --to f16",
+        "inspect a.safetensors", "inspect a.safetensors --stats", "convert a.safetensors b.safetensors --to f16",
         "compare a.safetensors b.safetensors",
     ] {
         let shown = seen(&folder, 100, &DUMB, line);

@@ -37,9 +37,7 @@ fn verify_recomputes_it() {
     report.says(&["options: --spec onnx@28 --seed 7 --to f8e4m3fn"]);
     assert_eq!(folder.json("r.json")["options"]["seed"], json!(7));
     for options in [
-        "--to f8e4m3fn --seed 7",
-        "--to f8e4m3fn --rounding stochastic --seed 7",
-        "--report r.json",
+        "--to f8e4m3fn --seed 7", "--to f8e4m3fn --rounding stochastic --seed 7", "--report r.json",
         "--report r.json --rounding stochastic",
     ] {
         let object = folder.run(&format!("verify a.npy b.npy {options} --json")).succeeds().object("verify");

@@ -152,9 +152,7 @@ fn forgotten_rules_are_one_difference() {
     let text = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1).out;
     assert_eq!(text.lines().count(), 3, "{text}");
     for word in [
-        "b.safetensors records other options",
-        "20 tensors have type f32, expected f8e4m3fn",
-        "--keep '*LayerNorm*'",
+        "b.safetensors records other options", "20 tensors have type f32, expected f8e4m3fn", "--keep '*LayerNorm*'",
         "DIFFERENT: 20 of 30 tensors",
     ] {
         assert!(text.contains(word), "{word} in {text}");

@@ -95,13 +95,8 @@ fn refusals() {
     assert!("gpu".parse::<Profile>().is_err());
     let mut options = OFF;
     for name in [
-        "preserve_inf",
-        "e4m3_nan=spec-literal",
-        "canonical_nan",
-        "i1_ftoi=truncate",
-        "tf32_as_32_bit",
-        "legacy_double_rounding",
-        "strict",
+        "preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "tf32_as_32_bit",
+        "legacy_double_rounding", "strict",
     ] {
         let before = options;
         options.set(name).unwrap();

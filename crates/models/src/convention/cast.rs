@@ -74,16 +74,10 @@ words! {
 const FLOAT_INTERMEDIATES: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 /// Rounding directions, most usual mistake first. If several conventions explain equally many results, the first is
 /// named.
-const ROUNDINGS: [Rounding; 8] = [
-    Rounding::TowardZero,
-    Rounding::NearestAway,
-    Rounding::NearestEven,
-    Rounding::Down,
-    Rounding::Up,
-    Rounding::AwayFromZero,
-    Rounding::NearestUp,
-    Rounding::ToOdd,
-];
+const ROUNDINGS: [Rounding; 8] = {
+    use Rounding::*;
+    [TowardZero, NearestAway, NearestEven, Down, Up, AwayFromZero, NearestUp, ToOdd]
+};
 
 impl Convention {
     /// Conventions that can change a result for this pair of numeric types. The more usual of two conventions with

@@ -53,9 +53,7 @@ fn undefined_elements_are_carried() {
     assert_eq!(
         unknown(Profile::Spec),
         [
-            "%1 7F? 1 0 0? [U10x1 U8x1] []",
-            "%2 7F? 1 0 0? [U10x1 U8x1] []",
-            "%3 79 3C 80 7F [] [U3x1]",
+            "%1 7F? 1 0 0? [U10x1 U8x1] []", "%2 7F? 1 0 0? [U10x1 U8x1] []", "%3 79 3C 80 7F [] [U3x1]",
             "%4 unknown [] []"
         ]
     );

@@ -74,20 +74,8 @@ const PACKED: &[DType] = &[I8, U8, I16, U16, I32, U32, F8E4M3Fn, F8E5M2];
 
 /// Last components of the names of floats that scale neighboring integer codes.
 const SCALES: &[&str] = &[
-    "scale",
-    "scales",
-    "weight_scale",
-    "weight_scales",
-    "w_scale",
-    "wscales",
-    "q_scale",
-    "absmax",
-    "SCB",
-    "codebook",
-    "codebooks",
-    "lut",
-    "lookup_table",
-    "scaling_factor",
+    "scale", "scales", "weight_scale", "weight_scales", "w_scale", "wscales", "q_scale", "absmax", "SCB", "codebook",
+    "codebooks", "lut", "lookup_table", "scaling_factor",
 ];
 
 /// Refuses unclaimed tensors that match a known format.

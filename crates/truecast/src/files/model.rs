@@ -12,16 +12,8 @@ use truecast_io::onnx::{Changes, Listed, Model, ModelFile, Node, OpsetImport, Ro
 /// Operators that require constants, or that amplify the errors of their inputs. A rule must name the inputs of these
 /// operators; otherwise the inputs are kept.
 const SENSITIVE: [&str; 10] = [
-    "ConvInteger",
-    "DequantizeLinear",
-    "DynamicQuantizeLinear",
-    "MatMulInteger",
-    "QLinearConv",
-    "QLinearMatMul",
-    "QuantizeLinear",
-    "Resize",
-    "Upsample",
-    "com.microsoft.MatMulNBits",
+    "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+    "QuantizeLinear", "Resize", "Upsample", "com.microsoft.MatMulNBits",
 ];
 
 /// Types of Cast that no version of Constant supports (`docs/spec/onnx.md §3.10`).

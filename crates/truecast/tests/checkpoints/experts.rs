@@ -58,15 +58,9 @@ fn models() -> Work {
 fn fused_experts_become_layers() {
     let work = models();
     let schemes = [
-        "fp8-channel",
-        "ct:float-quantized",
-        "ct:float-quantized,strategy=block,block=32x32",
-        "ct:int-quantized",
-        "ct:pack-quantized,bits=4,group=32",
-        "ct:pack-quantized,bits=4,group=32,symmetric=false",
-        "ct:pack-quantized,bits=3,group=32",
-        "ct:mxfp4-pack-quantized",
-        "ct:mxfp6-pack-quantized",
+        "fp8-channel", "ct:float-quantized", "ct:float-quantized,strategy=block,block=32x32", "ct:int-quantized",
+        "ct:pack-quantized,bits=4,group=32", "ct:pack-quantized,bits=4,group=32,symmetric=false",
+        "ct:pack-quantized,bits=3,group=32", "ct:mxfp4-pack-quantized", "ct:mxfp6-pack-quantized",
         "ct:mxfp8-quantized",
     ];
     for scheme in schemes {

@@ -41,18 +41,11 @@ const KEEP: &str = "keep_preset=embeddings";
 #[test]
 fn one_run_makes_what_two_runs_make() {
     let sources = [
-        "fp8-block:64x64",
-        "ct:pack-quantized,bits=4,group=32,symmetric=false",
-        "modelopt:W4A16_NVFP4",
-        "comfy:mxfp8",
+        "fp8-block:64x64", "ct:pack-quantized,bits=4,group=32,symmetric=false", "modelopt:W4A16_NVFP4", "comfy:mxfp8",
         "ct:mxfp6-pack-quantized",
     ];
     let targets = [
-        "ct:mxfp4-pack-quantized",
-        "modelopt:W4A16_NVFP4",
-        "fp8-tensor",
-        "ct:int-quantized",
-        "comfy:nvfp4",
+        "ct:mxfp4-pack-quantized", "modelopt:W4A16_NVFP4", "fp8-tensor", "ct:int-quantized", "comfy:nvfp4",
         "fp8-block:64x64",
     ];
     for from in sources {

@@ -84,10 +84,8 @@ mod tests {
     #[test]
     fn typing_errors_find_what_was_meant() {
         let names = [
-            "embeddings.LayerNorm.weight",
-            "encoder.layer.0.attention.self.key.weight",
-            "encoder.layer.0.attention.self.key.bias",
-            "ids",
+            "embeddings.LayerNorm.weight", "encoder.layer.0.attention.self.key.weight",
+            "encoder.layer.0.attention.self.key.bias", "ids",
         ];
         assert_eq!(nearest("*LayerNrom*", names), ["embeddings.LayerNorm.weight"]);
         assert_eq!(nearest("key.wieght", names), ["encoder.layer.0.attention.self.key.weight"]);

@@ -69,10 +69,8 @@ impl SharedGlobalScale {
     /// must be equal (§7.4). Empty for schemes without such layers.
     pub fn usual(family: Family) -> Vec<SharedGlobalScale> {
         const SETS: [&str; 5] = [
-            "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight",
-            "*.query.weight,*.key.weight,*.value.weight",
-            "*.gate_proj.weight,*.up_proj.weight",
-            "*.w1.weight,*.w3.weight",
+            "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight", "*.query.weight,*.key.weight,*.value.weight",
+            "*.gate_proj.weight,*.up_proj.weight", "*.w1.weight,*.w3.weight",
             "*.q_a_proj.weight,*.kv_a_proj_with_mqa.weight",
         ];
         match family {
