@@ -42,6 +42,13 @@ pub enum Order {
     Strides(Vec<usize>),
 }
 
+/// Orders that a reader takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Orders {
+    OnlyC,
+    Any,
+}
+
 impl Order {
     /// Returns the order of elements with these distances, if they are contiguous and do not overlap.
     pub fn of_strides(shape: &[usize], strides: &[usize]) -> Option<Order> {
@@ -113,10 +120,10 @@ impl<'py> Given<'py> {
             let instead = "write under torch.no_grad(), or to out.detach()";
             return Err(raise(py, Class::Usage, format_args!("out requires a gradient: {instead}")));
         }
-        // Results in a temporary array would be lost.
+        // Results in a copy would be lost. A second conversion to the same address shows that the first is no copy.
         let is_itself = given.library != Library::Numpy || given.array.is(out) || {
-            let (one, other) = (Interface::of(&given.array)?, Interface::of(&Given::find(out)?.array)?);
-            one.bytes == 0 || one.data == other.data
+            let (first, second) = (Interface::of(&given.array)?, Interface::of(&Given::find(out)?.array)?);
+            first.bytes == 0 || first.data == second.data
         };
         if !is_itself {
             let message =
@@ -140,7 +147,7 @@ impl<'py> Given<'py> {
             None => false,
         };
         let library = if is_jax { Library::Jax } else { Library::Numpy };
-        match as_numpy(x, is_jax).and_then(|array| Ok((array, left_out(x)?))) {
+        match as_numpy(x, is_jax).and_then(|array| Ok((array, lost_in_numpy(x)?))) {
             Ok((array, None)) => Ok(Given { array, library }),
             Ok((_, Some(what))) => Err(raise(py, Class::Input, what)),
             Err(error) => {
@@ -161,10 +168,10 @@ impl<'py> Given<'py> {
         Ok(self.array.getattr(intern!(self.array.py(), "shape"))?.cast_into()?)
     }
 
-    /// Memory of the array, or of a contiguous copy. The order is `C` unless `is_order_free`.
-    pub fn read(&self, is_order_free: bool) -> PyResult<Dense<'py>> {
+    /// Memory of the array, or of a contiguous copy.
+    pub fn read(&self, orders: Orders) -> PyResult<Dense<'py>> {
         let py = self.array.py();
-        let fits = |order: &Order| is_order_free || *order == Order::C;
+        let fits = |order: &Order| orders == Orders::Any || *order == Order::C;
         if self.library == Library::Torch {
             return torch::read(&self.array, fits);
         }
@@ -238,7 +245,7 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
         }
         strides
     });
-    if !lies_within(&shape, &strides, (offset, width), len) {
+    if !lies_within(&shape, &strides, offset, width, len) {
         let message = format_args!("shape {shape:?} with strides {strides:?} from {offset} on exceeds {len} bytes");
         return Err(raise(py, Class::Type, message));
     }
@@ -248,9 +255,9 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype, bytes, offset, PyTuple::new(py, strides)?))
 }
 
-/// True if all elements are inside a buffer of `len` bytes. NumPy's own check fails for negative offsets, empty buffers
+/// True if all elements are inside a buffer of `len` bytes; the first is at `offset`. NumPy's own check fails for negative offsets, empty buffers
 /// and overflowing strides.
-fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len: usize) -> bool {
+fn lies_within(shape: &[i64], strides: &[i64], offset: i64, width: i64, len: usize) -> bool {
     if shape.len() != strides.len() || shape.iter().any(|n| *n < 0) {
         return false;
     }
@@ -262,7 +269,7 @@ fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len:
 }
 
 /// Information that a conversion to a NumPy array would lose, such as masks and nulls.
-fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+fn lost_in_numpy(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = x.py();
     if x.is_instance(ndarray(py)?)? {
         let is_masked = numpy(py)?.getattr(intern!(py, "ma"))?.call_method1(intern!(py, "is_masked"), (x,))?;
@@ -273,7 +280,8 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let Some(nulls) = x.getattr_opt(intern!(py, "null_count"))? else { return Ok(None) };
     let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
     let nulls = numpy(py)?.call_method1(intern!(py, "asarray"), (nulls,))?.call_method0(intern!(py, "sum"))?;
-    let nulls = nulls.extract::<u64>().unwrap_or(0);
+    let unreadable = |error| raise(py, Class::Type, format_args!("its null_count is not a number of nulls: {error}"));
+    let nulls: u64 = nulls.extract().map_err(unreadable)?;
     Ok((nulls > 0).then(|| format!("{nulls} elements are null: give them a value, for example with fill_null")))
 }
 
@@ -284,70 +292,61 @@ pub struct New<'py> {
     pub is_untouched: bool,
 }
 
-pub fn new<'py>(
-    py: Python<'py>,
-    library: Library,
-    shape: &Bound<'py, PyTuple>,
-    dtype: &Bound<'py, PyAny>,
-    order: &Order,
-    bytes: usize,
-) -> PyResult<New<'py>> {
-    let (array, is_untouched) = match Pages::of(bytes) {
-        Some((pages, is_new)) => (on_pages(py, library, shape, dtype, order, pages)?, is_new),
-        None => (empty(py, library, shape, dtype, order)?, true),
-    };
-    let memory = array.write(order)?;
-    let memory = memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?;
-    Ok(New { array, memory, is_untouched })
+/// Properties of a new array.
+pub struct Wanted<'a, 'py> {
+    pub library: Library,
+    pub shape: &'a Bound<'py, PyTuple>,
+    pub dtype: &'a Bound<'py, PyAny>,
+    pub order: &'a Order,
 }
 
-/// Makes an array on these pages; the array keeps the pages alive.
-fn on_pages<'py>(
-    py: Python<'py>,
-    library: Library,
-    shape: &Bound<'py, PyTuple>,
-    dtype: &Bound<'py, PyAny>,
-    order: &Order,
-    pages: Pages,
-) -> PyResult<Given<'py>> {
-    let bytes = numpy(py)?.call_method1(intern!(py, "asarray"), (Bound::new(py, pages)?,))?;
-    let array = match (library, order) {
-        (Library::Torch, _) => torch::on_bytes(&bytes, shape, dtype, order)?,
-        (_, Order::C) => ndarray(py)?.call1((shape, dtype, bytes))?,
-        _ => ndarray(py)?.call1((shape, dtype, bytes, 0, byte_strides(shape, dtype, order)?))?,
-    };
-    Ok(Given { array, library })
-}
-
-fn empty<'py>(
-    py: Python<'py>,
-    library: Library,
-    shape: &Bound<'py, PyTuple>,
-    dtype: &Bound<'py, PyAny>,
-    order: &Order,
-) -> PyResult<Given<'py>> {
-    if library == Library::Torch {
-        return Ok(Given { array: torch::empty(py, shape, dtype, order)?, library });
+impl<'py> Wanted<'_, 'py> {
+    /// Makes an array of `bytes` bytes.
+    pub fn make(&self, bytes: usize) -> PyResult<New<'py>> {
+        let (array, is_untouched) = match Pages::of(bytes) {
+            Some((pages, is_new)) => (self.on_pages(pages)?, is_new),
+            None => (self.empty()?, true),
+        };
+        let array = Given { array, library: self.library };
+        let memory = array.write(self.order)?;
+        let memory = memory.ok_or_else(|| raise(self.shape.py(), Class::System, "a new array has no memory"))?;
+        Ok(New { array, memory, is_untouched })
     }
-    static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let empty = EMPTY.get_or_try_init(py, || numpy(py)?.getattr("empty").map(Bound::unbind))?.bind(py);
-    let array = match order {
-        Order::C => empty.call1((shape, dtype)),
-        Order::Fortran => empty.call1((shape, dtype, "F")),
-        Order::Strides(_) => ndarray(py)?.call1((shape, dtype, py.None(), 0, byte_strides(shape, dtype, order)?)),
-    }?;
-    Ok(Given { array, library })
-}
 
-/// Strides in bytes, as NumPy expects them.
-fn byte_strides<'py>(
-    shape: &Bound<'py, PyTuple>,
-    dtype: &Bound<'py, PyAny>,
-    order: &Order,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let width: usize = dtype.getattr(intern!(dtype.py(), "itemsize"))?.extract()?;
-    let strides = order.strides(&shape.extract::<Vec<usize>>()?);
-    PyTuple::new(dtype.py(), strides.into_iter().map(|stride| stride * width))
+    /// Makes an array on these pages; the array keeps the pages alive.
+    fn on_pages(&self, pages: Pages) -> PyResult<Bound<'py, PyAny>> {
+        let Wanted { library, shape, dtype, order } = *self;
+        let py = shape.py();
+        let bytes = numpy(py)?.call_method1(intern!(py, "asarray"), (Bound::new(py, pages)?,))?;
+        match (library, order) {
+            (Library::Torch, _) => torch::on_bytes(&bytes, shape, dtype, order),
+            (_, Order::C) => ndarray(py)?.call1((shape, dtype, bytes)),
+            _ => ndarray(py)?.call1((shape, dtype, bytes, 0, self.byte_strides()?)),
+        }
+    }
+
+    fn empty(&self) -> PyResult<Bound<'py, PyAny>> {
+        let Wanted { library, shape, dtype, order } = *self;
+        let py = shape.py();
+        if library == Library::Torch {
+            return torch::empty(py, shape, dtype, order);
+        }
+        static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let empty = EMPTY.get_or_try_init(py, || numpy(py)?.getattr("empty").map(Bound::unbind))?.bind(py);
+        match order {
+            Order::C => empty.call1((shape, dtype)),
+            Order::Fortran => empty.call1((shape, dtype, "F")),
+            Order::Strides(_) => ndarray(py)?.call1((shape, dtype, py.None(), 0, self.byte_strides()?)),
+        }
+    }
+
+    /// Strides in bytes, as NumPy expects them.
+    fn byte_strides(&self) -> PyResult<Bound<'py, PyTuple>> {
+        let Wanted { shape, dtype, order, .. } = *self;
+        let width: usize = dtype.getattr(intern!(dtype.py(), "itemsize"))?.extract()?;
+        let strides = order.strides(&shape.extract::<Vec<usize>>()?);
+        PyTuple::new(dtype.py(), strides.into_iter().map(|stride| stride * width))
+    }
 }
 
 /// Converts the result to an array of the argument's library.
@@ -375,9 +374,10 @@ pub fn new_dtype<'py>(py: Python<'py>, library: Library, dtype: DType, form: For
     }
 }
 
-/// `PyArrayInterface` of NumPy's array interface, version 3.
+/// Structure of NumPy's array interface, version 3.
 #[repr(C)]
-struct Struct {
+struct PyArrayInterface {
+    /// 2, the version of the structure.
     two: c_int,
     nd: c_int,
     typekind: c_char,
@@ -401,7 +401,7 @@ struct Interface {
     data: *mut u8,
     bytes: usize,
     flags: c_int,
-    /// Native byte order. NumPy does not set this flag for types of one byte and for types of other libraries.
+    /// Bytes per element.
     width: c_int,
     /// Order of the elements if the flags state neither C nor Fortran order.
     other: Option<Order>,
@@ -424,7 +424,7 @@ impl Interface {
         }
         // SAFETY: `array` is of the class `numpy.ndarray` itself, so that the capsule is NumPy's own. It holds a
         // `PyArrayInterface` of version 3 (`two` is 2), and lives until the end of this function.
-        let found = unsafe { &*pointer.cast::<Struct>() };
+        let found = unsafe { &*pointer.cast::<PyArrayInterface>() };
         let (true, Ok(width), Ok(rank)) = (found.two == 2, usize::try_from(found.itemsize), usize::try_from(found.nd))
         else {
             return Err(not_ours());
@@ -456,6 +456,7 @@ impl Interface {
         self.flags & flag != 0
     }
 
+    /// True for native byte order. One byte has no order, whatever the flag says.
     fn is_native(&self) -> bool {
         self.has(NOT_SWAPPED) || self.width == 1
     }

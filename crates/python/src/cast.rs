@@ -2,7 +2,7 @@
 //!
 //! Small arrays must be fast, so types, plans and result types are cached.
 
-use crate::array::{Given, Library, hand_back};
+use crate::array::{Given, Library, Orders, hand_back};
 use crate::caster_cache::{Conversion, caster};
 use crate::error::{self, Class, raise};
 use crate::source::{Call, Source, call};
@@ -38,7 +38,7 @@ fn cast_elements<'py>(
     let conversion = Conversion { src: source.dtype, dst, request, counting, is_untouched: false };
     let cached = caster(py, conversion)?;
     let target = Target::new(source, library, call)?;
-    let dense = source.read(target.is_order_free())?;
+    let dense = source.read(target.orders())?;
     target.fill(py, &dense, |src, dst, is_untouched| {
         let cached = if is_untouched { caster(py, Conversion { is_untouched, ..conversion })? } else { cached };
         run(py, source, &target, call.to, (src, dst), |src, dst| Ok(cached.cast(src, dst)?))
@@ -55,7 +55,7 @@ fn cast_seeded<'py>(
     let spec = request::resolve(py, &call.request, source.dtype, call.to)?;
     let target = Target::new(source, library, call)?;
     // Random bits depend on the index of an element, not on its position in memory.
-    let dense = source.read(false)?;
+    let dense = source.read(Orders::OnlyC)?;
     let filled = target.fill(py, &dense, |src, dst, _| {
         let exec = pool::options_for(src.len().max(dst.len()));
         run(py, source, &target, call.to, (src, dst), |src, dst| {

@@ -81,14 +81,7 @@ fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
 
 fn writing(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
     const OF_SCHEME: [&str; 8] = [
-        "quantize",
-        "mx_scale",
-        "scale_search",
-        "nonfinite",
-        "share_global",
-        "relayout",
-        "activation_ranges",
-        "imatrix",
+        "quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges", "imatrix",
     ];
     let scheme = asked.read("scheme", |name| truecast_cli::read_scheme(name, &[src], dst))?;
     let how = scaled::how(asked)?;

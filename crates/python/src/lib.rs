@@ -31,27 +31,19 @@ mod _truecast {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::cast::cast;
-    #[pymodule_export]
-    use super::command::{answer, arguments, main, shown, switches};
-    #[pymodule_export]
-    use super::dtypes::{torch_dtype, type_name, type_names};
-    #[pymodule_export]
-    use super::files::{clear, compare, convert, load, verify};
-    #[pymodule_export]
-    use super::pages::release_memory;
-    #[pymodule_export]
-    use super::pool::{get_num_threads, set_num_threads};
-    #[pymodule_export]
-    use super::report::{cast_counted, counted_between};
-    #[pymodule_export]
-    use super::request::{attributes, spec_names};
-    #[pymodule_export]
-    use super::rescale::{rescale, rescale_factors};
-    #[pymodule_export]
-    use super::scaled::{dequantize, quantize, scheme_names};
-    #[pymodule_export]
-    use super::vectors::vectors;
+    use super::{
+        cast::cast,
+        command::{answer, arguments, main, shown, switches},
+        dtypes::{torch_dtype, type_name, type_names},
+        files::{clear, compare, convert, load, verify},
+        pages::release_memory,
+        pool::{get_num_threads, set_num_threads},
+        report::{cast_counted, counted_between},
+        request::{attributes, spec_names},
+        rescale::{rescale, rescale_factors},
+        scaled::{dequantize, quantize, scheme_names},
+        vectors::vectors,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

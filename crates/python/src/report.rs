@@ -1,6 +1,6 @@
 //! Reports in Python: JSON for files; counts and error measures for an array.
 
-use crate::array::Given;
+use crate::array::{Given, Orders};
 use crate::cast::convert;
 use crate::error::{self, Class, raise};
 use crate::pool;
@@ -65,7 +65,7 @@ pub fn counted_between<'py>(x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) -> PyR
     if let Some(dtype) = [x.dtype, y.dtype].into_iter().find(|dtype| !dtype.is_numeric()) {
         return Err(raise(py, Class::Type, format_args!("{dtype} is not a number")));
     }
-    let (first, second) = (x.read(false)?, y.read(false)?);
+    let (first, second) = (x.read(Orders::OnlyC)?, y.read(Orders::OnlyC)?);
     let (first, second) = (first.memory.bytes(), second.memory.bytes());
     let (of_x, of_y) = ((x.dtype, x.layout), (y.dtype, y.layout));
     let elements = |(dtype, layout), bytes| Elements::with_layout(dtype, layout, x.len, bytes);

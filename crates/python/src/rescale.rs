@@ -1,6 +1,6 @@
 //! TOSA's RESCALE on arrays.
 
-use crate::array::Given;
+use crate::array::{Given, Orders};
 use crate::dtypes::{self, Form};
 use crate::error::{self, Class, raise};
 use crate::source::{Call, Source};
@@ -37,7 +37,8 @@ fn version(py: Python<'_>, spec: Option<&str>) -> PyResult<Version> {
 }
 
 fn failed(py: Python<'_>, failure: &RescaleFailure) -> PyErr {
-    let class = if matches!(failure, RescaleFailure::Spec(_)) { Class::Spec } else { failure.kind().into() };
+    let class =
+        if matches!(failure, RescaleFailure::Spec(_)) { Class::Spec } else { failure.error_code().kind().into() };
     raise(py, class, failure)
 }
 
@@ -107,7 +108,7 @@ pub fn rescale<'py>(
         seed: None,
     };
     let target = Target::new(&source, library, &call)?;
-    let dense = source.read(false)?;
+    let dense = source.read(Orders::OnlyC)?;
     let rescaler = Rescaler::new(&resolved, &pool::options());
     let stored = if source.dtype == DType::I64 { DType::I64 } else { input };
     let (filled, _) = target.fill(py, &dense, |codes, room, _| {

@@ -1,6 +1,6 @@
 //! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back, with `truecast::scaled`.
 
-use crate::array::{Given, Library, New, Order, hand_back, new, new_dtype};
+use crate::array::{Given, Library, New, Order, Orders, Wanted, hand_back, new_dtype};
 use crate::dtypes::{self, Form as Words};
 use crate::error::{self, Class, raise};
 use crate::keywords::Keywords;
@@ -79,15 +79,16 @@ pub fn quantize<'py>(
     let fail = |error: Error| error::to_py_err(py, &error);
     let form = Form::new(scheme, &shape)
         .map_err(|error| raise(py, Class::Usage, format_args!("x has shape {}: {error}", source.shape)))?;
-    let dense = source.read(false)?;
+    let dense = source.read(Orders::OnlyC)?;
     let exec = pool::options_for(dense.memory.bytes().len());
     let quantizer = Quantizer::new(&form, source.dtype, &how, &exec).map_err(fail)?;
     let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
     for array in form.arrays() {
         let shape = PyTuple::new(py, &array.shape)?;
         let bytes = array.bytes();
-        let New { array, memory, .. } =
-            new(py, library, &shape, &dtype_of(py, library, array, words)?, &Order::C, bytes)?;
+        let dtype = dtype_of(py, library, array, words)?;
+        let wanted = Wanted { library, shape: &shape, dtype: &dtype, order: &Order::C };
+        let New { array, memory, .. } = wanted.make(bytes)?;
         made.push(array);
         room.push(memory);
     }
@@ -136,13 +137,14 @@ pub fn dequantize<'py>(
             library = given.library;
         }
         check(&given, array)?;
-        read.push(given.read(false)?);
+        read.push(given.read(Orders::OnlyC)?);
     }
     let elements = shape.iter().product();
     let shape = PyTuple::new(py, &shape)?;
     let dtype = new_dtype(py, library, to, Words::Values)?;
     let bytes = to.bytes_in(Layout::Bytes, elements).unwrap_or(0) as usize;
-    let New { array: made, mut memory, .. } = new(py, library, &shape, &dtype, &Order::C, bytes)?;
+    let wanted = Wanted { library, shape: &shape, dtype: &dtype, order: &Order::C };
+    let New { array: made, mut memory, .. } = wanted.make(bytes)?;
     let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
     let room = memory.bytes_mut();
     let dequantizer = Dequantizer::new(&form, &cast, &pool::options_for(room.len())).map_err(fail)?;

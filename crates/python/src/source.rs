@@ -1,6 +1,6 @@
 //! Arguments of a conversion: the array, and the other arguments.
 
-use crate::array::{Dense, Given, Library};
+use crate::array::{Dense, Given, Library, Orders};
 use crate::dtypes::{self, Form};
 use crate::error::{Class, raise};
 use crate::request;
@@ -77,8 +77,8 @@ impl<'py> Source<'py> {
     }
 
     /// Memory of the elements. Refuses invalid codes, because such bytes are probably packed.
-    pub fn read(&self, is_order_free: bool) -> PyResult<Dense<'py>> {
-        let dense = self.given.read(is_order_free && self.layout == Layout::Bytes)?;
+    pub fn read(&self, orders: Orders) -> PyResult<Dense<'py>> {
+        let dense = self.given.read(if self.layout == Layout::Bytes { orders } else { Orders::OnlyC })?;
         let bits = self.dtype.code_bits();
         let has_spare_bits = self.are_codes && bits < 8 && self.dtype != DType::Bool;
         if has_spare_bits && let Some(at) = dense.memory.bytes().iter().position(|code| code >> bits != 0) {

@@ -1,6 +1,6 @@
 //! The array of a result: a new array, or `out`.
 
-use crate::array::{Dense, Given, Library, New, new, new_dtype};
+use crate::array::{Dense, Given, Library, New, Orders, Wanted, new_dtype};
 use crate::dtypes::{self, Form};
 use crate::error::{Class, raise};
 use crate::memory::Memory;
@@ -48,9 +48,9 @@ impl<'a, 'py> Target<'a, 'py> {
         Ok(Target { out, library, dtype, shape, layout, bytes })
     }
 
-    /// True if elements may be converted in any memory order.
-    pub fn is_order_free(&self) -> bool {
-        self.layout == Layout::Bytes
+    /// Memory orders in which elements may be converted.
+    pub fn orders(&self) -> Orders {
+        if self.layout == Layout::Bytes { Orders::Any } else { Orders::OnlyC }
     }
 
     /// Fills the array. `write` receives the bytes of source and result, which do not overlap, and whether the result's
@@ -61,7 +61,7 @@ impl<'a, 'py> Target<'a, 'py> {
         source: &Dense<'py>,
         write: impl FnOnce(&[u8], &mut [u8], bool) -> PyResult<T>,
     ) -> PyResult<(Given<'py>, T)> {
-        let Some((out, given)) = &self.out else { return self.fill_new(py, source, write) };
+        let Some((out, given)) = &self.out else { return self.fill_new(source, write) };
         let done = match given.write(&source.order)? {
             Some(memory) => {
                 given.mark_written()?;
@@ -74,11 +74,11 @@ impl<'a, 'py> Target<'a, 'py> {
 
     fn fill_new<T>(
         &self,
-        py: Python<'py>,
         source: &Dense<'py>,
         write: impl FnOnce(&[u8], &mut [u8], bool) -> PyResult<T>,
     ) -> PyResult<(Given<'py>, T)> {
-        let created = new(py, self.library, &self.shape, &self.dtype, &source.order, self.bytes)?;
+        let (shape, dtype) = (&self.shape, &self.dtype);
+        let created = Wanted { library: self.library, shape, dtype, order: &source.order }.make(self.bytes)?;
         let New { array, mut memory, is_untouched } = created;
         let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
         Ok((array, done))
@@ -93,7 +93,7 @@ impl<'a, 'py> Target<'a, 'py> {
         given: &Given<'py>,
         write: impl FnOnce(&[u8], &mut [u8], bool) -> PyResult<T>,
     ) -> PyResult<T> {
-        let (array, done) = self.fill_new(py, source, write)?;
+        let (array, done) = self.fill_new(source, write)?;
         given.array.set_item(py.Ellipsis(), array.array).map_err(|cause| {
             let error = raise(py, Class::Usage, format_args!("out cannot be written: {cause}"));
             error.set_cause(py, Some(cause));

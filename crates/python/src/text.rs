@@ -1,6 +1,6 @@
 //! Conversions between lists of `str` and elements.
 
-use crate::array::{Library, Order};
+use crate::array::{Library, Order, Orders, Wanted};
 use crate::dtypes::{self, Form, numpy};
 use crate::error::{self, Class, raise};
 use crate::request::resolve;
@@ -32,7 +32,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
             elements(py, &source.shape, to, call.form, codes)?
         }
         (from, _) => {
-            let dense = source.read(false)?;
+            let dense = source.read(Orders::OnlyC)?;
             let codes = dense.memory.bytes();
             let loose = relaid(from, codes, (source.layout, Layout::Bytes), len);
             let caster = planned(py, &spec)?;
@@ -108,7 +108,8 @@ fn elements<'py>(
     let bytes = packed.unwrap_or(codes);
     let shape = if form == Form::Packed { PyTuple::new(py, [bytes.len()])? } else { shape.clone() };
     let dtype = dtypes::to_numpy(py, dtype, form)?;
-    let mut made = crate::array::new(py, Library::Numpy, &shape, &dtype, &Order::C, bytes.len())?;
+    let wanted = Wanted { library: Library::Numpy, shape: &shape, dtype: &dtype, order: &Order::C };
+    let mut made = wanted.make(bytes.len())?;
     made.memory.bytes_mut().copy_from_slice(&bytes);
     Ok(made.array.array)
 }

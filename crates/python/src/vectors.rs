@@ -1,6 +1,6 @@
 //! `vectors`: test vectors of a cast, as arrays.
 
-use crate::array::{Library, New, Order, hand_back, new, new_dtype};
+use crate::array::{Library, New, Order, Wanted, hand_back, new_dtype};
 use crate::dtypes::{self, Form};
 use crate::error::{self, Class, raise};
 use crate::{pool, request};
@@ -75,7 +75,8 @@ fn array<'py>(
     let numpy_dtype = new_dtype(py, Library::Numpy, dtype, form)?;
     let bytes = dtype.bytes_in(Layout::Bytes, vectors.len() as u64).unwrap_or(0) as usize;
     let shape = PyTuple::new(py, [vectors.len()])?;
-    let New { array, mut memory, .. } = new(py, Library::Numpy, &shape, &numpy_dtype, &Order::C, bytes)?;
+    let wanted = Wanted { library: Library::Numpy, shape: &shape, dtype: &numpy_dtype, order: &Order::C };
+    let New { array, mut memory, .. } = wanted.make(bytes)?;
     let room = ElementsMut::with_layout(dtype, Layout::Bytes, vectors.len(), memory.bytes_mut());
     let mut room = room.map_err(|error| error::to_py_err(py, &truecast::Error::from(error).into()))?;
     vectors.iter().enumerate().for_each(|(at, vector)| room.set(at, extended(code(vector))));

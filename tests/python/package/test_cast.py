@@ -195,6 +195,9 @@ def test_what_would_be_lost_is_refused():
     for nulls in (1, lambda: 1, lambda: np.array([[0, 1]])):
         with pytest.raises(tc.InputError, match="1 elements are null"):
             tc.cast(Series(nulls), "i8")
+    for unreadable in (None, "x", -1, 0.5, lambda: None):
+        with pytest.raises(tc.DTypeError, match="cannot read Series as an array"):
+            tc.cast(Series(unreadable), "f16")
     assert tc.cast(Series(lambda: 0), "f16")[0] == 1
 
 
