@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use truecast::Counts;
 use truecast::io::Escaped;
 use truecast::report::{
-    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, assess, least_sqnr_db, most_sqnr_db,
+    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unusual, assess, least_sqnr_db, most_sqnr_db,
 };
 
 fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
@@ -106,6 +106,17 @@ pub fn verdict<'a>(
         let (types, tensor) = (name(worst.index), Escaped(row.name));
         let said = format!("not normal for {types}: tensor {tensor}: {}{others}", in_short(worst, &row));
         return Some((Mark::Bad, said));
+    }
+    let noise = |i: &usize| row(*i).counts.sqnr_db();
+    let unusual = (0..len).filter(|&i| row(i).unusual().is_some()).min_by(|a, b| noise(a).total_cmp(&noise(b)));
+    if let Some((i, why)) = unusual.and_then(|i| Some((i, row(i).unusual()?))) {
+        let db = decibels(noise(&i));
+        let why = match why {
+            Unusual::Finite(count) => format!("{} of NaN or Inf became finite", number::count(count, "value")),
+            Unusual::EqualTypes => format!("{db} dB, although the types are equal"),
+            Unusual::Below(least) => format!("{db} dB, less than {}", decibels(least)),
+        };
+        return Some((Mark::Warn, format!("unusual for {}: tensor {}: {why}", name(i), Escaped(row(i).name))));
     }
     let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for i in (0..len).filter(|&i| row(i).has_changed() && row(i).counts.sqnr_db() < f64::INFINITY) {

@@ -24,6 +24,9 @@ const ONE_FLUSHED_IN_BELOW_OUTLIERS: u64 = 10;
 /// Differences from the usual ratios of floats and of integers that no distribution of weights explains. Measured: up to
 /// 1.5 dB, and up to 7.1 dB for uniform values.
 const ABOVE_DB: (f64, f64) = (5.0, 9.0);
+/// Differences below the usual ratios of floats and of integers that are usual too. Measured, `docs/interfaces.md §3.1`:
+/// up to 5.2 dB, and up to 13.1 dB for values with heavy tails.
+const BELOW_DB: (f64, f64) = (MARGIN_DB, 14.0);
 /// Largest number of names for which globs are computed.
 const MOST_SPARED: usize = 1000;
 
@@ -104,6 +107,17 @@ pub fn most_sqnr_db(types: (DType, DType), is_scaled: bool) -> Option<f64> {
         (_, Kind::Int(_) | Kind::Fixed(_)) => usual + ABOVE_DB.1,
         _ => usual + ABOVE_DB.0,
     })
+}
+
+/// Difference that rounding to a type does not explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unusual {
+    /// Number of NaNs and infinities that became finite numbers.
+    Finite(u64),
+    /// The values differ although the types are equal and have no scales.
+    EqualTypes,
+    /// The signal-to-noise ratio is below this limit, in decibels.
+    Below(f64),
 }
 
 /// A suspicious tensor.
@@ -225,6 +239,30 @@ impl Assessed<'_> {
         all.extend(is_flushed.then_some(Reason::FlushedToZero(c.flushed_to_zero)));
         all.extend(blocks.map(|(zero, of)| Reason::BlocksToZero(zero, of)));
         all
+    }
+
+    /// Difference that a conversion between the types does not explain. Applies to tensors that are not suspicious too.
+    #[must_use]
+    pub fn unusual(&self) -> Option<Unusual> {
+        let c = self.counts;
+        // A pair of equal values that are not finite counts on both sides.
+        let lost = |before: u64, after: u64, new: u64| (before + new).saturating_sub(after);
+        let finite = lost(c.nan_in, c.nan_out, c.to_nan) + lost(c.inf_in, c.inf_out, c.to_inf);
+        if finite > 0 && self.types.1 != DType::Bool {
+            return Some(Unusual::Finite(finite));
+        }
+        if c.inexact == 0 {
+            return None;
+        }
+        if self.types.0 == self.types.1 && !self.is_scaled {
+            return Some(Unusual::EqualTypes);
+        }
+        let [src, dst] = [self.types.0, self.types.1].map(|dtype| {
+            let below = if matches!(dtype.kind(), Kind::Int(_) | Kind::Fixed(_)) { BELOW_DB.1 } else { BELOW_DB.0 };
+            usual_sqnr_db(dtype, self.is_scaled).map(|usual| usual - below)
+        });
+        let least = src?.min(dst?);
+        (c.sqnr_db() < least).then_some(Unusual::Below(least))
     }
 
     /// A tensor is suspicious if more than one in this number of nonzero values became zero.
@@ -379,6 +417,24 @@ mod tests {
         // The values of codes and scales have more bits than the codes. An f16 has every significand of a bf16.
         assert_eq!(most_sqnr_db((DType::F8E4M3Fn, DType::Bf16), true), Some(60.5));
         assert_eq!(most_sqnr_db((DType::Bf16, DType::F16), false), Some(f64::INFINITY));
+    }
+
+    #[test]
+    fn what_no_rounding_explains() {
+        let of = |types, is_scaled, counts: Counts| {
+            Assessed { name: "w", types, is_scaled, counts: &counts, blocks_to_zero: None }.unusual()
+        };
+        let (bf16, i8) = ((DType::F32, DType::Bf16), (DType::F32, DType::I8));
+        assert_eq!(of(bf16, false, noisy(55.5)), None);
+        assert_eq!(of(bf16, false, noisy(49.4)), Some(Unusual::Below(49.5)));
+        assert_eq!(of((DType::Bf16, DType::F32), false, noisy(26.0)), Some(Unusual::Below(49.5)));
+        assert_eq!(of((DType::F32, DType::F32), false, noisy(99.0)), Some(Unusual::EqualTypes));
+        assert_eq!(of((DType::I8, DType::I8), true, noisy(40.0)), None);
+        assert_eq!(of((DType::F32, DType::F32), false, Counts::copied(5)), None);
+        assert_eq!([28.0, 26.9].map(|db| of(i8, true, noisy(db)).is_some()), [false, true]);
+        assert_eq!(of(i8, false, noisy(1.0)), None);
+        let nan = |nan_out, to_nan| of(F8, true, Counts { nan_in: 2, nan_out, to_nan, ..noisy(31.5) });
+        assert_eq!((nan(2, 0), nan(3, 1), nan(2, 1)), (None, None, Some(Unusual::Finite(1))));
     }
 
     #[test]

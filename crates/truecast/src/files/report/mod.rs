@@ -13,8 +13,8 @@ mod rows;
 mod total;
 
 pub use assessment::{
-    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, assess, least_sqnr_db, most_sqnr_db,
-    usual_sqnr_db,
+    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, Unusual, assess, least_sqnr_db,
+    most_sqnr_db, usual_sqnr_db,
 };
 pub use blocks::Blocks;
 pub use counted::Counted;
