@@ -1,10 +1,12 @@
 //! Properties of the output: width and color. A [`Mark`] states the meaning of a text; this module maps marks to
 //! colors.
 
+use crate::help_text::page;
 use crate::number;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal};
+use std::ops::Range;
 
 const USUAL_COLUMNS: usize = 80;
 const LEAST_COLUMNS: usize = 20;
@@ -131,16 +133,74 @@ impl Terminal {
         shown + &self.paint(Mark::Dim, &format!("{more}; {}", self.reader.advice())) + "\n"
     }
 
-    /// Wraps each line between words; continuation lines are indented.
+    /// Wraps each line between words; continuation lines are indented. A command to type is not wrapped: if it does not
+    /// fit, it has a line of its own.
     pub fn wrap(&self, text: &str) -> String {
         let Some(width) = self.width else { return text.into() };
-        let sentence = || words(width).subsequent_indent("  ");
-        let broken = |line: &str| match line.strip_suffix('\n') {
-            Some(line) => textwrap::fill(line, sentence()) + "\n",
-            None => textwrap::fill(line, sentence()),
+        let sentence =
+            |text: &str| textwrap::fill(&joined(text), words(width).subsequent_indent("  ")).replace(JOINT, " ");
+        let broken = |line: &str| match command_in(line).filter(|_| textwrap::core::display_width(line) > width) {
+            Some(Range { start, end }) => {
+                let (before, rest) = (line[..start].trim_end(), line[end..].trim_start_matches([';', ' ']));
+                let rest =
+                    if rest.is_empty() { String::new() } else { format!("\n{}", sentence(&format!("  {rest}"))) };
+                format!("{}\n  {}{rest}", sentence(before), &line[start..end])
+            }
+            None => sentence(line),
         };
-        text.split_inclusive('\n').map(broken).collect()
+        let lines = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+            Some(line) => broken(line) + "\n",
+            None => broken(line),
+        });
+        lines.collect()
     }
+}
+
+/// Commands that messages suggest, besides those of this program.
+const COMMANDS: [&str; 2] = ["hf download ", "mkdir -p "];
+/// A noncharacter in place of a space between words that belong together.
+const JOINT: &str = "\u{fdd0}";
+
+/// Place of the command to type that ends a sentence, after a colon: `: truecast convert A B --to f16`. It ends before a
+/// semicolon or with the text.
+pub fn command_in(line: &str) -> Option<Range<usize>> {
+    let is_command = |text: &str| {
+        let own = text.strip_prefix("truecast ").and_then(|rest| rest.split(' ').next());
+        own.is_some_and(|name| name.starts_with("--") || page(name).is_some())
+            || COMMANDS.iter().any(|command| text.starts_with(command))
+    };
+    let start = line.match_indices(": ").map(|(at, _)| at + 2).find(|&at| is_command(&line[at..]))?;
+    let mut is_quoted = false;
+    let mut places = line[start..].char_indices();
+    let end = places.find_map(|(at, c)| {
+        is_quoted ^= c == '\'';
+        (!is_quoted && line[start + at..].starts_with("; ")).then_some(start + at)
+    });
+    Some(start..end.unwrap_or(line.len()))
+}
+
+/// Joins short commands in backticks, and options with their values, so that no line ends inside.
+fn joined(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut out = String::new();
+    let mut is_code = false;
+    for (at, word) in words.iter().enumerate() {
+        is_code ^= word.matches('`').count() % 2 == 1;
+        out += word;
+        let is_option = word.starts_with("--") && word.ends_with(|c: char| c.is_ascii_alphanumeric());
+        let is_value =
+            words.get(at + 1).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_uppercase() || c == '\''));
+        let is_help = *word == "truecast" || words.get(at + 1).is_some_and(|next| next.starts_with("--help"));
+        let is_last = at + 1 == words.len();
+        out += if is_last {
+            ""
+        } else if is_code || is_help || (is_option && is_value) {
+            JOINT
+        } else {
+            " "
+        };
+    }
+    out
 }
 
 /// Wraps between words, not at hyphens. Only a word that is longer than a line is broken.
@@ -199,5 +259,20 @@ mod tests {
         assert_eq!(terminal.wrap("one line\nand another\n"), "one line\nand another\n");
         assert_eq!(terminal.wrap("take the option --max-memory"), "take the option\n  --max-memory");
         assert_eq!(Terminal::default().wrap("as long as it is\n"), "as long as it is\n");
+    }
+
+    #[test]
+    fn commands_are_not_broken() {
+        let terminal = Terminal { width: Some(30), ..Terminal::default() };
+        let command = "truecast convert 'a; b: c' out.safetensors --to f16";
+        let said = format!("no type: {command}; a sentence of more than one line\n");
+        assert_eq!(terminal.wrap(&said), format!("no type:\n  {command}\n  a sentence of more than one\n  line\n"));
+        assert_eq!(terminal.wrap("next: truecast verify a b"), "next: truecast verify a b");
+        assert_eq!(
+            terminal.wrap("a list of all: `truecast schemes` has it"),
+            "a list of all:\n  `truecast schemes` has it"
+        );
+        assert_eq!(terminal.wrap("this would be read: --like MODEL"), "this would be read:\n  --like MODEL");
+        assert_eq!(command_in("unlike: truecast reads files; see truecast --help"), None);
     }
 }
