@@ -3,7 +3,7 @@
 use crate::bench::BenchError;
 use crate::message::quoted;
 use crate::suggest::closest;
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::Path;
 use truecast::check::CheckError;
 use truecast::convert::{Advice, CheckpointError, Finding, NO_EQUAL_GLOBAL_SCALE, REQUEST, SchemeError};
@@ -61,10 +61,13 @@ hints! {
         Error::Tensor { cause, .. } => cause.hint()?,
         Error::UnusedRule { rule, option, nearest, .. } => match in_other_case(rule, option, nearest.first()) {
             Some(meant) => format!("did you mean {meant}?"),
+            None if rule.contains(',') && !rule.contains('{') => {
+                format!("for several patterns write --{option} {}", quoted(&format!("{{{rule}}}")))
+            }
             None => "`truecast inspect` lists them".into(),
         },
         Error::UnusedPreset { .. } => "omit --keep-preset, or give --to",
-        Error::NoneQuantized { .. } => "`truecast convert SRC DST --to TYPE` converts the others",
+        Error::NoneQuantized { .. } => "types without scales, such as a plain f8e4m3fn: truecast convert SRC DST --to bf16",
         Error::UnusedFrom { .. } => "--from needs a --rule that chooses such tensors",
         Error::Memory { least, .. } => format!("give --max-memory {least}, or more"),
     }
@@ -160,11 +163,16 @@ hints! {
             format!("rename it to {}", EscapedPath(&path.with_extension(format.extension())))
         },
         FileError::UnknownKind { found, .. } | FileError::Replaced { found, .. } => found.hint()?,
-        FileError::Io { action: "opening the destination's folder", source, .. } if source.kind() == NotFound => {
-            "make the folder first"
+        FileError::Io { action: "opening the destination's folder", path, source } if source.kind() == NotFound => {
+            let folder = path.parent().unwrap_or(path).display().to_string();
+            format!("make the folder first: mkdir -p {}", quoted(&folder))
         },
-        FileError::Io { path, source, .. } if source.kind() == NotFound => {
+        FileError::Io { path, action: "opening", source } if source.kind() == NotFound => {
             of_pattern(path).or_else(|| of_the_hub(path)).or_else(|| near_file(path))?
+        },
+        FileError::Io { path, source, .. } if source.kind() == NotADirectory => {
+            let file = path.ancestors().skip(1).find(|above| look::is_file(above).unwrap_or(false))?;
+            format!("{} is a file, not a folder", EscapedPath(file))
         },
         FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => cause.hint()?,
     }
@@ -286,7 +294,9 @@ fn near_file(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.take(MOST_ENTRIES);
     let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    let meant = closest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    // The extension alone makes a name of one letter similar to another.
+    let name = path.file_name()?.to_str().filter(|name| name.find('.') != Some(1))?;
+    let meant = closest(name, names.iter().map(String::as_str))?;
     Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
 }
 

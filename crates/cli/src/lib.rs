@@ -56,12 +56,22 @@ use truecast::ErrorCode;
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     signals::make_size_limit_an_error();
     let args: Vec<OsString> = args.into_iter().collect();
-    let (cli, matches) = match parsed(&args, Terminal::stdout(false)) {
-        Ok(parsed) => parsed,
-        Err(error) => return usage::report(&error, &args),
+    let (cli, matches) = match usage::check_words(&args).map(|()| parsed(&args, Terminal::stdout(false))) {
+        Ok(Ok(parsed)) => parsed,
+        Ok(Err(error)) => return usage::report(&error, &args),
+        Err(failure) => return failure.report(args.iter().any(|arg| arg == "--json")),
     };
     terminal::set_color(cli.color);
     let run = || {
+        // A word may be another value of an option, or a part of a path with spaces.
+        let has_several = |(name, sub): (&str, &clap::ArgMatches)| {
+            (name == "inspect" && args.len() > 3) || sub.try_contains_id("more").unwrap_or(false)
+        };
+        if matches.subcommand().is_some_and(has_several)
+            && let Some(failure) = usage::of_operands(&args)
+        {
+            return Err(failure);
+        }
         options::check(&cli, &matches)?;
         command::check_level()?;
         command::start_threads(&cli)?;

@@ -199,8 +199,9 @@ pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
             Failure::new(wrong.code(), wrong.message().replacen("--scheme belongs to", "quantize is for", 1))
         })?;
     }
-    let fixed = policy::only_rounding(sub).map(|fixed| format!("the rounding of this conversion is always {fixed}"));
-    given(sub).iter().try_for_each(|option| {
+    let fixed =
+        policy::only_rounding(command, sub).map(|fixed| format!("the rounding of this conversion is always {fixed}"));
+    given(command, sub).iter().try_for_each(|option| {
         let fixed = fixed.as_ref().filter(|_| option == "rounding");
         check_one(command, option, &facts)
             .map_err(|wrong| fixed.into_iter().fold(wrong, |wrong, why| wrong.with_hint(why)))
@@ -272,9 +273,9 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
 
 /// Typed options. The list has each option as `name`, and as `name=value` for each of its values. A value ends at its
 /// first `=`.
-fn given(matches: &ArgMatches) -> Vec<String> {
+fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
-    let only_rounding = policy::only_rounding(matches);
+    let only_rounding = policy::only_rounding(command, matches);
     for id in matches.ids().map(Id::as_str) {
         let option = id.replace('_', "-");
         let is_the_only = |value: &str| only_rounding.is_some_and(|only| synonyms::rounding(value, &[only]).is_some());

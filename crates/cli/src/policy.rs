@@ -84,13 +84,13 @@ impl TypedValueParser for Words {
 }
 
 /// Name of the rounding of the conversion that the arguments name, if its specification has no other rounding.
-pub fn only_rounding(matches: &ArgMatches) -> Option<&'static str> {
+pub fn only_rounding(command: &str, matches: &ArgMatches) -> Option<&'static str> {
     let typed = |id| matches.try_get_raw(id).ok().flatten().and_then(|mut values| values.next()?.to_str());
     if typed("seed").is_some() {
         return None;
     }
     // `explain` has no default specification.
-    let default = matches.try_contains_id("clauses").is_err().then_some(DEFAULT_SPEC);
+    let default = (command != "explain").then_some(DEFAULT_SPEC);
     let spec = matches.try_get_one::<(String, Settings)>("spec").ok()?.map(|(spec, _)| spec.as_str()).or(default)?;
     let [src, dst] = [typed("from").unwrap_or("f32"), typed("to")?].map(DType::parse);
     let (src, dst) = (src.ok()?, dst.ok()?);

@@ -19,14 +19,14 @@ const SPECS: [(&str, &str); 12] = [
 
 /// Each row has the names of one rounding mode, from specifications and other tools.
 const ROUNDINGS: [&[&str]; 4] = [
-    &["nearest-even", "nearest_even", "rne", "rn", "rtne"],
-    &["toward-zero", "zero", "rz", "rtz"],
+    &["nearest-even", "nearest_even", "rne", "rn", "rtne", "nearest", "even", "half-even"],
+    &["toward-zero", "zero", "rz", "rtz", "truncate", "trunc"],
     &["up", "positive_inf", "ru", "rup"],
     &["down", "negative_inf", "rd", "rdn"],
 ];
 
 /// Option of another tool, and advice.
-const OPTIONS: [(&str, &str); 12] = [
+const OPTIONS: [(&str, &str); 13] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),
     ("block-size", "the scheme has the size of blocks: fp8-block:128x128; int4-group,group=N"),
@@ -36,6 +36,7 @@ const OPTIONS: [(&str, &str); 12] = [
     ("atol", "--fail-on 'max_abs_error>0.01' sets a limit"),
     ("rtol", "--fail-on 'max_rel_error>0.01' sets a limit"),
     ("verbose", "--wide prints every row and column, --json every figure"),
+    ("v", "truecast --version prints the version; --wide prints every row and column"),
     ("gpu", "conversions run on the CPU; --threads N limits it"),
     ("device", "conversions run on the CPU; --threads N limits it"),
     ("cuda", "conversions run on the CPU; --spec ptx has the rules of NVIDIA's GPUs"),

@@ -4,8 +4,9 @@ use crate::failure::Failure;
 use crate::help;
 use crate::help_text::page;
 use crate::message::quoted;
-use crate::suggest::{closest, did_you_mean};
+use crate::suggest::{MEANT, closest, did_you_mean};
 use crate::synonyms;
+use crate::terminal::command_in;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
 use std::path::Path;
-use truecast::io::{EscapedPath, look};
+use truecast::io::{EscapedPath, FileFormat, gguf, look};
 use truecast::request::SPECS;
 use truecast::scaled::{self, Family};
 use truecast::spelling::alternatives;
@@ -37,6 +38,9 @@ const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "
 /// Names of arguments in `NAME=VALUE`, besides those of the command.
 const PATHS: [&str; 4] = ["in", "input", "out", "output"];
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
+/// Words before the name of another destination in a message.
+const WRITE: &str = "; write to ";
+
 /// Prints an error of clap and returns the exit code. For clap, help and version are errors too.
 pub fn report(error: &Error, args: &[OsString]) -> u8 {
     let json = args.iter().any(|arg| arg == "--json");
@@ -67,8 +71,8 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         _ => String::new(),
     };
     let arg = text(ContextKind::InvalidArg);
-    if let Some(mistyped) = command.and_then(|command| of_form(command, &typed)) {
-        return mistyped.with_hint(&help);
+    if let Some(mistyped) = command.and_then(|command| of_form(command, &typed)).or_else(|| of_operands(args)) {
+        return mistyped;
     }
     let failure = match error.kind() {
         ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg, &typed),
@@ -78,13 +82,22 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             let has_from = command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "from"));
             let options = if has_from { "--from TYPE and --to TYPE give types" } else { "--to TYPE gives a type" };
             let failure = failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}");
-            if DType::parse(&arg).is_ok() { failure.with_hint(options) } else { failure }
+            // A slice of a tensor has spaces.
+            let slice = typed.iter().position(|word| word.contains('[') && !word.contains(']'));
+            match slice.filter(|_| command.is_some_and(|command| command.get_name() == "show")) {
+                Some(at) => {
+                    let all = [&typed[..at], &[typed[at..].join(" ")]].concat();
+                    failure!(UnexpectedArgument, "quote a slice with spaces: {}", line(&all))
+                }
+                None if DType::parse(&arg).is_ok() => failure.with_hint(options),
+                None => failure,
+            }
         }
         // The command line is, for example, `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
             failure!(UnexpectedArgument, "help takes the name of one command")
         }
-        ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
+        ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand), &typed),
         ErrorKind::MissingRequiredArgument => {
             let name = command.map_or("truecast", Command::get_name);
             let missing = arg.replace(['<', '>'], "");
@@ -98,12 +111,15 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
                 meaning.map_or_else(|| (*operand).into(), |meaning| format!("{operand} ({meaning})"))
             };
             let needed = arguments.iter().chain(&options).map(operand).collect::<Vec<_>>().join(", ");
-            failure!(MissingArgument, "{} needs {needed}", needing.unwrap_or(&name))
+            let line = command.filter(|_| missing == "DST").and_then(|command| with_destination(command, &typed));
+            let line = line.map_or(String::new(), |line| format!("; for example: {line}"));
+            failure!(MissingArgument, "{} needs {needed}{line}", needing.unwrap_or(&name))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
             let valid = text(ContextKind::ValidValue).replace(", ", " or ");
             let needed = if valid.is_empty() { "a value".into() } else { valid };
-            failure!(MissingArgument, "{} needs {needed}", option_of(&arg))
+            let empty = if typed.iter().any(String::is_empty) { "; a word of the command line is empty" } else { "" };
+            failure!(MissingArgument, "{} needs {needed}{empty}", option_of(&arg))
         }
         ErrorKind::InvalidValue => {
             let (value, valid) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
@@ -133,7 +149,146 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         }
         _ => Failure::from(as_clap_says(&error.render().to_string())),
     };
-    failure.with_hint(&help)
+    or_hint(with_line(failure, &typed), &help)
+}
+
+/// Adds the hint unless the message has a command to type.
+fn or_hint(failure: Failure, hint: &str) -> Failure {
+    if command_in(failure.message()).is_some() { failure } else { failure.with_hint(hint) }
+}
+
+/// Characters that word processors and web pages put in place of `-`, `'` and `"`.
+const DASHES: [char; 7] = ['-', '\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+const QUOTES: [char; 6] = ['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{ab}', '\u{bb}'];
+
+/// Refuses words that a shell or an editor has spoiled, before any file is read: dashes and quotes of formatted text, a
+/// quoted `~`, a slash after the name of a file.
+pub fn check_words(args: &[OsString]) -> Result<(), Failure> {
+    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
+    for (at, word) in typed.iter().enumerate() {
+        let value = word.strip_prefix("--").and_then(|rest| Some(rest.split_once('=')?.1)).unwrap_or(word);
+        if value.is_empty() || is_there(value) {
+            continue;
+        }
+        if word.starts_with("--") && typed[..at].iter().any(|word| word == "--") {
+            let said =
+                failure!(UnexpectedArgument, "{word} comes after --, which ends the options; write it before --");
+            return Err(said);
+        }
+        let home = || ["~", "$HOME", "${HOME}"].into_iter().find_map(|name| value.strip_prefix(name));
+        let without_slash = value.trim_end_matches('/');
+        let is_file = |path: &Path| {
+            look::is_file(path).unwrap_or(false) || FileFormat::of_path(path).is_some() || gguf::is_named(path)
+        };
+        let (why, meant) = if !word.starts_with('-') && word.starts_with(DASHES) {
+            let name = word.trim_start_matches(DASHES);
+            let is_short = name.chars().count() < 2 || name.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+            let dashes = if is_short { "-" } else { "--" };
+            ("the dash comes from formatted text", format!("{dashes}{name}"))
+        } else if value.starts_with(QUOTES) || value.ends_with(QUOTES) {
+            ("the quotes come from formatted text", value.trim_matches(QUOTES).into())
+        } else if let Some(rest) = home().filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            && let Some(home) = std::env::home_dir()
+        {
+            ("a shell replaces this only without single quotes", format!("{}{rest}", home.display()))
+        } else if without_slash != value && is_file(Path::new(without_slash)) {
+            ("a file has no slash at its end", without_slash.into())
+        } else {
+            continue;
+        };
+        let mut all = typed.clone();
+        all[at] = word.replacen(value, &meant, 1);
+        return Err(failure!(UnexpectedArgument, "{word}: {why}: {}", line(&all)));
+    }
+    Ok(())
+}
+
+fn is_there(path: impl AsRef<Path>) -> bool {
+    look::at(path.as_ref()).is_ok_and(|found| found.is_some())
+}
+
+/// Options that take one value each and may be repeated.
+const REPEATED: [&str; 6] = ["--keep", "--exclude", "--quantize", "--rule", "--filter", "--share-global"];
+
+/// Error about operands that were meant as one path with spaces, or as further values of an option.
+pub fn of_operands(args: &[OsString]) -> Option<Failure> {
+    let definition = help::whole();
+    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
+    let command = typed.iter().find_map(|word| definition.find_subcommand(word))?;
+    let places = operands(command, &typed);
+    let absent: Vec<usize> = places.iter().skip(1).copied().filter(|&at| !is_there(&typed[at])).collect();
+    for &from in &absent {
+        for to in (from + 1..typed.len()).take_while(|to| places.contains(to)) {
+            let whole = typed[from..=to].join(" ");
+            if is_there(&whole) {
+                let all = [&typed[..from], std::slice::from_ref(&whole), &typed[to + 1..]].concat();
+                return Some(failure!(
+                    UnexpectedArgument,
+                    "{}: a path with spaces needs quotes: {}",
+                    typed[from],
+                    line(&all)
+                ));
+            }
+        }
+    }
+    let option = |at: usize| at.checked_sub(2).map(|at| &typed[at]).filter(|word| REPEATED.contains(&word.as_str()));
+    let first = absent.iter().copied().find(|&at| option(at).is_some())?;
+    let surplus = (places.len() - 1).saturating_sub(if command.get_name() == "quantize" { 3 } else { 2 });
+    let is_value = |at: &usize| *at >= first && FileFormat::of_path(Path::new(&typed[*at])).is_none();
+    let values: Vec<usize> = absent.iter().copied().filter(is_value).take(surplus).collect();
+    // After sources that exist, one word may be the folder for their results.
+    if values.is_empty() || absent.len() < 2 {
+        return None;
+    }
+    let (option, mut all) = (option(first)?, typed.clone());
+    values.iter().rev().for_each(|&at| all.insert(at, option.clone()));
+    let word = &typed[values[0]];
+    Some(failure!(UnexpectedArgument, "{word}: {option} takes one value; repeat it: {}", line(&all)))
+}
+
+/// The line with a destination that is named after the source.
+fn with_destination(command: &Command, words: &[String]) -> Option<String> {
+    let places = operands(command, words);
+    let value = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1));
+    let what = match command.get_name() {
+        "quantize" => places.get(2).map(|&at| &words[at]).or_else(|| value("--scheme"))?.clone(),
+        "dequantize" => value("--to").cloned().unwrap_or_else(|| "bf16".into()),
+        "convert" => value("--to").or_else(|| value("--scheme"))?.clone(),
+        _ => return None,
+    };
+    let src = Path::new(words.get(*places.get(1)?)?);
+    let what = what.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let ending = src.extension().map_or(String::new(), |ending| format!(".{}", ending.display()));
+    let mut all = words.to_vec();
+    all.insert(places[1] + 1, format!("{}-{what}{ending}", src.file_stem()?.display()));
+    Some(line(&all))
+}
+
+/// Adds the whole line to type to a message that names one word to type instead of another.
+fn with_line(failure: Failure, words: &[String]) -> Failure {
+    let said = failure.message().to_owned();
+    let Some((before, rest)) = said.split_once(MEANT).or_else(|| said.split_once(WRITE)) else { return failure };
+    let meant = rest.split(['?', ';']).next().unwrap_or_default().trim_matches('"');
+    if meant.contains([' ', '\'']) || command_in(&said).is_some() {
+        return failure;
+    }
+    // A message about a file begins with its path, and other words have quotes.
+    let is_it = |part: &&str| {
+        let is_near = || before.contains(part) && closest(part, [meant]).is_some();
+        let is_first = !part.starts_with('-') && before.starts_with(&format!("{part}:"));
+        is_first || before.contains(&format!("{part:?}")) || is_near()
+    };
+    let found = words.iter().enumerate().find_map(|(at, word)| {
+        let mut parts: Vec<&str> = word.rsplit_once('=').map_or_else(Vec::new, |(name, value)| vec![value, name]);
+        parts.push(word);
+        let part = parts.into_iter().filter(|part| !part.is_empty()).find(is_it)?;
+        Some((at, part))
+    });
+    let Some((at, part)) = found else { return failure };
+    let mut all = words.to_vec();
+    let is_option = part.starts_with("--") && !meant.starts_with('-');
+    all[at] = all[at].replacen(part, &if is_option { format!("--{meant}") } else { meant.into() }, 1);
+    failure.with_hint(&format!("type: {}", line(&all)))
 }
 
 /// Adds what the command line shows to an error of a command: its paths in place of `SRC DST`, or the line to type.
@@ -141,23 +296,39 @@ pub fn explained(failure: Failure, args: &[OsString]) -> Failure {
     let definition = help::whole();
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
     let Some(command) = typed.iter().find_map(|word| definition.find_subcommand(word)) else { return failure };
-    if let Some(mistyped) = of_form(command, &typed) {
+    if let Some(mistyped) = of_form(command, &typed).or_else(|| of_operands(args)) {
         return mistyped;
     }
+    let failure = with_line(failure, &typed);
     let operands = operands(command, &typed);
     let ((&[_, src, dst], "convert" | "dequantize" | "rescale") | (&[_, src, dst, _], "quantize")) =
         (&operands[..], command.get_name())
     else {
         return failure;
     };
-    let is_there = |at: usize| look::at(Path::new(&typed[at])).is_ok_and(|found| found.is_some());
-    if failure.code() == ErrorCode::NotFound && !is_there(src) && is_there(dst) {
+    let paths = format!("{} {}", quoted(&typed[src]), quoted(&typed[dst]));
+    let failure = failure.with_paths(&paths);
+    if failure.code() == ErrorCode::UnsuitableDestination && command_in(failure.message()).is_none() {
+        // The other kind of destination, if that is the mistake.
+        let (from, to) = (Path::new(&typed[src]), Path::new(&typed[dst]));
+        let instead = match (look::is_folder(from), look::is_folder(to)) {
+            (Ok(false), Ok(true)) => from.file_name().map(|name| to.join(name)),
+            (Ok(true), Ok(false)) if FileFormat::of_path(to).is_some() => Some(to.with_extension("")),
+            _ => None,
+        };
+        if let Some(instead) = instead.filter(|path| !is_there(path)) {
+            let mut all = typed.clone();
+            all[dst] = instead.display().to_string();
+            return failure.with_hint(&format!("type: {}", line(&all)));
+        }
+    }
+    if failure.code() == ErrorCode::NotFound && !is_there(&typed[src]) && is_there(&typed[dst]) {
         let mut swapped = typed.clone();
         swapped.swap(src, dst);
         let dst = EscapedPath(Path::new(&typed[dst]));
         return failure.with_hint(&format!("the source comes first; if that is {dst}: {}", line(&swapped)));
     }
-    failure.with_paths(&format!("{} {}", quoted(&typed[src]), quoted(&typed[dst])))
+    failure
 }
 
 fn line(words: &[String]) -> String {
@@ -191,13 +362,14 @@ fn of_form(command: &Command, words: &[String]) -> Option<Failure> {
         let value =
             words.get(at + 1).filter(|_| long(&words[at][1..]).is_some_and(|arg| arg.get_action().takes_values()));
         let instead = value.map_or(meant[at].clone(), |value| format!("{} {}", meant[at], quoted(value)));
-        return Some(failure!(UnknownOption, "unknown option {}; did you mean {instead}?", words[at]));
+        let unknown = failure!(UnknownOption, "unknown option {}; did you mean {instead}?", words[at]);
+        return Some(unknown.with_hint(&format!("type: {}", line(&meant))));
     }
     let mut first = None;
     for at in operands(command, words).into_iter().rev() {
         let Some((name, value)) = words[at].split_once('=') else { continue };
         let is_path = PATHS.contains(&name) || command.get_positionals().any(|arg| arg.get_id() == name);
-        if look::at(Path::new(&words[at])).is_ok_and(|found| found.is_some()) || !(is_path || long(name).is_some()) {
+        if is_there(&words[at]) || !(is_path || long(name).is_some()) {
             continue;
         }
         let option = (!is_path).then(|| format!("--{name}"));
@@ -277,8 +449,10 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
     let word = typed.trim_start_matches('-');
     // An option of the command with a similar name is a better suggestion than the destination argument.
-    let is_near =
-        || typed.len() > 4 && closest(word, own.iter().copied()).is_none() && closest(typed, DESTINATION).is_some();
+    let is_near = || {
+        closest(word, own.iter().copied()).is_none()
+            && closest(word, DESTINATION.map(|name| name.trim_matches('-'))).is_some()
+    };
     let is_destination = DESTINATION.contains(&typed) || is_near();
     let is_source = SOURCE.contains(&typed) && !own.contains(&word);
     if let Some(command) = command.filter(|_| takes_destination && (is_source || is_destination)) {
@@ -289,13 +463,9 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         ));
     }
     if typed.starts_with("--") && own.contains(&word) {
-        let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
-        let said = if at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
-            format!("{typed} comes after --, which ends the options; write it before --")
-        } else {
-            format!("{typed} belongs after the command: truecast {name} .. {typed}")
-        };
-        return Failure::new(ErrorCode::UnexpectedArgument, said);
+        let first = words.iter().take_while(|word| *word != name).count();
+        let moved = [&words[first..], &words[..first]].concat();
+        return failure!(UnexpectedArgument, "{typed} belongs after the command: {}", line(&moved));
     }
     let has =
         |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long) && !arg.is_hide_set());
@@ -334,18 +504,16 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     }
 }
 
-pub fn unknown_command(typed: &str) -> Failure {
+pub fn unknown_command(typed: &str, words: &[String]) -> Failure {
     if typed.starts_with('-') {
         let said = format!("expected the name of a command, not {typed}; see truecast --help");
         return Failure::new(ErrorCode::UnknownCommand, said);
     }
     let definition = help::whole();
-    let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
-        Some(meant) => format!("; did you mean {meant}?"),
-        None => String::new(),
-    };
-    let unknown = failure!(UnknownCommand, "unknown command {typed:?}{meant}");
-    unknown.with_hint("see truecast --help")
+    let part = || typed.rsplit('-').find(|part| definition.find_subcommand(part).is_some());
+    let meant = closest(typed, definition.get_subcommands().map(Command::get_name)).or_else(part);
+    let meant = meant.map_or(String::new(), |meant| format!("{MEANT}{meant}?"));
+    or_hint(with_line(failure!(UnknownCommand, "unknown command {typed:?}{meant}"), words), "see truecast --help")
 }
 
 /// clap's message in one line, without the usage.

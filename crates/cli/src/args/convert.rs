@@ -45,7 +45,7 @@ pub struct ConvertArgs {
     /// Print the plan; write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Write the report too: .html, .md, or JSON
+    /// Write the report too: .html, .md or .json
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Exit with 1 beyond a limit: 'inexact=5', 'sqnr_db<30'

@@ -65,7 +65,7 @@ pub struct VerifyArgs {
     /// Report of `convert --report`: gives the options and the digests
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write the verdict too: FILE.html is a page, FILE.md Markdown, any other name JSON
+    /// Write the verdict too: FILE.html is a page, FILE.md Markdown, FILE.json JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub save_report: Option<PathBuf>,
     /// Replace the file of --save-report
@@ -123,7 +123,7 @@ pub struct CompareArgs {
     /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything differs (`different`)
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
-    /// Write the report too: .html, .md, or JSON
+    /// Write the report too: .html, .md or .json
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Replace the file of --report

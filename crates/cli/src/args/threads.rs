@@ -15,5 +15,7 @@ pub const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let wanted: Option<NonZeroUsize> = text.parse().ok();
-    wanted.filter(|n| *n <= MOST_THREADS).ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
+    wanted
+        .filter(|n| *n <= MOST_THREADS)
+        .ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}; omit it for all cores"))
 }

@@ -17,10 +17,11 @@ use printing::{Conversion, Printer};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use truecast::convert::{Measuring, Options, Plan, RunScope};
+use truecast::convert::{Measuring, Options, Plan, RunScope, recorded as recorded_options};
 use truecast::files::Error;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, OutputFile, follow, look};
+use truecast::io::folder::is_part;
+use truecast::io::{EscapedPath, Existing, FileFormat, FileId, OutputFile, follow, look};
 use truecast::report::{Report, TensorReport, assess};
 use truecast::scaled::Meaning;
 use truecast::verify::RecordedFile;
@@ -55,6 +56,7 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     // A link given on the command line is followed, but the kind of file is determined by the name as it was given.
     let dst = follow(&args.dst)?;
     plan.check()?;
+    check_neighbors(&args.src, &dst)?;
     let report_path = report_path(args, &dst, &plan)?;
     if let Some(scheme) = chosen_scheme(args)?.filter(|_| context.prints_text()) {
         output::text(&scheme)?;
@@ -102,6 +104,26 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let tensors = || report.tensors.iter().map(TensorReport::assessed).collect();
     let exceeded = thresholds::exceeded(&limits, &report.total.all.counts, &tensors);
     Ok(thresholds::report(&exceeded, "; the result was written", context.json))
+}
+
+/// Refuses a destination among the parts of the source's checkpoint, and an existing model file in its folder that
+/// truecast did not write: a pattern of the shell may have named both.
+fn check_neighbors(src: &Path, dst: &Path) -> Result<(), Failure> {
+    let folder =
+        |path: &Path| look::real(path.parent().filter(|above| *above != Path::new("")).unwrap_or(".".as_ref()));
+    let is_safetensors = |path: &Path| FileFormat::of_path(path) == Some(FileFormat::Safetensors);
+    if !is_safetensors(src) || look::is_folder(src)? || folder(src)? != folder(dst)? {
+        return Ok(());
+    }
+    let refused = |why: &str| Err(failure!(UnsuitableDestination, "{}: {why}", EscapedPath(dst)));
+    if is_part(src) {
+        return refused("is in the folder of the checkpoint that the source is a part of; choose another folder");
+    }
+    let is_model = is_safetensors(dst) && look::is_file(dst)? && FileId::of(src)? != FileId::of(dst)?;
+    if is_model && recorded_options(dst).is_ok_and(|found| found.is_none()) {
+        return refused("is a model that truecast did not write; delete it first, or choose another name");
+    }
+    Ok(())
 }
 
 /// Path of the report, if one is requested.

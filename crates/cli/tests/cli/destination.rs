@@ -43,6 +43,24 @@ fn the_source_is_no_destination() {
     }
 }
 
+/// `*.safetensors` without quotes becomes several paths, of which the last would be the destination.
+#[test]
+fn a_pattern_of_the_shell_replaces_nothing() {
+    let folder = folder();
+    let [first, second] = [1, 2].map(|i| format!("m-0000{i}-of-00002.safetensors"));
+    for name in ["b.safetensors", &first, &second] {
+        folder.write(name, &one_tensor(&[3.0]));
+    }
+    let before = folder.read(&second);
+    for (src, dst) in [("a.safetensors", "b.safetensors"), (&first, &second), (&first, "new.safetensors")] {
+        folder.refused(&format!("convert {src} {dst} --to f16 --force"), "unsuitable-destination", &[dst, "another"]);
+    }
+    assert_eq!((folder.read(&second), folder.read("b.safetensors")), (before.clone(), before));
+    for _ in 0..2 {
+        folder.run("convert a.safetensors c.safetensors --to f16 --force").succeeds();
+    }
+}
+
 #[test]
 fn folders_and_devices_are_not_replaced() {
     let folder = folder();

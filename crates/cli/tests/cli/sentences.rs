@@ -18,6 +18,7 @@ fn mistakes() {
     let folder = folder();
     std::fs::create_dir(folder.path("out")).unwrap();
     folder.write("one.hex", b"3c00\n");
+    folder.write("with a.npy", &folder.read("a.npy"));
     folder.write("model.safetensors", &safetensors(&[("norm.weight", "F32", &[1], f32s(&[1.5]))], &[]));
     let before = folder.names();
     for case in include_str!("mistakes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -37,6 +38,36 @@ fn mistakes() {
     folder.refused("convert a.npy b.npy --zork", "unknown-option", &["--zork", "convert"]).lacks(&["did you mean"]);
     folder.write("none.npy", &[]);
     folder.refused("convert none.npy o.npy --to f16", "malformed-file", &["none.npy"]);
+}
+
+/// A comparison never calls a damaged tensor normal: whatever the damage, the type, and the order of the files.
+#[test]
+fn damage_is_not_normal() {
+    let values: Vec<f32> = (0..4096).map(|i| (((i * 7919) % 4096) as f32 - 2047.3) * 1e-5).collect();
+    let file = |a: &[f32], b: &[f32]| {
+        safetensors(&[("a.weight", "F32", &[64, 64], f32s(a)), ("b.weight", "F32", &[64, 64], f32s(b))], &[])
+    };
+    let folder = Folder::with("m.safetensors", &file(&values, &values));
+    let changed = |change: fn(usize, f32) -> f32| values.iter().enumerate().map(|(i, x)| change(i, *x)).collect();
+    let damages: [Vec<f32>; 6] = [
+        changed(|_, _| 0.0),
+        changed(|i, x| if i == 70 { f32::NAN } else { x }),
+        changed(|i, x| if i == 70 { f32::INFINITY } else { x }),
+        changed(|i, x| if i < 64 { 0.0 } else { x }),
+        changed(|_, x| x * 1.05),
+        values.iter().rev().copied().collect(),
+    ];
+    for (to, name) in [("--to bf16", "bf16"), ("--to f16", "f16"), ("--scheme comfy:float8_e4m3fn", "comfy")] {
+        folder.run(&format!("convert m.safetensors whole.safetensors --force {to}")).succeeds();
+        let normal = format!("\nnormal for {name}");
+        folder.run("compare m.safetensors whole.safetensors").says(&[&normal]);
+        for damaged in &damages {
+            folder.write("d.safetensors", &file(&values, damaged));
+            for files in ["d.safetensors whole.safetensors", "whole.safetensors d.safetensors"] {
+                folder.run(&format!("compare {files}")).lacks(&["\nnormal"]).exits(0);
+            }
+        }
+    }
 }
 
 /// The value is finite in f64, but not in f32. Scales are computed in f32.

@@ -36,6 +36,7 @@ use crate::view::View;
 use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 use part::PartName;
+pub use part::is_part;
 
 /// Names of files that hold a whole checkpoint, in order of preference. They count only in a folder without an index.
 const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];

@@ -1,6 +1,7 @@
 //! Names of numbered parts: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::error::folder::FolderError;
 
@@ -20,6 +21,13 @@ impl<'a> PartName<'a> {
         let of = &after[..after.len() - rest.len()];
         Some(PartName { around: (stem, rest), number: before[stem.len()..].parse().ok()?, of: of.parse().ok()? })
     }
+}
+
+/// True if the file is one of several parts by its name, such as `model-00001-of-00002.safetensors`.
+#[must_use]
+pub fn is_part(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    PartName::new(&name).is_some_and(|part| part.of > 1)
 }
 
 /// Checks that all numbered files form complete sets, numbered from 0 or 1.

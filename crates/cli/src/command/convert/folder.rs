@@ -12,7 +12,7 @@ use truecast::convert::{Plan, is_begun};
 use truecast::report::{BlockCounts, Report, ShardReport, ShardState};
 
 /// Largest number of shards that a terminal lists one by one.
-const SHARDS_ON_A_SCREEN: usize = 8;
+const SHARDS_ON_A_SCREEN: usize = 3;
 
 /// Returns a function that gives the hint for an interrupted conversion, if finished shards remain. The hint is given
 /// by `signals` too, hence `Clone`.

@@ -25,7 +25,6 @@ pub fn run(
     context: &Context,
 ) -> Result<u8, Failure> {
     check_options(args)?;
-    sources.iter().chain([&folder]).try_for_each(|path| refuse_option(path))?;
     refuse_word(sources, folder, args)?;
     check_folder(folder)?;
     let options = options(args, rules, context.exec)?;
@@ -73,16 +72,6 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
             Err(failure!(InapplicableOption, "{option} belongs to a single source; convert each alone"))
         }
         None => Ok(()),
-    }
-}
-
-/// Refuses a path that looks like an option: after `--`, options would be read as paths.
-fn refuse_option(path: &Path) -> Result<(), Failure> {
-    let typed = path.to_string_lossy();
-    if typed.starts_with("--") {
-        Err(failure!(UnexpectedArgument, "{typed} comes after --, which ends the options; write it before --"))
-    } else {
-        Ok(())
     }
 }
 

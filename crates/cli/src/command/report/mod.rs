@@ -17,7 +17,7 @@ use std::fmt::Display;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use truecast::files::Error;
-use truecast::io::{Existing, FileId, Foreign, OutputFile, follow, look, open_regular};
+use truecast::io::{EscapedPath, Existing, FileId, Foreign, OutputFile, follow, look, open_regular};
 use truecast::report::Rows;
 
 /// Form of a report.
@@ -29,7 +29,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Form by the ending of a path. Every other ending, and no path, mean JSON.
+    /// Form by the ending of a path. No path means JSON.
     pub fn of(path: Option<&Path>) -> Form {
         let ending = path.and_then(Path::extension).and_then(OsStr::to_str).map(str::to_ascii_lowercase);
         match ending.as_deref() {
@@ -87,7 +87,7 @@ pub fn checked(
     places: &[&Path],
     is_source: impl Fn(&Path) -> Result<bool, Error>,
 ) -> Result<PathBuf, Failure> {
-    let refused = |why| Err(failure!(UnsuitableDestination, "{}: {option} {why}", path.display()));
+    let refused = |why: &str| Err(failure!(UnsuitableDestination, "{}: {option} {why}", path.display()));
     if Foreign::of(path) == Foreign::Stream {
         return refused("writes a file; --json prints the report");
     }
@@ -108,7 +108,16 @@ pub fn checked(
             return refused("is the source or the destination; choose another file");
         }
     }
-    if is_source(&path)? { refused("is the source or the destination; choose another file") } else { Ok(path) }
+    if is_source(&path)? {
+        return refused("is the source or the destination; choose another file");
+    }
+    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    if Form::of(Some(&path)) == Form::Json && !is_json {
+        let [page, markdown, json] =
+            ["html", "md", "json"].map(|ending| EscapedPath(&path.with_extension(ending)).to_string());
+        return refused(&format!("needs an ending: {page} is a page, {markdown} Markdown, {json} JSON"));
+    }
+    Ok(path)
 }
 
 /// Writes a report and gives the file its name. `object` serializes as a map or structure, with these tensors.
