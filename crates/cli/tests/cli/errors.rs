@@ -5,27 +5,6 @@ use serde_json::Value;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{one_tensor, safetensors};
 
-const WRONG: [(&str, i32); 18] = [
-    ("inspect missing.npy", 4),
-    ("inspect bad.npy", 3),
-    ("inspect a.txt", 2),
-    ("convert a.safetensors a.safetensors --to f16", 2),
-    ("convert a.safetensors b.safetensors", 2),
-    ("convert a.safetensors b.safetensors --to f16 --spec zork", 2),
-    ("convert a.safetensors b.safetensors --to i8 --spec ieee --int-overflow error", 3),
-    ("verify a.safetensors missing.safetensors --to f16", 4),
-    ("compare a.safetensors missing.safetensors", 4),
-    ("explain zork --to f16", 2),
-    ("man zork", 2),
-    ("bench --pairs f32:zork", 2),
-    ("bench --pairs f32:nf4 --sizes l2", 3),
-    ("convert a.safetensors b.safetensors --to zork", 2),
-    ("convert a.safetensors b.safetensors --to f16 --zork", 2),
-    ("convert a.safetensors", 2),
-    ("formats f8e4m3", 2),
-    ("convert a.safetensors b.safetensors --to f16 --max-memory 5parsecs", 2),
-];
-
 fn folder() -> Folder {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1000.0]));
     folder.write("bad.npy", b"no");
@@ -51,7 +30,8 @@ fn codes_are_documented() {
 #[test]
 fn an_error_is_one_line_or_object() {
     let folder = folder();
-    for (line, code) in WRONG {
+    for row in include_str!("wrong.txt").lines() {
+        let (code, line) = row.split_once(' ').map(|(code, line)| (code.parse().unwrap(), line)).unwrap();
         folder.run(line).fails(code, &["truecast: "]);
         for line in [format!("--json {line}"), format!("{line} --json")] {
             let ran = folder.run(&line).exits(code);
@@ -98,35 +78,12 @@ fn one_object_on_everything_that_prints() {
     folder.write("m.mlir", b"entry @k() {\n  return\n}\n");
     folder.write("m/model.safetensors", &safetensors(&[("a.weight", "F32", &[1, 2], vec![0; 8])], &[]));
     folder.write("r.json", b"{\"truecast\": \"0\", \"command\": \"compare\"}");
-    let lines = [
-        ("report r.json -o r.html", "report"),
-        ("quantize m q fp8-tensor --quiet", "convert"),
-        ("dequantize q n --quiet", "convert"),
-        ("show a.safetensors w", "show"),
-        ("schemes", "schemes"),
-        ("promote i8 f16", "promote"),
-        ("differ torch@2.15 ml_dtypes --from f16 --to f8e4m3fn", "differ"),
-        ("rescale i.npy r.npy --to i8 --multiplier 1073741824 --shift 30 --scale32", "rescale"),
-        ("run m.mlir --output-dir out", "run"),
-        ("check m.mlir --spec tile", "check"),
-        ("vectors cast --from i4 --to f16", "vectors"),
-        ("inspect a.safetensors", "inspect"),
-        ("inspect a.safetensors --stats --quiet", "inspect"),
-        ("convert a.safetensors c.safetensors --to f16", "convert"),
-        ("convert a.safetensors d.safetensors --to f16 --dry-run", "convert"),
-        ("convert a.safetensors e.safetensors --to f16 --quiet", "convert"),
-        ("verify a.safetensors b.safetensors --to f32", "verify"),
-        ("compare a.safetensors b.safetensors", "compare"),
-        ("explain 1 --to f16", "explain"),
-        ("formats", "formats"),
-        ("formats f16", "formats"),
-        ("bench --pairs i8:i16 --sizes l2 --best-of 1 --quiet", "bench"),
-    ];
-    for (line, command) in lines {
+    let lines: Vec<_> = include_str!("objects.txt").lines().map(|row| row.split_once(": ").unwrap()).collect();
+    for (command, line) in &lines {
         folder.run(&format!("{line} --json")).exits(0).object(command);
     }
     for command in commands().iter().filter(|command| !["completions", "explore", "man"].contains(&&***command)) {
-        assert!(lines.iter().any(|line| line.1 == command || line.0.starts_with(&format!("{command} "))), "{command}");
+        assert!(lines.iter().any(|line| line.0 == *command || line.1.starts_with(&format!("{command} "))), "{command}");
     }
     folder.run("--json formats").succeeds().object("formats");
 }

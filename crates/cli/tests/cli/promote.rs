@@ -23,25 +23,7 @@ fn by_one(line: &str) -> String {
 
 #[test]
 fn one_system() {
-    for (line, expected) in [
-        ("u8 u16", "u16"),
-        ("dynamic u8", "dynamic"),
-        ("ov:f8e4m3 f16", "f16"),
-        ("u64 i8 --unsafe", "f32"),
-        ("u64 i8 --unsafe --u64-target Boolean", "boolean"),
-        ("u64 i8 --unsafe --u64-target f8e4m3", "f8e4m3"),
-        ("u64 i8 --unsafe --u64-target torch:float8_e4m3fn", "f8e4m3"),
-        ("FP16 fp32", "f32"),
-        ("float8_e4m3 float8_e4m3 --system numpy", "float8_e4m3"),
-        ("float half --system numpy", "float64"),
-        ("f16 bf16 --pytorch-scalar --lhs-rank 0", "bf16"),
-        ("i64 u8 --pytorch-scalar --lhs-rank 0 --rhs-rank n --unsafe", "u8"),
-        ("u8 i8 --pytorch-scalar --rhs-rank dynamic", "dynamic"),
-        ("u64 i8 --system jax --jax-x64 off", "int32"),
-        ("i64 u8 --system torch --lhs-rank 0", "uint8"),
-        ("i32 py:float --system tensorflow", "float64 (weak)"),
-        ("u8 u16 --system tensorflow --tensorflow-mode safe", "uint16"),
-    ] {
+    for (line, expected) in include_str!("promote.txt").lines().map(|row| row.split_once(" => ").unwrap()) {
         assert_eq!(promote(&by_one(line)), format!("{expected}\n"), "{line}");
     }
     let object = promote_json("u8 i8 --unsafe --system openvino");
@@ -86,28 +68,6 @@ fn lossy_pairs() {
     assert_eq!(promote_json("u4 f8e5m2 --system openvino")["warnings"].as_array().unwrap().len(), 1);
     folder.refused("promote u4 f8e5m2 --strict --system openvino", "promotion-refused", &["TC-PRM-07", "u4 -> f8e5m2"]);
     assert_eq!(folder.run("promote i64 f16 --unsafe --system openvino").err, "");
-}
-
-#[test]
-fn refusals() {
-    let folder = Folder::new();
-    for (line, code, clause) in [
-        ("u2 u8", "unsupported-type", "TC-PRM-01"),
-        ("u2 dynamic", "unsupported-type", "TC-PRM-01"),
-        ("i32 f32", "promotion-refused", "TC-PRM-02"),
-        ("i64 u8 --pytorch-scalar --lhs-rank 0", "promotion-refused", "TC-PRM-03"),
-        ("u8 i8", "promotion-refused", "safe promotion of u8 with i8 refused"),
-        ("bf16 f16", "promotion-refused", "TC-PRM-05"),
-        ("tf32 f16", "unsupported-type", "TC-PRM-08"),
-        ("py:int f16", "unsupported-type", "TC-PRM-08"),
-        ("dynamic f16 --system torch", "unsupported-type", "TC-PRM-08"),
-        ("bf16 f16 --system numpy", "promotion-refused", "TC-PRM-09"),
-        ("i32 f32 --system tensorflow --tensorflow-mode safe", "promotion-refused", "TC-PRM-09"),
-    ] {
-        folder.refused(&format!("promote {}", by_one(line)), code, &[clause]);
-    }
-    let other_name = "numpy has no element type dynamic (TC-PRM-08); undefined is OpenVINO's other name for dynamic";
-    folder.refused("promote undefined u8 --system numpy", "unsupported-type", &[other_name]);
 }
 
 #[test]

@@ -74,66 +74,14 @@ fn folder() -> Folder {
 /// No colors and no progress bars, on slow machines too.
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
-const LINES: &[&str] = &[
-    "convert a.safetensors c.safetensors --to f8e4m3fn --force",
-    "convert a.safetensors c.safetensors --to i8 --force",
-    "convert a.safetensors c.safetensors --to f16 --spec ieee --overflow saturate --force --fail-on saturated,nan",
-    "convert a.safetensors d.safetensors --to bf16 --dry-run",
-    "compare a.safetensors b.safetensors",
-    "compare x.npy y.npy --to f8e4m3fn",
-    "inspect a.safetensors",
-    "quantize m q fp8-tensor --force",
-    "dequantize q n --force",
-    "show x.npy",
-    "vectors cast --from f4e2m1 --to f16",
-    "inspect a.safetensors --stats",
-    "inspect b.safetensors --stats",
-    "inspect m.mlir",
-    "inspect a.safetensors b.safetensors x.npy missing.npy",
-    "verify a.safetensors b.safetensors --to f8e4m3fn",
-    "verify a.safetensors b.safetensors --to f16",
-    "verify a.safetensors b.safetensors --to f8e4m3fn --saturate false",
-    "formats",
-    "formats f8e4m3fn",
-    "schemes",
-    "formats f16",
-    "formats f4e2m1",
-    "promote i32 f32 --system all",
-    "promote f8e4m3fn f16 --system all",
-    "promote --table --system numpy",
-    "promote --table --system all",
-    "promote i64 f16",
-    "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy",
-    "check cast --spec tosa@1.0 --profile strict --from f32 --to f8e4m3fn --input x.npy --actual y.npy",
-    "check m.mlir --spec tile",
-    "check illegal.mlir --spec tile",
-    "run m.mlir --output-dir out --force",
-    "rescale i.npy r.npy --to i8 --multiplier 1073741824 --shift 30 --scale32 --force",
-    "bench --pairs f32:f16,f32:f8e4m3fn --sizes l2 --best-of 1",
-    "inspect missing/folder/of/a/file/that/is/not/there.safetensors",
-    "convert a.safetensors b.safetensors --to f8e4m3fn",
-    "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*",
-    "report r.json -o a-long-name-for-a-page-in-one-file.html --force",
-    "explain 1 --to fp8",
-    "explain 465 --to f8e4m3fn",
-    "explain 465 --to f8e4m3fn --clauses",
-    "explain 0.1 --to f16",
-    "explain 1e-40 --to bf16",
-    "explain 1e-300 --from f64 --to f32",
-    "explain 0x7f800001 --to f8e4m3fn",
-    "explain 300.5 --to u8",
-    "explain 0.3 --to nf4",
-    "explain 3 --to f8e8m0",
-    "differ torch@2.15 ml_dtypes --from f16",
-    "differ --from f16 --to f8e4m3fn",
-    "differ --from f64 --to f8e8m0",
-];
+/// One line for each kind of output.
+const LINES: &str = include_str!("screen.txt");
 
 #[test]
 fn every_command_is_seen() {
     for command in commands() {
         let has_tables = Folder::new().run(&format!("{command} --help")).succeeds().out.contains("--wide");
-        assert_eq!(has_tables, LINES.iter().any(|line| line.split(' ').next() == Some(&*command)), "{command}");
+        assert_eq!(has_tables, LINES.lines().any(|line| line.split(' ').next() == Some(&*command)), "{command}");
     }
 }
 
@@ -141,7 +89,7 @@ fn every_command_is_seen() {
 fn no_line_is_wider_than_the_terminal() {
     let folder = folder();
     for columns in [80, 100] {
-        for line in LINES {
+        for line in LINES.lines() {
             let text = seen(&folder, columns, &DUMB, line);
             assert!(!text.is_empty(), "{line}");
             for shown in text.lines() {
