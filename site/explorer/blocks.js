@@ -25,6 +25,7 @@
     picture.append(el("h2", { text: "Scale" }), scales, el("h2", { text: "Bytes, in the order of the file" }), order,
       strip, el("h2", { text: "Elements: input, code, code × scale" }), cards);
     let shown = [];
+    let hidden = [];
 
     function lights(index) {
       const light = (on) => () => picture.querySelectorAll(`[data-element="${index}"]`)
@@ -35,18 +36,23 @@
 
     function edit() {
       const values = shown.map(({ input }) => input.value.trim().replace("−", "-") || "0");
-      explorer.change({ values: values.join(","), bytes: "" }, true);
+      explorer.change({ values: [...values, ...hidden].join(","), bytes: "" }, true);
     }
 
-    function makeCards(number) {
-      if (shown.length === number) return;
-      shown = Array.from({ length: number }, (_, index) => ({
-        input: el("input", { type: "text", "aria-label": `Value ${index}`, spellcheck: "false", autocomplete: "off",
-          oninput: edit }),
-        code: el("div", { class: "mini" }), sum: el("p", { class: "sum" }), error: el("p", { class: "dim" }) }));
-      cards.replaceChildren(...shown.map((card, index) =>
-        el("div", { class: "card", "data-element": index, ...lights(index) },
-          el("div", { class: "cardtop" }, el("b", { text: index }), card.input), card.code, card.sum, card.error)));
+    function makeCard(index) {
+      const input = el("input", { type: "text", "aria-label": `Value ${index}`, spellcheck: "false",
+        autocomplete: "off", oninput: edit });
+      const [code, sum, error] = [el("div", { class: "mini" }), el("p", { class: "sum" }), el("p", { class: "dim" })];
+      const node = el("div", { class: "card", "data-element": index, ...lights(index) },
+        el("div", { class: "cardtop" }, el("b", { text: index }), input), code, sum, error);
+      return { node, input, code, sum, error };
+    }
+
+    // Keeps the cards that stay, so that typing goes on.
+    function showCards(number) {
+      shown.splice(number).forEach(({ node }) => node.remove());
+      while (shown.length < number) shown.push(makeCard(shown.length));
+      cards.append(...shown.filter(({ node }) => !node.isConnected).map(({ node }) => node));
     }
 
     function showStrip({ bytes, codes }, own) {
@@ -73,13 +79,16 @@
       const { scheme, scale, global_scale: globe, codes, elements } = answer;
       const own = globe ? globe.bits.length / 2 - 1 : 0;
       const size = answer.bytes.length / 2 - own;
-      makeCards(elements);
+      showCards(elements);
+      hidden = state.bytes ? [] : state.values.split(",").slice(elements);
       const factors = [`× ${brief(scale.value, 6, 9)}`, ...(globe ? [`÷ ${brief(globe.value, 6, 9)}`] : [])];
-      const worst = Math.max(...codes.map((each) => Math.abs(each.error ?? 0)));
+      const errors = codes.map((each) => each.error ?? 0);
+      const [worst, mean] = [Math.max(...errors.map(Math.abs)), Math.hypot(...errors) / Math.sqrt(elements)];
       page.title.textContent = `${scheme}: ${elements} values in ${plural(size, "byte")}` +
         (scheme === "fp8" ? "" : `, ${brief(String((size * 8) / elements), 4, 6)} bits each`);
       page.reason.textContent = [`Each value is its code ${factors.join(" ")}.`,
-        codes[0].input !== null && `The largest error in this block is ${brief(String(worst), 4, 8)}.`]
+        codes[0].input !== null && `The largest error in this block is ${brief(String(worst), 4, 8)}, ` +
+          `the root mean square ${brief(String(mean), 4, 8)}.`]
         .filter(Boolean).join(" ");
       scales.replaceChildren(scaleCard("Scale of the block", scale),
         ...(globe ? [scaleCard("Global scale of the tensor", globe)] : []));

@@ -98,11 +98,12 @@
       const small = (text) => el("code", { class: "dim", text });
       const { from, to } = pair;
       const end = (value, text) => [explorer.link("cast", { value, from, to }, brief(text)), " ", small(value)];
-      const result = (code) => (code ? [values.get(code) ?? "", " ", small(code)] : "open");
+      const result = (code) => (code ? [values.get(code) ?? "", " ", small(code)] : ["open"]);
       const unlisted = pair.range_count - pair.ranges.length;
       list.replaceChildren(explorer.table(["from", "to", "tested", a, b, ...(open ? ["remark"] : [])],
         pair.ranges.map((range) => [end(range.first, range.first_value), end(range.last, range.last_value),
-          count(range.inputs), ...range.results_at_first.map(result), ...(range.open ? ["left open"] : [])]),
+          count(range.inputs), ...range.results_at_first.map((code) => [range.open ? "such as " : "", ...result(code)]),
+          ...(range.open ? ["left open by one or both"] : [])]),
         `${explorer.plural(pair.range_count, "range")}; each value links to its cast`),
       unlisted > 0 ? el("p", { text: `${count(unlisted)} more ranges are not listed.` }) : "");
     }

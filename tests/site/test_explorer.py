@@ -240,6 +240,23 @@ def test_a_block_follows_its_values_and_its_bytes(visit):
         assert page.locator(".strip [data-element]").count() == elements, scheme
 
 
+def test_values_of_a_block_survive_other_schemes(visit):
+    page = visit("#blocks")
+    value = page.get_by_label("Value 0", exact=True)
+    last = page.get_by_label("Value 31", exact=True)
+    kept = last.input_value()
+    page.get_by_label("Scheme").select_option("nvfp4")
+    expect(last).to_have_count(0)
+    value.fill("0.0x")
+    expect(alert(page)).not_to_have_text("")
+    page.get_by_label("Scheme").select_option("mxfp4")
+    value.press("Control+a")
+    value.press_sequentially("0.0123", delay=60)
+    expect(value).to_have_value("0.0123")
+    expect(last).to_have_value(kept)
+    expect(alert(page)).to_have_text("")
+
+
 def test_rescale_refuses_what_is_no_number(visit):
     page = visit("#rescale")
     page.get_by_label("Last input").fill("many")
