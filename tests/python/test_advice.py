@@ -381,6 +381,7 @@ UNTRIED = {
     "choose {typed}": "two declarations that differ",
     "{typed} reads": "nothing: its options are in the text",
     "`truecast convert SRC DST --to TYPE` converts": "another command",
+    "types without scales, such as a plain f8e4m3fn": "another command",
     "{typed} fits": "nothing: its options are in the text",
     "--like takes a .gguf file": "a model for llama.cpp, which crates/cli/tests/cli/llamacpp.rs has",
     "give --like a file": "another model for llama.cpp",

@@ -120,7 +120,7 @@ impl<'py> Given<'py> {
             let instead = "write under torch.no_grad(), or to out.detach()";
             return Err(raise(py, Class::Usage, format_args!("out requires a gradient: {instead}")));
         }
-        // Results in a copy would be lost. A second conversion to the same address shows that the first is no copy.
+        // Results in a copy would be lost. If a second conversion has the same address, the first did not copy.
         let is_itself = given.library != Library::Numpy || given.array.is(out) || {
             let (first, second) = (Interface::of(&given.array)?, Interface::of(&Given::find(out)?.array)?);
             first.bytes == 0 || first.data == second.data

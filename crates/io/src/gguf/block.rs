@@ -1,4 +1,4 @@
-//! Block types of the format. Those of several elements are in `truecast_core::scaled`.
+//! Block types of the format. `truecast_core::scaled` has the types of several elements.
 
 use std::fmt;
 use std::sync::Arc;

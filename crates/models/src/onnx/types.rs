@@ -99,7 +99,7 @@ enum Output {
 
 impl Outputs {
     /// # Panics
-    /// If a word is none of the table's language.
+    /// If the table's language lacks a word.
     fn parse(words: &'static str) -> Outputs {
         match words.strip_suffix('+') {
             Some(all) => Outputs::All(Output::parse(all)),

@@ -291,7 +291,7 @@ impl<const L: usize> Products<L> {
         Products { xc: dot(weighted_x, codes), cc: dot(&times(weights, codes), codes) }
     }
 
-    /// Takes the scale of least squares where its error is less than that of the best so far. Returns where this is.
+    /// Takes the scale of least squares where it lowers the error. Returns the lanes that took it.
     #[inline(always)]
     pub fn improve_scale(&self, scale: &mut [f32; L], best: &mut [f32; L]) -> [bool; L] {
         let (Products { xc, cc }, mut takes) = (self, [false; L]);

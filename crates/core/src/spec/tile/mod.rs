@@ -91,7 +91,7 @@ impl core::str::FromStr for Rules {
 }
 
 words! {
-    /// Which of the contradicting sources decides results. Source: §6.2.
+    /// Source that decides results where sources contradict each other. Source: §6.2.
     #[derive(Default)]
     pub enum Profile {
         /// The newest published text, with the decisions of our page where the text has gaps.
