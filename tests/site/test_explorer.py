@@ -169,9 +169,12 @@ def test_names_that_are_left_out_are_said_with_the_reason(visit):
     expect(left_out).to_contain_text("left out: ")
     page.locator(".missing summary").click()
     expect(left_out).to_contain_text("wgsl does not convert bf16 to f8e4m3fn")
+    assert page.locator(".missing li").count() + len(options) == page.evaluate(
+        "truecast.ask({ask: 'names', from: 'bf16', to: 'f8e4m3fn'}).then(({names}) => names.length)")
     expect(page.locator(".differ .command code")).to_have_text("truecast differ torch ml_dtypes --from bf16 --to f8e4m3fn")
     page.goto(page.url.split("#")[0] + "#differ?a=wgsl")
     expect(alert(page)).to_contain_text("wgsl")
+    expect(alert(page)).not_to_contain_text("--spec")
 
 
 def test_a_cast_to_an_integer_says_what_happens_there(visit):
@@ -179,6 +182,7 @@ def test_a_cast_to_an_integer_says_what_happens_there(visit):
     expect(title(page)).to_have_text("f32 2.7 as i8 is 2 or 3")
     expect(page.locator(".cast .reason")).to_contain_text("lies between 2 and 3. Toward zero: 2; to nearest even: 3.")
     expect(page.locator(".answer", has_text="0x02").locator(".share")).to_contain_text("toward zero: truncates.")
+    expect(page.locator(".answer", has_text="0x03").locator(".share")).to_contain_text("to nearest")
 
 
 def test_answers_have_a_reason_and_say_which_version_is_old(visit):

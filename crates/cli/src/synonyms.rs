@@ -36,7 +36,7 @@ const OPTIONS: [(&str, &str); 13] = [
     ("atol", "--fail-on 'max_abs_error>0.01' sets a limit"),
     ("rtol", "--fail-on 'max_rel_error>0.01' sets a limit"),
     ("verbose", "--wide prints every row and column, --json every figure"),
-    ("v", "truecast --version prints the version; --wide prints every row and column"),
+    ("v", "`truecast --version` prints the version; --wide prints every row and column"),
     ("gpu", "conversions run on the CPU; --threads N limits it"),
     ("device", "conversions run on the CPU; --threads N limits it"),
     ("cuda", "conversions run on the CPU; --spec ptx has the rules of NVIDIA's GPUs"),

@@ -207,9 +207,6 @@ fn is_there(path: impl AsRef<Path>) -> bool {
     look::at(path.as_ref()).is_ok_and(|found| found.is_some())
 }
 
-/// Options that take one value each and may be repeated.
-const REPEATED: [&str; 6] = ["--keep", "--exclude", "--quantize", "--rule", "--filter", "--share-global"];
-
 /// Error about operands that were meant as one path with spaces, or as further values of an option.
 pub fn of_operands(args: &[OsString]) -> Option<Failure> {
     let definition = help::whole();
@@ -231,7 +228,13 @@ pub fn of_operands(args: &[OsString]) -> Option<Failure> {
             }
         }
     }
-    let option = |at: usize| at.checked_sub(2).map(|at| &typed[at]).filter(|word| REPEATED.contains(&word.as_str()));
+    // Options that take one value each and may be repeated.
+    let is_repeated =
+        |arg: &clap::Arg| matches!(arg.get_action(), clap::ArgAction::Append) && arg.get_value_delimiter().is_none();
+    let option = |at: usize| {
+        let is_named = |word: &&String| command.get_arguments().any(|arg| is_repeated(arg) && names(arg, word));
+        at.checked_sub(2).map(|at| &typed[at]).filter(is_named)
+    };
     let first = absent.iter().copied().find(|&at| option(at).is_some())?;
     let surplus = (places.len() - 1).saturating_sub(if command.get_name() == "quantize" { 3 } else { 2 });
     let is_value = |at: &usize| *at >= first && FileFormat::of_path(Path::new(&typed[*at])).is_none();
@@ -336,15 +339,19 @@ fn line(words: &[String]) -> String {
     format!("truecast {}", words.join(" "))
 }
 
-/// Places of the command and its operands among the words.
-fn operands(command: &Command, words: &[String]) -> Vec<usize> {
-    let names = |arg: &clap::Arg, word: &str| match word.strip_prefix("--") {
+/// True if a word is the name of the option: `--to` or `-t`.
+fn names(arg: &clap::Arg, word: &str) -> bool {
+    match word.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|all| all.contains(&long)),
         None => {
             let letters = arg.get_short().into_iter().chain(arg.get_all_short_aliases().unwrap_or_default());
-            word.len() == 2 && { letters }.any(|letter| word.ends_with(letter))
+            word.len() == 2 && word.starts_with('-') && { letters }.any(|letter| word.ends_with(letter))
         }
-    };
+    }
+}
+
+/// Places of the command and its operands among the words.
+fn operands(command: &Command, words: &[String]) -> Vec<usize> {
     let takes_value = |word: &String| {
         word.starts_with('-') && command.get_arguments().any(|arg| arg.get_action().takes_values() && names(arg, word))
     };

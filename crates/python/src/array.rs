@@ -255,8 +255,8 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype, bytes, offset, PyTuple::new(py, strides)?))
 }
 
-/// True if all elements are inside a buffer of `len` bytes; the first is at `offset`. NumPy's own check fails for negative offsets, empty buffers
-/// and overflowing strides.
+/// True if all elements are inside a buffer of `len` bytes; the first is at `offset`. NumPy's own check fails for
+/// negative offsets, empty buffers and overflowing strides.
 fn lies_within(shape: &[i64], strides: &[i64], offset: i64, width: i64, len: usize) -> bool {
     if shape.len() != strides.len() || shape.iter().any(|n| *n < 0) {
         return false;

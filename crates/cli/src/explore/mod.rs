@@ -77,17 +77,23 @@ fn names(from: DType, to: DType) -> Value {
     json!({ "names": SPECS.iter().filter_map(one).collect::<Value>() })
 }
 
-/// The code nearest to a number such as `0.3` or `1/3`.
+/// A code, or the code nearest to a number such as `0.3` or `1/3`.
 fn code(text: &str, dtype: DType) -> Result<u64, Failure> {
     match read(text.trim()) {
-        Ok(Literal::Number(value)) => Ok(encode(dtype, &CastPolicy::IEEE, value).code.unwrap_or_default()),
         Ok(Literal::Code(code)) if code >> (dtype.code_bits() - 1) <= 1 => Ok(code),
+        _ => nearest(text, dtype),
+    }
+}
+
+fn nearest(text: &str, dtype: DType) -> Result<u64, Failure> {
+    match read(text.trim()) {
+        Ok(Literal::Number(value)) => Ok(encode(dtype, &CastPolicy::IEEE, value).code.unwrap_or_default()),
         _ => Err(invalid(format_args!("{text:?} is not a number, such as 0.3 or 1/3"))),
     }
 }
 
 fn number(text: &str) -> Result<f64, Failure> {
-    code(text, DType::F64).map(f64::from_bits)
+    nearest(text, DType::F64).map(f64::from_bits)
 }
 
 /// Error of a value in a request.

@@ -203,6 +203,7 @@ fn nonsense_is_an_answer() {
         (r#"{"ask":"header","name":"tokenizer.json","size":2,"bytes":"e30="}"#, "malformed-file"),
         (r#"{"ask":"block","scheme":"q4_0","values":["one"]}"#, "invalid-value"),
         (r#"{"ask":"binades","types":["f16"],"sigma":"0"}"#, "invalid-value"),
+        (r#"{"ask":"binades","types":["f16"],"sigma":"0x3f94000000000000"}"#, "invalid-value"),
         (r#"{"ask":"rescale","from":"i32","to":"i8","scale":"1","low":0,"high":1000000}"#, "invalid-value"),
         (r#"{"ask":"rescale","from":"i32","to":"i8","multiplier":-5,"shift":300,"low":0,"high":1}"#, "invalid-value"),
         (

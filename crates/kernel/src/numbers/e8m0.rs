@@ -76,7 +76,7 @@ impl EncodeE8m0 {
 }
 
 /// Numbers of the encoder from f32, exact or rounded to odd, to E8M0 where clamping gives the codes of all values but
-/// NaN: zero, negative values and values that vanish become code 0 if they do not count as their magnitudes.
+/// NaN: zero and values that vanish have code 0, and so have negative values, unless their magnitudes are encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClampToE8m0 {
     pub addend: u32,
@@ -116,6 +116,7 @@ impl ClampToE8m0 {
 mod tests {
     use super::*;
     use truecast_core::format::F8E8M0;
+    use truecast_core::spec::onnx;
 
     /// The lane does not take another format without zero. Such a format can be planned, because the definition
     /// converts it.
@@ -125,5 +126,15 @@ mod tests {
         assert!(lane(F8E8M0).is_some());
         assert!(lane(FloatFormat { exp_bits: 7, man_bits: 1, ..F8E8M0 }).is_none());
         assert!(lane(FloatFormat { bias: 120, ..F8E8M0 }).is_none());
+    }
+    #[test]
+    fn clamping_needs_code_0_for_zero() {
+        let is_clamp = |policy: &CastPolicy| {
+            let numbers = EncodeE8m0::new(DType::F8E8M0, &F8E8M0, policy).unwrap();
+            ClampToE8m0::new(&numbers).is_some()
+        };
+        let of_onnx = onnx::Cast::to(DType::F8E8M0).resolve(DType::F32).unwrap().policy;
+        assert!(is_clamp(&of_onnx));
+        assert!(!is_clamp(&CastPolicy::IEEE), "zero becomes NaN");
     }
 }

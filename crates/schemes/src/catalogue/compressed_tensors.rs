@@ -22,7 +22,7 @@ const SCALE: &[Name] = &[Append("_scale")];
 const SCALES: Row = Row::scales(SCALE, FLOATS);
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
 const ZERO: &[Name] = &[Append("_zero_point")];
-const HARMLESS_INTEGER_VALUES: &[Row] = &[SCALES, Row::optional(Part::Zeros, ZERO, &[I8])];
+const INTEGERS: &[Row] = &[SCALES, Row::optional(Part::Zeros, ZERO, &[I8])];
 const PACKED: &[Row] = &[
     SCALES,
     Row { piece: Piece::Shape, names: &[Append("_shape")], dtypes: &[I64, I32], need: Need::Required },
@@ -34,10 +34,10 @@ const NVFP4: &[Row] =
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::CtFloatQuantized, FP8, &[SCALES], float),
-    Entry::new(Family::CtNaiveQuantized, &[(Append(""), &[F8E4M3Fn, I8])], HARMLESS_INTEGER_VALUES, |found| {
+    Entry::new(Family::CtNaiveQuantized, &[(Append(""), &[F8E4M3Fn, I8])], INTEGERS, |found| {
         if found.codes().dtype == I8 { int(found) } else { float(found) }
     }),
-    Entry::new(Family::CtIntQuantized, INT8, HARMLESS_INTEGER_VALUES, int),
+    Entry::new(Family::CtIntQuantized, INT8, INTEGERS, int),
     Entry::new(Family::CtPackQuantized, WORDS, PACKED, packed),
     Entry::new(Family::CtNvfp4, BYTES, NVFP4, nvfp4),
     Entry::new(Family::CtMxfp4, BYTES, MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),

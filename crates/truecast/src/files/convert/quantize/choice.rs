@@ -298,7 +298,9 @@ impl<'a> Quantizing<'a> {
             return no_effect(Flag::MxScale, format!("{scheme} has only one scale formula"));
         }
         if self.importance.is_some() && self.weighted == 0 {
-            return no_effect(Flag::Imatrix, format!("{scheme} weighs no columns, or the file has none of this model"));
+            let why =
+                format!("no matrix gets a type of {scheme} that weighs columns, or the file has none of this model");
+            return no_effect(Flag::Imatrix, why);
         }
         let has_powers_of_two = |layout: &scaled::Layout| {
             layout.planes().is_some_and(|planes| planes.scales.plane.code == Code::Float(DType::F8E8M0))
