@@ -207,7 +207,8 @@
       const { name, tensors, parameters } = answer;
       title.textContent = parameters
         ? `${name}: ${count(parameters)} parameters, ${answer.bits_per_weight.toFixed(2)} bits a weight` : name;
-      const unknown = answer.warnings.length ? "" : "Not quantized.";
+      const plain = answer.unscaled ? `Weights of type ${answer.unscaled}, without scales.` : "Not quantized.";
+      const unknown = answer.warnings.length ? "" : plain;
       reason.textContent = [answer.scheme ? `Scheme: ${answer.scheme}.` : unknown,
         tensors.length ? `${plural(tensors.length, "tensor")}, ${bytes(answer.bytes)} of data.` : "",
         `Read: the first ${bytes(answer.read)} of ${bytes(answer.size)}.`].filter(Boolean).join(" ");

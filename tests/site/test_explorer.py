@@ -336,6 +336,8 @@ COMFY = {
     "no marker": (OLD, {}, ["Scheme: comfy-scaled-fp8.", "names say comfy-scaled-fp8"], DEQUANTIZE),
     "unclear": (["l.weight U8 64 64", "l.weight_scale F32", "l.comfy_quant U8 27"], {},
                 ["not known from the header alone", "fit comfy:float8_e4m3fn and comfy:float8_e5m2"], INSPECT),
+    "no scales": (["l.0.weight F8_E4M3 64 64", "l.0.bias F32 64"], {}, ["Weights of type f8_e4m3, without scales."],
+                  DEQUANTIZE.replace("dequantize", "convert").replace(" --report", " --to bf16 --report")),
 }  # fmt: skip
 
 
@@ -353,7 +355,7 @@ def test_schemes_of_comfyui_are_known_from_the_header(visit, name):
     expect(page.locator(".checkpoint .command code")).to_have_text(command)
     for text in said:
         expect(page.locator(".checkpoint")).to_contain_text(text)
-    expect(page.locator(".warnings li")).to_have_count(int(name not in ("in the header", "old marker")))
+    expect(page.locator(".warnings li")).to_have_count(int(name not in ("in the header", "old marker", "no scales")))
 
 
 def test_a_dropped_file_and_its_modules(visit):

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use truecast::header::{Outline, Read, Start, read};
 
@@ -26,7 +27,7 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     })
 }
 
-/// `command` is the line that converts the file.
+/// `command` is the line that converts the file. `unscaled` is the fp8 type of most bytes, if no tensor has scales.
 pub fn to_json(outline: &Outline, name: &str) -> Value {
     let Outline { format, tensors, metadata, schemes, parameters, weight_bytes, warnings, is_inferred } = outline;
     let bytes: u64 = tensors.iter().map(|tensor| tensor.bytes).sum();
@@ -38,17 +39,24 @@ pub fn to_json(outline: &Outline, name: &str) -> Value {
         let [source, result, report] = [name, &result, &report].map(quoted);
         format!("truecast {job} {source} {result}{scheme} --report {report}")
     };
+    let types: BTreeMap<&str, u64> = tensors.iter().fold(BTreeMap::new(), |mut types, tensor| {
+        *types.entry(tensor.dtype.as_str()).or_default() += tensor.bytes;
+        types
+    });
+    let most = types.iter().max_by_key(|(_, bytes)| **bytes).map(|(dtype, _)| dtype.to_lowercase());
+    let unscaled = most.filter(|dtype| schemes.is_empty() && dtype.starts_with("f8_"));
     let command = match (*format, schemes.is_empty()) {
         ("config.json", _) => "truecast inspect FOLDER".into(),
         (_, is_plain) if *is_inferred || (is_plain && !warnings.is_empty()) => {
             format!("truecast inspect {}", quoted(name))
         }
         ("gguf", true) => line("quantize", "-q8_0.gguf", " q8_0"),
+        (_, true) if unscaled.is_some() => line("convert", "-bf16.safetensors", " --to bf16"),
         (_, true) => line("quantize", "-fp8.safetensors", " fp8"),
         (_, false) => line("dequantize", "-bf16.safetensors", ""),
     };
     json!({
-        "format": format, "scheme": schemes.join(", "), "tensors": tensors, "metadata": metadata,
+        "format": format, "scheme": schemes.join(", "), "unscaled": unscaled, "tensors": tensors, "metadata": metadata,
         "parameters": parameters, "bytes": bytes, "bits_per_weight": bits, "warnings": warnings, "command": command
     })
 }

@@ -255,17 +255,21 @@ fn schemes_are_known_and_proposed_lines_run() {
     folder.run("convert model.safetensors plain.gguf --to bf16").exits(0);
     folder.run("quantize plain.gguf blocks.gguf q8_0").exits(0);
     folder.run("quantize model.safetensors codes.safetensors fp8").exits(0);
+    folder.run("convert model.safetensors cast.safetensors --to f8e5m2").exits(0);
     for (name, scheme) in [
         ("model.safetensors", ""),
         ("plain.gguf", ""),
         ("blocks.gguf", "gguf:Q8_0"),
         ("codes.safetensors", "comfy:float8_e4m3fn"),
+        ("cast.safetensors", ""),
     ] {
         let server = Server::new(&folder, &format!("explore {name}"));
         assert_eq!(server.state, "#checkpoint?served=1");
         let answer = server.ask(&json!({ "ask": "file" }));
         assert_eq!((&answer["name"], &answer["parameters"]), (&json!(name), &json!(68_736)), "{answer}");
         assert_eq!((&answer["scheme"], &answer["warnings"]), (&json!(scheme), &json!([])), "{answer}");
+        let unscaled = (name == "cast.safetensors").then_some("f8_e5m2");
+        assert_eq!(answer["unscaled"], json!(unscaled));
         let line = answer["command"].as_str().unwrap().strip_prefix("truecast ").unwrap();
         folder.run(line).exits(0);
     }
