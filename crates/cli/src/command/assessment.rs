@@ -115,6 +115,11 @@ pub fn verdict<'a>(
             Unusual::Finite(count) => format!("{} of NaN or Inf became finite", number::count(count, "value")),
             Unusual::EqualTypes => format!("{db} dB, although the types are equal"),
             Unusual::Below(least) => format!("{db} dB, less than {}", decibels(least)),
+            Unusual::Gain(factor) => {
+                let larger = if factor > 1.0 { "larger" } else { "smaller" };
+                let percent = number::significant(100.0 * (factor - 1.0).abs(), 2);
+                format!("its values are {percent} % {larger}, which rounding does not explain: check its scales")
+            }
         };
         return Some((Mark::Warn, format!("unusual for {}: tensor {}: {why}", name(i), Escaped(row(i).name))));
     }

@@ -162,6 +162,13 @@ impl Counts {
         if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }
     }
 
+    /// Returns the factor between source and result: the slope of the line through zero that fits best; 1 for a source
+    /// of zeros.
+    #[must_use]
+    pub fn gain(&self) -> f64 {
+        if self.signal == 0.0 { 1.0 } else { self.product / self.signal }
+    }
+
     /// Returns whether every value is kept, including signs of zeros but not NaN payloads. False if not all elements
     /// were measured.
     #[must_use]

@@ -27,6 +27,9 @@ const ABOVE_DB: (f64, f64) = (5.0, 9.0);
 /// Differences below the usual ratios of floats and of integers that are usual too. Measured, `docs/interfaces.md §3.1`:
 /// up to 5.2 dB, and up to 13.1 dB for values with heavy tails.
 const BELOW_DB: (f64, f64) = (MARGIN_DB, 14.0);
+/// Change of the values by a common factor that scales explain, beside twice the power of the noise and four standard
+/// deviations. Measured, `docs/interfaces.md §3.1`.
+const GAIN: f64 = 0.005;
 /// Largest number of names for which globs are computed.
 const MOST_SPARED: usize = 1000;
 
@@ -118,6 +121,8 @@ pub enum Unusual {
     EqualTypes,
     /// The signal-to-noise ratio is below this limit, in decibels.
     Below(f64),
+    /// The values of a result with scales are, as a whole, this factor larger.
+    Gain(f64),
 }
 
 /// A suspicious tensor.
@@ -262,7 +267,12 @@ impl Assessed<'_> {
             usual_sqnr_db(dtype, self.is_scaled).map(|usual| usual - below)
         });
         let least = src?.min(dst?);
-        (c.sqnr_db() < least).then_some(Unusual::Below(least))
+        if c.sqnr_db() < least {
+            return Some(Unusual::Below(least));
+        }
+        let noise = c.noise / c.signal;
+        let most = GAIN + 2.0 * noise + 4.0 * (noise / c.measured as f64).sqrt();
+        (self.is_scaled && (c.gain() - 1.0).abs() > most).then(|| Unusual::Gain(c.gain()))
     }
 
     /// A tensor is suspicious if more than one in this number of nonzero values became zero.
@@ -319,7 +329,8 @@ mod tests {
 
     fn noisy(sqnr_db: f64) -> Counts {
         let noise = 10f64.powf(-sqnr_db / 10.0);
-        Counts { elements: 1000, inexact: 1000, finite_pairs: 1000, signal: 1.0, noise, ..Counts::default() }
+        let pairs = Counts { elements: 1000, measured: 1000, inexact: 1000, finite_pairs: 1000, ..Counts::default() };
+        Counts { signal: 1.0, noise, image: 1.0 + noise, product: 1.0, ..pairs }
     }
 
     fn assessed<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Assessment {
@@ -435,6 +446,9 @@ mod tests {
         assert_eq!(of(i8, false, noisy(1.0)), None);
         let nan = |nan_out, to_nan| of(F8, true, Counts { nan_in: 2, nan_out, to_nan, ..noisy(31.5) });
         assert_eq!((nan(2, 0), nan(3, 1), nan(2, 1)), (None, None, Some(Unusual::Finite(1))));
+        let gain = |is_scaled, product, db| of(F8, is_scaled, Counts { product, elements: 1 << 20, measured: 1 << 20, ..noisy(db) });
+        assert_eq!([1.03, 0.97].map(|factor| gain(true, factor, 28.0)), [1.03, 0.97].map(|f| Some(Unusual::Gain(f))));
+        assert_eq!([gain(false, 1.03, 28.0), gain(true, 1.002, 31.5)], [None, None]);
     }
 
     #[test]
