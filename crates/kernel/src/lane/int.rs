@@ -4,6 +4,7 @@ use super::{Lane, Reach};
 use crate::numbers::int::IntRange;
 use crate::slot::Slot;
 use std::marker::PhantomData;
+use std::ops::BitAnd;
 
 /// Integer to integer: clamped to the destination if saturating, then truncated to the low bits.
 #[derive(Clone, Copy, Debug)]
@@ -46,15 +47,15 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonZero<S> {
     /// All bits except the sign of a zero.
-    pub mask: u64,
-    pub src: PhantomData<S>,
+    pub mask: S,
 }
 
-impl<S: Slot> Lane for NonZero<S> {
+impl<S: Slot + BitAnd<Output = S> + PartialEq> Lane for NonZero<S> {
     type Src = S;
     type Dst = u8;
     #[inline(always)]
     fn convert(&self, v: S) -> u8 {
-        (v.wide() & self.mask != 0) as u8
+        // Compared as wide as it is: AVX2 has twice as many lanes of 32 bits as of 64 bits.
+        (v & self.mask != S::low(0)) as u8
     }
 }

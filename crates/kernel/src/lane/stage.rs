@@ -279,9 +279,9 @@ pub(crate) fn stage_for(op: &Op, level: Level) -> Box<dyn Stage> {
             (_, true) => int_to_int::<u64, true>(range, bytes, level),
             (_, false) => int_to_int::<u64, false>(range, bytes, level),
         },
-        Op::NonZero { bytes: 2, mask } => stage(NonZero::<u16> { mask, src: Of }, level),
-        Op::NonZero { bytes: 4, mask } => stage(NonZero::<u32> { mask, src: Of }, level),
-        Op::NonZero { mask, .. } => stage(NonZero::<u64> { mask, src: Of }, level),
+        Op::NonZero { bytes: 2, mask } => stage(NonZero { mask: mask as u16 }, level),
+        Op::NonZero { bytes: 4, mask } => stage(NonZero { mask: mask as u32 }, level),
+        Op::NonZero { mask, .. } => stage(NonZero { mask }, level),
     }
 }
 
