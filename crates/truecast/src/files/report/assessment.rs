@@ -27,9 +27,9 @@ const ABOVE_DB: (f64, f64) = (5.0, 9.0);
 /// Differences below the usual ratios of floats and of integers that are usual too. Measured, `docs/interfaces.md §3.1`:
 /// up to 5.2 dB, and up to 13.1 dB for values with heavy tails.
 const BELOW_DB: (f64, f64) = (MARGIN_DB, 14.0);
-/// Change of the values by a common factor that scales explain, beside twice the power of the noise and four standard
-/// deviations. Measured, `docs/interfaces.md §3.1`.
-const GAIN: f64 = 0.005;
+/// Limits of a common factor that rounding explains: a constant, and multiples of the power of the noise for larger and
+/// for smaller values. Measured, `docs/interfaces.md §3.1`.
+const GAIN: (f64, f64, f64) = (0.005, 2.0, 3.0);
 /// Largest number of names for which globs are computed.
 const MOST_SPARED: usize = 1000;
 
@@ -270,9 +270,10 @@ impl Assessed<'_> {
         if c.sqnr_db() < least {
             return Some(Unusual::Below(least));
         }
-        let noise = c.noise / c.signal;
-        let most = GAIN + 2.0 * noise + 4.0 * (noise / c.measured as f64).sqrt();
-        (self.is_scaled && (c.gain() - 1.0).abs() > most).then(|| Unusual::Gain(c.gain()))
+        let (noise, change) = (c.noise / c.signal, c.gain() - 1.0);
+        let multiple = if change > 0.0 { GAIN.1 } else { GAIN.2 };
+        let most = GAIN.0 + multiple * noise + 4.0 * (noise / c.measured as f64).sqrt();
+        (self.is_scaled && change.abs() > most).then(|| Unusual::Gain(c.gain()))
     }
 
     /// A tensor is suspicious if more than one in this number of nonzero values became zero.
@@ -446,7 +447,9 @@ mod tests {
         assert_eq!(of(i8, false, noisy(1.0)), None);
         let nan = |nan_out, to_nan| of(F8, true, Counts { nan_in: 2, nan_out, to_nan, ..noisy(31.5) });
         assert_eq!((nan(2, 0), nan(3, 1), nan(2, 1)), (None, None, Some(Unusual::Finite(1))));
-        let gain = |is_scaled, product, db| of(F8, is_scaled, Counts { product, elements: 1 << 20, measured: 1 << 20, ..noisy(db) });
+        let gain = |is_scaled, product, db| {
+            of(F8, is_scaled, Counts { product, elements: 1 << 20, measured: 1 << 20, ..noisy(db) })
+        };
         assert_eq!([1.03, 0.97].map(|factor| gain(true, factor, 28.0)), [1.03, 0.97].map(|f| Some(Unusual::Gain(f))));
         assert_eq!([gain(false, 1.03, 28.0), gain(true, 1.002, 31.5)], [None, None]);
     }
