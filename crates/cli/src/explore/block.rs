@@ -3,6 +3,7 @@
 use super::cast::fields;
 use super::{code, invalid};
 use crate::failure::Failure;
+use crate::output::bits;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use truecast::DType;
@@ -21,51 +22,26 @@ pub struct Asked {
     bytes: Option<String>,
 }
 
-enum Stored {
-    /// Name of the scheme.
-    Planes(&'static str),
-    Block(BlockType),
-}
-
-/// Name in requests, elements of the block, storage, and order of the bytes.
-const SCHEMES: [(&str, u64, Stored, &str); 6] = [
-    ("mxfp4", 32, Stored::Planes("mxfp4"), "two codes in a byte, the first in the low nibble; then the scale"),
-    (
-        "nvfp4",
-        16,
-        Stored::Planes("ct:nvfp4-pack-quantized"),
-        "two codes in a byte, the first in the low nibble; then the scale; then the global scale",
-    ),
-    (
-        "fp8",
-        16,
-        Stored::Planes("fp8-channel"),
-        "one code in a byte; then the scale, which in a file serves a tensor, a row or a block of 128 × 128 values",
-    ),
-    (
-        "int4",
-        32,
-        Stored::Planes("int4-group,group=32"),
-        "eight codes in a word of 32 bits, the first in the lowest bits; then the scale",
-    ),
-    (
-        "q4_0",
-        32,
-        Stored::Block(BlockType::Q4_0),
-        "the scale; then 16 bytes: the low nibbles are the first 16 codes, the high nibbles the last 16",
-    ),
-    ("q8_0", 32, Stored::Block(BlockType::Q8_0), "the scale; then one code in a byte"),
+/// Name in requests, scheme (empty for a block of GGUF), elements of the block, and order of the bytes.
+const SCHEMES: [(&str, &str, u64, &str); 6] = [
+    ("mxfp4", "mxfp4", 32, "two codes in a byte, the first in the low nibble; then the scale"),
+    ("nvfp4", "nvfp4", 16, "two codes in a byte, the first in the low nibble; then the scale; then the global scale"),
+    ("fp8", "fp8-channel", 16, "one code in a byte; then the scale of a tensor, a row or a block of 128 × 128 values"),
+    ("int4", "int4-group,group=32", 32, "eight codes in 32 bits, the first in the lowest; then the scale"),
+    ("q4_0", "", 32, "the scale; then 16 bytes: the low nibbles are the first 16 codes, the high nibbles the last 16"),
+    ("q8_0", "", 32, "the scale; then one code in a byte"),
 ];
 
 pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let row = SCHEMES.iter().find(|row| row.0 == asked.scheme);
-    let (name, elements, stored, order) =
+    let &(name, long, elements, order) =
         row.ok_or_else(|| invalid(format_args!("{:?} is not a scheme of the explorer", asked.scheme)))?;
-    let layout = match stored {
-        Stored::Planes(name) => *Form::new(scheme(name).map_err(invalid)?, &[1, *elements])?.layout(),
-        Stored::Block(block) => Layout::new(1, [1, *elements], Coding::Blocks { block: *block, factor: false }),
+    let block = BlockType::ALL.into_iter().find(|block| block.name().eq_ignore_ascii_case(name));
+    let layout = match block.filter(|_| long.is_empty()) {
+        Some(block) => Layout::new(1, [1, elements], Coding::Blocks { block, factor: false }),
+        None => *Form::new(scheme(long).map_err(invalid)?, &[1, elements])?.layout(),
     };
-    let values = asked.values.as_ref().map(|texts| numbers(texts, *elements)).transpose()?;
+    let values = asked.values.as_ref().map(|texts| numbers(texts, elements as usize)).transpose()?;
     let bytes = match (&asked.bytes, &values) {
         (Some(text), _) => bytes(text, size(&layout))?,
         (None, Some(values)) => quantized(&layout, values)?,
@@ -73,19 +49,12 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     };
     let number = |bits: u32| to_decimal(decode(DType::F32, bits.into()));
     let element = |at: u64| {
-        let (code, width, value) = code_of(&layout, &bytes, at);
-        // The first bit that changes the code is its lowest one.
-        let changes = |place: &usize| {
-            let mut other = bytes.clone();
-            other[place / 8] ^= 1 << (place % 8);
-            code_of(&layout, &other, at).0 != code
-        };
-        let place = (0..8 * bytes.len()).find(changes).unwrap_or_default();
+        let Place { code, width, bit, value } = place(&layout, &bytes, at);
         let decoded = layout.value(&parts(&layout, &bytes), at).ok();
         let input = values.as_ref().map(|values| values[at as usize]);
         let error = input.zip(decoded).map(|(a, b)| f64::from(f32::from_bits(b)) - f64::from(f32::from_bits(a)));
         json!({
-            "bits": crate::output::bits(code, width), "byte": place / 8, "bit": place % 8, "value": value,
+            "bits": bits(code, width), "byte": bit / 8, "bit": bit % 8, "value": value,
             "decoded": decoded.map(number), "input": input.map(number), "error": error
         })
     };
@@ -93,15 +62,15 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let [scale, global] = scales(&layout, &bytes);
     Ok(json!({
         "scheme": name, "elements": elements, "scale": scale, "global_scale": global, "bytes": hex, "order": order,
-        "codes": (0..*elements).map(element).collect::<Value>(), "fields": fields(layout.code_type())
+        "codes": (0..elements).map(element).collect::<Value>(), "fields": fields(layout.code_type())
     }))
 }
 
 /// Bits of the first numbers as f32; missing ones are 0.
-fn numbers(texts: &[String], elements: u64) -> Result<Vec<u32>, Failure> {
+fn numbers(texts: &[String], elements: usize) -> Result<Vec<u32>, Failure> {
     let number = |text: &String| Ok(code(text, DType::F32)? as u32);
-    let mut numbers = texts.iter().take(elements as usize).map(number).collect::<Result<Vec<_>, Failure>>()?;
-    numbers.resize(elements as usize, 0);
+    let mut numbers = texts.iter().take(elements).map(number).collect::<Result<Vec<_>, Failure>>()?;
+    numbers.resize(elements, 0);
     Ok(numbers)
 }
 
@@ -110,11 +79,8 @@ fn bytes(text: &str, expected: usize) -> Result<Vec<u8>, Failure> {
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
     let digits = digits.ok_or_else(|| invalid("the bytes are not pairs of hexadecimal digits"))?;
     let bytes: Vec<u8> = digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect();
-    if bytes.len() == expected {
-        Ok(bytes)
-    } else {
-        Err(invalid(format_args!("{} bytes; the block has {expected}", bytes.len())))
-    }
+    let wrong = || invalid(format_args!("{} bytes; the block has {expected}", bytes.len()));
+    if bytes.len() == expected { Ok(bytes) } else { Err(wrong()) }
 }
 
 /// Parts of a block, in the order of its bytes.
@@ -135,53 +101,63 @@ fn parts<'a>(layout: &Layout, bytes: &'a [u8]) -> Parts<'a> {
     })
 }
 
-/// Code of an element, its width in bits, and its value without the scale.
-fn code_of(layout: &Layout, bytes: &[u8], at: u64) -> (u64, u32, String) {
+/// Code of an element, its width in bits, the place of its lowest bit, and its value without the scale.
+#[derive(Default)]
+struct Place {
+    code: u64,
+    width: u32,
+    bit: u64,
+    value: String,
+}
+
+fn place(layout: &Layout, bytes: &[u8], at: u64) -> Place {
     match layout.coding {
-        Coding::Planes(planes) => {
-            let code = planes.codes.get([1, layout.cols], [0, at], parts(layout, bytes).codes);
-            let value = match (planes.codes.code, planes.zero) {
+        Coding::Planes(Planes { codes, zero, .. }) => {
+            let (shape, at, width) = ([1, layout.cols], [0, at], codes.code.bits());
+            let code = codes.get(shape, at, parts(layout, bytes).codes);
+            let value = match (codes.code, zero) {
                 (Code::Int(format), Zero::Constant(zero)) => (format.value(code) - i128::from(zero)).to_string(),
                 (other, _) => to_decimal(other.value(code)),
             };
-            (code, planes.codes.code.bits(), value)
+            Place { code, width, bit: codes.packing.bit(width, shape, at, 0), value }
         }
+        // Two bytes of scale come first. The codes of Q4_0 are stored with the offset 8.
         Coding::Blocks { block, .. } => {
             let value = block.code(bytes, at as usize);
-            // The codes of Q4_0 are stored with the offset 8.
-            let (width, offset) = if block == BlockType::Q8_0 { (8, 0) } else { (4, 8) };
-            ((value + offset) as u64 & 0xff, width, value.to_string())
+            let (offset, width, bit) =
+                if block == BlockType::Q8_0 { (0, 8, 8 * at) } else { (8, 4, 8 * (at % 16) + at / 16 * 4) };
+            Place { code: (value + offset) as u64 & 0xff, width, bit: 16 + bit, value: value.to_string() }
         }
-        _ => (0, 0, String::new()),
+        _ => Place::default(),
     }
 }
 
 /// Scale of the block and global scale.
 fn scales(layout: &Layout, bytes: &[u8]) -> [Value; 2] {
     let parts = parts(layout, bytes);
-    let scale = |code: Code, bits: u64, rule: &str| {
+    let scale = |code: Code, stored: u64, rule: &str| {
         let kind = if let Code::Float(dtype) = code { dtype } else { layout.code_type() };
         json!({
-            "type": kind.name(), "bits": crate::output::bits(bits, code.bits()), "value": to_decimal(code.value(bits)),
+            "type": kind.name(), "bits": bits(stored, code.bits()), "value": to_decimal(code.value(stored)),
             "rule": rule, "fields": fields(kind)
         })
     };
     match layout.coding {
         Coding::Planes(planes) => {
-            let bits = planes.scales.plane.get([1, 1], [0, 0], parts.scales);
+            let stored = planes.scales.plane.get([1, 1], [0, 0], parts.scales);
             let global = planes.global.map_or(Value::Null, |global| {
-                let bits = parts.global.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                let stored = parts.global.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
                 let divides = global.rule == GlobalRule::Divide;
                 let rule = if divides { "the scale is divided by it" } else { "the scale is multiplied by it" };
-                scale(Code::Float(DType::F32), bits, rule)
+                scale(Code::Float(DType::F32), stored, rule)
             });
-            [scale(planes.scales.plane.code, bits, rule(&planes)), global]
+            [scale(planes.scales.plane.code, stored, rule(&planes)), global]
         }
         coding => {
             let is_q8_0 = matches!(coding, Coding::Blocks { block: BlockType::Q8_0, .. });
             let rule = if is_q8_0 { "the largest magnitude / 127" } else { "the number of the largest magnitude / -8" };
-            let bits = u16::from_le_bytes([bytes[0], bytes[1]]);
-            [scale(Code::Float(DType::F16), bits.into(), &format!("{rule}, rounded to f16")), Value::Null]
+            let stored = u16::from_le_bytes([bytes[0], bytes[1]]);
+            [scale(Code::Float(DType::F16), stored.into(), &format!("{rule}, rounded to f16")), Value::Null]
         }
     }
 }

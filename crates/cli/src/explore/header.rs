@@ -21,7 +21,7 @@ pub struct Asked {
 pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let bytes = BASE64_STANDARD.decode(&asked.bytes).map_err(invalid)?;
     let start = Start { name: &asked.name, file_bytes: asked.size, bytes: &bytes };
-    Ok(match read(&start)? {
+    Ok(match read(&start, None)? {
         Read::Needs(bytes) => json!({ "need": bytes }),
         Read::Outline(outline) => to_json(&outline, &asked.name),
     })

@@ -21,14 +21,10 @@ pub struct Asked {
     input_zp: i64,
     #[serde(default)]
     output_zp: i64,
-    #[serde(default = "scale32")]
-    scale32: bool,
+    /// True if it is absent.
+    scale32: Option<bool>,
     low: i64,
     high: i64,
-}
-
-fn scale32() -> bool {
-    true
 }
 
 /// Largest number of inputs in an answer.
@@ -41,9 +37,10 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     };
     let count = asked.high.checked_sub(asked.low).filter(|count| (0..MOST).contains(count));
     let count = count.ok_or_else(|| invalid(format_args!("low to high must be 1 to {MOST} integers")))?;
+    let scale32 = asked.scale32.unwrap_or(true);
     let (multiplier, shift) = match (&asked.scale, asked.multiplier, asked.shift) {
         (Some(scale), ..) => {
-            let channel = Channel::of_scale(number(scale)?, asked.scale32).map_err(invalid)?;
+            let channel = Channel::of_scale(number(scale)?, scale32).map_err(invalid)?;
             (channel.multiplier.into(), channel.shift.into())
         }
         (None, Some(multiplier), Some(shift)) => (multiplier, shift),
@@ -52,7 +49,7 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let resolved = |rounding| {
         let op = Rescale {
             rounding,
-            scale32: asked.scale32,
+            scale32,
             input_unsigned: signless(from) != from,
             output_unsigned: signless(to) != to,
             ..Rescale::new(signless(from), signless(to))
@@ -63,7 +60,7 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         request.resolve(&[1]).map_err(|error| Failure::new(error.error_code(), error))
     };
     // Without scale32, double rounding does not exist.
-    let modes = RoundingMode::ALL.into_iter().filter(|mode| asked.scale32 || *mode != RoundingMode::Double);
+    let modes = RoundingMode::ALL.into_iter().filter(|mode| scale32 || *mode != RoundingMode::Double);
     let specs = modes.map(resolved).collect::<Result<Vec<_>, _>>()?;
     let row = |value: i64| {
         let exact = exact(asked, multiplier, shift, value);

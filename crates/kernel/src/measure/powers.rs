@@ -42,21 +42,20 @@ impl Powers {
     #[must_use]
     pub fn of(codes: Elements<'_>, first: u64, sample: Sample, threads: NonZeroUsize) -> Powers {
         let mut all = Powers::default();
-        if codes.dtype().is_numeric() {
-            let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
-            let block = |(): &mut (), block: usize| {
-                let (start, end) = (block * BLOCK, codes.len().min((block + 1) * BLOCK));
-                let mut powers = Powers::default();
-                if sample.takes(first + start as u64) {
-                    let bytes = &codes.bytes()[start * bits / 8..(end * bits).div_ceil(8)];
-                    let part = Elements::with_layout(codes.dtype(), codes.layout(), end - start, bytes);
-                    powers.add(part.expect("a block has the bytes of its elements"));
-                }
-                powers
-            };
-            let blocks = map_range(threads, 0..codes.len().div_ceil(BLOCK), || (), block);
-            blocks.iter().for_each(|powers| all.merge(powers));
-        }
+        let width = codes.dtype().bits_in(codes.layout()).filter(|_| codes.dtype().is_numeric());
+        let Some(bits) = width.map(|bits| bits as usize) else { return all };
+        let block = |(): &mut (), block: usize| {
+            let (start, end) = (block * BLOCK, codes.len().min((block + 1) * BLOCK));
+            let mut powers = Powers::default();
+            if sample.takes(first + start as u64) {
+                let bytes = &codes.bytes()[start * bits / 8..(end * bits).div_ceil(8)];
+                let part = Elements::with_layout(codes.dtype(), codes.layout(), end - start, bytes);
+                powers.add(part.expect("a block has the bytes of its elements"));
+            }
+            powers
+        };
+        let blocks = map_range(threads, 0..codes.len().div_ceil(BLOCK), || (), block);
+        blocks.iter().for_each(|powers| all.merge(powers));
         all
     }
 
@@ -133,12 +132,10 @@ impl Powers {
         }
         rest.iter().for_each(|&bytes| tables[0][leading(bytes)] += 1);
         let mut left = elements.len() as u64;
-        for at in ordinary.clone() {
-            let count = tables.iter().map(|table| u64::from(table[at])).sum::<u64>();
-            if count > 0 {
-                self.code(dtype, dtype.code_of_storage((at as u64) << shift), count);
-                left -= count;
-            }
+        let counts = ordinary.clone().map(|at| (at, tables.iter().map(|table| u64::from(table[at])).sum::<u64>()));
+        for (at, count) in counts.filter(|(_, count)| *count > 0) {
+            self.code(dtype, dtype.code_of_storage((at as u64) << shift), count);
+            left -= count;
         }
         if left > 0 {
             for &bytes in elements.iter().filter(|&&bytes| !ordinary.contains(&leading(bytes))) {

@@ -3,6 +3,7 @@
 use crate::files::error::Error;
 use std::path::Path;
 use truecast_core::Kind;
+use truecast_io::Error::Io;
 use truecast_io::safetensors::name_of;
 use truecast_io::{Foreign, Tensor, gguf, safetensors};
 use truecast_schemes::{
@@ -70,7 +71,11 @@ pub enum Read {
     Needs(u64),
 }
 
-/// Reads the header of a `.safetensors` or `.gguf` file, or a `config.json`, from the first bytes.
+/// Reads bytes of the file: position and length.
+pub type ReadAt<'a> = &'a mut dyn FnMut(u64, usize) -> std::io::Result<Vec<u8>>;
+
+/// Reads the header of a `.safetensors` or `.gguf` file, or a `config.json`, from the first bytes. With `more`, a scheme
+/// that is stated in the data of small tensors is known, too.
 ///
 /// # Errors
 /// [`Error::NotDescribed`] for another file, and for a header that breaks a rule.
@@ -81,23 +86,12 @@ pub enum Read {
 /// let text = br#"{"a.weight":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]}}"#;
 /// let bytes = [&(text.len() as u64).to_le_bytes()[..], text, &[0; 16]].concat();
 /// let start = Start { name: "model.safetensors", file_bytes: bytes.len() as u64, bytes: &bytes };
-/// let Read::Outline(outline) = read(&start)? else { panic!("the header is complete") };
+/// let Read::Outline(outline) = read(&start, None)? else { panic!("the header is complete") };
 /// assert_eq!((outline.tensors.len(), outline.parameters), (1, 8));
-/// assert!(matches!(read(&Start { bytes: &[], ..start })?, Read::Needs(needed) if needed == bytes.len() as u64));
+/// assert!(matches!(read(&Start { bytes: &[], ..start }, None)?, Read::Needs(needed) if needed == bytes.len() as u64));
 /// # Ok::<(), truecast::files::Error>(())
 /// ```
-pub fn read(start: &Start<'_>) -> Result<Read, Error> {
-    read_with(start, None)
-}
-
-/// Reads bytes of the file: position and length.
-pub type ReadAt<'a> = &'a mut dyn FnMut(u64, usize) -> std::io::Result<Vec<u8>>;
-
-/// Reads a header as [`read`] does. With `more`, a scheme that is stated in the data of small tensors is known, too.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_with(start: &Start<'_>, more: Option<ReadAt<'_>>) -> Result<Read, Error> {
+pub fn read(start: &Start<'_>, more: Option<ReadAt<'_>>) -> Result<Read, Error> {
     if i64::try_from(start.file_bytes).is_err() {
         return Err(start.error("no file has this size"));
     }
@@ -107,8 +101,7 @@ pub fn read_with(start: &Start<'_>, more: Option<ReadAt<'_>>) -> Result<Read, Er
     }
     let is = |name| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name));
     if !is("safetensors") && !is("gguf") {
-        let why = "only .safetensors and .gguf files, and config.json, have a header that is read here";
-        return Err(start.error(why));
+        return Err(start.error("only .safetensors and .gguf files, and config.json, have a header that is read here"));
     }
     let text_bytes = TEXT_BYTES.min(start.file_bytes);
     if let Some(needs) = start.needs(text_bytes)? {
@@ -121,11 +114,6 @@ pub fn read_with(start: &Start<'_>, more: Option<ReadAt<'_>>) -> Result<Read, Er
 }
 
 impl Start<'_> {
-    /// Error of a tensor whose data cannot be read.
-    fn unread(&self, source: std::io::Error) -> truecast_io::Error {
-        truecast_io::Error::Io { path: self.name.into(), action: "reading past the header", source }
-    }
-
     fn error(&self, why: impl ToString) -> Error {
         Error::NotDescribed { path: self.name.into(), why: why.to_string() }
     }
@@ -164,22 +152,22 @@ fn of_safetensors(start: &Start<'_>, mut more: Option<ReadAt<'_>>) -> Result<Rea
     let is_whole = more.is_some();
     let mut read = |number: usize| {
         let (begin, bytes) = (8 + length + header.begins[number], header.tensors[number].bytes().min(MAX_READ_BYTES));
-        let ends = [begin, begin + bytes].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
-        let given = start.bytes.get(ends[0]..ends[1]).map(<[u8]>::to_vec);
-        let missing = || Err(std::io::ErrorKind::UnexpectedEof.into());
-        let read = || more.as_mut().map_or_else(missing, |more| more(begin, bytes as usize));
-        given.map_or_else(read, Ok).map_err(|source| start.unread(source))
+        let missing = Err(std::io::ErrorKind::UnexpectedEof.into());
+        let read = more.as_mut().map_or(missing, |more| more(begin, bytes as usize));
+        read.map_err(|source| Io { path: start.name.into(), action: "reading past the header", source })
     };
     let options = Options { lists: true, header_alone: !is_whole, ..Options::default() };
     let found = detect(checkpoint, &mut read, &options);
     let markers = header.tensors.iter().filter(|tensor| tensor.name.ends_with(".comfy_quant")).count();
-    let list = |tensor: &Tensor| {
-        let (name, shape, bytes) = (tensor.name.to_string(), tensor.shape.to_vec(), tensor.bytes());
-        Listed { name, dtype: name_of(tensor.dtype).unwrap_or(tensor.dtype.name()).into(), shape, bytes, parameters: 0 }
-    };
-    let tensors: Vec<Tensor> = header.tensors;
+    let listed = header.tensors.iter().map(|tensor| Listed {
+        name: tensor.name.to_string(),
+        dtype: name_of(tensor.dtype).unwrap_or(tensor.dtype.name()).into(),
+        shape: tensor.shape.to_vec(),
+        bytes: tensor.bytes(),
+        parameters: 0,
+    });
     let place = if is_whole { "" } else { " from the header alone" };
-    let mut outline = outline("safetensors", &tensors, list, found, place);
+    let mut outline = outline("safetensors", &header.tensors, listed.collect(), found, place);
     outline.metadata = metadata[0].iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     outline.is_inferred = !is_whole && markers > 0 && !outline.schemes.is_empty();
     if outline.is_inferred {
@@ -206,21 +194,21 @@ fn of_gguf(start: &Start<'_>) -> Result<Read, Error> {
     let tensors: Vec<Tensor> = header.tensors.iter().map(gguf::BlockTensor::listed).collect();
     let blocks: Vec<gguf::Block> = header.tensors.iter().map(|held| held.block).collect();
     let found = detect_gguf(&tensors.iter().collect::<Vec<_>>(), &blocks);
-    let mut at = 0;
-    let list = |_: &Tensor| {
-        let held = &header.tensors[at];
-        at += 1;
-        let (name, dtype, shape) = (held.name.to_string(), held.block.name().to_string(), held.shape.to_vec());
-        Listed { name, dtype, shape, bytes: held.bytes, parameters: 0 }
-    };
+    let listed = header.tensors.iter().map(|held| Listed {
+        name: held.name.to_string(),
+        dtype: held.block.name().into(),
+        shape: held.shape.to_vec(),
+        bytes: held.bytes,
+        parameters: 0,
+    });
     let metadata = header.metadata.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
-    Ok(Read::Outline(Outline { metadata, ..outline("gguf", &tensors, list, found, "") }))
+    Ok(Read::Outline(Outline { metadata, ..outline("gguf", &tensors, listed.collect(), found, "") }))
 }
 
 fn outline(
     format: &'static str,
     tensors: &[Tensor],
-    mut list: impl FnMut(&Tensor) -> Listed,
+    mut listed: Vec<Listed>,
     found: Result<Detection, truecast_schemes::Error>,
     place: &str,
 ) -> Outline {
@@ -242,13 +230,14 @@ fn outline(
         },
         Err(_) => tensor.len() * u64::from(is_weight(tensor)),
     };
-    let row = |(number, tensor)| Listed { parameters: parameters(number, tensor), ..list(tensor) };
     let is_part = |number: usize| found.as_ref().is_ok_and(|found| matches!(found.roles[number], Role::Part { .. }));
-    let tensors: Vec<Listed> = tensors.iter().enumerate().map(row).collect();
-    let parameters = tensors.iter().fold(0, |sum: u64, tensor| sum.saturating_add(tensor.parameters));
-    let of_weights = tensors.iter().enumerate().filter(|(number, tensor)| tensor.parameters > 0 || is_part(*number));
-    let weight_bytes = of_weights.map(|(_, tensor)| tensor.bytes).sum();
-    Outline { format, tensors, schemes, parameters, weight_bytes, warnings, ..Outline::default() }
+    let (mut sum, mut weight_bytes) = (0u64, 0);
+    for (number, row) in listed.iter_mut().enumerate() {
+        row.parameters = parameters(number, &tensors[number]);
+        sum = sum.saturating_add(row.parameters);
+        weight_bytes += if row.parameters > 0 || is_part(number) { row.bytes } else { 0 };
+    }
+    Outline { format, tensors: listed, schemes, parameters: sum, weight_bytes, warnings, ..Outline::default() }
 }
 
 fn is_weight(tensor: &Tensor) -> bool {
