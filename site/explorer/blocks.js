@@ -1,66 +1,61 @@
 "use strict";
 
-(() => {
-  const { el, bits, brief, minus, plural, button } = explorer;
+{
   const WEIGHTS = ("0.42,-0.13,0.87,-0.55,0.06,-0.91,0.31,0.02,-0.27,0.64,-0.08,0.19,-0.73,0.48,-0.36,0.11," +
     "0.25,-0.6,0.04,0.97,-0.17,0.33,-0.82,0.09,0.58,-0.21,0.14,-0.45,0.7,-0.03,0.38,-0.66").split(",");
   const SAMPLES = { weights: WEIGHTS, "one outlier": WEIGHTS.with(5, "-40"),
     ramp: WEIGHTS.map((_, index) => String((index - 8) / 4)), zeros: WEIGHTS.map(() => "0") };
 
-  function build(page) {
-    const { picture, controls } = page;
+  function build({ picture, controls, title, reason, ...page }) {
     page.choice("scheme", "Scheme", ["mxfp4", "nvfp4", "fp8", "int4", "q4_0", "q8_0"], { bytes: "" });
-    const enter = () => explorer.change({ bytes: hex.value.replace(/\s/g, "") }, true);
-    const hex = el("input", { type: "text", spellcheck: "false", autocomplete: "off", oninput: enter,
-      "aria-describedby": "error-blocks" });
-    controls.append(explorer.field("Bytes (hexadecimal)", hex));
-    controls.lastChild.classList.add("grow");
-    const samples = el("p", { class: "samples" }, "Fill with ", Object.keys(SAMPLES).map((name) =>
-      [button(name, () => explorer.change({ values: SAMPLES[name].join(","), bytes: "" })), " "]));
-    controls.after(samples);
+    const hex = page.add("Bytes (hexadecimal)", input({ "aria-describedby": "error-blocks",
+      oninput: () => change({ bytes: hex.value.replace(/\s/g, "") }, true) }), "field grow");
+    controls.after(el("p", { class: "samples" }, "Fill with ", Object.entries(SAMPLES).map(([name, values]) =>
+      [button(name, () => change({ values: values.join(","), bytes: "" })), " "])));
     const scales = el("div", { class: "scales" });
     const order = el("p", { class: "note" });
     const strip = el("ol", { class: "strip", "aria-label": "Bytes of the block" });
     const cards = el("div", { class: "cards" });
     picture.append(el("h2", { text: "Scale" }), scales, el("h2", { text: "Bytes, in the order of the file" }), order,
       strip, el("h2", { text: "Elements: input, code, code × scale" }), cards);
-    let shown = [];
-    let hidden = [];
+    let [shown, hidden] = [[], []];
 
+    // Attributes of the places of an element, which light up together.
     function lights(index) {
       const light = (on) => () => picture.querySelectorAll(`[data-element="${index}"]`)
         .forEach((node) => node.classList.toggle("lit", on));
       const [on, off] = [light(true), light(false)];
-      return { onmouseenter: on, onmouseleave: off, onfocusin: on, onfocusout: off };
+      return { "data-element": index, onmouseenter: on, onmouseleave: off, onfocusin: on, onfocusout: off };
     }
 
     function edit() {
-      const values = shown.map(({ input }) => input.value.trim().replace("−", "-") || "0");
-      explorer.change({ values: [...values, ...hidden].join(","), bytes: "" }, true);
+      const values = shown.map(({ field }) => field.value.trim().replace("−", "-") || "0");
+      change({ values: [...values, ...hidden].join(","), bytes: "" }, true);
     }
 
     function makeCard(index) {
-      const input = el("input", { type: "text", "aria-label": `Value ${index}`, spellcheck: "false",
-        autocomplete: "off", oninput: edit });
+      const field = input({ "aria-label": `Value ${index}`, oninput: edit });
       const [code, sum, error] = [el("div", { class: "mini" }), el("p", { class: "sum" }), el("p", { class: "dim" })];
-      const node = el("div", { class: "card", "data-element": index, ...lights(index) },
-        el("div", { class: "cardtop" }, el("b", { text: index }), input), code, sum, error);
-      return { node, input, code, sum, error };
+      const node = el("div", { class: "card", ...lights(index) },
+        el("div", { class: "cardtop" }, el("b", { text: index }), field), code, sum, error);
+      return { node, field, code, sum, error };
     }
 
     // Keeps the cards that stay, so that typing goes on.
     function showCards(number) {
       shown.splice(number).forEach(({ node }) => node.remove());
-      while (shown.length < number) shown.push(makeCard(shown.length));
-      cards.append(...shown.filter(({ node }) => !node.isConnected).map(({ node }) => node));
+      while (shown.length < number) {
+        shown.push(makeCard(shown.length));
+        cards.append(shown.at(-1).node);
+      }
     }
 
     function showStrip({ bytes, codes }, own) {
       const holders = new Map(codes.map(({ byte, bit, bits: code }, index) =>
         [`${byte}:${code.length > 4 ? "" : bit}`, index]));
       const pairs = bytes.match(/../g) ?? [];
-      const part = (text, element, kind) => el("span", { "data-element": element,
-        ...(element === undefined ? {} : lights(element)) }, el("b", { text }), el("small", { text: element ?? kind }));
+      const part = (text, element, kind) => el("span", element === undefined ? {} : lights(element),
+        el("b", { text }), el("small", { text: element ?? kind }));
       strip.replaceChildren(...pairs.map((pair, byte) => {
         const kind = byte >= pairs.length - own ? "global" : "scale";
         const [whole, low, high] = ["", 0, 4].map((bit) => holders.get(`${byte}:${bit}`));
@@ -69,36 +64,34 @@
       }));
     }
 
-    const scaleCard = (name, scale) => el("div", {},
-      el("p", {}, `${name}: `, el("strong", { text: brief(scale.value, 10, 20), title: scale.value }), " ",
-        el("code", { class: "dim", text: `${scale.type} ${scale.bits}` })),
-      el("div", { class: "mini" }, bits(scale.bits, scale.fields, null, false)),
-      el("p", { class: "note", text: explorer.sentence(scale.rule) }));
+    const scaleCard = (name, { type, value, bits: code, fields, rule }) => el("div", {},
+      el("p", {}, `${name}: `, el("strong", { text: brief(value, 10, 20), title: value }), " ",
+        el("code", { class: "dim", text: `${type} ${code}` })),
+      el("div", { class: "mini" }, bits(code, fields, null, false)), el("p", { class: "note", text: sentence(rule) }));
 
     function show({ answer, state }) {
       const { scheme, scale, global_scale: globe, codes, elements } = answer;
       const own = globe ? globe.bits.length / 2 - 1 : 0;
       const size = answer.bytes.length / 2 - own;
-      showCards(elements);
-      hidden = state.bytes ? [] : state.values.split(",").slice(elements);
       const factors = [`× ${brief(scale.value, 6, 9)}`, ...(globe ? [`÷ ${brief(globe.value, 6, 9)}`] : [])];
       const errors = codes.map((each) => each.error ?? 0);
       const [worst, mean] = [Math.max(...errors.map(Math.abs)), Math.hypot(...errors) / Math.sqrt(elements)];
-      page.title.textContent = `${scheme}: ${elements} values in ${plural(size, "byte")}` +
+      title.textContent = `${scheme}: ${elements} values in ${plural(size, "byte")}` +
         (scheme === "fp8" ? "" : `, ${brief(String((size * 8) / elements), 4, 6)} bits each`);
-      page.reason.textContent = [`Each value is its code ${factors.join(" ")}.`,
-        codes[0].input !== null && `The largest error in this block is ${brief(String(worst), 4, 8)}, ` +
-          `the root mean square ${brief(String(mean), 4, 8)}.`]
-        .filter(Boolean).join(" ");
+      reason.textContent = `Each value is its code ${factors.join(" ")}.` + (codes[0].input === null ? ""
+        : ` The largest error in this block is ${brief(String(worst), 4, 8)}, ` +
+          `the root mean square ${brief(String(mean), 4, 8)}.`);
       scales.replaceChildren(scaleCard("Scale of the block", scale),
-        ...(globe ? [scaleCard("Global scale of the tensor", globe)] : []));
-      order.textContent = explorer.sentence(answer.order);
+        globe ? scaleCard("Global scale of the tensor", globe) : "");
+      order.textContent = sentence(answer.order);
       showStrip(answer, own);
       if (document.activeElement !== hex) hex.value = answer.bytes.replace(/(..)(?=.)/g, "$1 ");
+      showCards(elements);
       const typed = state.bytes ? [] : state.values.split(",");
+      hidden = typed.slice(elements);
       codes.forEach((each, index) => {
-        const { input, code, sum, error } = shown[index];
-        if (document.activeElement !== input) input.value = typed[index] ?? each.input ?? brief(each.decoded, 6, 9);
+        const { field, code, sum, error } = shown[index];
+        if (document.activeElement !== field) field.value = typed[index] ?? each.input ?? brief(each.decoded, 6, 9);
         code.replaceChildren(bits(each.bits, answer.fields, null, false));
         sum.replaceChildren(`${brief(each.value, 5, 8)} ${factors.join("\n")}\n= `,
           el("strong", { text: brief(each.decoded, 6, 9), title: each.decoded }));
@@ -110,9 +103,9 @@
     return (state) => page.settle(async () => {
       const { scheme, bytes } = state;
       const given = bytes ? { bytes } : { values: state.values.split(",") };
-      return { answer: await explorer.ask({ ask: "block", scheme, ...given }), state };
+      return { answer: await ask({ ask: "block", scheme, ...given }), state };
     }, show);
   }
 
-  explorer.view("blocks", "Blocks", { scheme: "mxfp4", values: WEIGHTS.join(","), bytes: "" }, build);
-})();
+  view("blocks", "Blocks", { scheme: "mxfp4", values: WEIGHTS.join(","), bytes: "" }, build);
+}

@@ -1,34 +1,32 @@
 "use strict";
 
-(() => {
-  const { el, draw, path, rect, words, bits, brief, minus, plural, special, button } = explorer;
+{
   const SAMPLES = ["465", "448", "464", "0.1", "0.0009", "1e9", "-0", "inf", "nan"];
   const finite = (text) => text !== "open" && Number.isFinite(Number(text));
   const say = (answer) => (answer.bits === null ? "left open" : brief(answer.value));
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-  const edgeOf = ({ below, above }) => below ?? above;
 
   // What the bits of a float say: sign, power of two and significand, read off the fields.
   function reading(code, fields, bias) {
-    const part = Object.fromEntries(explorer.split(code, fields).map(({ name, digits }) => [name, digits]));
+    const part = Object.fromEntries(split(code, fields).map(({ name, digits }) => [name, digits]));
     const exponent = parseInt(part.exponent, 2);
     const fraction = part.significand ? parseInt(part.significand, 2) / 2 ** part.significand.length : 0;
     const subnormal = exponent === 0 && part.significand;
     const from = subnormal ? 1 : exponent;
-    return [`= ${part.sign === "1" ? "−1" : "+1"} × 2`, el("sup", { text: `${from}−${bias} = ${minus(from - bias)}` }),
+    const sign = part.sign === "1" ? "−1" : "+1";
+    return [`= ${sign} × 2`, el("sup", { text: `${from}−${bias} = ${minus(from - bias)}` }),
       ` × ${String(fraction + (subnormal ? 0 : 1)).slice(0, 18)} ${subnormal ? "(subnormal) " : ""}`];
   }
 
   function verdict({ neighbors: near, to, source, answers, destination }) {
     const value = brief(source.exact, 17, 22);
     if (near.side === "exact") return `${value} is a value of ${to}: no rounding is needed.`;
-    if (near.side === "none" || !(near.beyond || (near.below && near.above))) {
-      return near.decision ? explorer.sentence(near.decision) : `${value} has no neighbors in ${to}.`;
-    }
+    if (near.side === "none" || !(near.beyond || (near.below && near.above))) return sentence(near.decision);
     if (near.beyond) {
       const whole = destination.fields.length === 1;
       const beyond = brief(near.beyond.value);
-      const last = `${brief(edgeOf(near).value)}, the last ${whole ? "" : "finite "}value of ${to}`;
+      const edge = near.below ?? near.above;
+      const last = `${brief(edge.value)}, the last ${whole ? "" : "finite "}value of ${to}`;
       const [size, middle, end] = [source.exact, near.midpoint, near.beyond.value].map((text) => Math.abs(text));
       if (size < middle) return `${value} is beyond ${last}, but nearer to it than to ${beyond}. It rounds back.`;
       if (whole && size >= end) return `${value} is out of range: it is beyond ${last}.`;
@@ -39,7 +37,7 @@
     }
     const between = `${value} lies between ${brief(near.below.value)} and ${brief(near.above.value)}`;
     if (near.decision.startsWith("toward zero")) {
-      return `${between}. ${explorer.sentence(explorer.capital(near.decision.replace(/0x[0-9a-f]+ = /g, "")))}`;
+      return `${between}. ${sentence(capital(near.decision.replace(/0x[0-9a-f]+ = /g, "")))}`;
     }
     if (near.side === "tie") return `${between}, at the midpoint: a tie.`;
     return `${between}, nearer to the ${near.side === "below" ? "lower" : "upper"}.`;
@@ -52,7 +50,6 @@
   // The whole range of the destination, by magnitude, with the place of the value.
   function paintRange({ answer, format }, width) {
     const last = special(format, "largest_finite", "largest");
-    const normal = special(format, "smallest_normal");
     const first = Math.max(special(format, "smallest_subnormal", "smallest_normal", "smallest"), 0) || 1;
     const value = Math.abs(answer.source.exact);
     const low = Math.log2(first);
@@ -62,17 +59,18 @@
     const zone = (kind, from, to) => rect(`zone ${kind}`, from, y, to - from, 14);
     const parts = [zone("under", 0, left), zone("normal", left, right), zone("over", right, width)];
     if (format.special.smallest_subnormal) {
-      parts.push(zone("subnormal", left, x(normal)));
-      if (x(normal) - left > 90) parts.push(words((left + x(normal)) / 2, y + 31, "subnormal"));
+      const normal = x(special(format, "smallest_normal"));
+      parts.push(zone("subnormal", left, normal));
+      if (normal - left > 90) parts.push(words((left + normal) / 2, y + 31, "subnormal"));
     }
     if ((right - left) / (high - low) > 4) {
-      for (const at of explorer.marks(low, high, Infinity)) parts.push(path("notch", `M${x(2 ** at)} ${y + 9}v5`));
+      parts.push(...marks(low, high, Infinity).map((at) => path("notch", `M${x(2 ** at)} ${y + 9}v5`)));
     }
     parts.push(words(8, y + 31, "toward 0", "", "start"), words(width - 8, y + 31, "too large", "", "end"),
       words(right, y + 31, brief(String(last)), "strong", "end"));
     if (x(1) > left + 90 && x(1) < right - 60) parts.push(words(x(1), y + 31, "1"));
     if (value > 0) {
-      const at = value === Infinity ? width - 12 : clamp(x(value), 12, width - 12);
+      const at = clamp(x(value), 12, width - 12);
       parts.push(path("ink", `M${at - 6} ${y - 13}h12l-6 9z`), path("stem", `M${at} ${y - 4}v18`),
         inside(at, y - 19, brief(answer.source.exact), width));
     }
@@ -82,9 +80,6 @@
   // The gap between two neighbors, the midpoint, the value, and where each answer steps to.
   function paintGap(answer, width) {
     const { neighbors: near, source, to } = answer;
-    const [low, high] = [near.below, near.above].map((each) => (each ?? near.beyond)?.value);
-    const narrow = width < 620;
-    const [left, right] = narrow ? [40, width - 40] : [150, width - 150];
     const label = `Number line. ${verdict(answer)}`;
     const tick = (x, y, kind, text, detail) => [path(`tick ${kind}`, `M${x} ${y - 10}v20`),
       words(x, y + 30, text, kind || "strong"), words(x, y + 46, detail, "detail")];
@@ -92,9 +87,15 @@
       const parts = [path("axis", `M0 24H${width}`), tick(width / 2, 24, "", brief(source.exact), `a value of ${to}`)];
       return { height: 78, parts, label };
     }
+    const [low, high] = [near.below, near.above].map((each) => (each ?? near.beyond)?.value);
+    const narrow = width < 620;
+    const [left, right] = narrow ? [40, width - 40] : [150, width - 150];
     const overLow = !near.below;
-    const place = near.place ?? (overLow ? -Infinity : Infinity);
-    const x = left + (right - left) * (narrow ? clamp(place, -0.08, 1.08) : clamp(place, -0.25, 1.25));
+    const { threshold } = near; // of a code book, which has no midpoints
+    const among = (text) => (text - low) / (high - low);
+    const place = threshold ? among(source.exact) : near.place ?? (overLow ? -Infinity : Infinity);
+    const margin = narrow ? 0.08 : 0.25;
+    const x = left + (right - left) * clamp(place, -margin, 1 + margin);
     const y = 42 + answer.answers.length * 26;
     const parts = [];
     if (near.beyond) parts.push(rect("beyond", overLow ? 0 : left, y - 16, overLow ? right : width - left, 32));
@@ -102,7 +103,9 @@
     for (const [at, own, value] of [[left, near.below, low], [right, near.above, high]]) {
       parts.push(tick(at, y, own ? "" : "absent", brief(value), own?.bits ?? (narrow ? "absent" : `not in ${to}`)));
     }
-    parts.push(tick((left + right) / 2, y, "middle", brief(near.midpoint), "midpoint"), path("stem", `M${x} 26V${y}`));
+    const middle = left + (right - left) * (threshold ? among(threshold) : 0.5);
+    parts.push(tick(middle, y, "middle", brief(near.midpoint ?? threshold), threshold ? "threshold" : "midpoint"),
+      path("stem", `M${x} 26V${y}`));
     answer.answers.forEach((each, index) => {
       const lane = 44 + index * 26;
       const target = !finite(each.value) ? null : each.value === low ? left : each.value === high ? right : null;
@@ -112,91 +115,90 @@
       if (target === null) parts.push(draw("circle", { class: "ink", cx: end, cy: lane, r: 4 }));
       else parts.push(path("fall", `M${end} ${lane}V${y - 10}`), path("ink", `M${end} ${lane}l${back ? 9 : -9}-5v10z`));
       const text = `${say(each)} · ${plural(each.labels.length, "name")}`;
-      if ((back ? end : width - end) > text.length * 8 + 14) {
-        parts.push(words(back ? end - 8 : end + 10, lane + 4, text, "lane", back ? "end" : "start"));
-      } else if (back) parts.push(words(end + 12, lane - 6, text, "lane", "start"));
-      else if (target === null) parts.push(words(x + 8, lane - 6, text, "lane", "start"));
-      else parts.push(words(end - 12, lane - 6, text, "lane", "end"));
+      const fits = (back ? end : width - end) > text.length * 8 + 14;
+      parts.push(fits && back ? words(end - 8, lane + 4, text, "lane", "end")
+        : fits ? words(end + 10, lane + 4, text, "lane", "start")
+          : back ? words(end + 12, lane - 6, text, "lane", "start")
+            : target === null ? words(x + 8, lane - 6, text, "lane", "start")
+              : words(end - 12, lane - 6, text, "lane", "end"));
     });
     const short = brief(source.exact);
     const same = [low, high].some((each) => Number(each) === Number(short.replace("−", "-")));
-    parts.push(path("ink", `M${x} ${y - 8}l8 8l-8 8l-8 -8z`), inside(x, 18, (same ? brief(source.exact, 17, 22)
-      : short) + (place > 1.35 || place < -0.35 ? " (far beyond)" : ""), width));
+    const far = place > 1.35 || place < -0.35 ? " (far beyond)" : "";
+    parts.push(path("ink", `M${x} ${y - 8}l8 8l-8 8l-8 -8z`),
+      inside(x, 18, (same ? brief(source.exact, 17, 22) : short) + far, width));
     return { height: y + 54, parts, label };
   }
 
   function build(page) {
     const { title, reason, headline, picture } = page;
-    page.text("value", "Value").setAttribute("aria-describedby", "cast-hint error-cast");
+    let now = null;
+    page.text("value", "Value", { "aria-describedby": "cast-hint error-cast" });
     page.type("from", "From");
-    page.controls.append(button("⇄", () => explorer.change({ from: now.to, to: now.from }),
+    page.controls.append(button("⇄", () => change({ from: now.to, to: now.from }),
       { class: "swap", "aria-label": "Exchange the two types", title: "Exchange the two types" }));
     page.type("to", "To");
     page.controls.after(el("p", { class: "samples", id: "cast-hint" },
       "A number, a code such as 0x43e88000, inf or nan. Try ",
-      SAMPLES.map((each) => [button(minus(each), () => explorer.change({ value: each })), " "])));
+      SAMPLES.map((each) => [button(minus(each), () => change({ value: each })), " "])));
     const tally = el("p", { class: "tally" });
     const source = el("div");
     const steps = el("div", { class: "nudges" });
     const meaning = el("p", { class: "meaning" });
-    const range = explorer.chart("Range of the destination", paintRange);
-    const gap = explorer.chart("Number line", paintGap);
+    const range = chart("Range of the destination", paintRange);
+    const gap = chart("Number line", paintGap);
     const rangeTitle = el("h2");
     const [rangePart, gapPart] = [el("div", {}, rangeTitle, range), el("div", {}, el("h2", { text: "The step" }), gap)];
     const answers = el("div", { class: "answers" });
     headline.append(tally);
     picture.append(el("div", { class: "bitrow" }, source, el("div", { class: "under" }, meaning, steps)),
       rangePart, gapPart, el("h2", { text: "Answers, rarest first" }), answers);
-    explorer.roving(source, () => [...source.querySelectorAll("button")]);
+    roving(source, () => [...source.querySelectorAll("button")]);
     const opened = new Set();
-    let now = null;
 
-    function showSource({ source: input, from, value }, bias) {
-      const { fields } = input;
+    function showSource({ source: given, from, value }, bias) {
       const active = document.activeElement;
       const place = source.contains(active) && active.dataset.place;
-      const row = bits(input.bits, fields, (bit) => {
-        const code = BigInt(input.bits) ^ (1n << BigInt(bit));
-        explorer.change({ value: `0x${code.toString(16).padStart(input.bits.length - 2, "0")}` }, true);
-      });
-      source.replaceChildren(row);
-      const cell = row.querySelector(place ? `[data-place="${place}"]` : "button");
+      const focused = [...steps.children].indexOf(active);
+      source.replaceChildren(bits(given.bits, given.fields, (bit) => {
+        const code = BigInt(given.bits) ^ (1n << BigInt(bit));
+        change({ value: `0x${code.toString(16).padStart(given.bits.length - 2, "0")}` }, true);
+      }));
+      const cell = source.querySelector(place ? `[data-place="${place}"]` : "button");
       cell.tabIndex = 0;
       if (place) cell.focus();
-      const parts = bias !== undefined && finite(input.exact) && Number(input.exact) !== 0;
-      const sum = parts ? reading(input.bits, fields, bias) : "";
-      meaning.replaceChildren(el("code", { text: input.bits }), " ", ...sum, "= ",
-        el("strong", { text: brief(input.exact, 17, 40), title: input.exact }),
-        input.rounded ? el("span", { class: "note", text: `, the ${from} nearest to ${brief(value, 8, 20)}` }) : "");
-      const focused = [...steps.children].indexOf(active);
+      const sum = bias !== undefined && finite(given.exact) && Number(given.exact) !== 0
+        ? reading(given.bits, given.fields, bias) : "";
+      meaning.replaceChildren(el("code", { text: given.bits }), " ", ...sum, "= ",
+        el("strong", { text: brief(given.exact, 17, 40), title: given.exact }),
+        given.rounded ? el("span", { class: "note", text: `, the ${from} nearest to ${brief(value, 8, 20)}` }) : "");
       steps.replaceChildren(...[["previous", "◂ previous"], ["next", "next ▸"]].map(([key, text]) =>
-        button(text, () => explorer.change({ value: input[key].bits }, true),
-          { title: `The ${key} value of ${from}`, disabled: input[key] === null })));
+        button(text, () => change({ value: given[key].bits }, true),
+          { title: `The ${key} value of ${from}`, disabled: given[key] === null })));
       steps.children[focused]?.focus();
     }
 
-    function showAnswer(each, fields, everyone) {
-      const open = each.bits === null;
-      const key = each.bits ?? "open";
+    function showAnswer({ bits: code, value, labels, why, clauses }, fields, everyone) {
+      const key = code ?? "open";
       return el("article", { class: "answer" },
-        el("div", { class: "result" }, el("h3", { text: say(each), title: each.value }),
-          el("code", { text: open ? "any code is allowed" : each.bits })),
-        open ? el("div", { class: "bits none", text: "no bits are promised" }) : bits(each.bits, fields, null, false),
-        el("div", {}, el("p", { class: "share" }, el("b", { text: each.labels.length }), ` of ${everyone} names. `,
-          el("span", { text: explorer.sentence(explorer.capital(each.why.join("; or "))) })),
+        el("div", { class: "result" }, el("h3", { text: say({ bits: code, value }), title: value }),
+          el("code", { text: code ?? "any code is allowed" })),
+        code ? bits(code, fields, null, false) : el("div", { class: "bits none", text: "no bits are promised" }),
+        el("div", {}, el("p", { class: "share" }, el("b", { text: labels.length }), ` of ${everyone} names. `,
+          el("span", { text: sentence(capital(why.join("; or "))) })),
           el("details", { open: opened.has(key),
             ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)) },
-          el("summary", {}, el("span", { class: "names" }, each.labels.map((text) => [el("span", { text }), " "])),
-            el("span", { class: "more", text: each.clauses.length === 1 ? "clause" : "clauses" })),
-          el("dl", {}, each.clauses.map(({ name, clause, newest }) => [
+          el("summary", {}, el("span", { class: "names" }, labels.map((text) => [el("span", { text }), " "])),
+            el("span", { class: "more", text: clauses.length === 1 ? "clause" : "clauses" })),
+          el("dl", {}, clauses.map(({ name, clause, newest }) => [
             el("dt", {}, name, newest ? ` (older; the newest is ${newest})` : ""),
-            el("dd", {}, explorer.cited(clause ?? ""))])))));
+            el("dd", {}, cited(clause ?? ""))])))));
     }
 
     function show({ answer, formats }) {
       const common = [...answer.answers].sort((a, b) => b.labels.length - a.labels.length);
       const everyone = common.reduce((sum, each) => sum + each.labels.length, 0);
-      if (!everyone) throw new explorer.Refusal(`no name converts ${answer.from} to ${answer.to}`);
+      if (!everyone) throw new Refusal(`no name converts ${answer.from} to ${answer.to}`);
       const told = common.filter((each) => each.bits !== null || each.labels.length * 2 >= everyone).map(say);
       const last = told.pop();
       title.replaceChildren(el("span", { class: "dim", text: `${answer.from} ` }), brief(answer.value, 10, 24),
@@ -212,8 +214,9 @@
       tally.hidden = common.length === 1;
       showSource(answer, formats.from.bias);
       rangeTitle.textContent = `Where it lies in ${answer.to}, by magnitude: each mark is twice the one before`;
-      rangePart.hidden = answer.source.exact === "NaN" || !special(formats.to, "largest_finite", "largest");
-      gapPart.hidden = answer.source.exact === "NaN" || !edgeOf(answer.neighbors);
+      const { exact } = answer.source;
+      rangePart.hidden = exact === "NaN" || !special(formats.to, "largest_finite", "largest");
+      gapPart.hidden = exact === "NaN" || !(answer.neighbors.below ?? answer.neighbors.above);
       if (!rangePart.hidden) range.show({ answer, format: formats.to });
       if (!gapPart.hidden) gap.show(answer);
       answers.replaceChildren(...common.reverse().map((each) => showAnswer(each, answer.destination.fields, everyone)));
@@ -221,16 +224,17 @@
 
     return (state) => {
       now = state;
+      const { from, to } = state;
       page.settle(async () => {
-        if (!state.value.trim()) throw new explorer.Refusal("type a number to cast");
-        const [answer, { types }] = await Promise.all([
-          explorer.ask({ ask: "cast", value: state.value.trim(), from: state.from, to: state.to }),
-          explorer.recall({ ask: "formats" })]);
+        const value = state.value.trim();
+        if (!value) throw new Refusal("type a number to cast");
+        const [answer, { types }] =
+          await Promise.all([ask({ ask: "cast", value, from, to }), recall({ ask: "formats" })]);
         const named = (name) => types.find((each) => each.name === name) ?? {};
-        return { answer, formats: { from: named(state.from), to: named(state.to) } };
+        return { answer, formats: { from: named(from), to: named(to) } };
       }, show);
     };
   }
 
-  explorer.view("cast", "Cast", { value: "465", from: "f32", to: "f8e4m3fn" }, build);
-})();
+  view("cast", "Cast", { value: "465", from: "f32", to: "f8e4m3fn" }, build);
+}

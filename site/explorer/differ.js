@@ -1,8 +1,6 @@
 "use strict";
 
-(() => {
-  const { el, draw, path, words, brief, count, power, special } = explorer;
-
+{
   // Values in order on one axis, with NaN and the infinities at the ends. Magnitudes are logarithmic.
   function scale(format, width) {
     const float = format.kind === "float";
@@ -22,18 +20,18 @@
       const along = (Math.log2(Math.abs(text)) - Math.log2(least) + 2) / span;
       return middle + side * Math.min(Math.max(along, 0.002), 1) * reach;
     };
-    const powers = explorer.marks(Math.log2(least), Math.log2(most), reach / 56);
+    const powers = marks(Math.log2(least), Math.log2(most), reach / 56);
     return { at, powers, signed, float, ends, middle };
   }
 
   function paint({ pair, format }, width) {
     const { at, powers, signed, float, ends, middle } = scale(format, width);
     const [top, bottom] = [6, 46];
-    const parts = [explorer.rect("ground", 0, top, width, bottom - top)];
+    const parts = [rect("ground", 0, top, width, bottom - top)];
     for (const range of pair.ranges) {
       const [from, to] = [at(range.first_value), at(range.last_value)].sort((a, b) => a - b);
-      const kind = range.open ? "apart open" : "apart";
-      const mark = explorer.rect(kind, from - 1, top, Math.max(to - from + 2, 3), bottom - top);
+      const kind = range.open ? "area open" : "area apart";
+      const mark = rect(kind, from - 1, top, Math.max(to - from + 2, 3), bottom - top);
       mark.append(draw("title", { text: `${range.first_value} to ${range.last_value}` }));
       parts.push(mark);
     }
@@ -54,68 +52,68 @@
   }
 
   function build(page) {
-    const names = ["a", "b"].map((key, index) => page.choice(key, ["First", "Second"][index], []));
+    const names = [page.choice("a", "First", []), page.choice("b", "Second", [])];
     page.type("from", "From");
     page.type("to", "To");
     const missing = el("details", { class: "missing" });
     page.controls.after(missing);
-    const chart = explorer.chart("Ranges where the two differ", paint);
-    const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Ranges" });
-    const key = el("p", { class: "key ranges" }, el("span", { class: "apart", text: "results differ" }),
-      el("span", { class: "open", text: "a specification leaves the result open" }));
-    const drawn = el("div", {}, key, chart, list);
-    const command = explorer.line();
+    const plot = chart("Ranges where the two differ", paint);
+    const list = scroller("Ranges");
+    const key = el("p", { class: "key" }, el("span", { class: "area apart", text: "results differ" }),
+      el("span", { class: "area open", text: "a specification leaves the result open" }));
+    const drawn = el("div", {}, key, plot, list);
+    const command = line();
     page.picture.append(command, drawn);
 
     function showNames(known) {
-      const [there, absent] = [known.filter((each) => !each.why), known.filter((each) => each.why)];
-      for (const control of names) explorer.fillSelect(control, there.map((each) => [each.name, each.version]));
+      const absent = known.filter((each) => each.why);
+      for (const control of names) {
+        offer(control, known.filter((each) => !each.why).map(({ name, version }) => option(name, version)));
+      }
       missing.hidden = absent.length === 0;
-      missing.replaceChildren(el("summary", {}, `${explorer.plural(absent.length, "name")} left out: `,
-        absent.map((each) => each.name).join(", ")),
-      el("ul", {}, absent.map((each) => el("li", {}, explorer.cited(each.why)))));
+      missing.replaceChildren(el("summary", {}, `${plural(absent.length, "name")} left out: `,
+        absent.map(({ name }) => name).join(", ")),
+      el("ul", {}, absent.map(({ why }) => el("li", {}, cited(why)))));
     }
 
-    function show({ answer, format, codes, state }) {
-      const pair = answer.pairs[0];
-      const { a, b } = answer;
-      const { different, open } = pair;
+    function show({ answer, format, codes, command: typed }) {
+      const { a, b, pairs: [pair] } = answer;
+      const { different, open, from, to } = pair;
       page.title.textContent = `${a} and ${b} ${different ? "differ" : open ? "never contradict each other" : "agree"}`;
-      const of = `${count(pair.inputs)} ${pair.every_input ? "" : "tested "}values of ${pair.from}`;
-      const parts = [];
-      if (different) parts.push(`They give different results for ${count(different)} of ${of}.`);
-      const more = different ? "more" : `of ${of}`;
-      if (open) parts.push(`At least one of them leaves the result open for ${count(open)} ${more}.`);
-      parts.push(different || open ? "They agree for the others." : `They give the same result for all ${of}.`);
-      if (!pair.every_input) parts.push("The inputs tested are the limits of every range and their neighbors.");
-      page.reason.textContent = parts.join(" ");
+      const inputs = `${count(pair.inputs)} ${pair.every_input ? "" : "tested "}values of ${from}`;
+      page.reason.textContent = [
+        different && `They give different results for ${count(different)} of ${inputs}.`,
+        open && `At least one of them leaves the result open for ${count(open)} ${different ? "more" : `of ${inputs}`}.`,
+        different || open ? "They agree for the others." : `They give the same result for all ${inputs}.`,
+        !pair.every_input && "The inputs tested are the limits of every range and their neighbors.",
+      ].filter(Boolean).join(" ");
+      command.show(typed);
       drawn.hidden = pair.ranges.length === 0;
       key.firstChild.hidden = !different;
       key.lastChild.hidden = !open;
-      chart.show({ pair, format });
-      command.show(`truecast differ ${state.a} ${state.b} --from ${pair.from} --to ${pair.to}`);
+      plot.show({ pair, format });
       const values = new Map((codes ?? []).map((each) => [each.bits, brief(each.value)]));
       const small = (text) => el("code", { class: "dim", text });
-      const { from, to } = pair;
-      const end = (value, text) => [explorer.link("cast", { value, from, to }, brief(text)), " ", small(value)];
-      const result = (code) => (code ? [values.get(code) ?? "", " ", small(code)] : ["open"]);
-      const unlisted = pair.range_count - pair.ranges.length;
-      list.replaceChildren(explorer.table(["from", "to", "tested", a, b, ...(open ? ["remark"] : [])],
-        pair.ranges.map((range) => [end(range.first, range.first_value), end(range.last, range.last_value),
-          count(range.inputs), ...range.results_at_first.map((code) => [range.open ? "such as " : "", ...result(code)]),
-          ...(range.open ? ["left open by one or both"] : [])]),
-        `${explorer.plural(pair.range_count, "range")}; each value links to its cast`),
+      const end = (value, text) => [link("cast", { value, from, to }, brief(text)), " ", small(value)];
+      const result = (range) => (code) => (code
+        ? [range.open ? "such as " : "", values.get(code) ?? "", " ", small(code)] : "open");
+      const rows = pair.ranges.map((range) => [end(range.first, range.first_value), end(range.last, range.last_value),
+        count(range.inputs), ...range.results_at_first.map(result(range)),
+        ...(range.open ? ["left open by one or both"] : [])]);
+      const unlisted = pair.range_count - rows.length;
+      list.replaceChildren(table(["from", "to", "tested", a, b, ...(open ? ["remark"] : [])], rows,
+        `${plural(pair.range_count, "range")}; each value links to its cast`),
       unlisted > 0 ? el("p", { text: `${count(unlisted)} more ranges are not listed.` }) : "");
     }
 
-    return (state) => page.settle(async () => {
-      const [known, source, target] = await Promise.all([{ ask: "names", from: state.from, to: state.to },
-        { ask: "format", type: state.from }, { ask: "format", type: state.to }].map(explorer.recall));
+    return ({ a, b, from, to }) => page.settle(async () => {
+      const [known, format, { codes }] = await Promise.all([{ ask: "names", from, to }, { ask: "format", type: from },
+        { ask: "format", type: to }].map(recall));
       showNames(known.names);
-      const answer = await explorer.recall({ ask: "differ", a: state.a, b: state.b, from: state.from, to: state.to });
-      return { answer, format: source, codes: target.codes, state };
+      const answer = await recall({ ask: "differ", a, b, from, to });
+      return { answer, format, codes, command: `truecast differ ${a} ${b} --from ${from} --to ${to}` };
     }, show);
   }
 
-  explorer.view("differ", "Differ", { a: "torch", b: "ml_dtypes", from: "bf16", to: "f8e4m3fn" }, build);
-})();
+  view("differ", "Differ", { a: "torch", b: "ml_dtypes", from: "bf16", to: "f8e4m3fn" }, build);
+}

@@ -25,11 +25,9 @@ window.truecast = (() => {
         const question = new TextEncoder().encode(JSON.stringify(request));
         const place = engine.allocate(question.length);
         new Uint8Array(engine.memory.buffer, place, question.length).set(question);
-        const result = engine.answer(place, question.length);
-        const length = new DataView(engine.memory.buffer).getUint32(result, true);
-        const text = new TextDecoder().decode(new Uint8Array(engine.memory.buffer, result + 4, length));
-        engine.release(result);
-        return JSON.parse(text);
+        const length = engine.answer();
+        const answer = new Uint8Array(engine.memory.buffer, engine.place(), length);
+        return JSON.parse(new TextDecoder().decode(answer));
       } catch (error) {
         started = null; // a trap leaves the instance in no defined state
         return { error: { code: "engine-stopped", message: `the engine stopped at this request: ${error.message}` } };

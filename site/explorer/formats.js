@@ -1,7 +1,6 @@
 "use strict";
 
-(() => {
-  const { el, path, words, bits, brief, minus, power, link } = explorer;
+{
   const FACTS = { largest_finite: "largest", most_negative: "lowest" };
   const KINDS = { normal: "normal", subnormal: "subnormal", zero: "zero", inf: "infinity", nan: "NaN" };
   const fieldsOf = (format) => (format.kind === "float"
@@ -11,7 +10,7 @@
     if (/nan/i.test(value)) return "nan";
     if (/inf/i.test(value)) return "inf";
     if (Number(value) === 0) return "zero";
-    return Math.abs(value) < explorer.special(format, "smallest_normal") ? "subnormal" : "normal";
+    return Math.abs(value) < special(format, "smallest_normal") ? "subnormal" : "normal";
   }
 
   function inCell(value) {
@@ -20,31 +19,30 @@
   }
 
   function summary(format) {
-    const { kind, special } = format;
-    if (kind !== "float") {
-      const [low, high] = [special.smallest, special.largest].map((each) => each && brief(each.value, 8, 22));
-      return high ? `From ${low} to ${high}.` : "";
+    const { smallest, largest, infinity, NaN: nan, ...others } = format.special;
+    if (format.kind !== "float") {
+      return largest ? `From ${brief(smallest.value, 8, 22)} to ${brief(largest.value, 8, 22)}.` : "";
     }
     const widths = fieldsOf(format).map((size, at) => size && `${size} ${["sign", "exponent", "significand"][at]}`);
-    const least = special.smallest_subnormal ?? special.smallest_normal ?? special.smallest;
-    const over = special.infinity ? "It has infinities."
-      : special.NaN ? "It has no infinity: what is too large becomes NaN or saturates."
+    const least = others.smallest_subnormal ?? others.smallest_normal ?? smallest;
+    const over = infinity ? "It has infinities."
+      : nan ? "It has no infinity: what is too large becomes NaN or saturates."
         : "It has neither infinity nor NaN: what is too large saturates or is refused.";
-    return `${widths.filter(Boolean).join(" + ")} bits. The largest value is ${brief(special.largest_finite.value)}, ` +
+    return `${widths.filter(Boolean).join(" + ")} bits. The largest value is ${brief(others.largest_finite.value)}, ` +
       `the smallest above 0 is ${brief(least.value)}. ${over}`;
   }
 
   function describe(format) {
-    const { special } = format;
-    const stored = format.storage_bits ? `${format.storage_bits} bits` : "no fixed size";
-    const rows = [["kind", format.kind], ["stored in", stored]];
+    const { kind, special: codes, names = {} } = format;
+    const rows = [["kind", kind],
+      ["stored in", format.storage_bits ? `${format.storage_bits} bits` : "no fixed size"]];
     if (format.bias !== undefined) rows.push(["exponent bias", format.bias]);
-    for (const [key, { bits: code, value }] of Object.entries(special)) {
+    for (const [key, { bits: code, value }] of Object.entries(codes)) {
       rows.push([FACTS[key] ?? key.replaceAll("_", " "), brief(value, 8, 22), code]);
     }
-    const missing = format.kind === "float" ? ["infinity", "NaN", "negative_zero"].filter((key) => !special[key]) : [];
+    const missing = kind === "float" ? ["infinity", "NaN", "negative_zero"].filter((key) => !codes[key]) : [];
     rows.push(...missing.map((key) => [key.replace("_", " "), "none"]));
-    const top = special.largest_finite ?? special.largest;
+    const top = codes.largest_finite ?? codes.largest;
     return el("div", { class: "sheet" },
       el("h2", { text: top ? `Layout, here of ${brief(top.value)}` : "Layout" }),
       format.code_bits > 0 ? bits(top?.bits ?? "0x0", fieldsOf(format)) : el("p", { text: "no layout of bits" }),
@@ -52,8 +50,8 @@
         el("tbody", {}, rows.map(([name, value, code = ""]) => el("tr", {}, el("th", { scope: "row", text: name }),
           el("td", { text: value }), el("td", { class: "dim", text: code }))))),
       el("details", {}, el("summary", { text: "Names elsewhere" }),
-        el("dl", { class: "elsewhere" }, Object.entries(format.names ?? {}).map(([where, names]) =>
-          [el("dt", { text: where }), el("dd", { text: names.join(", ") })]))));
+        el("dl", { class: "elsewhere" }, Object.entries(names).map(([where, list]) =>
+          [el("dt", { text: where }), el("dd", { text: list.join(", ") })]))));
   }
 
   function map(format, chosen) {
@@ -64,7 +62,7 @@
         `, ${KINDS[kindOf(value, format)]}. `, link("cast", { value: code, from: name, to: "f32" }, "Cast it")));
     const cell = (each) => {
       const kind = kindOf(each.value, format);
-      const choose = () => explorer.change({ code: each.bits });
+      const choose = () => change({ code: each.bits });
       return el("td", { class: `code ${kind}${each.bits === chosen ? " chosen" : ""}`, tabindex: -1, role: "gridcell",
         "aria-label": `${each.bits}: ${each.value}, ${KINDS[kind]}`, "data-code": each.bits,
         onmouseenter: () => tell(each), onfocus: () => tell(each), onclick: choose,
@@ -75,19 +73,19 @@
     const rows = Array.from({ length: Math.ceil(codes.length / 16) }, (_, row) =>
       [`${row.toString(16)}_`, codes.slice(16 * row, 16 * row + 16).map(cell)]);
     const heads = codes.slice(0, 16).map((_, at) => `_${at.toString(16)}`);
-    const grid = explorer.grid(codes.length > 64 ? "map" : "map few", `All codes of ${name}`, heads, rows, first);
     tell(codes[first]);
     const legend = Object.entries(KINDS).map(([key, text]) => {
       const number = codes.filter((each) => kindOf(each.value, format) === key).length;
       return number ? el("li", {}, el("i", { class: `code ${key}` }), `${number} ${text}`) : null;
     });
-    const heading = el("h2", { text: `All ${codes.length} codes` });
-    return el("div", {}, heading, el("ul", { class: "legend" }, legend), grid, readout);
+    return el("div", {}, el("h2", { text: `All ${codes.length} codes` }), el("ul", { class: "legend" }, legend),
+      grid(codes.length > 64 ? "map" : "map few", `All codes of ${name}`, heads, rows, first), readout);
   }
 
   const percent = (part) => `${brief(String(100 * part), 3, 4)}%`;
 
-  function reach(types) {
+  // The axis of powers of two, and its margins.
+  function axis(types) {
     const all = types.flatMap((each) => each.binades);
     const exponents = all.map((each) => each.exponent);
     return { all, low: Math.min(...exponents), high: Math.max(...exponents) + 1, left: 66, margin: 12 };
@@ -98,29 +96,29 @@
     const [from, to] = [at, at + 1].map((exponent) => brief(String(2 ** exponent), 3, 7));
     return `From ${from} to ${to}: ` + types.map(({ name, binades }) => {
       const found = binades.find((each) => each.exponent === at);
-      if (!found) return `${name} ${at < binades[0].exponent ? "has no value so small" : "has no value so large"}`;
-      const error = found.relative_error ? `errs by at most ${percent(found.relative_error)}` : "has one value";
-      return `${name} ${error}`;
+      if (!found) return `${name} has no value so ${at < binades[0].exponent ? "small" : "large"}`;
+      return `${name} ${found.relative_error ? `errs by at most ${percent(found.relative_error)}` : "has one value"}`;
     }).join("; ");
   }
 
   function tellLoss(types, sigma) {
     const known = types.filter((each) => each.normal).sort((a, b) => b.normal.sqnr_db - a.normal.sqnr_db);
+    if (!known.length) return [];
     const share = (part, words) => (part >= 0.0005 ? `, ${percent(part)} ${words}` : "");
     const each = ({ name, normal }) => `${name} ${percent(normal.error)} (SQNR ${normal.sqnr_db.toFixed(1)} dB` +
       `${share(normal.to_zero, "become 0")}${share(normal.too_large, "are too large")})`;
     const [best, next] = known;
     const wins = next && best.normal.sqnr_db > next.normal.sqnr_db;
-    const winner = wins ? el("strong", { text: `${best.name} loses less` }) : "";
-    return [`Normal weights of sigma ${sigma}, without a scale: `, winner,
+    return [`Normal weights of sigma ${sigma}, without a scale: `,
+      wins ? el("strong", { text: `${best.name} loses less` }) : "",
       `${wins ? ". Relative" : "relative"} error: ${known.map(each).join("; ")}.`];
   }
 
   // Relative error above, values in each binade below, on one axis of powers of two.
   function paintBinades({ types, at: chosen }, width) {
-    const { all, low, high, left, margin } = reach(types);
-    const rounded = all.filter((each) => each.relative_error > 0);
-    const worst = Math.min(...rounded.map((each) => Math.log2(each.relative_error)), -4);
+    const { all, low, high, left, margin } = axis(types);
+    const errors = all.filter((each) => each.relative_error > 0);
+    const worst = Math.min(...errors.map((each) => Math.log2(each.relative_error)), -4);
     const most = Math.max(...all.map((each) => Math.log2(each.values)), 1);
     const [right, bottom] = [width - margin, 352];
     const x = (exponent) => left + ((exponent - low) / (high - low)) * (right - left);
@@ -128,21 +126,21 @@
     const yValues = (exponent) => bottom - ((exponent + 1) / (most + 1)) * 120;
     const parts = [words(0, 12, "largest relative error of rounding to nearest", "strong", "start"),
       words(0, 208, "values in each binade", "strong", "start")];
-    for (const at of explorer.marks(low, high, (right - left) / 46)) {
+    for (const at of marks(low, high, (right - left) / 46)) {
       parts.push(path("gridline", `M${x(at)} 34V${bottom}`), words(x(at), bottom + 20, power("2", at)));
     }
     parts.push(path("cursor", `M${x(chosen)} 34V${bottom}H${x(chosen + 1)}V34z`));
-    const level = (y, exponent) => parts.push(path("gridline", `M${left} ${y}H${right}`),
-      words(left - 8, y + 4, power("2", exponent), "", "end"));
-    for (const at of explorer.marks(worst, 0, 6)) level(yError(at), at);
-    for (const at of explorer.marks(0, most, 5)) level(yValues(at), at);
+    const level = (y, exponent) => [path("gridline", `M${left} ${y}H${right}`),
+      words(left - 8, y + 4, power("2", exponent), "", "end")];
+    parts.push(marks(worst, 0, 6).map((at) => level(yError(at), at)),
+      marks(0, most, 5).map((at) => level(yValues(at), at)));
     types.forEach(({ binades }, index) => {
       const line = (list, y) => list.map((each, at) =>
         `${at ? "L" : "M"}${x(each.exponent)} ${y(each)}H${x(each.exponent + 1)}`).join("");
-      const errors = binades.filter((each) => each.relative_error > 0);
       const values = line(binades, (each) => yValues(Math.log2(each.values)));
-      parts.push(path(`curve c${index}`, line(errors, (each) => yError(Math.log2(each.relative_error)))),
-        path(`curve c${index}`, `M${x(binades[0].exponent)} ${bottom}${values.replace("M", "L")}V${bottom}`));
+      parts.push(path(`curve c${index}`, line(binades.filter((each) => each.relative_error > 0),
+        (each) => yError(Math.log2(each.relative_error)))),
+      path(`curve c${index}`, `M${x(binades[0].exponent)} ${bottom}${values.replace("M", "L")}V${bottom}`));
     });
     const said = types.map(({ name, binades }) => `${name} has values from 2^${binades[0].exponent} to ` +
       `2^${binades.at(-1).exponent + 1}, rounded within ${Math.min(...binades.map((each) => each.relative_error))}`);
@@ -151,53 +149,52 @@
 
   function build(page) {
     page.type("type", "Type", () => true, { code: "" });
+    page.type("other", "Compared with", (each) => each.kind === "float");
+    page.text("sigma", "Sigma of weights", { inputmode: "decimal" });
     const sheet = el("div", { class: "columns" });
     const alert = el("p", { role: "alert", class: "error" });
-    const chart = explorer.chart("Comparison", paintBinades);
+    const plot = chart("Comparison", paintBinades);
     const key = el("p", { class: "key" });
     const binade = el("p", { class: "binade" });
-    const comparison = el("div", {}, key, binade, chart);
+    const comparison = el("div", {}, key, binade, plot);
     const pair = el("div", {}, el("h2", { text: "Two formats on one axis" }), comparison);
     const loss = el("p", { class: "loss" });
     page.headline.before(alert);
     page.headline.append(loss);
     page.picture.append(sheet, pair);
-    page.type("other", "Compared with", (each) => each.kind === "float");
-    page.text("sigma", "Sigma of weights", { inputmode: "decimal" });
     let drawn = { types: [], at: 0 };
 
     // The arrow keys or the pointer choose a binade.
     function choose(at) {
-      const { low, high } = reach(drawn.types);
+      const { low, high } = axis(drawn.types);
       drawn = { ...drawn, at: Math.min(Math.max(at, low), high - 1) };
-      chart.show(drawn);
+      plot.show(drawn);
       binade.textContent = tellBinade(drawn.types, drawn.at);
       const values = { min: low, max: high - 1, now: drawn.at, text: binade.textContent };
-      for (const [name, value] of Object.entries(values)) chart.setAttribute(`aria-value${name}`, value);
+      for (const [name, value] of Object.entries(values)) plot.setAttribute(`aria-value${name}`, value);
     }
-    chart.setAttribute("role", "slider");
-    chart.tabIndex = 0;
+    plot.setAttribute("role", "slider");
+    plot.tabIndex = 0;
     for (const name of ["pointermove", "pointerdown"]) {
-      chart.addEventListener(name, ({ clientX }) => {
-        const { left: from, width } = chart.getBoundingClientRect();
-        const { low, high, left, margin } = reach(drawn.types);
+      plot.addEventListener(name, ({ clientX }) => {
+        const { left: from, width } = plot.getBoundingClientRect();
+        const { low, high, left, margin } = axis(drawn.types);
         choose(Math.floor(low + ((clientX - from - left) / (width - left - margin)) * (high - low)));
       });
     }
-    chart.addEventListener("keydown", (event) => {
-      const at = { ArrowLeft: drawn.at - 1, ArrowRight: drawn.at + 1, ArrowDown: drawn.at - 1, ArrowUp: drawn.at + 1,
-        Home: -Infinity, End: Infinity }[event.key];
-      if (at === undefined) return;
+    plot.addEventListener("keydown", (event) => {
+      const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, Home: -Infinity, End: Infinity };
+      const step = steps[event.key];
+      if (step === undefined) return;
       event.preventDefault();
-      choose(at);
+      choose(drawn.at + step);
     });
-    const settleChart = explorer.outlet(comparison, alert);
+    const settleChart = outlet(comparison, alert);
     let shown = "";
 
     function show(format, code) {
-      const now = `${format.name} ${code}`;
-      if (shown === now) return;
-      shown = now;
+      if (shown === `${format.name} ${code}`) return;
+      shown = `${format.name} ${code}`;
       page.title.textContent = format.name;
       page.reason.textContent = summary(format);
       const focus = sheet.contains(document.activeElement);
@@ -206,24 +203,26 @@
       if (focus) sheet.querySelector(".code[tabindex='0']")?.focus();
     }
 
-    return (state) => {
-      page.settle(() => explorer.recall({ ask: "format", type: state.type }), (format) => show(format, state.code));
+    function showChart({ types, sigma }) {
+      pair.hidden = types.length === 0;
+      key.replaceChildren(...types.map((each, index) => el("span", { class: `curve c${index}`, text: each.name })));
+      loss.replaceChildren(...tellLoss(types, sigma));
+      if (types.length === 0 || types === drawn.types) return;
+      drawn.types = types;
+      choose(Math.floor(Math.log2(Number(sigma) || 1)));
+    }
+
+    return ({ type, other, code, ...state }) => {
+      const format = recall({ ask: "format", type });
+      const sigma = state.sigma.trim();
+      page.settle(() => format, (format) => show(format, code));
       settleChart(async () => {
-        const { kind } = await explorer.recall({ ask: "format", type: state.type });
-        const types = [...new Set([state.type, state.other])];
-        const sigma = state.sigma.trim();
-        const request = { ask: "binades", types, ...(sigma && { sigma }) };
-        return { ...(kind === "float" ? await explorer.recall(request) : { types: [] }), sigma };
-      }, ({ types, sigma }) => {
-        pair.hidden = types.length === 0;
-        key.replaceChildren(...types.map((each, index) => el("span", { class: `c${index}`, text: each.name })));
-        loss.replaceChildren(...(types.some((each) => each.normal) ? tellLoss(types, sigma) : []));
-        if (types.length === 0 || types === drawn.types) return;
-        drawn.types = types;
-        choose(Math.floor(Math.log2(Number(sigma) || 1)));
-      });
+        if ((await format).kind !== "float") return { types: [], sigma };
+        const request = { ask: "binades", types: [...new Set([type, other])], ...(sigma && { sigma }) };
+        return { ...await recall(request), sigma };
+      }, showChart);
     };
   }
 
-  explorer.view("formats", "Formats", { type: "f8e4m3fn", other: "f8e5m2", sigma: "0.02", code: "" }, build);
-})();
+  view("formats", "Formats", { type: "f8e4m3fn", other: "f8e5m2", sigma: "0.02", code: "" }, build);
+}

@@ -1,7 +1,6 @@
 "use strict";
 
-(() => {
-  const { el, plural } = explorer;
+{
   const COMMON = ["bool", "u8", "i8", "i16", "i32", "i64", "f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64"];
   const kind = (name) => (name === null ? "refused" : name === "bool" ? "truth"
     : /^[ui]\d+$/.test(name) ? "integer" : "floating");
@@ -13,21 +12,20 @@
     const readout = el("p", { class: "readout", role: "status", "aria-live": "polite" });
     page.picture.append(readout, matrix);
 
+    const common = ({ types, rows }, row, column) => rows[types.indexOf(row)]?.[types.indexOf(column)];
+
     function show({ mine, theirs, whole }) {
-      const place = new Map(theirs.types.map((name, index) => [name, index]));
-      const all = mine.types.map((name, index) => ({ name, index }));
-      const kept = all.filter(({ name }) => whole || COMMON.includes(name));
+      const names = mine.types.filter((name) => whole || COMMON.includes(name));
       const compared = mine.system !== theirs.system;
       let [different, shared] = [0, 0];
 
       function cell(row, column) {
-        const result = mine.rows[row.index][column.index];
-        const known = place.has(row.name) && place.has(column.name);
-        const second = known ? theirs.rows[place.get(row.name)][place.get(column.name)] : undefined;
+        const [result, second] = [mine, theirs].map((system) => common(system, row, column));
+        const known = second !== undefined;
         const differs = compared && known && second !== result;
         shared += known;
         different += differs;
-        const text = `${row.name} with ${column.name}: ${mine.system} ${result ?? "refuses"}` +
+        const text = `${row} with ${column}: ${mine.system} ${result ?? "refuses"}` +
           (!compared ? "" : !known ? `; ${theirs.system} does not know both types`
             : differs ? `; ${theirs.system} ${second ?? "refuses"}` : `; ${theirs.system} agrees`);
         const tell = () => { readout.textContent = text; };
@@ -36,25 +34,24 @@
         differs ? el("small", { text: `≠ ${second ?? "–"}` }) : null);
       }
 
-      const grid = explorer.grid("matrix", `Promotion in ${mine.system}`, kept.map(({ name }) => name),
-        kept.map((row) => [row.name, kept.map((column) => cell(row, column))]));
+      const rows = names.map((row) => [row, names.map((column) => cell(row, column))]);
+      matrix.replaceChildren(grid("matrix", `Promotion in ${mine.system}`, names, rows));
       page.title.textContent = compared
         ? `${mine.system} and ${theirs.system} differ for ${plural(different, "pair")} of types`
         : `The common type of two types in ${mine.system}`;
       page.reason.textContent = "Each cell is the type of an operation on the types of its row and its column; " +
         `– is refused.${compared ? ` ≠ is what ${theirs.system} gives. Both know ${plural(shared, "pair")}.` : ""}`;
       readout.textContent = "Point at a cell, or move with the arrow keys, to read it.";
-      matrix.replaceChildren(grid);
     }
 
     return (state) => page.settle(async () => {
-      const { systems: names } = await explorer.recall({ ask: "systems" });
-      for (const control of systems) explorer.fillSelect(control, names);
+      const { systems: names } = await recall({ ask: "systems" });
+      for (const control of systems) offer(control, names.map((name) => option(name)));
       const [mine, theirs] = await Promise.all([state.system, state.other].map((system) =>
-        explorer.recall({ ask: "promotion", system })));
+        recall({ ask: "promotion", system })));
       return { mine, theirs, whole: state.all === "1" };
     }, show);
   }
 
-  explorer.view("promotion", "Promotion", { system: "numpy", other: "torch", all: "" }, build);
-})();
+  view("promotion", "Promotion", { system: "numpy", other: "torch", all: "" }, build);
+}

@@ -1,7 +1,6 @@
 "use strict";
 
-(() => {
-  const { el, path, rect, words, minus, plural } = explorer;
+{
   const MODES = ["single", "double"];
   const has = (row, mode) => row !== undefined && row[mode] !== null && row[mode] !== undefined;
   const differs = (row) => has(row, "double") && row.double !== row.single;
@@ -17,17 +16,18 @@
     const x = (input) => left + ((input - first) / (last - first)) * (right - left);
     const y = (result) => bottom - ((result - low) / (high - low)) * (bottom - top);
     const parts = [words(0, 12, "result", "", "start"), words(right, height - 6, "input", "", "end")];
-    for (const at of explorer.marks(first, last, (right - left) / 34)) {
+    for (const at of marks(first, last, (right - left) / 34)) {
       parts.push(path("gridline", `M${x(at)} ${top}V${bottom}`), words(x(at), bottom + 18, minus(at)));
     }
-    for (const at of explorer.marks(low, high, (bottom - top) / 34)) {
+    for (const at of marks(low, high, (bottom - top) / 34)) {
       parts.push(path("gridline", `M${left} ${y(at)}H${right}`), words(left - 8, y(at) + 4, minus(at), "", "end"));
     }
-    parts.push(...rows.filter(differs).map((row) => rect("odd", x(row.input - 0.5), top, x(1) - x(0), bottom - top)));
-    parts.push(...rows.filter((row) => has(row, "permitted")).map(({ input, permitted: [low, high] }) =>
-      rect("band", x(input - 0.5), y(high) - 7, x(1) - x(0), y(low) - y(high) + 14)));
-    parts.push(path("exact", rows.map((row, at) => `${at ? "L" : "M"}${x(row.input)} ${y(row.exact)}`).join("")));
-    MODES.forEach((mode, index) => parts.push(path(`stair ${mode}`, rows.map((row, at) => {
+    const column = (kind, row, from, to) => rect(kind, x(row.input - 0.5), from, x(1) - x(0), to - from);
+    parts.push(rows.filter(differs).map((row) => column("area odd", row, top, bottom)),
+      rows.filter((row) => has(row, "permitted")).map((row) =>
+        column("area band", row, y(row.permitted[1]) - 7, y(row.permitted[0]) + 7)),
+      path("curve exact", `M${rows.map((row) => [x(row.input), y(row.exact)]).join("L")}`));
+    MODES.forEach((mode, index) => parts.push(path(`curve ${mode}`, rows.map((row, at) => {
       const from = has(rows[at - 1], mode) ? "V" : `M${x(row.input - 0.5)} `;
       return has(row, mode) ? `${from}${y(row[mode]) + index * 5 - 2.5}H${x(row.input + 0.5)}` : "";
     }).join(""))));
@@ -43,7 +43,7 @@
     number("scale", "Scale");
     number("multiplier", "Multiplier");
     number("shift", "Shift");
-    const [scale, ...pair] = [...controls.children].slice(1);
+    const [, scale, ...pair] = controls.children;
     page.choice("from", "From", ["i8", "i16", "i32", "i48", "u8", "u16"]);
     page.choice("to", "To", ["i8", "i16", "i32", "u8", "u16"]);
     number("input_zp", "Input zero point");
@@ -51,51 +51,51 @@
     page.choice("scale32", "Multiplier of", [["1", "32 bits"], ["0", "16 bits"]]);
     number("low", "First input");
     number("high", "Last input");
-    const chart = explorer.chart("Staircase", paint);
-    const list = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Results" });
-    const key = el("p", { class: "key" }, ["exact", ...MODES, "odd", "band"].map((kind) =>
-      el("span", { class: `line-${kind}`, text: { odd: "they differ", band: "inexact: permitted" }[kind] ?? kind })));
-    const pick = explorer.line();
+    const plot = chart("Staircase", paint);
+    const list = scroller("Results");
+    const key = el("p", { class: "key" }, ["exact", ...MODES].map((kind) =>
+      el("span", { class: `curve ${kind}`, text: kind })), el("span", { class: "area odd", text: "they differ" }),
+    el("span", { class: "area band", text: "inexact: permitted" }));
+    const pick = line();
     page.headline.after(pick);
-    page.picture.append(key, chart, el("details", {}, el("summary", { text: "The same as a table" }), list));
+    page.picture.append(key, plot, el("details", {}, el("summary", { text: "The same as a table" }), list));
 
     function show(answer) {
-      const odd = answer.rows.filter(differs);
-      const { multiplier, shift, scale: product, rows } = answer;
+      const { multiplier, shift, rows } = answer;
+      const odd = rows.filter(differs);
       page.title.textContent = `Multiplier ${minus(multiplier)}, shift ${shift}`;
       pick.show(`multiplier=${multiplier}, shift=${shift}`);
       const results = odd.length ? `“Single” and “double” differ for ${plural(odd.length, "input")} of ${rows.length}`
-        : rows.every((row) => !MODES.some((mode) => has(row, mode))) ? "No result is defined"
-          : "“Single” and “double” agree for every input";
-      page.reason.textContent = `A scale of ${product}. ${results}. “Single” rounds a half up, “double” rounds twice ` +
-        "if the shift is above 31. “Inexact” permits the results of the band: more than one for " +
+        : rows.some((row) => MODES.some((mode) => has(row, mode))) ? "“Single” and “double” agree for every input"
+          : "No result is defined";
+      page.reason.textContent = `A scale of ${answer.scale}. ${results}. “Single” rounds a half up, “double” rounds ` +
+        "twice if the shift is above 31. “Inexact” permits the results of the band: more than one for " +
         `${plural(rows.filter(several).length, "input")}. truecast gives the result of “single”.`;
-      chart.show(answer);
-      list.replaceChildren(explorer.table(["input", "exact", ...MODES, "inexact"], rows.map((row) =>
+      plot.show(answer);
+      list.replaceChildren(table(["input", "exact", ...MODES, "inexact"], rows.map((row) =>
         [row.input, row.exact, ...MODES.map((mode) => row[mode] ?? "–"),
           [...new Set(row.permitted ?? ["–"])].map(minus).join(" to ")].map(minus))));
-      odd.forEach((row) => list.querySelectorAll("tbody tr")[answer.rows.indexOf(row)].classList.add("odd"));
+      for (const row of odd) list.querySelectorAll("tbody tr")[rows.indexOf(row)].classList.add("odd");
     }
 
     return (state) => {
       scale.hidden = state.by === "pair";
       for (const part of pair) part.hidden = !scale.hidden;
-      const integer = (key) => {
-        if (/^\s*[-+]?\d+\s*$/.test(state[key])) return Number(state[key]);
-        throw new explorer.Refusal(`“${inputs[key].labels[0].textContent}” is not a whole number`);
-      };
-      const integers = (...keys) => Object.fromEntries(keys.map((key) => [key, integer(key)]));
+      const integers = (...keys) => Object.fromEntries(keys.map((key) => {
+        if (/^\s*[-+]?\d+\s*$/.test(state[key])) return [key, Number(state[key])];
+        throw new Refusal(`“${inputs[key].labels[0].textContent}” is not a whole number`);
+      }));
       page.settle(async () => {
         const whole = integers("input_zp", "output_zp", "low", "high");
-        if (whole.high < whole.low) throw new explorer.Refusal("the last input is below the first");
-        if (whole.high - whole.low > 512) throw new explorer.Refusal("at most 513 inputs are drawn");
-        const by = state.by === "pair" ? integers("multiplier", "shift") : { scale: state.scale.trim() };
+        if (whole.high < whole.low) throw new Refusal("the last input is below the first");
+        if (whole.high - whole.low > 512) throw new Refusal("at most 513 inputs are drawn");
+        const by = scale.hidden ? integers("multiplier", "shift") : { scale: state.scale.trim() };
         const { from, to } = state;
-        return explorer.ask({ ask: "rescale", ...by, ...whole, from, to, scale32: state.scale32 === "1" });
+        return ask({ ask: "rescale", ...by, ...whole, from, to, scale32: state.scale32 === "1" });
       }, show);
     };
   }
 
-  explorer.view("rescale", "Rescale", { by: "scale", scale: "0.3", multiplier: "1288490189", shift: "32", from: "i32",
+  view("rescale", "Rescale", { by: "scale", scale: "0.3", multiplier: "1288490189", shift: "32", from: "i32",
     to: "i8", input_zp: "0", output_zp: "0", scale32: "1", low: "-12", high: "12" }, build);
-})();
+}

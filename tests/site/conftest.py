@@ -74,31 +74,35 @@ def address(request):
 
 
 @pytest.fixture
-def transport(request) -> str:
-    return request.node.callspec.params["address"]
-
-
-@pytest.fixture
-def visit(browser, address):
-    """A function that opens the page at a hash; at the end, no page may have reported an error or left its folder."""
+def show(browser):
+    """A function that opens a page; at the end, none may have reported an error or asked for what is not `within`."""
     contexts, faults = [], []
-    home = address.rsplit("/", 1)[0]
 
-    def open_page(place: str = "", width: int = 1280, scheme: str = "light", base: str = address, answered=True):
+    def show_page(url: str, width: int = 1280, scheme: str = "light", within: str | None = None):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        allowed = (home, base.rsplit("/", 1)[0], "data:", "blob:")
+        allowed = (within or url.split("#")[0].rsplit("/", 1)[0], "data:", "blob:")
         page.on("request", lambda request: request.url.startswith(allowed) or faults.append(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: message.type == "error" and faults.append(message.text))
-        page.goto(base + place)
-        if answered:
-            page.locator("section:not([hidden]) .picture:not([hidden])").wait_for()
+        page.goto(url)
         return page
 
-    open_page.faults = faults
-    yield open_page
+    show_page.faults = faults
+    yield show_page
     for context in contexts:
         context.close()
     assert faults == []
+
+
+@pytest.fixture
+def visit(show, address):
+    """A function that opens the explorer at a hash."""
+
+    def visit_page(place: str = "", **options):
+        page = show(address + place, **options)
+        page.locator("section:not([hidden]) .picture:not([hidden])").wait_for()
+        return page
+
+    return visit_page

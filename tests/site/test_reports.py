@@ -2,10 +2,11 @@
 
 import struct
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, PICTURES, safetensors, violations
+from conftest import COMMAND, PICTURES, SCREENSHOTS, safetensors, violations
 from playwright.sync_api import Page, expect
 
 ODD = "</script><script>document.title = 'gone'</script><img src=x onerror=\"document.title = 'gone'\">\u202e"
@@ -36,33 +37,30 @@ def pages(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def page(browser, request):
-    """A page on which nothing fails and nothing is requested but itself."""
-    width, scheme = getattr(request, "param", (1280, "light"))
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page, said, requests = context.new_page(), [], []
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("request", lambda request: requests.append(request.url))
-    yield page
-    assert not said and len([url for url in requests if not url.startswith("data:")]) == 1
-    context.close()
+def report(show, pages):
+    """A function that opens a report, which may ask for nothing but itself."""
+
+    def show_report(command: str = "convert", **options) -> Page:
+        url = (pages / f"{command}.html").as_uri()
+        return show(url, within=url, **options)
+
+    return show_report
 
 
 def names(page: Page, count: int = 3) -> list[str]:
     return page.locator("tbody tr .name").all_inner_texts()[:count]
 
 
-def test_the_verdict_and_the_totals_come_first(page, pages):
-    page.goto(f"file://{pages}/convert.html")
+def test_the_verdict_and_the_totals_come_first(report):
+    page = report()
     assert "f8e4m3fn" in page.inner_text(".verdict")
     assert "2_000 with 5_997 elements" in page.inner_text(".facts")
     expect(page.locator("tbody tr")).to_have_count(MANY)
     assert page.locator(".worst > div").count() == 5 and page.locator(".worst svg").count() == 5
 
 
-def test_sorts_and_filters_by_keyboard(page, pages):
-    page.goto(f"file://{pages}/convert.html")
+def test_sorts_and_filters_by_keyboard(report):
+    page = report()
     page.get_by_role("button", name="tensor", exact=True).press("Enter")
     first = names(page)
     assert page.locator("th").first.get_attribute("aria-sort") == "ascending" and "empty" in first
@@ -78,8 +76,8 @@ def test_sorts_and_filters_by_keyboard(page, pages):
     assert page.locator("tbody tr").count() == len(found)
 
 
-def test_a_tensor_opens_with_its_histogram(page, pages):
-    page.goto(f"file://{pages}/convert.html")
+def test_a_tensor_opens_with_its_histogram(report):
+    page = report()
     page.get_by_label("Filter by name").fill("special")
     button = page.locator("tbody button")
     button.focus()
@@ -95,21 +93,20 @@ def test_a_tensor_opens_with_its_histogram(page, pages):
     assert page.locator("tr.detail").count() == 0
 
 
-def test_text_of_files_stays_text(page, pages):
-    page.goto(f"file://{pages}/convert.html")
+def test_text_of_files_stays_text(report):
+    page = report()
     page.get_by_label("Filter by name").fill("</script>")
     assert names(page) == [ODD.replace("\u202e", "\\u{202e}")]
     assert page.title().endswith(": convert") and page.locator("img").count() == 0
 
 
-@pytest.mark.parametrize("page", [(w, scheme) for w in (400, 1280, 1920) for scheme in ("light", "dark")], indirect=True)
-@pytest.mark.parametrize("name", ["convert", "compare", "verify"])
-def test_every_width_and_scheme(page, pages, name):
-    page.goto(f"file://{pages}/{name}.html")
-    assert page.locator("h1").inner_text().endswith(f": {name}") and page.inner_text(".verdict")
+@pytest.mark.parametrize(("width", "scheme"), product((400, 1280, 1920), ("light", "dark")))
+@pytest.mark.parametrize("command", ["convert", "compare", "verify"])
+def test_every_width_and_scheme(report, command, width, scheme):
+    page = report(command, width=width, scheme=scheme)
+    assert page.locator("h1").inner_text().endswith(f": {command}") and page.inner_text(".verdict")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    width, scheme = (page.viewport_size["width"], page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"))
-    if name == "convert" and width == 1280:
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=PICTURES / f"report-{'dark' if scheme else 'light'}.png")
+    page.screenshot(path=SCREENSHOTS / f"report-{command}-{width}-{scheme}.png")
+    if command == "convert" and width == 1280:
+        page.screenshot(path=PICTURES / f"report-{scheme}.png")
     assert violations(page) == []

@@ -6,17 +6,16 @@ use crate::args::ExploreArgs;
 use crate::failure::Failure;
 use crate::{explore, output};
 use serde_json::{Value, json};
-use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 use tiny_http::{Method, Request, Server};
-use truecast::header::{Read as HeaderRead, Start, read_with};
+use truecast::header::{self, Start};
 use truecast::io::{FileFormat, gguf, look, open_regular};
 use truecast::literal::read as read_number;
 
@@ -24,9 +23,9 @@ macro_rules! files {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../site/explorer/", $name)))),*] };
 }
 /// Files of the page and their contents.
-const FILES: [(&str, &str); 11] = files! {
-    "index.html", "explorer.css", "engine-http.js", "shared.js", "cast.js", "formats.js", "differ.js", "checkpoint.js",
-    "blocks.js", "promotion.js", "rescale.js"
+const FILES: [(&str, &str); 13] = files! {
+    "index.html", "base.css", "explorer.css", "engine-http.js", "elements.js", "shared.js", "cast.js", "formats.js",
+    "differ.js", "checkpoint.js", "blocks.js", "promotion.js", "rescale.js"
 };
 
 /// Largest request: the first 100 MB of a file in base64.
@@ -37,6 +36,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(2);
 struct Site {
     /// Host and port, as in an address.
     host: String,
+    /// 128 random bits of the system.
     token: String,
     file: Option<Value>,
     /// Number of pages that were opened.
@@ -69,15 +69,14 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
             format!("#cast?value={}{}", in_address(subject), typed.concat())
         }
     };
-    let failed =
-        |error: &dyn Display| failure!(IoError, "port {} of this machine cannot be opened: {error}", args.port);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(|error| failed(&error))?;
-    let port = listener.local_addr().map_err(|error| failed(&error))?.port();
-    let server = Server::from_listener(listener, None).map_err(|error| failed(&error))?;
+    let server = Server::http((Ipv4Addr::LOCALHOST, args.port))
+        .map_err(|error| failure!(IoError, "port {} of this machine cannot be opened: {error}", args.port))?;
+    let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
     let (end, ended) = channel();
     // Browsers leave out the usual port.
     let host = if port == 80 { "127.0.0.1".into() } else { format!("127.0.0.1:{port}") };
-    let token = token();
+    let random = || RandomState::new().build_hasher().finish();
+    let token = format!("{:016x}{:016x}", random(), random());
     let address = format!("http://{host}/{token}/{view}");
     let (opened, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let site: &'static Site = Box::leak(Box::new(Site { host, token, file, opened, closed, end }));
@@ -95,12 +94,6 @@ pub fn run(args: &ExploreArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// 128 random bits of the system.
-fn token() -> String {
-    let random = || RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", random(), random())
-}
-
 /// Escapes characters that have a meaning in an address.
 fn in_address(text: &str) -> String {
     let escape = |byte: u8| match byte {
@@ -113,24 +106,22 @@ fn in_address(text: &str) -> String {
 /// Reads as much of a file as its header needs.
 fn outline(path: &Path) -> Result<Value, Failure> {
     let (mut file, found) = open_regular(path)?;
-    let size = found.len();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (name, size) = (path.file_name().unwrap_or_default().to_string_lossy(), found.len());
     let mut read_at = |at: u64, length: usize| {
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; length];
         file.seek(SeekFrom::Start(at))?;
-        let got = (&mut file).take(length as u64).read_to_end(&mut bytes)?;
-        if got < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
+        file.read_exact(&mut bytes).map(|()| bytes)
     };
     let mut bytes = Vec::new();
     loop {
         let start = Start { name: &name, file_bytes: size, bytes: &bytes };
-        match read_with(&start, Some(&mut read_at))? {
-            HeaderRead::Outline(outline) => {
+        match header::read(&start, Some(&mut read_at))? {
+            header::Read::Outline(outline) => {
                 let mut object = explore::header_to_json(&outline, &name);
                 (object["name"], object["size"], object["read"]) = (json!(name), json!(size), json!(bytes.len()));
                 return Ok(object);
             }
-            HeaderRead::Needs(needed) => {
+            header::Read::Needs(needed) => {
                 let read = read_at(0, needed as usize);
                 bytes = read.map_err(|error| failure!(IoError, "{}: reading the header: {error}", path.display()))?;
             }

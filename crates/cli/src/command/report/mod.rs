@@ -1,7 +1,7 @@
 //! Reports as files: JSON, a page (HTML) or Markdown, chosen by the ending. `truecast report` makes both from JSON.
 //!
 //! A page is one file without requests: `page.html` with the head, style, script and the JSON of the report. The script
-//! makes the elements of tensors, so that text of files is never read as HTML.
+//! makes the elements of tensors, so that text of files is never read as HTML. Colors and elements are the explorer's.
 
 mod head;
 
@@ -93,6 +93,7 @@ pub fn checked(
     }
     let path = follow(path)?;
     let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
+    let mut is_place = is_source(&path)?;
     for place in places {
         if look::is_folder(place)? {
             let (parent, place) = (folder(&path)?, look::real(place)?);
@@ -101,14 +102,11 @@ pub fn checked(
             }
             continue;
         }
-        let place = follow(place)?;
-        let found = FileId::of(&path)?;
-        let is_named_alike = path.file_name() == place.file_name() && folder(&path)? == folder(&place)?;
-        if is_named_alike || (found.is_some() && found == FileId::of(&place)?) {
-            return refused("is the source or the destination; choose another file");
-        }
+        let (place, found) = (follow(place)?, FileId::of(&path)?);
+        is_place |= path.file_name() == place.file_name() && folder(&path)? == folder(&place)?;
+        is_place |= found.is_some() && found == FileId::of(&place)?;
     }
-    if is_source(&path)? {
+    if is_place {
         return refused("is the source or the destination; choose another file");
     }
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
@@ -142,16 +140,22 @@ pub fn write<R: Serialize>(
 }
 
 fn write_page(out: &mut dyn Write, head: &Value, object: &impl Serialize) -> io::Result<()> {
+    let (title, summary) = (head::escaped(&head::title(head)), head::html(head));
     let mut rest = include_str!("page.html");
-    for mark in ["{title}", "{style}", "{head}", "{report}", "{script}"] {
+    for (mark, text) in [
+        ("{title}", title.as_str()),
+        ("{base}", include_str!("../../../../../site/explorer/base.css")),
+        ("{style}", include_str!("page.css")),
+        ("{head}", &summary),
+        ("{report}", ""),
+        ("{elements}", include_str!("../../../../../site/explorer/elements.js")),
+        ("{script}", include_str!("page.js")),
+    ] {
         let (before, after) = rest.split_once(mark).expect("the page has every mark");
         out.write_all(before.as_bytes())?;
         match mark {
-            "{title}" => out.write_all(head::escaped(&head::title(head)).as_bytes())?,
-            "{head}" => out.write_all(head::html(head).as_bytes())?,
-            "{style}" => out.write_all(include_bytes!("page.css"))?,
-            "{script}" => out.write_all(include_bytes!("page.js"))?,
-            _ => serde_json::to_writer(Escaped(&mut *out, Escapes::JsonInPage), object)?,
+            "{report}" => serde_json::to_writer(Escaped(&mut *out, Escapes::JsonInPage), object)?,
+            _ => out.write_all(text.as_bytes())?,
         }
         rest = after;
     }
