@@ -50,7 +50,7 @@
   // The whole range of the destination, by magnitude, with the place of the value.
   function paintRange({ answer, format }, width) {
     const last = special(format, "largest_finite", "largest");
-    const first = Math.max(special(format, "smallest_subnormal", "smallest_normal", "smallest"), 0) || 1;
+    const first = Math.max(special(format, "smallest_subnormal", "smallest_normal", "one_unit", "smallest"), 0) || 1;
     const value = Math.abs(answer.source.exact);
     const low = Math.log2(first);
     const high = Math.max(Math.log2(last), low + 1);
@@ -215,7 +215,8 @@
       showSource(answer, formats.from.bias);
       rangeTitle.textContent = `Where it lies in ${answer.to}, by magnitude: each mark is twice the one before`;
       const { exact } = answer.source;
-      rangePart.hidden = exact === "NaN" || !special(formats.to, "largest_finite", "largest");
+      rangePart.hidden = exact === "NaN" || formats.to.kind === "code book" ||
+        !special(formats.to, "largest_finite", "largest");
       gapPart.hidden = exact === "NaN" || !(answer.neighbors.below ?? answer.neighbors.above);
       if (!rangePart.hidden) range.show({ answer, format: formats.to });
       if (!gapPart.hidden) gap.show(answer);

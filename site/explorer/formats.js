@@ -124,12 +124,12 @@
     const x = (exponent) => left + ((exponent - low) / (high - low)) * (right - left);
     const yError = (exponent) => 34 + (exponent / worst) * 140;
     const yValues = (exponent) => bottom - ((exponent + 1) / (most + 1)) * 120;
-    const parts = [words(0, 12, "largest relative error of rounding to nearest", "strong", "start"),
+    const parts = [path("cursor", `M${x(chosen)} 34V${bottom}H${x(chosen + 1)}V34z`),
+      words(0, 12, "largest relative error of rounding to nearest", "strong", "start"),
       words(0, 208, "values in each binade", "strong", "start")];
     for (const at of marks(low, high, (right - left) / 46)) {
       parts.push(path("gridline", `M${x(at)} 34V${bottom}`), words(x(at), bottom + 20, power("2", at)));
     }
-    parts.push(path("cursor", `M${x(chosen)} 34V${bottom}H${x(chosen + 1)}V34z`));
     const level = (y, exponent) => [path("gridline", `M${left} ${y}H${right}`),
       words(left - 8, y + 4, power("2", exponent), "", "end")];
     parts.push(marks(worst, 0, 6).map((at) => level(yError(at), at)),

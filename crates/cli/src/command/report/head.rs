@@ -95,7 +95,8 @@ fn facts(report: &Value) -> Vec<Fact> {
     let nothing = "no value saturated, wrapped, became Inf, NaN or zero".to_string();
     say("lost", total.is_object().then(|| if lost.is_empty() { nothing } else { lost.join(", ") }));
     say("subnormal", number("subnormal").filter(|n| *n > 0).map(|n| count(n, "result")));
-    say("checked", report["coverage"].as_f64().map(|part| format!("{:.1} % of the elements", 100.0 * part)));
+    let checked = report["coverage"].as_f64().filter(|_| either("elements") > Some(0));
+    say("checked", checked.map(|part| format!("{:.1} % of the elements", 100.0 * part)));
     facts
 }
 
