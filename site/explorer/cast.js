@@ -94,8 +94,7 @@
     const { threshold } = near; // of a code book, which has no midpoints
     const among = (text) => (text - low) / (high - low);
     const place = threshold ? among(source.exact) : near.place ?? (overLow ? -Infinity : Infinity);
-    const margin = narrow ? 0.08 : 0.25;
-    const x = left + (right - left) * clamp(place, -margin, 1 + margin);
+    const x = clamp(left + (right - left) * place, 12, width - 12);
     const y = 42 + answer.answers.length * 26;
     const parts = [];
     if (near.beyond) parts.push(rect("beyond", overLow ? 0 : left, y - 16, overLow ? right : width - left, 32));
@@ -119,7 +118,7 @@
       parts.push(fits && back ? words(end - 8, lane + 4, text, "lane", "end")
         : fits ? words(end + 10, lane + 4, text, "lane", "start")
           : back ? words(end + 12, lane - 6, text, "lane", "start")
-            : target === null ? words(x + 8, lane - 6, text, "lane", "start")
+            : target === null && x + text.length * 8 < width ? words(x + 8, lane - 6, text, "lane", "start")
               : words(end - 12, lane - 6, text, "lane", "end"));
     });
     const short = brief(source.exact);

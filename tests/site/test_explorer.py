@@ -86,6 +86,8 @@ SAID = [
     ("#cast?value=2.7&to=i8", ".answer:has-text('0x02') .share", "toward zero: truncates."),
     ("#cast?value=2.7&to=i8", ".answer:has-text('0x03') .share", "to nearest"),
     ("#cast?value=0.5&to=nf4", "svg", "0.50166339threshold"),
+    ("#cast?value=1e9&to=f16", "svg", "1000000000 (far beyond)"),
+    ("#cast?value=-1000&to=u8", "svg", "−1000 (far beyond)"),
     ("#cast?value=inf&to=f8e4m3fnuz", "h1", "f32 ∞ as f8e4m3fnuz is"),
     ("#cast?value=inf&to=f8e4m3fnuz", ".answers", "onnx@23:saturate=1 (older; the newest is 28)"),
     ("#differ", ".missing", "left out: "),
@@ -104,6 +106,10 @@ def test_what_a_view_says(visit, state, place, text):
     page = visit(state)
     expect(page.locator(f"{SECTION} {place}", has_text=text).first).to_be_attached()
     assert not {"null", "undefined"} & set(page.locator("svg text").all_text_contents())
+    assert page.evaluate("""() => [...document.querySelectorAll("section:not([hidden]) svg text")].filter((text) => {
+      const [inner, outer] = [text, text.closest("svg")].map((node) => node.getBoundingClientRect());
+      return inner.left < outer.left - 1 || inner.right > outer.right + 1;
+    }).map((text) => text.textContent)""") == []
     for share in page.locator(".share").all_inner_texts():
         assert re.search(r"of \d+ names\. [A-Z].*\.$", share), share
 
