@@ -303,10 +303,9 @@ pub struct Wanted<'a, 'py> {
 impl<'py> Wanted<'_, 'py> {
     /// Makes an array of `bytes` bytes.
     pub fn make(&self, bytes: usize) -> PyResult<New<'py>> {
-        let (array, is_untouched) = match Pages::of(bytes) {
-            Some((pages, is_new)) => (self.on_pages(pages)?, is_new),
-            None => (self.empty()?, true),
-        };
+        let pages = Pages::of(bytes);
+        let is_untouched = pages.as_ref().is_none_or(|pages| pages.is_new);
+        let array = pages.map_or_else(|| self.empty(), |pages| self.on_pages(pages))?;
         let array = Given { array, library: self.library };
         let memory = array.write(self.order)?;
         let memory = memory.ok_or_else(|| raise(self.shape.py(), Class::System, "a new array has no memory"))?;

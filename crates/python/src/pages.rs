@@ -89,19 +89,20 @@ pub struct Pages {
     /// `Some` until it is dropped.
     mapping: Option<Mapping>,
     bytes: usize,
+    /// True if no earlier result used the memory.
+    pub is_new: bool,
 }
 
 impl Pages {
-    /// Memory for this many bytes, and true if its pages are new. `None` for small sizes, and if there is not enough
-    /// memory.
-    pub fn of(bytes: usize) -> Option<(Pages, bool)> {
+    /// Memory for this many bytes. `None` for small sizes, and if there is not enough memory.
+    pub fn of(bytes: usize) -> Option<Pages> {
         if bytes < LARGE || cfg!(not(target_os = "linux")) {
             return None;
         }
         let kept = Mapping::kept(bytes);
         let is_new = kept.is_none();
         let mapping = Some(kept.or_else(|| Mapping::new(bytes))?);
-        Some((Pages { mapping, bytes }, is_new))
+        Some(Pages { mapping, bytes, is_new })
     }
 }
 

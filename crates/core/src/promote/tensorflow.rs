@@ -33,7 +33,7 @@ pub(super) fn knows(dtype: DType) -> bool {
 }
 
 pub(super) fn promote(lhs: Operand, rhs: Operand, mode: Mode) -> Option<Promoted> {
-    let (result, is_safe) = common(entry(lhs)?, entry(rhs)?);
+    let Common { result, is_safe } = common(entry(lhs)?, entry(rhs)?);
     (mode == Mode::All || is_safe).then_some(result)
 }
 
@@ -55,15 +55,22 @@ struct Entry {
     is_weak: bool,
 }
 
-/// Result, and whether mode `safe` allows the result.
-fn common(a: Entry, b: Entry) -> (Promoted, bool) {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Common {
+    result: Promoted,
+    /// True if mode `safe` allows the result.
+    is_safe: bool,
+}
+
+fn common(a: Entry, b: Entry) -> Common {
     let classes = |e: Entry| class(e.dtype).expect("numbers of the table have a class");
     let keep = |e: Entry| Promoted { element: Element::Type(e.dtype), is_weak: e.is_weak };
+    let safe = |result| Common { result, is_safe: true };
     match (classes(a), classes(b)) {
-        _ if a == b => (keep(a), true),
-        (Class::Bool, _) => (keep(b), true),
-        (_, Class::Bool) => (keep(a), true),
-        _ if a.is_weak && b.is_weak => (both_weak(a.dtype, b.dtype), true),
+        _ if a == b => safe(keep(a)),
+        (Class::Bool, _) => safe(keep(b)),
+        (_, Class::Bool) => safe(keep(a)),
+        _ if a.is_weak && b.is_weak => safe(both_weak(a.dtype, b.dtype)),
         _ if a.is_weak => weak_with_strong(a.dtype, b.dtype),
         _ if b.is_weak => weak_with_strong(b.dtype, a.dtype),
         _ => both_strong(a.dtype, b.dtype),
@@ -82,32 +89,29 @@ fn both_weak(a: DType, b: DType) -> Promoted {
     })
 }
 
-/// Returns the result, and whether mode `safe` allows the result. The strong type wins, unless it is an integer and the
-/// weak type is a float. Then the result is a weak f64, and it is safe only if the float is f64 and the integer is
-/// narrower.
-fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, bool) {
+/// The strong type wins, unless it is an integer and the weak type is a float. Then the result is a weak f64, and it is
+/// safe only if the float is f64 and the integer is narrower.
+fn weak_with_strong(weak: DType, strong: DType) -> Common {
     match (class(weak), class(strong)) {
         (Some(Class::Float { bits }), Some(Class::Integer(integer))) => {
-            (Promoted::weak(DType::F64), bits == 64 && integer.bits < 64)
+            Common { result: Promoted::weak(DType::F64), is_safe: bits == 64 && integer.bits < 64 }
         }
-        _ => (Promoted::strong(strong), true),
+        _ => Common { result: Promoted::strong(strong), is_safe: true },
     }
 }
 
-fn both_strong(a: DType, b: DType) -> (Promoted, bool) {
+fn both_strong(a: DType, b: DType) -> Common {
+    let strong = |common| Common { result: Promoted::strong(common), is_safe: common == a || common == b };
     match (class(a), class(b)) {
         (Some(Class::Integer(a_format)), Some(Class::Integer(b_format))) => match common_integer(a_format, b_format) {
-            Some(common) => (Promoted::strong(common), common == a || common == b),
-            None => (Promoted::weak(DType::F64), false),
+            Some(common) => strong(common),
+            None => Common { result: Promoted::weak(DType::F64), is_safe: false },
         },
         (Some(Class::Integer(integer)), Some(Class::Float { bits })) => {
-            (Promoted::strong(b), bits >= 2 * u32::from(integer.bits))
+            Common { result: Promoted::strong(b), is_safe: bits >= 2 * u32::from(integer.bits) }
         }
         (Some(Class::Float { .. }), Some(Class::Integer(_))) => both_strong(b, a),
-        _ => {
-            let common = common_float(a, b);
-            (Promoted::strong(common), common == a || common == b)
-        }
+        _ => strong(common_float(a, b)),
     }
 }
 
@@ -135,7 +139,7 @@ mod tests {
             for (word, &column) in words.zip(&columns) {
                 let (text, is_safe) = word.strip_suffix('!').map_or((word, true), |text| (text, false));
                 let Entry { dtype, is_weak } = entry(text);
-                let expected = (Promoted { element: Element::Type(dtype), is_weak }, is_safe);
+                let expected = Common { result: Promoted { element: Element::Type(dtype), is_weak }, is_safe };
                 assert_eq!(common(row, column), expected, "{row:?} with {column:?}");
                 cells += 1;
             }

@@ -177,27 +177,34 @@ fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
     if largest == Magnitude::ZERO {
         return ZERO_SCALE;
     }
-    let (limit, reaches) = overflow_limit(element);
+    let Limit { magnitude: limit, rounds_down } = overflow_limit(element);
     // Significands are in [1, 2), so one comparison decides between two neighboring exponents.
     let over = match largest.significand.cmp(&limit.significand) {
         Ordering::Less => false,
-        Ordering::Equal => !reaches,
+        Ordering::Equal => !rounds_down,
         Ordering::Greater => true,
     };
     let exponent = largest.exponent - limit.exponent + over as i32;
     (exponent.clamp(-127, 127) + 127) as u8
 }
 
-/// Magnitude at which rounding to nearest even begins to overflow, and whether this magnitude rounds down.
-fn overflow_limit(element: DType) -> (Magnitude, bool) {
+/// Magnitude at which rounding to nearest even begins to overflow.
+struct Limit {
+    magnitude: Magnitude,
+    /// True if the magnitude itself does not overflow.
+    rounds_down: bool,
+}
+
+fn overflow_limit(element: DType) -> Limit {
     match element.kind() {
         Kind::Float(f) => {
             let (sig, exp) = f.overflow_threshold();
-            (Magnitude::new(sig, exp), f.max_code() & 1 == 0)
+            Limit { magnitude: Magnitude::new(sig, exp), rounds_down: f.max_code() & 1 == 0 }
         }
         Kind::Fixed(f) => {
             let max = f.int.max() as u64;
-            (Magnitude::new(2 * max + 1, -(f.frac_bits as i32) - 1), max & 1 == 0)
+            let magnitude = Magnitude::new(2 * max + 1, -(f.frac_bits as i32) - 1);
+            Limit { magnitude, rounds_down: max & 1 == 0 }
         }
         _ => unreachable!("blocks hold floats and fixed-point numbers"),
     }

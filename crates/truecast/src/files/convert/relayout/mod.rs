@@ -69,9 +69,9 @@ pub(crate) fn relaid(
             && rule != other
         {
             let scale = f32::from_bits(little_endian(&stored.read(folder, 0..4)?) as u32);
-            let (made, is_exact) = second([*rule, *other], scale).map_err(refused)?;
+            let Second { scale, is_exact } = second([*rule, *other], scale).map_err(refused)?;
             is_rounded = !is_exact;
-            return Ok(Arc::new(Known(made.to_le_bytes().to_vec())) as Arc<dyn Job>);
+            return Ok(Arc::new(Known(scale.to_le_bytes().to_vec())) as Arc<dyn Job>);
         }
         let of = match part {
             Part::Codes => Some(codes),
@@ -135,18 +135,25 @@ fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     }
 }
 
-/// Converts a global scale from the first rule to the second. The flag is true if all effective scales stay equal.
-fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
+/// A global scale of another rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Second {
+    scale: f32,
+    /// True if its products with all block scales are unchanged.
+    is_exact: bool,
+}
+
+/// Converts a global scale from the first rule to the second.
+fn second(rules: [GlobalRule; 2], scale: f32) -> Result<Second, &'static str> {
     match rules {
         // RN32(g / 2688) is the factor of scales (§4.12).
-        [GlobalRule::Amax, GlobalRule::Times] => Ok((scale / 2688.0, true)),
+        [GlobalRule::Amax, GlobalRule::Times] => Ok(Second { scale: scale / 2688.0, is_exact: true }),
         [GlobalRule::Amax, GlobalRule::Divide] => inverse(GlobalRule::Times, scale / 2688.0),
         [rule, _] => inverse(rule, scale),
     }
 }
 
-/// Returns the inverse of a global scale. The flag is true if the products of all block scales are unchanged.
-fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
+fn inverse(rule: GlobalRule, scale: f32) -> Result<Second, &'static str> {
     let inverse = 1.0 / scale;
     if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
         return Err("its global scale has no inverse, or another meaning");
@@ -160,7 +167,7 @@ fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
         scale.to_bits() == other.to_bits()
     };
     // Codes without sign; 0x7f is NaN.
-    Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
+    Ok(Second { scale: inverse, is_exact: 1.0 / inverse == scale && (0..0x7f).all(is_same) })
 }
 
 pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
@@ -177,17 +184,18 @@ mod tests {
     /// Only powers of two and few other scales have an exact inverse.
     #[test]
     fn second_scales_are_inverted() {
+        let found = |scale, is_exact| Ok(Second { scale, is_exact });
         for scale in [1.0, 0.25, 2f32.powi(-20), 2f32.powi(40)] {
-            assert_eq!(inverse(GlobalRule::Times, scale), Ok((1.0 / scale, true)));
-            assert_eq!(inverse(GlobalRule::Divide, scale), Ok((1.0 / scale, true)));
+            assert_eq!(inverse(GlobalRule::Times, scale), found(1.0 / scale, true));
+            assert_eq!(inverse(GlobalRule::Divide, scale), found(1.0 / scale, true));
         }
-        assert_eq!(inverse(GlobalRule::Times, 0.1), Ok((1.0 / 0.1, false)));
-        assert_eq!(inverse(GlobalRule::Divide, 3.0), Ok((1.0 / 3.0, false)));
+        assert_eq!(inverse(GlobalRule::Times, 0.1), found(1.0 / 0.1, false));
+        assert_eq!(inverse(GlobalRule::Divide, 3.0), found(1.0 / 3.0, false));
         for scale in [0.0, f32::INFINITY, f32::NAN, 1e-42] {
             assert!(inverse(GlobalRule::Times, scale).is_err());
         }
         assert!(inverse(GlobalRule::Amax, 2.0).is_err());
-        assert_eq!(second([GlobalRule::Amax, GlobalRule::Times], 3.0), Ok((3.0 / 2688.0, true)));
-        assert_eq!(second([GlobalRule::Amax, GlobalRule::Divide], 2688.0), Ok((1.0, true)));
+        assert_eq!(second([GlobalRule::Amax, GlobalRule::Times], 3.0), found(3.0 / 2688.0, true));
+        assert_eq!(second([GlobalRule::Amax, GlobalRule::Divide], 2688.0), found(1.0, true));
     }
 }

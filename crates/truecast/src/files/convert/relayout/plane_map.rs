@@ -72,10 +72,11 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
         _ => Change::None,
     };
     let unit = [[1, 1]; 2];
-    let of_codes = of_plane(&sides, [old.codes, new.codes], unit, change, true)?;
+    let of_codes = of_plane(&sides, [old.codes, new.codes], unit, PlaneChange { change, is_total: true })?;
     let blocks = [old.scales.block, new.scales.block];
-    let of_scales = scales(old.scales.plane, new.scales.plane)?;
-    let of_scales = of_plane(&sides, [old.scales.plane, new.scales.plane], blocks, of_scales.0, of_scales.1)?;
+    let planes = [old.scales.plane, new.scales.plane];
+    let of_scales = of_plane(&sides, planes, blocks, scales(planes)?)?;
+    let partial = |change| PlaneChange { change, is_total: false };
     let is_float = |zero| matches!(zero, Zero::Grid { plane: Plane { code: Code::Float(_), .. }, .. });
     require(![old.zero, new.zero].into_iter().any(is_float), "its zero points are not integers")?;
     let (mut zeros, mut midpoint) = (None, None);
@@ -85,7 +86,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
                 (0, true, true) => Change::None,
                 _ => Change::Integer { add, plus: [plus, then] },
             };
-            zeros = Some(of_plane(&sides, [plane, other], blocks, change, false)?);
+            zeros = Some(of_plane(&sides, [plane, other], blocks, partial(change))?);
         }
         (Zero::Grid { plane, plus }, zero) => {
             // Every zero point must equal the expected zero point.
@@ -94,7 +95,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
             let change = Change::Integer { add: -expected as i32, plus: [plus, 0] };
             let one = LayoutSide { layout: from, planes: old };
             let same = [LayoutSide { layout: from, planes: old }, one];
-            midpoint = Some(of_plane(&same, [plane, difference], [blocks[0]; 2], change, false)?);
+            midpoint = Some(of_plane(&same, [plane, difference], [blocks[0]; 2], partial(change))?);
         }
         (_, Zero::Grid { .. }) => return Err("it has no zero points, but the target has; give symmetric=true"),
         _ => {}
@@ -136,13 +137,20 @@ fn constant(zero: Zero) -> i64 {
     }
 }
 
-/// Conversion of scales, and true if every scale has an equal counterpart.
-fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
+#[derive(Clone, Copy)]
+struct PlaneChange {
+    change: Change,
+    /// True if every code has an equal counterpart.
+    is_total: bool,
+}
+
+fn scales([old, new]: [Plane; 2]) -> Result<PlaneChange, Why> {
     let (Code::Float(from), Code::Float(to)) = (old.code, new.code) else {
         return Err("its scales have another type in the target");
     };
     let is_wider = matches!((from, to), (_, DType::F32) | (DType::F8E8M0, DType::Bf16));
-    Ok(if from == to { (Change::None, true) } else { (Change::Float, is_wider) })
+    let change = if from == to { Change::None } else { Change::Float };
+    Ok(PlaneChange { change, is_total: from == to || is_wider })
 }
 
 impl LayoutSide<'_> {
@@ -174,8 +182,7 @@ fn of_plane(
     [from, to]: &[LayoutSide<'_>; 2],
     [old, new]: [Plane; 2],
     blocks: [[u64; 2]; 2],
-    change: Change,
-    is_total: bool,
+    PlaneChange { change, is_total }: PlaneChange,
 ) -> Result<PlaneMapping, Why> {
     let (from_shape, to_shape) = (from.layout.grid(blocks[0]), to.layout.grid(blocks[1]));
     let transposed = from.layout.transposed != to.layout.transposed;
