@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use truecast_io::Links;
 use truecast_io::folder::{Folder, parse};
 
 use crate::accepted;
@@ -25,7 +26,7 @@ fn shard(names: [&str; 2]) -> Vec<u8> {
 pub fn folder_index(index: &[u8]) {
     INDEX.with(|file| {
         file.write(index);
-        let Some(folder) = accepted(Folder::open(file.folder(), false)) else { return };
+        let Some(folder) = accepted(Folder::open(file.folder(), Links::Inside)) else { return };
         let mut names = HashSet::new();
         for shard in folder.shards() {
             assert!(["a.safetensors", "b.safetensors"].contains(&shard.name.as_str()));

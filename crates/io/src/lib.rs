@@ -67,7 +67,7 @@ pub use escaped::{Escaped, EscapedPath, counted, in_units, is_unseen, noun, one_
 pub use foreign::Foreign;
 pub use form::layout_for;
 pub use open::open_regular;
-pub use options::{OnnxOptions, OpenOptions};
+pub use options::{Links, OnnxOptions, OpenOptions};
 pub use os::FileId;
 pub use reader::TensorReader;
 pub use room::zeros;

@@ -4,11 +4,11 @@ mod disk;
 
 use truecast_core::{DType, Layout};
 use truecast_io::onnx::{ExternalError, Options, ProtoError, TensorError, TensorFile};
-use truecast_io::{Error, ErrorKind};
+use truecast_io::{Error, ErrorKind, Links};
 use truecast_testkit::proto::*;
 
-const STRICT: Options = Options { lenient: false, follow_links: false };
-const LENIENT: Options = Options { lenient: true, follow_links: false };
+const STRICT: Options = Options { lenient: false, links: Links::Inside };
+const LENIENT: Options = Options { lenient: true, links: Links::Inside };
 
 fn open(message: &[u8], options: Options) -> Result<TensorFile, Error> {
     let disk = disk::file("a.pb", message);
@@ -288,7 +288,7 @@ fn external_data() {
     std::os::unix::fs::symlink(elsewhere.path.parent().unwrap(), folder.join("folder")).unwrap();
     for location in ["link", "folder/w"] {
         assert!(matches!(cause(&[("location", location)]), ExternalError::Outside { .. }));
-        assert_eq!(open(&[("location", location)], Options { follow_links: true, ..STRICT }).unwrap(), b"xyz");
+        assert_eq!(open(&[("location", location)], Options { links: Links::All, ..STRICT }).unwrap(), b"xyz");
     }
 
     let both = [external(&[("location", "d/w")]), bytes(9, b"abc")].concat();

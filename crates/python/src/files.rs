@@ -37,7 +37,7 @@ fn options(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> 
         min_elements: asked.number("min_elements")?.unwrap_or(defaults.min_elements),
         onnx: onnx::Options {
             lenient: asked.switch("lenient", false)?,
-            follow_links: asked.switch("follow_links", false)?,
+            links: asked.switch("follow_links", false)?.into(),
         },
         copy_sidecars: asked.switch("sidecars", true)?,
         resume: asked.switch("resume", false)?,
@@ -211,7 +211,7 @@ pub fn compare(
     magnitudes: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let onnx = onnx::Options { lenient, follow_links };
+    let onnx = onnx::Options { lenient, links: follow_links.into() };
     let reading = |from| OpenOptions { from, onnx };
     let types = (from.map(dtypes::of_object).transpose()?, to.map(dtypes::of_object).transpose()?);
     let readings = (reading(types.0), reading(types.1));

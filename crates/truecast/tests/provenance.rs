@@ -50,7 +50,7 @@ fn every_option_of_reading_is_kept() {
     keeps(&Options { min_elements: 0, ..Options::default() });
     keeps(&Options { min_elements: u64::MAX, ..Options::default() });
     for (lenient, follow_links) in [(true, false), (false, true), (true, true)] {
-        let onnx = truecast::io::onnx::Options { lenient, follow_links };
+        let onnx = truecast::io::onnx::Options { lenient, links: follow_links.into() };
         keeps(&Options { onnx, ..Options::default() });
     }
 }

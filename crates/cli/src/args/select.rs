@@ -51,7 +51,7 @@ pub struct OnnxArgs {
 
 impl OnnxArgs {
     pub fn options(self) -> truecast::io::onnx::Options {
-        truecast::io::onnx::Options { lenient: self.lenient, follow_links: self.follow_links }
+        truecast::io::onnx::Options { lenient: self.lenient, links: self.follow_links.into() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::message::quoted;
 use truecast::convert::Options;
+use truecast::io::Links;
 use truecast::report::Provenance;
 use truecast::setting::Setting;
 
@@ -39,7 +40,7 @@ pub fn typed(provenance: &Provenance) -> String {
     if *min_elements != Options::default().min_elements {
         say("min-elements", Some(&min_elements.to_string()));
     }
-    for (name, is_set) in [("lenient", onnx.lenient), ("follow-links", onnx.follow_links)] {
+    for (name, is_set) in [("lenient", onnx.lenient), ("follow-links", onnx.links == Links::All)] {
         if is_set {
             say(name, None);
         }

@@ -12,6 +12,7 @@ use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
 use crate::foreign::Foreign;
 use crate::look;
+use crate::options::Links;
 
 /// File that describes a pipeline: an object whose keys are the folders of models. Each value is a pair of library and
 /// class.
@@ -42,8 +43,8 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    pub fn read(folder: &Path, names: &[String], follow_links: bool) -> Result<Declared, Error> {
-        let read = |name| Ok::<_, Error>(JsonFile::read(folder, name, follow_links)?.map(|file| file.value));
+    pub fn read(folder: &Path, names: &[String], links: Links) -> Result<Declared, Error> {
+        let read = |name| Ok::<_, Error>(JsonFile::read(folder, name, links)?.map(|file| file.value));
         let (pipeline, modules) = (read(PIPELINE)?, read(MODULES)?);
         let of_pipeline = pipeline.iter().filter_map(Value::as_object).flat_map(|models| models.keys());
         let of_modules = modules.iter().filter_map(Value::as_array).flatten();

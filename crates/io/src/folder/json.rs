@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value};
 use super::open::read_in;
 use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_VALUES};
 use crate::error::{Cause, Error};
+use crate::options::Links;
 
 /// A JSON file of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +31,8 @@ impl JsonFile {
     ///
     /// # Errors
     /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
-    pub fn read(folder: &Path, name: &str, follow_links: bool) -> Result<Option<JsonFile>, Error> {
-        let Some(text) = read_in(folder, name, follow_links, MAX_JSON_BYTES)? else { return Ok(None) };
+    pub fn read(folder: &Path, name: &str, links: Links) -> Result<Option<JsonFile>, Error> {
+        let Some(text) = read_in(folder, name, links, MAX_JSON_BYTES)? else { return Ok(None) };
         let path = folder.join(name);
         let text = String::from_utf8(text).map_err(|error| {
             let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();

@@ -30,6 +30,7 @@ use crate::foreign::Foreign;
 use crate::gguf::{self, Value};
 use crate::look;
 use crate::open::open_regular;
+use crate::options::Links;
 use crate::source::Source;
 use crate::tensor::{FileFormat, Tensor};
 use crate::view::View;
@@ -74,7 +75,7 @@ pub struct ViewedShard {
 /// ```
 /// use std::collections::BTreeMap;
 /// use truecast_core::{DType, Layout};
-/// use truecast_io::{Existing, FileFormat, Tensor, Writer, folder::Folder};
+/// use truecast_io::{Existing, FileFormat, Links, Tensor, Writer, folder::Folder};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model.safetensors");
@@ -82,7 +83,7 @@ pub struct ViewedShard {
 /// let mut writer = Writer::create(&path, FileFormat::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
 /// writer.write(&[1, 2])?;
 /// writer.finish()?;
-/// let opened = Folder::open(folder.path(), false)?;
+/// let opened = Folder::open(folder.path(), Links::Inside)?;
 /// assert_eq!(&*opened.shards()[0].source.tensors()[0].name, "w");
 /// # Ok(())
 /// # }
@@ -94,7 +95,7 @@ pub struct Folder {
     beside: Option<PathBuf>,
     /// Whether the path is a file: the only shard, or a part of a split GGUF model.
     is_file: bool,
-    follow_links: bool,
+    links: Links,
     shards: Vec<Shard>,
     index: Option<Index>,
     sidecars: Vec<Sidecar>,
@@ -113,12 +114,12 @@ impl Folder {
     ///
     /// # Errors
     /// [`Error::Folder`] and the errors of [`Source::open`].
-    pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
+    pub fn open(path: &Path, links: Links) -> Result<Folder, Error> {
         let names = names_in(path)?;
-        let declared = Declared::read(path, &names, follow_links)?;
+        let declared = Declared::read(path, &names, links)?;
         let name = Index::find(&names).map_err(|cause| cause.at(path))?.filter(|_| !declared.is_pipeline);
         let index = match name {
-            Some(name) => match JsonFile::read(path, name, follow_links)? {
+            Some(name) => match JsonFile::read(path, name, links)? {
                 Some(file) => Some(Index::parse(name, &file)?),
                 None => None,
             },
@@ -146,14 +147,14 @@ impl Folder {
                 let tensor = index.iter().flat_map(|index| &index.weight_map).find_map(of_shard).unwrap_or_default();
                 return Err(FolderError::MissingShard { shard: name.into(), tensor }.at(path));
             }
-            let (file, bytes) = open::open_in(path, Path::new(name), follow_links)?;
+            let (file, bytes) = open::open_in(path, Path::new(name), links)?;
             let source = Source::of_safetensors(&path.join(name), file, bytes)?;
             let tensors = (0..source.tensors().len()).collect();
             shards.push(Shard { name: name.into(), source, tensors });
         }
         let is_weights = |name: &str| shards.iter().any(|shard| shard.name == name);
         let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
-        let beside = sidecar::find(path, follow_links, |name| is_weights(name) || is_index(name))?;
+        let beside = sidecar::find(path, links, |name| is_weights(name) || is_index(name))?;
         let sidecar::Beside { sidecars, strays, components, warnings: left_out } = beside;
         let read = components.iter().map(PathBuf::as_path).chain(shards.first().map(|_| Path::new("")));
         declared.check(path, &strays, &read.collect())?;
@@ -167,7 +168,7 @@ impl Folder {
             path,
             beside: None,
             is_file: false,
-            follow_links,
+            links,
             shards,
             index,
             sidecars,
@@ -233,7 +234,7 @@ impl Folder {
             path: path.into(),
             beside: None,
             is_file: true,
-            follow_links: false,
+            links: Links::Inside,
             shards: sources.into_iter().map(shard).collect(),
             index: None,
             sidecars: Vec::new(),
@@ -248,9 +249,9 @@ impl Folder {
     ///
     /// # Errors
     /// [`Error::Io`]; a link that must not be followed.
-    pub fn without_weights(path: &Path, follow_links: bool) -> Result<Folder, Error> {
-        let sidecar::Beside { sidecars, warnings, .. } = sidecar::find(path, follow_links, |_| false)?;
-        Ok(Folder { is_file: false, follow_links, sidecars, warnings, ..Folder::of_sources(path, Vec::new()) })
+    pub fn without_weights(path: &Path, links: Links) -> Result<Folder, Error> {
+        let sidecar::Beside { sidecars, warnings, .. } = sidecar::find(path, links, |_| false)?;
+        Ok(Folder { is_file: false, links, sidecars, warnings, ..Folder::of_sources(path, Vec::new()) })
     }
 
     /// Checkpoint of one file whose tensors `view` computes from those of `of`.
@@ -261,7 +262,7 @@ impl Folder {
         let sources: Vec<&Source> = of.shards.iter().map(|shard| &shard.source).collect();
         let source = Source::of_view(&of.path, &sources, tensors, BTreeMap::new(), view)?;
         let viewed = Folder::of_sources(&of.path, vec![source]);
-        Ok(Folder { follow_links: of.follow_links, warnings: of.warnings.clone(), ..viewed })
+        Ok(Folder { links: of.links, warnings: of.warnings.clone(), ..viewed })
     }
 
     /// Folder with the files and shards of `like`, whose tensors are computed from those of `of`: name, metadata,
@@ -435,7 +436,7 @@ impl Folder {
     /// # Errors
     /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
     pub fn json(&self, name: &str) -> Result<Option<JsonFile>, Error> {
-        if self.is_file { Ok(None) } else { JsonFile::read(self.beside(), name, self.follow_links) }
+        if self.is_file { Ok(None) } else { JsonFile::read(self.beside(), name, self.links) }
     }
 
     /// Reads another file of the folder, of at most `limit` bytes; `None` if it does not exist or the checkpoint is not
@@ -444,13 +445,13 @@ impl Folder {
     /// # Errors
     /// [`Error::Folder`] for violations of C3, and for a longer file; [`Error::Io`].
     pub fn bytes(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-        if self.is_file { Ok(None) } else { open::read_in(self.beside(), name, self.follow_links, limit) }
+        if self.is_file { Ok(None) } else { open::read_in(self.beside(), name, self.links, limit) }
     }
 
-    /// Whether links in the folder may lead to any place.
+    /// Links in the folder that are followed.
     #[must_use]
-    pub fn follows_links(&self) -> bool {
-        self.follow_links
+    pub fn links(&self) -> Links {
+        self.links
     }
 }
 

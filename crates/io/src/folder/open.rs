@@ -9,6 +9,7 @@ use crate::contain::{blobs_of, place_of};
 use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
 use crate::look;
+use crate::options::Links;
 use crate::os;
 
 pub(super) fn is_shard_name(name: &str) -> bool {
@@ -21,12 +22,12 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 }
 
 /// Reads a file of the folder, of at most `limit` bytes; `None` if it does not exist.
-pub(super) fn read_in(folder: &Path, name: &str, follow_links: bool, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn read_in(folder: &Path, name: &str, links: Links, limit: u64) -> Result<Option<Vec<u8>>, Error> {
     let path = folder.join(name);
     if look::at_itself(&path)?.is_none() {
         return Ok(None);
     }
-    let (file, bytes) = open_in(folder, Path::new(name), follow_links)?;
+    let (file, bytes) = open_in(folder, Path::new(name), links)?;
     if bytes > limit {
         return Err(FolderError::TooLong { bytes, limit }.at(&path));
     }
@@ -35,9 +36,9 @@ pub(super) fn read_in(folder: &Path, name: &str, follow_links: bool, limit: u64)
     Ok(Some(all))
 }
 
-/// Opens a regular file below the folder; returns the file and its length. Unless `follow_links`, only the path's
-/// last component may be a link, and only into the blobs of the folder's cache (C2, C3).
-pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
+/// Opens a regular file below the folder; returns the file and its length. [`Links::Inside`] allows a link only as
+/// the path's last component, and only into the blobs of the folder's cache (C2, C3).
+pub(super) fn open_in(folder: &Path, name: &Path, links: Links) -> Result<(File, u64), Error> {
     let path = folder.join(name);
     let opening = || Error::io(&path, "opening");
     let is_link = step(|| fs::symlink_metadata(&path)).map_err(opening())?.is_symlink();
@@ -52,7 +53,7 @@ pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<
     if !opened.is_file() {
         return Err(Error::NotRegular { path });
     }
-    if !follow_links {
+    if links == Links::Inside {
         let folder = step(|| folder.canonicalize()).map_err(Error::io(folder, "opening"))?;
         let place = step(|| place_of(&file, &real)).map_err(Error::io(&path, "resolving its links"))?;
         let is_blob = || blobs_of(&folder).is_some_and(|blobs| place.starts_with(blobs));

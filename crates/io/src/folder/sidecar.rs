@@ -10,6 +10,7 @@ use crate::atomic::{Existing, NewFolder, OutputFile};
 use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
 use crate::look;
+use crate::options::Links;
 use crate::path::folder_of;
 
 const WEIGHTS: [&str; 11] =
@@ -36,9 +37,9 @@ pub(super) struct Beside {
     pub warnings: Vec<String>,
 }
 
-pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
+pub(super) fn find(folder: &Path, links: Links, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
     let mut found = Beside::default();
-    walk(folder, Path::new(""), follow_links, &is_shard, &mut found)?;
+    walk(folder, Path::new(""), links, &is_shard, &mut found)?;
     found.sidecars.sort();
     Ok(found)
 }
@@ -47,14 +48,14 @@ pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) ->
 ///
 /// # Errors
 /// An unreadable folder; a link that must not be followed.
-pub fn components(folder: &Path, follow_links: bool) -> Result<Vec<PathBuf>, Error> {
-    Ok(find(folder, follow_links, |_| false)?.components)
+pub fn components(folder: &Path, links: Links) -> Result<Vec<PathBuf>, Error> {
+    Ok(find(folder, links, |_| false)?.components)
 }
 
 fn walk(
     folder: &Path,
     below: &Path,
-    follow_links: bool,
+    links: Links,
     is_shard: &impl Fn(&str) -> bool,
     found: &mut Beside,
 ) -> Result<(), Error> {
@@ -74,13 +75,13 @@ fn walk(
         let whole = folder.join(&path);
         let Some(kind) = look::at_itself(&whole)? else { continue };
         if (kind.is_dir() || kind.is_symlink()) && is_component(&here, name)? {
-            if kind.is_symlink() && !follow_links {
+            if kind.is_symlink() && links == Links::Inside {
                 return Err(FolderError::Link.at(&whole));
             }
             found.components.push(path.clone());
             if kind.is_dir() && below.components().count() < MAX_DEPTH {
                 let mut within = Beside::default();
-                walk(folder, &path, follow_links, is_shard, &mut within)?;
+                walk(folder, &path, links, is_shard, &mut within)?;
                 found.components.append(&mut within.components);
             }
             continue;
@@ -88,7 +89,7 @@ fn walk(
         if kind.is_dir() {
             match below.components().count() {
                 MAX_DEPTH => skip(found, "its path is too deep"),
-                _ => walk(folder, &path, follow_links, is_shard, found)?,
+                _ => walk(folder, &path, links, is_shard, found)?,
             }
             continue;
         }
@@ -118,8 +119,8 @@ impl Sidecar {
     ///
     /// # Errors
     /// [`Error::Io`], a link that must not be followed.
-    pub fn check(&self, from: &Path, follow_links: bool) -> Result<(), Error> {
-        open_in(from, &self.path, follow_links).map(drop)
+    pub fn check(&self, from: &Path, links: Links) -> Result<(), Error> {
+        open_in(from, &self.path, links).map(drop)
     }
 
     /// Copies the file to the same place in another folder. `each` receives every piece and returns whether to
@@ -132,10 +133,10 @@ impl Sidecar {
         from: &Path,
         to: &Path,
         existing: Existing,
-        follow_links: bool,
+        links: Links,
         each: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<u64>, Error> {
-        let (mut file, _) = open_in(from, &self.path, follow_links)?;
+        let (mut file, _) = open_in(from, &self.path, links)?;
         let (source, target) = (from.join(&self.path), look::inside(to, &self.path)?);
         let folder = NewFolder::make(folder_of(&target))?;
         let mut output = OutputFile::create(&target, existing)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::change::step;
 use crate::contain::{blobs_of, place_of};
 use crate::error::onnx::ExternalError;
+use crate::options::Links;
 use crate::os;
 use crate::path::folder_of;
 use foldhash::{HashSet, HashSetExt};
@@ -49,7 +50,7 @@ fn number(key: &'static str, text: &str) -> Result<u64, ExternalError> {
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    follow_links: bool,
+    links: Links,
 }
 
 #[derive(Debug)]
@@ -72,8 +73,8 @@ pub(crate) struct ExternalFile {
 }
 
 impl Folder {
-    pub(crate) fn of_model(model: &Path, follow_links: bool) -> Folder {
-        Folder { path: folder_of(model).to_path_buf(), follow_links }
+    pub(crate) fn of_model(model: &Path, links: Links) -> Folder {
+        Folder { path: folder_of(model).to_path_buf(), links }
     }
 
     pub(crate) fn open(&self, location: &str) -> Result<ExternalFile, OpenError> {
@@ -87,7 +88,7 @@ impl Folder {
         let outside = || OpenError::External(ExternalError::Outside { location: location.into() });
         let not_regular = || OpenError::External(ExternalError::NotRegular { location: location.into() });
         let real = step(|| path.canonicalize()).map_err(failed)?;
-        if !self.follow_links && !self.holds(&real).map_err(failed)? {
+        if self.links == Links::Inside && !self.holds(&real).map_err(failed)? {
             return Err(outside());
         }
         if !step(|| fs::metadata(&real)).map_err(failed)?.is_file() {
@@ -101,7 +102,7 @@ impl Folder {
             return Err(not_regular());
         }
         let is_inside = || self.holds(&place_of(&file, &real)?);
-        if !self.follow_links && !is_inside().map_err(failed)? {
+        if self.links == Links::Inside && !is_inside().map_err(failed)? {
             return Err(outside());
         }
         Ok(ExternalFile { path, file, bytes: found.len() })

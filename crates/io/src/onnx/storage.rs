@@ -41,7 +41,7 @@ impl Storage {
     }
 
     pub(crate) fn new(path: Arc<Path>, file: Arc<File>, file_bytes: u64, options: OnnxOptions) -> Storage {
-        let folder = Folder::of_model(&path, options.follow_links);
+        let folder = Folder::of_model(&path, options.links);
         Storage { path, file, file_bytes, folder, options }
     }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact};
 use truecast_io::folder::Folder;
-use truecast_io::{OpenOptions, folder, look};
+use truecast_io::{Links, OpenOptions, folder, look};
 use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::{CastOptions, Counts};
 
@@ -53,7 +53,9 @@ pub fn bytes_of(path: &Path) -> Result<u64, Error> {
     let is_gguf = folder::single(path)? != path;
     let mut folders = vec![path.to_path_buf()];
     if !is_gguf {
-        folders.extend(folder::components(path, true).unwrap_or_default().iter().map(|component| path.join(component)));
+        folders.extend(
+            folder::components(path, Links::All).unwrap_or_default().iter().map(|component| path.join(component)),
+        );
     }
     let is_read = |path: &Path| path.extension().is_some_and(|e| e == if is_gguf { "gguf" } else { "safetensors" });
     let mut bytes = 0;
@@ -79,7 +81,7 @@ impl Side {
     fn new(path: &Path, reading: OpenOptions) -> Result<Side, Error> {
         let mut side = Side { path: path.into(), reading, models: vec![PathBuf::new()], folder: None };
         if look::is_folder(path)? && folder::single(path)? == path {
-            let folder = Folder::open(path, reading.onnx.follow_links)?;
+            let folder = Folder::open(path, reading.onnx.links)?;
             let own = (!folder.shards().is_empty()).then(PathBuf::new);
             side.models = folder.components().iter().cloned().chain(own).collect();
             side.folder = Some(folder);
@@ -215,7 +217,7 @@ impl Serialize for ComparisonJson<'_> {
         map.serialize_entry("second", &comparison.files.1)?;
         let options = json!({
             "from": first.from.map(DType::name), "to": second.from.map(DType::name),
-            "lenient": first.onnx.lenient, "follow_links": first.onnx.follow_links
+            "lenient": first.onnx.lenient, "follow_links": first.onnx.links == Links::All
         });
         map.serialize_entry("options", &options)?;
         map.serialize_entry("equal", &comparison.equal())?;

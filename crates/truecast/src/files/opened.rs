@@ -42,7 +42,7 @@ impl Opened {
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
         let path = &folder::single(path)?;
         if look::is_folder(path)? {
-            Opened::of_folder(Folder::open(path, options.onnx.follow_links)?)
+            Opened::of_folder(Folder::open(path, options.onnx.links)?)
         } else if gguf::is_named(path) {
             Ok(Opened::Folder(Box::new(Folder::of_file(path)?)))
         } else {

@@ -59,7 +59,7 @@ fn findings(model: &Inspectable, args: &InspectArgs, context: &Context) -> Resul
     let (path, level) = (&model.path, context.exec.level);
     let checked = match &model.folder {
         Some(folder) => check_folder(folder, level),
-        None => check(path, args.onnx.options().follow_links, level),
+        None => check(path, args.onnx.options().links, level),
     };
     let error = match checked {
         Err(error @ (Error::Scheme { .. } | Error::Io(Folder { .. } | Safetensors { .. } | Gguf { .. }))) => error,

@@ -54,7 +54,7 @@ struct Inspectable {
 fn models(path: &Path, args: &InspectArgs) -> Vec<Inspectable> {
     // A path that cannot be read is an error of its own later.
     let is_checkpoint = look::is_folder(path).unwrap_or(false) && single(path).is_ok_and(|single| single == *path);
-    let folder = is_checkpoint.then(|| Folder::open(path, args.onnx.options().follow_links).ok()).flatten();
+    let folder = is_checkpoint.then(|| Folder::open(path, args.onnx.options().links).ok()).flatten();
     match folder {
         Some(folder) if folder.shards().is_empty() => {
             let components = folder.components().iter();

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, OutputFolder, folder::JsonFile, look};
+use truecast::io::{Existing, Links, OutputFolder, folder::JsonFile, look};
 use truecast::suite::{Case, Digest, NanCodes, cases, names, names_of};
 use truecast::{DType, ErrorCode, Outcome};
 
@@ -148,7 +148,7 @@ fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     if !look::is_folder(dir)? || look::names(dir)?.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let Some(list) = JsonFile::read(dir, LIST, false)? else {
+    let Some(list) = JsonFile::read(dir, LIST, Links::Inside)? else {
         let dir = message::one_line(&dir.display().to_string());
         return Err(failure!(DestinationExists, "{dir}: the folder holds other files than a suite; name a new folder"));
     };

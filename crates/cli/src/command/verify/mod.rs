@@ -16,7 +16,7 @@ use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
 use truecast::convert::{self, Options, Verification};
-use truecast::io::{Error as FileError, EscapedPath, look};
+use truecast::io::{Error as FileError, EscapedPath, Links, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
@@ -164,7 +164,7 @@ fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Opt
         ("--min-elements", *min_elements != defaults.min_elements && *min_elements != record.min_elements),
         ("--scheme and its options", quantize.is_some() && *quantize != record.quantize),
         ("--lenient", onnx.lenient && !record.onnx.lenient),
-        ("--follow-links", onnx.follow_links && !record.onnx.follow_links),
+        ("--follow-links", onnx.links == Links::All && record.onnx.links != Links::All),
     ];
     match contradictions.iter().find(|(_, differs)| *differs) {
         Some((option, _)) => Err(failure!(

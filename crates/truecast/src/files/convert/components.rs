@@ -16,7 +16,7 @@ const QUANTIZED: ([&str; 3], [&str; 2]) = (["transformer", "unet", "text_encoder
 
 impl Plan {
     pub(crate) fn of_folder(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let folder = Folder::open(src, options.onnx.follow_links)?;
+        let folder = Folder::open(src, options.onnx.links)?;
         if folder.components().is_empty() {
             return Plan::of_checkpoint(folder, dst, options);
         }
@@ -87,7 +87,7 @@ fn quantizes_nothing(error: &Error) -> bool {
 fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<Error>), Error> {
     let mut unused = Vec::new();
     loop {
-        let error = match Plan::of_checkpoint(Folder::open(src, options.onnx.follow_links)?, dst, &options) {
+        let error = match Plan::of_checkpoint(Folder::open(src, options.onnx.links)?, dst, &options) {
             Ok(plan) => return Ok((plan, unused)),
             Err(error) => error,
         };

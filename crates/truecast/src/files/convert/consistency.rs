@@ -13,7 +13,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Part};
 use truecast_io::folder::{Folder, Shard};
-use truecast_io::{Escaped, look};
+use truecast_io::{Escaped, Links, look};
 use truecast_kernel::Level;
 use truecast_kernel::measure::Survey;
 use truecast_schemes::{Advice, Check, Family, Finding, Group, Options};
@@ -28,8 +28,8 @@ const PIECE: u64 = 1 << 20;
 ///
 /// # Errors
 /// A file that cannot be opened, or that contradicts its declaration.
-pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
-    let folder = if look::is_folder(path)? { Folder::open(path, follow_links)? } else { Folder::of_file(path)? };
+pub fn check(path: &Path, links: Links, level: Level) -> Result<Vec<Finding>, Error> {
+    let folder = if look::is_folder(path)? { Folder::open(path, links)? } else { Folder::of_file(path)? };
     check_folder(&folder, level)
 }
 

@@ -83,7 +83,7 @@ impl Plan {
         if let Some(like) =
             options.source_scheme.like.as_deref().filter(|_| is_gguf && FileFormat::of_path(dst).is_none())
         {
-            let (folder, contents) = llamacpp::restored(src, like, options.onnx.follow_links)?;
+            let (folder, contents) = llamacpp::restored(src, like, options.onnx.links)?;
             return Plan::from_contents(folder, contents, options, None, dst);
         }
         if look::is_folder(src)? {
@@ -123,7 +123,7 @@ impl Plan {
             truecast_io::gguf::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
         let folder = if look::is_folder(src)? {
             gguf::check_options(src, options)?;
-            Folder::open(src, options.onnx.follow_links)?
+            Folder::open(src, options.onnx.links)?
         } else if is_checkpoint {
             Folder::of_file(src)?
         } else {

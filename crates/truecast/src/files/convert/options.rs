@@ -31,7 +31,7 @@ pub struct Options {
     pub exec: CastOptions,
     /// Smaller tensors of a model are kept unless a rule names them.
     pub min_elements: u64,
-    /// Strictness for ONNX files. `follow_links` also applies to links in folders.
+    /// Strictness for ONNX files. `links` also applies to links in folders.
     pub onnx: truecast_io::onnx::Options,
     /// True to copy the files next to the shards.
     pub copy_sidecars: bool,

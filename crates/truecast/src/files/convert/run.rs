@@ -88,8 +88,8 @@ impl Plan {
                 intact.insert(shard.name.clone());
             }
         }
-        let (plan, is_right) = Verification::of_finished(self, dst, &intact, stop, progress)?;
-        if is_right {
+        let (plan, verdict) = Verification::of_finished(self, dst, &intact, stop, progress)?;
+        if verdict.differences.is_empty() {
             found.intact = Some(intact);
             return Ok(plan);
         }
@@ -317,11 +317,11 @@ impl Run<'_> {
         let plan = self.plan;
         // Another part may complete the checkpoint at the same time.
         let existing = if plan.options.scope == RunScope::Whole { self.existing() } else { Existing::Replace };
-        let follow_links = plan.folder.follows_links();
+        let links = plan.folder.links();
         let mut others = Vec::new();
         for sidecar in plan.copied() {
             let mut goes_on = |_: &[u8]| !self.stop.load(Ordering::Relaxed);
-            let copied = sidecar.copy(plan.folder.beside(), self.at, existing, follow_links, &mut goes_on)?;
+            let copied = sidecar.copy(plan.folder.beside(), self.at, existing, links, &mut goes_on)?;
             copied.ok_or(Error::Interrupted)?;
             others.push(self.dst.join(&sidecar.path));
         }

@@ -5,6 +5,7 @@ use crate::files::select::{Detected, Layer, QuantizeOptions, Rule, Selection, So
 use crate::request::Request;
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
+use truecast_io::Links;
 
 /// The options that determine the result of a conversion. Memory and threads do not.
 ///
@@ -96,7 +97,7 @@ impl Provenance {
             "rules": rules.iter().map(rule_to_json).collect::<Vec<_>>(),
             "min_elements": min_elements,
             "lenient": onnx.lenient,
-            "follow_links": onnx.follow_links,
+            "follow_links": onnx.links == Links::All,
         });
         if let Value::Object(object) = &mut object {
             if let Some(quantize) = quantize {
@@ -135,7 +136,7 @@ impl Provenance {
         };
         let onnx = truecast_io::onnx::Options {
             lenient: boolean(object, "lenient")?,
-            follow_links: boolean(object, "follow_links")?,
+            links: boolean(object, "follow_links")?.into(),
         };
         let min_elements = object.get("min_elements").and_then(Value::as_u64);
         let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Coding, Packing, Plane, Planes};
 use truecast_io::folder::Folder;
-use truecast_io::{OnnxOptions, OpenOptions};
+use truecast_io::{Links, OnnxOptions, OpenOptions};
 use truecast_kernel::CastOptions;
 use truecast_kernel::measure::Measure;
 use truecast_schemes::ShapeOf;
@@ -27,11 +27,11 @@ pub(crate) struct Reference {
 impl Reference {
     pub fn of(options: &Options) -> Result<Option<Reference>, Error> {
         let path = options.source_scheme.reference.as_deref();
-        path.map(|path| Reference::open(path, options.onnx.follow_links)).transpose()
+        path.map(|path| Reference::open(path, options.onnx.links)).transpose()
     }
 
-    fn open(path: &Path, follow_links: bool) -> Result<Reference, Error> {
-        let options = OpenOptions { from: None, onnx: OnnxOptions { follow_links, ..OnnxOptions::default() } };
+    fn open(path: &Path, links: Links) -> Result<Reference, Error> {
+        let options = OpenOptions { from: None, onnx: OnnxOptions { links, ..OnnxOptions::default() } };
         let (opened, _) = values::open(path, options)?;
         let shapes = logical(&opened)?.into_iter().map(|tensor| (tensor.name, tensor.shape)).collect();
         Ok(Reference { opened, shapes })

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use truecast_io::folder::{Folder, ViewedShard};
-use truecast_io::{Escaped, Tensor, look};
+use truecast_io::{Escaped, Links, Tensor, look};
 use truecast_schemes::Detection;
 
 /// Name of the weights if the folder with the configuration has none.
@@ -32,7 +32,7 @@ struct Shard {
 ///
 /// # Errors
 /// An architecture, a tensor or a shape that is not understood.
-pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(Folder, Contents), Error> {
+pub(crate) fn restored(src: &Path, like: &Path, links: Links) -> Result<(Folder, Contents), Error> {
     let like = if look::is_folder(like)? {
         like
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
         return Err(refused("it is neither a folder nor a config.json".into()));
     }
     let reference = Reference::open(src)?;
-    let model = Folder::without_weights(like, follow_links)?;
+    let model = Folder::without_weights(like, links)?;
     let config = model.json("config.json")?.ok_or_else(|| refused("it has no config.json".into()))?.value;
     let shape = Model::new(&config).and_then(|model| model.shape()).map_err(|cause| Error::checkpoint(like, cause))?;
     let (architecture, attention) = (shape.architecture, Attention::from(&shape));
@@ -52,7 +52,7 @@ pub(crate) fn restored(src: &Path, like: &Path, follow_links: bool) -> Result<(F
         let (ours, theirs) = (Escaped(reference.architecture()), Escaped(architecture));
         return Err(refused(format!("its architecture is {theirs}, and that of {} is {ours}", src.display())));
     }
-    let shards = match Folder::open(like, follow_links) {
+    let shards = match Folder::open(like, links) {
         // The folder of a quantized model has other tensors.
         Ok(_) if config.get("quantization_config").is_some() => {
             vec![of_names(architecture, attention, &reference.items)]

@@ -118,7 +118,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         return Err(refused(CheckpointError::Changed { what }));
     }
     for sidecar in plan.copied() {
-        sidecar.check(plan.folder.beside(), plan.folder.follows_links())?;
+        sidecar.check(plan.folder.beside(), plan.folder.links())?;
     }
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));

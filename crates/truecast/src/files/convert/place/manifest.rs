@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::{Component, Path};
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::JsonFile;
-use truecast_io::{Escaped, look};
+use truecast_io::{Escaped, Links, look};
 
 /// File name of the manifest of a whole conversion.
 pub(crate) const MANIFEST: &str = "truecast-manifest.json";
@@ -83,7 +83,7 @@ impl Manifest {
 
     pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
         let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
-        let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, false)? else { return Ok(None) };
+        let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, Links::Inside)? else { return Ok(None) };
         let manifest: Manifest = serde_json::from_value(value).map_err(|cause| failed(cause.to_string()))?;
         let is_plain = |name: &str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         match manifest.shards.iter().find(|shard| shard.name.is_empty() || !is_plain(&shard.name)) {

@@ -160,7 +160,7 @@ impl Verification {
     /// as bytes and later as the expected type.
     fn open_result(&self, dst: &Path) -> Result<Folder, truecast_io::Error> {
         let format = match self.plan.container {
-            Container::Folder => return Folder::open(dst, self.plan.folder.follows_links()),
+            Container::Folder => return Folder::open(dst, self.plan.folder.links()),
             Container::File(format) => format,
             Container::Model(..) => FileFormat::Onnx,
             Container::Gguf(_) => FileFormat::Gguf,
@@ -176,7 +176,7 @@ impl Verification {
         source.map(Folder::of_source)
     }
 
-    /// Verifies the finished shards of an earlier run. Returns the plan, and true if there are no differences.
+    /// Verifies the finished shards of an earlier run.
     ///
     /// # Errors
     /// As [`Verification::run`].
@@ -186,16 +186,17 @@ impl Verification {
         names: &BTreeSet<String>,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<(Plan, bool), Error> {
+    ) -> Result<(Plan, VerifyReport), Error> {
         let verification = Verification::of_plan(plan, Coverage::Full, 0);
-        let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
-            return Ok((verification.plan, false));
+        let mut verdict = VerifyReport::default();
+        let Ok(result) = Folder::open(dst, verification.plan.folder.links()) else {
+            verdict.differences.push(FileDifference::file(dst, "cannot be opened"));
+            return Ok((verification.plan, verdict));
         };
         let finished = |shard: &ShardPlan| names.contains(&shard.name);
-        let mut verdict = VerifyReport::default();
         verification.shards(&result, finished, stop, progress, &mut verdict)?;
         drop(result);
-        Ok((verification.plan, verdict.differences.is_empty()))
+        Ok((verification.plan, verdict))
     }
 }
 
