@@ -51,7 +51,7 @@ impl DenseTensor {
             let stored = opened.value_names();
             let logical = (0..all.len()).map(|index| &**all.name(index));
             let names: BTreeSet<&str> = logical.chain(stored.iter().map(|name| &**name)).collect();
-            let nearest = near::nearest(name, names);
+            let nearest = near::names(name, names.into_iter());
             return Err(Error::NoTensor { path: path.display().to_string(), tensor: name.into(), nearest });
         };
         let (dtype, shape) = (found.dtype, found.shape.to_vec());

@@ -11,6 +11,7 @@ use regex_lite::{Regex, RegexBuilder, escape};
 /// | `[ab]`, `[a-z]` | one of these characters |
 /// | `[!ab]`, `[^ab]` | one other character |
 /// | `{a,b*}` | one of these patterns |
+/// | `{0..60}`, `{0..2,5}` | one of these numbers |
 /// | `**/`, `/**/`, `/**` | as `*`, and also no folder: `a/**/b` matches `a/b` |
 /// | `\*` | the character itself |
 ///
@@ -56,6 +57,8 @@ pub enum GlobError {
 
 /// Longest pattern in bytes. The time of a match grows with the product of both lengths.
 const MOST_BYTES: usize = 4096;
+const MOST_NUMBERS: u64 = 1 << 12;
+const MOST_TRANSLATED_BYTES: usize = 1 << 20;
 const WILDCARDS: [char; 6] = ['*', '?', '[', '{', '}', '\\'];
 
 impl Glob {
@@ -150,7 +153,7 @@ fn translated(text: &str) -> Result<String, GlobError> {
             '{' => {
                 open += 1;
                 regex += "(?:";
-                after
+                range(after, &mut regex)?
             }
             '}' => {
                 open = open.checked_sub(1).ok_or(GlobError::UnopenedChoice)?;
@@ -159,7 +162,7 @@ fn translated(text: &str) -> Result<String, GlobError> {
             }
             ',' if open > 0 => {
                 regex.push('|');
-                after
+                range(after, &mut regex)?
             }
             '\\' => {
                 let escaped = after.chars().next().ok_or(GlobError::Dangling)?;
@@ -178,6 +181,19 @@ fn translated(text: &str) -> Result<String, GlobError> {
     }
     regex.push('$');
     Ok(regex)
+}
+
+/// Translates a range of numbers, if `text` begins with one that is a whole alternative, and returns the rest.
+fn range<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
+    let end = text.find([',', '}']).unwrap_or(0);
+    let numbers =
+        text[..end].split_once("..").and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    let Some((first, last)) = numbers.filter(|(first, last): &(u64, u64)| first <= last) else { return Ok(text) };
+    if last - first >= MOST_NUMBERS || regex.len() > MOST_TRANSLATED_BYTES {
+        return Err(GlobError::TooLong);
+    }
+    *regex += &(first..=last).map(|number| number.to_string()).collect::<Vec<_>>().join("|");
+    Ok(&text[end..])
 }
 
 /// Translates a class and returns the rest of `text`. `]` as the first character, and `-` as the first or last, match
@@ -240,6 +256,9 @@ mod tests {
         ("x{key,value*}", &["xkey", "xvalue", "xvalues"], &["xkeys", "x"]),
         ("{a,{b,c}d}", &["a", "bd", "cd"], &["b", "ad"]),
         ("{a}", &["a"], &["{a}"]),
+        ("l.{0..11}.w", &["l.0.w", "l.11.w"], &["l.12.w", "l.0..11.w", "l.01.w"]),
+        ("{0..2,5,8..9}", &["2", "5", "8"], &["3", "7", "0..2"]),
+        ("{3..1,a..c,..}", &["3..1", "a..c", ".."], &["2", "b", "1"]),
         ("a,b", &["a,b"], &["a", "b"]),
         ("**", &["", "a/b"], &[]),
         ("**/w", &["w", "a/w", "a/b/w"], &["aw", "a.w"]),
@@ -276,7 +295,9 @@ mod tests {
         ] {
             assert_eq!(Glob::new(pattern), Err(expected), "{pattern}");
         }
-        assert_eq!(Glob::new(&"{a,b}".repeat(1 << 20)), Err(GlobError::TooLong));
+        for long in [&"{a,b}".repeat(1 << 20), "{0..18446744073709551615}", &"{0..4000}".repeat(400)] {
+            assert_eq!(Glob::new(long), Err(GlobError::TooLong));
+        }
     }
 
     #[test]

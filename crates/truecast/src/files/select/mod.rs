@@ -291,7 +291,7 @@ impl Selection {
             return Err(Error::UnusedRule {
                 rule: rule.to_string(),
                 option: rule.option(),
-                nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| &*tensor.name)),
+                nearest: near::patterns(rule.glob(), visible.map(|(tensor, _)| &*tensor.name)),
                 path: path.display().to_string(),
             });
         }
