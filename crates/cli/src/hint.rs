@@ -1,6 +1,7 @@
 //! Hints about errors. Libraries report causes; this module adds the command-line options that help.
 
 use crate::bench::BenchError;
+use crate::failure::Mend;
 use crate::message::quoted;
 use crate::suggest::closest;
 use std::io::ErrorKind::{NotADirectory, NotFound};
@@ -13,10 +14,11 @@ use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
-use truecast::io::{Error as FileError, Escaped, EscapedPath, FileFormat, Foreign, NoForm, look};
+use truecast::io::{Error as FileError, Escaped, EscapedPath, FileFormat, Foreign, NoForm, gguf, look};
 use truecast::models::Error as ModelError;
 use truecast::models::openvino::{self, IrError, LayerError};
 use truecast::models::tile::EntryError;
+use truecast::paths::NO_STREAM;
 use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::scaled::{Kind as SchemeKind, ScaledError};
@@ -24,16 +26,43 @@ use truecast::spec::SpecError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, DType, Kind};
 
+/// Rest of the sentence after a cause, and the change of the command line that it advises.
+pub struct Advised {
+    pub text: String,
+    pub mend: Option<Mend>,
+}
+
+impl From<&str> for Advised {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<String> for Advised {
+    fn from(text: String) -> Self {
+        Advised { text, mend: None }
+    }
+}
+
+/// Advice to add an option, which `text` continues.
+fn add(option: impl Into<String>, text: &str) -> Advised {
+    let option = option.into();
+    Advised { mend: Some(Mend::add(&option)), text: format!("{option} {text}") }
+}
+
+fn give(option: String) -> Advised {
+    Advised { mend: Some(Mend::add(&option)), text: format!("give {option}") }
+}
+
 pub trait Hint {
-    /// Rest of the sentence after the cause.
-    fn hint(&self) -> Option<String>;
+    fn hint(&self) -> Option<Advised>;
 }
 
 /// Implements [`Hint`] for error types, from a table of causes and hints. A nested error has its own hint.
 macro_rules! hints {
     ($($error:ty { $($cause:pat $(if $holds:expr)? => $hint:expr,)* })*) => {
         $(impl Hint for $error {
-            fn hint(&self) -> Option<String> {
+            fn hint(&self) -> Option<Advised> {
                 Some(match self {
                     $($cause $(if $holds)? => $hint.into(),)*
                     _ => return None,
@@ -47,29 +76,36 @@ hints! {
     Error {
         Error::Io(error) => error.hint()?,
         Error::UnknownKind { path, found } if *found != Foreign::Stream => {
-            format!("write to {}", Path::new(path).with_extension("safetensors").display())
+            let file = Path::new(path).with_extension("safetensors").display().to_string();
+            Advised { text: format!("write to {file}"), mend: Some(Mend::replace(path, file)) }
         },
+        Error::Unsuitable { why: NO_STREAM, .. } => "--json prints the report",
         Error::Checkpoint { cause, .. } => cause.hint()?,
         // Only a single file needs the hint. In a folder, every file that may state the scheme was already read.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
             let folder = "truecast reads a single file without the other files of its folder: give the folder";
-            cause.hint().map_or(folder.into(), |hint| format!("{folder}, or {hint}"))
+            match cause.hint() {
+                Some(hint) => Advised { text: format!("{folder}, or {}", hint.text), ..hint },
+                None => folder.into(),
+            }
         },
         Error::Scheme { cause, .. } => cause.hint()?,
         Error::Cast(truecast::Error::Spec(error)) => error.hint()?,
         Error::Scaled(error) => error.hint()?,
         Error::Tensor { cause, .. } => cause.hint()?,
-        Error::UnusedRule { rule, option, nearest, .. } => match in_other_case(rule, option, nearest.first()) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None if rule.contains(',') && !rule.contains('{') => {
-                format!("for several patterns write --{option} {}", quoted(&format!("{{{rule}}}")))
-            }
-            None => "`truecast inspect` lists them".into(),
+        Error::UnusedRule { rule, option, nearest, .. } => {
+            let to = rule.rfind('=').filter(|_| *option == "rule").map_or("", |at| &rule[at..]);
+            let mend = nearest.first().map(|nearest| Mend::replace(rule, nearest.clone() + to));
+            Advised { text: "`truecast inspect` lists them".into(), mend }
+        },
+        Error::NoTensor { tensor, nearest, .. } if !nearest.is_empty() => Advised {
+            text: "`truecast inspect` lists them".into(),
+            mend: nearest.first().map(|nearest| Mend::replace(tensor, nearest)),
         },
         Error::UnusedPreset { .. } => "omit --keep-preset, or give --to",
         Error::NoneQuantized { .. } => "types without scales, such as a plain f8e4m3fn: truecast convert SRC DST --to bf16",
         Error::UnusedFrom { .. } => "--from needs a --rule that chooses such tensors",
-        Error::Memory { least, .. } => format!("give --max-memory {least}, or more"),
+        Error::Memory { least, .. } => give(format!("--max-memory {least}")),
     }
     Cause {
         Cause::Spec(error) => error.hint()?,
@@ -81,7 +117,7 @@ hints! {
         Cause::NoMemory(_) => "lower --max-memory, or use a machine with more memory",
     }
     ScaledError {
-        ScaledError::NotFinite { .. } => "--nonfinite saturate replaces it",
+        ScaledError::NotFinite { .. } => add("--nonfinite saturate", "replaces it"),
     }
     CheckpointError {
         CheckpointError::Occupied { is_begun, is_replaceable, .. } => match (is_begun, is_replaceable) {
@@ -118,30 +154,32 @@ hints! {
     SchemeError {
         SchemeError::NotWritten { relayout: false, scheme } => alternative(scheme.family.kind()),
         SchemeError::Inconsistent(finding) => finding.hint()?,
-        SchemeError::NoRelayout { why: NO_EQUAL_GLOBAL_SCALE, .. } => "--relayout lossy takes the nearest",
+        SchemeError::NoRelayout { why: NO_EQUAL_GLOBAL_SCALE, .. } => add("--relayout lossy", "takes the nearest"),
         SchemeError::Advised { cause, schemes } => {
             let typed: Vec<String> = schemes.iter().map(|scheme| format!("--from-scheme {scheme}")).collect();
+            let mend = typed.first().filter(|_| typed.len() == 1).map(Mend::add);
             let typed = typed.join(" or ");
-            match &**cause {
+            let text = match &**cause {
                 SchemeError::Unexplained { .. } => format!("{typed} reads the weights as if the key were absent"),
                 SchemeError::Contradiction { .. } => format!("choose {typed}"),
                 _ if schemes.len() > 1 => format!("{typed} fits every tensor; the shapes do not tell which is right"),
                 _ => format!("{typed} fits every tensor"),
-            }
+            };
+            Advised { text, mend }
         },
         SchemeError::Unexplained { scheme: None, .. } => "if the key has no effect, remove it from a copy",
         SchemeError::Stale { place, .. } if place == REQUEST => "omit --from-scheme",
-        SchemeError::Guard { .. } => "--trust-scales takes it as it is",
+        SchemeError::Guard { .. } => add("--trust-scales", "takes it as it is"),
         SchemeError::NoForm { .. } => "keep it with --keep",
     }
     Finding {
         Finding { advice: Some(Advice::Text(text)), .. } => *text,
         Finding { advice: Some(Advice::Scheme { scheme, reads }), .. } => {
-            format!("--from-scheme {scheme} reads them as {reads}")
+            add(format!("--from-scheme {scheme}"), &format!("reads them as {reads}"))
         },
     }
     FileError {
-        FileError::Folder { cause: FolderError::Link, .. } => "--follow-links accepts it",
+        FileError::Folder { cause: FolderError::Link, .. } => add("--follow-links", "accepts it"),
         FileError::Folder { cause: FolderError::DuplicateTensor { .. }, .. } => "give one of the files by itself",
         FileError::Folder { cause: FolderError::Several { what, .. }, .. } => {
             format!("or omit --{}", Flag::of_name(what)?.name())
@@ -168,7 +206,8 @@ hints! {
             format!("make the folder first: mkdir -p {}", quoted(&folder))
         },
         FileError::Io { path, action: "opening", source } if source.kind() == NotFound => {
-            of_pattern(path).or_else(|| of_the_hub(path)).or_else(|| near_file(path))?
+            let known = of_pattern(path).or_else(|| of_the_hub(path)).map(Advised::from);
+            known.or_else(|| near_file(path))?
         },
         FileError::Io { path, source, .. } if source.kind() == NotADirectory => {
             let file = path.ancestors().skip(1).find(|above| look::is_file(above).unwrap_or(false))?;
@@ -191,10 +230,14 @@ hints! {
         Foreign::Raw => "add a header in Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`",
     }
     TensorError {
-        TensorError::TailBits => "--lenient ignores them",
-        TensorError::RawLength { expected: expected @ 1.., actual } if actual > expected => "--lenient ignores the rest",
-        TensorError::External(ExternalError::Length { found, needed }) if found > needed => "--lenient ignores the rest",
-        TensorError::External(ExternalError::Outside { .. }) => "--follow-links accepts it",
+        TensorError::TailBits => add("--lenient", "ignores them"),
+        TensorError::RawLength { expected: expected @ 1.., actual } if actual > expected => {
+            add("--lenient", "ignores the rest")
+        },
+        TensorError::External(ExternalError::Length { found, needed }) if found > needed => {
+            add("--lenient", "ignores the rest")
+        },
+        TensorError::External(ExternalError::Outside { .. }) => add("--follow-links", "accepts it"),
     }
     SpecError {
         SpecError::Type { since: Some(_), .. }
@@ -218,7 +261,7 @@ hints! {
         RunError::Input { cause, .. } => cause.hint()?,
         RunError::TosaArray { cause, .. } => cause.hint()?,
         RunError::Model { cause, .. } => cause.hint()?,
-        RunError::Rules { fitting, .. } => format!("give --spec {fitting}"),
+        RunError::Rules { fitting, .. } => give(format!("--spec {fitting}")),
         RunError::NoInput { given, inputs, .. } if !given.contains('=') => first_input(given, inputs)?,
         RunError::NotGiven { name, .. } => format!("add --input {}=FILE", name.escape_debug()),
         RunError::Read { .. } => "choose another --output-dir",
@@ -260,24 +303,11 @@ hints! {
     }
 }
 
-/// The glob in the case of a tensor's name. `None` if it differs in more than case.
-fn in_other_case(rule: &str, option: &str, name: Option<&String>) -> Option<String> {
-    let (glob, to) = if option == "rule" { rule.split_at(rule.rfind('=')?) } else { (rule, "") };
-    let (wanted, lower) = (glob.to_ascii_lowercase(), name?.to_ascii_lowercase());
-    let (mut meant, mut place, mut from) = (glob.to_owned(), 0, 0);
-    for piece in wanted.split(['*', '?']) {
-        let at = from + lower.get(from..)?.find(piece)?;
-        from = at + piece.len();
-        meant.replace_range(place..place + piece.len(), &name?[at..from]);
-        place += piece.len() + 1;
-    }
-    (meant != glob).then(|| quoted(&(meant + to)))
-}
-
 /// Hint for a file that was given without the name of an input. `inputs` are names in quotes.
-fn first_input(given: &str, inputs: &str) -> Option<String> {
+fn first_input(given: &str, inputs: &str) -> Option<Advised> {
     let first = inputs.split(", ").next()?.strip_prefix('"')?.strip_suffix('"')?;
-    Some(format!("write --input {}", quoted(&format!("{first}={given}"))))
+    let meant = format!("{first}={given}");
+    Some(Advised { text: format!("write --input {}", quoted(&meant)), mend: Some(Mend::replace(given, meant)) })
 }
 
 /// Hint for a pattern such as `model/*.safetensors` that the shell did not expand.
@@ -289,15 +319,21 @@ fn of_pattern(path: &Path) -> Option<String> {
     Some(format!("patterns of files are not expanded; {instead}"))
 }
 
-fn near_file(path: &Path) -> Option<String> {
+fn near_file(path: &Path) -> Option<Advised> {
     const MOST_ENTRIES: usize = 4096;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.take(MOST_ENTRIES);
-    let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
     // The extension alone makes a name of one letter similar to another.
     let name = path.file_name()?.to_str().filter(|name| name.find('.') != Some(1))?;
-    let meant = closest(name, names.iter().map(String::as_str))?;
-    Some(format!("did you mean {}?", Escaped(&folder.unwrap_or(Path::new("")).join(meant).display().to_string())))
+    let has_format = |found: &Path| FileFormat::of_path(found).is_some() || gguf::is_named(found);
+    let is_with_ending = |found: &&String| found.rsplit_once('.').is_some_and(|(stem, _)| stem == name);
+    let meant = names.iter().filter(|found| has_format(Path::new(found))).find(is_with_ending).map(String::as_str);
+    let meant = meant.or_else(|| closest(name, names.iter().map(String::as_str)))?;
+    let meant = folder.unwrap_or(Path::new("")).join(meant).display().to_string();
+    let text = format!("did you mean {}?", Escaped(&meant));
+    Some(Advised { text, mend: Some(Mend::replace(path.display().to_string(), meant)) })
 }
 
 /// Returns the hint for a scheme that can only be read: a similar scheme that can be written, or another way to make

@@ -38,10 +38,10 @@ mod value_parsers;
 
 pub use args::part;
 pub use command::{verified, verified_text};
-pub use failure::RefusedFile;
+pub use failure::{RefusedFile, read_scheme, unknown_scheme};
 pub use python_args::{Argument, arguments, check_files, conversion};
 pub use size::parse as size;
-pub use suggest::{did_you_mean, nearest_type, read_scheme, unknown_scheme};
+pub use suggest::{did_you_mean, nearest_type};
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
@@ -68,7 +68,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
             (name == "inspect" && args.len() > 3) || sub.try_contains_id("more").unwrap_or(false)
         };
         if matches.subcommand().is_some_and(has_several)
-            && let Some(failure) = usage::of_operands(&args)
+            && let Some(failure) = usage::mistyped(&args)
         {
             return Err(failure);
         }
@@ -156,11 +156,11 @@ pub fn shown(text: &str) -> String {
 /// # Examples
 /// ```
 /// let error = truecast::files::Error::Memory { got: 1, least: 4096 };
-/// assert_eq!(truecast_cli::hint(&error).unwrap(), "give --max-memory 4096, or more");
+/// assert_eq!(truecast_cli::hint(&error).unwrap(), "give --max-memory 4096");
 /// ```
 #[must_use]
 pub fn hint(error: &truecast::files::Error) -> Option<String> {
-    hint::Hint::hint(error)
+    hint::Hint::hint(error).map(|hint| hint.text)
 }
 
 impl From<Failure> for Refused {

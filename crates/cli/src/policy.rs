@@ -4,7 +4,7 @@
 //! belong to the specification.
 
 use crate::failure::Failure;
-use crate::suggest::{MEANT, closest, did_you_mean};
+use crate::suggest::closest;
 use crate::synonyms;
 use crate::value_parsers::{self, Settings};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -141,8 +141,8 @@ pub fn named(words: &str) -> Result<Request, Failure> {
 fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
-            let meant = did_you_mean(&name, SPECS.iter().copied().chain(synonyms::specs()));
-            let unknown = failure!(UnknownSpec, "unknown specification {name:?}{meant}");
+            let unknown = failure!(UnknownSpec, "unknown specification {name:?}");
+            let unknown = unknown.of_word(&name, SPECS.iter().copied().chain(synonyms::specs()));
             unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
         }
         RequestError::Attribute { spec, name, value } => match values(&spec, &name) {
@@ -156,11 +156,9 @@ fn refused(error: RequestError) -> Failure {
                 // The first word of a name, such as `nearest` of nearest-even, may be near.
                 let first_word =
                     |name: &&str| name.split(['-', '_']).next().is_some_and(|word| closest(&value, [word]).is_some());
-                let meant = match closest(&value, known.clone()).or_else(|| known.iter().copied().find(first_word)) {
-                    Some(meant) => format!("{MEANT}{meant}?"),
-                    None => String::new(),
-                };
-                failure!(InvalidAttribute, "--{name} {value:?} is not one of {}{meant}", known.join(", "))
+                let meant = closest(&value, known.clone()).or_else(|| known.iter().copied().find(first_word));
+                failure!(InvalidAttribute, "--{name} {value:?} is not one of {}", known.join(", "))
+                    .meaning(&value, meant)
             }
         },
         RequestError::Spec(error) => error.into(),

@@ -1,9 +1,7 @@
 //! Suggestions for unknown words and types.
 
-use std::path::Path;
 use truecast::dtype::ParseTypeError;
-use truecast::scaled::{Scheme, SchemeError, Writing};
-use truecast::spec::p3109;
+use truecast::scaled::{SchemeError, Writing};
 use truecast::spelling::{alternatives, nearest};
 use truecast::{DType, Ecosystem, scaled};
 
@@ -20,9 +18,6 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
 }
 
-pub const NOT_A_SCHEME: &str = ", not a scheme; `truecast schemes` lists the schemes";
-pub const MEANT: &str = "; did you mean ";
-
 /// Joins two parts of a message with a semicolon. After a question, the second part begins a sentence.
 pub fn joined(said: &str, more: &str) -> String {
     let mut letters = more.chars();
@@ -34,45 +29,12 @@ pub fn joined(said: &str, more: &str) -> String {
 
 /// `; did you mean X?`, or an empty string.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
-}
-
-/// Reads the name of the scheme for a job from `sources` to `dst`.
-///
-/// # Errors
-/// A message with the name to type instead, if there is one.
-pub fn read_scheme(name: &str, sources: &[&Path], dst: &Path) -> Result<Scheme, String> {
-    let found = scaled::scheme_for(name, sources, dst);
-    found.map(|found| found.scheme).map_err(|error| unknown_scheme(&error, &scaled::written_to_files()))
-}
-
-/// Error message for the name of a scheme; `known` lists the possible schemes.
-///
-/// # Examples
-/// ```
-/// let said = |name| truecast_cli::unknown_scheme(&truecast::scaled::scheme(name).unwrap_err(), &["mxfp4"]);
-/// assert_eq!(said("mxfp5"), "unknown scheme \"mxfp5\"; did you mean mxfp4? `truecast schemes` lists them");
-/// assert_eq!(said("int4"), "int4 is not one scheme: int4-group or int4-channel");
-/// ```
-#[must_use]
-pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
-    match error {
-        SchemeError::Unknown { name } => match type_of(name) {
-            Some(dtype) => {
-                format!("{name} is a type{NOT_A_SCHEME}; without scales: truecast convert SRC DST --to {dtype}")
-            }
-            None => {
-                let meant = near_scheme(name, known).map_or(String::new(), |meant| format!("{MEANT}{meant}?"));
-                joined(&format!("{error}{meant}"), "`truecast schemes` lists them")
-            }
-        },
-        error => error.to_string(),
-    }
+    closest(word, candidates).map_or(String::new(), |meant| format!("; did you mean {meant}?"))
 }
 
 /// The nearest name of a scheme. Without a typing error, one with the same first part: `q8_0` for `q8`, `q4_k` for
 /// `Q4_K_XL`. GGUF types have names without their prefix.
-fn near_scheme(name: &str, known: &[&str]) -> Option<String> {
+pub fn near_scheme(name: &str, known: &[&str]) -> Option<String> {
     let lower = |name: &str| name.to_ascii_lowercase().replace('-', "_");
     let wanted = lower(name);
     let wanted = wanted.strip_prefix("iq").map_or(wanted.clone(), |rest| format!("q{rest}"));
@@ -85,7 +47,7 @@ fn near_scheme(name: &str, known: &[&str]) -> Option<String> {
 }
 
 /// The type with this name; the first of several.
-fn type_of(name: &str) -> Option<DType> {
+pub fn type_of(name: &str) -> Option<DType> {
     match DType::parse(name) {
         Err(ParseTypeError::Ambiguous { choices, .. }) => choices.first().copied(),
         read => read.ok(),
@@ -93,48 +55,29 @@ fn type_of(name: &str) -> Option<DType> {
 }
 
 /// Hints for an ambiguous name: the most common type, and the command for a name that is also used for a scheme.
-fn usual(name: &str, choices: &[DType]) -> Vec<String> {
+pub fn usual(name: &str, choices: &[DType]) -> Vec<String> {
     let is_scheme = !matches!(scaled::scheme(name), Err(SchemeError::Unknown { .. }));
     let usual = choices.contains(&DType::F8E4M3Fn).then(|| "f8e4m3fn is most common".to_owned());
     usual.into_iter().chain(is_scheme.then(|| format!("with scales: truecast quantize SRC DST {name}"))).collect()
 }
 
 /// Error message for a scheme that was given as a type. `None` if `name` is not a scheme.
-fn scheme_for_type(name: &str) -> Option<String> {
+pub fn scheme_for_type(name: &str) -> Option<String> {
     match scaled::scheme(name) {
         Ok(scheme) if scheme.family.writing() == Writing::Never => {
             Some(format!("{name} can be read, not written; `truecast schemes` lists the schemes"))
         }
         Ok(scheme) => {
-            let file = if scheme.family.writing() == Writing::Gguf { "FILE.gguf" } else { "DST" };
+            let ending = if scheme.family.writing() == Writing::Gguf { ".gguf" } else { "" };
             Some(format!(
-                "{name} has scales, so it is a scheme: truecast quantize SRC {file} {name}; verify takes --scheme {name}"
+                "{name} has scales, so it is a scheme: truecast quantize SRC DST{ending} {name}; verify takes --scheme \
+                 {name}"
             ))
         }
         Err(SchemeError::Ambiguous { choices, .. }) => {
             Some(format!("{name} is not a type; with scales: truecast quantize SRC DST {}", alternatives(choices)))
         }
         Err(_) => None,
-    }
-}
-
-pub fn unknown_type(error: &ParseTypeError) -> String {
-    let name = match error {
-        ParseTypeError::Unknown { name } => name,
-        ParseTypeError::Ambiguous { name, choices } => {
-            return usual(name, choices).iter().fold(error.to_string(), |said, hint| joined(&said, hint));
-        }
-        _ => return error.to_string(),
-    };
-    if let Some(said) = scheme_for_type(name) {
-        return said;
-    }
-    if name.parse::<p3109::Format>().is_ok() {
-        return format!("{name} is a format of P3109, not an element type; explain and formats take it");
-    }
-    match nearest_type(name) {
-        Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),
-        None => format!("{error}; `truecast formats` lists the types"),
     }
 }
 

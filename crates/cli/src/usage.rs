@@ -1,10 +1,10 @@
 //! Errors for command lines that clap rejects, each in one sentence.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Mend};
 use crate::help;
 use crate::help_text::page;
 use crate::message::quoted;
-use crate::suggest::{MEANT, closest, did_you_mean};
+use crate::suggest::closest;
 use crate::synonyms;
 use crate::terminal::command_in;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -13,33 +13,39 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use truecast::io::{EscapedPath, FileFormat, gguf, look};
 use truecast::request::SPECS;
 use truecast::scaled::{self, Family};
 use truecast::spelling::alternatives;
 use truecast::{DType, ErrorCode};
 
-/// Meanings of operands, in errors about missing ones: command (empty for all), operand, meaning.
-const OPERANDS: [(&str, &str, &str); 8] = [
-    ("promote", "RHS", "the second type, as in truecast promote i32 f32"),
-    ("differ", "B", "the other specification, as in truecast differ torch onnx"),
-    ("report", "--output FILE", "-o FILE.html or -o FILE.md"),
-    ("verify", "DST", "the result to check"),
-    ("", "SRC", "the file or folder to read"),
-    ("", "DST", "the file or folder to write"),
-    ("", "B", "the file or folder to compare A with"),
-    ("", "SCHEME", "such as fp8-block or nvfp4"),
+/// Operands and options that a command line may lack: command (empty for all), name, meaning, example.
+const MISSING: [(&str, &str, &str, &str); 13] = [
+    ("promote", "RHS", "the second type", "f32"),
+    ("differ", "A", "a specification", "torch"),
+    ("differ", "B", "the other specification", "onnx"),
+    ("report", "--output FILE", "a page FILE.html, or FILE.md", "-o report.html"),
+    ("run", "--output-dir DIR", "the folder for the results", "--output-dir results"),
+    ("verify", "DST", "the result to check", "RESULT"),
+    ("", "SRC", "the file or folder to read", "SRC"),
+    ("", "DST", "the file or folder to write", "DST"),
+    ("", "A", "the reference, a file or folder", "A"),
+    ("", "B", "the file or folder to compare with A", "B"),
+    ("", "SCHEME", "such as fp8-block or nvfp4", "fp8-block"),
+    ("", "SHELL", "such as bash or zsh", "bash"),
+    ("", "VALUE", "a number", "465"),
 ];
 
 /// Options of other tools for the source and the destination, which are arguments here.
 const SOURCE: [&str; 8] = ["--input", "--in", "--input-file", "--src", "--source", "--model", "--path", "-i"];
-const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
+const DESTINATION: [&str; 10] = [
+    "--output", "--out", "--output-file", "--outfile", "--output-dir", "--save-path", "--dst", "--dest",
+    "--destination", "-o",
+];
 /// Names of arguments in `NAME=VALUE`, besides those of the command.
 const PATHS: [&str; 4] = ["in", "input", "out", "output"];
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
-/// Words before the name of another destination in a message.
-const WRITE: &str = "; write to ";
 
 /// Prints an error of clap and returns the exit code. For clap, help and version are errors too.
 pub fn report(error: &Error, args: &[OsString]) -> u8 {
@@ -59,62 +65,28 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
 
 pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     let definition = help::whole();
-    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
-    let command = typed.iter().filter(|word| *word != "help").find_map(|word| definition.find_subcommand(word));
-    let help = match command {
-        Some(command) => format!("see truecast {} --help", command.get_name()),
-        None => "see truecast --help".into(),
-    };
+    let line = Line::new(&definition, args);
+    let (typed, command) = (&line.words, line.command);
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => texts.join(", "),
         _ => String::new(),
     };
     let arg = text(ContextKind::InvalidArg);
-    if let Some(mistyped) = command.and_then(|command| of_form(command, &typed)).or_else(|| of_operands(args)) {
+    // The word after an unknown option may be its value.
+    let is_about_option = error.kind() == ErrorKind::UnknownArgument && arg.starts_with('-');
+    if let Some(mistyped) = line.of_form().or_else(|| line.of_operands(!is_about_option)) {
         return mistyped;
     }
     let failure = match error.kind() {
-        ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg, &typed),
-        ErrorKind::UnknownArgument => {
-            let usage = command.and_then(|command| page(command.get_name())?.usage.first());
-            let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
-            let has_from = command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "from"));
-            let options = if has_from { "--from TYPE and --to TYPE give types" } else { "--to TYPE gives a type" };
-            let failure = failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}");
-            // A slice of a tensor has spaces.
-            let slice = typed.iter().position(|word| word.contains('[') && !word.contains(']'));
-            match slice.filter(|_| command.is_some_and(|command| command.get_name() == "show")) {
-                Some(at) => {
-                    let all = [&typed[..at], &[typed[at..].join(" ")]].concat();
-                    failure!(UnexpectedArgument, "quote a slice with spaces: {}", line(&all))
-                }
-                None if DType::parse(&arg).is_ok() => failure.with_hint(options),
-                None => failure,
-            }
-        }
+        ErrorKind::UnknownArgument if is_about_option => line.unknown_option(&arg),
+        ErrorKind::UnknownArgument => line.unexpected(&arg),
         // The command line is, for example, `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
             failure!(UnexpectedArgument, "help takes the name of one command")
         }
-        ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand), &typed),
-        ErrorKind::MissingRequiredArgument => {
-            let name = command.map_or("truecast", Command::get_name);
-            let missing = arg.replace(['<', '>'], "");
-            let of_scheme = |option: &&&str| typed.iter().any(|word| word.split('=').next() == Some(option));
-            let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
-            let (options, arguments): (Vec<&str>, Vec<&str>) =
-                missing.split(", ").partition(|arg| arg.starts_with('-'));
-            let operand = |operand: &&str| -> String {
-                let is_row = |row: &&(&str, &str, &str)| ["", name].contains(&row.0) && row.1 == *operand;
-                let meaning = OPERANDS.iter().find(is_row).map(|(.., meaning)| meaning);
-                meaning.map_or_else(|| (*operand).into(), |meaning| format!("{operand} ({meaning})"))
-            };
-            let needed = arguments.iter().chain(&options).map(operand).collect::<Vec<_>>().join(", ");
-            let line = command.filter(|_| missing == "DST").and_then(|command| with_destination(command, &typed));
-            let line = line.map_or(String::new(), |line| format!("; for example: {line}"));
-            failure!(MissingArgument, "{} needs {needed}{line}", needing.unwrap_or(&name))
-        }
+        ErrorKind::InvalidSubcommand => unknown_command(&definition, &text(ContextKind::InvalidSubcommand)),
+        ErrorKind::MissingRequiredArgument => line.missing(&arg.replace(['<', '>'], "")),
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
             let valid = text(ContextKind::ValidValue).replace(", ", " or ");
             let needed = if valid.is_empty() { "a value".into() } else { valid };
@@ -123,25 +95,25 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         }
         ErrorKind::InvalidValue => {
             let (value, valid) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
-            let meant = did_you_mean(&value, valid.split(", "));
-            let option = option_of(&arg);
-            Failure::from(format!("{option} {value:?} is not one of {valid}{meant}"))
+            let refused = Failure::from(format!("{} {value:?} is not one of {valid}", option_of(&arg)));
+            refused.of_word(&value, valid.split(", "))
         }
         ErrorKind::ValueValidation => {
-            let of_value = error.source().and_then(|cause| cause.downcast_ref::<Failure>());
-            let code = of_value.map_or(ErrorCode::InvalidValue, Failure::code);
-            let cause = error.source().map(|cause| format!(": {}", why(cause))).unwrap_or_default();
-            let value = format!("{:?}", text(ContextKind::InvalidValue));
-            let option = option_of(&arg);
-            let value = if cause.contains(&value) { String::new() } else { format!(" {value}") };
-            Failure::new(code, format_args!("{option}{value}{cause}"))
+            let cause = error.source().map(|cause| match cause.downcast_ref::<Failure>() {
+                Some(failure) => failure.clone(),
+                None => why(cause).into(),
+            });
+            let cause = cause.unwrap_or_else(|| Failure::from(String::from("is not understood")));
+            let (option, value) = (option_of(&arg), format!("{:?}", text(ContextKind::InvalidValue)));
+            let is_said = cause.message().contains(&value);
+            cause.within(if is_said { option } else { format!("{option} {value}") })
         }
         ErrorKind::ArgumentConflict if !text(ContextKind::PriorArg).is_empty() => {
             let prior = text(ContextKind::PriorArg);
             let others: Vec<String> = prior.split(", ").map(option_of).collect();
             let option = option_of(&arg);
             let said = if others.contains(&option) {
-                given_twice(&option, command, &typed)
+                line.given_twice(&option)
             } else {
                 format!("{option} and {} exclude each other", others.join(", "))
             };
@@ -149,12 +121,14 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
         }
         _ => Failure::from(as_clap_says(&error.render().to_string())),
     };
-    or_hint(with_line(failure, &typed), &help)
-}
-
-/// Adds the hint unless the message has a command to type.
-fn or_hint(failure: Failure, hint: &str) -> Failure {
-    if command_in(failure.message()).is_some() { failure } else { failure.with_hint(hint) }
+    let failure = line.explained(failure);
+    if command_in(failure.message()).is_some() {
+        return failure;
+    }
+    failure.with_hint(&match command {
+        Some(command) => format!("see truecast {} --help", command.get_name()),
+        None => "see truecast --help".into(),
+    })
 }
 
 /// Characters that word processors and web pages put in place of `-`, `'` and `"`.
@@ -207,136 +181,475 @@ fn is_there(path: impl AsRef<Path>) -> bool {
     look::at(path.as_ref()).is_ok_and(|found| found.is_some())
 }
 
-/// Error about operands that were meant as one path with spaces, or as further values of an option.
-pub fn of_operands(args: &[OsString]) -> Option<Failure> {
-    let definition = help::whole();
-    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
-    let command = typed.iter().find_map(|word| definition.find_subcommand(word))?;
-    let places = operands(command, &typed);
-    let absent: Vec<usize> = places.iter().skip(1).copied().filter(|&at| !is_there(&typed[at])).collect();
-    for &from in &absent {
-        for to in (from + 1..typed.len()).take_while(|to| places.contains(to)) {
-            let whole = typed[from..=to].join(" ");
-            if is_there(&whole) {
-                let all = [&typed[..from], std::slice::from_ref(&whole), &typed[to + 1..]].concat();
-                return Some(failure!(
-                    UnexpectedArgument,
-                    "{}: a path with spaces needs quotes: {}",
-                    typed[from],
-                    line(&all)
-                ));
-            }
-        }
-    }
-    // Options that take one value each and may be repeated.
-    let is_repeated =
-        |arg: &clap::Arg| matches!(arg.get_action(), clap::ArgAction::Append) && arg.get_value_delimiter().is_none();
-    let option = |at: usize| {
-        let is_named = |word: &&String| command.get_arguments().any(|arg| is_repeated(arg) && names(arg, word));
-        at.checked_sub(2).map(|at| &typed[at]).filter(is_named)
-    };
-    let first = absent.iter().copied().find(|&at| option(at).is_some())?;
-    let surplus = (places.len() - 1).saturating_sub(if command.get_name() == "quantize" { 3 } else { 2 });
-    let is_value = |at: &usize| *at >= first && FileFormat::of_path(Path::new(&typed[*at])).is_none();
-    let values: Vec<usize> = absent.iter().copied().filter(is_value).take(surplus).collect();
-    // After sources that exist, one word may be the folder for their results.
-    if values.is_empty() || absent.len() < 2 {
-        return None;
-    }
-    let (option, mut all) = (option(first)?, typed.clone());
-    values.iter().rev().for_each(|&at| all.insert(at, option.clone()));
-    let word = &typed[values[0]];
-    Some(failure!(UnexpectedArgument, "{word}: {option} takes one value; repeat it: {}", line(&all)))
-}
-
-/// The line with a destination that is named after the source.
-fn with_destination(command: &Command, words: &[String]) -> Option<String> {
-    let places = operands(command, words);
-    let value = |name: &str| words.iter().position(|word| word == name).and_then(|at| words.get(at + 1));
-    let what = match command.get_name() {
-        "quantize" => places.get(2).map(|&at| &words[at]).or_else(|| value("--scheme"))?.clone(),
-        "dequantize" => value("--to").cloned().unwrap_or_else(|| "bf16".into()),
-        "convert" => value("--to").or_else(|| value("--scheme"))?.clone(),
-        _ => return None,
-    };
-    let src = Path::new(words.get(*places.get(1)?)?);
-    let what = what.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let ending = src.extension().map_or(String::new(), |ending| format!(".{}", ending.display()));
-    let mut all = words.to_vec();
-    all.insert(places[1] + 1, format!("{}-{what}{ending}", src.file_stem()?.display()));
-    Some(line(&all))
-}
-
-/// Adds the whole line to type to a message that names one word to type instead of another.
-fn with_line(failure: Failure, words: &[String]) -> Failure {
-    let said = failure.message().to_owned();
-    let Some((before, rest)) = said.split_once(MEANT).or_else(|| said.split_once(WRITE)) else { return failure };
-    let meant = rest.split(['?', ';']).next().unwrap_or_default().trim_matches('"');
-    if meant.contains([' ', '\'']) || command_in(&said).is_some() {
-        return failure;
-    }
-    // A message about a file begins with its path, and other words have quotes.
-    let is_it = |part: &&str| {
-        let is_near = || before.contains(part) && closest(part, [meant]).is_some();
-        let is_first = !part.starts_with('-') && before.starts_with(&format!("{part}:"));
-        is_first || before.contains(&format!("{part:?}")) || is_near()
-    };
-    let found = words.iter().enumerate().find_map(|(at, word)| {
-        let mut parts: Vec<&str> = word.rsplit_once('=').map_or_else(Vec::new, |(name, value)| vec![value, name]);
-        parts.push(word);
-        let part = parts.into_iter().filter(|part| !part.is_empty()).find(is_it)?;
-        Some((at, part))
-    });
-    let Some((at, part)) = found else { return failure };
-    let mut all = words.to_vec();
-    let is_option = part.starts_with("--") && !meant.starts_with('-');
-    all[at] = all[at].replacen(part, &if is_option { format!("--{meant}") } else { meant.into() }, 1);
-    failure.with_hint(&format!("type: {}", line(&all)))
+/// Error about operands that were meant as something else.
+pub fn mistyped(args: &[OsString]) -> Option<Failure> {
+    Line::new(&help::whole(), args).of_operands(true)
 }
 
 /// Adds what the command line shows to an error of a command: its paths in place of `SRC DST`, or the line to type.
 pub fn explained(failure: Failure, args: &[OsString]) -> Failure {
     let definition = help::whole();
-    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
-    let Some(command) = typed.iter().find_map(|word| definition.find_subcommand(word)) else { return failure };
-    if let Some(mistyped) = of_form(command, &typed).or_else(|| of_operands(args)) {
-        return mistyped;
+    let line = Line::new(&definition, args);
+    line.of_form().or_else(|| line.of_operands(true)).unwrap_or_else(|| line.explained(failure))
+}
+
+/// The words of a command line, without the program's name.
+struct Line<'a> {
+    words: Vec<String>,
+    definition: &'a Command,
+    command: Option<&'a Command>,
+}
+
+impl<'a> Line<'a> {
+    fn new(definition: &'a Command, args: &[OsString]) -> Self {
+        let words: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
+        let command = words.iter().filter(|word| *word != "help").find_map(|word| definition.find_subcommand(word));
+        Line { words, definition, command }
     }
-    let failure = with_line(failure, &typed);
-    let operands = operands(command, &typed);
-    let ((&[_, src, dst], "convert" | "dequantize" | "rescale") | (&[_, src, dst, _], "quantize")) =
-        (&operands[..], command.get_name())
-    else {
-        return failure;
-    };
-    let paths = format!("{} {}", quoted(&typed[src]), quoted(&typed[dst]));
-    let failure = failure.with_paths(&paths);
-    if failure.code() == ErrorCode::UnsuitableDestination && command_in(failure.message()).is_none() {
-        // The other kind of destination, if that is the mistake.
-        let (from, to) = (Path::new(&typed[src]), Path::new(&typed[dst]));
-        let instead = match (look::is_folder(from), look::is_folder(to)) {
-            (Ok(false), Ok(true)) => from.file_name().map(|name| to.join(name)),
-            (Ok(true), Ok(false)) if FileFormat::of_path(to).is_some() => Some(to.with_extension("")),
+
+    fn name(&self) -> &str {
+        self.command.map_or("truecast", Command::get_name)
+    }
+
+    fn options(&self) -> impl Iterator<Item = &'a clap::Arg> {
+        self.command.unwrap_or(self.definition).get_arguments()
+    }
+
+    fn has(&self, long: &str) -> bool {
+        self.options().any(|arg| arg.get_long() == Some(long))
+    }
+
+    fn takes_value(&self, word: &str) -> bool {
+        self.options().any(|arg| arg.get_action().takes_values() && names(arg, word))
+    }
+
+    /// Places of the command and its operands among the words.
+    fn operands(&self) -> Vec<usize> {
+        operands(self, &self.words)
+    }
+
+    /// Value of an option.
+    fn value(&self, long: &str) -> Option<&str> {
+        let option = self.options().find(|arg| arg.get_long() == Some(long))?;
+        let mut places = self.words.iter().enumerate();
+        places.find_map(|(at, word)| match word.split_once('=') {
+            Some((name, value)) if names(option, name) => Some(value),
+            _ if names(option, word) => self.words.get(at + 1).map(String::as_str),
             _ => None,
+        })
+    }
+
+    /// Adds the line to type, if the error has a change of the command line or is about its paths.
+    fn explained(&self, failure: Failure) -> Failure {
+        let failure = match &self.paths() {
+            Some([src, dst]) => failure.with_paths(src, dst),
+            None => failure,
         };
-        if let Some(instead) = instead.filter(|path| !is_there(path)) {
-            let mut all = typed.clone();
-            all[dst] = instead.display().to_string();
-            return failure.with_hint(&format!("type: {}", line(&all)));
+        if command_in(failure.message()).is_some() {
+            return failure;
+        }
+        match failure.mend().and_then(|mend| Some((mend.is_example, self.with(mend, failure.message())?))) {
+            Some((true, line)) => failure.with_hint(&format!("for example: {line}")),
+            Some((false, line)) => failure.with_hint(&format!("type: {line}")),
+            None => self.about_paths(failure),
         }
     }
-    if failure.code() == ErrorCode::NotFound && !is_there(&typed[src]) && is_there(&typed[dst]) {
-        let mut swapped = typed.clone();
-        swapped.swap(src, dst);
-        let dst = EscapedPath(Path::new(&typed[dst]));
-        return failure.with_hint(&format!("the source comes first; if that is {dst}: {}", line(&swapped)));
+
+    /// Source and destination of one conversion.
+    fn paths(&self) -> Option<[&str; 2]> {
+        match (&self.operands()[..], self.name()) {
+            (&[_, src, dst], "convert" | "dequantize" | "rescale") | (&[_, src, dst, _], "quantize") => {
+                Some([&self.words[src], &self.words[dst]])
+            }
+            _ => None,
+        }
     }
-    failure
+
+    /// The line with a change. If the command lacks the option, the line dequantizes the file of the message with it.
+    fn with(&self, mend: &Mend, message: &str) -> Option<String> {
+        let mut words = self.words.clone();
+        let Mend { typed, meant, .. } = mend;
+        let Some(typed) = typed else {
+            let option = meant.first()?;
+            if !self.options().any(|arg| names(arg, option)) {
+                let is_about = |word: &&String| message.strip_prefix(*word).is_some_and(|rest| rest.starts_with(':'));
+                let src = self.operands().into_iter().map(|at| &self.words[at]).find(is_about)?;
+                let dst = named_after(src, "bf16")?.display().to_string();
+                return Some(line(&[&["dequantize".into(), src.clone(), dst], &meant[..]].concat()));
+            }
+            match words.iter().position(|word| word == option) {
+                Some(at) => drop(words.splice(at..(at + meant.len()).min(words.len()), meant.iter().cloned())),
+                None => words.extend(meant.iter().cloned()),
+            }
+            return Some(line(&words));
+        };
+        if let Some(at) = words.iter().position(|word| word == typed) {
+            drop(words.splice(at..=at, meant.iter().cloned()));
+            return Some(line(&words));
+        }
+        // A part of a word, between separators.
+        let [meant] = &meant[..] else { return None };
+        let place = |word: &String| {
+            let is_end = |c: Option<char>| c.is_none_or(|c| "=,:@".contains(c));
+            let mut places = word.match_indices(typed.as_str()).map(|(at, _)| at..at + typed.len());
+            places.find(|part| is_end(word[..part.start].chars().last()) && is_end(word[part.end..].chars().next()))
+        };
+        let (at, part) = words.iter().enumerate().find_map(|(at, word)| Some((at, place(word)?)))?;
+        words[at].replace_range(part, meant);
+        Some(line(&words))
+    }
+
+    /// Adds the line with another destination, or with source and destination swapped, to an error about them.
+    fn about_paths(&self, failure: Failure) -> Failure {
+        let Some([src, dst]) = self.paths() else { return failure };
+        let (from, to) = (Path::new(src), Path::new(dst));
+        let with = |src: &str, dst: &str| {
+            let mut words = self.words.clone();
+            let places = self.operands();
+            (words[places[1]], words[places[2]]) = (src.into(), dst.into());
+            line(&words)
+        };
+        let instead = match failure.code() {
+            ErrorCode::NotFound if !is_there(from) && is_there(to) => {
+                let line = with(dst, src);
+                return failure.with_hint(&format!("the source comes first; if that is {}: {line}", EscapedPath(to)));
+            }
+            ErrorCode::SameFile => self.result().map(|name| from.with_file_name(name)),
+            ErrorCode::UnsuitableDestination => match (look::is_folder(from), look::is_folder(to)) {
+                (Ok(false), Ok(true)) => {
+                    let names = [from.file_name().map(PathBuf::from), self.result()];
+                    names.into_iter().flatten().map(|name| to.join(name)).find(|path| !is_there(path))
+                }
+                (Ok(true), Ok(false)) if FileFormat::of_path(to).is_some() => Some(to.with_extension("")),
+                _ => None,
+            },
+            _ => None,
+        };
+        match instead.filter(|path| !is_there(path)) {
+            Some(path) => failure.with_hint(&format!("type: {}", with(src, &path.display().to_string()))),
+            None => failure,
+        }
+    }
+
+    /// Name for the result of a conversion, after its source.
+    fn result(&self) -> Option<PathBuf> {
+        let words: Vec<&String> = self.operands().into_iter().map(|at| &self.words[at]).collect();
+        let scheme = words.iter().skip(2).find(|word| scaled::scheme(word).is_ok()).map(|word| word.as_str());
+        let what = match self.name() {
+            "quantize" => scheme.or_else(|| self.value("scheme"))?,
+            "dequantize" => self.value("to").unwrap_or("bf16"),
+            "convert" => self.value("to").or_else(|| self.value("scheme")).unwrap_or("bf16"),
+            _ => return None,
+        };
+        named_after(words.get(1)?, what)
+    }
+
+    /// Error about operands that were meant as something else. `knows_options` is false if an option is unknown, whose
+    /// value then looks like an operand.
+    fn of_operands(&self, knows_options: bool) -> Option<Failure> {
+        self.separated().or_else(|| self.misplaced().filter(|_| knows_options))
+    }
+
+    /// Error about operands that were meant as one path with spaces, or as further values of an option.
+    fn separated(&self) -> Option<Failure> {
+        let (typed, places) = (&self.words, self.operands());
+        let absent: Vec<usize> = places.iter().skip(1).copied().filter(|&at| !is_there(&typed[at])).collect();
+        for &from in &absent {
+            for to in (from + 1..typed.len()).take_while(|to| places.contains(to)) {
+                let whole = typed[from..=to].join(" ");
+                if is_there(&whole) {
+                    let all = [&typed[..from], std::slice::from_ref(&whole), &typed[to + 1..]].concat();
+                    return Some(failure!(
+                        UnexpectedArgument,
+                        "{}: a path with spaces needs quotes: {}",
+                        typed[from],
+                        line(&all)
+                    ));
+                }
+            }
+        }
+        // Options that take one value each and may be repeated.
+        let is_repeated = |arg: &clap::Arg| {
+            matches!(arg.get_action(), clap::ArgAction::Append) && arg.get_value_delimiter().is_none()
+        };
+        let option = |at: usize| {
+            let is_named =
+                |word: &&String| self.command?.get_arguments().find(|arg| is_repeated(arg) && names(arg, word));
+            at.checked_sub(2).map(|at| &typed[at]).filter(|word| is_named(word).is_some())
+        };
+        let first = absent.iter().copied().find(|&at| option(at).is_some())?;
+        let surplus = (places.len() - 1).saturating_sub(if self.name() == "quantize" { 3 } else { 2 });
+        let is_value = |at: &usize| *at >= first && FileFormat::of_path(Path::new(&typed[*at])).is_none();
+        let values: Vec<usize> = absent.iter().copied().filter(is_value).take(surplus).collect();
+        // After sources that exist, one word may be the folder for their results.
+        if values.is_empty() || absent.len() < 2 {
+            return None;
+        }
+        let (option, mut all) = (option(first)?, typed.clone());
+        values.iter().rev().for_each(|&at| all.insert(at, option.clone()));
+        let word = &typed[values[0]];
+        Some(failure!(UnexpectedArgument, "{word}: {option} takes one value; repeat it: {}", line(&all)))
+    }
+
+    /// Error about words that are not written as options and operands are: `to=bf16`, `-to bf16`.
+    fn of_form(&self) -> Option<Failure> {
+        let command = self.command?;
+        let words = &self.words;
+        let long = |name: &str| command.get_arguments().find(|arg| arg.get_long() == Some(name));
+        let has_one_dash = |word: &String| word.strip_prefix('-').is_some_and(|name| name.len() > 1 && self.has(name));
+        if let Some(word) = words.iter().find(|word| has_one_dash(word)) {
+            return Some(
+                self.explained(
+                    failure!(UnknownOption, "unknown option {word}").meaning(word, Some(format!("-{word}"))),
+                ),
+            );
+        }
+        let mut meant = words.clone();
+        let mut first = None;
+        for at in self.operands().into_iter().rev() {
+            let Some((name, value)) = words[at].split_once('=') else { continue };
+            let is_path = PATHS.contains(&name) || command.get_positionals().any(|arg| arg.get_id() == name);
+            if is_there(&words[at]) || !(is_path || long(name).is_some()) {
+                continue;
+            }
+            let option = (!is_path).then(|| format!("--{name}"));
+            let takes_value = long(name).is_none_or(|arg| arg.get_action().takes_values());
+            let instead = option.into_iter().chain(Some(value.to_owned()).filter(|_| is_path || takes_value));
+            meant.splice(at..=at, instead);
+            first = Some(&words[at]);
+        }
+        let (first, line) = (first?, line(&meant));
+        Some(failure!(
+            UnexpectedArgument,
+            "{first}: options are written --NAME VALUE, and paths without a name: {line}"
+        ))
+    }
+
+    /// Error about operands and options that are missing, with an example.
+    fn missing(&self, missing: &str) -> Failure {
+        let is_typed = |option: &&&str| self.words.iter().any(|word| word.split('=').next() == Some(option));
+        let needing = OF_SCHEME.iter().find(is_typed).filter(|_| missing.starts_with("--scheme"));
+        let (options, arguments): (Vec<&str>, Vec<&str>) = missing.split(", ").partition(|arg| arg.starts_with('-'));
+        let row = |name: &str| {
+            MISSING.iter().find(|(command, known, ..)| ["", self.name()].contains(command) && *known == name)
+        };
+        let all = || arguments.iter().chain(&options).copied();
+        let described = |name: &str| row(name).map_or(name.into(), |(_, _, meaning, _)| format!("{name} ({meaning})"));
+        let needed = all().map(described).collect::<Vec<_>>().join(", ");
+        let failure = failure!(MissingArgument, "{} needs {needed}", needing.unwrap_or(&self.name()));
+        let Some(examples) = all().map(row).collect::<Option<Vec<_>>>() else { return failure };
+        let mut words = self.words.clone();
+        let says_what = ["to", "scheme", "rule"].into_iter().any(|option| self.value(option).is_some());
+        if self.name() == "convert" && !says_what {
+            words.extend(["--to", "bf16"].map(String::from));
+        }
+        for (_, name, _, example) in examples {
+            let result = if *name == "DST" { self.result() } else { None };
+            let example = result.map_or((*example).into(), |path| path.display().to_string());
+            let places = operands(self, &words);
+            let before = if *name == "DST" { places.get(1) } else { None }.or(places.last());
+            let at = before.filter(|_| !example.starts_with('-')).map_or(words.len(), |at| at + 1);
+            words.splice(at..at, example.split(' ').map(String::from));
+        }
+        failure.with_hint(&format!("for example: {}", line(&words)))
+    }
+
+    /// Error about an operand too many. It may be a type or a file that an option takes, or a part of a slice.
+    fn unexpected(&self, arg: &str) -> Failure {
+        let usage = self.command.and_then(|command| page(command.get_name())?.usage.first());
+        let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
+        let failure = failure!(UnexpectedArgument, "unexpected argument {arg:?}{usage}");
+        let (words, places) = (&self.words, self.operands());
+        if let ("show", Some(&at)) = (self.name(), places.get(2)) {
+            let end = (at + 1..words.len()).find(|&at| words[at].starts_with("--")).unwrap_or(words.len());
+            let (tensor, rest) = (&words[at], words[at + 1..end].join(" "));
+            if !rest.chars().all(|c| c.is_ascii_digit() || ":,- ]".contains(c)) {
+                return failure;
+            }
+            let tensor = if tensor.contains('[') { format!("{tensor} {rest}") } else { format!("{tensor}[{rest}]") };
+            let all = [&words[..at], &[tensor], &words[end..]].concat();
+            return failure!(UnexpectedArgument, "quote a slice with spaces, as a part of the name: {}", line(&all));
+        }
+        let types = self.named(|word| DType::parse(word).is_ok());
+        let (options, taken): (&[&str], _) = match types.len() {
+            1 if self.has("to") => (&["--to"], types),
+            2 if self.has("to") => (&["--from", "--to"], types),
+            0 if self.has("actual") => (&["--input", "--actual"], places.into_iter().skip(2).collect()),
+            _ => return failure,
+        };
+        if options.len() < taken.len() || options.iter().any(|option| words.iter().any(|word| word == option)) {
+            return failure;
+        }
+        let mut all = words.clone();
+        taken.iter().rev().for_each(|&at| drop(all.remove(at)));
+        all.extend(options.iter().zip(&taken).flat_map(|(option, &at)| [(*option).into(), words[at].clone()]));
+        failure!(UnexpectedArgument, "unexpected argument {arg:?}; options give it: {}", line(&all))
+    }
+
+    /// Places of operands that name no file, but something else.
+    fn named(&self, is_named: impl Fn(&str) -> bool) -> Vec<usize> {
+        let is_named = |at: &usize| is_named(&self.words[*at]) && !is_there(&self.words[*at]);
+        self.operands().into_iter().skip(1).filter(is_named).collect()
+    }
+
+    /// Error about an operand of a conversion that names a type or a scheme where a path belongs.
+    fn misplaced(&self) -> Option<Failure> {
+        let (words, places) = (&self.words, self.operands());
+        let schemes = self.named(|word| scaled::scheme(word).is_ok() && DType::parse(word).is_err());
+        let last = *places.last()?;
+        if self.name() == "quantize" {
+            let &at = schemes.first().filter(|_| !schemes.contains(&last) && self.value("scheme").is_none())?;
+            let all = [&words[..at], &words[at + 1..], &words[at..=at]].concat();
+            return Some(failure!(UnknownScheme, "the scheme comes last: {}", line(&all)));
+        }
+        let types = self.named(|word| DType::parse(word).is_ok());
+        let &at = types.first().or(schemes.first())?;
+        let asks = ["to", "scheme", "rule"].into_iter().any(|option| self.value(option).is_some());
+        // After sources that exist, the word may be the folder for their results.
+        let is_folder =
+            asks && places.iter().rfind(|place| **place != at).is_some_and(|&place| is_there(&words[place]));
+        if !["convert", "dequantize"].contains(&self.name()) || places.len() < 4 || is_folder {
+            return None;
+        }
+        let mut all = [&words[..at], &words[at + 1..]].concat();
+        let what = if types.is_empty() {
+            all[places[0]] = "quantize".into();
+            all.push(words[at].clone());
+            "a scheme"
+        } else {
+            all.extend(["--to".into(), words[at].clone()]);
+            "a type"
+        };
+        Some(failure!(UnexpectedArgument, "{} is {what}, not a file: {}", words[at], line(&all)))
+    }
+
+    /// The line with paths in place of options for them.
+    fn with_operands(&self, typed: &str) -> String {
+        let (mut sources, mut destinations, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = self.words.iter();
+        while let Some(word) = all.next() {
+            let (option, value) = word.split_once('=').map_or((&**word, None), |(option, value)| (option, Some(value)));
+            let paths = match option {
+                _ if SOURCE.contains(&option) => &mut sources,
+                _ if DESTINATION.contains(&option) || option == typed => &mut destinations,
+                _ => {
+                    rest.push(word.clone());
+                    continue;
+                }
+            };
+            paths.extend(value.map(String::from).or_else(|| all.next().cloned()));
+        }
+        // The destination follows the source, wherever that is.
+        let places = operands(self, &rest);
+        let at = |nth: usize| places.get(nth).map_or(rest.len(), |at| at + 1);
+        let (after_command, after_source) = (at(0), if sources.is_empty() { at(1) } else { at(0) });
+        destinations.retain(|destination| !rest.contains(destination));
+        rest.splice(after_source..after_source, destinations);
+        rest.splice(after_command..after_command, sources);
+        line(&rest)
+    }
+
+    /// Message such as `--to was given twice (f16, bf16)`.
+    fn given_twice(&self, option: &str) -> String {
+        let value = |(i, word): (usize, &String)| match word.strip_prefix(option)? {
+            "" => Some(self.words.get(i + 1).cloned().unwrap_or_default()),
+            rest => rest.strip_prefix('=').map(String::from),
+        };
+        let values: Vec<String> = self.words.iter().enumerate().filter_map(value).collect();
+        let times = if values.len() > 2 { format!("{} times", values.len()) } else { "twice".into() };
+        let which = if self.takes_value(option) { format!(" ({})", values.join(", ")) } else { String::new() };
+        format!("{option} was given {times}{which}")
+    }
+
+    /// Error such as `--saturate belongs to convert, verify or check; this is explain`.
+    fn unknown_option(&self, typed: &str) -> Failure {
+        let typed = typed.split('=').next().unwrap_or(typed);
+        let (name, words) = (self.name(), &self.words);
+        let unknown = |more: String| failure!(UnknownOption, "unknown option {typed}{more}");
+        let own: Vec<&str> = self.options().filter_map(|arg| arg.get_long()).collect();
+        let takes_destination = self.command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
+        let word = typed.trim_start_matches('-');
+        // An option of the command with a similar name is a better suggestion than the destination argument.
+        let is_near = || {
+            closest(word, own.iter().copied()).is_none()
+                && closest(word, DESTINATION.map(|name| name.trim_matches('-'))).is_some()
+        };
+        let is_destination = DESTINATION.contains(&typed) || is_near();
+        let is_source = SOURCE.contains(&typed) && !own.contains(&word);
+        if takes_destination && (is_source || is_destination) {
+            let of_paths = if is_source { "source is the first" } else { "destination is the second" };
+            let line = self.with_operands(if is_source { "" } else { typed });
+            return unknown(format!(": the {of_paths} argument: {line}"));
+        }
+        if typed.starts_with("--") && own.contains(&word) {
+            let first = words.iter().take_while(|word| *word != name).count();
+            let moved = [&words[first..], &words[..first]].concat();
+            return failure!(UnexpectedArgument, "{typed} belongs after the command: {}", line(&moved));
+        }
+        let has =
+            |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long) && !arg.is_hide_set());
+        let owners = |long: &str| -> Vec<&str> {
+            self.definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
+        };
+        if typed.starts_with("--") && !owners(word).is_empty() {
+            let this = if self.command.is_some() {
+                format!("; this is {name}")
+            } else {
+                "; write it after the command".into()
+            };
+            let said = format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
+            return Failure::new(ErrorCode::InapplicableOption, said);
+        }
+        let block = |word: &String| match scaled::scheme(word).ok()?.family {
+            Family::Gguf(block) => Some(format!("{word} has blocks of {}", block.elements())),
+            _ => None,
+        };
+        let is_of_blocks = ["group-size", "groupsize", "block-size"].contains(&word);
+        if let Some(blocks) = words.iter().find_map(block).filter(|_| is_of_blocks) {
+            return unknown(format!(": {blocks}; omit it"));
+        }
+        if let Some(advice) = synonyms::option(word) {
+            return unknown(format!(": {advice}"));
+        }
+        // A value of an option may be typed as an option.
+        let spec = synonyms::spec(word);
+        let value = [
+            ("spec", SPECS.contains(&spec.as_str()), spec.as_str()),
+            ("to", DType::parse(word).is_ok(), word),
+            ("scheme", scaled::scheme(word).is_ok(), word),
+        ];
+        if let Some((option, _, value)) =
+            value.into_iter().find(|(option, is_value, _)| *is_value && own.contains(option))
+        {
+            let meant = vec![format!("--{option}"), value.to_owned()];
+            let mend = Mend { typed: Some(typed.into()), meant, is_example: false };
+            return unknown(format!("; did you mean --{option} {value}?")).mended(mend);
+        }
+        if let Some(meant) = closest(word, own) {
+            return unknown(String::new()).meaning(typed, Some(format!("--{meant}")));
+        }
+        let elsewhere =
+            self.definition.get_subcommands().flat_map(|c| c.get_arguments().filter_map(|arg| arg.get_long()));
+        match closest(word, elsewhere) {
+            Some(meant) if !owners(meant).is_empty() => {
+                unknown(format!("; --{meant} belongs to {}, this is {name}", alternatives(&owners(meant))))
+            }
+            _ => unknown(format!(" for {name}")),
+        }
+    }
 }
 
 fn line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     format!("truecast {}", words.join(" "))
+}
+
+/// Name of a result: `model-bf16.safetensors`.
+pub fn named_after(src: impl AsRef<Path>, what: &str) -> Option<PathBuf> {
+    let src = src.as_ref();
+    let what = what.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let ending = src.extension().map_or(String::new(), |ending| format!(".{}", ending.display()));
+    Some(format!("{}-{what}{ending}", src.file_stem()?.display()).into())
 }
 
 /// True if a word is the name of the option: `--to` or `-t`.
@@ -350,69 +663,9 @@ fn names(arg: &clap::Arg, word: &str) -> bool {
     }
 }
 
-/// Places of the command and its operands among the words.
-fn operands(command: &Command, words: &[String]) -> Vec<usize> {
-    let takes_value = |word: &String| {
-        word.starts_with('-') && command.get_arguments().any(|arg| arg.get_action().takes_values() && names(arg, word))
-    };
-    (0..words.len()).filter(|&at| !words[at].starts_with('-') && (at == 0 || !takes_value(&words[at - 1]))).collect()
-}
-
-/// Error about words that are not written as options and operands are: `to=bf16`, `-to bf16`.
-fn of_form(command: &Command, words: &[String]) -> Option<Failure> {
-    let long = |name: &str| command.get_arguments().find(|arg| arg.get_long() == Some(name));
-    let mut meant = words.to_vec();
-    if let Some(at) =
-        words.iter().position(|word| word.strip_prefix('-').is_some_and(|name| name.len() > 1 && long(name).is_some()))
-    {
-        meant[at].insert(0, '-');
-        let value =
-            words.get(at + 1).filter(|_| long(&words[at][1..]).is_some_and(|arg| arg.get_action().takes_values()));
-        let instead = value.map_or(meant[at].clone(), |value| format!("{} {}", meant[at], quoted(value)));
-        let unknown = failure!(UnknownOption, "unknown option {}; did you mean {instead}?", words[at]);
-        return Some(unknown.with_hint(&format!("type: {}", line(&meant))));
-    }
-    let mut first = None;
-    for at in operands(command, words).into_iter().rev() {
-        let Some((name, value)) = words[at].split_once('=') else { continue };
-        let is_path = PATHS.contains(&name) || command.get_positionals().any(|arg| arg.get_id() == name);
-        if is_there(&words[at]) || !(is_path || long(name).is_some()) {
-            continue;
-        }
-        let option = (!is_path).then(|| format!("--{name}"));
-        let takes_value = long(name).is_none_or(|arg| arg.get_action().takes_values());
-        let instead = option.into_iter().chain(Some(value.to_owned()).filter(|_| is_path || takes_value));
-        meant.splice(at..=at, instead);
-        first = Some(&words[at]);
-    }
-    let first = first?;
-    let line = line(&meant);
-    Some(failure!(UnexpectedArgument, "{first}: options are written --NAME VALUE, and paths without a name: {line}"))
-}
-
-/// The line with paths in place of options for them.
-fn with_operands(command: &Command, words: &[String], typed: &str) -> String {
-    let (mut sources, mut destinations, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-    let mut all = words.iter();
-    while let Some(word) = all.next() {
-        let (option, value) = word.split_once('=').map_or((&**word, None), |(option, value)| (option, Some(value)));
-        let paths = match option {
-            _ if SOURCE.contains(&option) => &mut sources,
-            _ if DESTINATION.contains(&option) || option == typed => &mut destinations,
-            _ => {
-                rest.push(word.clone());
-                continue;
-            }
-        };
-        paths.extend(value.map(String::from).or_else(|| all.next().cloned()));
-    }
-    // The destination follows the source, wherever that is.
-    let places = operands(command, &rest);
-    let at = |nth: usize| places.get(nth).map_or(rest.len(), |at| at + 1);
-    let (after_command, after_source) = (at(0), if sources.is_empty() { at(1) } else { at(0) });
-    rest.splice(after_source..after_source, destinations);
-    rest.splice(after_command..after_command, sources);
-    line(&rest)
+fn operands(line: &Line<'_>, words: &[String]) -> Vec<usize> {
+    let is_value = |at: usize| at > 0 && words[at - 1].starts_with('-') && line.takes_value(&words[at - 1]);
+    (0..words.len()).filter(|&at| !words[at].starts_with('-') && !is_value(at)).collect()
 }
 
 /// Returns an option of clap's notation without the name of its value: `--to` for `--to <TYPE>`. For an argument, returns
@@ -420,21 +673,6 @@ fn with_operands(command: &Command, words: &[String], typed: &str) -> String {
 fn option_of(arg: &str) -> String {
     let end = if arg.starts_with('-') { arg.find([' ', '=']) } else { None };
     arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()
-}
-
-/// Message such as `--to was given twice (f16, bf16)`.
-fn given_twice(option: &str, command: Option<&Command>, typed: &[String]) -> String {
-    let is_it = |arg: &&clap::Arg| arg.get_long() == option.strip_prefix("--");
-    let takes_value =
-        command.and_then(|c| c.get_arguments().find(is_it)).is_some_and(|a| a.get_action().takes_values());
-    let value = |(i, word): (usize, &String)| match word.strip_prefix(option)? {
-        "" => Some(typed.get(i + 1).cloned().unwrap_or_default()),
-        rest => rest.strip_prefix('=').map(String::from),
-    };
-    let values: Vec<String> = typed.iter().enumerate().filter_map(value).collect();
-    let times = if values.len() > 2 { format!("{} times", values.len()) } else { "twice".into() };
-    let which = if takes_value { format!(" ({})", values.join(", ")) } else { String::new() };
-    format!("{option} was given {times}{which}")
 }
 
 fn why(cause: &(dyn std::error::Error + 'static)) -> String {
@@ -447,80 +685,13 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Error such as `--saturate belongs to convert, verify or check; this is explain`. `words` has all arguments.
-fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> Failure {
-    let typed = typed.split('=').next().unwrap_or(typed);
-    let name = command.map_or("truecast", Command::get_name);
-    let unknown = |more: String| failure!(UnknownOption, "unknown option {typed}{more}");
-    let own: Vec<&str> = command.unwrap_or(definition).get_arguments().filter_map(|arg| arg.get_long()).collect();
-    let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
-    let word = typed.trim_start_matches('-');
-    // An option of the command with a similar name is a better suggestion than the destination argument.
-    let is_near = || {
-        closest(word, own.iter().copied()).is_none()
-            && closest(word, DESTINATION.map(|name| name.trim_matches('-'))).is_some()
-    };
-    let is_destination = DESTINATION.contains(&typed) || is_near();
-    let is_source = SOURCE.contains(&typed) && !own.contains(&word);
-    if let Some(command) = command.filter(|_| takes_destination && (is_source || is_destination)) {
-        let of_paths = if is_source { "source is the first" } else { "destination is the second" };
-        return unknown(format!(
-            ": the {of_paths} argument: {}",
-            with_operands(command, words, if is_source { "" } else { typed })
-        ));
-    }
-    if typed.starts_with("--") && own.contains(&word) {
-        let first = words.iter().take_while(|word| *word != name).count();
-        let moved = [&words[first..], &words[..first]].concat();
-        return failure!(UnexpectedArgument, "{typed} belongs after the command: {}", line(&moved));
-    }
-    let has =
-        |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long) && !arg.is_hide_set());
-    let owners = |long: &str| -> Vec<&str> {
-        definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
-    };
-    if typed.starts_with("--") && !owners(word).is_empty() {
-        let this = if command.is_some() { format!("; this is {name}") } else { "; write it after the command".into() };
-        let said = format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
-        return Failure::new(ErrorCode::InapplicableOption, said);
-    }
-    let block = |word: &String| match scaled::scheme(word).ok()?.family {
-        Family::Gguf(block) => Some(format!("{word} has blocks of {}", block.elements())),
-        _ => None,
-    };
-    let is_of_blocks = ["group-size", "groupsize", "block-size"].contains(&word);
-    if let Some(blocks) = words.iter().find_map(block).filter(|_| is_of_blocks) {
-        return unknown(format!(": {blocks}; omit it"));
-    }
-    if let Some(advice) = synonyms::option(word) {
-        return unknown(format!(": {advice}"));
-    }
-    let spec = synonyms::spec(word);
-    if own.contains(&"spec") && SPECS.contains(&spec.as_str()) {
-        return unknown(format!("; did you mean --spec {spec}?"));
-    }
-    if let Some(meant) = closest(word, own) {
-        return unknown(format!("; did you mean --{meant}?"));
-    }
-    let elsewhere = definition.get_subcommands().flat_map(|c| c.get_arguments().filter_map(|arg| arg.get_long()));
-    match closest(word, elsewhere) {
-        Some(meant) if !owners(meant).is_empty() => {
-            unknown(format!("; --{meant} belongs to {}, this is {name}", alternatives(&owners(meant))))
-        }
-        _ => unknown(format!(" for {name}")),
-    }
-}
-
-pub fn unknown_command(typed: &str, words: &[String]) -> Failure {
+pub fn unknown_command(definition: &Command, typed: &str) -> Failure {
     if typed.starts_with('-') {
-        let said = format!("expected the name of a command, not {typed}; see truecast --help");
-        return Failure::new(ErrorCode::UnknownCommand, said);
+        return failure!(UnknownCommand, "expected the name of a command, not {typed}");
     }
-    let definition = help::whole();
     let part = || typed.rsplit('-').find(|part| definition.find_subcommand(part).is_some());
     let meant = closest(typed, definition.get_subcommands().map(Command::get_name)).or_else(part);
-    let meant = meant.map_or(String::new(), |meant| format!("{MEANT}{meant}?"));
-    or_hint(with_line(failure!(UnknownCommand, "unknown command {typed:?}{meant}"), words), "see truecast --help")
+    failure!(UnknownCommand, "unknown command {typed:?}").meaning(typed, meant)
 }
 
 /// clap's message in one line, without the usage.

@@ -8,7 +8,6 @@ use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::number_format::NumberFormat;
 use crate::sort_keys::{KEYS, Known};
-use crate::suggest::{MEANT, NOT_A_SCHEME};
 use crate::synonyms;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
@@ -24,7 +23,7 @@ use truecast::scaled::Scheme;
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::setting::Setting;
 use truecast::spec::{tile, tosa};
-use truecast::{DType, scaled};
+use truecast::{DType, ErrorCode, scaled};
 
 /// Parser of an option value, and the words for completion.
 #[derive(Clone, Copy, Debug)]
@@ -41,22 +40,16 @@ fn scheme(text: &str, written: &[&str]) -> Result<Scheme, Failure> {
     scaled::scheme(text).map_err(|error| Failure::of_scheme(&error, written))
 }
 
-/// Parts of error messages that already say which name to type.
-const CHOICES: [&str; 3] = [" is ambiguous: ", " is not one scheme: ", NOT_A_SCHEME];
-
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, error::Error> {
         let Words { read, list } = *self;
+        // Errors of other codes have suggestions of their own.
         let read = move |text: String| {
-            read(&text).map_err(|error| {
-                let said = error.message();
-                if said.contains(MEANT) || CHOICES.iter().any(|words| said.contains(words)) {
-                    error
-                } else {
-                    error.of_word(&text, list())
-                }
+            read(&text).map_err(|error| match error.code() {
+                ErrorCode::InvalidValue => error.of_word(&text, list()),
+                _ => error,
             })
         };
         StringValueParser::new().try_map(read).parse_ref(command, arg, value)

@@ -89,14 +89,20 @@ pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
     Ok(names)
 }
 
-/// Returns the absolute path with all links resolved; `None` if it does not exist.
+/// Returns the absolute path, with the links of its existing part resolved.
 ///
 /// # Errors
 /// Errors of [`at`].
-pub fn real(path: &Path) -> Result<Option<PathBuf>, Error> {
-    // `Path::parent` returns "" for the current folder.
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    known(step(|| fs::canonicalize(path))).map_err(Error::io(path, "looking at the path"))
+pub fn resolved(path: &Path) -> Result<PathBuf, Error> {
+    for above in path.ancestors() {
+        // The last ancestor of a relative path is "".
+        let existing = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        let real = known(step(|| fs::canonicalize(existing))).map_err(Error::io(existing, "looking at the path"))?;
+        if let Some(real) = real {
+            return Ok(real.join(path.strip_prefix(above).expect("it is above")));
+        }
+    }
+    Ok(path.into())
 }
 
 impl FileId {

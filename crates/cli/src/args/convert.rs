@@ -3,11 +3,9 @@
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use super::with_flag::with_flag;
-use crate::failure::Failure;
-use crate::message::quoted;
 use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
-use clap::builder::{PathBufValueParser, PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
 use std::ffi::OsStr;
@@ -120,9 +118,7 @@ impl FromArgMatches for QuantizeArgs {
             })?;
             let (command, operand) = (Command::new("quantize"), Arg::new("SCHEME"));
             let read = value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str());
-            args.more.push(scheme);
-            args.writing.scheme = Some(read.map_err(|error| scheme_before(&args).unwrap_or(error))?);
-            drop(args.more.pop());
+            args.writing.scheme = Some(read?);
         }
         Ok(QuantizeArgs(args))
     }
@@ -131,17 +127,6 @@ impl FromArgMatches for QuantizeArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
-}
-
-/// Error about a scheme that is not the last operand.
-fn scheme_before(args: &ConvertArgs) -> Option<Error> {
-    let operands: Vec<&Path> = [&args.src, &args.dst].into_iter().chain(&args.more).map(PathBuf::as_path).collect();
-    let scheme = operands.iter().find(|operand| names_scheme(operand))?;
-    let paths = operands.iter().filter(|operand| *operand != scheme);
-    let line: Vec<String> = paths.chain([scheme]).map(|word| quoted(&word.display().to_string())).collect();
-    let said = failure!(UnknownScheme, "the scheme comes last: truecast quantize {}", line.join(" "));
-    let refuse = StringValueParser::new().try_map(move |_| Err::<String, Failure>(said.clone()));
-    refuse.parse_ref(&Command::new("quantize"), Some(&Arg::new("SCHEME")), operands.last()?.as_os_str()).err()
 }
 
 /// True if the word names a scheme and no file.

@@ -31,7 +31,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let limits = thresholds::parse(counts, &value_parsers::differences())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
-    let report_file = report::create(args.report.as_deref(), "--report", args.force, &[&args.a, &args.b], context)?;
+    let report_file = report::create(args.report.as_deref(), args.force, &[&args.a, &args.b], context)?;
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let magnitudes = args.magnitudes || Form::of(args.report.as_deref()) == Form::Page;
@@ -147,7 +147,11 @@ fn print(
     let names: Vec<&str> = comparison.rows.iter().map(|row| &*row.name).collect();
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
-        listed.write(out, terminal, &names, columns, row, totals)?;
+        if comparison.rows.is_empty() && comparison.structural_differences() > 0 {
+            writeln!(out, "no tensor is in both")?;
+        } else {
+            listed.write(out, terminal, &names, columns, row, totals)?;
+        }
         out.write_all(figures.note(terminal).as_bytes())?;
         let (assessed, largest) = (|i: usize| comparison.rows[i].assessed(), |i: usize| worst(&comparison.rows[i]));
         out.write_all(assessment::block(assessment, assessed, largest, KeepAdvice::Omitted, terminal).as_bytes())?;

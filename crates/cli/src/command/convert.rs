@@ -12,16 +12,17 @@ use super::report::{Form, Summary};
 use super::{Context, assessment, left_open, report, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
-use crate::{output, progress, signals, value_parsers};
+use crate::message::quoted;
+use crate::{output, progress, signals, usage, value_parsers};
 use printing::{Conversion, Printer};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use truecast::convert::{Measuring, Options, Plan, RunScope, recorded as recorded_options};
+use truecast::convert::{Measuring, Options, Plan, RunScope, UNLIKELY_SCALE, recorded as recorded_options};
 use truecast::files::Error;
 use truecast::io::atomic::leftover;
-use truecast::io::folder::is_part;
-use truecast::io::{EscapedPath, Existing, FileFormat, FileId, OutputFile, follow, look};
+use truecast::io::{Existing, OutputFile, follow, look};
+use truecast::paths;
 use truecast::report::{Report, TensorReport, assess};
 use truecast::scaled::Meaning;
 use truecast::verify::RecordedFile;
@@ -56,7 +57,7 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     // A link given on the command line is followed, but the kind of file is determined by the name as it was given.
     let dst = follow(&args.dst)?;
     plan.check()?;
-    check_neighbors(&args.src, &dst)?;
+    paths::check_neighbors(&args.src, &dst, || recorded_options(&dst).is_ok_and(|found| found.is_none()))?;
     let report_path = report_path(args, &dst, &plan)?;
     if let Some(scheme) = chosen_scheme(args)?.filter(|_| context.prints_text()) {
         output::text(&scheme)?;
@@ -80,6 +81,11 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     let begin = Instant::now();
     let mut report = run_plan(plan, &dst, &stop, context)?;
     let elapsed = begin.elapsed();
+    if report.warnings.iter().any(|warning| warning.contains(UNLIKELY_SCALE)) {
+        let again = usage::named_after(&args.dst, "bf16").unwrap_or_default();
+        let [dst, again] = [&args.dst, &again].map(|path| quoted(&path.display().to_string()));
+        report.warnings.push(format!("to read such scales: truecast dequantize {dst} {again} --trust-scales"));
+    }
     context.warn(report.warnings.iter().filter(|warning| !told.contains(warning)));
     report.warnings.extend(leftovers);
     let assessment = assess(report.tensors.len(), &|i| report.tensors[i].assessed(), args.list.named());
@@ -106,32 +112,12 @@ fn convert_source(args: &ConvertArgs, mut options: Options, context: &Context) -
     Ok(thresholds::report(&exceeded, "; the result was written", context.json))
 }
 
-/// Refuses a destination among the parts of the source's checkpoint, and an existing model file in its folder that
-/// truecast did not write: a pattern of the shell may have named both.
-fn check_neighbors(src: &Path, dst: &Path) -> Result<(), Failure> {
-    let folder =
-        |path: &Path| look::real(path.parent().filter(|above| *above != Path::new("")).unwrap_or(".".as_ref()));
-    let is_safetensors = |path: &Path| FileFormat::of_path(path) == Some(FileFormat::Safetensors);
-    if !is_safetensors(src) || look::is_folder(src)? || folder(src)? != folder(dst)? {
-        return Ok(());
-    }
-    let refused = |why: &str| Err(failure!(UnsuitableDestination, "{}: {why}", EscapedPath(dst)));
-    if is_part(src) {
-        return refused("is in the folder of the checkpoint that the source is a part of; choose another folder");
-    }
-    let is_model = is_safetensors(dst) && look::is_file(dst)? && FileId::of(src)? != FileId::of(dst)?;
-    if is_model && recorded_options(dst).is_ok_and(|found| found.is_none()) {
-        return refused("is a model that truecast did not write; delete it first, or choose another name");
-    }
-    Ok(())
-}
-
 /// Path of the report, if one is requested.
 fn report_path(args: &ConvertArgs, dst: &Path, plan: &Plan) -> Result<Option<PathBuf>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
     let data = if plan.is_one_file() { plan.external_data()? } else { None };
     let places: Vec<&Path> = [&*args.src, dst].into_iter().chain(data.as_deref()).collect();
-    report::checked(path, "--report", &places, |path| plan.is_source(path)).map(Some)
+    report::checked(path, &places, |path| plan.is_source(path)).map(Some)
 }
 
 /// Runs a plan while a bar shows its progress. An error says whether finished shards remain.

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::str::FromStr;
 use truecast::DType;
+use truecast::io::Existing;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, FileId};
+use truecast::paths;
 use truecast::request::Standard;
 use truecast::rescale::{self, RescaleOptions, RescaleRequest, element_type, integers, rescale, scales};
 use truecast::spec::tosa::rescale::{Channel, RoundingMode};
@@ -20,14 +21,8 @@ use truecast::spec::tosa::{Rescale, Target, signless};
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let operands = [&args.options.multiplier, &args.options.shift, &args.options.scale].into_iter().flatten();
-    if let Some(written) = FileId::of(&args.dst)? {
-        for operand in operands.filter(|text| is_file(text)) {
-            if FileId::of(Path::new(operand))? == Some(written) {
-                return Err(failure!(SameFile, "{operand} is an input and cannot also be the destination"));
-            }
-        }
-    }
-    let request = request(&args.options, &args.rounding, target(&args.spec)?, type_of(&args.src)?, args.to)?;
+    { operands }.filter(|text| is_file(text)).try_for_each(|text| paths::check_other(Path::new(text), &args.dst))?;
+    let request = request(&args.options, &args.rounding, target(&args.spec)?, element_type(&args.src)?, args.to)?;
     let options = RescaleOptions { existing, max_memory: args.max_memory, exec: context.exec };
     super::tell_leftovers(leftover::beside(&args.dst), existing, context);
     let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag(context.json))?;
@@ -86,16 +81,6 @@ pub fn target(spec: &str) -> Result<Target, Failure> {
         Standard::Tosa(cast) => Ok(cast.target),
         _ => Err(failure!(InapplicableOption, "RESCALE is an operator of TOSA; --spec {spec} does not have it")),
     }
-}
-
-/// Element type of a file: u8 or u16 for unsigned elements.
-pub fn type_of(input: &Path) -> Result<DType, Failure> {
-    let (dtype, is_unsigned) = element_type(input)?;
-    Ok(match (dtype, is_unsigned) {
-        (DType::I8, true) => DType::U8,
-        (DType::I16, true) => DType::U16,
-        (signed, _) => signed,
-    })
 }
 
 pub fn missing_scale(options: &RescaleAttributes) -> Vec<&'static str> {

@@ -2,10 +2,11 @@
 //! `--scheme` and its options.
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, Mend};
 use crate::policy::PolicyArgs;
 use std::path::Path;
 use truecast::DType;
+use truecast::dtype::ParseTypeError;
 use truecast::request::Request;
 use truecast::scaled::{self, Meaning};
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
@@ -37,7 +38,8 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool, renames: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() && !renames => {
-            Err(failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
+            let missing = failure!(MissingArgument, "nothing to do: give --to TYPE, or a --rule GLOB=TYPE");
+            Err(missing.mended(Mend::add("--to bf16").example()))
         }
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(failure!(
             InapplicableOption,
@@ -86,12 +88,18 @@ fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
         "quantize" => return Ok(Rule::quantize(text)?),
         _ => {}
     }
+    let wrong = failure!(InvalidValue, "--rule {text:?} is not GLOB=TYPE");
+    let instead = |glob: &str, to: &str| Mend::replace(text, format!("{glob}={to}"));
+    let is_type = |word: &str| !matches!(DType::parse(word), Err(ParseTypeError::Unknown { .. }));
     let Some((glob, to)) = text.rsplit_once('=') else {
-        return Err(failure!(InvalidValue, "--rule {text:?} has no type; write GLOB=TYPE"));
+        return Err(wrong.mended(match text.rsplit_once([':', ' ', '>', ',']) {
+            Some((glob, to)) if is_type(to) => instead(glob.trim_end_matches([':', ' ', '-']), to),
+            _ => instead(text, "f32").example(),
+        }));
     };
-    let to = DType::parse(to).map_err(|error| {
-        let unknown = Failure::from(error);
-        Failure::new(unknown.code(), format_args!("--rule {text:?}: {unknown}"))
-    })?;
-    Ok(Rule::new(glob, Some(to))?)
+    match DType::parse(to) {
+        Err(ParseTypeError::Unknown { .. }) if is_type(glob) => Err(wrong.mended(instead(to, glob))),
+        Err(error) => Err(Failure::from(error).within(format_args!("--rule {text:?}"))),
+        Ok(to) => Ok(Rule::new(glob, Some(to))?),
+    }
 }

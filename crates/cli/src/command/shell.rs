@@ -100,7 +100,7 @@ pub fn man(command: Option<&str>) -> Result<u8, Failure> {
     let text = match command {
         None => overview(&root),
         Some(name) => {
-            let unknown = || usage::unknown_command(name, &[]);
+            let unknown = || usage::unknown_command(&root, name);
             let (command, page) = root.find_subcommand(name).zip(page(name)).ok_or_else(unknown)?;
             of_command(command, page)
         }

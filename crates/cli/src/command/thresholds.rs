@@ -1,14 +1,14 @@
 //! `--fail-on`: limits for the counts of all tensors, and for measures of each changed tensor. Counts and measures have
 //! their names in reports.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Mend};
 use crate::message;
 use crate::number::{self, grouped};
 use crate::sort_keys::{KEYS, Key};
-use crate::suggest::did_you_mean;
+use crate::suggest::closest;
+use truecast::Counts;
 use truecast::io::Escaped;
 use truecast::report::{Assessed, COUNTS, Count, hides_loss};
-use truecast::{Counts, ErrorCode};
 
 /// Word of `compare --fail-on`: fails if any value differs.
 pub const DIFFERENT: &str = "different";
@@ -40,29 +40,52 @@ fn parse_threshold(text: &str, known: &[&'static str]) -> Result<Threshold, Fail
         Some(at) => (&text[..at], Some(&text[at..=at]), &text[at + 1..]),
         None => (text, None, "0"),
     };
+    let wrong = |why: &str| Err(failure!(InvalidValue, "--fail-on {text:?}: {why}").mended(instead(text, name, known)));
     if let Some((measure, right, key)) = measures().find(|(measure, ..)| *measure == name) {
-        let example = if right == "<" { "sqnr_db<30" } else { "rmse>0.01" };
         return match (relation, limit.parse::<f64>()) {
             (Some(relation), Ok(limit)) if relation == right && !limit.is_nan() => {
                 Ok(Threshold::Measure(measure, key, limit))
             }
-            _ => {
-                let why = format!("{name} is a measure, which fails if it is {}", words(right));
-                Err(failure!(InvalidValue, "--fail-on {text:?}: {why} a number, as in {example:?}"))
-            }
+            _ => wrong(&format!("{name} is a measure, which fails if it is {} a number", words(right))),
         };
     }
     let Some(count) = count(name).filter(|count| known.contains(&count.name)) else {
         let measures: Vec<String> = measures().map(|(measure, right, _)| format!("{measure}{right}X")).collect();
-        let (meant, counts) = (did_you_mean(name, known.iter().copied()), known.join(", "));
-        let said = format!("--fail-on {name:?} is not one of {counts}; measures are {}{meant}", measures.join(", "));
-        return Err(Failure::new(ErrorCode::InvalidValue, said));
+        return wrong(&format!("{name:?} is not one of {}; measures are {}", known.join(", "), measures.join(", ")));
     };
     if relation == Some("<") {
-        return Err(failure!(InvalidValue, "--fail-on {text:?}: {name} is a count, which fails if it is more"));
+        return wrong(&format!("{name} is a count, which fails if it is more"));
     }
-    let limit = limit.parse().map_err(|_| failure!(InvalidValue, "--fail-on {text:?}: {limit:?} is not a count"))?;
-    Ok(Threshold::Count(count, limit))
+    limit.parse().map(|limit| Threshold::Count(count, limit)).or_else(|_| wrong(&format!("{limit:?} is not a count")))
+}
+
+/// A limit with the number of a wrong one: on the nearest count or measure, else on the measure that has such numbers.
+fn instead(text: &str, name: &str, known: &[&'static str]) -> Mend {
+    let number = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
+    let (value, unit) = (number[..end].parse::<f64>().ok(), number[end..].trim().to_ascii_lowercase());
+    let all = || known.iter().copied().chain(measures().map(|(measure, ..)| measure));
+    let first_word = |known: &&str| known.split('_').next() == name.split('_').next();
+    let meant = match (closest(name, all()).or_else(|| all().find(first_word)), value) {
+        _ if unit == "db" => "sqnr_db",
+        (Some(near), _) => near,
+        (None, Some(value)) if unit == "%" || value.fract() > 0.0 => "max_rel_error",
+        (None, _) => "inexact",
+    };
+    let share = if unit == "%" { value.map(|value| value / 100.0) } else { value };
+    let limit = match (measures().find(|(measure, ..)| *measure == meant), value) {
+        (Some((_, right, _)), _) => {
+            let usual = match meant {
+                "sqnr_db" => 30.0,
+                "cosine" => 0.999,
+                _ => 0.01,
+            };
+            format!("{meant}{right}{}", share.unwrap_or(usual))
+        }
+        (None, Some(value)) if unit != "%" && value.fract() == 0.0 => format!("{meant}={value}"),
+        (None, _) => meant.into(),
+    };
+    Mend::replace(text, limit).example()
 }
 
 /// Names of the measures. Each name has `<` or `>`, and the check fails if the measure has this relation to the limit.

@@ -9,7 +9,6 @@ use crate::failure::Failure;
 use crate::number::count;
 use crate::output::{self, bits};
 use crate::policy::operator;
-use crate::suggest::did_you_mean;
 use crate::value_parsers;
 use crate::{message, signals};
 use serde_json::{Value, json};
@@ -29,8 +28,8 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         (_, Some(operator)) => casts(args, types(args)?, operator)?,
         (op, None) => {
             let known = value_parsers::vectors();
-            let (meant, known) = (did_you_mean(op, known.iter().copied()), known.join(", "));
-            return Err(failure!(InvalidValue, "unknown operation {op:?}{meant}; known operations are {known}"));
+            let unknown = failure!(InvalidValue, "unknown operation {op:?}; known operations are {}", known.join(", "));
+            return Err(unknown.of_word(op, known));
         }
     };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };

@@ -188,7 +188,11 @@ fn hostile_folders() {
     }
     folder.refused("convert model out.safetensors --to bf16", "unsuitable-destination", &["out.safetensors", "folder"]);
     folder.run("convert model out --to bf16 --merge").exits(2);
-    folder.refused("convert model out --to bf16 --report model/r.json", "unsuitable-destination", &["--report"]);
+    folder.refused(
+        "convert model out --to bf16 --report model/r.json",
+        "unsuitable-destination",
+        &["model/r.json", "report"],
+    );
     folder.run("convert model model/config.json/x --to bf16").exits(2);
     folder.refused("convert model out --to bf16 --keep nothing*", "unmatched-pattern", &["\"nothing*\""]);
     folder.write("model/model_index.json", b"{\"unet\": [\"diffusers\", \"UNet2DModel\"]}");

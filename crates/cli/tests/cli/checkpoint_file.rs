@@ -80,7 +80,6 @@ fn the_destination_is_another_safetensors_file() {
         &["a.weight"],
     );
     assert_eq!((folder.read("a.safetensors"), folder.read("b.safetensors")), (source, b"old".to_vec()));
-    folder.refused("convert a.npy b.npy --to f16 --from-scheme awq", "inapplicable-option", &["--from-scheme"]);
     for option in ["resume", "merge", "no-sidecars"] {
         folder.refused(
             &format!("convert a.safetensors c.safetensors --to f16 --{option}"),
@@ -130,7 +129,6 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run("verify a.safetensors b.safetensors --to f32 --reference dense.safetensors").succeeds();
     let wrong = format!("{convert} --reference dense.safetensors --nibbles low --quiet");
     folder.refused(&wrong, "inconsistent-checkpoint", &["dense.safetensors", "nibble order", "--nibbles"]);
-    folder.refused("convert a.npy b.npy --to f16 --nibbles low", "inapplicable-option", &["--nibbles belongs to"]);
     folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
     folder.run("convert dir out --to f32 --nibbles low --quiet").exits(0);
@@ -197,7 +195,6 @@ fn files_alone() {
     let folder = Folder::with("a.safetensors", &safetensors(&[("a.weight", "F32", &[64, 96], f32s(&values))], &[]));
     let said = &["fp8-block", "config.json", "give a folder"];
     folder.refused("convert a.safetensors b.safetensors --scheme fp8-block", "unsuitable-destination", said);
-    folder.refused("convert a.npy b.npy --scheme comfy:nvfp4", "inapplicable-option", &["--scheme"]);
     assert_eq!(folder.names(), ["a.safetensors"]);
     folder.run("convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn --report r.json --quiet").exits(0);
     folder.run("verify a.safetensors q.safetensors --report r.json").succeeds();

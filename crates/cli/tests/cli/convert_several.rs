@@ -57,28 +57,6 @@ fn folders_and_quantize() {
 }
 
 #[test]
-fn refused_before_anything_is_written() {
-    let folder = arrays();
-    std::fs::create_dir(folder.path("d")).unwrap();
-    folder.write("d/a.npy", &npy("<f4", 1, &f32s(&[3.0])));
-    let before = folder.names();
-    for (line, code, words) in [
-        ("a.npy d/a.npy out --to f16", "destination-exists", "a.npy and d/a.npy would both become out/a.npy"),
-        ("b.safetensors a.npy d --to f16", "destination-exists", "d/a.npy: destination exists; use --force"),
-        ("b.safetensors a.npy out --to f16 --report r.json", "inapplicable-option", "--report belongs to"),
-        ("b.safetensors a.npy out --to f16 --part 1/2", "inapplicable-option", "--part belongs to"),
-        ("b.safetensors a.npy c.npy --to f16", "unsuitable-destination", "c.npy: not a folder"),
-        ("b.safetensors a.npy - --to f16", "unknown-file-kind", "-: standard streams"),
-        ("b.safetensors - out --to f16", "unknown-file-kind", "expected a .safetensors"),
-        ("b.safetensors d/a.npy a.npy --to f16", "unsuitable-destination", "a.npy: not a folder"),
-        ("b.safetensors a.npy . --to f16", "same-file", "source"),
-    ] {
-        folder.refused(&format!("convert {line}"), code, &[words]);
-        assert_eq!((folder.names(), names(&folder, "d")), (before.clone(), vec!["a.npy".into()]), "{line}");
-    }
-}
-
-#[test]
 fn a_source_that_fails() {
     let folder = arrays();
     folder.write("bad.npy", b"no array");

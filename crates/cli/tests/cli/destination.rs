@@ -86,15 +86,6 @@ fn a_missing_folder_is_a_failure_of_the_system() {
     assert_eq!(folder.names(), ["a.safetensors", "file"]);
 }
 
-#[test]
-fn an_unknown_kind_is_a_wrong_command_line() {
-    let folder = folder();
-    for dst in ["b", "b.txt", "b.safetensors.bak", ".npy", "b/"] {
-        folder.refused(&format!("convert a.safetensors {dst} --to f16"), "unknown-file-kind", &[dst]);
-    }
-    assert_eq!(folder.names(), ["a.safetensors"]);
-}
-
 /// interfaces.md §3: links on the command line are followed.
 #[test]
 fn links_are_followed() {

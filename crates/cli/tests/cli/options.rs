@@ -7,7 +7,6 @@ use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::f32s;
 
 const CHECK_CAST: &str = "check cast --from f32 --to f16 --input a.npy --actual b.npy";
-const CHECK_RESCALE: &str = "check rescale --spec tosa --to i8 --multiplier 1 --shift 2 --input a.npy --actual b.npy";
 
 /// Expects an error for the line with the option. The error names `place` (where the option is valid) and `asked` (the
 /// run).
@@ -46,91 +45,6 @@ fn policies_belong_to_specifications() {
         "rounding up",
         "--spec ieee, --spec tile or --spec NAME of a language or chip",
         "--spec tosa",
-    );
-}
-
-#[test]
-fn options_of_tile() {
-    let option = |line: &str, name: &str, place: &str, asked: &str| {
-        Folder::new().refused(
-            &format!("{line} --tile-option {name}"),
-            "inapplicable-option",
-            &[format!("belongs to {place}; this is {asked}")],
-        );
-    };
-    for line in ["convert a.npy b.npy --to f16 --spec tile", "vectors cast --from f32 --to f16 --spec tile"] {
-        let command = line.split(' ').next().unwrap();
-        option(line, "strict", "run", command);
-        option(line, "tf32_as_32_bit", "run or check MODEL", command);
-    }
-    option("convert a.npy b.npy --to f16", "strict", "--spec tile", "--spec onnx");
-    // Only a module has a file version.
-    for line in ["convert a.npy b.npy --to f16", CHECK_CAST, "explain 1 --to f16"] {
-        Folder::new().refused(&format!("{line} --spec tile@file"), "inapplicable-option", &["tile@file", "MODEL"]);
-    }
-    for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
-    {
-        option("check m.mlir --spec tile", name, "check cast or run", "check m.mlir");
-    }
-}
-
-#[test]
-fn options_of_operators() {
-    for option in ["multiplier 1", "shift 1", "input-zp 1", "output-zp 1", "scale32", "per-channel", "output-unsigned"]
-    {
-        refuses(CHECK_CAST, option, "check rescale", "check cast");
-        refuses("check m.onnx", option, "check rescale", "check m.onnx");
-    }
-    refuses(CHECK_CAST, "input-unsigned", "check rescale or check cast --spec tosa", "check cast --spec onnx");
-    refuses(CHECK_RESCALE, "exact-nan", "check cast", "check rescale");
-    for option in ["from f32", "to f16", "input a.npy", "actual a.npy", "show 3"] {
-        refuses("check m.onnx", option, "check cast or check rescale", "check m.onnx");
-    }
-    for (spec, option) in [
-        ("onnx", "saturate true"),
-        ("onnx", "round-mode up"),
-        ("onnx", "nan canonical"),
-        ("onnx", "exact-nan"),
-        ("tile", "saturating"),
-    ] {
-        refuses(&format!("check m.onnx --spec {spec}"), option, "check cast", "check m.onnx");
-    }
-    Folder::new().refused("check m.mlir --spec tile --rounding up", "inapplicable-option", &["--rounding"]);
-    Folder::new().refused("check m.onnx --spec onnx --profile hw", "inapplicable-option", &["--profile"]);
-}
-
-#[test]
-fn options_of_files() {
-    let onnx = ".onnx models or .pb tensors";
-    let links = ".onnx models, .pb tensors or checkpoint folders";
-    for (option, onnx) in [("lenient", onnx), ("follow-links", links)] {
-        refuses("convert a.npy b.npy --to f16", option, onnx, "a.npy");
-        refuses("convert a.safetensors b.safetensors --to f16", option, onnx, "a.safetensors");
-        refuses("verify a.npy b.npy --to f16", option, onnx, "a.npy and b.npy");
-        refuses("inspect a.npz", option, onnx, "a.npz");
-        refuses("compare a.npy b.safetensors", option, onnx, "a.npy and b.safetensors");
-    }
-    refuses("convert a.pb b.npy --to f16", "min-elements 3", ".onnx models", "a.pb");
-    for (models, option, place) in [
-        ("m.onnx g.tosa m.mlir", "ir-layout groups", "OpenVINO IR (.xml)"),
-        ("m.onnx g.tosa m.xml", "spec tile", "Tile IR modules"),
-        ("m.onnx g.tosa m.xml", "entry k", "Tile IR modules"),
-        ("m.onnx g.tosa m.xml", "tile-option strict", "Tile IR modules"),
-        ("m.onnx m.xml", "profile flush", "Tile IR modules or .tosa graphs"),
-    ] {
-        for model in models.split(' ') {
-            refuses(&format!("run {model} --output-dir out"), option, place, model);
-        }
-    }
-    for model in ["m.mlir", "m.xml"] {
-        let place = ".onnx models, .pb tensors, checkpoint folders, .safetensors files, .gguf files or other tensor \
-                     files";
-        refuses(&format!("inspect {model}"), "stats", place, model);
-    }
-    Folder::new().refused(
-        "run g.tosa --output-dir out --output-format pb",
-        "inapplicable-option",
-        &["--output-format", ".onnx", "IR", "(.xml)", "g.tosa"],
     );
 }
 

@@ -229,5 +229,4 @@ fn the_only_rounding_may_be_named() {
     }
     folder.run("convert a.npy b.npy --to bf16 --rounding rne").succeeds();
     folder.run("verify a.npy b.npy --to bf16").succeeds();
-    folder.refused("convert a.npy c.npy --to bf16 --rounding rne --seed 1", "inapplicable-option", &["--rounding"]);
 }

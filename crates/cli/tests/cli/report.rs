@@ -72,19 +72,11 @@ fn fail_on_counts_and_keeps_the_output() {
 }
 
 #[test]
-fn several_limits_and_bad_ones() {
+fn several_limits() {
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[465.0, 1.0001])));
     let line = "convert a.npy b.npy --to f8e4m3fn --force --quiet";
     folder.run(&format!("{line} --fail-on nan --fail-on saturated=5,inexact=1")).exits(1);
     folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact>2")).exits(0);
-    std::fs::remove_file(folder.path("b.npy")).unwrap();
-    let counts =
-        ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to-inf", "inexact<3"];
-    let measures = ["sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine<x", "cosine", "rmse>NaN"];
-    for wrong in counts.iter().chain(&measures) {
-        folder.refused(&format!("{line} --fail-on {wrong}"), "invalid-value", &["--fail-on"]);
-    }
-    assert_eq!(folder.names(), ["a.npy"]);
 }
 
 #[test]

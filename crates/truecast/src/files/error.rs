@@ -36,7 +36,7 @@ pub enum Error {
     UnusedRule {
         rule: String,
         option: &'static str,
-        /// Similar names of tensors.
+        /// Similar patterns that match tensors.
         nearest: Vec<String>,
         path: String,
     },
@@ -76,7 +76,7 @@ pub enum Error {
     #[error("{path}: {why}")]
     Model { path: String, why: String },
     /// Source and destination are the same file.
-    #[error("{path}: source and destination are the same file; choose another destination")]
+    #[error("{path}: source and result are the same file")]
     SameFile { path: String },
     /// The destination's name belongs to no container.
     #[error("{path}: {}", unwritten(*.found))]
@@ -85,9 +85,9 @@ pub enum Error {
         /// Kind of file that the name belongs to.
         found: Foreign,
     },
-    /// The destination is a folder, but the result is one file.
-    #[error("{path}: this is a folder, but the result is one file; name a file in it")]
-    FolderForFile { path: String },
+    /// The result or the report cannot have this place.
+    #[error("{path}: {why}")]
+    Unsuitable { path: String, why: &'static str },
     /// A report lists a written file that does not exist.
     #[error("{path}: the report lists it as a written file, but it is not a regular file")]
     NoOutput { path: String },
@@ -235,7 +235,7 @@ impl Error {
             Error::Model { .. } => ErrorCode::IllegalOperation,
             Error::SameFile { .. } => ErrorCode::SameFile,
             Error::UnknownKind { .. } => ErrorCode::UnknownFileKind,
-            Error::FolderForFile { .. } => ErrorCode::UnsuitableDestination,
+            Error::Unsuitable { .. } => ErrorCode::UnsuitableDestination,
             Error::NoOutput { .. } => ErrorCode::MissingFile,
             Error::Memory { .. } => ErrorCode::MemoryLimit,
             Error::NoMemory(_) => ErrorCode::OutOfMemory,

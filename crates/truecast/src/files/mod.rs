@@ -13,6 +13,7 @@ pub mod inspect;
 mod model;
 pub mod opened;
 mod parts;
+pub mod paths;
 mod progress;
 pub mod report;
 pub mod scaled;

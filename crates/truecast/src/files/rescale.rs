@@ -1,6 +1,7 @@
 //! TOSA RESCALE on an array in a file.
 
 use crate::files::error::Error;
+use crate::files::paths;
 use crate::files::stream::{self, Chunk, Item, LEAST_MEMORY, Limits, room, stream_chunks};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_core::ErrorCode;
 use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
-use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
+use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target, signless};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
 use truecast_io::npy::tosa::{self, Array, Reader};
@@ -27,9 +28,6 @@ pub enum RescaleFailure {
     /// A file is not the expected array.
     #[error(transparent)]
     Array(#[from] truecast_io::Error),
-    /// The destination's name does not end in `.npy`.
-    #[error("{path}: a rescaled array is written as .npy; choose a name that ends in .npy")]
-    Destination { path: String },
     /// The specification forbids the operation.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -64,7 +62,6 @@ impl RescaleFailure {
             RescaleFailure::File(error) => error.error_code(),
             RescaleFailure::Array(error) => error.error_code(),
             RescaleFailure::Given(error) => error.error_code(),
-            RescaleFailure::Destination { .. } => ErrorCode::UnsuitableDestination,
             RescaleFailure::Spec(error) => match error.error_code() {
                 code @ (ErrorCode::UnsupportedType | ErrorCode::UnsupportedPair) => code,
                 _ => ErrorCode::IllegalOperation,
@@ -144,7 +141,7 @@ fn operand<'a>(
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
 pub fn integers(path: &Path) -> Result<Vec<i64>, RescaleFailure> {
-    let (dtype, _) = element_type(path)?;
+    let dtype = signless(element_type(path)?);
     let Array { shape, codes } = tosa::read(path, dtype)?;
     Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
 }
@@ -170,23 +167,19 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, RescaleFailure> {
     Ok((0..tensor.len()).map(one).collect())
 }
 
-/// Signless element type of an array, and true if the header states an unsigned type. 64-bit integers hold i48.
+/// Element type of an array of integers; 64-bit integers hold i48.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
-pub fn element_type(path: &Path) -> Result<(DType, bool), RescaleFailure> {
+pub fn element_type(path: &Path) -> Result<DType, RescaleFailure> {
     let source = Source::open(path, None).map_err(Error::from)?;
     let shown = path.display().to_string();
     let [tensor] = source.tensors() else {
         return Err(RescaleFailure::Integers { path: shown, found: format!("{} tensors", source.tensors().len()) });
     };
     match tensor.dtype {
-        DType::I8 => Ok((DType::I8, false)),
-        DType::U8 => Ok((DType::I8, true)),
-        DType::I16 => Ok((DType::I16, false)),
-        DType::U16 => Ok((DType::I16, true)),
-        DType::I32 => Ok((DType::I32, false)),
-        DType::I64 => Ok((DType::I48, false)),
+        dtype @ (DType::I8 | DType::U8 | DType::I16 | DType::U16 | DType::I32) => Ok(dtype),
+        DType::I64 => Ok(DType::I48),
         other => Err(RescaleFailure::Integers { path: shown, found: format!("elements are {other}") }),
     }
 }
@@ -217,12 +210,11 @@ pub fn rescale(
 ) -> Result<RescaleCounts, RescaleFailure> {
     let shown = || src.display().to_string();
     if FileFormat::of_path(dst) != Some(FileFormat::Npy) {
-        return Err(RescaleFailure::Destination { path: dst.display().to_string() });
+        let why = "a rescaled array is written as .npy; choose a name that ends in .npy";
+        return Err(Error::Unsuitable { path: dst.display().to_string(), why }.into());
     }
     let source = Source::open(src, None).map_err(Error::from)?;
-    if source.same_file(dst)? {
-        return Err(Error::SameFile { path: dst.display().to_string() }.into());
-    }
+    paths::check_other(src, dst)?;
     let shape = Reader::open(src, request.op.input)?.shape().to_vec();
     let failed = |error| match error {
         RescaleError::Unpredictable { index, requirement } => {

@@ -22,6 +22,7 @@ use truecast::io::FileFormat;
 use truecast::io::npy::hex::is_hex;
 use truecast::permitted::NanComparison;
 use truecast::policy::NanRule;
+use truecast::rescale::element_type;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
 use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
@@ -126,8 +127,7 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<u8
     let (to, files) = compared(args, &target)?;
     let profile = files.profile;
     let rounding = args.policy.get("rounding").unwrap_or("single");
-    let held =
-        if is_hex(files.input) { signless(source_type(args, files.input)?) } else { rescale::type_of(files.input)? };
+    let held = if is_hex(files.input) { signless(source_type(args, files.input)?) } else { element_type(files.input)? };
     let mut request = rescale::request(&args.rescale, rounding, target, held, to)?;
     if let Some(from) = args.from {
         rescale::state_input(&mut request, from, files.input)?;

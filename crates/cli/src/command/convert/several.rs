@@ -4,16 +4,15 @@ use super::{convert_source, options};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::command::Context;
 use crate::failure::Failure;
-use crate::message::quoted;
 use crate::table::Mark;
 use crate::{message, output, signals};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use truecast::ErrorKind;
 use truecast::convert::Plan;
-use truecast::io::{FileFormat, Foreign, NewFolder, look};
-use truecast::select::quantize_options::Layer;
-use truecast::{DType, ErrorKind, scaled};
+use truecast::io::{NewFolder, look};
+use truecast::paths;
 
 /// Converts the sources in order; a failure does not stop the next ones. Usage errors and missing sources are reported
 /// before anything is written. Returns the highest exit code.
@@ -25,8 +24,8 @@ pub fn run(
     context: &Context,
 ) -> Result<u8, Failure> {
     check_options(args)?;
-    refuse_word(sources, folder, args)?;
-    check_folder(folder)?;
+    paths::check_folder(folder)
+        .map_err(|error| Failure::from(error).with_hint("the last of several paths is the folder to write to"))?;
     let options = options(args, rules, context.exec)?;
     let mut requests: Vec<ConvertArgs> = Vec::new();
     for source in sources {
@@ -73,50 +72,6 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
-}
-
-/// Refuses an operand that names a type or a scheme and no file, such as `bf16` in `convert A B bf16`.
-fn refuse_word(sources: &[&Path], folder: &Path, args: &ConvertArgs) -> Result<(), Failure> {
-    let is_absent = |path: &Path| look::at(path).is_ok_and(|found| found.is_none());
-    let is_word = |path: &&Path| {
-        let word = path.to_string_lossy();
-        is_absent(path) && (DType::parse(&word).is_ok() || scaled::scheme(&word).is_ok())
-    };
-    let all = || sources.iter().copied().chain([folder]);
-    let Some(word) = all().find(is_word) else { return Ok(()) };
-    let paths: Vec<&Path> = all().filter(|path| *path != word).collect();
-    let asks = args.select.to.is_some() || args.writing.scheme.is_some() || !args.select.rule.is_empty();
-    // After sources that exist, the word may be the folder for their results.
-    if asks && !paths.last().is_some_and(|path| is_absent(path)) {
-        return Ok(());
-    }
-    let dequantizes = args.select.keep_preset.contains(&Layer::Unquantized);
-    let (what, command, option) = match DType::parse(&word.to_string_lossy()) {
-        Ok(_) if dequantizes => ("a type", "dequantize", "--to "),
-        Ok(_) => ("a type", "convert", "--to "),
-        Err(_) => ("a scheme", "quantize", ""),
-    };
-    let paths: Vec<String> = paths.iter().map(|path| quoted(&path.display().to_string())).collect();
-    let (word, paths) = (word.display(), paths.join(" "));
-    Err(failure!(UnexpectedArgument, "{word} is {what}, not a file: truecast {command} {paths} {option}{word}"))
-}
-
-/// Refuses a destination that is a file, a file name or a stream.
-fn check_folder(folder: &Path) -> Result<(), Failure> {
-    if look::is_folder(folder)? {
-        return Ok(());
-    }
-    if Foreign::of(folder) == Foreign::Stream {
-        return Err(failure!(UnknownFileKind, "{}: {}", folder.display(), Foreign::Stream));
-    }
-    if FileFormat::of_path(folder).is_some() || look::at_itself(folder)?.is_some() {
-        let folder = folder.display();
-        return Err(failure!(
-            UnsuitableDestination,
-            "{folder}: not a folder; the last of several paths is the folder to write to"
-        ));
-    }
-    Ok(())
 }
 
 fn name_of(source: &Path) -> Result<&OsStr, Failure> {

@@ -14,7 +14,7 @@ use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::command::select::STOCHASTIC;
 use crate::exact_decimal;
-use crate::failure::Failure;
+use crate::failure::{Failure, Mend};
 use crate::number::significant;
 use crate::number_format::NumberFormat;
 use crate::output::bits;
@@ -29,6 +29,7 @@ use truecast::explain::{
     explain_under,
 };
 use truecast::request::{Request, Standard, Tile};
+use truecast::setting::Setting;
 use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, ErrorCode, Exact, Kind, Outcome, cast_one};
 
@@ -156,11 +157,19 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
         return if args.policy.without("string-style").settings.is_empty() {
             Ok(Asked::Everything)
         } else {
-            Err(failure!(
+            let missing = failure!(
                 MissingArgument,
                 "the options of a specification need --spec NAME: without --spec, explain shows every specification with \
                  its own options"
-            ))
+            );
+            let setting = args.policy.settings.first().and_then(|(name, _)| Setting::of_name(name));
+            let resolves = |spec: &&str| {
+                args.policy.or_spec(spec).request().is_ok_and(|request| request.resolve(from, to).is_ok())
+            };
+            Err(match setting.map_or(Vec::new(), Setting::specs).into_iter().find(resolves) {
+                Some(spec) => missing.mended(Mend::add(format!("--spec {spec}")).example()),
+                None => missing,
+            })
         };
     }
     let request = args.policy.request()?;

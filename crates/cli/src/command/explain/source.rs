@@ -1,6 +1,6 @@
 //! The value to explain: its text, and its element of the source type.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Mend};
 use crate::number_format::NumberFormat;
 use std::fmt::Display;
 use truecast::decimal::to_decimal;
@@ -21,14 +21,17 @@ pub struct Source {
 
 pub fn not_a_number(text: &str, error: impl Display) -> Failure {
     let failure = failure!(InvalidValue, "{text:?} is not a number: {error}");
-    let with_point = text.replace(',', ".");
-    let hint = match text {
-        "true" | "false" => "--from bool takes it".into(),
-        _ if text != with_point && read(&with_point).is_ok() => format!("write {with_point}"),
-        _ if text.starts_with("0x") => "write a code such as 0x3f80".into(),
-        _ => "write a number such as -1.5e3 or 1/3, or a code such as 0x3f80".into(),
-    };
-    failure.with_hint(&hint)
+    // A decimal comma, or the suffix of a type in C and Rust.
+    let meant = text.replace(',', ".");
+    let meant = meant.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    if text != meant && !text.starts_with("0x") && read(meant).is_ok() {
+        return failure.with_hint(&format!("write {meant}")).mended(Mend::replace(text, meant));
+    }
+    failure.with_hint(match text {
+        "true" | "false" => "--from bool takes it",
+        _ if text.starts_with("0x") => "write a code such as 0x3f80",
+        _ => "write a number such as -1.5e3 or 1/3, or a code such as 0x3f80",
+    })
 }
 
 impl Source {

@@ -42,13 +42,13 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
 }
 
 fn line(finding: &Finding) -> String {
-    let advice = finding.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    let advice = finding.hint().map_or(String::new(), |hint| format!("; {}", hint.text));
     message::one_line(&format!("{}: {finding}{advice}", finding.check))
 }
 
 fn object(finding: &Finding) -> Value {
     let Finding { check, place, statements, .. } = finding;
-    let advice = finding.hint().unwrap_or_default();
+    let advice = finding.hint().map(|hint| hint.text).unwrap_or_default();
     let stated: Vec<&String> = statements.iter().filter(|stated| !stated.is_empty()).collect();
     let is_refused = check.effect() == Effect::Refused;
     json!({ "check": check.name(), "place": place, "statements": stated, "advice": advice, "refused": is_refused })

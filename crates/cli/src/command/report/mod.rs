@@ -8,7 +8,7 @@ mod head;
 use super::Context;
 use crate::args::ReportArgs;
 use crate::escaped::{Escaped, Escapes};
-use crate::failure::Failure;
+use crate::failure::{Failure, Mend};
 use crate::{message, output, signals};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,8 @@ use std::fmt::Display;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use truecast::files::Error;
-use truecast::io::{EscapedPath, Existing, FileId, Foreign, OutputFile, follow, look, open_regular};
+use truecast::io::{EscapedPath, Existing, OutputFile, look, open_regular};
+use truecast::paths;
 use truecast::report::Rows;
 
 /// Form of a report.
@@ -64,56 +65,34 @@ pub struct Summarized<'a, R> {
     pub summary: Option<&'a Summary>,
 }
 
-/// Creates the file of a report, if one is requested, before the work, so that a refusal comes first. `option` is the
-/// option that names the file.
+/// Creates the file of a report, if one is requested, before the work, so that a refusal comes first.
 pub fn create(
     path: Option<&Path>,
-    option: &str,
     force: bool,
     inputs: &[&Path],
     context: &Context,
 ) -> Result<Option<OutputFile>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    let path = checked(path, option, inputs, |_| Ok(false))?;
+    let path = checked(path, inputs, |_| Ok(false))?;
     signals::stop_at_once(context.json);
     let existing = if force { Existing::Replace } else { Existing::Refuse };
     Ok(Some(OutputFile::create(&path, existing)?))
 }
 
-/// Path of the file of a report. A file of the work, and every file in a folder of the work, is refused.
+/// Path of the file of a report. Its ending must tell its form.
 pub fn checked(
     path: &Path,
-    option: &str,
     places: &[&Path],
     is_source: impl Fn(&Path) -> Result<bool, Error>,
 ) -> Result<PathBuf, Failure> {
-    let refused = |why: &str| Err(failure!(UnsuitableDestination, "{}: {option} {why}", path.display()));
-    if Foreign::of(path) == Foreign::Stream {
-        return refused("writes a file; --json prints the report");
-    }
-    let path = follow(path)?;
-    let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
-    let mut is_place = is_source(&path)?;
-    for place in places {
-        if look::is_folder(place)? {
-            let (parent, place) = (folder(&path)?, look::real(place)?);
-            if parent.zip(place).is_some_and(|(parent, place)| parent.starts_with(place)) {
-                return refused("is inside the source or the destination; choose a path outside both");
-            }
-            continue;
-        }
-        let (place, found) = (follow(place)?, FileId::of(&path)?);
-        is_place |= path.file_name() == place.file_name() && folder(&path)? == folder(&place)?;
-        is_place |= found.is_some() && found == FileId::of(&place)?;
-    }
-    if is_place {
-        return refused("is the source or the destination; choose another file");
-    }
+    let path = paths::report(path, places, is_source)?;
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     if Form::of(Some(&path)) == Form::Json && !is_json {
         let [page, markdown, json] =
             ["html", "md", "json"].map(|ending| EscapedPath(&path.with_extension(ending)).to_string());
-        return refused(&format!("needs an ending: {page} is a page, {markdown} Markdown, {json} JSON"));
+        let said = format!("a report needs an ending: {page} is a page, {markdown} Markdown, {json} JSON");
+        let mend = Mend::replace(path.display().to_string(), page).example();
+        return Err(failure!(UnsuitableDestination, "{}: {said}", EscapedPath(&path)).mended(mend));
     }
     Ok(path)
 }
@@ -187,7 +166,7 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<u8, Failure> {
     if !["convert", "compare", "verify"].contains(&command.as_str()) {
         return Err(failure!(MalformedFile, "{path}: a report of {command:?}; pages show convert, compare and verify"));
     }
-    if let Some(file) = create(Some(&args.output), "-o", args.force, &[&args.src], context)? {
+    if let Some(file) = create(Some(&args.output), args.force, &[&args.src], context)? {
         write(file, form, &command, |_| &body)?;
     }
     let output = args.output.display().to_string();

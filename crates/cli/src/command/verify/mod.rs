@@ -16,7 +16,7 @@ use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
 use truecast::convert::{self, Options, Verification};
-use truecast::io::{Error as FileError, EscapedPath, Links, look};
+use truecast::io::{Error as FileError, EscapedPath, Links};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
@@ -77,14 +77,6 @@ fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Opti
 }
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
-    let places = (look::real(&args.src)?, look::real(&args.dst)?);
-    if places.0.is_some() && places.0 == places.1 {
-        return Err(failure!(
-            SameFile,
-            "{}: source and result are the same file; verify compares a result with its source",
-            args.dst.display()
-        ));
-    }
     if Form::of(args.report.as_deref()) != Form::Json {
         let said = "--report reads the JSON report of a conversion";
         return Err(Failure::new(ErrorCode::InvalidValue, said).with_hint("--save-report writes a page"));
@@ -103,7 +95,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
     let inputs: Vec<&Path> =
         [Some(&*args.src), Some(&*args.dst), args.report.as_deref()].into_iter().flatten().collect();
-    let report_file = report::create(args.save_report.as_deref(), "--save-report", args.force, &inputs, context)?;
+    let report_file = report::create(args.save_report.as_deref(), args.force, &inputs, context)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();

@@ -20,9 +20,6 @@ pub enum CheckpointError {
     /// Source and destination contain each other (`docs/spec/checkpoints.md §2.2 C7`).
     #[error("source and destination must not contain each other; choose another folder")]
     Nested,
-    /// The destination of a checkpoint must be a folder.
-    #[error("names a file, but a checkpoint becomes a folder; choose another destination")]
-    NotAFolder,
     /// The destination is not empty.
     #[error("the folder exists and holds {}", Escaped(.holds))]
     Occupied {
@@ -179,8 +176,7 @@ impl CheckpointError {
                 ErrorCode::MalformedFile
             }
             CheckpointError::Nibbles => ErrorCode::InconsistentCheckpoint,
-            CheckpointError::NotAFolder
-            | CheckpointError::Declared { .. }
+            CheckpointError::Declared { .. }
             | CheckpointError::NotSafetensors
             | CheckpointError::NotOfGguf { .. }
             | CheckpointError::OfGguf { .. } => ErrorCode::UnsuitableDestination,

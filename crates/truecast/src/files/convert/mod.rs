@@ -46,3 +46,4 @@ pub use truecast_schemes::{
     Advice, Check, Effect, Error as SchemeError, Finding, NO_EQUAL_GLOBAL_SCALE, Nibbles, REQUEST, Scheme,
 };
 pub use verification::Verification;
+pub use write::UNLIKELY_SCALE;

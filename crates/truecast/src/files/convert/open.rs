@@ -1,6 +1,6 @@
 //! Chooses the plan for the kind of source and destination. Also converts to a single file.
 
-use crate::files::convert::container::{Container, OPTIONS_KEY, format_of, gguf};
+use crate::files::convert::container::{Container, OPTIONS_KEY, gguf};
 use crate::files::convert::dequantize::reference::{Reference, contents};
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::llamacpp;
@@ -9,6 +9,7 @@ use crate::files::convert::plan::Plan;
 use crate::files::convert::shard_file::ChecksumMode;
 use crate::files::convert::write::{ShardTarget, Shards};
 use crate::files::error::Error;
+use crate::files::paths;
 use crate::files::progress::Progress;
 use crate::files::report::Report;
 use crate::files::select::SourceScheme;
@@ -31,16 +32,6 @@ fn check_names(src: &Path, dst: &Path, options: &Options) -> Result<(), Error> {
         _ => return Ok(()),
     };
     Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }))
-}
-
-/// Refuses a destination that is the file given with `--like`.
-fn check_reference(dst: &Path, options: &Options) -> Result<(), Error> {
-    let like = options.source_scheme.like.as_deref().map(look::real).transpose()?.flatten();
-    if like.is_some() && like == look::real(dst)? {
-        Err(Error::SameFile { path: dst.display().to_string() })
-    } else {
-        Ok(())
-    }
 }
 
 impl Plan {
@@ -75,7 +66,7 @@ impl Plan {
         }
         if truecast_io::gguf::is_named(dst) {
             check_names(src, dst, options)?;
-            check_reference(dst, options)?;
+            options.source_scheme.like.iter().try_for_each(|like| paths::check_other(like, dst))?;
             return Plan::into_gguf(src, dst, options);
         }
         let is_gguf = truecast_io::gguf::is_named(src);
@@ -94,7 +85,7 @@ impl Plan {
         let of_source = FileFormat::of_path(src);
         if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
             FileFormat::known(src)?;
-            format_of(dst)?;
+            paths::file_format(dst)?;
             // In a checkpoint, rules select tensors to reinterpret. A model states its types.
             let from = options.selection.from.filter(|_| of_source != Some(FileFormat::Safetensors));
             let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
@@ -107,7 +98,7 @@ impl Plan {
             let source = folder.into_source().expect("it was opened as a file");
             return Plan::by_value(source, dst, options);
         }
-        if format_of(dst)? != FileFormat::Safetensors {
+        if paths::file_format(dst)? != FileFormat::Safetensors {
             return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors));
         }
         let plan = Plan::from_contents(folder, found, options, reference, dst)?;
@@ -142,7 +133,7 @@ impl Plan {
     }
 
     fn refuse_source(&self, dst: &Path) -> Result<(), Error> {
-        if self.is_source(dst)? { Err(Error::SameFile { path: dst.display().to_string() }) } else { Ok(()) }
+        if self.is_source(dst)? { Err(Error::SameFile { path: self.dst.display().to_string() }) } else { Ok(()) }
     }
 
     /// True if the file at `path` is a source.

@@ -207,6 +207,9 @@ impl JobSums {
     }
 }
 
+/// Words in the warning about a global scale.
+pub const UNLIKELY_SCALE: &str = "looks like a scale of the other convention";
+
 /// Warns about a global scale that fits the opposite convention better (`docs/spec/checkpoints.md §4.5.1`).
 fn unlikely_scale(tensor: &str, scaled: &Scaled, value: f32) -> Option<String> {
     let is_likely = match scaled.layout.planes()?.global?.rule {
@@ -215,8 +218,8 @@ fn unlikely_scale(tensor: &str, scaled: &Scaled, value: f32) -> Option<String> {
     };
     (!is_likely).then(|| {
         format!(
-            "tensor {}: magnitudes above 2688 give the global scale {value:?}, which looks like a scale of the other \
-             convention; option {} reads it, and option {} leaves the tensor unquantized",
+            "tensor {}: magnitudes above 2688 give the global scale {value:?}, which {UNLIKELY_SCALE}; option {} reads \
+             it, and option {} leaves the tensor unquantized",
             Escaped(tensor),
             Flag::TrustScales.name(),
             Flag::Keep.name()

@@ -1,7 +1,7 @@
 //! Files with plain values: arrays, models, and safetensors files without quantization.
 
 use crate::files::convert::action::Action;
-use crate::files::convert::container::{Container, format_of};
+use crate::files::convert::container::Container;
 use crate::files::convert::job::TensorJob;
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::{Plan, ShardPlan};
@@ -10,6 +10,7 @@ use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::model::{changes, eligibilities, raise_warning};
 use crate::files::parts::Parts;
+use crate::files::paths;
 use crate::files::report::Provenance;
 use crate::files::select::Eligibility;
 use std::collections::HashMap;
@@ -22,10 +23,7 @@ use truecast_kernel::text::{CellCaster, TextError};
 
 impl Plan {
     pub(crate) fn by_value(source: Source, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let (format, src) = (format_of(dst)?, source.path().to_path_buf());
-        if source.same_file(dst)? {
-            return Err(Error::SameFile { path: dst.display().to_string() });
-        }
+        let (format, src) = (paths::file_format(dst)?, source.path().to_path_buf());
         let eligibilities: Vec<Eligibility> = match source.model() {
             Some(file) => eligibilities(file, options.min_elements),
             None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),

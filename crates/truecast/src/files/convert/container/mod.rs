@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_io::gguf::Keys;
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
-use truecast_io::{Existing, FileFormat, Foreign, OutputFile, Writer, check_output, follow, look};
+use truecast_io::{Existing, FileFormat, OutputFile, Writer, check_output, follow};
 
 #[derive(Debug)]
 pub(crate) enum Container {
@@ -24,19 +24,6 @@ pub(crate) enum Container {
 
 /// Metadata of a `.safetensors` file that is a whole result, and key of a GGUF result: its options, as in a manifest.
 pub const OPTIONS_KEY: &str = "truecast.options";
-
-/// Format that the name of a file at `dst` states.
-pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
-    if let Some(format) = FileFormat::of_path(dst) {
-        return Ok(format);
-    }
-    let path = dst.display().to_string();
-    if look::is_folder(dst)? {
-        Err(Error::FolderForFile { path })
-    } else {
-        Err(Error::UnknownKind { path, found: Foreign::of(dst) })
-    }
-}
 
 impl Plan {
     pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {

@@ -6,10 +6,11 @@ use crate::files::convert::place::manifest::{MANIFEST, Manifest, PREFIX, name_of
 use crate::files::convert::place::stage::{self, STAGE, is_about_all};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
+use crate::files::paths;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
-use truecast_io::{Existing, FileFormat, Foreign, OutputFile, look};
+use truecast_io::{Existing, OutputFile, look};
 
 #[derive(Debug)]
 pub(crate) struct Destination {
@@ -27,19 +28,15 @@ pub(crate) struct Destination {
 /// A destination inside or around the source, a destination with files that this run must not change, a full disk.
 pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
-    if is_nested(plan.folder.path(), dst)? || is_nested(plan.folder.beside(), dst)? {
+    if paths::are_nested(plan.folder.path(), dst)? || paths::are_nested(plan.folder.beside(), dst)? {
         return Err(refused(CheckpointError::Nested));
     }
-    let there = look::at(dst)?;
-    let is_named_as_file = || FileFormat::of_path(dst).is_some() || Foreign::of(dst) != Foreign::Unknown;
-    if there.as_ref().map_or_else(is_named_as_file, |found| !found.is_dir()) {
-        return Err(refused(CheckpointError::NotAFolder));
-    }
+    paths::check_folder(dst)?;
     let folders_in = plan.files().filter_map(|file| file.parent().map(Path::to_path_buf));
     for folder in folders_in.chain([STAGE.into()]).collect::<BTreeSet<_>>() {
         look::inside(dst, &folder)?;
     }
-    let mut names = if there.is_some() { names_in(dst)? } else { Vec::new() };
+    let mut names = if look::is_folder(dst)? { names_in(dst)? } else { Vec::new() };
     // Components are checked separately.
     names.retain(|name| !plan.folder.components().iter().any(|component| component.starts_with(name)));
     let mut found = Destination { at: dst.into(), manifest: None, intact: None };
@@ -137,19 +134,6 @@ fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Condition C7, tested on real paths: true if one folder contains the other, or if the folders are equal.
-fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
-    let Some(src) = look::real(src)? else { return Ok(false) };
-    // Resolves the existing part of a new path.
-    for above in dst.ancestors() {
-        if let Some(real) = look::real(above)? {
-            let dst = real.join(dst.strip_prefix(above).expect("it is above"));
-            return Ok(dst.starts_with(&src) || src.starts_with(&dst));
-        }
-    }
-    Ok(false)
 }
 
 /// Visible names in the destination. Files of killed runs are hidden.

@@ -5,12 +5,12 @@ mod files;
 mod tensors;
 
 use crate::files::convert::container::Container;
-use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::recompute::relaid;
 use crate::files::error::Error;
+use crate::files::paths;
 use crate::files::progress::Progress;
 use crate::files::scan::Stretch;
 use crate::files::verify::coverage::{Coverage, elements_of};
@@ -48,9 +48,10 @@ impl Verification {
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
+        paths::check_other(src, dst)?;
         let plan = Plan::new(src, dst, options)?;
         if matches!(plan.container, Container::Folder) && look::is_file(dst)? {
-            return Err(Error::Checkpoint { path: dst.display().to_string(), cause: CheckpointError::NotAFolder });
+            paths::check_folder(dst)?;
         }
         Ok(Verification::of_plan(plan, coverage, seed))
     }
