@@ -29,20 +29,18 @@ fn blocks_are_those_of_ggml() {
     for block in written() {
         let size = block.bytes_of([8, 256]).unwrap() as usize;
         let expected = rest.split_off(..size).unwrap();
-        let side_by_side = |lanes| {
+        type Quantize = fn(BlockType, &[f32], Option<&[f32]>, &mut [u8]);
+        let each: [Quantize; 4] = [ggml::quantize::<1>, ggml::quantize::<2>, ggml::quantize::<4>, ggml::quantize::<8>];
+        for (log, quantize) in each.into_iter().enumerate() {
             let mut made = vec![0xa5; size];
-            match lanes {
-                1 => ggml::quantize::<1>(block, &x, None, &mut made),
-                2 => ggml::quantize::<2>(block, &x, None, &mut made),
-                4 => ggml::quantize::<4>(block, &x, None, &mut made),
-                _ => ggml::quantize::<8>(block, &x, None, &mut made),
-            }
-            made
-        };
-        for lanes in [1, 2, 4, 8] {
-            let made = side_by_side(lanes);
+            quantize(block, &x, None, &mut made);
             let wrong = made.iter().zip(expected).position(|(a, b)| a != b);
-            assert_eq!(wrong.map(|at| at / block.bytes() as usize), None, "{block:?} with {lanes}: the first block");
+            assert_eq!(
+                wrong.map(|at| at / block.bytes() as usize),
+                None,
+                "{block:?} with {}: the first block",
+                1 << log
+            );
         }
         // Each block by itself, from bits.
         let mut made = vec![0xa5; block.bytes() as usize];

@@ -12,31 +12,23 @@ struct Record {
     values: Vec<u32>,
 }
 
+fn u32s(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+}
+
 fn records() -> Vec<Record> {
-    let mut rest = FILE;
-    let mut take = |n: usize| {
-        let (now, later) = rest.split_at(n);
-        rest = later;
-        now
-    };
-    let mut records = Vec::new();
-    let total = FILE.len();
-    let mut at = 0;
-    while at < total {
-        let head: Vec<u32> = take(12).as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
-        let (writes, block) = (head[0] >= WRITTEN, BlockType::of_id(head[0] & !WRITTEN).unwrap());
-        assert_eq!(u64::from(head[2]), block.elements());
-        let (n, elements) = (head[1] as usize, head[2] as usize);
-        let sizes = [n * block.bytes() as usize, 4 * n * elements];
-        let (blocks, values) = if writes {
-            let values = take(sizes[1]);
-            (take(sizes[0]), values)
-        } else {
-            (take(sizes[0]), take(sizes[1]))
-        };
-        at += 12 + sizes[0] + sizes[1];
-        let values = values.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
-        records.push(Record { block, writes, blocks: blocks.to_vec(), values });
+    let (mut rest, mut records) = (FILE, Vec::new());
+    while let Some(head) = rest.split_off(..12) {
+        let [kind, n, elements] = u32s(head)[..] else { unreachable!("three words") };
+        let (writes, block) = (kind >= WRITTEN, BlockType::of_id(kind & !WRITTEN).unwrap());
+        assert_eq!(u64::from(elements), block.elements());
+        let mut sizes = [n as usize * block.bytes() as usize, 4 * (n * elements) as usize];
+        // The source comes first.
+        sizes.rotate_left(writes.into());
+        let mut parts = sizes.map(|size| rest.split_off(..size).unwrap());
+        parts.rotate_left(writes.into());
+        let [blocks, values] = parts;
+        records.push(Record { block, writes, blocks: blocks.to_vec(), values: u32s(values) });
     }
     records
 }
@@ -86,21 +78,21 @@ fn vectors_of_the_page() {
         let layout = Layout::new(1, [1, block.elements()], Coding::Blocks { block, factor: false });
         layout.value(&Parts { codes: bytes, ..Parts::default() }, i).map(f32::from_bits)
     };
-    assert_eq!([value(BlockType::Mxfp4, &mxfp4, 0), value(BlockType::Mxfp4, &mxfp4, 16)], [Ok(0.5), Ok(1.0)]);
+    assert_eq!([value(BlockType::MXFP4, &mxfp4, 0), value(BlockType::MXFP4, &mxfp4, 16)], [Ok(0.5), Ok(1.0)]);
     mxfp4[1] = 0x88;
-    assert_eq!(value(BlockType::Mxfp4, &mxfp4, 0).map(f32::to_bits), Ok(0), "code 8 is +0");
+    assert_eq!(value(BlockType::MXFP4, &mxfp4, 0).map(f32::to_bits), Ok(0), "code 8 is +0");
     mxfp4[0] = 0xff;
-    assert_eq!(value(BlockType::Mxfp4, &mxfp4, 3), Err(ScaledError::Scale { index: 3, scale: 0xff }));
+    assert_eq!(value(BlockType::MXFP4, &mxfp4, 3), Err(ScaledError::Scale { index: 3, scale: 0xff }));
     let mut nvfp4 = [0; 36];
     nvfp4[..4].copy_from_slice(&[0x38, 0x40, 0x48, 0x50]);
     (nvfp4[4], nvfp4[12]) = (0x21, 0x21);
-    let got = [0, 8, 16, 24].map(|i| value(BlockType::Nvfp4, &nvfp4, i).unwrap());
+    let got = [0, 8, 16, 24].map(|i| value(BlockType::NVFP4, &nvfp4, i).unwrap());
     assert_eq!(got, [0.5, 1.0, 1.0, 2.0]);
     nvfp4[..4].copy_from_slice(&[0xff, 0x7f, 0x00, 0x80]);
-    let got = [0, 16].map(|i| value(BlockType::Nvfp4, &nvfp4, i).unwrap());
+    let got = [0, 16].map(|i| value(BlockType::NVFP4, &nvfp4, i).unwrap());
     assert_eq!(got, [240.0, 0.0]); // 480 / 2 * 1, and zero
     // One factor per matrix.
-    let layout = Layout::new(2, [1, 64], Coding::Blocks { block: BlockType::Nvfp4, factor: true });
+    let layout = Layout::new(2, [1, 64], Coding::Blocks { block: BlockType::NVFP4, factor: true });
     nvfp4[..4].copy_from_slice(&[0x38; 4]);
     let codes = [nvfp4, nvfp4].concat();
     let global: Vec<u8> = [2.0f32, -0.25].iter().flat_map(|g| g.to_le_bytes()).collect();

@@ -1,5 +1,8 @@
 //! Blocks of ggml's rule: kernels, with groups side by side, against the definition, one group at a time.
 
+mod shared;
+
+use shared::codes::as_f32;
 use truecast_core::DType::{self, Bf16, F16, F32, F64};
 use truecast_core::cast_one;
 use truecast_core::scaled::*;
@@ -43,13 +46,6 @@ fn elements(src: DType, values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| code(x)[..size].to_vec()).collect()
 }
 
-fn as_f32(src: DType, bytes: &[u8]) -> Vec<u32> {
-    let spec = ieee::Cast::to(F32).resolve(src).unwrap();
-    let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
-    let size = src.storage_bits().unwrap() as usize / 8;
-    bytes.chunks(size).map(|bytes| cast_one(&spec, code(bytes)).code().unwrap() as u32).collect()
-}
-
 fn layout(block: BlockType, rows: u64, cols: u64) -> Layout {
     Layout::new(1, [rows, cols], Coding::Blocks { block, factor: false })
 }
@@ -60,7 +56,7 @@ fn expected_counts(layout: &Layout, block: BlockType, bytes: &[u8], x: &[u32]) -
     let mut counts = [0; 8];
     let steps = match block {
         BlockType::IQ4_NL | BlockType::IQ4_XS => [23.0, 24.0],
-        BlockType::Nvfp4 => [4.0; 2],
+        BlockType::NVFP4 => [4.0; 2],
         _ => [1.0; 2],
     };
     let most = (0..32).map(|i| (0..=255u8).map(|byte| block.code(&[byte; 256], i)).max().unwrap()).max().unwrap();

@@ -410,7 +410,7 @@ fn blocks_of_gguf_files() {
             for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
                 // Scales have ordinary sizes, except in every fourth block.
                 let halves: &[usize] = match block {
-                    BlockType::Mxfp4 | BlockType::Nvfp4 | BlockType::IQ1_M => &[],
+                    BlockType::MXFP4 | BlockType::NVFP4 | BlockType::IQ1_M => &[],
                     BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q4_K | BlockType::Q5_K => &[0, 2],
                     BlockType::Q2_K => &[80, 82],
                     BlockType::Q3_K => &[108],
@@ -421,12 +421,12 @@ fn blocks_of_gguf_files() {
                     _ => &[0],
                 };
                 halves.iter().filter(|_| i % 4 != 0).for_each(|at| bytes[at + 1] = bytes[at + 1] & 0x83 | 0x28);
-                if block == BlockType::Mxfp4 && bytes[0] == 0xff {
+                if block == BlockType::MXFP4 && bytes[0] == 0xff {
                     bytes[0] = 0;
                 }
             }
             check_stored(layout, &stored, &[Bf16, F16, F32], &mut random);
-            if block == BlockType::Mxfp4 {
+            if block == BlockType::MXFP4 {
                 stored[0][17 * (24 + 7)] = 0xff;
                 let dequantizer = Dequantizer::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
                 let refused = convert(&dequantizer, &stored, 0..layout.elements(), 2);
@@ -545,7 +545,7 @@ fn exact_values() {
             ..Planes::times(int4, Plane::of(Bf16), [1, 32])
         }),
         Coding::Blocks { block: BlockType::Q4_1, factor: false },
-        Coding::Blocks { block: BlockType::Nvfp4, factor: true },
+        Coding::Blocks { block: BlockType::NVFP4, factor: true },
     ];
     for coding in coded {
         let layout = Layout::new(1, [6, 192], coding);

@@ -2,6 +2,9 @@
 
 #![allow(clippy::single_range_in_vec_init)] // pieces are lists of ranges
 
+mod shared;
+
+use shared::codes::as_f32;
 use std::ops::Range;
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, F64};
 use truecast_core::scaled::*;
@@ -33,13 +36,6 @@ fn source(src: DType, shape: [u64; 2], random: &mut Random) -> Vec<u8> {
         }
     }
     bytes
-}
-
-fn as_f32(src: DType, bytes: &[u8]) -> Vec<u32> {
-    let spec = ieee::Cast::to(F32).resolve(src).unwrap();
-    let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
-    let size = src.storage_bits().unwrap() as usize / 8;
-    bytes.chunks(size).map(|bytes| cast_one(&spec, code(bytes)).code().unwrap() as u32).collect()
 }
 
 type Stored = [Vec<u8>; 3];
@@ -441,7 +437,7 @@ fn integers() {
 #[test]
 fn blocks_of_gguf_files() {
     let mut random = Random::new("blocks_of_gguf_files");
-    for block in [BlockType::Q8_0, BlockType::Mxfp4] {
+    for block in [BlockType::Q8_0, BlockType::MXFP4] {
         for src in [Bf16, F32, F16] {
             let layout = Layout::new(1, [9, 2208], Coding::Blocks { block, factor: false });
             check(layout, src, FORMULA, &mut random);
@@ -486,7 +482,7 @@ fn values_that_are_not_finite() {
             Planes { zero: Zero::Grid { plane: zero, plus: 0 }, ..Planes::times(int4, Plane::of(F32), [1, 32]) },
         ),
         Layout::new(1, [40, 192], Coding::Blocks { block: BlockType::Q8_0, factor: false }),
-        Layout::new(1, [40, 192], Coding::Blocks { block: BlockType::Mxfp4, factor: false }),
+        Layout::new(1, [40, 192], Coding::Blocks { block: BlockType::MXFP4, factor: false }),
     ];
     for layout in layouts {
         let mut bytes = source(F32, [40, 192], &mut random);

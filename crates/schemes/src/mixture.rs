@@ -12,62 +12,48 @@ use truecast_core::words;
 use truecast_io::Tensor;
 use truecast_io::gguf::Keys;
 
-use BlockType::{IQ4_NL, IQ4_XS, Mxfp4, Nvfp4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+use BlockType::{IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
 use Mixture::{
     MostlyIq4Nl, MostlyIq4Xs, MostlyQ2K, MostlyQ2KS, MostlyQ3KL, MostlyQ3KM, MostlyQ3KS, MostlyQ4_0, MostlyQ4KM,
     MostlyQ4KS, MostlyQ5_0, MostlyQ5KM,
 };
 use Role::{AttentionK, AttentionOutput, AttentionV, FfnDown};
-use When::{FirstLayers, FirstTensors, MoreBits, NotFalcon, OfEight, OfFalcon, SharedHeads, Weighted};
+use When::{Falcon, FirstLayers, FirstTensors, MoreBits, OfEight, SharedHeads, Weighted};
 
-words! {
-    /// A mixture of block types. `S`, `M` and `L` mean a small, a medium and a large file.
-    #[allow(missing_docs)] // Names as llama.cpp has them.
-    pub enum Mixture {
-        MostlyQ4_0 = "Q4_0",
-        MostlyQ4_1 = "Q4_1",
-        MostlyQ5_0 = "Q5_0",
-        MostlyQ5_1 = "Q5_1",
-        MostlyQ8_0 = "Q8_0",
-        MostlyQ2K = "Q2_K",
-        MostlyQ2KS = "Q2_K_S",
-        MostlyQ3KS = "Q3_K_S",
-        MostlyQ3KM = "Q3_K_M",
-        MostlyQ3KL = "Q3_K_L",
-        MostlyQ4KS = "Q4_K_S",
-        MostlyQ4KM = "Q4_K_M",
-        MostlyQ5KS = "Q5_K_S",
-        MostlyQ5KM = "Q5_K_M",
-        MostlyQ6K = "Q6_K",
-        MostlyIq4Nl = "IQ4_NL",
-        MostlyIq4Xs = "IQ4_XS",
-        Mxfp4Experts = "MXFP4_MOE",
-        MostlyNvfp4 = "NVFP4",
-    }
+/// Defines the mixtures from rows: name, type of most tensors, number in `general.file_type`.
+macro_rules! mixtures {
+    ($($mixture:ident = $name:literal, $base:ident, $file_type:literal;)*) => {
+        words! {
+            /// A mixture of block types. `S`, `M` and `L` mean a small, a medium and a large file.
+            #[allow(missing_docs)] // Names as llama.cpp has them.
+            pub enum Mixture { $($mixture = $name,)* }
+        }
+
+        const MIXTURES: [(BlockType, u32); Mixture::ALL.len()] = [$(($base, $file_type)),*];
+    };
 }
 
-/// Type of most tensors, and number in `general.file_type`.
-const MIXTURES: [(BlockType, u32); Mixture::ALL.len()] = [
-    (Q4_0, 2),
-    (Q4_1, 3),
-    (Q5_0, 8),
-    (Q5_1, 9),
-    (Q8_0, 7),
-    (Q2_K, 10),
-    (Q2_K, 21),
-    (Q3_K, 11),
-    (Q3_K, 12),
-    (Q3_K, 13),
-    (Q4_K, 14),
-    (Q4_K, 15),
-    (Q5_K, 16),
-    (Q5_K, 17),
-    (Q6_K, 18),
-    (IQ4_NL, 25),
-    (IQ4_XS, 30),
-    (Mxfp4, 38),
-    (Nvfp4, 39),
-];
+mixtures! {
+    MostlyQ4_0 = "Q4_0", Q4_0, 2;
+    MostlyQ4_1 = "Q4_1", Q4_1, 3;
+    MostlyQ5_0 = "Q5_0", Q5_0, 8;
+    MostlyQ5_1 = "Q5_1", Q5_1, 9;
+    MostlyQ8_0 = "Q8_0", Q8_0, 7;
+    MostlyQ2K = "Q2_K", Q2_K, 10;
+    MostlyQ2KS = "Q2_K_S", Q2_K, 21;
+    MostlyQ3KS = "Q3_K_S", Q3_K, 11;
+    MostlyQ3KM = "Q3_K_M", Q3_K, 12;
+    MostlyQ3KL = "Q3_K_L", Q3_K, 13;
+    MostlyQ4KS = "Q4_K_S", Q4_K, 14;
+    MostlyQ4KM = "Q4_K_M", Q4_K, 15;
+    MostlyQ5KS = "Q5_K_S", Q5_K, 16;
+    MostlyQ5KM = "Q5_K_M", Q5_K, 17;
+    MostlyQ6K = "Q6_K", Q6_K, 18;
+    MostlyIq4Nl = "IQ4_NL", IQ4_NL, 25;
+    MostlyIq4Xs = "IQ4_XS", IQ4_XS, 30;
+    Mxfp4Experts = "MXFP4_MOE", MXFP4, 38;
+    MostlyNvfp4 = "NVFP4", NVFP4, 39;
+}
 
 /// Role of a tensor, by the first row whose text its name contains. The names of the first two are whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +94,7 @@ enum When {
     MoreBits,
     /// The model has 8 experts.
     OfEight(bool),
-    NotFalcon,
-    OfFalcon,
+    Falcon(bool),
     /// There is an importance matrix.
     Weighted(bool),
 }
@@ -141,28 +126,28 @@ const ROWS: &[Row] = &[
     row(FfnDown, &[MostlyQ2K], &[], Q3_K),
     row(FfnDown, &[MostlyQ2KS], &[FirstLayers(8)], Q4_K),
     row(FfnDown, &[MostlyQ3KM], &[FirstLayers(16)], Q5_K),
-    row(FfnDown, &[MostlyQ3KM], &[NotFalcon], Q4_K),
+    row(FfnDown, &[MostlyQ3KM], &[Falcon(false)], Q4_K),
     row(FfnDown, &[MostlyQ3KM], &[MoreBits], Q4_K),
-    row(FfnDown, &[MostlyQ3KL], &[OfFalcon], Q4_K),
+    row(FfnDown, &[MostlyQ3KL], &[Falcon(true)], Q4_K),
     row(FfnDown, &[MostlyQ3KL], &[], Q5_K),
-    row(FfnDown, &[MostlyQ4KM], &[OfFalcon, FirstLayers(16)], Q6_K),
-    row(FfnDown, &[MostlyQ4KM], &[OfFalcon, MoreBits], Q5_K),
-    row(FfnDown, &[MostlyQ4KM], &[NotFalcon, MoreBits], Q6_K),
+    row(FfnDown, &[MostlyQ4KM], &[Falcon(true), FirstLayers(16)], Q6_K),
+    row(FfnDown, &[MostlyQ4KM], &[Falcon(true), MoreBits], Q5_K),
+    row(FfnDown, &[MostlyQ4KM], &[Falcon(false), MoreBits], Q6_K),
     row(FfnDown, &[MostlyIq4Nl, MostlyIq4Xs], &[FirstLayers(8), Weighted(false)], Q5_K),
     row(FfnDown, &[MostlyQ4_0], &[FirstLayers(8), Weighted(true)], Q4_1),
     row(FfnDown, &[MostlyQ5_0], &[FirstLayers(8), Weighted(true)], Q5_1),
     row(FfnDown, &[MostlyQ5KM], &[MoreBits], Q6_K),
-    row(FfnDown, &[MostlyQ4KS], &[NotFalcon, FirstLayers(8)], Q5_K),
+    row(FfnDown, &[MostlyQ4KS], &[Falcon(false), FirstLayers(8)], Q5_K),
     row(
         AttentionOutput,
         &[MostlyQ2K, MostlyQ3KS, MostlyQ3KM, MostlyIq4Nl, MostlyQ4KS, MostlyQ4KM, MostlyIq4Xs],
-        &[NotFalcon, OfEight(true)],
+        &[Falcon(false), OfEight(true)],
         Q5_K,
     ),
-    row(AttentionOutput, &[MostlyQ2K], &[NotFalcon, OfEight(false)], Q3_K),
-    row(AttentionOutput, &[MostlyQ3KM], &[NotFalcon, OfEight(false)], Q4_K),
-    row(AttentionOutput, &[MostlyQ3KL], &[NotFalcon, OfEight(false)], Q5_K),
-    row(AttentionOutput, &[MostlyQ3KL], &[OfFalcon], Q4_K),
+    row(AttentionOutput, &[MostlyQ2K], &[Falcon(false), OfEight(false)], Q3_K),
+    row(AttentionOutput, &[MostlyQ3KM], &[Falcon(false), OfEight(false)], Q4_K),
+    row(AttentionOutput, &[MostlyQ3KL], &[Falcon(false), OfEight(false)], Q5_K),
+    row(AttentionOutput, &[MostlyQ3KL], &[Falcon(true)], Q4_K),
 ];
 
 /// Texts in names of matrices that stay as they are.
@@ -355,7 +340,7 @@ impl Counted<'_> {
         if mixture == Mixture::Mxfp4Experts {
             let matrices = tensor.shape.iter().rev().nth(2).copied().unwrap_or(1);
             let is_expert = matrices > 1 && (about.architecture != "bailingmoe3" || is_ffn);
-            return Ok(if is_expert { Mxfp4 } else { Q8_0 });
+            return Ok(if is_expert { MXFP4 } else { Q8_0 });
         }
         let (layer, layers) = match role {
             AttentionV => (before, self.values),
@@ -375,8 +360,7 @@ impl Counted<'_> {
                 layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2
             }
             OfEight(is_so) => (about.experts == 8) == is_so,
-            NotFalcon => !is_falcon,
-            OfFalcon => is_falcon,
+            Falcon(is_so) => is_falcon == is_so,
             Weighted(is_so) => about.is_weighted == is_so,
         };
         let row = ROWS.iter().find(|row| row.role == role && row.of.contains(&mixture) && row.when.iter().all(holds));

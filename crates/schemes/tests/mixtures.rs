@@ -74,7 +74,7 @@ fn models_of_experts_and_of_70b() {
         assert_eq!(layers(Mixture::MostlyQ4KM, &of_experts, &tensors, name, Q8_0).len(), 9, "{name}");
     }
     assert_eq!(layers(Mixture::MostlyQ4KM, &of_experts, &tensors, "attn_output", Q5_K).len(), 9);
-    assert_eq!(layers(Mixture::Mxfp4Experts, &of_experts, &tensors, "ffn_down_exps", Mxfp4).len(), 9);
+    assert_eq!(layers(Mixture::Mxfp4Experts, &of_experts, &tensors, "ffn_down_exps", MXFP4).len(), 9);
     assert_eq!(layers(Mixture::Mxfp4Experts, &of_experts, &tensors, "attn_output", Q8_0).len(), 9);
     let lost = [tensor("token_embd.weight", &[9, 256]), tensor("ffn_down_exps.weight", &[8, 256, 256])];
     assert!(Mixture::MostlyQ4KM.forms(&of_experts, &lost).unwrap_err().contains("ffn_down_exps.weight"));
@@ -124,7 +124,7 @@ fn what_stays() {
 fn numbers_and_names() {
     assert!(Mixture::applies_to(&[tensor("token_embd.weight", &[2, 2])]) && !Mixture::applies_to(&[]));
     let of = |block| Mixture::of_block(block).unwrap();
-    assert_eq!([Q3_K, Q4_K, Q5_K, Q6_K, Mxfp4].map(of).map(Mixture::file_type), [12, 15, 17, 18, 38]);
+    assert_eq!([Q3_K, Q4_K, Q5_K, Q6_K, MXFP4].map(of).map(Mixture::file_type), [12, 15, 17, 18, 38]);
     let of = |block| Mixture::of_only(block).unwrap();
     assert_eq!([Q2_K, Q3_K, Q4_K, Q5_K, Q8_0, IQ4_XS].map(of).map(Mixture::file_type), [10, 11, 14, 16, 7, 30]);
 }

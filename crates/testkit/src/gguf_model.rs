@@ -16,15 +16,19 @@ pub const DOUBLED: [f32; 16] =
 /// Bits of f16: normal, subnormal, largest, zero.
 const HALVES: [u16; 6] = [0x3c01, 0x2e66, 0x0001, 0x7bff, 0x1234, 0x0000];
 
+/// Bytes of two codes, and the codes: low nibbles, then high nibbles.
+fn nibbles(bytes: usize, seed: usize) -> (Vec<u8>, Vec<u8>) {
+    let nibbles: Vec<u8> = (0..bytes).map(|i| (seed + i * 31) as u8).collect();
+    let codes = nibbles.iter().map(|b| b & 15).chain(nibbles.iter().map(|b| b >> 4)).collect();
+    (nibbles, codes)
+}
+
 fn q8_0() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for (block, d) in HALVES.into_iter().enumerate() {
-        bytes.extend(d.to_le_bytes());
-        for i in 0..32 {
-            let q = (block * 91 + i * 57) as u8 as i8;
-            bytes.push(q as u8);
-            values.push(half(d) * f32::from(q));
-        }
+        let codes: Vec<u8> = (0..32).map(|i| (block * 91 + i * 57) as u8).collect();
+        bytes.extend(d.to_le_bytes().iter().chain(&codes));
+        values.extend(codes.iter().map(|q| half(d) * f32::from(*q as i8)));
     }
     (bytes, values)
 }
@@ -32,13 +36,9 @@ fn q8_0() -> (Vec<u8>, Vec<f32>) {
 fn q4_1() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for (block, d) in HALVES.into_iter().enumerate() {
-        let m = HALVES[(block + 1) % 6];
-        bytes.extend(d.to_le_bytes());
-        bytes.extend(m.to_le_bytes());
-        let nibbles: Vec<u8> = (0..16).map(|i| (block * 77 + i * 31) as u8).collect();
-        bytes.extend(&nibbles);
-        let codes = nibbles.iter().map(|b| b & 15).chain(nibbles.iter().map(|b| b >> 4));
-        values.extend(codes.map(|q| half(d) * f32::from(q) + half(m)));
+        let (m, (nibbles, codes)) = (HALVES[(block + 1) % 6], nibbles(16, block * 77));
+        bytes.extend([&d.to_le_bytes()[..], &m.to_le_bytes(), &nibbles].concat());
+        values.extend(codes.iter().map(|q| half(d) * f32::from(*q) + half(m)));
     }
     (bytes, values)
 }
@@ -46,13 +46,11 @@ fn q4_1() -> (Vec<u8>, Vec<f32>) {
 fn mxfp4() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for (block, e) in [0u8, 1, 2, 127, 200, 254].into_iter().enumerate() {
-        bytes.push(e);
-        let nibbles: Vec<u8> = (0..16).map(|i| (block * 77 + i * 31) as u8).collect();
-        bytes.extend(&nibbles);
-        let codes = nibbles.iter().map(|b| b & 15).chain(nibbles.iter().map(|b| b >> 4));
+        let (nibbles, codes) = nibbles(16, block * 77);
+        bytes.extend([&[e][..], &nibbles].concat());
         // 2^(e-128), a subnormal for small e.
         let scale = 2f64.powi(i32::from(e) - 128) as f32;
-        values.extend(codes.map(|q| DOUBLED[usize::from(q)] * scale));
+        values.extend(codes.iter().map(|q| DOUBLED[usize::from(*q)] * scale));
     }
     (bytes, values)
 }
@@ -65,10 +63,9 @@ fn nvfp4() -> (Vec<u8>, Vec<f32>) {
         let scales = [(0x38, 1.0f32), (0x40, 2.0), (0x48, 4.0), (0x25, 0.203_125)];
         bytes.extend(scales.map(|(code, _)| code));
         for (group, (_, scale)) in scales.into_iter().enumerate() {
-            let nibbles: Vec<u8> = (0..8).map(|i| (block * 91 + group * 77 + i * 31) as u8).collect();
-            bytes.extend(&nibbles);
-            let codes = nibbles.iter().map(|b| b & 15).chain(nibbles.iter().map(|b| b >> 4));
-            values.extend(codes.map(|q| DOUBLED[usize::from(q)] * (scale / 2.0)));
+            let (nibbles, codes) = nibbles(8, block * 91 + group * 77);
+            bytes.extend(nibbles);
+            values.extend(codes.iter().map(|q| DOUBLED[usize::from(*q)] * (scale / 2.0)));
         }
     }
     (bytes, values)

@@ -1,10 +1,9 @@
-//! Block types whose codes are indices into a codebook (§9.7): integers and scales of their elements.
+//! Block types whose codes are indices into a codebook (§9.7): integers of their elements.
 //!
 //! The codebooks are those of ggml. `tests/peers/checkpoints/gguf_codebooks.py` writes the files in `codebooks/`, and
 //! says what they contain.
 
-use super::block_type::BlockType;
-use super::gguf;
+use super::gguf::{BlockType, IQ1_M, IQ1_S, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS, u16_at, u32_at};
 
 /// Values of the codes of IQ4_NL and IQ4_XS.
 pub const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
@@ -12,19 +11,19 @@ pub const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 1
 const OF_IQ2: [i8; 4] = [8, 25, 43, 0];
 
 /// Magnitudes of eight elements of IQ2_XXS.
-pub static IQ2_XXS: [[i8; 8]; 256] = codebook(include_bytes!("codebooks/iq2_xxs.bin"), OF_IQ2);
+static IQ2_XXS: [[i8; 8]; 256] = codebook(include_bytes!("codebooks/iq2_xxs.bin"), OF_IQ2);
 /// Magnitudes of eight elements of IQ2_XS.
-pub static IQ2_XS: [[i8; 8]; 512] = codebook(include_bytes!("codebooks/iq2_xs.bin"), OF_IQ2);
+static IQ2_XS: [[i8; 8]; 512] = codebook(include_bytes!("codebooks/iq2_xs.bin"), OF_IQ2);
 /// Magnitudes of eight elements of IQ2_S.
-pub static IQ2_S: [[i8; 8]; 1024] = codebook(include_bytes!("codebooks/iq2_s.bin"), OF_IQ2);
+static IQ2_S: [[i8; 8]; 1024] = codebook(include_bytes!("codebooks/iq2_s.bin"), OF_IQ2);
 /// Magnitudes of four elements of IQ3_XXS.
-pub static IQ3_XXS: [[i8; 4]; 256] =
+static IQ3_XXS: [[i8; 4]; 256] =
     codebook(include_bytes!("codebooks/iq3_xxs.bin"), [4, 12, 20, 28, 36, 44, 52, 62, 0, 0, 0, 0, 0, 0, 0, 0]);
 /// Magnitudes of four elements of IQ3_S.
-pub static IQ3_S: [[i8; 4]; 512] =
+static IQ3_S: [[i8; 4]; 512] =
     codebook(include_bytes!("codebooks/iq3_s.bin"), [1, 3, 5, 7, 9, 11, 13, 15, 0, 0, 0, 0, 0, 0, 0, 0]);
 /// Eight times the numbers of eight elements of IQ1_S and IQ1_M, to which 1 is added, or -1.
-pub static IQ1: [[i8; 8]; 2048] = codebook(include_bytes!("codebooks/iq1_s.bin"), [-8, 0, 8, 0]);
+static IQ1: [[i8; 8]; 2048] = codebook(include_bytes!("codebooks/iq1_s.bin"), [-8, 0, 8, 0]);
 
 /// An entry is two bytes, which hold the indices of `N` values.
 const fn codebook<const BYTES: usize, const N: usize, const ENTRIES: usize, const VALUES: usize>(
@@ -47,115 +46,96 @@ const fn codebook<const BYTES: usize, const N: usize, const ENTRIES: usize, cons
 }
 
 /// Signs of eight elements, a bit each, from seven bits: the number of negative elements is even.
-#[must_use]
-#[inline]
-pub const fn even_signs(seven: u32) -> u8 {
+#[inline(always)]
+const fn even_signs(seven: u32) -> u8 {
     let seven = seven & 127;
     (seven | (seven.count_ones() & 1) << 7) as u8
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u32 {
-    u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]).into()
+/// For signs of eight elements, a byte FF for each negative one.
+static NEGATIVE: [u64; 256] = {
+    let mut masks = [0; 256];
+    let mut at = 0;
+    while at < 8 * masks.len() {
+        if at / 8 >> (at % 8) & 1 == 1 {
+            masks[at / 8] |= 0xff << (8 * (at % 8));
+        }
+        at += 1;
+    }
+    masks
+};
+
+/// Byte repeated eight times.
+const fn splat(byte: u8) -> u64 {
+    byte as u64 * 0x0101_0101_0101_0101
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u16_at(bytes, 2 * at) | u16_at(bytes, 2 * at + 1) << 16
+/// Negates the elements with a sign. No magnitude is 0, so that no carry leaves a byte.
+#[inline(always)]
+fn signed(magnitudes: [i8; 8], signs: u8) -> [i8; 8] {
+    let negative = NEGATIVE[usize::from(signs)];
+    let bytes = (u64::from_le_bytes(magnitudes.map(|x| x as u8)) ^ negative) + (negative & splat(1));
+    bytes.to_le_bytes().map(|x| x as i8)
 }
 
-fn nibble(bytes: &[u8], at: usize) -> u32 {
-    u32::from(bytes[at / 2]) >> (at % 2 * 4) & 15
+/// Magnitudes of eight elements from two entries.
+#[inline(always)]
+fn two_fours(low: [i8; 4], high: [i8; 4]) -> [i8; 8] {
+    let [[a, b, c, d], [e, f, g, h]] = [low, high];
+    [a, b, c, d, e, f, g, h]
 }
 
-/// Integer of element `i`.
-pub(super) fn code(block: BlockType, bytes: &[u8], i: usize) -> i64 {
-    // Numbers of the group of four, of eight, and of 32 elements that the element is in.
-    let (four, eight, of_32) = (i / 4, i / 8, i / 32);
-    let signed = |magnitude: i8, signs: u8| if signs >> (i % 8) & 1 == 1 { -magnitude } else { magnitude };
-    let of_iq1 = |low: u8, high: u32, is_less: bool| {
-        IQ1[usize::from(low) | (high as usize & 7) << 8][i % 8] + if is_less { -1 } else { 1 }
-    };
-    let code = match block {
+/// Eight numbers of IQ1_S and IQ1_M, by an entry whose highest bits are in `high`, and the sign of the summand.
+#[inline(always)]
+fn of_iq1(low: u8, high: u8, is_less: bool) -> [i8; 8] {
+    let summand = if is_less { -1 } else { 1 };
+    IQ1[usize::from(low) | usize::from(high & 7) << 8].map(|number| number + summand)
+}
+
+/// Integers of elements `8 * e .. 8 * e + 8`.
+///
+/// # Panics
+/// If `bytes` is shorter than a block, `e` is out of bounds, or the type has no codebook.
+#[must_use]
+#[inline(always)]
+pub fn eight(block: BlockType, bytes: &[u8], e: usize) -> [i8; 8] {
+    // Elements come in groups of 32.
+    let (group, shift) = (e / 4, e % 4);
+    match block {
         BlockType::IQ2_XXS => {
-            let pair = &gguf::IQ2_XXS::of(bytes).qs[8 * of_32..];
-            let signs = even_signs(u32_at(pair, 1) >> (eight % 4 * 7));
-            signed(IQ2_XXS[usize::from(pair[eight % 4])][i % 8], signs)
+            let pair = &IQ2_XXS::of(bytes).qs[8 * group..];
+            signed(IQ2_XXS[usize::from(pair[shift])], even_signs(u32_at(pair, 1) >> (7 * shift)))
         }
         BlockType::IQ2_XS => {
-            let entry = u16_at(gguf::IQ2_XS::of(bytes).qs, eight);
-            signed(IQ2_XS[entry as usize & 511][i % 8], even_signs(entry >> 9))
+            let entry = u16_at(IQ2_XS::of(bytes).qs, e);
+            signed(IQ2_XS[usize::from(entry & 511)], even_signs((entry >> 9).into()))
         }
         BlockType::IQ2_S => {
-            let gguf::IQ2_S { qs, signs, qh, .. } = gguf::IQ2_S::of(bytes);
-            let high = usize::from(qh[of_32]) >> (eight % 4 * 2) & 3;
-            signed(IQ2_S[usize::from(qs[eight]) | high << 8][i % 8], signs[eight])
+            let IQ2_S { qs, signs, qh, .. } = IQ2_S::of(bytes);
+            let high = usize::from(qh[group] >> (2 * shift) & 3);
+            signed(IQ2_S[usize::from(qs[e]) | high << 8], signs[e])
         }
         BlockType::IQ3_XXS => {
-            let gguf::IQ3_XXS { qs, scales, .. } = gguf::IQ3_XXS::of(bytes);
-            let signs = even_signs(u32_at(scales, of_32) >> (eight % 4 * 7));
-            signed(IQ3_XXS[usize::from(qs[four])][i % 4], signs)
+            let IQ3_XXS { qs, scales, .. } = IQ3_XXS::of(bytes);
+            let [low, high] = [0, 1].map(|half| IQ3_XXS[usize::from(qs[2 * e + half])]);
+            signed(two_fours(low, high), even_signs(u32_at(scales, group) >> (7 * shift)))
         }
         BlockType::IQ3_S => {
-            let gguf::IQ3_S { qs, qh, signs, .. } = gguf::IQ3_S::of(bytes);
-            let high = usize::from(qh[of_32]) >> (four % 8) & 1;
-            signed(IQ3_S[usize::from(qs[four]) | high << 8][i % 4], signs[eight])
+            let IQ3_S { qs, qh, signs, .. } = IQ3_S::of(bytes);
+            let ninth = |half| usize::from(qh[group] >> (2 * shift + half) & 1) << 8;
+            let [low, high] = [0, 1].map(|half| IQ3_S[usize::from(qs[2 * e + half]) | ninth(half)]);
+            signed(two_fours(low, high), signs[e])
         }
         BlockType::IQ1_S => {
-            let gguf::IQ1_S { qs, qh, .. } = gguf::IQ1_S::of(bytes);
-            let high = u16_at(qh, of_32);
-            of_iq1(qs[eight], high >> (eight % 4 * 3), high >> 15 == 1)
+            let IQ1_S { qs, qh, .. } = IQ1_S::of(bytes);
+            let high = u16_at(qh, group);
+            of_iq1(qs[e], (high >> (3 * shift)) as u8, high >> 15 == 1)
         }
         BlockType::IQ1_M => {
-            let gguf::IQ1_M { qs, qh, .. } = gguf::IQ1_M::of(bytes);
-            let high = nibble(qh, eight);
-            of_iq1(qs[eight], high, high >> 3 == 1)
+            let IQ1_M { qs, qh, .. } = IQ1_M::of(bytes);
+            let high = qh[e / 2] >> (e % 2 * 4);
+            of_iq1(qs[e], high, high >> 3 & 1 == 1)
         }
-        BlockType::IQ4_XS => {
-            IQ4_VALUES[usize::from(gguf::IQ4_XS::of(bytes).qs[16 * of_32 + i % 16]) >> (i / 16 % 2 * 4) & 15]
-        }
-        _ => IQ4_VALUES[usize::from(gguf::IQ4_NL::of(bytes).qs[i % 16]) >> (i / 16 * 4) & 15],
-    };
-    code.into()
-}
-
-/// Bits of the f16 factor of a block, and eight times the number that multiplies it for element `i`.
-pub(super) fn scale(block: BlockType, bytes: &[u8], i: usize) -> (u16, i64) {
-    let of_32 = i / 32;
-    let (d, n) = match block {
-        BlockType::IQ2_XXS => {
-            let gguf::IQ2_XXS { d, qs } = gguf::IQ2_XXS::of(bytes);
-            (*d, 2 * (u32_at(qs, 2 * of_32 + 1) >> 28) + 1)
-        }
-        BlockType::IQ2_XS => {
-            let gguf::IQ2_XS { d, scales, .. } = gguf::IQ2_XS::of(bytes);
-            (*d, 2 * nibble(scales, i / 16) + 1)
-        }
-        BlockType::IQ2_S => {
-            let gguf::IQ2_S { d, scales, .. } = gguf::IQ2_S::of(bytes);
-            (*d, 2 * nibble(scales, i / 16) + 1)
-        }
-        BlockType::IQ3_XXS => {
-            let gguf::IQ3_XXS { d, scales, .. } = gguf::IQ3_XXS::of(bytes);
-            (*d, 2 * (2 * (u32_at(scales, of_32) >> 28) + 1))
-        }
-        BlockType::IQ3_S => {
-            let gguf::IQ3_S { d, scales, .. } = gguf::IQ3_S::of(bytes);
-            (*d, 8 * (2 * nibble(scales, of_32) + 1))
-        }
-        BlockType::IQ1_S => {
-            let gguf::IQ1_S { d, qh, .. } = gguf::IQ1_S::of(bytes);
-            (*d, 2 * (u16_at(qh, of_32) >> 12 & 7) + 1)
-        }
-        BlockType::IQ1_M => {
-            let scales = gguf::IQ1_M::of(bytes).scales;
-            let d = (0..4).fold(0, |d, word| d | (u16_at(scales, word) >> 12) << (4 * word));
-            ((d as u16).to_le_bytes(), 2 * (u16_at(scales, i / 64) >> (i / 16 % 4 * 3) & 7) + 1)
-        }
-        BlockType::IQ4_XS => {
-            let gguf::IQ4_XS { d, scales_h, scales_l, .. } = gguf::IQ4_XS::of(bytes);
-            let six = nibble(scales_l, of_32) | (u16_at(scales_h, 0) >> (2 * of_32) & 3) << 4;
-            return (u16::from_le_bytes(*d), 8 * (i64::from(six) - 32));
-        }
-        _ => (*gguf::IQ4_NL::of(bytes).d, 8),
-    };
-    (u16::from_le_bytes(d), n.into())
+        _ => unreachable!("{} has no codebook", block.name()),
+    }
 }

@@ -4,10 +4,10 @@
 //! the f32 result.
 
 use super::arithmetic::{NAN, integer, is_neg, negated, product, quotient, rounded, sum};
-use super::block_type::BlockType;
 use super::blocks::BlockTerms;
 use super::book::Book;
 use super::error::ScaledError;
+use super::gguf::BlockType;
 use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Plane, Planes, Zero};
 use super::packing::Packing;
 use super::part::Parts;

@@ -1,8 +1,8 @@
 //! Description of a logical tensor. It states the shape, the packing of codes, the grid of scales, and the arithmetic.
 
-use super::block_type::BlockType;
 use super::book::Book;
 use super::error::ScaledError;
+use super::gguf::BlockType;
 use super::packing::Packing;
 use super::part::{Part, Parts};
 use crate::dtype::{DType, Kind};
@@ -259,7 +259,7 @@ impl Layout {
             }
             Coding::Planes(Planes { codes: Plane { code: Code::Book(Book::Nf4), .. }, .. }) => DType::Nf4,
             Coding::Planes(Planes { codes: Plane { code: Code::Book(_), .. }, .. }) => DType::U4,
-            Coding::Blocks { block: BlockType::Mxfp4 | BlockType::Nvfp4, .. } => DType::F4E2M1,
+            Coding::Blocks { block: BlockType::MXFP4 | BlockType::NVFP4, .. } => DType::F4E2M1,
             Coding::Blocks { block: BlockType::Q2_K, .. } => DType::U2,
             Coding::Blocks { block: BlockType::Q3_K | BlockType::Q4_0 | BlockType::Q4_1 | BlockType::Q4_K, .. } => {
                 DType::U4

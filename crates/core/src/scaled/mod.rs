@@ -6,7 +6,6 @@
 //! matter. Only [`ggml`] computes with f32, in a given order.
 
 mod arithmetic;
-mod block_type;
 mod blocks;
 mod book;
 pub mod codebooks;
@@ -20,12 +19,11 @@ mod part;
 mod quantize;
 mod repack;
 
-pub use block_type::BlockType;
 pub use blocks::{BlockTerms, DOUBLED_E2M1};
 pub use book::Book;
-pub use codebooks::IQ4_VALUES;
 pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
+pub use gguf::{BlockType, Numbers};
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
 pub use part::{Part, Parts};

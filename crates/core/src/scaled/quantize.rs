@@ -5,11 +5,11 @@
 //! Letters: `a` largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z` zero point.
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
-use super::block_type::BlockType;
 use super::blocks::DOUBLED_E2M1;
 use super::dequantize::{Terms, effective_scale, f32_bits, value_of};
 use super::error::ScaledError;
 use super::ggml;
+use super::gguf::BlockType;
 use super::layout::{Code, GlobalRule, Planes, Zero};
 use crate::binary64::value as to_f64;
 use crate::cast_one;
@@ -299,13 +299,8 @@ impl Block<'_> {
                     }
                     Some(x) => nearest(rounded(&F32, quotient(x, s)), &format),
                     None => match beyond(*x) {
-                        Exact::Inf { neg } => {
-                            if neg {
-                                format.min() as i64
-                            } else {
-                                format.max() as i64
-                            }
-                        }
+                        Exact::Inf { neg: true } => format.min() as i64,
+                        Exact::Inf { neg: false } => format.max() as i64,
                         _ => z,
                     },
                 };
@@ -387,6 +382,12 @@ fn around(code: u64, steps: &[i64], range: core::ops::RangeInclusive<i64>) -> Ve
 }
 
 impl BlockType {
+    /// Whether [`BlockType::quantize`] has a rule for the type.
+    #[must_use]
+    pub const fn is_written(self) -> bool {
+        matches!(self, BlockType::Q8_0 | BlockType::MXFP4) || ggml::is_written(self)
+    }
+
     /// Quantizes a block of f32 bits into its bytes (§9.3, §9.4, and by [`ggml`] §9.11).
     ///
     /// # Errors
@@ -405,43 +406,22 @@ impl BlockType {
                 let half = encode_float(&F16, &CastPolicy::IEEE, d).code.unwrap_or(0);
                 block[..2].copy_from_slice(&half.to_le_bytes()[..2]);
                 for (byte, x) in block[2..].iter_mut().zip(values) {
-                    *byte = match (finite(*x), beyond(*x)) {
-                        (Some(x), _) => {
-                            cast_one(&TO_I8_AWAY, f32_bits(product(x, id)).into()).code().unwrap_or(0) as u8
-                        }
-                        (None, Exact::Inf { neg }) => {
-                            if neg {
-                                -127i8 as u8
-                            } else {
-                                127
-                            }
-                        }
-                        _ => 0,
-                    };
+                    let to_i8 = |x| cast_one(&TO_I8_AWAY, f32_bits(product(x, id)).into()).code().unwrap_or(0) as u8;
+                    *byte = finite(*x).map_or_else(|| of_infinity(*x, [127, -127i8 as u8]), to_i8);
                 }
                 Ok(())
             }
-            BlockType::Mxfp4 => {
+            BlockType::MXFP4 => {
                 let exponent = (amax >> 23) as i32;
                 // floor(log2(amax)); for a subnormal, the exponent of the leading bit.
                 let log2 = if exponent == 0 { -118 - amax.leading_zeros() as i32 } else { exponent - 127 };
                 block[0] = if amax == 0 { 0 } else { (log2 + 125).clamp(0, 254) as u8 };
                 let scale = Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false };
-                block[1..].fill(0);
-                for (i, x) in values.iter().enumerate() {
-                    let code = match (finite(*x), beyond(*x)) {
-                        (Some(x), _) => nearest_doubled(x, scale),
-                        (None, Exact::Inf { neg }) => {
-                            if neg {
-                                15
-                            } else {
-                                7
-                            }
-                        }
-                        _ => 0,
-                    };
-                    block[1 + i % 16] |= code << (i / 16 * 4);
-                }
+                let code = |x: &u32| match finite(*x) {
+                    Some(x) => nearest_doubled(x, scale),
+                    None => of_infinity(*x, [7, 15]),
+                };
+                self.put_codes(&values.iter().map(code).collect::<Vec<_>>(), block);
                 Ok(())
             }
             _ if ggml::is_written(self) => {
@@ -451,6 +431,20 @@ impl BlockType {
             }
             _ => Err(NOT_WRITTEN),
         }
+    }
+}
+
+/// Code of an infinity, of the two signs; 0 for NaN.
+fn of_infinity(bits: u32, [positive, negative]: [u8; 2]) -> u8 {
+    match f32_value(bits) {
+        Exact::Inf { neg } => {
+            if neg {
+                negative
+            } else {
+                positive
+            }
+        }
+        _ => 0,
     }
 }
 

@@ -6,7 +6,6 @@
 
 mod ahead;
 mod blocks;
-mod codebooks;
 mod cut;
 mod dequantize;
 mod grid;

@@ -1,6 +1,7 @@
 //! Codes of every type for tests, and buffers of codes.
 
-use truecast_core::DType;
+use truecast_core::spec::ieee;
+use truecast_core::{DType, cast_one};
 use truecast_testkit::random::Random;
 
 pub fn numeric() -> impl Iterator<Item = DType> {
@@ -15,6 +16,14 @@ pub fn packed(dtype: DType, elements: &[u64]) -> Vec<u8> {
 pub fn unpacked(dtype: DType, bytes: &[u8], i: usize) -> u64 {
     let bits = dtype.storage_bits().unwrap() as usize;
     (0..bits).fold(0, |v, bit| v | ((bytes[(i * bits + bit) / 8] >> ((i * bits + bit) % 8) & 1) as u64) << bit)
+}
+
+/// Bits of the elements as f32.
+pub fn as_f32(src: DType, bytes: &[u8]) -> Vec<u32> {
+    let spec = ieee::Cast::to(DType::F32).resolve(src).unwrap();
+    let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    let size = src.storage_bits().unwrap() as usize / 8;
+    bytes.chunks(size).map(|bytes| cast_one(&spec, code(bytes)).code().unwrap() as u32).collect()
 }
 
 /// All codes of a narrow type; powers of two, their neighbors, few-bit patterns and random bits of a wide type.

@@ -38,7 +38,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
         let Some(block) = block.scaled() else { continue };
         let module = module_of(&tensor.name).to_owned();
         let beside = |name: String| numbers.get(name.as_str()).copied();
-        let factor = beside(factor_of(&module)).filter(|_| block == BlockType::Nvfp4);
+        let factor = beside(factor_of(&module)).filter(|_| block == BlockType::NVFP4);
         let (shape, layout) = described(tensor, block, factor.map(|factor| tensors[factor]))?;
         let mut parts = vec![(Part::Codes, number)];
         roles[number] = Role::Part { group: groups.len(), part: Part::Codes };
@@ -46,7 +46,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
             parts.push((Part::Global, factor));
             roles[factor] = Role::Part { group: groups.len(), part: Part::Global };
         }
-        if let Some(of_activations) = beside(format!("{module}.input_scale")).filter(|_| block == BlockType::Nvfp4) {
+        if let Some(of_activations) = beside(format!("{module}.input_scale")).filter(|_| block == BlockType::NVFP4) {
             roles[of_activations] = Role::Dropped(Dropped::ActivationScale);
         }
         let scheme = Scheme::of(Family::Gguf(block));
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(found.groups[0].shape, [3, 5, 128].into());
         let Layout { matrices, rows, cols, coding, .. } = found.groups[0].layout;
         assert_eq!((matrices, rows, cols), (3, 5, 128));
-        assert_eq!(coding, Coding::Blocks { block: BlockType::Nvfp4, factor: true });
+        assert_eq!(coding, Coding::Blocks { block: BlockType::NVFP4, factor: true });
         assert_eq!(found.roles[1], Role::Part { group: 0, part: Part::Global });
         assert_eq!(found.roles[2], Role::Dropped(Dropped::ActivationScale));
         let one = detect(&[weight(&[3, 5, 72]), scale(&[])]).unwrap();

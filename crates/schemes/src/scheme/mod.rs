@@ -5,6 +5,7 @@ mod parameters;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Layout};
@@ -70,10 +71,6 @@ struct Row {
     kind: Kind,
     /// Codes, and elements per scale; empty for GGUF, where the block type implies them.
     stored: &'static str,
-}
-
-const fn gguf(name: &'static str, block: BlockType, writing: Writing) -> Row {
-    Row { family: Family::Gguf(block), name, parameters: &[], writing, kind: Kind::Gguf, stored: "" }
 }
 
 use Kind::{Fp8, Int4, Int8, Mx, Nvfp4, Other};
@@ -169,55 +166,22 @@ families! {
     QuarkInt8 = "quark:int8" [By, Group] Never Int8 "8 bits, by strategy";
 }
 
-const BLOCKS: &[Row] = &[
-    gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Gguf),
-    gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Gguf),
-    gguf("gguf:Q5_0", BlockType::Q5_0, Writing::Gguf),
-    gguf("gguf:Q5_1", BlockType::Q5_1, Writing::Gguf),
-    gguf("gguf:Q8_0", BlockType::Q8_0, Writing::Gguf),
-    gguf("gguf:Q8_1", BlockType::Q8_1, Writing::Never),
-    gguf("gguf:Q2_K", BlockType::Q2_K, Writing::Gguf),
-    gguf("gguf:Q3_K", BlockType::Q3_K, Writing::Gguf),
-    gguf("gguf:Q4_K", BlockType::Q4_K, Writing::Gguf),
-    gguf("gguf:Q5_K", BlockType::Q5_K, Writing::Gguf),
-    gguf("gguf:Q6_K", BlockType::Q6_K, Writing::Gguf),
-    gguf("gguf:Q8_K", BlockType::Q8_K, Writing::Never),
-    gguf("gguf:IQ2_XXS", BlockType::IQ2_XXS, Writing::Never),
-    gguf("gguf:IQ2_XS", BlockType::IQ2_XS, Writing::Never),
-    gguf("gguf:IQ3_XXS", BlockType::IQ3_XXS, Writing::Never),
-    gguf("gguf:IQ1_S", BlockType::IQ1_S, Writing::Never),
-    gguf("gguf:IQ4_NL", BlockType::IQ4_NL, Writing::Gguf),
-    gguf("gguf:IQ3_S", BlockType::IQ3_S, Writing::Never),
-    gguf("gguf:IQ2_S", BlockType::IQ2_S, Writing::Never),
-    gguf("gguf:IQ4_XS", BlockType::IQ4_XS, Writing::Gguf),
-    gguf("gguf:IQ1_M", BlockType::IQ1_M, Writing::Never),
-    gguf("gguf:TQ1_0", BlockType::TQ1_0, Writing::Never),
-    gguf("gguf:TQ2_0", BlockType::TQ2_0, Writing::Never),
-    gguf("gguf:MXFP4", BlockType::Mxfp4, Writing::Gguf),
-    gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Gguf),
-    gguf("gguf:Q1_0", BlockType::Q1_0, Writing::Never),
-    gguf("gguf:Q2_0", BlockType::Q2_0, Writing::Never),
-];
-
-const fn mixture(name: &'static str, mixture: Mixture) -> Row {
-    Row { family: Family::Mixture(mixture), ..gguf(name, BlockType::Q4_0, Writing::Gguf) }
-}
-
-/// Mixtures whose names differ from block types.
-const MIXTURES: &[Row] = &[
-    mixture("gguf:Q2_K_S", Mixture::MostlyQ2KS),
-    mixture("gguf:Q3_K_S", Mixture::MostlyQ3KS),
-    mixture("gguf:Q3_K_M", Mixture::MostlyQ3KM),
-    mixture("gguf:Q3_K_L", Mixture::MostlyQ3KL),
-    mixture("gguf:Q4_K_S", Mixture::MostlyQ4KS),
-    mixture("gguf:Q4_K_M", Mixture::MostlyQ4KM),
-    mixture("gguf:Q5_K_S", Mixture::MostlyQ5KS),
-    mixture("gguf:Q5_K_M", Mixture::MostlyQ5KM),
-    mixture("gguf:MXFP4_MOE", Mixture::Mxfp4Experts),
-];
+/// Rows of block types, and of mixtures with other names.
+static GGUF: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let row = |family, name: &str, writing| {
+        let name = format!("gguf:{name}").leak();
+        Row { family, name, parameters: &[], writing, kind: Kind::Gguf, stored: "" }
+    };
+    let writing = |block: BlockType| if block.is_written() { Writing::Gguf } else { Never };
+    let blocks = BlockType::ALL.map(|block| row(Family::Gguf(block), block.name(), writing(block)));
+    let is_other = |mixture: &Mixture| BlockType::ALL.iter().all(|block| block.name() != mixture.name());
+    let mixtures = Mixture::ALL.into_iter().filter(is_other);
+    let mixtures = mixtures.map(|mixture| row(Family::Mixture(mixture), mixture.name(), Writing::Gguf));
+    blocks.into_iter().chain(mixtures).collect()
+});
 
 fn rows() -> impl Iterator<Item = &'static Row> {
-    TENSORS.iter().chain(BLOCKS).chain(MIXTURES)
+    TENSORS.iter().chain(&*GGUF)
 }
 
 /// Other names of a family: ModelOpt's names for the same tensors (`docs/spec/checkpoints.md §4.5`).

@@ -126,7 +126,7 @@ fn blocks_of_gguf_files() {
         let block = scheme.trim_start_matches("gguf:").to_uppercase();
         let block = BlockType::ALL.into_iter().find(|known| known.name() == block).unwrap();
         let d = |bytes: &[u8]| match block {
-            BlockType::Mxfp4 => 1,
+            BlockType::MXFP4 => 1,
             BlockType::Q8_0 => u16::from_le_bytes([bytes[0], bytes[1]]) & 0x7fff,
             _ => ggml::scale(block, bytes) & 0x7fff,
         };

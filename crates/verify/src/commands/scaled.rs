@@ -74,7 +74,7 @@ fn layouts(rows: u64, cols: u64) -> Vec<(String, Layout)> {
     all.push(transposed("gptq", Planes { zero: of_gptq, ..Planes::times(gptq, Plane::of(F16), [32, 1]) }));
     all.push(transposed("mxfp4 transposed", Planes::times(Plane::of(F4E2M1), Plane::of(F8E8M0), [1, 32])));
     for block in BlockType::ALL {
-        for factor in [false, true].into_iter().take(1 + usize::from(block == BlockType::Nvfp4)) {
+        for factor in [false, true].into_iter().take(1 + usize::from(block == BlockType::NVFP4)) {
             let coding = Coding::Blocks { block, factor };
             all.push((format!("gguf {}", block.name()), Layout::new(1, [rows, cols], coding)));
         }

@@ -68,17 +68,23 @@ pub fn to_half(x: f32) -> u16 {
     (sign | code) as u16
 }
 
-/// Value of an f16.
+/// Value of an f16: a product, which is exact, moves the exponent.
 #[must_use]
 #[inline(always)]
 pub fn from_half(code: u16) -> f32 {
-    let (sign, magnitude) = (u32::from(code & 0x8000) << 16, u32::from(code & 0x7fff));
-    let bits = match magnitude {
-        0..0x0400 => (magnitude as f32 * f32::from_bits((127 - 24) << 23)).to_bits(),
-        0x0400..0x7c00 => (magnitude << 13) + (112 << 23),
-        _ => magnitude << 13 | 0x7f80_0000,
-    };
-    f32::from_bits(sign | bits)
+    const TWO_TO_112: f32 = f32::from_bits((127 + 112) << 23);
+    let (sign, magnitude) = (u32::from(code & 0x8000) << 16, u32::from(code & 0x7fff) << 13);
+    let is_finite = magnitude < 0x7c00 << 13;
+    let value = if is_finite { (f32::from_bits(magnitude) * TWO_TO_112).to_bits() } else { magnitude | 0x7f80_0000 };
+    f32::from_bits(sign | value)
+}
+
+/// Half the value of an unsigned E4M3 code (§9.5). The sign bit is ignored; 7F means 0.
+#[must_use]
+#[inline(always)]
+pub fn half_of_ue4m3(code: u8) -> f32 {
+    const TWO_TO_119: f32 = f32::from_bits((127 + 119) << 23);
+    if code == 0x7f { 0.0 } else { f32::from_bits(u32::from(code & 0x7f) << 20) * TWO_TO_119 }
 }
 
 #[cfg(test)]

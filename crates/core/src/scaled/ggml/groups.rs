@@ -1,15 +1,109 @@
 //! Elements of `L` groups side by side.
 
+use core::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
+
+/// A number of each of `L` groups.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes<const L: usize>(pub [f32; L]);
+
+/// Whether something is so, for each of `L` groups.
+#[derive(Clone, Copy)]
+pub(super) struct Mask<const L: usize>([bool; L]);
+
 /// `N` elements of each of `L` groups.
-pub(super) type Group<const N: usize, const L: usize> = [[f32; L]; N];
+pub(super) type Group<const N: usize, const L: usize> = [Lanes<L>; N];
+
+macro_rules! operators {
+    ($($operator:ident $function:ident)*) => {$(
+        impl<const L: usize> $operator for Lanes<L> {
+            type Output = Lanes<L>;
+            #[inline(always)]
+            fn $function(mut self, other: Lanes<L>) -> Lanes<L> {
+                for l in 0..L {
+                    self.0[l] = self.0[l].$function(other.0[l]);
+                }
+                self
+            }
+        }
+    )*};
+}
+operators!(Add add Sub sub Mul mul Div div);
+
+impl<const L: usize> Neg for Lanes<L> {
+    type Output = Lanes<L>;
+    #[inline(always)]
+    fn neg(self) -> Lanes<L> {
+        self.map(|x| -x)
+    }
+}
+
+impl<const L: usize> Lanes<L> {
+    pub const ZERO: Lanes<L> = Lanes::all(0.0);
+
+    #[inline(always)]
+    pub const fn all(x: f32) -> Lanes<L> {
+        Lanes([x; L])
+    }
+
+    #[inline(always)]
+    pub fn map(mut self, of: impl Fn(f32) -> f32) -> Lanes<L> {
+        for x in &mut self.0 {
+            *x = of(*x);
+        }
+        self
+    }
+
+    #[inline(always)]
+    pub fn is_above(self, other: Lanes<L>) -> Mask<L> {
+        Mask::of(|l| self.0[l] > other.0[l])
+    }
+
+    #[inline(always)]
+    pub fn differs(self, other: Lanes<L>) -> Mask<L> {
+        Mask::of(|l| self.0[l] != other.0[l])
+    }
+}
+
+impl<const L: usize> Mask<L> {
+    #[inline(always)]
+    pub fn of(is_so: impl Fn(usize) -> bool) -> Mask<L> {
+        let mut mask = [false; L];
+        for l in 0..L {
+            mask[l] = is_so(l);
+        }
+        Mask(mask)
+    }
+
+    /// `a` where it is so, else `b`.
+    #[inline(always)]
+    pub fn pick(self, a: Lanes<L>, mut b: Lanes<L>) -> Lanes<L> {
+        for l in 0..L {
+            b.0[l] = if self.0[l] { a.0[l] } else { b.0[l] };
+        }
+        b
+    }
+
+    #[inline(always)]
+    pub fn any(self) -> bool {
+        self.0.iter().fold(false, |any, is_so| any | is_so)
+    }
+}
+
+impl<const L: usize> BitAnd for Mask<L> {
+    type Output = Mask<L>;
+    #[inline(always)]
+    fn bitand(self, other: Mask<L>) -> Mask<L> {
+        Mask::of(|l| self.0[l] & other.0[l])
+    }
+}
 
 /// Groups `first .. first + L` of a block.
 #[inline(always)]
 pub(super) fn side_by_side<const N: usize, const L: usize>(x: &[f32], first: usize) -> Group<N, L> {
     let x = &x[first * N..][..N * L];
-    let mut group = [[0.0; L]; N];
+    let mut group = [Lanes::ZERO; N];
     for (i, lanes) in group.iter_mut().enumerate() {
-        for (lane, value) in lanes.iter_mut().enumerate() {
+        for (lane, value) in lanes.0.iter_mut().enumerate() {
             *value = x[lane * N + i];
         }
     }
@@ -19,43 +113,33 @@ pub(super) fn side_by_side<const N: usize, const L: usize>(x: &[f32], first: usi
 /// Products of elements.
 #[inline(always)]
 pub(super) fn times<const N: usize, const L: usize>(a: &Group<N, L>, b: &Group<N, L>) -> Group<N, L> {
-    let mut products = [[0.0; L]; N];
-    for ((product, a), b) in products.iter_mut().zip(a).zip(b) {
-        for l in 0..L {
-            product[l] = a[l] * b[l];
-        }
+    let mut products = *a;
+    for (product, b) in products.iter_mut().zip(b) {
+        *product = *product * *b;
     }
     products
 }
 
-/// Sums of elements from the first on, beginning at 0.
+/// Sums of products from the first element on, beginning at 0.
 #[inline(always)]
-pub(super) fn sum<const N: usize, const L: usize>(a: &Group<N, L>) -> [f32; L] {
-    let mut sum = [0.0; L];
-    for a in a {
-        for l in 0..L {
-            sum[l] += a[l];
-        }
-    }
-    sum
+pub(super) fn dot<const N: usize, const L: usize>(a: &Group<N, L>, b: &Group<N, L>) -> Lanes<L> {
+    a.iter().zip(b).fold(Lanes::ZERO, |sum, (a, b)| sum + *a * *b)
 }
 
-/// Sums of products.
+/// Sums of elements, as of products.
 #[inline(always)]
-pub(super) fn dot<const N: usize, const L: usize>(a: &Group<N, L>, b: &Group<N, L>) -> [f32; L] {
-    let mut sum = [0.0; L];
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..L {
-            sum[l] += a[l] * b[l];
-        }
-    }
-    sum
+pub(super) fn sum<const N: usize, const L: usize>(a: &Group<N, L>) -> Lanes<L> {
+    a.iter().fold(Lanes::ZERO, |sum, a| sum + *a)
 }
 
-/// Largest value above zero, else 0.
+/// Elements of another group, each from an element of `x`.
 #[inline(always)]
-pub(super) fn largest(of: &[f32]) -> f32 {
-    of.iter().fold(0.0, |largest, x| if *x > largest { *x } else { largest })
+pub(super) fn each<const N: usize, const L: usize>(x: &Group<N, L>, of: impl Fn(Lanes<L>) -> Lanes<L>) -> Group<N, L> {
+    let mut group = *x;
+    for x in &mut group {
+        *x = of(*x);
+    }
+    group
 }
 
 /// First value of the largest magnitude; 0 if none is above zero. NaN does not count.

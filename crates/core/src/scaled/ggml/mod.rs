@@ -12,18 +12,17 @@ mod search;
 mod small;
 mod values;
 
-pub use arithmetic::{from_half, to_half};
+pub use arithmetic::{from_half, half_of_ue4m3, to_half};
 
-use super::block_type::BlockType;
 use super::error::ScaledError;
-use super::gguf;
+use super::gguf::BlockType;
 use super::quantize::NonFinite;
 use alloc::vec::Vec;
 
 /// Whether [`quantize`] has a rule for a block type.
 #[must_use]
 pub const fn is_written(block: BlockType) -> bool {
-    matches!(block, BlockType::Nvfp4) || is_weighted(block)
+    matches!(block, BlockType::NVFP4) || is_weighted(block)
 }
 
 /// Whether [`quantize`] takes weights for a block type.
@@ -53,17 +52,17 @@ pub fn quantize<const L: usize>(block: BlockType, x: &[f32], weights: Option<&[f
     // A block is one group.
     macro_rules! together {
         ($($many:ident)::+ ($($block:ident)?)) => {
-            let n = block.bytes() as usize;
-            let lanes = x.len() / (32 * L) * L;
-            for first in (0..lanes).step_by(L) {
-                let elements = 32 * first..32 * (first + L);
-                let weights = weights.map(|weights| &weights[elements.clone()]);
-                $($many)::+::<L>($($block,)? &x[elements], weights, &mut bytes[n * first..n * (first + L)]);
-            }
-            for first in lanes..x.len() / 32 {
-                let elements = 32 * first..32 * (first + 1);
-                let weights = weights.map(|weights| &weights[elements.clone()]);
-                $($many)::+::<1>($($block,)? &x[elements], weights, &mut bytes[n * first..n * (first + 1)]);
+            let (n, blocks, mut first) = (block.bytes() as usize, x.len() / 32, 0);
+            while first < blocks {
+                let end = if blocks - first < L { first + 1 } else { first + L };
+                let (x, bytes) = (&x[32 * first..32 * end], &mut bytes[n * first..n * end]);
+                let weights = weights.map(|weights| &weights[32 * first..32 * end]);
+                if end - first == L {
+                    $($many)::+::<L>($($block,)? x, weights, bytes);
+                } else {
+                    $($many)::+::<1>($($block,)? x, weights, bytes);
+                }
+                first = end;
             }
         };
     }
@@ -79,7 +78,7 @@ pub fn quantize<const L: usize>(block: BlockType, x: &[f32], weights: Option<&[f
         BlockType::Q5_K => each!(k_blocks::q5_k::<L>),
         BlockType::Q6_K => each!(k_blocks::q6_k::<L>),
         BlockType::IQ4_XS => each!(values::iq4_xs::<L>),
-        BlockType::Nvfp4 => each!(values::nvfp4),
+        BlockType::NVFP4 => each!(values::nvfp4),
         BlockType::IQ4_NL => {
             together!(values::iq4_nl());
         }
@@ -158,11 +157,8 @@ pub fn saturated(x: &[f32]) -> Vec<f32> {
 #[must_use]
 #[inline(always)]
 pub fn scale(block: BlockType, bytes: &[u8]) -> u16 {
-    u16::from_le_bytes(*match block {
-        BlockType::Q2_K => gguf::Q2_K::of(bytes).d,
-        BlockType::Q3_K => gguf::Q3_K::of(bytes).d,
-        BlockType::Q6_K => gguf::Q6_K::of(bytes).d,
-        BlockType::Nvfp4 => return gguf::Nvfp4::of(bytes).d.iter().fold(0, |most, d| most.max(u16::from(*d))),
-        _ => bytes.first_chunk().expect("a whole block, which begins with the scale"),
-    })
+    match block {
+        BlockType::NVFP4 => bytes[..4].iter().fold(0, |most, d| most.max(u16::from(*d))),
+        _ => block.d(bytes),
+    }
 }

@@ -4,17 +4,32 @@
 //! order of operations is part of the rule.
 
 use super::arithmetic::{limited, nearest, square_root};
-use super::groups::{Group, dot, sum, times};
+use super::groups::{Group, Lanes, Mask, dot, each, sum, times};
 
 /// A group whose largest magnitude is below this is zero.
 pub(super) const ZERO_BELOW: f32 = 1e-15;
 
 /// Scales and codes of `L` groups.
 pub(super) struct Fit<const N: usize, const L: usize> {
-    pub scale: [f32; L],
+    pub scale: Lanes<L>,
     /// Number that is subtracted from all values: the minimum of the group, with the sign changed.
-    pub offset: [f32; L],
+    pub offset: Lanes<L>,
     pub codes: [[u8; L]; N],
+}
+
+impl<const N: usize, const L: usize> Fit<N, L> {
+    /// Stored codes are `code + half`. Groups that are not in `found` have the scale 0 and stored codes of 0.
+    #[inline(always)]
+    fn new(scale: Lanes<L>, offset: Lanes<L>, found: Mask<L>, codes: &Group<N, L>, half: i32) -> Fit<N, L> {
+        let mut stored = [[0; L]; N];
+        for (stored, codes) in stored.iter_mut().zip(codes) {
+            let codes = found.pick(*codes, Lanes::all(-half as f32));
+            for l in 0..L {
+                stored[l] = (codes.0[l] as i32 + half) as u8;
+            }
+        }
+        Fit { scale: found.pick(scale, Lanes::ZERO), offset, codes: stored }
+    }
 }
 
 /// Search for the scale of groups of `N` elements. Without weights, each search derives them from `x`.
@@ -40,8 +55,8 @@ pub(super) struct WithMinimum {
 
 /// Values of codes: `scale * code + minimum`.
 struct Line<const L: usize> {
-    scale: [f32; L],
-    minimum: [f32; L],
+    scale: Lanes<L>,
+    minimum: Lanes<L>,
 }
 
 impl<const N: usize> Search<N> for WithMinimum {
@@ -50,53 +65,33 @@ impl<const N: usize> Search<N> for WithMinimum {
         let weights = &weights.map_or_else(|| self.weights(x), |weights| *weights);
         let elements = Elements::new(x, weights);
         let Elements { least, largest, .. } = elements;
-        let (mut inverse, mut line) = ([0.0; L], Line { scale: [0.0; L], minimum: least });
-        for l in 0..L {
-            inverse[l] = self.most as f32 / (largest[l] - least[l]);
-            line.scale[l] = 1.0 / inverse[l];
-        }
-        let mut codes = self.codes(x, &inverse, &least);
-        let mut best = self.error(&elements, &codes, &line);
+        let inverse = Lanes::all(self.most as f32) / (largest - least);
+        let mut line = Line { scale: Lanes::all(1.0) / inverse, minimum: least };
+        let limits = [0, self.most];
+        let mut best_codes = codes(x, inverse, least, limits);
+        let mut best = self.error(&elements, &best_codes, &line);
         for k in 0..=self.last {
-            for l in 0..L {
-                let parts = self.first + self.step * f32::from(k) + self.most as f32;
-                inverse[l] = parts / (largest[l] - line.minimum[l]);
-            }
-            let tried = self.codes(x, &inverse, &line.minimum);
-            let solution = elements.solve(&tried);
-            let error = self.error(&elements, &tried, &solution.line);
-            let mut takes = [false; L];
-            for l in 0..L {
-                takes[l] = solution.exists[l] & (error[l] < best[l]);
-                best[l] = if takes[l] { error[l] } else { best[l] };
-                line.scale[l] = if takes[l] { solution.line.scale[l] } else { line.scale[l] };
-                line.minimum[l] = if takes[l] { solution.line.minimum[l] } else { line.minimum[l] };
-            }
-            replace(&mut codes, &tried, &takes);
+            let parts = self.first + self.step * f32::from(k) + self.most as f32;
+            let inverse = Lanes::all(parts) / (largest - line.minimum);
+            let tried = codes(x, inverse, line.minimum, limits);
+            let (solution, exists) = elements.solve(&tried);
+            let error = self.error(&elements, &tried, &solution);
+            let takes = exists & best.is_above(error);
+            best = takes.pick(error, best);
+            line.scale = takes.pick(solution.scale, line.scale);
+            line.minimum = takes.pick(solution.minimum, line.minimum);
+            replace(&mut best_codes, &tried, takes);
         }
-        let mut is_flat = [false; L];
-        let mut fit = Fit { scale: [0.0; L], offset: [0.0; L], codes: [[0; L]; N] };
-        for l in 0..L {
-            is_flat[l] = largest[l] == least[l];
-            fit.scale[l] = if is_flat[l] { 0.0 } else { line.scale[l] };
-            fit.offset[l] = -(if is_flat[l] { least[l] } else { line.minimum[l] });
-        }
-        for (stored, codes) in fit.codes.iter_mut().zip(&codes) {
-            for l in 0..L {
-                stored[l] = if is_flat[l] { 0 } else { codes[l] as u8 };
-            }
-        }
-        fit
+        let has_range = largest.differs(least);
+        Fit::new(line.scale, -has_range.pick(line.minimum, least), has_range, &best_codes, 0)
     }
 }
 
 /// Replaces the codes of groups by those that were tried, where the groups take them.
 #[inline(always)]
-fn replace<const N: usize, const L: usize>(codes: &mut Group<N, L>, tried: &Group<N, L>, takes: &[bool; L]) {
+fn replace<const N: usize, const L: usize>(codes: &mut Group<N, L>, tried: &Group<N, L>, takes: Mask<L>) {
     for (codes, tried) in codes.iter_mut().zip(tried) {
-        for l in 0..L {
-            codes[l] = if takes[l] { tried[l] } else { codes[l] };
-        }
+        *codes = takes.pick(*tried, *codes);
     }
 }
 
@@ -108,40 +103,8 @@ impl WithMinimum {
 
     #[inline(always)]
     fn weights<const N: usize, const L: usize>(&self, x: &Group<N, L>) -> Group<N, L> {
-        let (mut sum, mut mean) = ([0.0; L], [0.0; L]);
-        for x in x {
-            for l in 0..L {
-                sum[l] += x[l] * x[l];
-            }
-        }
-        if !self.sums_magnitudes {
-            for l in 0..L {
-                mean[l] = square_root(sum[l] / N as f32);
-            }
-        }
-        let mut weights = [[0.0; L]; N];
-        for (weights, x) in weights.iter_mut().zip(x) {
-            for l in 0..L {
-                weights[l] = mean[l] + x[l].abs();
-            }
-        }
-        weights
-    }
-
-    #[inline(always)]
-    fn codes<const N: usize, const L: usize>(
-        &self,
-        x: &Group<N, L>,
-        inverse: &[f32; L],
-        minimum: &[f32; L],
-    ) -> Group<N, L> {
-        let mut codes = [[0.0; L]; N];
-        for (codes, x) in codes.iter_mut().zip(x) {
-            for l in 0..L {
-                codes[l] = limited(inverse[l] * (x[l] - minimum[l]), 0, self.most) as f32;
-            }
-        }
-        codes
+        let mean = if self.sums_magnitudes { Lanes::ZERO } else { (dot(x, x) / Lanes::all(N as f32)).map(square_root) };
+        each(x, |x| mean + x.map(f32::abs))
     }
 
     /// Weighted sum of the errors of codes.
@@ -151,13 +114,11 @@ impl WithMinimum {
         elements: &Elements<'_, N, L>,
         codes: &Group<N, L>,
         line: &Line<L>,
-    ) -> [f32; L] {
-        let mut sum = [0.0; L];
+    ) -> Lanes<L> {
+        let mut sum = Lanes::ZERO;
         for ((x, w), code) in elements.x.iter().zip(elements.weights).zip(codes) {
-            for l in 0..L {
-                let error = line.scale[l] * code[l] + line.minimum[l] - x[l];
-                sum[l] += w[l] * if self.sums_magnitudes { error.abs() } else { error * error };
-            }
+            let error = line.scale * *code + line.minimum - *x;
+            sum = sum + *w * if self.sums_magnitudes { error.map(f32::abs) } else { error * error };
         }
         sum
     }
@@ -168,121 +129,75 @@ struct Elements<'a, const N: usize, const L: usize> {
     x: &'a Group<N, L>,
     weights: &'a Group<N, L>,
     /// Least element, at most 0.
-    least: [f32; L],
-    largest: [f32; L],
-    sum_w: [f32; L],
-    sum_wx: [f32; L],
-}
-
-/// Result of least squares.
-struct Solution<const L: usize> {
-    line: Line<L>,
-    exists: [bool; L],
+    least: Lanes<L>,
+    largest: Lanes<L>,
+    sum_w: Lanes<L>,
+    sum_wx: Lanes<L>,
 }
 
 impl<'a, const N: usize, const L: usize> Elements<'a, N, L> {
     #[inline(always)]
     fn new(x: &'a Group<N, L>, weights: &'a Group<N, L>) -> Self {
-        let (mut least, mut largest, mut sum_w, mut sum_wx) = (x[0], x[0], weights[0], [0.0; L]);
-        for l in 0..L {
-            sum_wx[l] = weights[0][l] * x[0][l];
-        }
+        let (mut least, mut largest, mut sum_w, mut sum_wx) = (x[0], x[0], weights[0], weights[0] * x[0]);
         for (x, w) in x.iter().zip(weights).skip(1) {
-            for l in 0..L {
-                least[l] = if x[l] < least[l] { x[l] } else { least[l] };
-                largest[l] = if x[l] > largest[l] { x[l] } else { largest[l] };
-                sum_w[l] += w[l];
-                sum_wx[l] += w[l] * x[l];
-            }
+            least = least.is_above(*x).pick(*x, least);
+            largest = x.is_above(largest).pick(*x, largest);
+            sum_w = sum_w + *w;
+            sum_wx = sum_wx + *w * *x;
         }
-        for least in &mut least {
-            *least = if *least > 0.0 { 0.0 } else { *least };
-        }
+        least = least.is_above(Lanes::ZERO).pick(Lanes::ZERO, least);
         Elements { x, weights, least, largest, sum_w, sum_wx }
     }
 
-    /// Line of least squares for given codes, with a minimum of at most 0.
+    /// Line of least squares for given codes, with a minimum of at most 0, and whether there is one.
     #[inline(always)]
-    fn solve(&self, codes: &Group<N, L>) -> Solution<L> {
+    fn solve(&self, codes: &Group<N, L>) -> (Line<L>, Mask<L>) {
+        let Elements { sum_w, sum_wx, .. } = *self;
         let weighted = times(self.weights, codes);
         let (sum_c, sum_cc, sum_xc) = (sum(&weighted), dot(&weighted, codes), dot(&weighted, self.x));
-        let (mut line, mut exists) = (Line { scale: [0.0; L], minimum: [0.0; L] }, [false; L]);
-        for l in 0..L {
-            let determinant = self.sum_w[l] * sum_cc[l] - sum_c[l] * sum_c[l];
-            exists[l] = determinant > 0.0;
-            let free_scale = (self.sum_w[l] * sum_xc[l] - self.sum_wx[l] * sum_c[l]) / determinant;
-            let free_minimum = (sum_cc[l] * self.sum_wx[l] - sum_c[l] * sum_xc[l]) / determinant;
-            let is_above = free_minimum > 0.0;
-            line.scale[l] = if is_above { sum_xc[l] / sum_cc[l] } else { free_scale };
-            line.minimum[l] = if is_above { 0.0 } else { free_minimum };
-        }
-        Solution { line, exists }
+        let determinant = sum_w * sum_cc - sum_c * sum_c;
+        let free_scale = (sum_w * sum_xc - sum_wx * sum_c) / determinant;
+        let free_minimum = (sum_cc * sum_wx - sum_c * sum_xc) / determinant;
+        let is_above = free_minimum.is_above(Lanes::ZERO);
+        let scale = is_above.pick(sum_xc / sum_cc, free_scale);
+        let minimum = is_above.pick(Lanes::ZERO, free_minimum);
+        (Line { scale, minimum }, determinant.is_above(Lanes::ZERO))
     }
 }
 
-/// Ends of groups.
-pub(super) struct Ends<const L: usize> {
-    /// First value of the largest magnitude.
-    pub farthest: [f32; L],
-    /// Whether the largest magnitude is below [`ZERO_BELOW`].
-    pub is_zero: [bool; L],
-}
-
-impl<const L: usize> Ends<L> {
-    #[inline(always)]
-    pub fn of<const N: usize>(x: &Group<N, L>) -> Ends<L> {
-        let (mut most, mut farthest, mut is_zero) = ([0.0; L], [0.0; L], [false; L]);
-        for x in x {
-            for l in 0..L {
-                let is_more = x[l].abs() > most[l];
-                most[l] = if is_more { x[l].abs() } else { most[l] };
-                farthest[l] = if is_more { x[l] } else { farthest[l] };
-            }
-        }
-        for l in 0..L {
-            is_zero[l] = most[l] < ZERO_BELOW;
-        }
-        Ends { farthest, is_zero }
-    }
-
-    /// Scales of the groups; 0 for groups of zero.
-    #[inline(always)]
-    pub fn scale(&self, mut scale: [f32; L]) -> [f32; L] {
-        for (scale, is_zero) in scale.iter_mut().zip(&self.is_zero) {
-            *scale = if *is_zero { 0.0 } else { *scale };
-        }
-        scale
-    }
-
-    /// Scale and stored codes, which are `code + half`, but 0 for groups of zero.
-    #[inline(always)]
-    fn fit<const N: usize>(&self, scale: [f32; L], codes: &Group<N, L>, half: i32) -> Fit<N, L> {
-        let mut fit = Fit { scale: self.scale(scale), offset: [0.0; L], codes: [[0; L]; N] };
-        for (stored, codes) in fit.codes.iter_mut().zip(codes) {
-            for l in 0..L {
-                stored[l] = if self.is_zero[l] { 0 } else { (codes[l] as i32 + half) as u8 };
-            }
-        }
-        fit
-    }
-}
-
-/// Codes from `-half` to `half - 1` for inverse scales.
+/// First value of the largest magnitude of each group, and whether the group is not zero.
 #[inline(always)]
-fn signed_codes<const N: usize, const L: usize>(x: &Group<N, L>, inverse: &[f32; L], half: i32) -> Group<N, L> {
-    let mut codes = [[0.0; L]; N];
-    for (codes, x) in codes.iter_mut().zip(x) {
-        for l in 0..L {
-            codes[l] = limited(inverse[l] * x[l], -half, half - 1) as f32;
-        }
+pub(super) fn farthest_of_groups<const N: usize, const L: usize>(x: &Group<N, L>) -> (Lanes<L>, Mask<L>) {
+    let (mut most, mut farthest) = (Lanes::ZERO, Lanes::ZERO);
+    for x in x {
+        let magnitude = x.map(f32::abs);
+        let is_more = magnitude.is_above(most);
+        most = is_more.pick(magnitude, most);
+        farthest = is_more.pick(*x, farthest);
     }
-    codes
+    (farthest, is_nonzero(most))
+}
+
+#[inline(always)]
+fn is_nonzero<const L: usize>(most: Lanes<L>) -> Mask<L> {
+    Mask::of(|l| most.0[l] >= ZERO_BELOW)
+}
+
+/// Codes within limits: `(x - minimum) * inverse`.
+#[inline(always)]
+fn codes<const N: usize, const L: usize>(
+    x: &Group<N, L>,
+    inverse: Lanes<L>,
+    minimum: Lanes<L>,
+    [least, most]: [i32; 2],
+) -> Group<N, L> {
+    each(x, |x| (inverse * (x - minimum)).map(|x| limited(x, least, most) as f32))
 }
 
 /// Weighted sums of `x * c` and `c * c`, where `c` is the code or value for an element.
 pub(super) struct Products<const L: usize> {
-    pub xc: [f32; L],
-    pub cc: [f32; L],
+    pub xc: Lanes<L>,
+    pub cc: Lanes<L>,
 }
 
 impl<const L: usize> Products<L> {
@@ -293,13 +208,11 @@ impl<const L: usize> Products<L> {
 
     /// Takes the scale of least squares where it lowers the error. Returns the lanes that took it.
     #[inline(always)]
-    pub fn improve_scale(&self, scale: &mut [f32; L], best: &mut [f32; L]) -> [bool; L] {
-        let (Products { xc, cc }, mut takes) = (self, [false; L]);
-        for l in 0..L {
-            takes[l] = (cc[l] > 0.0) & (xc[l] * xc[l] > best[l] * cc[l]);
-            scale[l] = if takes[l] { xc[l] / cc[l] } else { scale[l] };
-            best[l] = if takes[l] { scale[l] * xc[l] } else { best[l] };
-        }
+    pub fn improve_scale(&self, scale: &mut Lanes<L>, best: &mut Lanes<L>) -> Mask<L> {
+        let Products { xc, cc } = *self;
+        let takes = cc.is_above(Lanes::ZERO) & (xc * xc).is_above(*best * cc);
+        *scale = takes.pick(xc / cc, *scale);
+        *best = takes.pick(*scale * xc, *best);
         takes
     }
 }
@@ -309,58 +222,40 @@ impl<const L: usize> Products<L> {
 /// The candidates put the value of the largest magnitude at `-half`, and at `-(half + 0.1 * k)`, k = -9 .. 9. For the
 /// codes of each, least squares give the scale.
 ///
-/// Source: "Scale"; `make_qx_quants`.
+/// Source: "Scale"; `make_qx_quants`, and by element `make_q3_quants`.
 pub(super) struct Symmetric {
     pub half: i32,
+    /// If true, there is only the first candidate, whose codes are then [improved](Improvement).
+    pub by_element: bool,
+}
+
+impl Symmetric {
+    pub const fn of(half: i32) -> Symmetric {
+        Symmetric { half, by_element: false }
+    }
 }
 
 impl<const N: usize> Search<N> for Symmetric {
     #[inline(always)]
     fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
-        let (half, ends) = (self.half, Ends::of(x));
-        let (farthest, mut inverse, mut scale, mut best) = (ends.farthest, [0.0; L], [0.0; L], [0.0; L]);
-        for l in 0..L {
-            inverse[l] = -half as f32 / farthest[l];
-        }
-        let mut codes = signed_codes(x, &inverse, half);
+        let (half, (farthest, is_nonzero)) = (self.half, farthest_of_groups(x));
         let weights = weights.map_or_else(|| times(x, x), |weights| *weights);
+        let codes_of = |inverse| codes(x, inverse, Lanes::ZERO, [-half, half - 1]);
+        let mut codes = codes_of(Lanes::all(-half as f32) / farthest);
+        if self.by_element {
+            let scale = Improvement::Signed.run(x, &weights, &mut codes, |x| limited(x, -half, half - 1));
+            return Fit::new(scale, Lanes::ZERO, is_nonzero, &codes, half);
+        }
         let weighted_x = times(&weights, x);
         let Products { xc, cc } = Products::of_codes(&weights, &weighted_x, &codes);
-        for l in 0..L {
-            scale[l] = if cc[l] == 0.0 { 0.0 } else { xc[l] / cc[l] };
-            best[l] = scale[l] * xc[l];
-        }
+        let mut scale = cc.differs(Lanes::ZERO).pick(xc / cc, Lanes::ZERO);
+        let mut best = scale * xc;
         for k in (-9..=9i8).filter(|k| *k != 0) {
-            for l in 0..L {
-                inverse[l] = -(half as f32 + 0.1 * f32::from(k)) / farthest[l];
-            }
-            let tried = signed_codes(x, &inverse, half);
+            let tried = codes_of(Lanes::all(-(half as f32 + 0.1 * f32::from(k))) / farthest);
             let takes = Products::of_codes(&weights, &weighted_x, &tried).improve_scale(&mut scale, &mut best);
-            replace(&mut codes, &tried, &takes);
+            replace(&mut codes, &tried, takes);
         }
-        ends.fit(scale, &codes, half)
-    }
-}
-
-/// As [`Symmetric`], with the first candidate only, whose codes are then [improved](Improvement).
-///
-/// Source: "Scale", of Q3_K; `make_q3_quants`.
-pub(super) struct ByElement {
-    pub half: i32,
-}
-
-impl<const N: usize> Search<N> for ByElement {
-    #[inline(always)]
-    fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
-        let (half, ends) = (self.half, Ends::of(x));
-        let (farthest, mut inverse) = (ends.farthest, [0.0; L]);
-        for l in 0..L {
-            inverse[l] = -half as f32 / farthest[l];
-        }
-        let mut codes = signed_codes(x, &inverse, half);
-        let weights = weights.map_or_else(|| times(x, x), |weights| *weights);
-        let scale = Improvement::Signed.run(x, &weights, &mut codes, |x| limited(x, -half, half - 1));
-        ends.fit(scale, &codes, half)
+        Fit::new(scale, Lanes::ZERO, is_nonzero, &codes, half)
     }
 }
 
@@ -382,37 +277,33 @@ impl Improvement {
         weights: &Group<N, L>,
         codes: &mut Group<N, L>,
         code_of: impl Fn(f32) -> i32,
-    ) -> [f32; L] {
+    ) -> Lanes<L> {
         let is_signed = self == Improvement::Signed;
         let kept = |code: f32| if is_signed { code } else { f32::from(code as i32 as u8) };
         let Products { mut xc, mut cc } = Products::of_codes(weights, &times(weights, x), codes);
-        codes.iter_mut().flatten().for_each(|code| *code = kept(*code));
+        *codes = each(codes, |codes| codes.map(kept));
         // Once a round changes nothing, further rounds do not.
         let (mut round, mut changes) = (0, true);
         while round < 5 && changes {
             (round, changes) = (round + 1, false);
             for ((x, w), code) in x.iter().zip(weights).zip(&mut *codes) {
-                for l in 0..L {
-                    let others_xc = xc[l] - w[l] * x[l] * code[l];
-                    let others_cc = cc[l] - w[l] * code[l] * code[l];
-                    let new = code_of(x[l] * others_cc / others_xc) as f32;
-                    let new_xc = others_xc + w[l] * x[l] * new;
-                    let new_cc = others_cc + w[l] * new * new;
-                    let is_better = new_xc * new_xc * cc[l] > xc[l] * xc[l] * new_cc;
-                    let has_squares = if is_signed { new_cc > 0.0 } else { others_cc > 0.0 };
-                    let takes = (others_xc > 0.0) & has_squares & (new != code[l]) & is_better;
-                    changes |= takes;
-                    code[l] = if takes { kept(new) } else { code[l] };
-                    xc[l] = if takes { new_xc } else { xc[l] };
-                    cc[l] = if takes { new_cc } else { cc[l] };
-                }
+                let (x, w) = (*x, *w);
+                let others_xc = xc - w * x * *code;
+                let others_cc = cc - w * *code * *code;
+                let new = (x * others_cc / others_xc).map(|x| code_of(x) as f32);
+                let new_xc = others_xc + w * x * new;
+                let new_cc = others_cc + w * new * new;
+                let is_better = (new_xc * new_xc * cc).is_above(xc * xc * new_cc);
+                let squares = if is_signed { new_cc } else { others_cc };
+                let exists = others_xc.is_above(Lanes::ZERO) & squares.is_above(Lanes::ZERO);
+                let takes = exists & new.differs(*code) & is_better;
+                changes |= takes.any();
+                *code = takes.pick(new.map(kept), *code);
+                xc = takes.pick(new_xc, xc);
+                cc = takes.pick(new_cc, cc);
             }
         }
-        let mut scale = [0.0; L];
-        for l in 0..L {
-            scale[l] = if cc[l] > 0.0 { xc[l] / cc[l] } else { 0.0 };
-        }
-        scale
+        cc.is_above(Lanes::ZERO).pick(xc / cc, Lanes::ZERO)
     }
 }
 
@@ -429,45 +320,31 @@ pub(super) struct Positive {
 impl<const N: usize> Search<N> for Positive {
     #[inline(always)]
     fn fit<const L: usize>(&self, x: &Group<N, L>, weights: Option<&Group<N, L>>) -> Fit<N, L> {
-        let weights = weights.unwrap_or(&[[1.0; L]; N]);
-        let (mut largest, mut inverse, mut best) = ([0.0; L], [0.0; L], [0.0; L]);
-        for x in x {
-            for l in 0..L {
-                largest[l] = if x[l] > largest[l] { x[l] } else { largest[l] };
-            }
-        }
+        let weights = &weights.map_or([Lanes::all(1.0); N], |weights| *weights);
+        let largest = x.iter().fold(Lanes::ZERO, |largest, x| x.is_above(largest).pick(*x, largest));
+        let (mut inverse, mut best) = (Lanes::ZERO, Lanes::ZERO);
         for k in [0, -4, -3, -2, -1, 1, 2, 3, 4i8] {
-            let (mut tried, mut error) = ([0.0; L], [0.0; L]);
-            for l in 0..L {
-                tried[l] = (0.1 * f32::from(k) + self.most as f32) / largest[l];
-            }
+            let tried = Lanes::all(0.1 * f32::from(k) + self.most as f32) / largest;
+            let code = |x: f32| match nearest(x) {
+                // ggml stores the codes of the first candidate in a `uint8_t`.
+                code if k == 0 => f32::from(code as u8),
+                code => code.min(self.most) as f32,
+            };
+            let mut error = Lanes::ZERO;
             for (x, w) in x.iter().zip(weights) {
-                for l in 0..L {
-                    let code = nearest(tried[l] * x[l]);
-                    // ggml stores the codes of the first candidate in a `uint8_t`.
-                    let code = if k == 0 { i32::from(code as u8) } else { code.min(self.most) };
-                    let difference = x[l] - 1.0 / tried[l] * code as f32;
-                    error[l] += w[l] * difference * difference;
-                }
+                let difference = *x - Lanes::all(1.0) / tried * (tried * *x).map(code);
+                error = error + *w * difference * difference;
             }
-            for l in 0..L {
-                let takes = k == 0 || error[l] < best[l];
-                best[l] = if takes { error[l] } else { best[l] };
-                inverse[l] = if takes { tried[l] } else { inverse[l] };
+            if k == 0 {
+                (best, inverse) = (error, tried);
+            } else {
+                let takes = best.is_above(error);
+                (best, inverse) = (takes.pick(error, best), takes.pick(tried, inverse));
             }
         }
         let code_of = |x| nearest(x).min(self.most);
-        let mut codes = [[0.0; L]; N];
-        for (codes, x) in codes.iter_mut().zip(x) {
-            for l in 0..L {
-                codes[l] = code_of(inverse[l] * x[l]) as f32;
-            }
-        }
+        let mut codes = each(x, |x| (inverse * x).map(|x| code_of(x) as f32));
         let scale = Improvement::Bytes.run(x, weights, &mut codes, code_of);
-        let mut is_zero = [false; L];
-        for l in 0..L {
-            is_zero[l] = largest[l] < ZERO_BELOW;
-        }
-        Ends { farthest: largest, is_zero }.fit(scale, &codes, 0)
+        Fit::new(scale, Lanes::ZERO, is_nonzero(largest), &codes, 0)
     }
 }

@@ -1,28 +1,10 @@
 //! Blocks of 32 elements with one scale. Without weights, a formula gives the scale, and codes are computed with its f32
 //! inverse. With weights, a search gives both.
 
-use super::super::block_type::BlockType::{self, Q4_0, Q4_1, Q5_0};
-use super::super::gguf::mutable;
+use super::super::gguf::BlockType::{self, Q4_0, Q4_1, Q5_0};
 use super::arithmetic::{inverse, to_half, truncated};
 use super::groups::{farthest, range, side_by_side};
 use super::search::{Fit, Search, Symmetric, WithMinimum};
-
-/// Lower and upper half of a block in low and high nibbles.
-#[inline(always)]
-fn nibbles(codes: &[u8; 32]) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    for (i, byte) in bytes.iter_mut().enumerate() {
-        *byte = codes[i] & 15 | codes[i + 16] << 4;
-    }
-    bytes
-}
-
-/// Bit 4 of each code.
-#[inline(always)]
-fn fifth_bits(codes: &[u8; 32]) -> [u8; 4] {
-    let bit = |bits, (i, code): (usize, &u8)| bits | u32::from(code >> 4 & 1) << i;
-    codes.iter().enumerate().fold(0, bit).to_le_bytes()
-}
 
 /// Scale, least value and codes of a block.
 struct Encoded {
@@ -51,26 +33,9 @@ fn with_minimum(x: &[f32; 32], most: u8, limit: i8) -> Encoded {
 
 #[inline(always)]
 fn put(block: BlockType, encoded: &Encoded, bytes: &mut [u8]) {
-    let Encoded { scale, least, codes } = encoded;
-    let (scale, least, low) = (to_half(*scale).to_le_bytes(), to_half(*least).to_le_bytes(), nibbles(codes));
-    match block {
-        Q4_0 => {
-            let mutable::Q4_0 { d, qs } = mutable::Q4_0::of(bytes);
-            (*d, *qs) = (scale, low);
-        }
-        Q4_1 => {
-            let mutable::Q4_1 { d, m, qs } = mutable::Q4_1::of(bytes);
-            (*d, *m, *qs) = (scale, least, low);
-        }
-        Q5_0 => {
-            let mutable::Q5_0 { d, qh, qs } = mutable::Q5_0::of(bytes);
-            (*d, *qh, *qs) = (scale, fifth_bits(codes), low);
-        }
-        _ => {
-            let mutable::Q5_1 { d, m, qh, qs } = mutable::Q5_1::of(bytes);
-            (*d, *m, *qh, *qs) = (scale, least, fifth_bits(codes), low);
-        }
-    }
+    let factors = [encoded.scale, encoded.least].map(to_half);
+    block.put_factors(if block.has_bias() { &factors } else { &factors[..1] }, bytes);
+    block.put_codes(&encoded.codes, bytes);
 }
 
 /// Quantizes `L` blocks of type Q4_0, Q4_1, Q5_0 or Q5_1.
@@ -91,13 +56,13 @@ pub(super) fn small<const L: usize>(block: BlockType, x: &[f32], weights: Option
     };
     let (x, weights) = (&side_by_side(x, 0), Some(&side_by_side(weights, 0)));
     let fit: Fit<32, L> = match block {
-        Q4_0 => Symmetric { half: 8 }.fit(x, weights),
+        Q4_0 => Symmetric::of(8).fit(x, weights),
         Q4_1 => const { WithMinimum::weighted(15) }.fit(x, weights),
-        Q5_0 => Symmetric { half: 16 }.fit(x, weights),
+        Q5_0 => Symmetric::of(16).fit(x, weights),
         _ => const { WithMinimum::weighted(31) }.fit(x, weights),
     };
     for (lane, bytes) in blocks.enumerate() {
         let codes = fit.codes.map(|codes| codes[lane]);
-        put(block, &Encoded { scale: fit.scale[lane], least: -fit.offset[lane], codes }, bytes);
+        put(block, &Encoded { scale: fit.scale.0[lane], least: -fit.offset.0[lane], codes }, bytes);
     }
 }

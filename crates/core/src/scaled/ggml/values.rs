@@ -2,10 +2,10 @@
 
 use super::super::blocks::DOUBLED_E2M1;
 use super::super::codebooks::IQ4_VALUES;
-use super::super::gguf::mutable;
-use super::arithmetic::{inverse, limited, to_half};
-use super::groups::{Group, farthest, side_by_side, times};
-use super::search::{Ends, Products};
+use super::super::gguf::BlockType::{IQ4_NL, IQ4_XS, NVFP4};
+use super::arithmetic::{half_of_ue4m3, inverse, limited, to_half};
+use super::groups::{Group, Lanes, dot, each, farthest, side_by_side, times};
+use super::search::{Products, farthest_of_groups};
 
 /// Twice the middles of neighboring values.
 const MIDDLES: [f32; 15] = {
@@ -36,60 +36,36 @@ fn value(x: f32) -> f32 {
 /// Scales of groups: the value of the largest magnitude is put at 127 and then at -127 + k, k = -7 .. 7. For the values
 /// nearest to each, weighted least squares give the scale. Without weights, the weight is the square of `x`.
 #[inline(always)]
-fn scales<const L: usize>(x: &[f32], weights: Option<&[f32]>, first: usize) -> [f32; L] {
+fn scales<const L: usize>(x: &[f32], weights: Option<&[f32]>, first: usize) -> Lanes<L> {
     let x = &side_by_side(x, first);
     let weights = &weights.map_or_else(|| times(x, x), |weights| side_by_side(weights, first));
-    let ends = Ends::of(x);
-    let (farthest, mut factor, mut scale, mut best) = (ends.farthest, [0.0; L], [0.0; L], [0.0; L]);
-    for l in 0..L {
-        factor[l] = 1.0 / (-farthest[l] / -127.0);
-    }
-    let Products { xc, cc } = products(x, weights, &factor);
-    for l in 0..L {
-        scale[l] = if cc[l] > 0.0 { xc[l] / cc[l] } else { 0.0 };
-        best[l] = scale[l] * xc[l];
-    }
+    let (farthest, is_nonzero) = farthest_of_groups(x);
+    let Products { xc, cc } = products(x, weights, Lanes::all(1.0) / (-farthest / Lanes::all(-127.0)));
+    let mut scale = cc.is_above(Lanes::ZERO).pick(xc / cc, Lanes::ZERO);
+    let mut best = scale * xc;
     for k in -7..=7i8 {
-        for l in 0..L {
-            factor[l] = (f32::from(k) - 127.0) / farthest[l];
-        }
-        products(x, weights, &factor).improve_scale(&mut scale, &mut best);
+        let factor = Lanes::all(f32::from(k) - 127.0) / farthest;
+        products(x, weights, factor).improve_scale(&mut scale, &mut best);
     }
-    ends.scale(scale)
+    is_nonzero.pick(scale, Lanes::ZERO)
 }
 
 /// Products of the elements and the values nearest to `x * factor`.
 #[inline(always)]
-fn products<const L: usize>(x: &Group<32, L>, weights: &Group<32, L>, factor: &[f32; L]) -> Products<L> {
-    let mut sums = Products { xc: [0.0; L], cc: [0.0; L] };
-    for (x, w) in x.iter().zip(weights) {
-        for l in 0..L {
-            let value = value(factor[l] * x[l]);
-            sums.xc[l] += w[l] * value * x[l];
-            sums.cc[l] += w[l] * value * value;
-        }
-    }
-    sums
-}
-
-/// Codes of a group with an inverse scale, the first half in low nibbles.
-#[inline(always)]
-fn nibbles(x: &[f32], inverse: f32, bytes: &mut [u8]) {
-    let (low, high) = x.split_at(16);
-    for ((byte, low), high) in bytes.iter_mut().zip(low).zip(high) {
-        *byte = index(inverse * low) | index(inverse * high) << 4;
-    }
+fn products<const L: usize>(x: &Group<32, L>, weights: &Group<32, L>, factor: Lanes<L>) -> Products<L> {
+    let values = each(x, |x| (factor * x).map(value));
+    let weighted = times(weights, &values);
+    Products { xc: dot(&weighted, x), cc: dot(&weighted, &values) }
 }
 
 /// Quantizes `L` blocks.
 #[inline(always)]
 pub(super) fn iq4_nl<const L: usize>(x: &[f32], weights: Option<&[f32]>, bytes: &mut [u8]) {
-    let scales = scales::<L>(x, weights, 0);
-    let blocks = x.chunks_exact(32).zip(bytes.chunks_exact_mut(18));
-    for ((x, bytes), scale) in blocks.zip(scales) {
-        let mutable::IQ4_NL { d, qs } = mutable::IQ4_NL::of(bytes);
-        *d = to_half(scale).to_le_bytes();
-        nibbles(x, inverse(scale), qs);
+    let blocks = x.as_chunks::<32>().0.iter().zip(bytes.chunks_exact_mut(IQ4_NL.bytes() as usize));
+    for ((x, bytes), scale) in blocks.zip(scales::<L>(x, weights, 0).0) {
+        let inverse = inverse(scale);
+        IQ4_NL.put_factors(&[to_half(scale)], bytes);
+        IQ4_NL.put_codes(&x.map(|x| index(inverse * x)), bytes);
     }
 }
 
@@ -97,22 +73,21 @@ pub(super) fn iq4_nl<const L: usize>(x: &[f32], weights: Option<&[f32]>, bytes: 
 pub(super) fn iq4_xs<const L: usize>(x: &[f32; 256], weights: Option<&[f32; 256]>, bytes: &mut [u8]) {
     let mut of_groups = [0.0; 8];
     for first in (0..8).step_by(L) {
-        of_groups[first..first + L].copy_from_slice(&scales::<L>(x, weights.map(|weights| &weights[..]), first));
+        let scales = scales::<L>(x, weights.map(|weights| &weights[..]), first);
+        of_groups[first..first + L].copy_from_slice(&scales.0);
     }
     let scale = -farthest(&of_groups) / 32.0;
     let of_scale = inverse(scale);
-    let mutable::IQ4_XS { d, scales_h, scales_l, qs } = mutable::IQ4_XS::of(bytes);
-    let mut high = 0;
-    scales_l.fill(0);
-    for (g, (x, bytes)) in x.chunks_exact(32).zip(qs.chunks_exact_mut(16)).enumerate() {
-        let code = limited(of_scale * of_groups[g], -32, 31);
+    let of_groups = of_groups.map(|of_group| limited(of_scale * of_group, -32, 31));
+    let mut codes = [0; 256];
+    for ((codes, x), of_group) in codes.chunks_exact_mut(32).zip(x.chunks_exact(32)).zip(of_groups) {
         // The codes of elements go by the scale before its rounding to f16.
-        nibbles(x, inverse(scale * code as f32), bytes);
-        let six = (code + 32) as u16;
-        scales_l[g / 2] |= (six as u8 & 15) << (g % 2 * 4);
-        high |= six >> 4 << (2 * g);
+        let inverse = inverse(scale * of_group as f32);
+        codes.iter_mut().zip(x).for_each(|(code, x)| *code = index(inverse * x));
     }
-    (*d, *scales_h) = (to_half(scale).to_le_bytes(), high.to_le_bytes());
+    IQ4_XS.put_factors(&[to_half(scale)], bytes);
+    IQ4_XS.put_scales(&of_groups.map(|of_group| (of_group + 32) as u8), bytes);
+    IQ4_XS.put_codes(&codes, bytes);
 }
 
 /// Code of an f8e4m3fn without sign, as ggml rounds to it: ties away from zero, and everything from 248 on is 448.
@@ -134,15 +109,12 @@ fn unsigned_e4m3(x: f32) -> u8 {
 /// equal, the first code is taken.
 #[inline(always)]
 pub(super) fn nvfp4(x: &[f32; 64], _: Option<&[f32; 64]>, bytes: &mut [u8]) {
-    let mutable::Nvfp4 { d, qs } = mutable::Nvfp4::of(bytes);
-    for ((x, d), qs) in x.as_chunks::<16>().0.iter().zip(d).zip(qs.as_chunks_mut::<8>().0) {
+    let (mut codes, mut scales) = ([0; 64], [0; 4]);
+    for ((x, d), codes) in x.as_chunks::<16>().0.iter().zip(&mut scales).zip(codes.as_chunks_mut::<16>().0) {
         let most = x.iter().fold(0.0, |most, x| if x.abs() > most { x.abs() } else { most });
         *d = unsigned_e4m3(most / 6.0);
-        let (exponent, fraction) = (u32::from(*d >> 3), *d & 7);
-        let significand = if exponent == 0 { fraction } else { fraction | 8 };
-        // Half the scale, because values are doubled. The significand counts eighths.
-        let half = f32::from(significand) * f32::from_bits((exponent.max(1) + 127 - 11) << 23);
-        let (mut codes, mut least) = ([0; 16], x.map(f32::abs));
+        // Half the scale, because values are doubled.
+        let (half, mut least) = (half_of_ue4m3(*d), x.map(f32::abs));
         for (code, value) in (0..).zip(DOUBLED_E2M1).skip(1) {
             for i in 0..16 {
                 let error = (f32::from(value) * half - x[i]).abs();
@@ -150,8 +122,7 @@ pub(super) fn nvfp4(x: &[f32; 64], _: Option<&[f32; 64]>, bytes: &mut [u8]) {
                 least[i] = if error < least[i] { error } else { least[i] };
             }
         }
-        for (i, byte) in qs.iter_mut().enumerate() {
-            *byte = codes[i] | codes[i + 8] << 4;
-        }
     }
+    bytes[..4].copy_from_slice(&scales);
+    NVFP4.put_codes(&codes, bytes);
 }

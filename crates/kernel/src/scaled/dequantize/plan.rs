@@ -2,13 +2,14 @@
 
 use crate::level::Level;
 use crate::options::CastOptions;
-use crate::scaled::blocks::{self, Codes};
 use crate::scaled::cut::{Cut, Cuts, Window, column_granule};
 use crate::scaled::grid::Grid;
 use crate::scaled::lookup;
 use crate::scaled::values::{Decoder, Values};
 use std::ops::Range;
-use truecast_core::scaled::{BlockType, Code, Coding, Form, Group, Layout, Packing, Plane, Planes, ScaledError, Zero};
+use truecast_core::scaled::{
+    BlockType, Code, Coding, Form, Group, Layout, Numbers, Packing, Plane, Planes, ScaledError, Zero,
+};
 use truecast_core::{CastSpec, DType};
 
 #[derive(Debug)]
@@ -78,13 +79,14 @@ impl Plan {
         spec: &CastSpec,
         exec: &CastOptions,
     ) -> Result<Plan, ScaledError> {
-        let form = if blocks::has_bias(block) { Form::Affine } else { Form::Times };
+        let form = if block.has_bias() { Form::Affine } else { Form::Times };
         let values = Values::new(form, DType::F32, spec, exec.level)?;
-        let (decoder, bits) = match blocks::codes(block) {
-            Codes::Int(code, zero) => (Decoder::new(code, zero, exec.level)?, code.bits()),
-            Codes::Of(values) => (Decoder::of_values(values), 4),
+        let decoder = match block.numbers() {
+            Numbers::Minus(zero) => Decoder::new(Code::unsigned(block.bits()), zero.into(), exec.level)?,
+            Numbers::Signed => Decoder::new(Code::signed(8), 0, exec.level)?,
+            Numbers::Of(values) => Decoder::of_values(values.map(f32::from)),
         };
-        let lookup = if bits <= 4 && values.dst_bytes == 2 { Lookup::Table16 } else { Lookup::Arithmetic };
+        let lookup = if block.bits() <= 4 && values.dst_bytes == 2 { Lookup::Table16 } else { Lookup::Arithmetic };
         let coded = Coded::Blocks { block, factor };
         Ok(Plan::with(layout, exec, values, decoder, coded, lookup, block.group(), block.elements()))
     }

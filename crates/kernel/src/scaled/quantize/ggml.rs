@@ -6,12 +6,12 @@ use super::source::{INF, OfF32, Source, by_source, is_source};
 use crate::level::{Level, Task};
 use crate::options::{CastOptions, Counting};
 use crate::pipeline::Scratch;
-use crate::scaled::blocks::{Codes, codes, has_bias, unpack};
+use crate::scaled::blocks::unpack;
 use crate::scaled::rows::Rows;
 use crate::stage::slot_bytes;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{BlockType, NonFinite, ScaledError, ggml};
+use truecast_core::scaled::{BlockType, NonFinite, Numbers, ScaledError, ggml};
 
 /// Elements of a tile, which stays in a cache.
 const TILE: usize = 8192;
@@ -129,7 +129,7 @@ impl GgmlPlan {
                 }
             };
         }
-        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS Nvfp4);
+        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS NVFP4);
     }
 
     /// Counts elements and blocks by their values.
@@ -138,7 +138,7 @@ impl GgmlPlan {
         let (block, group) = (self.block, self.block.group() as usize);
         codes.resize(x.len(), 0);
         scales.resize(x.len() / group * 4, 0);
-        biases.resize(if has_bias(block) { scales.len() } else { 0 }, 0);
+        biases.resize(if block.has_bias() { scales.len() } else { 0 }, 0);
         unpack(self.level, block, bytes, [codes, scales, biases]);
         self.level.run(Count { block, x, codes, scales, biases, bytes, counts });
     }
@@ -275,7 +275,10 @@ impl Group<'_> {
 
 /// Values of codes.
 struct Values {
-    codes: Codes,
+    /// `None` for codes minus a zero point.
+    of_codes: Option<[f32; 16]>,
+    zero: u8,
+    /// Codes of the least and the largest value.
     ends: [u8; 2],
     /// Half the distance of the last two values at each end.
     half_steps: [f32; 2],
@@ -283,42 +286,47 @@ struct Values {
 
 impl Values {
     fn of(block: BlockType) -> Values {
-        let codes = codes(block);
-        let (ends, half_steps) = match &codes {
-            Codes::Int(code, _) => ([0, ((1u32 << code.bits()) - 1) as u8], [0.5; 2]),
-            Codes::Of(values) => {
-                // E2M1 has the negative values after the positive ones.
-                let ends: [u8; 2] = if values[0] == 0.0 { [15, 7] } else { [0, 15] };
-                let step = |of: usize, to: usize| (values[of] - values[to]).abs() / 2.0;
-                let inner = if values[0] == 0.0 { [14, 6] } else { [1, 14] };
-                (ends, [step(ends[0].into(), inner[0]), step(ends[1].into(), inner[1])])
-            }
+        let (of_codes, zero) = match block.numbers() {
+            Numbers::Minus(zero) => (None, zero),
+            Numbers::Of(values) => (Some(values.map(f32::from)), 0),
+            Numbers::Signed => unreachable!("the rule has no such type"),
         };
-        Values { codes, ends, half_steps }
+        let mut values = Values { of_codes, zero, ends: [0; 2], half_steps: [0.0; 2] };
+        let mut codes: Vec<u8> = (0..=u8::MAX).take(1 << block.bits()).collect();
+        codes.sort_by(|a, b| values.number(*a).total_cmp(&values.number(*b)));
+        let half_step = |high: u8, low: u8| (values.number(high) - values.number(low)) / 2.0;
+        let [least, second, .., before, largest] = codes[..] else { unreachable!("there are at least 4 codes") };
+        values.half_steps = [half_step(second, least), half_step(largest, before)];
+        Values { ends: [least, largest], ..values }
+    }
+
+    #[inline(always)]
+    fn number(&self, code: u8) -> f32 {
+        match &self.of_codes {
+            None => f32::from(code) - f32::from(self.zero),
+            Some(values) => values[usize::from(code & 15)],
+        }
     }
 
     #[inline(always)]
     fn y(&self, group: &Group<'_>, code: u8) -> f32 {
-        let value = match &self.codes {
-            Codes::Int(_, minus) => f32::from(code) - *minus as f32,
-            Codes::Of(values) => values[usize::from(code & 15)],
-        };
-        group.bias.map_or(value * group.scale, |bias| value * group.scale + bias)
+        let value = self.number(code) * group.scale;
+        group.bias.map_or(value, |bias| value + bias)
     }
 
     /// Number of elements other than zero whose value is zero.
     #[inline(always)]
     fn to_zero(&self, group: &Group<'_>, zeros: u32) -> u32 {
-        match (&self.codes, group.bias) {
-            (_, Some(_)) | (Codes::Of([0.0, ..]), None) => {
+        match (&self.of_codes, group.bias) {
+            (_, Some(_)) | (Some([0.0, ..]), None) => {
                 let is_lost = |(x, code): (&f32, &u8)| u32::from((*x != 0.0) & (self.y(group, *code) == 0.0));
                 group.elements().map(is_lost).sum()
             }
             _ if group.scale == 0.0 => group.x.len() as u32 - zeros,
             // Zero elements have the code of zero.
-            (Codes::Int(_, zero), None) if group.scale.is_finite() => {
-                let zero = *zero as u8;
-                u32::from(group.codes.iter().map(|code| u8::from(*code == zero)).sum::<u8>()).saturating_sub(zeros)
+            (None, None) if group.scale.is_finite() => {
+                let of_zero = group.codes.iter().map(|code| u8::from(*code == self.zero));
+                u32::from(of_zero.sum::<u8>()).saturating_sub(zeros)
             }
             _ => 0,
         }

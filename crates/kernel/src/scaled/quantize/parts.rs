@@ -70,7 +70,7 @@ impl Parts<'_> {
     pub fn store_blocks(&mut self, block: BlockType, row: u64, blocks: &Blocks, codes: &[u8]) {
         let from = self.codes.cut.byte_of([row, 0]);
         let (bytes, codes) = (&mut self.codes.bytes[from..], codes.as_chunks::<32>().0);
-        if block == BlockType::Mxfp4 {
+        if block == BlockType::MXFP4 {
             for ((to, scale), codes) in bytes.as_chunks_mut::<17>().0.iter_mut().zip(&blocks.stored).zip(codes) {
                 to[0] = *scale;
                 for i in 0..16 {

@@ -224,7 +224,7 @@ struct Run<'a> {
 fn planes_of(block: BlockType) -> Result<Planes, ScaledError> {
     let (codes, scales) = match block {
         BlockType::Q8_0 => (Plane { code: Code::signed(8), packing: Packing::BYTES }, DType::F16),
-        BlockType::Mxfp4 => (Plane::of(DType::F4E2M1), DType::F8E8M0),
+        BlockType::MXFP4 => (Plane::of(DType::F4E2M1), DType::F8E8M0),
         _ => return Err(NOT_WRITTEN),
     };
     Ok(Planes::times(codes, Plane::of(scales), [1, block.elements()]))

@@ -68,7 +68,7 @@ fn layouts() -> Vec<(&'static str, Layout)> {
         ("q4_0", blocks(BlockType::Q4_0)),
         ("q4_k", blocks(BlockType::Q4_K)),
         ("q6_k", blocks(BlockType::Q6_K)),
-        ("gguf-mxfp4", blocks(BlockType::Mxfp4)),
+        ("gguf-mxfp4", blocks(BlockType::MXFP4)),
     ]
 }
 

@@ -72,7 +72,7 @@ fn layouts() -> Vec<scaled::Layout> {
         Planes { zero: zero(Packing::Columns { word: 32 }), ..times(int(Packing::WORDS), [1, 128]) },
         Planes { zero: zero(Packing::BYTES), ..times(int(Packing::BYTES), [1, 16]) },
     ];
-    let blocks = [BlockType::Q8_0, BlockType::Mxfp4].map(|block| Coding::Blocks { block, factor: false });
+    let blocks = [BlockType::Q8_0, BlockType::MXFP4].map(|block| Coding::Blocks { block, factor: false });
     let codings = planes.into_iter().map(Coding::Planes).chain(blocks);
     codings
         .flat_map(|coding| [[3, 640, 256], [5, 64, 128]].map(|[n, r, c]| scaled::Layout::new(n, [r, c], coding)))

@@ -78,7 +78,7 @@ fn holds(block: BlockType, values: &[u32], bytes: &[u8]) -> bool {
                 && values.iter().zip(&bytes[2..]).map(|(x, code)| to_i8(f32::from_bits(*x) * id) ^ *code).fold(0, or)
                     == 0
         }
-        BlockType::Mxfp4 => {
+        BlockType::MXFP4 => {
             // The scale is 2^(floor(log2(amax)) - 2). Values divided by half the scale are compared with doubled values
             // of E2M1. Small scales go to the reference definition.
             let exponent = amax >> 23;
@@ -124,7 +124,7 @@ mod tests {
     fn blocks_are_those_of_the_definition() {
         let mut random = Random::seeded(9);
         let mut next = || (random.next() >> 33) as u32;
-        for (block, kind) in [BlockType::Q8_0, BlockType::Mxfp4].into_iter().flat_map(|b| (0..7).map(move |k| (b, k))) {
+        for (block, kind) in [BlockType::Q8_0, BlockType::MXFP4].into_iter().flat_map(|b| (0..7).map(move |k| (b, k))) {
             let (mut accepted, mut all) = (0, 0);
             for _ in 0..300 {
                 let value = |r: u32, sign: u32| match kind {
