@@ -10,16 +10,7 @@ use crate::tensor::Tensor;
 
 /// Type of a tensor's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Block(&'static Row);
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Row {
-    id: u32,
-    name: &'static str,
-    elements: u64,
-    bytes: u64,
-    content: Content,
-}
+pub struct Block(Content);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Content {
@@ -27,34 +18,17 @@ enum Content {
     Scaled(BlockType),
 }
 
-const fn single(id: u32, name: &'static str, bytes: u64, dtype: DType) -> Row {
-    Row { id, name, elements: 1, bytes, content: Content::Element(dtype) }
-}
-
-const fn scaled(block: BlockType) -> Row {
-    let (id, name, elements, bytes) = (block.id(), block.name(), block.elements(), block.bytes());
-    Row { id, name, elements, bytes, content: Content::Scaled(block) }
-}
-
-static SINGLE: [Row; 8] = [
-    single(0, "F32", 4, DType::F32),
-    single(1, "F16", 2, DType::F16),
-    single(24, "I8", 1, DType::I8),
-    single(25, "I16", 2, DType::I16),
-    single(26, "I32", 4, DType::I32),
-    single(27, "I64", 8, DType::I64),
-    single(28, "F64", 8, DType::F64),
-    single(30, "BF16", 2, DType::Bf16),
+/// Number in files, name and type of single elements.
+const ELEMENTS: [(u32, &str, DType); 8] = [
+    (0, "F32", DType::F32),
+    (1, "F16", DType::F16),
+    (24, "I8", DType::I8),
+    (25, "I16", DType::I16),
+    (26, "I32", DType::I32),
+    (27, "I64", DType::I64),
+    (28, "F64", DType::F64),
+    (30, "BF16", DType::Bf16),
 ];
-
-static SCALED: [Row; BlockType::ALL.len()] = {
-    let (mut rows, mut i) = ([scaled(BlockType::ALL[0]); BlockType::ALL.len()], 1);
-    while i < rows.len() {
-        rows[i] = scaled(BlockType::ALL[i]);
-        i += 1;
-    }
-    rows
-};
 
 impl Block {
     /// Block type with this number in files.
@@ -72,32 +46,47 @@ impl Block {
 
     /// Lists every type.
     pub fn all() -> impl Iterator<Item = Block> {
-        SINGLE.iter().chain(&SCALED).map(Block)
+        let elements = ELEMENTS.into_iter().map(|(.., dtype)| Content::Element(dtype));
+        elements.chain(BlockType::ALL.map(Content::Scaled)).map(Block)
+    }
+
+    /// Number in files, and name.
+    fn row(self) -> (u32, &'static str) {
+        match self.0 {
+            Content::Element(dtype) => {
+                let row = ELEMENTS.into_iter().find(|row| row.2 == dtype);
+                row.map(|(id, name, _)| (id, name)).expect("blocks are made from rows")
+            }
+            Content::Scaled(block) => (block.id(), block.name()),
+        }
     }
 
     /// Number in files.
     pub fn id(self) -> u32 {
-        self.0.id
+        self.row().0
     }
 
     /// Name.
     pub fn name(self) -> &'static str {
-        self.0.name
+        self.row().1
     }
 
     /// Number of elements in a block.
     pub fn elements(self) -> u64 {
-        self.0.elements
+        self.scaled().map_or(1, BlockType::elements)
     }
 
     /// Number of bytes in a block.
     pub fn bytes(self) -> u64 {
-        self.0.bytes
+        match self.0 {
+            Content::Element(dtype) => u64::from(dtype.storage_bits().unwrap_or(0)) / 8,
+            Content::Scaled(block) => block.bytes(),
+        }
     }
 
     /// Element type of blocks that hold a single element.
     pub fn dtype(self) -> Option<DType> {
-        match self.0.content {
+        match self.0 {
             Content::Element(dtype) => Some(dtype),
             Content::Scaled(_) => None,
         }
@@ -117,7 +106,7 @@ impl Block {
     /// assert_eq!(Block::of_scaled(BlockType::Q8_0), Block::of_id(8).unwrap());
     /// ```
     pub fn of_scaled(block: BlockType) -> Block {
-        Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
+        Block(Content::Scaled(block))
     }
 
     /// Entry for a tensor of such blocks in a container. Blocks of several elements become rows of `u8` bytes.
@@ -139,7 +128,7 @@ impl Block {
 
     /// Definition of blocks of several elements; `None` for single elements.
     pub fn scaled(self) -> Option<BlockType> {
-        match self.0.content {
+        match self.0 {
             Content::Scaled(block) => Some(block),
             Content::Element(_) => None,
         }
@@ -148,12 +137,12 @@ impl Block {
 
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name)
+        f.write_str(self.name())
     }
 }
 
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.0.name)
+        f.pad(self.name())
     }
 }

@@ -11,12 +11,69 @@ use crate::window::Window;
 
 const U32: u32 = 4;
 const I32: u32 = 5;
-const F32: u32 = 6;
-const BOOL: u32 = 7;
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 const U64: u32 = 10;
 const I64: u32 = 11;
+
+/// Value of a key.
+pub trait KeyValue {
+    /// Number of the type in files.
+    const TYPE: u32;
+
+    /// Adds the bytes of the value.
+    fn put(&self, bytes: &mut Vec<u8>);
+}
+
+macro_rules! numbers {
+    ($($number:ident = $kind:expr;)*) => {$(
+        impl KeyValue for $number {
+            const TYPE: u32 = $kind;
+            fn put(&self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.to_le_bytes());
+            }
+        }
+    )*};
+}
+numbers! { u32 = U32; i32 = I32; f32 = 6; }
+
+impl KeyValue for bool {
+    const TYPE: u32 = 7;
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.push((*self).into());
+    }
+}
+
+impl KeyValue for str {
+    const TYPE: u32 = TEXT;
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.extend((self.len() as u64).to_le_bytes());
+        bytes.extend(self.as_bytes());
+    }
+}
+
+impl<T: KeyValue> KeyValue for [T] {
+    const TYPE: u32 = ARRAY;
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(T::TYPE.to_le_bytes());
+        bytes.extend((self.len() as u64).to_le_bytes());
+        self.iter().for_each(|item| item.put(bytes));
+    }
+}
+
+impl<T: KeyValue + ?Sized> KeyValue for &T {
+    const TYPE: u32 = T::TYPE;
+    fn put(&self, bytes: &mut Vec<u8>) {
+        (*self).put(bytes);
+    }
+}
+
+impl KeyValue for String {
+    const TYPE: u32 = TEXT;
+    fn put(&self, bytes: &mut Vec<u8>) {
+        self.as_str().put(bytes);
+    }
+}
 
 /// Keys with their values, in file order.
 ///
@@ -24,8 +81,8 @@ const I64: u32 = 11;
 /// ```
 /// use truecast_io::gguf::{Header, Keys};
 /// let mut keys = Keys::new();
-/// keys.set_text("general.architecture", "llama");
-/// keys.set_u32("general.file_type", 32);
+/// keys.set("general.architecture", "llama");
+/// keys.set("general.file_type", &32u32);
 /// assert_eq!((keys.text("general.architecture"), keys.text("general.file_type")), (Some("llama"), None));
 /// let file = keys.header(&[]);
 /// let read = Header::parse(&file)?;
@@ -89,63 +146,29 @@ impl Keys {
         self.alignment
     }
 
-    /// Sets a key to a number: replaces the value, or adds the key at the end.
-    pub fn set_u32(&mut self, key: &str, value: u32) {
-        self.set(key, [U32.to_le_bytes(), value.to_le_bytes()].concat());
-    }
-
-    /// Sets a key to a signed number: replaces the value, or adds the key at the end.
-    pub fn set_i32(&mut self, key: &str, value: i32) {
-        self.set(key, [I32.to_le_bytes(), value.to_le_bytes()].concat());
-    }
-
-    /// Sets a key to a number with a fraction: replaces the value, or adds the key at the end.
-    pub fn set_f32(&mut self, key: &str, value: f32) {
-        self.set(key, [F32.to_le_bytes(), value.to_le_bytes()].concat());
-    }
-
-    /// Sets a key to true or false: replaces the value, or adds the key at the end.
-    pub fn set_bool(&mut self, key: &str, value: bool) {
-        self.set(key, [&BOOL.to_le_bytes()[..], &[u8::from(value)]].concat());
-    }
-
-    /// Sets a key to a list of texts: replaces the value, or adds the key at the end.
+    /// Sets a key: replaces the value, or adds the key at the end.
     ///
     /// # Examples
     /// ```
     /// use truecast_io::gguf::Keys;
     /// let mut keys = Keys::new();
-    /// keys.set_texts("tokens", &["ab"]);
+    /// keys.set("tokens", &["ab"][..]);
     /// // Type of the value, type of the items, their number, and each text with its length.
     /// let value = [&[9, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0][..], b"ab"].concat();
     /// assert_eq!(keys.pairs().next(), Some(("tokens", &value[..])));
     /// ```
-    pub fn set_texts<T: AsRef<str>>(&mut self, key: &str, values: &[T]) {
-        self.set_array(key, TEXT, values, |bytes, value| put_text(bytes, value.as_ref()));
+    pub fn set<T: KeyValue + ?Sized>(&mut self, key: &str, value: &T) {
+        let mut bytes = T::TYPE.to_le_bytes().to_vec();
+        value.put(&mut bytes);
+        match self.pairs.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = bytes,
+            None => self.pairs.push((key.to_owned(), bytes)),
+        }
     }
 
-    /// Sets a key to a list of signed numbers: replaces the value, or adds the key at the end.
-    pub fn set_i32s(&mut self, key: &str, values: &[i32]) {
-        self.set_array(key, I32, values, |bytes, value| bytes.extend(value.to_le_bytes()));
-    }
-
-    /// Sets a key to a list of numbers with a fraction: replaces the value, or adds the key at the end.
-    pub fn set_f32s(&mut self, key: &str, values: &[f32]) {
-        self.set_array(key, F32, values, |bytes, value| bytes.extend(value.to_le_bytes()));
-    }
-
-    fn set_array<T>(&mut self, key: &str, kind: u32, values: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
-        let mut bytes = [ARRAY.to_le_bytes(), kind.to_le_bytes()].concat();
-        bytes.extend((values.len() as u64).to_le_bytes());
-        values.iter().for_each(|value| put(&mut bytes, value));
-        self.set(key, bytes);
-    }
-
-    /// Sets a key to a text: replaces the value, or adds the key at the end.
-    pub fn set_text(&mut self, key: &str, value: &str) {
-        let mut bytes = TEXT.to_le_bytes().to_vec();
-        put_text(&mut bytes, value);
-        self.set(key, bytes);
+    /// Adds the keys of another list, none of which this one has.
+    pub fn extend(&mut self, others: &Keys) {
+        self.pairs.extend_from_slice(&others.pairs);
     }
 
     /// Value of a key that is a text; of an array of texts, the first.
@@ -186,13 +209,6 @@ impl Keys {
         }
     }
 
-    fn set(&mut self, key: &str, value: Vec<u8>) {
-        match self.pairs.iter_mut().find(|(known, _)| known == key) {
-            Some((_, old)) => *old = value,
-            None => self.pairs.push((key.to_owned(), value)),
-        }
-    }
-
     /// Removes a key.
     pub fn remove(&mut self, key: &str) {
         self.retain(|known| known != key);
@@ -212,12 +228,12 @@ impl Keys {
             bytes.extend((count as u64).to_le_bytes());
         }
         for (key, value) in &self.pairs {
-            put_text(&mut bytes, key);
+            key.put(&mut bytes);
             bytes.extend(value);
         }
         let mut offset = 0u64;
         for tensor in tensors {
-            put_text(&mut bytes, &tensor.name);
+            tensor.name.put(&mut bytes);
             bytes.extend((tensor.shape.len() as u32).to_le_bytes());
             // The file states the fastest dimension first.
             tensor.shape.iter().rev().for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
@@ -228,11 +244,6 @@ impl Keys {
         bytes.resize(bytes.len().next_multiple_of(self.alignment as usize), 0);
         bytes
     }
-}
-
-fn put_text(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend((text.len() as u64).to_le_bytes());
-    bytes.extend(text.as_bytes());
 }
 
 /// Returns the keys that differ between two lists, and the keys that only one list has. Returns all keys if only the

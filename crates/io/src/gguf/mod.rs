@@ -18,7 +18,7 @@ use truecast_core::DType;
 
 pub use crate::error::gguf::HeaderError;
 pub use block::Block;
-pub use keys::{Keys, differing_keys};
+pub use keys::{KeyValue, Keys, differing_keys};
 pub use new::{NewFile, NewTensor};
 
 use crate::error::ReadError;

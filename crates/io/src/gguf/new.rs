@@ -111,8 +111,8 @@ mod tests {
         let [f32, q8] = [0, 8].map(|id| Block::of_id(id).unwrap());
         let mut file =
             new(&[("a", f32, &[3]), ("a\u{7}\u{1f600}", q8, &[2, 3, 64]), ("", f32, &[]), ("e", f32, &[0, 5])]);
-        file.keys.set_text("general.name", "x\ny");
-        file.keys.set_u32("n", 7);
+        file.keys.set("general.name", "x\ny");
+        file.keys.set("n", &7u32);
         file.check(Path::new("a.gguf")).unwrap();
         let head = file.keys.header(&file.tensors);
         assert_eq!(head.len() % 32, 0);

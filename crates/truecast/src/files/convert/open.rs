@@ -47,7 +47,7 @@ impl Plan {
             (Container::File(FileFormat::Safetensors), [shard]) => {
                 shard.metadata.insert(OPTIONS_KEY.into(), recorded);
             }
-            (Container::Gguf(keys), _) => keys.set_text(OPTIONS_KEY, &recorded),
+            (Container::Gguf(keys), _) => keys.set(OPTIONS_KEY, &recorded),
             _ => {}
         }
         if options.seed.is_some() {

@@ -84,24 +84,24 @@ pub(crate) fn keys(
         let mut keys = Keys::new();
         let architecture = documents.config.as_ref().and_then(|config| config.get("model_type"));
         if let Some(Value::String(name)) = architecture {
-            keys.set_text("general.architecture", name);
+            keys.set("general.architecture", name);
         }
         let path = folder.path();
         let name = if folder.is_file() { path.file_stem() } else { path.file_name() };
         if let Some(name) = name.and_then(|name| name.to_str()) {
-            keys.set_text("general.name", name);
+            keys.set("general.name", name);
         }
         keys
     });
     let scheme = options.quantize.as_ref().map(|writing| writing.scheme.family);
     // GGUF has no type U8. A target of type U8 therefore holds the bytes of blocks.
     if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
-        keys.set_u32(QUANTIZATION_VERSION, 2)
+        keys.set(QUANTIZATION_VERSION, &2u32)
     } else {
         keys.remove(QUANTIZATION_VERSION)
     }
     match file_type(mixture, scheme, options.selection.to) {
-        Some(number) => keys.set_u32(FILE_TYPE, number),
+        Some(number) => keys.set(FILE_TYPE, &number),
         None => keys.remove(FILE_TYPE),
     }
     keys
@@ -168,9 +168,8 @@ pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
         Coding::Blocks { block, factor: false } => Some(block),
         _ => None,
     };
-    work.job
-        .scaled()
-        .is_some_and(|scaled| blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout))
+    let written = work.job.scaled().and_then(|scaled| blocks(&scaled.layout));
+    written.is_some() && written == blocks(&group.layout)
 }
 
 pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor], has_names: bool) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! A folder that transformers loads, from a file that llama.cpp loads: names and order of elements undone.
 
-use super::hyperparameters::Model;
+use super::arrangement::Arrangement;
+use super::hyperparameters::{Dimensions, Model};
 use super::like::Reference;
-use super::names::{Attention, How, Numbers, Role, role, source_names};
-use super::strided::Strided;
+use super::names::{Numbers, Role, role, source_names};
 use super::view::{Piece, Renamed, Target};
 use super::{Header, Item, plain};
 use crate::files::convert::error::CheckpointError;
@@ -12,7 +12,7 @@ use crate::files::error::Error;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use truecast_io::folder::{Folder, ViewedShard};
+use truecast_io::folder::{Folder, FolderError, ViewedShard};
 use truecast_io::{Escaped, Links, Tensor, look};
 use truecast_schemes::Detection;
 
@@ -46,20 +46,17 @@ pub(crate) fn restored(src: &Path, like: &Path, links: Links) -> Result<(Folder,
     let reference = Reference::open(src)?;
     let model = Folder::without_weights(like, links)?;
     let config = model.json("config.json")?.ok_or_else(|| refused("it has no config.json".into()))?.value;
-    let shape = Model::new(&config).and_then(|model| model.shape()).map_err(|cause| Error::checkpoint(like, cause))?;
-    let (architecture, attention) = (shape.architecture, Attention::from(&shape));
-    if architecture != reference.architecture() {
-        let (ours, theirs) = (Escaped(reference.architecture()), Escaped(architecture));
+    let dimensions = Model::new(&config).and_then(|model| model.dimensions());
+    let dimensions = dimensions.map_err(|cause| Error::checkpoint(like, cause))?;
+    if dimensions.architecture != reference.architecture() {
+        let (ours, theirs) = (Escaped(reference.architecture()), Escaped(dimensions.architecture));
         return Err(refused(format!("its architecture is {theirs}, and that of {} is {ours}", src.display())));
     }
     let shards = match Folder::open(like, links) {
+        Ok(folder) if config.get("quantization_config").is_none() => of_weights(&folder),
         // The folder of a quantized model has other tensors.
-        Ok(_) if config.get("quantization_config").is_some() => {
-            vec![of_names(architecture, attention, &reference.items)]
-        }
-        Ok(folder) => of_weights(&folder),
-        Err(truecast_io::Error::Folder { cause: truecast_io::folder::FolderError::NoShards { .. }, .. }) => {
-            vec![of_names(architecture, attention, &reference.items)]
+        Ok(_) | Err(truecast_io::Error::Folder { cause: FolderError::NoShards { .. }, .. }) => {
+            vec![of_names(dimensions, &reference.items)]
         }
         Err(error) => return Err(error.into()),
     };
@@ -73,7 +70,7 @@ pub(crate) fn restored(src: &Path, like: &Path, links: Links) -> Result<(Folder,
     for Shard { name: file, metadata, tensors } in shards {
         let mut targets = Vec::new();
         for (name, tensor) in tensors {
-            let target = restore(architecture, attention, &name, &items, &mut used).map_err(refused)?;
+            let target = restore(dimensions, &name, &items, &mut used).map_err(refused)?;
             if let Some(tensor) = tensor {
                 if tensor.shape != target.tensor.shape {
                     let (theirs, ours) = (&tensor.shape, &target.tensor.shape);
@@ -111,23 +108,25 @@ fn of_weights(folder: &Folder) -> Vec<Shard> {
 }
 
 /// Names that follow from those of the `.gguf` file.
-fn of_names(architecture: &str, attention: Attention, items: &[Item]) -> Shard {
+fn of_names(dimensions: Dimensions<'_>, items: &[Item]) -> Shard {
     let mut tensors = Vec::new();
     for item in items {
-        let experts = item.shape.first().copied().filter(|experts| attention.experts == Some(*experts)).unwrap_or(0);
-        tensors.extend(source_names(architecture, &item.name, experts).into_iter().map(|name| (name.into(), None)));
+        let experts = item.shape.first().copied().filter(|experts| dimensions.experts == Some(*experts)).unwrap_or(0);
+        tensors.extend(
+            source_names(dimensions.architecture, &item.name, experts).into_iter().map(|name| (name.into(), None)),
+        );
     }
     Shard { name: WEIGHTS.into(), metadata: [("format".into(), "pt".into())].into(), tensors }
 }
 
 /// Makes a tensor of the folder from those of the file.
 fn restore(
-    architecture: &str,
-    attention: Attention,
+    dimensions: Dimensions<'_>,
     name: &str,
     items: &HashMap<&str, &Item>,
     used: &mut HashSet<Arc<str>>,
 ) -> Result<Target, String> {
+    let architecture = dimensions.architecture;
     let unknown = || format!("tensor {} is not known for architecture {architecture}", Escaped(name));
     let (results, expert) = match role(architecture, name) {
         Role::Mapped(results, Numbers { expert, .. }) => (results, expert),
@@ -141,67 +140,30 @@ fn restore(
     let sources: Vec<_> =
         results.iter().map(|(result, how)| Ok((find(result)?, *how))).collect::<Result<_, String>>()?;
     used.extend(sources.iter().map(|(item, _)| item.name.clone()));
-    let [(first, how), others @ ..] = &sources[..] else { return Err(unknown()) };
-    let misfit = || format!("the shape {:?} of {} does not fit", first.shape, Escaped(&first.name));
-    let piece = |item: &Item, order| Piece { values: item.values.clone(), order };
-    let made = |shape: &[u64], order| Target::new(name, shape, first.dtype, piece(first, order));
-    let mut target = match (how, &first.shape[..], expert) {
-        (How::AsIs, [experts, shape @ ..], Some(expert))
-            if expert < *experts && attention.experts == Some(*experts) =>
-        {
-            let len: u64 = shape.iter().product();
-            made(shape, Strided::new(expert * len, &[(len, 1)]))
-        }
-        (How::AsIs | How::Transposed, shape, None) if *how == How::AsIs || shape.len() != 3 => {
-            made(shape, Strided::whole(shape.iter().product()))
-        }
-        (How::Transposed, [experts, outputs, inputs], None) => {
-            let dimensions = [(*experts, outputs * inputs), (*inputs, 1), (*outputs, *inputs)];
-            made(&[*experts, *inputs, *outputs], Strided::new(0, &dimensions))
-        }
-        (How::Rotary, shape @ [rows, rest @ ..], None) => {
-            let heads = if first.name.contains(".attn_k.") { attention.kv_heads } else { attention.heads };
-            let (cols, head) = (rest.iter().product::<u64>(), rows.checked_div(heads).ok_or_else(misfit)?);
-            if head * heads != *rows || !head.is_multiple_of(2) {
-                return Err(misfit());
-            }
-            let dimensions = [(heads, head * cols), (2, cols), (head / 2, 2 * cols), (cols, 1)];
-            made(shape, Strided::new(0, &dimensions))
-        }
-        (How::KeyRows, [heads, rank, key_rows], None) => {
-            let [(values, How::ValueRows)] = others else { return Err(unknown()) };
-            let [of_values, value_rows, of_rank] = values.shape[..] else { return Err(misfit()) };
-            if of_values != *heads || attention.heads != *heads || of_rank != *rank || values.dtype != first.dtype {
-                return Err(misfit());
-            }
-            let mut target = made(&[heads * (key_rows + value_rows), *rank], Strided::whole(0));
-            target.pieces.clear();
-            for head in 0..*heads {
-                let keys = Strided::new(head * rank * key_rows, &[(*key_rows, 1), (*rank, *key_rows)]);
-                let len = value_rows * rank;
-                target.pieces.extend([piece(first, keys), piece(values, Strided::new(head * len, &[(len, 1)]))]);
-            }
-            target
-        }
-        (How::Interleaved(_), shape, None) => {
-            let [(up, How::Interleaved(_))] = others else { return Err(unknown()) };
-            if up.shape != first.shape || up.dtype != first.dtype {
-                return Err(misfit());
-            }
-            let (shape, order) = match *shape {
-                [experts, rows] => (vec![experts, 2 * rows], Strided::whole(experts * rows)),
-                [experts, rows, inputs] => {
-                    let dimensions = [(experts, rows * inputs), (inputs, 1), (rows, inputs)];
-                    (vec![experts, inputs, 2 * rows], Strided::new(0, &dimensions))
-                }
-                _ => return Err(misfit()),
-            };
-            let mut target = Target { alternates: true, ..made(&shape, order.clone()) };
-            target.pieces.push(piece(up, order));
-            target
-        }
-        _ => return Err(misfit()),
+    let [(first, how), ..] = &sources[..] else { return Err(unknown()) };
+    let misfit = |item: &Item| format!("the shape {:?} of {} does not fit", item.shape, Escaped(&item.name));
+    let shape = match (&first.shape[..], expert) {
+        (shape, None) => shape,
+        ([experts, shape @ ..], Some(expert)) if expert < *experts && dimensions.experts == Some(*experts) => shape,
+        _ => return Err(misfit(first)),
     };
+    let begin = expert.unwrap_or(0) * shape.iter().product::<u64>();
+    let shape_in_folder = how.shape_in_folder(shape, dimensions);
+    let mut alternates = false;
+    let mut parts = Vec::new();
+    for (item, how) in &sources {
+        let found = Arrangement::new(&item.name, *how, &shape_in_folder, dimensions, true);
+        let shape = &item.shape[usize::from(expert.is_some())..];
+        let fits = |of: &Arrangement| of.shape == shape && item.dtype == first.dtype;
+        let found = found.filter(fits).ok_or_else(|| misfit(item))?;
+        alternates |= found.alternates();
+        parts.push(found.inverse(begin).into_iter().map(|order| Piece { values: item.values.clone(), order }));
+    }
+    let mut pieces: Vec<Piece> = Vec::new();
+    while let Some(next) = parts.iter_mut().map(Iterator::next).collect::<Option<Vec<_>>>() {
+        pieces.extend(next);
+    }
+    let mut target = Target { alternates, ..Target::new(name, &shape_in_folder, first.dtype, pieces) };
     if architecture.starts_with("gemma") && first.name.ends_with("norm.weight") {
         target = Target { add: Some(-1.0), ..target.widened() };
     }

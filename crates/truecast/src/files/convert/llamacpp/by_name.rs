@@ -1,21 +1,19 @@
 //! Targets of a model whose names are known.
 
-use super::Item;
-use super::names::{Attention, Numbers, Role, arrangement, is_always_f32, left_out, role};
-use super::view::{Piece, Target, Values};
+use super::arrangement::Arrangement;
+use super::hyperparameters::Dimensions;
+use super::names::{Numbers, Role, is_always_f32, left_out, role};
+use super::view::{Part, Piece, Target, Values};
+use super::{Item, Match};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use truecast_io::{Escaped, counted};
 
-/// Targets in the order of the source, and sentences about tensors that are left out.
-pub(super) fn targets(
-    architecture: &str,
-    attention: Attention,
-    all: Vec<Item>,
-) -> Result<(Vec<Target>, Vec<String>), String> {
-    let mut said = said_of_left_out(architecture, &all);
-    let (mut later, mut targets) = (0, Vec::<Target>::new());
+/// Targets in the order of the source; notes are about tensors that are left out.
+pub(super) fn targets(dimensions: Dimensions<'_>, all: Vec<Item>) -> Result<Match, String> {
+    let architecture = dimensions.architecture;
+    let mut notes = said_of_left_out(architecture, &all);
+    let (mut later, mut all_parts) = (0, Vec::<(String, Vec<Part>)>::new());
     let mut places: HashMap<String, usize> = HashMap::new();
-    let mut experts: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for item in all {
         let (results, Numbers { layer, expert }) = match role(architecture, &item.name) {
             Role::Mapped(results, numbers) => (results, numbers),
@@ -24,7 +22,7 @@ pub(super) fn targets(
                 return Err(format!("tensor {} is not known for architecture {architecture}", Escaped(&item.name)));
             }
         };
-        if layer.zip(attention.layers).is_some_and(|(layer, layers)| layer >= layers) {
+        if layer.zip(dimensions.layers).is_some_and(|(layer, layers)| layer >= layers) {
             // DeepSeek stores layers that predict further tokens after the others.
             if architecture != "deepseek2" {
                 return Err(format!("tensor {} is of a layer beyond num_hidden_layers", Escaped(&item.name)));
@@ -35,40 +33,32 @@ pub(super) fn targets(
         for (name, how) in results {
             // Dense weights of fused experts have one row for each input.
             let has_input_rows = matches!(item.values, Values::Plain(_));
-            let (shape, order) = arrangement(&name, how, &item.shape, attention, has_input_rows).ok_or_else(|| {
+            let found = Arrangement::new(&name, how, &item.shape, dimensions, has_input_rows).ok_or_else(|| {
                 format!("the shape {:?} of tensor {} does not fit the model", item.shape, Escaped(&item.name))
             })?;
-            let piece = Piece { values: item.values.clone(), order };
-            let place = *places.entry(name.clone()).or_insert(targets.len());
-            match (targets.get_mut(place), expert) {
-                (None, _) => {
-                    let add = (architecture.starts_with("gemma") && name.ends_with("norm.weight")).then_some(1.0);
-                    let target = Target { add, ..Target::new(&name, &shape, item.dtype, piece) };
-                    let is_f32 = add.is_some() || is_always_f32(&name, &shape);
-                    targets.push(if is_f32 { target.widened() } else { target });
-                }
-                (Some(target), Some(_)) if target.from == item.dtype && *target.tensor.shape == *shape => {
-                    target.pieces.push(piece);
-                }
-                (Some(_), None) => return Err(format!("two tensors are the source of {}", Escaped(&name))),
-                _ => return Err(format!("the parts of {} have different types or shapes", Escaped(&name))),
+            let piece = Piece { values: item.values.clone(), order: found.order() };
+            let place = *places.entry(name.clone()).or_insert(all_parts.len());
+            if place == all_parts.len() {
+                all_parts.push((name, Vec::new()));
             }
-            if let Some(expert) = expert {
-                experts.entry(place).or_default().push(expert);
-            }
+            all_parts[place].1.push(Part { expert, shape: found.shape, dtype: item.dtype, piece });
         }
     }
-    for (place, numbers) in experts {
-        stack(&mut targets[place], &numbers)?;
-    }
-    check(architecture, attention, &targets)?;
+    let target = |(name, parts): (String, Vec<Part>)| {
+        let add = (architecture.starts_with("gemma") && name.ends_with("norm.weight")).then_some(1.0);
+        let target = Target { add, ..Target::of_parts(&name, parts)? };
+        let is_f32 = add.is_some() || is_always_f32(&name, &target.tensor.shape);
+        Ok::<_, String>(if is_f32 { target.widened() } else { target })
+    };
+    let targets = all_parts.into_iter().map(target).collect::<Result<Vec<_>, _>>()?;
+    check(dimensions, &targets)?;
     if later > 0 {
         let tensors = counted(later, "tensor");
-        said.push(format!(
+        notes.push(format!(
             "{tensors} of layers that predict further tokens are left out; llama.cpp does not load them"
         ));
     }
-    Ok((targets, said))
+    Ok(Match { targets, notes })
 }
 
 /// Sentences about tensors whose role alone leaves them out.
@@ -90,7 +80,7 @@ pub(super) fn said_of_left_out(architecture: &str, all: &[Item]) -> Vec<String> 
 }
 
 /// Checks that no tensor is missing, and that shapes are those of the configuration.
-fn check(architecture: &str, attention: Attention, targets: &[Target]) -> Result<(), String> {
+fn check(dimensions: Dimensions<'_>, targets: &[Target]) -> Result<(), String> {
     let shapes: HashMap<&str, &[u64]> = targets.iter().map(|of| (&*of.tensor.name, &*of.tensor.shape)).collect();
     for needed in ["token_embd.weight", "output_norm.weight"] {
         if !shapes.contains_key(needed) {
@@ -99,12 +89,12 @@ fn check(architecture: &str, attention: Attention, targets: &[Target]) -> Result
     }
     let mut layers = BTreeMap::<&str, BTreeSet<&str>>::new();
     for (name, shape) in &shapes {
-        let of_heads = |heads: u64| attention.head.and_then(|head| head.checked_mul(heads));
+        let of_heads = |heads: u64| dimensions.head.and_then(|head| head.checked_mul(heads));
         let expected = match name.rsplit('.').nth(1).unwrap_or_default() {
-            "token_embd" => attention.tokens,
-            "attn_q" => of_heads(attention.heads),
-            "attn_k" => of_heads(attention.kv_heads),
-            part if part.ends_with("_exps") => attention.experts,
+            "token_embd" => dimensions.tokens,
+            "attn_q" => of_heads(dimensions.heads),
+            "attn_k" => of_heads(dimensions.kv_heads),
+            part if part.ends_with("_exps") => dimensions.experts,
             _ => None,
         };
         if expected.is_some_and(|expected| shape.first() != Some(&expected)) {
@@ -114,26 +104,14 @@ fn check(architecture: &str, attention: Attention, targets: &[Target]) -> Result
             layers.entry(part).or_default().insert(layer);
         }
     }
-    let Some(all) = attention.layers else { return Ok(()) };
+    let Some(all) = dimensions.layers else { return Ok(()) };
     for (part, of) in layers {
         // The first layers of DeepSeek have no experts.
-        let is_of_some = architecture == "deepseek2" && (part.contains("ffn_") || part.contains("exp_probs"));
+        let is_of_some =
+            dimensions.architecture == "deepseek2" && (part.contains("ffn_") || part.contains("exp_probs"));
         if of.len() as u64 != all && (!is_of_some || part.contains("norm")) {
             return Err(format!("{} of {all} layers have no {part}", all.abs_diff(of.len() as u64)));
         }
     }
-    Ok(())
-}
-
-/// Stacks the matrices of all experts.
-pub(super) fn stack(target: &mut Target, numbers: &[u64]) -> Result<(), String> {
-    let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_by_key(|at| numbers[*at]);
-    if order.iter().enumerate().any(|(expert, at)| numbers[*at] != expert as u64) {
-        return Err(format!("experts of {} are missing", Escaped(&target.tensor.name)));
-    }
-    let mut pieces: Vec<Option<Piece>> = std::mem::take(&mut target.pieces).into_iter().map(Some).collect();
-    target.pieces = order.into_iter().filter_map(|at| pieces[at].take()).collect();
-    target.tensor.shape = [&[numbers.len() as u64], &*target.tensor.shape].concat().into();
     Ok(())
 }

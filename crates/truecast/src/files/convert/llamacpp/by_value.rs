@@ -1,10 +1,11 @@
 //! Matches tensors by layer, shape and values, where no table has their names.
 
-use super::Item;
-use super::by_name::{said_of_left_out, stack};
-use super::names::{Attention, How, arrangement, is_always_f32, left_out};
-use super::strided::Strided;
-use super::view::{Piece, Renamed, Target};
+use super::arrangement::{Arrangement, How};
+use super::by_name::said_of_left_out;
+use super::hyperparameters::Dimensions;
+use super::names::{is_always_f32, left_out};
+use super::view::{Part, Piece, Renamed, Target};
+use super::{Item, Match, Refused};
 use crate::files::error::Error;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,11 +43,6 @@ impl Pattern {
     }
 }
 
-pub(super) struct Found {
-    pub targets: Vec<Target>,
-    pub notes: Vec<String>,
-}
-
 /// Tensors of one pattern: by layer, then by expert.
 type Layers<'a> = BTreeMap<Option<u64>, BTreeMap<Option<u64>, &'a Item>>;
 
@@ -66,7 +62,6 @@ fn layers(all: &[Item]) -> BTreeMap<String, Layers<'_>> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Way {
     how: How,
-    is_transposed: bool,
     add: Option<f32>,
 }
 
@@ -74,27 +69,31 @@ impl Way {
     fn said(self) -> String {
         let how = match self.how {
             How::Rotary => ", rows of each head permuted",
-            _ if self.is_transposed => ", transposed",
+            How::Transposed => ", transposed",
             _ => "",
         };
         format!("{how}{}", if self.add.is_some() { ", plus 1" } else { "" })
     }
 }
 
-const AS_IS: Way = Way { how: How::AsIs, is_transposed: false, add: None };
+const AS_IS: Way = Way { how: How::AsIs, add: None };
 
-/// Finds the source of each pattern of the reference. The inner error names an ambiguous or missing tensor.
+/// Finds the source of each pattern of the reference.
+///
+/// # Errors
+/// An ambiguous or missing tensor; an unreadable file.
 pub(super) fn matched(
     source: &Arc<Folder>,
     all: Vec<Item>,
     reference: &[Item],
     view: &Renamed,
-    attention: Attention,
-) -> Result<Result<Found, String>, Error> {
+    dimensions: Dimensions<'_>,
+    refused: Refused<'_>,
+) -> Result<Match, Error> {
     let ours = layers(&all);
     let place: BTreeMap<&str, usize> = reference.iter().enumerate().map(|(at, item)| (&*item.name, at)).collect();
     let mut used = BTreeSet::new();
-    let mut found = Found { targets: Vec::new(), notes: Vec::new() };
+    let mut found = Match { targets: Vec::new(), notes: Vec::new() };
     for (pattern, theirs) in layers(reference) {
         let Some((&layer, first)) = theirs.iter().next() else { continue };
         let Some(item) = first.get(&None) else { continue };
@@ -107,7 +106,7 @@ pub(super) fn matched(
                 let is_new = |target: &Target| {
                     way == AS_IS || way.add.is_some() || !target.pieces.iter().all(|piece| piece.order.is_whole())
                 };
-                if let Some(target) = made(item, &ours[&layer], way, attention).filter(is_new) {
+                if let Some(target) = made(item, &ours[&layer], way, dimensions).filter(is_new) {
                     let trial = Renamed::new(source.clone(), vec![target.widened()])?;
                     candidates.push((explained(&trial.first_values(0, SAMPLE)?, &values), text, way));
                 }
@@ -123,13 +122,13 @@ pub(super) fn matched(
         if let Some(other) = others.first().filter(|other| is_near(other.0)) {
             let (a, b) = (Escaped(best.1), Escaped(other.1));
             let ways = [best.2.said(), other.2.said()];
-            return Ok(Err(format!("{name} may be {a}{} or {b}{}", ways[0], ways[1])));
+            return Err(refused(format!("{name} may be {a}{} or {b}{}", ways[0], ways[1])));
         }
         let (alike, text, way) = *best;
         for (layer, theirs) in &theirs {
             let Some(item) = theirs.get(&None) else { continue };
-            let Some(target) = made(item, &ours[text][layer], way, attention) else {
-                return Ok(Err(format!("{} is not of the shape of its source", Escaped(&item.name))));
+            let Some(target) = made(item, &ours[text][layer], way, dimensions) else {
+                return Err(refused(format!("{} is not of the shape of its source", Escaped(&item.name))));
             };
             let is_f32 = is_always_f32(&item.name, &item.shape) || way.add.is_some();
             found.targets.push(if is_f32 { target.widened() } else { target });
@@ -139,50 +138,30 @@ pub(super) fn matched(
     }
     let is_left = |item: &&Item| !used.contains(&Pattern::of(&item.name).text) && left_out("", &item.name).is_none();
     found.notes.extend(said_of_left_out("", &all));
-    Ok(match all.iter().find(is_left) {
-        Some(item) => Err(format!("none of its tensors has the values of {}", Escaped(&item.name))),
+    match all.iter().find(is_left) {
+        Some(item) => Err(refused(format!("none of its tensors has the values of {}", Escaped(&item.name)))),
         None => Ok(found),
-    })
+    }
 }
 
 /// Ways in which a tensor may be stored.
 fn ways(item: &Item) -> Vec<Way> {
     match item.shape.len() {
         0 | 1 => vec![AS_IS, Way { add: Some(1.0), ..AS_IS }],
-        2 => vec![AS_IS, Way { how: How::Rotary, ..AS_IS }, Way { is_transposed: true, ..AS_IS }],
-        _ => vec![AS_IS, Way { is_transposed: true, ..AS_IS }],
+        2 => vec![AS_IS, Way { how: How::Rotary, ..AS_IS }, Way { how: How::Transposed, ..AS_IS }],
+        _ => vec![AS_IS, Way { how: How::Transposed, ..AS_IS }],
     }
 }
 
 /// Tensor of the reference's name and shape; `None` if the source has another shape.
-fn made(item: &Item, ours: &BTreeMap<Option<u64>, &Item>, way: Way, attention: Attention) -> Option<Target> {
-    let mut target: Option<Target> = None;
-    let mut experts = Vec::new();
-    for (expert, source) in ours {
-        let (shape, order) = match (way.is_transposed, &source.shape[..]) {
-            (true, [outer @ .., rows, cols]) => {
-                let matrices: u64 = outer.iter().product();
-                let dimensions = [(matrices, rows * cols), (*cols, 1), (*rows, *cols)];
-                ([outer, &[*cols, *rows]].concat(), Strided::new(0, &dimensions))
-            }
-            (true, _) => return None,
-            (false, shape) => arrangement(&item.name, way.how, shape, attention, false)?,
-        };
-        let piece = Piece { values: source.values.clone(), order };
-        experts.extend(*expert);
-        match &mut target {
-            None => {
-                target = Some(Target { add: way.add, ..Target::new(&item.name, &shape, source.dtype, piece) });
-            }
-            Some(target) if *target.tensor.shape == *shape && target.from == source.dtype => target.pieces.push(piece),
-            Some(_) => return None,
-        }
-    }
-    let mut target = target?;
-    if !experts.is_empty() {
-        stack(&mut target, &experts).ok()?;
-    }
-    (*target.tensor.shape == *item.shape).then_some(target)
+fn made(item: &Item, ours: &BTreeMap<Option<u64>, &Item>, way: Way, dimensions: Dimensions<'_>) -> Option<Target> {
+    let part = |(expert, source): (&Option<u64>, &&Item)| {
+        let found = Arrangement::new(&item.name, way.how, &source.shape, dimensions, true)?;
+        let piece = Piece { values: source.values.clone(), order: found.order() };
+        Some(Part { expert: *expert, shape: found.shape, dtype: source.dtype, piece })
+    };
+    let target = Target::of_parts(&item.name, ours.iter().map(part).collect::<Option<_>>()?).ok()?;
+    (*target.tensor.shape == *item.shape).then_some(Target { add: way.add, ..target })
 }
 
 /// Part of the variance of `theirs` that `ours` explains: 1 for equal values, about 0 or below for others.

@@ -31,11 +31,11 @@ impl Fields {
         }
     }
 
-    fn of<T>(
-        &self,
+    fn of<'a, T>(
+        &'a self,
         name: &str,
         expected: &str,
-        read: impl Fn(&Value) -> Option<T>,
+        read: impl Fn(&'a Value) -> Option<T>,
     ) -> Result<Option<T>, CheckpointError> {
         let Some(value) = self.get(name) else { return Ok(None) };
         read(value).map(Some).ok_or_else(|| self.unexpected(name, expected))
@@ -54,11 +54,11 @@ impl Fields {
     }
 
     pub fn text(&self, name: &str) -> Result<Option<&str>, CheckpointError> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.unexpected(name, "a text")),
-        }
+        self.of(name, "a text", Value::as_str)
+    }
+
+    pub fn object(&self, name: &str) -> Result<Option<&Map<String, Value>>, CheckpointError> {
+        self.of(name, "an object", Value::as_object)
     }
 
     pub fn needed_u32(&self, name: &str) -> Result<u32, CheckpointError> {

@@ -13,32 +13,25 @@ const LARGEST_GEMMA: [u32; 2] = [46, 62];
 /// Numbers of layers by which llama.cpp knows DeepSeek models without a low rank of queries.
 const LITE_DEEPSEEK: [u32; 2] = [26, 27];
 
-/// Dimensions of attention by a latent vector (DeepSeek), by which `kv_b_proj` is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Latent {
-    /// Part of a head's key that is not rotated.
-    pub qk_nope_head_dim: u32,
-    pub v_head_dim: u32,
-}
-
-/// Dimensions by which tensors are permuted, split and stacked.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shape {
+/// An architecture, and dimensions by which tensors are permuted, split and stacked.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Dimensions<'a> {
     /// llama.cpp's name.
-    pub architecture: &'static str,
-    /// Layers of the model. Later ones, which predict further tokens, are left out.
-    pub layers: u32,
-    pub heads: u32,
+    pub architecture: &'a str,
+    pub heads: u64,
     /// Heads of keys and values in the source.
-    pub kv_heads: u32,
-    /// Elements of a head. DeepSeek has other dimensions.
-    pub head_dim: u32,
-    /// Experts of a layer; 0 without experts.
-    pub experts: u32,
-    pub vocab_size: u32,
-    pub latent: Option<Latent>,
-    /// Values of the tensor `rope_freqs.weight`.
-    pub rope_factors: Option<Vec<f32>>,
+    pub kv_heads: u64,
+    /// Rows of a head's keys without rotation, and rows of a head's values, in attention by a latent vector (DeepSeek).
+    pub key_rows: u64,
+    pub value_rows: u64,
+    /// Number of layers. Later ones, which predict further tokens, are left out.
+    pub layers: Option<u64>,
+    /// Elements of a head, where all heads have the same number.
+    pub head: Option<u64>,
+    /// Number of experts; 0 without experts.
+    pub experts: Option<u64>,
+    /// Rows of the table of tokens.
+    pub tokens: Option<u64>,
 }
 
 /// A model that llama.cpp knows.
@@ -128,12 +121,12 @@ impl Model {
         for Row { key, field, kind, is_needed } in COMMON.iter().chain(self.kind.rows).copied() {
             let key = format!("{architecture}.{key}");
             let found = match kind {
-                Type::U32 => self.fields.u32(field)?.map(|value| keys.set_u32(&key, value)),
-                Type::F32 => self.fields.f64(field)?.map(|value| keys.set_f32(&key, value as f32)),
+                Type::U32 => self.fields.u32(field)?.map(|value| keys.set(&key, &value)),
+                Type::F32 => self.fields.f64(field)?.map(|value| keys.set(&key, &(value as f32))),
                 // The converter writes true flags only.
                 Type::Bool => self.fields.bool(field)?.map(|is_set| {
                     if is_set {
-                        keys.set_bool(&key, true)
+                        keys.set(&key, &true)
                     }
                 }),
             };
@@ -142,39 +135,39 @@ impl Model {
             }
         }
         let gating = match self.fields.text("scoring_func")? {
-            Some("softmax") => Some(1),
+            Some("softmax") => Some(1u32),
             Some("sigmoid") => Some(2),
             _ => None,
         };
         if let Some(gating) = gating {
-            keys.set_u32(&format!("{architecture}.expert_gating_func"), gating);
+            keys.set(&format!("{architecture}.expert_gating_func"), &gating);
         }
-        self.rope.keys(architecture, keys);
+        keys.extend(&self.rope.keys);
         Ok(())
     }
 
-    pub fn shape(&self) -> Result<Shape, CheckpointError> {
+    pub fn dimensions(&self) -> Result<Dimensions<'static>, CheckpointError> {
         let fields = &self.fields;
-        let heads = fields.needed_u32("num_attention_heads")?;
-        let latent = match fields.u32("kv_lora_rank")? {
-            Some(_) => Some(Latent {
-                qk_nope_head_dim: fields.needed_u32("qk_nope_head_dim")?,
-                v_head_dim: fields.needed_u32("v_head_dim")?,
-            }),
-            None => None,
-        };
-        let head_dim = self.head_dim()?;
-        Ok(Shape {
+        let number = |name| fields.needed_u32(name).map(u64::from);
+        let heads = number("num_attention_heads")?;
+        let is_latent = fields.u32("kv_lora_rank")?.is_some();
+        let of_latent = |name| if is_latent { number(name) } else { Ok(0) };
+        Ok(Dimensions {
             architecture: self.kind.architecture,
-            layers: fields.needed_u32("num_hidden_layers")?,
             heads,
-            kv_heads: if latent.is_some() { heads } else { fields.needed_u32("num_key_value_heads")? },
-            head_dim,
-            experts: fields.u32("experts")?.unwrap_or(0),
-            vocab_size: fields.needed_u32("vocab_size")?,
-            latent,
-            rope_factors: self.rope.factors(head_dim)?,
+            kv_heads: if is_latent { heads } else { number("num_key_value_heads")? },
+            key_rows: of_latent("qk_nope_head_dim")?,
+            value_rows: of_latent("v_head_dim")?,
+            layers: Some(number("num_hidden_layers")?),
+            head: if is_latent { None } else { Some(self.head_dim()?.into()) },
+            experts: Some(fields.u32("experts")?.unwrap_or(0).into()),
+            tokens: Some(number("vocab_size")?),
         })
+    }
+
+    /// Values of the tensor `rope_freqs.weight`.
+    pub fn rope_factors(&self) -> Result<Option<Vec<f32>>, CheckpointError> {
+        self.rope.factors(self.head_dim()?)
     }
 }
 
@@ -238,15 +231,15 @@ pub(super) fn sampling(files: &Files, keys: &mut Keys) -> Result<(), CheckpointE
     let Some(Value::Object(values)) = &files.generation_config else { return Ok(()) };
     let fields = Fields { place: "generation_config.json".into(), values: values.clone() };
     if let Some(sequence) = fields.text("sequence")? {
-        keys.set_text("general.sampling.sequence", sequence);
+        keys.set("general.sampling.sequence", sequence);
     }
     for (name, key, is_integer) in SAMPLING {
         let key = format!("general.sampling.{key}");
         let Some(value) = fields.f64(name)? else { continue };
         if !is_integer {
-            keys.set_f32(&key, value as f32);
+            keys.set(&key, &(value as f32));
         } else if value.fract() == 0.0 && value.abs() < f64::from(i32::MAX) {
-            keys.set_i32(&key, value as i32);
+            keys.set(&key, &(value as i32));
         } else {
             return Err(fields.unexpected(name, "an integer of 32 bits"));
         }

@@ -1,9 +1,11 @@
 //! A file of the same model that llama.cpp loads: names, keys, vocabulary, and values to compare with.
 
 use super::by_value;
-use super::names::{Attention, is_always_f32, knows};
+use super::hyperparameters::Dimensions;
+use super::names::{is_always_f32, knows};
+use super::strided::Strided;
 use super::view::{Piece, Renamed, Target, Values};
-use super::{Item, by_name, items};
+use super::{Item, Match, Refused, by_name, items};
 use crate::files::convert::container::gguf::stored_keys;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::Contents;
@@ -23,12 +25,6 @@ pub(super) struct Reference {
     pub folder: Arc<Folder>,
     pub items: Vec<Item>,
     pub keys: Keys,
-}
-
-pub(super) struct Match {
-    pub targets: Vec<Target>,
-    /// Sentences about the match.
-    pub notes: Vec<String>,
 }
 
 impl Reference {
@@ -56,19 +52,17 @@ impl Reference {
         self.keys.number(&format!("{}.{key}", self.architecture()))
     }
 
-    pub fn attention(&self) -> Attention {
+    pub fn dimensions(&self) -> Dimensions<'_> {
         let heads = self.number("attention.head_count").unwrap_or(0);
         let rotated = self.number("rope.dimension_count").unwrap_or(0);
         let key = self.number("attention.key_length_mla").unwrap_or(0);
-        Attention {
+        Dimensions {
+            architecture: self.architecture(),
             heads,
             kv_heads: self.number("attention.head_count_kv").unwrap_or(heads),
             key_rows: key.saturating_sub(rotated),
             value_rows: self.number("attention.value_length_mla").unwrap_or(0),
-            layers: None,
-            head: None,
-            experts: None,
-            tokens: None,
+            ..Dimensions::default()
         }
     }
 
@@ -78,19 +72,25 @@ impl Reference {
         let refused = |what: String| {
             Error::checkpoint(source.path(), CheckpointError::Unlike { reference: path.to_string(), what })
         };
-        let view = self.view()?;
+        // All tensors as f32.
+        let whole = |item: &Item| {
+            let order = Strided::whole(item.shape.iter().product());
+            let pieces = vec![Piece { values: item.values.clone(), order }];
+            Target::new(&item.name, &item.shape, item.dtype, pieces).widened()
+        };
+        let view = Renamed::new(self.folder.clone(), self.items.iter().map(whole).collect())?;
         if !knows(self.architecture()) {
-            let found = by_value::matched(source, all, &self.items, &view, self.attention())?.map_err(refused)?;
-            let by_value::Found { mut targets, mut notes } = found;
-            self.add_missing(&view, &mut targets)?.map_err(refused)?;
+            let found = by_value::matched(source, all, &self.items, &view, self.dimensions(), &refused)?;
+            let Match { mut targets, mut notes } = found;
+            self.add_missing(&view, &mut targets, &refused)?;
             notes.insert(0, format!("{path}: architecture {} is matched by values", Escaped(self.architecture())));
             return Ok(Match { targets, notes });
         }
-        if self.attention().heads == 0 {
+        if self.dimensions().heads == 0 {
             let what = format!("its keys have no {}.attention.head_count", Escaped(self.architecture()));
             return Err(Error::checkpoint(self.folder.path(), CheckpointError::Reference { what }));
         }
-        let (mut targets, left_out) = by_name::targets(self.architecture(), self.attention(), all).map_err(refused)?;
+        let Match { mut targets, notes: left_out } = by_name::targets(self.dimensions(), all).map_err(refused)?;
         let of_reference: HashMap<&str, &Item> = self.items.iter().map(|item| (&*item.name, item)).collect();
         for Target { tensor, .. } in &targets {
             let name = Escaped(&tensor.name);
@@ -102,7 +102,7 @@ impl Reference {
                 return Err(refused(format!("{name} has shape {of_item:?} in that file, and {shape:?} here")));
             }
         }
-        self.add_missing(&view, &mut targets)?.map_err(refused)?;
+        self.add_missing(&view, &mut targets, &refused)?;
         let least = self.least_alike(&view, source, &targets)?;
         let mut notes = match least {
             Some((alike, name)) if alike < by_value::LEAST => {
@@ -119,26 +119,19 @@ impl Reference {
         Ok(Match { targets, notes })
     }
 
-    /// View of the reference's tensors as f32.
-    fn view(&self) -> Result<Renamed, Error> {
-        let whole = |item: &Item| Target::new(&item.name, &item.shape, item.dtype, Piece::whole(item)).widened();
-        Renamed::new(self.folder.clone(), self.items.iter().map(whole).collect())
-    }
-
     /// Copies small f32 tensors that no source has, such as divisors of the rotation's frequencies.
-    fn add_missing(&self, view: &Renamed, targets: &mut Vec<Target>) -> Result<Result<(), String>, Error> {
+    fn add_missing(&self, view: &Renamed, targets: &mut Vec<Target>, refused: Refused<'_>) -> Result<(), Error> {
         let known: HashSet<_> = targets.iter().map(|target| target.tensor.name.clone()).collect();
         for (index, item) in self.items.iter().enumerate().filter(|(_, item)| !known.contains(&item.name)) {
             let len: u64 = item.shape.iter().product();
             if item.dtype != DType::F32 || len > MOST_COPIED || !matches!(item.values, Values::Plain(_)) {
-                return Ok(Err(format!("no tensor is the source of {}", Escaped(&item.name))));
+                return Err(refused(format!("no tensor is the source of {}", Escaped(&item.name))));
             }
-            let values = view.first_values(index, len as usize)?;
-            let mut target = Target::known(&item.name, values);
+            let mut target = Target::known(&item.name, view.first_values(index, len as usize)?);
             target.tensor.shape = item.shape.clone().into();
             targets.push(target);
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// The matrix of a first layer whose values differ most from those of the reference.

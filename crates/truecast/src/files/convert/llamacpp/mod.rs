@@ -1,6 +1,7 @@
 //! Checkpoints as llama.cpp loads them: its names, its order of elements, hyperparameters and vocabulary
 //! (`docs/spec/checkpoints.md §9.12`).
 
+mod arrangement;
 mod back;
 mod by_name;
 mod by_value;
@@ -30,7 +31,7 @@ use crate::files::select::SourceScheme;
 pub(crate) use back::restored;
 use fields::refused;
 use hyperparameters::Model;
-use like::{Match, Reference};
+use like::Reference;
 use names::is_always_f32;
 use source::Files;
 use std::collections::{HashMap, HashSet};
@@ -78,23 +79,23 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     }
     let folder = Arc::new(folder);
     let (all, dropped) = items(&folder, &contents);
-    let (targets, keys, warnings) = match like {
+    let (Match { targets, notes: warnings }, keys) = match like {
         Some(like) => {
             let reference = Reference::open(like)?;
-            let Match { targets, notes } = reference.matched(&folder, all)?;
-            (targets, reference.keys, notes)
+            (reference.matched(&folder, all)?, reference.keys)
         }
         None => {
             let failed = |cause| Error::checkpoint(folder.path(), cause);
             let files = Files::read(&folder)?;
             let model = Model::new(&files.config).map_err(failed)?;
-            let (targets, said) = of_model(&model, all).map_err(failed)?;
+            let mut found = of_model(&model, all).map_err(failed)?;
             let mut keys = keys(&model, &files).map_err(failed)?;
             if let Some(name) = folder.path().file_name().and_then(|name| name.to_str()) {
-                keys.set_text("general.name", name);
+                keys.set("general.name", name);
             }
             let path = folder.path().display();
-            (targets, keys, said.into_iter().map(|said| format!("{path}: {said}")).collect())
+            found.notes.iter_mut().for_each(|note| *note = format!("{path}: {note}"));
+            (found, keys)
         }
     };
     let fixed = targets.iter().filter(|target| is_always_f32(&target.tensor.name, &target.tensor.shape));
@@ -120,7 +121,7 @@ pub(crate) fn for_llamacpp(folder: Folder) -> Folder {
     let renamed = || {
         let contents = Contents::detect(&folder, &truecast_schemes::Options::default()).ok()?;
         let model = Model::new(contents.documents.config.as_ref()?).ok()?;
-        let (targets, _) = of_model(&model, items(&folder, &contents).0).ok()?;
+        let Match { targets, .. } = of_model(&model, items(&folder, &contents).0).ok()?;
         Renamed::new(folder.clone(), targets).ok()?.into_folder().ok()
     };
     renamed().unwrap_or_else(|| Arc::into_inner(folder).expect("no view holds it"))
@@ -158,12 +159,20 @@ fn items(folder: &Folder, contents: &Contents) -> (Vec<Item>, Vec<(String, Strin
     (all.into_iter().map(item).collect(), dropped)
 }
 
-/// Targets of a model whose architecture is known, and warnings about tensors that are left out.
-fn of_model(model: &Model, all: Vec<Item>) -> Result<(Vec<Target>, Vec<String>), CheckpointError> {
-    let shape = model.shape()?;
-    let (mut targets, said) = by_name::targets(shape.architecture, (&shape).into(), all).map_err(refused)?;
-    targets.extend(shape.rope_factors.map(|factors| Target::known("rope_freqs.weight", factors)));
-    Ok((targets, said))
+/// Tensors of a result, and sentences about them.
+struct Match {
+    targets: Vec<Target>,
+    notes: Vec<String>,
+}
+
+/// Error: the source is not the model of a reference.
+type Refused<'a> = &'a dyn Fn(String) -> Error;
+
+/// Targets of a model whose architecture is known; notes are about tensors that are left out.
+fn of_model(model: &Model, all: Vec<Item>) -> Result<Match, CheckpointError> {
+    let mut found = by_name::targets(model.dimensions()?, all).map_err(refused)?;
+    found.targets.extend(model.rope_factors()?.map(|factors| Target::known("rope_freqs.weight", factors)));
+    Ok(found)
 }
 
 /// Keys of a model, except `general.name`, `general.file_type` and `general.quantization_version`.
@@ -172,8 +181,8 @@ fn of_model(model: &Model, all: Vec<Item>) -> Result<(Vec<Target>, Vec<String>),
 /// [`CheckpointError::NotOfLlamacpp`].
 fn keys(model: &Model, files: &Files) -> Result<Keys, CheckpointError> {
     let mut keys = Keys::new();
-    keys.set_text("general.architecture", model.kind.architecture);
-    keys.set_text("general.type", "model");
+    keys.set("general.architecture", model.kind.architecture);
+    keys.set("general.type", "model");
     hyperparameters::sampling(files, &mut keys)?;
     model.keys(&mut keys)?;
     vocabulary::keys(model, files, &mut keys)?;

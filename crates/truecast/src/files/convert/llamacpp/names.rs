@@ -1,26 +1,7 @@
-//! Names of tensors in Hugging Face checkpoints and in files of llama.cpp, and how their elements are rearranged
-//! (`docs/spec/checkpoints.md §9.12`).
+//! Names of tensors in Hugging Face checkpoints and in files of llama.cpp (`docs/spec/checkpoints.md §9.12`).
 
-use super::hyperparameters::{Latent, Shape};
+use super::arrangement::How;
 use super::models::KINDS;
-use super::strided::Strided;
-
-/// Rearrangement of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// The elements stay in order.
-    AsIs,
-    /// Rows of each head: the halves that a rotation pairs become neighbors.
-    Rotary,
-    /// Rows of a head's keys, transposed: the first rows of each head of `kv_b_proj`.
-    KeyRows,
-    /// Rows of a head's values: the other rows.
-    ValueRows,
-    /// Even rows, or odd rows, of each expert.
-    Interleaved(u64),
-    /// Matrices with one row for each input become matrices with one row for each output.
-    Transposed,
-}
 
 struct Row {
     /// Architectures, separated by spaces; empty for all.
@@ -222,99 +203,6 @@ pub(super) fn is_always_f32(name: &str, shape: &[u64]) -> bool {
     shape.len() < 2 || ALWAYS_F32.iter().any(|end| name.ends_with(end))
 }
 
-/// Dimensions of attention that rearrangements need.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Attention {
-    pub heads: u64,
-    pub kv_heads: u64,
-    /// Rows of a head's keys without rotation, and rows of a head's values.
-    pub key_rows: u64,
-    pub value_rows: u64,
-    /// Number of layers.
-    pub layers: Option<u64>,
-    /// Elements of a head, where all heads have the same number.
-    pub head: Option<u64>,
-    /// Number of experts.
-    pub experts: Option<u64>,
-    /// Rows of the table of tokens.
-    pub tokens: Option<u64>,
-}
-
-impl From<&Shape> for Attention {
-    fn from(shape: &Shape) -> Attention {
-        let of_latent = |of: fn(&Latent) -> u32| shape.latent.as_ref().map_or(0, of).into();
-        Attention {
-            heads: shape.heads.into(),
-            kv_heads: shape.kv_heads.into(),
-            key_rows: of_latent(|latent| latent.qk_nope_head_dim),
-            value_rows: of_latent(|latent| latent.v_head_dim),
-            layers: Some(shape.layers.into()),
-            head: shape.latent.is_none().then(|| shape.head_dim.into()),
-            experts: Some(shape.experts.into()),
-            tokens: Some(shape.vocab_size.into()),
-        }
-    }
-}
-
-/// Shape of the result, and order in which its elements are taken from a source of `shape`. `None` if that does not fit.
-///
-/// `is_transposed`: the source has one row for each input.
-pub(super) fn arrangement(
-    name: &str,
-    how: How,
-    shape: &[u64],
-    attention: Attention,
-    is_transposed: bool,
-) -> Option<(Vec<u64>, Strided)> {
-    let len: u64 = shape.iter().product();
-    match (how, shape) {
-        (How::AsIs, _) => Some((shape.to_vec(), Strided::whole(len))),
-        (How::Rotary, [rows, rest @ ..]) => {
-            let heads = if name.contains(".attn_k.") { attention.kv_heads } else { attention.heads };
-            let (cols, head) = (rest.iter().product::<u64>(), rows.checked_div(heads)?);
-            (head * heads == *rows && head.is_multiple_of(2)).then(|| {
-                let dimensions = [(heads, head * cols), (head / 2, cols), (2, head / 2 * cols), (cols, 1)];
-                (shape.to_vec(), Strided::new(0, &dimensions))
-            })
-        }
-        (How::KeyRows | How::ValueRows, [rows, rank]) => {
-            let Attention { heads, key_rows, value_rows, .. } = attention;
-            let of_head = key_rows.checked_add(value_rows)?;
-            let head = of_head.checked_mul(*rank)?;
-            (heads.checked_mul(of_head)? == *rows).then(|| match how {
-                How::KeyRows => {
-                    let order = Strided::new(0, &[(heads, head), (*rank, 1), (key_rows, *rank)]);
-                    (vec![heads, *rank, key_rows], order)
-                }
-                _ => {
-                    let order = Strided::new(key_rows * rank, &[(heads, head), (value_rows, *rank), (*rank, 1)]);
-                    (vec![heads, value_rows, *rank], order)
-                }
-            })
-        }
-        (How::Interleaved(from), [experts, rows]) => {
-            let order = Strided::new(from, &[(*experts, *rows), (rows / 2, 2)]);
-            rows.is_multiple_of(2).then(|| (vec![*experts, rows / 2], order))
-        }
-        (How::Interleaved(from), [experts, inputs, outputs]) if is_transposed => {
-            let dimensions = [(*experts, inputs * outputs), (outputs / 2, 2), (*inputs, *outputs)];
-            let order = Strided::new(from, &dimensions);
-            outputs.is_multiple_of(2).then(|| (vec![*experts, outputs / 2, *inputs], order))
-        }
-        (How::Interleaved(from), [experts, rows, cols]) => {
-            let dimensions = [(*experts, rows * cols), (rows / 2, 2 * cols), (*cols, 1)];
-            let order = Strided::new(from * cols, &dimensions);
-            rows.is_multiple_of(2).then(|| (vec![*experts, rows / 2, *cols], order))
-        }
-        (How::Transposed, [experts, inputs, outputs]) if is_transposed => {
-            let dimensions = [(*experts, inputs * outputs), (*outputs, 1), (*inputs, *outputs)];
-            Some((vec![*experts, *outputs, *inputs], Strided::new(0, &dimensions)))
-        }
-        (How::Transposed, _) => Some((shape.to_vec(), Strided::whole(len))),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,21 +240,5 @@ mod tests {
         assert_eq!(role("llama", "model.layers.x.mlp.up_proj.weight"), Role::Unknown);
         assert_eq!(role("gemma3", "model.vision_tower.encoder.weight"), Role::OtherMode);
         assert_eq!(role("llama", "model.layers.0.self_attn.rotary_emb.inv_freq"), Role::Computed);
-    }
-
-    #[test]
-    fn rows_of_a_head_become_neighbors() {
-        let attention = Attention { heads: 2, kv_heads: 1, ..Attention::default() };
-        let (shape, order) = arrangement("blk.0.attn_q.weight", How::Rotary, &[8, 1], attention, false).unwrap();
-        assert_eq!(shape, [8, 1]);
-        let mut bytes = [0; 8];
-        let source: [u8; 8] = std::array::from_fn(|i| i as u8);
-        let mut get = |at: u64, bytes: &mut [u8]| {
-            bytes.copy_from_slice(&source[at as usize..at as usize + bytes.len()]);
-            Ok::<_, ()>(())
-        };
-        order.read(0, 1, &mut bytes, &mut get).unwrap();
-        assert_eq!(bytes, [0, 2, 1, 3, 4, 6, 5, 7]);
-        assert!(arrangement("blk.0.attn_q.weight", How::Rotary, &[7, 1], attention, false).is_none());
     }
 }

@@ -3,7 +3,6 @@
 use super::fields::{CONFIG, Fields, refused};
 use super::models::Kind;
 use crate::files::convert::error::CheckpointError;
-use serde_json::{Map, Value};
 use std::f32::consts::PI;
 use truecast_io::gguf::Keys;
 
@@ -12,43 +11,27 @@ const BASE: f64 = 10_000.0;
 /// Most elements of a head. Heads of real models have up to 512.
 const MOST_ELEMENTS: u32 = 1 << 16;
 
-#[derive(Clone, Debug, PartialEq)]
-enum Scaling {
-    None,
-    Linear {
-        factor: f64,
-    },
-    Yarn {
-        factor: f64,
-        original: u32,
-        /// Keys with their values.
-        more: Vec<(&'static str, f64)>,
-    },
-    /// A divisor for each frequency, which is a tensor.
-    Llama3 {
-        factor: f64,
-        low: f64,
-        high: f64,
-        original: u32,
-    },
+/// Scaling of Llama 3: a divisor for each frequency, which is a tensor.
+#[derive(Debug)]
+struct Llama3 {
+    factor: f64,
+    low: f64,
+    high: f64,
+    original: u32,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Rope {
     base: f64,
-    /// Base of layers that attend to a window.
-    local: Option<f64>,
-    scaling: Scaling,
-    /// The converter writes no base for this type, whose models have the usual one.
-    is_implied: bool,
+    pub keys: Keys,
+    llama3: Option<Llama3>,
 }
 
 impl Rope {
     pub fn new(kind: &Kind, fields: &Fields) -> Result<Rope, CheckpointError> {
-        let (place, values) = match (object(fields, "rope_scaling")?, object(fields, "rope_parameters")?) {
-            (Some(values), _) if !values.is_empty() => ("rope_scaling", values),
-            (_, Some(values)) => ("rope_parameters", values),
-            _ => ("rope_parameters", Map::new()),
+        let (place, values) = match (fields.object("rope_scaling")?, fields.object("rope_parameters")?) {
+            (Some(values), _) if !values.is_empty() => ("rope_scaling", values.clone()),
+            (_, values) => ("rope_parameters", values.cloned().unwrap_or_default()),
         };
         let mut whole = Fields { place: format!("{CONFIG}: {place}"), values };
         let mut local = None;
@@ -68,39 +51,53 @@ impl Rope {
                 return Err(rotated.unexpected("partial_rotary_factor", "1"));
             }
         }
-        let scaling = scaling(kind, fields, &whole)?;
-        Ok(Rope { base, local, scaling, is_implied: kind.architecture == "gemma2" })
-    }
-
-    pub fn keys(&self, architecture: &str, keys: &mut Keys) {
-        let key = |name: &str| format!("{architecture}.rope.{name}");
-        if !self.is_implied || self.base != BASE {
-            keys.set_f32(&key("freq_base"), self.base as f32);
+        let (mut keys, mut llama3) = (Keys::new(), None);
+        let key = |name: &str| format!("{}.rope.{name}", kind.architecture);
+        // The converter writes no base for Gemma 2, whose models have the usual one.
+        if kind.architecture != "gemma2" || base != BASE {
+            keys.set(&key("freq_base"), &(base as f32));
         }
-        if let Some(local) = self.local {
-            keys.set_f32(&key("freq_base_swa"), local as f32);
+        if let Some(local) = local {
+            keys.set(&key("freq_base_swa"), &(local as f32));
         }
-        match &self.scaling {
-            Scaling::None | Scaling::Llama3 { .. } => {}
-            Scaling::Linear { factor } => {
-                keys.set_text(&key("scaling.type"), "linear");
-                keys.set_f32(&key("scaling.factor"), *factor as f32);
+        let name = if whole.get("rope_type").is_some() { "rope_type" } else { "type" };
+        let needed = |name: &str| whole.f64(name)?.ok_or_else(|| whole.unexpected(name, ""));
+        let original = || {
+            let name = "original_max_position_embeddings";
+            match fields.u32(name)?.or(whole.u32(name)?) {
+                Some(original) => Ok(original),
+                None => fields.needed_u32("max_position_embeddings"),
             }
-            Scaling::Yarn { factor, original, more } => {
-                keys.set_text(&key("scaling.type"), "yarn");
-                keys.set_f32(&key("scaling.factor"), *factor as f32);
-                keys.set_u32(&key("scaling.original_context_length"), *original);
-                for (name, value) in more {
-                    keys.set_f32(&key(&format!("scaling.{name}")), *value as f32);
+        };
+        match whole.text(name)? {
+            None | Some("default") => {}
+            // llama.cpp takes back a factor of attention that only YaRN has.
+            Some("linear") if kind.architecture != "deepseek2" => {
+                keys.set(&key("scaling.type"), "linear");
+                keys.set(&key("scaling.factor"), &(needed("factor")? as f32));
+            }
+            Some("yarn") => {
+                let factor = needed("factor")?;
+                keys.set(&key("scaling.type"), "yarn");
+                keys.set(&key("scaling.factor"), &(factor as f32));
+                keys.set(&key("scaling.original_context_length"), &original()?);
+                for (name, value) in yarn(kind, &whole, factor)? {
+                    keys.set(&key(&format!("scaling.{name}")), &(value as f32));
                 }
             }
+            Some("llama3") if kind.architecture == "llama" => {
+                let [factor, low, high] = ["factor", "low_freq_factor", "high_freq_factor"].map(needed);
+                llama3 = Some(Llama3 { factor: factor?, low: low?, high: high?, original: original()? });
+            }
+            Some(_) => return Err(whole.unexpected(name, "default, yarn, linear (except deepseek) or llama3 (llama)")),
         }
+        Ok(Rope { base, keys, llama3 })
     }
 
     /// Divisors of the frequencies of Llama 3, by the converter's operations: in f32, quotients as products with a
     /// reciprocal.
     pub fn factors(&self, head_dim: u32) -> Result<Option<Vec<f32>>, CheckpointError> {
-        let Scaling::Llama3 { factor, low, high, original } = self.scaling else { return Ok(None) };
+        let Some(Llama3 { factor, low, high, original }) = self.llama3 else { return Ok(None) };
         if head_dim > MOST_ELEMENTS {
             return Err(refused(format!("{CONFIG}: head_dim is {head_dim}, expected at most {MOST_ELEMENTS}")));
         }
@@ -119,34 +116,6 @@ impl Rope {
             }
         };
         Ok(Some((0..head_dim).step_by(2).map(divisor).collect()))
-    }
-}
-
-fn scaling(kind: &Kind, fields: &Fields, whole: &Fields) -> Result<Scaling, CheckpointError> {
-    let name = if whole.get("rope_type").is_some() { "rope_type" } else { "type" };
-    let needed = |name: &str| whole.f64(name)?.ok_or_else(|| whole.unexpected(name, ""));
-    let original = || {
-        let name = "original_max_position_embeddings";
-        match fields.u32(name)?.or(whole.u32(name)?) {
-            Some(original) => Ok(original),
-            None => fields.needed_u32("max_position_embeddings"),
-        }
-    };
-    match whole.text(name)? {
-        None | Some("default") => Ok(Scaling::None),
-        // llama.cpp takes back a factor of attention that only YaRN has.
-        Some("linear") if kind.architecture != "deepseek2" => Ok(Scaling::Linear { factor: needed("factor")? }),
-        Some("yarn") => {
-            let factor = needed("factor")?;
-            Ok(Scaling::Yarn { factor, original: original()?, more: yarn(kind, whole, factor)? })
-        }
-        Some("llama3") if kind.architecture == "llama" => Ok(Scaling::Llama3 {
-            factor: needed("factor")?,
-            low: needed("low_freq_factor")?,
-            high: needed("high_freq_factor")?,
-            original: original()?,
-        }),
-        Some(_) => Err(whole.unexpected(name, "default, yarn, linear (except deepseek) or llama3 (llama)")),
     }
 }
 
@@ -179,14 +148,6 @@ fn yarn(kind: &Kind, whole: &Fields, factor: f64) -> Result<Vec<(&'static str, f
     Ok(more)
 }
 
-fn object(fields: &Fields, name: &str) -> Result<Option<Map<String, Value>>, CheckpointError> {
-    match fields.get(name) {
-        None => Ok(None),
-        Some(Value::Object(values)) => Ok(Some(values.clone())),
-        Some(_) => Err(fields.unexpected(name, "an object")),
-    }
-}
-
 fn nested(fields: &Fields, name: &str) -> Result<Fields, CheckpointError> {
-    Ok(Fields { place: format!("{}.{name}", fields.place), values: object(fields, name)?.unwrap_or_default() })
+    Ok(Fields { place: format!("{}.{name}", fields.place), values: fields.object(name)?.cloned().unwrap_or_default() })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use truecast_io::gguf::Keys;
 
 /// Kinds of special tokens in the order of the converter, and the key of each. It has no key for `cls`.
-const KINDS: [(&str, Option<&str>); 7] = [
+pub(super) const KINDS: [(&str, Option<&str>); 7] = [
     ("bos", Some("bos_token_id")),
     ("eos", Some("eos_token_id")),
     ("unk", Some("unknown_token_id")),
@@ -51,12 +51,12 @@ pub(super) fn keys(files: &Files, limit: u32, keys: &mut Keys) {
         let in_config = || in_config(config).or_else(|| in_config(&config["text_config"]))?.as_u64();
         let number = number.or_else(in_config);
         if let Some(id) = number.and_then(|id| u32::try_from(id).ok()).filter(|id| *id < limit) {
-            keys.set_u32(&format!("tokenizer.ggml.{key}"), id);
+            keys.set(&format!("tokenizer.ggml.{key}"), &id);
         }
     }
     for kind in ADDED {
         if let Some(is_added) = special.adds.get(kind) {
-            keys.set_bool(&format!("tokenizer.ggml.add_{kind}_token"), *is_added);
+            keys.set(&format!("tokenizer.ggml.add_{kind}_token"), is_added);
         }
     }
     if has_names {
@@ -166,7 +166,7 @@ fn template(files: &Files, names: &Map<String, Value>, keys: &mut Keys) {
     let of_file = of_file.map(|text| Value::String(text.replace("\r\n", "\n").replace('\r', "\n")));
     let of_json = || files.template_json.as_ref().and_then(|json| json.get("chat_template").cloned());
     match names.get("chat_template").cloned().or(of_file).or_else(of_json) {
-        Some(Value::String(text)) => keys.set_text("tokenizer.chat_template", &text),
+        Some(Value::String(text)) => keys.set("tokenizer.chat_template", &text),
         Some(Value::Array(several)) => named_templates(&several, keys),
         _ => {}
     }
@@ -179,9 +179,9 @@ fn named_templates(several: &[Value], keys: &mut Keys) {
         let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         match name.as_str() {
             "" => {}
-            "default" => keys.set_text("tokenizer.chat_template", text),
+            "default" => keys.set("tokenizer.chat_template", text),
             other => {
-                keys.set_text(&format!("tokenizer.chat_template.{other}"), text);
+                keys.set(&format!("tokenizer.chat_template.{other}"), text);
                 names.push(name);
             }
         }
@@ -189,6 +189,6 @@ fn named_templates(several: &[Value], keys: &mut Keys) {
     if !names.is_empty() {
         names.sort();
         names.dedup();
-        keys.set_texts("tokenizer.chat_templates", &names);
+        keys.set("tokenizer.chat_templates", &names[..]);
     }
 }

@@ -2,9 +2,6 @@
 
 use std::ops::Range;
 
-/// Most elements of a vector that are read together.
-const MOST_TOGETHER: u64 = 4096;
-
 /// Reads consecutive elements of the source from a position on.
 type Read<'a, E> = &'a mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>;
 
@@ -66,7 +63,13 @@ impl Strided {
                     get(self.position(outer, at / run) + at % run, &mut bytes[..taken as usize * size])?;
                     taken
                 }
-                [ref outer @ .., rows, columns] => {
+                ref dimensions => {
+                    // A single dimension is a column.
+                    let (outer, rows, columns) = match *dimensions {
+                        [ref outer @ .., rows, columns] => (outer, rows, columns),
+                        [rows] => (&[][..], rows, (1, 0)),
+                        [] => unreachable!("there is at least one dimension"),
+                    };
                     let matrix = rows.0 * columns.0;
                     let within = at % matrix;
                     let taken = wanted.min(matrix - within);
@@ -74,17 +77,6 @@ impl Strided {
                     transposed(start, [rows, columns], within..within + taken, size, bytes, get)?;
                     taken
                 }
-                [(len, stride)] => {
-                    let taken = wanted.min(len - at).min(MOST_TOGETHER);
-                    let mut span = vec![0; ((taken - 1) * stride + 1) as usize * size];
-                    get(self.first + at * stride, &mut span)?;
-                    let values = span.chunks(stride as usize * size);
-                    bytes.chunks_mut(size).zip(values).take(taken as usize).for_each(|(to, of)| {
-                        to.copy_from_slice(&of[..size]);
-                    });
-                    taken
-                }
-                [] => unreachable!("there is at least one dimension"),
             };
             bytes = &mut bytes[taken as usize * size..];
             at += taken;

@@ -1,3 +1,4 @@
+use super::hyperparameters::Dimensions;
 use super::*;
 use serde_json::json;
 
@@ -42,9 +43,9 @@ fn keys_of_a_small_model() {
 }
 
 #[test]
-fn shape_of_a_small_model() {
-    let shape = Model::new(&files().config).and_then(|model| model.shape()).expect("a known model");
-    assert_eq!((shape.heads, shape.kv_heads, shape.head_dim, shape.latent), (4, 2, 16, None));
+fn dimensions_of_a_small_model() {
+    let found = Model::new(&files().config).and_then(|model| model.dimensions()).expect("a known model");
+    assert_eq!((found.heads, found.kv_heads, found.head, found.key_rows), (4, 2, Some(16), 0));
 }
 
 #[test]
@@ -110,7 +111,8 @@ fn tensors_that_are_left_out_are_named() {
     let item =
         |name: &str| Item { name: name.into(), shape: vec![2], values: Values::Known(vec![0.0; 2]), dtype: DType::F32 };
     let all = |count: usize| names[..count].iter().map(|name| item(name)).collect();
-    let said = |architecture, count| by_name::targets(architecture, Default::default(), all(count)).expect("targets").1;
+    let of = |architecture| Dimensions { architecture, ..Dimensions::default() };
+    let said = |architecture, count| by_name::targets(of(architecture), all(count)).expect("targets").notes;
     assert_eq!(said("llama", 3), [""; 0]);
     let [encoder, head] = &said("gemma2", 4)[..] else { panic!("two sentences") };
     assert!(encoder.starts_with("1 tensor of encoders of images or sound"), "{encoder}");

@@ -2,7 +2,7 @@
 
 use super::fields::refused;
 use super::strided::Strided;
-use super::{Item, StoredAs};
+use super::StoredAs;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
@@ -32,10 +32,13 @@ pub(super) struct Piece {
     pub order: Strided,
 }
 
-impl Piece {
-    pub fn whole(item: &Item) -> Piece {
-        Piece { values: item.values.clone(), order: Strided::whole(item.shape.iter().product()) }
-    }
+/// A piece with its shape: one of the experts, or the whole tensor.
+pub(super) struct Part {
+    pub expert: Option<u64>,
+    pub shape: Vec<u64>,
+    /// Type of the source's values.
+    pub dtype: DType,
+    pub piece: Piece,
 }
 
 /// A tensor that is made of pieces. They follow each other, or their elements alternate.
@@ -52,17 +55,37 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Tensor of one piece. `dtype` is the type of the source's values.
-    pub fn new(name: &str, shape: &[u64], dtype: DType, piece: Piece) -> Target {
+    /// Tensor of pieces that follow each other. `dtype` is the type of the source's values.
+    pub fn new(name: &str, shape: &[u64], dtype: DType, pieces: Vec<Piece>) -> Target {
         let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-        Target { tensor, from: dtype, pieces: vec![piece], alternates: false, add: None }
+        Target { tensor, from: dtype, pieces, alternates: false, add: None }
+    }
+
+    /// Tensor of one part, or the matrices of all experts, stacked.
+    pub fn of_parts(name: &str, mut parts: Vec<Part>) -> Result<Target, String> {
+        parts.sort_by_key(|part| part.expert);
+        let [Part { expert, ref shape, dtype, .. }, ref others @ ..] = parts[..] else {
+            return Err(format!("no tensor is the source of {}", Escaped(name)));
+        };
+        if !others.is_empty() && expert.is_none() {
+            return Err(format!("two tensors are the source of {}", Escaped(name)));
+        }
+        if others.iter().any(|part| (&part.shape, part.dtype) != (shape, dtype)) {
+            return Err(format!("the parts of {} have different types or shapes", Escaped(name)));
+        }
+        if (0..).zip(&parts).any(|(number, part)| part.expert.is_some_and(|expert| expert != number)) {
+            return Err(format!("experts of {} are missing", Escaped(name)));
+        }
+        let count = [parts.len() as u64];
+        let shape = [if expert.is_some() { &count[..] } else { &[] }, &shape[..]].concat();
+        Ok(Target::new(name, &shape, dtype, parts.into_iter().map(|part| part.piece).collect()))
     }
 
     /// Vector of known values.
     pub fn known(name: &str, values: Vec<f32>) -> Target {
         let len = values.len() as u64;
         let piece = Piece { values: Values::Known(values), order: Strided::whole(len) };
-        Target::new(name, &[len], DType::F32, piece)
+        Target::new(name, &[len], DType::F32, vec![piece])
     }
 
     /// Form of the first piece in the source, and bytes of all pieces. `None` for known values.

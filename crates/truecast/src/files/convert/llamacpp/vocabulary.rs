@@ -56,11 +56,11 @@ impl Vocabulary {
     }
 
     fn keys(&self, has_scores: bool, keys: &mut Keys) {
-        keys.set_texts("tokenizer.ggml.tokens", &self.texts);
+        keys.set("tokenizer.ggml.tokens", &self.texts[..]);
         if has_scores {
-            keys.set_f32s("tokenizer.ggml.scores", &self.scores);
+            keys.set("tokenizer.ggml.scores", &self.scores[..]);
         }
-        keys.set_i32s("tokenizer.ggml.token_type", &self.kinds);
+        keys.set("tokenizer.ggml.token_type", &self.kinds[..]);
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn keys(model: &Model, files: &Files, keys: &mut Keys) -> Result<(), 
             } else {
                 named("gpt2", &tokenizer.pre_tokenizer()?, keys);
                 of_tokenizer(&tokenizer, &config, size, false)?.keys(false, keys);
-                keys.set_texts("tokenizer.ggml.merges", &tokenizer.merges);
+                keys.set("tokenizer.ggml.merges", &tokenizer.merges[..]);
                 limit = u32::MAX;
             }
         }
@@ -102,25 +102,25 @@ pub(super) fn keys(model: &Model, files: &Files, keys: &mut Keys) -> Result<(), 
     match from {
         Tokens::Any => {
             if let Some(is_added) = config.get("add_prefix_space").and_then(Value::as_bool) {
-                keys.set_bool("tokenizer.ggml.add_space_prefix", is_added);
+                keys.set("tokenizer.ggml.add_space_prefix", &is_added);
             }
         }
-        Tokens::Pieces => keys.set_bool("tokenizer.ggml.add_space_prefix", false),
+        Tokens::Pieces => keys.set("tokenizer.ggml.add_space_prefix", &false),
         Tokens::Bytes | Tokens::PiecesOrBytes => {}
     }
     special::keys(files, limit, keys);
     if from == Tokens::Any && size == CODE_LLAMA {
-        CODE_TOKENS.iter().for_each(|(name, id)| keys.set_u32(&format!("tokenizer.ggml.{name}_token_id"), *id));
+        CODE_TOKENS.iter().for_each(|(name, id)| keys.set(&format!("tokenizer.ggml.{name}_token_id"), id));
     }
     if from == Tokens::Any && size == GRANITE {
-        keys.set_bool("tokenizer.ggml.add_bos_token", false);
+        keys.set("tokenizer.ggml.add_bos_token", &false);
     }
     Ok(())
 }
 
 fn named(model: &str, pre: &str, keys: &mut Keys) {
-    keys.set_text("tokenizer.ggml.model", model);
-    keys.set_text("tokenizer.ggml.pre", pre);
+    keys.set("tokenizer.ggml.model", model);
+    keys.set("tokenizer.ggml.pre", pre);
 }
 
 /// Tokens of SentencePiece, and those that other files add. Tokens beyond the size are left out, as by the converter.
@@ -196,9 +196,8 @@ fn is_byte(text: &str) -> bool {
 
 /// Whether the configuration names a token as a special one.
 fn is_named(config: &Fields, text: &str) -> bool {
-    let kinds = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"];
     let of_kind = |kind: &str| config.get(&format!("{kind}_token"));
-    kinds.into_iter().filter_map(of_kind).any(|value| *value == text || value["content"] == text)
+    special::KINDS.iter().filter_map(|(kind, _)| of_kind(kind)).any(|value| *value == text || value["content"] == text)
 }
 
 /// Whether a token is a special one by its text, as some models do not mark theirs.

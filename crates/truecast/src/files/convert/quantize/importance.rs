@@ -52,13 +52,13 @@ impl Importance {
 
     /// Keys that llama.cpp records.
     pub fn record(&self, path: &Path, keys: &mut Keys) {
-        keys.set_text("quantize.imatrix.file", &path.display().to_string());
+        keys.set("quantize.imatrix.file", &path.display().to_string());
         if let Some(dataset) = &self.dataset {
-            keys.set_text("quantize.imatrix.dataset", dataset);
+            keys.set("quantize.imatrix.dataset", dataset);
         }
-        keys.set_u32("quantize.imatrix.entries_count", self.values.len() as u32);
+        keys.set("quantize.imatrix.entries_count", &(self.values.len() as u32));
         if let Some(chunks) = u32::try_from(self.chunks).ok().filter(|chunks| *chunks > 0) {
-            keys.set_u32("quantize.imatrix.chunks_count", chunks);
+            keys.set("quantize.imatrix.chunks_count", &chunks);
         }
     }
 }
