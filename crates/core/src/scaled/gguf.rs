@@ -243,7 +243,7 @@ impl BlockType {
         }
     }
 
-    /// Code of the f16 factor `d`, and what has this place in types without one.
+    /// Code of the f16 factor `d`. MXFP4, NVFP4 and Q8_K have another one.
     #[must_use]
     #[inline(always)]
     pub fn d(self, block: &[u8]) -> u16 {

@@ -1,5 +1,4 @@
-//! How the elements of a tensor in a model's folder are rearranged in a file of llama.cpp
-//! (`docs/spec/checkpoints.md §9.12`).
+//! Order of a tensor's elements in a model's folder and in a file of llama.cpp (`docs/spec/checkpoints.md §9.12`).
 
 use super::hyperparameters::Dimensions;
 use super::strided::Strided;
@@ -116,8 +115,8 @@ impl Arrangement {
         self.part.is_some_and(|(axis, ..)| axis + 1 == self.axes.len())
     }
 
-    /// Orders in which the tensor in the folder takes elements of the result, whose first one is at `begin`: all, or
-    /// where elements of other results follow, those of each index of the first axis.
+    /// Orders in which the tensor in the folder takes elements of the result, which begins at `begin`: one order, or an
+    /// order for each index of the first axis if elements of other results follow.
     pub fn inverse(&self, begin: u64) -> Vec<Strided> {
         let mut axes = vec![(0, 0); self.axes.len()];
         let mut stride = 1;

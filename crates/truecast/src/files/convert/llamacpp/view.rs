@@ -1,8 +1,8 @@
 //! A checkpoint as llama.cpp stores it: other names, and tensors that are rearranged, stacked or dequantized.
 
+use super::StoredAs;
 use super::fields::refused;
 use super::strided::Strided;
-use super::StoredAs;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
