@@ -57,7 +57,7 @@ static NEGATIVE: [u64; 256] = {
     let mut masks = [0; 256];
     let mut at = 0;
     while at < 8 * masks.len() {
-        if at / 8 >> (at % 8) & 1 == 1 {
+        if (at / 8) >> (at % 8) & 1 == 1 {
             masks[at / 8] |= 0xff << (8 * (at % 8));
         }
         at += 1;

@@ -68,8 +68,8 @@ impl<const L: usize> Mask<L> {
     #[inline(always)]
     pub fn of(is_so: impl Fn(usize) -> bool) -> Mask<L> {
         let mut mask = [false; L];
-        for l in 0..L {
-            mask[l] = is_so(l);
+        for (l, mask) in mask.iter_mut().enumerate() {
+            *mask = is_so(l);
         }
         Mask(mask)
     }

@@ -24,8 +24,8 @@ impl<const N: usize, const L: usize> Fit<N, L> {
         let mut stored = [[0; L]; N];
         for (stored, codes) in stored.iter_mut().zip(codes) {
             let codes = found.pick(*codes, Lanes::all(-half as f32));
-            for l in 0..L {
-                stored[l] = (codes.0[l] as i32 + half) as u8;
+            for (stored, code) in stored.iter_mut().zip(codes.0) {
+                *stored = (code as i32 + half) as u8;
             }
         }
         Fit { scale: found.pick(scale, Lanes::ZERO), offset, codes: stored }

@@ -4,7 +4,7 @@ use super::super::blocks::DOUBLED_E2M1;
 use super::super::codebooks::IQ4_VALUES;
 use super::super::gguf::BlockType::{IQ4_NL, IQ4_XS, NVFP4};
 use super::arithmetic::{half_of_ue4m3, inverse, limited, to_half};
-use super::groups::{Group, Lanes, dot, each, farthest, side_by_side, times};
+use super::groups::{Group, Lanes, farthest, side_by_side, times};
 use super::search::{Products, farthest_of_groups};
 
 /// Twice the middles of neighboring values.
@@ -53,9 +53,14 @@ fn scales<const L: usize>(x: &[f32], weights: Option<&[f32]>, first: usize) -> L
 /// Products of the elements and the values nearest to `x * factor`.
 #[inline(always)]
 fn products<const L: usize>(x: &Group<32, L>, weights: &Group<32, L>, factor: Lanes<L>) -> Products<L> {
-    let values = each(x, |x| (factor * x).map(value));
-    let weighted = times(weights, &values);
-    Products { xc: dot(&weighted, x), cc: dot(&weighted, &values) }
+    let mut sums = Products { xc: Lanes::ZERO, cc: Lanes::ZERO };
+    for (x, w) in x.iter().zip(weights) {
+        let value = (factor * *x).map(value);
+        let weighted = *w * value;
+        sums.xc = sums.xc + weighted * *x;
+        sums.cc = sums.cc + weighted * value;
+    }
+    sums
 }
 
 /// Quantizes `L` blocks.

@@ -2,7 +2,8 @@
 
 use super::by_value;
 use super::hyperparameters::Dimensions;
-use super::names::{is_always_f32, knows};
+use super::models::KINDS;
+use super::names::is_always_f32;
 use super::strided::Strided;
 use super::view::{Piece, Renamed, Target, Values};
 use super::{Item, Match, Refused, by_name, items};
@@ -79,7 +80,7 @@ impl Reference {
             Target::new(&item.name, &item.shape, item.dtype, pieces).widened()
         };
         let view = Renamed::new(self.folder.clone(), self.items.iter().map(whole).collect())?;
-        if !knows(self.architecture()) {
+        if !KINDS.iter().any(|kind| kind.architecture == self.architecture()) {
             let found = by_value::matched(source, all, &self.items, &view, self.dimensions(), &refused)?;
             let Match { mut targets, mut notes } = found;
             self.add_missing(&view, &mut targets, &refused)?;

@@ -1,7 +1,6 @@
 //! Names of tensors in Hugging Face checkpoints and in files of llama.cpp (`docs/spec/checkpoints.md §9.12`).
 
 use super::arrangement::How;
-use super::models::KINDS;
 
 struct Row {
     /// Architectures, separated by spaces; empty for all.
@@ -94,11 +93,6 @@ pub(super) enum Role {
     /// Part of an encoder of images or sound.
     OtherMode,
     Unknown,
-}
-
-/// True for an architecture with names in the table.
-pub(super) fn knows(architecture: &str) -> bool {
-    KINDS.iter().any(|kind| kind.architecture == architecture)
 }
 
 /// Name of a tensor in the language model.
