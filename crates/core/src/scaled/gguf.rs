@@ -253,7 +253,7 @@ impl BlockType {
                 let words = u64::from_le_bytes(*IQ1_M::of(block).scales);
                 (0..4).fold(0, |d, word| d | (words >> (16 * word + 12) & 15) << (4 * word)) as u16
             }
-            _ => u16::from_le_bytes([0, 1].map(|byte| block[self.offset_of_d() + byte])),
+            _ => u16_at(&block[self.offset_of_d()..], 0),
         }
     }
 
@@ -261,7 +261,7 @@ impl BlockType {
     #[must_use]
     #[inline(always)]
     pub fn m(self, block: &[u8]) -> u16 {
-        u16::from_le_bytes([2, 3].map(|byte| block[self.offset_of_d() + byte]))
+        u16_at(&block[self.offset_of_d()..], 1)
     }
 
     /// Puts f16 factors: `d`, and what follows.
