@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn an_opened_file_is_where_it_was_opened() {
         let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let folder = Folder::of_model(&inside.path().join("m.onnx"), false);
+        let folder = Folder::of_model(&inside.path().join("m.onnx"), Links::Inside);
         let (name, secret) = (inside.path().join("w"), elsewhere.path().join("w"));
         fs::write(&secret, "secret").unwrap();
         std::os::unix::fs::symlink(&secret, &name).unwrap();
