@@ -31,6 +31,23 @@ fn checkpoint() -> Folder {
     folder
 }
 
+/// The configuration states the type that most weights have, whatever was requested for the others.
+#[test]
+fn the_type_of_the_model_is_that_of_its_weights() {
+    let folder = checkpoint();
+    for (options, dtype) in [
+        ("--to bf16", "bfloat16"),
+        ("--to bf16 --keep *", "float32"),
+        ("--to bf16 --keep a.*", "float32"),
+        ("--rule *.weight=f16", "float16"),
+        ("--to f8e4m3fn", "float32"),
+    ] {
+        folder.run(&format!("convert model out --force {options}")).exits(0);
+        let config: Value = serde_json::from_slice(&std::fs::read(folder.path("out/config.json")).unwrap()).unwrap();
+        assert_eq!(config["torch_dtype"], dtype, "{options}");
+    }
+}
+
 #[test]
 fn a_folder_becomes_a_folder_that_loads() {
     let folder = checkpoint();

@@ -1,7 +1,7 @@
 //! Plans of checkpoints. `container::by_value` plans files of plain values.
 
 use crate::files::convert::consistency::global_scales;
-use crate::files::convert::container::config::Configuration;
+use crate::files::convert::container::config::{Configuration, type_of_model};
 use crate::files::convert::container::gguf;
 use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::dequantize::reference::{Reference, contents};
@@ -155,7 +155,10 @@ impl Plan {
         let configuration = if is_gguf {
             Configuration::default()
         } else {
-            Configuration::new(&folder, &documents, selection.to, outcome)?
+            let converts = selection.to.is_some() || !selection.rules.is_empty();
+            let works = shards.iter().flat_map(|shard| &shard.works);
+            let to = if converts { type_of_model(works) } else { None };
+            Configuration::new(&folder, &documents, to, outcome)?
         };
         let container = if is_gguf {
             let mut keys = gguf::keys(&folder, &documents, options, mixture, given, &shards[0].works);

@@ -1,5 +1,6 @@
 //! Element types in the configuration of the result, edited as text (`docs/spec/checkpoints.md §2.6`).
 
+use crate::files::convert::job::TensorJob;
 use crate::files::error::Error;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -32,8 +33,22 @@ const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "qua
 /// Types that loaders accept as the type of a model. Tensors of other types are loaded as one of these.
 const OF_MODELS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 
+/// The type of a model: that of most elements of the written tensors that are not quantized.
+pub(crate) fn type_of_model<'a>(works: impl Iterator<Item = &'a TensorJob>) -> Option<DType> {
+    let mut elements = [0; OF_MODELS.len()];
+    for work in works {
+        let mut targets = work.targets();
+        let (Some(tensor), None) = (targets.next(), targets.next()) else { continue };
+        if let Some(at) = OF_MODELS.iter().position(|dtype| *dtype == tensor.dtype) {
+            elements[at] += tensor.len();
+        }
+    }
+    let most = (0..OF_MODELS.len()).max_by_key(|&at| elements[at])?;
+    (elements[most] > 0).then_some(OF_MODELS[most])
+}
+
 impl Configuration {
-    /// Changes for tensors of type `to`, and for the given outcome of quantization.
+    /// Changes for a model of type `to`, and for the given outcome of quantization.
     pub fn new(
         folder: &Folder,
         documents: &Documents,
@@ -56,7 +71,7 @@ impl Configuration {
                 }
             }
         }
-        let (to, mut paths) = (to.filter(|to| OF_MODELS.contains(to)), Vec::new());
+        let mut paths = Vec::new();
         if let (Some(config), Some(to)) = (&documents.config, to) {
             types(config, &[], to, &mut paths);
         }
