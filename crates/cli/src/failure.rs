@@ -4,7 +4,7 @@ use crate::bench::BenchError;
 use crate::bench::pairs::ParsePairError;
 use crate::hint::Hint;
 use crate::message::{self, quoted};
-use crate::suggest::{closest, joined, near_scheme, nearest_type, scheme_for_type, type_of, usual};
+use crate::suggest::{closest, joined, near_scheme, nearest_type, scheme_for_type, schemes_with_bits, type_of, usual};
 use std::io;
 use std::path::{Path, PathBuf};
 use truecast::check::CheckError;
@@ -14,6 +14,7 @@ use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::scaled::{self, Scheme, SchemeError};
 use truecast::spec::{SpecError, p3109};
+use truecast::spelling::alternatives;
 use truecast::vectors::VectorError;
 use truecast::verify::RecordError;
 use truecast::{DType, ErrorCode, ErrorKind};
@@ -281,12 +282,26 @@ impl Failure {
     pub fn of_scheme(error: &SchemeError, known: &[&str]) -> Self {
         let failure = Failure::new(ErrorCode::UnknownScheme, error);
         let SchemeError::Unknown { name } = error else { return failure };
+        // The size of a group after the name.
+        let front = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let grouped = format!("{},group={}", front.trim_end_matches([':', '=']), &name[front.len()..]);
+        if front.len() < name.len() && scaled::scheme(&grouped).is_ok() {
+            return failure.meaning(name, Some(grouped));
+        }
         match type_of(name) {
-            Some(dtype) => failure!(
-                UnknownScheme,
-                "{name} is a type, not a scheme; `truecast schemes` lists the schemes; without scales: truecast \
-                 convert SRC DST --to {dtype}"
-            ),
+            Some(dtype) => {
+                let with_scales = schemes_with_bits(dtype, known);
+                let said = failure!(UnknownScheme, "{name} is a type, not a scheme");
+                let said = match &with_scales[..] {
+                    [] => said.with_hint("`truecast schemes` lists the schemes"),
+                    names => said.with_hint(&format!("with scales: {}", alternatives(names))),
+                };
+                // Without scales, types of fewer bits lose most weights.
+                match dtype.code_bits() {
+                    0..8 => said,
+                    _ => said.with_hint(&format!("without scales: truecast convert SRC DST --to {dtype}")),
+                }
+            }
             None => failure.meaning(name, near_scheme(name, known)).with_hint("`truecast schemes` lists them"),
         }
     }

@@ -1,9 +1,10 @@
 //! Suggestions for unknown words and types.
 
+use std::collections::BTreeSet;
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{SchemeError, Writing};
 use truecast::spelling::{alternatives, nearest};
-use truecast::{DType, Ecosystem, scaled};
+use truecast::{DType, Ecosystem, Kind, scaled};
 
 /// The nearest candidate. Words of up to 4 letters allow one edit, of up to 8 letters two, longer words three. Case is
 /// ignored; ties go to the first candidate.
@@ -54,11 +55,21 @@ pub fn type_of(name: &str) -> Option<DType> {
     }
 }
 
+/// The `known` schemes whose names say that their codes are floats with as many bits as a float type.
+pub fn schemes_with_bits<'a>(dtype: DType, known: &[&'a str]) -> Vec<&'a str> {
+    let ending = format!("fp{}", dtype.code_bits());
+    let has_bits = |known: &&&str| !matches!(dtype.kind(), Kind::Int(_) | Kind::Fixed(_)) && known.ends_with(&ending);
+    known.iter().filter(has_bits).copied().collect()
+}
+
 /// Hints for an ambiguous name: the most common type, and the command for a name that is also used for a scheme.
 pub fn usual(name: &str, choices: &[DType]) -> Vec<String> {
     let is_scheme = !matches!(scaled::scheme(name), Err(SchemeError::Unknown { .. }));
     let usual = choices.contains(&DType::F8E4M3Fn).then(|| "f8e4m3fn is most common".to_owned());
-    usual.into_iter().chain(is_scheme.then(|| format!("with scales: truecast quantize SRC DST {name}"))).collect()
+    let written = scaled::written_to_files();
+    let schemes = if is_scheme { vec![name] } else { schemes_with_bits(choices[0], &written) };
+    let with_scales = schemes.first().map(|scheme| format!("with scales: truecast quantize SRC DST {scheme}"));
+    usual.into_iter().chain(with_scales).collect()
 }
 
 /// Error message for a scheme that was given as a type. `None` if `name` is not a scheme.
@@ -93,7 +104,11 @@ pub fn nearest_type(name: &str) -> Option<DType> {
     let canonical = DType::ALL.map(DType::name);
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
     let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
-    closest(name, known).and_then(|name| DType::parse(name).ok())
+    let typed = name.to_ascii_lowercase();
+    let longer: Vec<&str> = known.iter().copied().filter(|known| known.starts_with(&typed)).collect();
+    let types: BTreeSet<&str> = longer.iter().filter_map(|name| Some(DType::parse(name).ok()?.name())).collect();
+    let only = if types.len() == 1 && typed.len() > 3 { longer.first().copied() } else { None };
+    only.or_else(|| closest(name, known)).and_then(|name| DType::parse(name).ok())
 }
 
 #[cfg(test)]

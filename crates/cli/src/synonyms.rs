@@ -26,12 +26,18 @@ const ROUNDINGS: [&[&str]; 4] = [
 ];
 
 /// Option of another tool, and advice.
-const OPTIONS: [(&str, &str); 13] = [
+const OPTIONS: [(&str, &str); 19] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),
     ("block-size", "the scheme has the size of blocks: fp8-block:128x128; int4-group,group=N"),
     ("calibration", "no calibration is needed; --activation-ranges FILE is for activations, --imatrix FILE for .gguf"),
     ("dataset", "no calibration is needed; --activation-ranges FILE is for activations, --imatrix FILE for .gguf"),
+    ("quantization", "the scheme is the last word: truecast quantize SRC DST fp8"),
+    ("load-in-4bit", "the scheme is the last word: truecast quantize SRC DST nvfp4"),
+    ("dequantize", "this is a command: truecast dequantize SRC DST"),
+    ("opset", "the specification has the opset: --spec onnx@21"),
+    ("max-shard-size", "the result has the shards of the source"),
+    ("allow-requantize", "it is not needed: a quantized source is dequantized first"),
     ("tolerance", "--fail-on 'max_abs_error>0.01' sets a limit, also of max_rel_error"),
     ("atol", "--fail-on 'max_abs_error>0.01' sets a limit"),
     ("rtol", "--fail-on 'max_rel_error>0.01' sets a limit"),

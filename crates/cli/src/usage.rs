@@ -14,9 +14,9 @@ use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
-use truecast::io::{EscapedPath, FileFormat, gguf, look};
+use truecast::io::{EscapedPath, FileFormat, Foreign, gguf, look};
 use truecast::request::SPECS;
-use truecast::scaled::{self, Family};
+use truecast::scaled::{self, Family, Writing};
 use truecast::spelling::alternatives;
 use truecast::{DType, ErrorCode};
 
@@ -140,6 +140,10 @@ const QUOTES: [char; 6] = ['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{a
 pub fn check_words(args: &[OsString]) -> Result<(), Failure> {
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
     for (at, word) in typed.iter().enumerate() {
+        if word == "=" && at > 0 && typed[at - 1].starts_with("--") {
+            let all = [&typed[..at], &typed[at + 1..]].concat();
+            return Err(failure!(UnexpectedArgument, "=: no spaces belong around it: {}", line(&all)));
+        }
         let value = word.strip_prefix("--").and_then(|rest| Some(rest.split_once('=')?.1)).unwrap_or(word);
         if value.is_empty() || is_there(value) {
             continue;
@@ -320,7 +324,12 @@ impl<'a> Line<'a> {
                     let names = [from.file_name().map(PathBuf::from), self.result()];
                     names.into_iter().flatten().map(|name| to.join(name)).find(|path| !is_there(path))
                 }
-                (Ok(true), Ok(false)) if FileFormat::of_path(to).is_some() => Some(to.with_extension("")),
+                _ if self.result().is_some_and(|result| gguf::is_named(&result)) && !gguf::is_named(to) => {
+                    Some(to.with_extension("gguf"))
+                }
+                (Ok(true), Ok(false)) if FileFormat::of_path(to).is_some() || Foreign::of(to) != Foreign::Unknown => {
+                    Some(to.with_extension(""))
+                }
                 _ => None,
             },
             _ => None,
@@ -341,7 +350,9 @@ impl<'a> Line<'a> {
             "convert" => self.value("to").or_else(|| self.value("scheme")).unwrap_or("bf16"),
             _ => return None,
         };
-        named_after(words.get(1)?, what)
+        let result = named_after(words.get(1)?, what)?;
+        let is_gguf = scaled::scheme(what).is_ok_and(|scheme| scheme.family.writing() == Writing::Gguf);
+        Some(if is_gguf { result.with_extension("gguf") } else { result })
     }
 
     /// Error about operands that were meant as something else. `knows_options` is false if an option is unknown, whose
@@ -481,7 +492,9 @@ impl<'a> Line<'a> {
             return failure;
         }
         let mut all = words.clone();
-        taken.iter().rev().for_each(|&at| drop(all.remove(at)));
+        for &at in taken.iter().rev() {
+            all.drain(at - usize::from(is_filler(&words[at - 1]))..=at);
+        }
         all.extend(options.iter().zip(&taken).flat_map(|(option, &at)| [(*option).into(), words[at].clone()]));
         failure!(UnexpectedArgument, "unexpected argument {arg:?}; options give it: {}", line(&all))
     }
@@ -511,7 +524,8 @@ impl<'a> Line<'a> {
         if !["convert", "dequantize"].contains(&self.name()) || places.len() < 4 || is_folder {
             return None;
         }
-        let mut all = [&words[..at], &words[at + 1..]].concat();
+        let first = at - usize::from(is_filler(&words[at - 1]));
+        let mut all = [&words[..first], &words[at + 1..]].concat();
         let what = if types.is_empty() {
             all[places[0]] = "quantize".into();
             all.push(words[at].clone());
@@ -661,6 +675,11 @@ fn names(arg: &clap::Arg, word: &str) -> bool {
             word.len() == 2 && word.starts_with('-') && { letters }.any(|letter| word.ends_with(letter))
         }
     }
+}
+
+/// True for a word between an operand and a type: `465 to bf16`.
+fn is_filler(word: &str) -> bool {
+    ["to", "as", "into"].contains(&word) && !is_there(word)
 }
 
 fn operands(line: &Line<'_>, words: &[String]) -> Vec<usize> {

@@ -84,16 +84,20 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
 /// ```
 /// let scheme = truecast::scaled::scheme("int4-group,group=32")?;
 /// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=32");
+/// assert_eq!(truecast::scaled::scheme("int4-group:32")?, scheme);
 /// # Ok::<(), truecast::scaled::SchemeError>(())
 /// ```
 pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     let (front, rest) = name.find(',').map_or((name, ""), |at| name.split_at(at));
+    // A size after the name is that of a group: `int4-group:32`.
+    let sized = front.split_once(':').filter(|(_, size)| size.bytes().all(|byte| byte.is_ascii_digit()));
+    let (front, size) = sized.map_or((front, String::new()), |(front, size)| (front, format!(",group={size}")));
     let is_it = |known: &str| known.eq_ignore_ascii_case(front);
     if let Some((_, choices)) = AMBIGUOUS.iter().find(|(known, _)| is_it(known)) {
         return Err(SchemeError::Ambiguous { name: front.into(), choices });
     }
     if let Some((_, whole)) = NAMES.iter().find(|(short, _)| is_it(short)) {
-        return format!("{whole}{rest}").parse();
+        return format!("{whole}{size}{rest}").parse();
     }
     let as_typed: Result<Scheme, SchemeError> = name.parse();
     as_typed.or_else(|error| match &error {
