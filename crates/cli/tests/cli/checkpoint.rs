@@ -31,7 +31,7 @@ fn checkpoint() -> Folder {
     folder
 }
 
-/// The configuration states the type that most weights have, whatever was requested for the others.
+/// The configuration states the type of most weights, even if another type was requested.
 #[test]
 fn the_type_of_the_model_is_that_of_its_weights() {
     let folder = checkpoint();

@@ -89,7 +89,7 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
 /// ```
 pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     let (front, rest) = name.find(',').map_or((name, ""), |at| name.split_at(at));
-    // A size after the name is that of a group: `int4-group:32`.
+    // The size of a group may follow the name: `int4-group:32`.
     let sized = front.split_once(':').filter(|(_, size)| size.bytes().all(|byte| byte.is_ascii_digit()));
     let (front, size) = sized.map_or((front, String::new()), |(front, size)| (front, format!(",group={size}")));
     let is_it = |known: &str| known.eq_ignore_ascii_case(front);
