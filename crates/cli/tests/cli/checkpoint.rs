@@ -31,14 +31,15 @@ fn checkpoint() -> Folder {
     folder
 }
 
-/// The configuration states the type of most weights, even if another type was requested.
+/// The configuration states no type that the weights lack, even if it was requested.
 #[test]
 fn the_type_of_the_model_is_that_of_its_weights() {
     let folder = checkpoint();
     for (options, dtype) in [
         ("--to bf16", "bfloat16"),
         ("--to bf16 --keep *", "float32"),
-        ("--to bf16 --keep a.*", "float32"),
+        ("--to bf16 --keep a.*", "bfloat16"),
+        ("--to f16 --rule *.weight=bf16", "bfloat16"),
         ("--rule *.weight=f16", "float16"),
         ("--to f8e4m3fn", "float32"),
     ] {

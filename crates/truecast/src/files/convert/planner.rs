@@ -157,7 +157,7 @@ impl Plan {
         } else {
             let converts = selection.to.is_some() || !selection.rules.is_empty();
             let works = shards.iter().flat_map(|shard| &shard.works);
-            let to = if converts { type_of_model(works) } else { None };
+            let to = if converts { type_of_model(works, selection.to) } else { None };
             Configuration::new(&folder, &documents, to, outcome)?
         };
         let container = if is_gguf {

@@ -33,8 +33,9 @@ const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "qua
 /// Types that loaders accept as the type of a model. Tensors of other types are loaded as one of these.
 const OF_MODELS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 
-/// The type of a model: that of most elements of the written tensors that are not quantized.
-pub(crate) fn type_of_model<'a>(works: impl Iterator<Item = &'a TensorJob>) -> Option<DType> {
+/// The type of a model: the requested type `to`, unless no written tensor has it; then the type of most elements that
+/// are not quantized.
+pub(crate) fn type_of_model<'a>(works: impl Iterator<Item = &'a TensorJob>, to: Option<DType>) -> Option<DType> {
     let mut elements = [0; OF_MODELS.len()];
     for work in works {
         let mut targets = work.targets();
@@ -43,8 +44,9 @@ pub(crate) fn type_of_model<'a>(works: impl Iterator<Item = &'a TensorJob>) -> O
             elements[at] += tensor.len();
         }
     }
-    let most = (0..OF_MODELS.len()).max_by_key(|&at| elements[at])?;
-    (elements[most] > 0).then_some(OF_MODELS[most])
+    let requested = OF_MODELS.iter().position(|dtype| Some(*dtype) == to);
+    let most = (0..OF_MODELS.len()).filter(|&at| elements[at] > 0).max_by_key(|&at| elements[at]);
+    requested.filter(|&at| elements[at] > 0).or(most).or(requested).map(|at| OF_MODELS[at])
 }
 
 impl Configuration {
