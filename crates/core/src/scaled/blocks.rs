@@ -9,9 +9,6 @@ use super::gguf::{BlockType, Numbers, joined, ternary, u32_at};
 use crate::exact::{Exact, decode_float};
 use crate::format::{F16, F32};
 
-/// Twice the values of E2M1; code 8 is +0 (§9.4).
-pub const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
-
 /// Terms of an element's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockTerms {

@@ -5,9 +5,6 @@
 
 use super::gguf::{BlockType, IQ1_M, IQ1_S, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS, u16_at, u32_at};
 
-/// Values of the codes of IQ4_NL and IQ4_XS.
-pub const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-
 const OF_IQ2: [i8; 4] = [8, 25, 43, 0];
 
 /// Magnitudes of eight elements of IQ2_XXS.

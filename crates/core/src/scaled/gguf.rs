@@ -1,8 +1,12 @@
 //! Block types of GGUF files: numbers, sizes, fields, and the places of bits in fields (§9.2).
 
-use super::blocks::DOUBLED_E2M1;
-use super::codebooks::IQ4_VALUES;
 use Numbers::{Minus, Of, Signed};
+
+/// Twice the values of E2M1; code 8 is +0 (§9.4).
+pub const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+
+/// Values of the codes of IQ4_NL and IQ4_XS.
+pub const IQ4_VALUES: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 #[derive(Clone, Copy)]
 struct Row {

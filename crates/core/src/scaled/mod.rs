@@ -19,11 +19,11 @@ mod part;
 mod quantize;
 mod repack;
 
-pub use blocks::{BlockTerms, DOUBLED_E2M1};
+pub use blocks::BlockTerms;
 pub use book::Book;
 pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
-pub use gguf::{BlockType, Numbers};
+pub use gguf::{BlockType, DOUBLED_E2M1, Numbers};
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
 pub use part::{Part, Parts};

@@ -5,11 +5,11 @@
 //! Letters: `a` largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z` zero point.
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
-use super::blocks::DOUBLED_E2M1;
 use super::dequantize::{Terms, effective_scale, f32_bits, value_of};
 use super::error::ScaledError;
 use super::ggml;
 use super::gguf::BlockType;
+use super::gguf::DOUBLED_E2M1;
 use super::layout::{Code, GlobalRule, Planes, Zero};
 use crate::binary64::value as to_f64;
 use crate::cast_one;

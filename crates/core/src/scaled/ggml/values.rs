@@ -1,8 +1,7 @@
 //! Blocks whose codes are indices of values, not numbers themselves: IQ4_NL, IQ4_XS with scales of 6 bits, and NVFP4.
 
-use super::super::blocks::DOUBLED_E2M1;
-use super::super::codebooks::IQ4_VALUES;
 use super::super::gguf::BlockType::{IQ4_NL, IQ4_XS, NVFP4};
+use super::super::gguf::{DOUBLED_E2M1, IQ4_VALUES};
 use super::arithmetic::{half_of_ue4m3, inverse, limited, to_half};
 use super::groups::{Group, Lanes, farthest, side_by_side, times};
 use super::search::{Products, farthest_of_groups};
