@@ -67,7 +67,12 @@ pub fn usual(name: &str, choices: &[DType]) -> Vec<String> {
     let is_scheme = !matches!(scaled::scheme(name), Err(SchemeError::Unknown { .. }));
     let usual = choices.contains(&DType::F8E4M3Fn).then(|| "f8e4m3fn is most common".to_owned());
     let written = scaled::written_to_files();
-    let schemes = if is_scheme { vec![name] } else { schemes_with_bits(choices[0], &written) };
+    // Without scales, types of fewer bits lose most weights.
+    let schemes = match choices[0].code_bits() {
+        _ if is_scheme => vec![name],
+        0..8 => schemes_with_bits(choices[0], &written),
+        _ => Vec::new(),
+    };
     let with_scales = schemes.first().map(|scheme| format!("with scales: truecast quantize SRC DST {scheme}"));
     usual.into_iter().chain(with_scales).collect()
 }
