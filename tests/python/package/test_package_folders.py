@@ -49,7 +49,7 @@ def test_one_tensor_is_loaded_dense(checkpoint, tmp_path):
     assert found.dtype == np.float32 and found.shape == expected.shape and found.tobytes() == expected.tobytes()
     half = tc.load(checkpoint, "l.weight", "f8e4m3fn", spec="tosa")
     assert half.tobytes() == tc.cast(expected, "f8e4m3fn", spec="tosa").tobytes()
-    with pytest.raises(tc.UsageError, match=r'tensor "l.wieght" does not exist; the nearest is "l.weight"'):
+    with pytest.raises(tc.UsageError, match=r'tensor "l.wieght" does not exist; the nearest are "l.weight" and'):
         tc.load(checkpoint, "l.wieght")
     # A stored type of four bits, an empty tensor and text.
     np.save(tmp_path / "a.npy", np.arange(-8, 7).astype(ml_dtypes.int4).reshape(3, 5))

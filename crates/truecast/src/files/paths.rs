@@ -49,7 +49,11 @@ fn are_one(a: &Path, b: &Path) -> Result<bool, Error> {
 /// # Errors
 /// [`Error::SameFile`]; a path that the system cannot inspect.
 pub fn check_other(read: &Path, dst: &Path) -> Result<(), Error> {
-    if are_one(read, dst)? { Err(Error::SameFile { path: dst.display().to_string() }) } else { Ok(()) }
+    // A missing file has an error of its own.
+    if look::at(read)?.is_none() || !are_one(read, dst)? {
+        return Ok(());
+    }
+    Err(Error::SameFile { path: dst.display().to_string() })
 }
 
 /// True if one folder contains the other, or if they are equal (`docs/spec/checkpoints.md §2.2 C7`).
