@@ -284,7 +284,7 @@ impl Failure {
         let SchemeError::Unknown { name } = error else { return failure };
         // The size of a group after the name.
         let front = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let grouped = format!("{},group={}", front.trim_end_matches([':', '=']), &name[front.len()..]);
+        let grouped = format!("{},group={}", front.trim_end_matches('='), &name[front.len()..]);
         if front.len() < name.len() && scaled::scheme(&grouped).is_ok() {
             return failure.meaning(name, Some(grouped));
         }

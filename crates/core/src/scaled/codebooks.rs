@@ -62,16 +62,11 @@ static NEGATIVE: [u64; 256] = {
     masks
 };
 
-/// Byte repeated eight times.
-const fn splat(byte: u8) -> u64 {
-    byte as u64 * 0x0101_0101_0101_0101
-}
-
 /// Negates the elements with a sign. No magnitude is 0, so that no carry leaves a byte.
 #[inline(always)]
 fn signed(magnitudes: [i8; 8], signs: u8) -> [i8; 8] {
     let negative = NEGATIVE[usize::from(signs)];
-    let bytes = (u64::from_le_bytes(magnitudes.map(|x| x as u8)) ^ negative) + (negative & splat(1));
+    let bytes = (u64::from_le_bytes(magnitudes.map(|x| x as u8)) ^ negative) + (negative & 0x0101_0101_0101_0101);
     bytes.to_le_bytes().map(|x| x as i8)
 }
 

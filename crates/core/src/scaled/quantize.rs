@@ -8,8 +8,7 @@ use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded,
 use super::dequantize::{Terms, effective_scale, f32_bits, value_of};
 use super::error::ScaledError;
 use super::ggml;
-use super::gguf::BlockType;
-use super::gguf::DOUBLED_E2M1;
+use super::gguf::{BlockType, DOUBLED_E2M1};
 use super::layout::{Code, GlobalRule, Planes, Zero};
 use crate::binary64::value as to_f64;
 use crate::cast_one;
@@ -437,13 +436,8 @@ impl BlockType {
 /// Code of an infinity, of the two signs; 0 for NaN.
 fn of_infinity(bits: u32, [positive, negative]: [u8; 2]) -> u8 {
     match f32_value(bits) {
-        Exact::Inf { neg } => {
-            if neg {
-                negative
-            } else {
-                positive
-            }
-        }
+        Exact::Inf { neg: true } => negative,
+        Exact::Inf { neg: false } => positive,
         _ => 0,
     }
 }

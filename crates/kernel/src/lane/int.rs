@@ -55,7 +55,7 @@ impl<S: Slot + BitAnd<Output = S> + PartialEq> Lane for NonZero<S> {
     type Dst = u8;
     #[inline(always)]
     fn convert(&self, v: S) -> u8 {
-        // Compared as wide as it is: AVX2 has twice as many lanes of 32 bits as of 64 bits.
+        // Values are not widened: AVX2 has twice as many lanes of 32 bits as of 64 bits.
         (v & self.mask != S::low(0)) as u8
     }
 }

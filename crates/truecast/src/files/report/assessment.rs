@@ -27,9 +27,11 @@ const ABOVE_DB: (f64, f64) = (5.0, 9.0);
 /// Differences below the usual ratios of floats and of integers that are usual too. Measured, `docs/interfaces.md §3.1`:
 /// up to 5.2 dB, and up to 13.1 dB for values with heavy tails.
 const BELOW_DB: (f64, f64) = (MARGIN_DB, 14.0);
-/// Limits of a common factor that rounding explains: a constant, and multiples of the power of the noise for larger and
-/// for smaller values. Measured, `docs/interfaces.md §3.1`.
-const GAIN: (f64, f64, f64) = (0.005, 2.0, 3.0);
+/// Change of all values by a common factor that rounding explains, besides multiples of the power of the noise. Measured,
+/// `docs/interfaces.md §3.1`.
+const GAIN: f64 = 0.005;
+const LARGER_BY_NOISE: f64 = 2.0;
+const SMALLER_BY_NOISE: f64 = 3.0;
 /// Largest number of names for which globs are computed.
 const MOST_SPARED: usize = 1000;
 
@@ -271,8 +273,8 @@ impl Assessed<'_> {
             return Some(Unusual::Below(least));
         }
         let (noise, change) = (c.noise / c.signal, c.gain() - 1.0);
-        let multiple = if change > 0.0 { GAIN.1 } else { GAIN.2 };
-        let most = GAIN.0 + multiple * noise + 4.0 * (noise / c.measured as f64).sqrt();
+        let by_noise = if change > 0.0 { LARGER_BY_NOISE } else { SMALLER_BY_NOISE };
+        let most = GAIN + by_noise * noise + 4.0 * (noise / c.measured as f64).sqrt();
         (self.is_scaled && change.abs() > most).then(|| Unusual::Gain(c.gain()))
     }
 

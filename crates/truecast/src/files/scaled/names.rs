@@ -85,6 +85,8 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
 /// let scheme = truecast::scaled::scheme("int4-group,group=32")?;
 /// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=32");
 /// assert_eq!(truecast::scaled::scheme("int4-group:32")?, scheme);
+/// let error = truecast::scaled::scheme("q8_0:64").unwrap_err().to_string();
+/// assert!(error.contains("group"), "{error}");
 /// # Ok::<(), truecast::scaled::SchemeError>(())
 /// ```
 pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
@@ -101,7 +103,10 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     }
     let as_typed: Result<Scheme, SchemeError> = name.parse();
     as_typed.or_else(|error| match &error {
-        SchemeError::Unknown { .. } => gguf_type(front).map(Scheme::of).ok_or(error),
+        SchemeError::Unknown { .. } => match gguf_type(front) {
+            Some(family) => format!("{}{size}{rest}", family.name()).parse(),
+            None => Err(error),
+        },
         _ => Err(error),
     })
 }
