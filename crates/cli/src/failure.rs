@@ -2,6 +2,7 @@
 
 use crate::bench::BenchError;
 use crate::bench::pairs::ParsePairError;
+use crate::goals;
 use crate::hint::Hint;
 use crate::message::{self, quoted};
 use crate::suggest::{closest, joined, near_scheme, nearest_type, scheme_for_type, schemes_with_bits, type_of, usual};
@@ -302,7 +303,11 @@ impl Failure {
                     _ => said.with_hint(&format!("without scales: truecast convert SRC DST --to {dtype}")),
                 }
             }
-            None => failure.meaning(name, near_scheme(name, known)).with_hint("`truecast schemes` lists them"),
+            None => match (near_scheme(name, known), goals::with_bits_in(name, known)) {
+                (None, Some(schemes)) => failure.with_hint(&schemes),
+                (near, _) => failure.meaning(name, near),
+            }
+            .with_hint("`truecast schemes` lists them"),
         }
     }
 }

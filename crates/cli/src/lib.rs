@@ -14,6 +14,7 @@ mod command;
 mod escaped;
 mod exact_decimal;
 pub mod explore;
+mod goals;
 mod help;
 mod help_text;
 mod hint;

@@ -58,7 +58,7 @@ mod write;
 pub use activation::{ActivationScale, Need};
 pub use checkpoint::{Checkpoint, Documents, MAX_READ_BYTES, ReadTensor, Stored};
 pub use configuration::{Change, Outcome, changes, metadata};
-pub use declared::{REQUEST, declared};
+pub use declared::{REQUEST, declared, preset};
 pub use detect::{detect, detect_gguf, is_auxiliary};
 pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
 pub use error::{Error, NO_EQUAL_GLOBAL_SCALE};

@@ -98,6 +98,24 @@ def test_channels_of_int8(tmp_path):
     same(found, f"{NAME}.weight", codes)
 
 
+@pytest.mark.parametrize("preset", [
+    "W4A16", "W3A16", "W8A16", "W4A16_ASYM", "W8A8", "FP8_DYNAMIC", "FP8_BLOCK", "NVFP4A16", "MXFP4A16", "MXFP8A16",
+])
+def test_presets_are_settings_of_the_package(tmp_path, preset):
+    from compressed_tensors.quantization import QuantizationConfig, preset_name_to_scheme
+
+    result = written(tmp_path, {f"{NAME}.weight": weights(256, 256)}, preset)
+    config = json.loads((result / "config.json").read_text())["quantization_config"]
+    ours = QuantizationConfig.model_validate(config).config_groups["group_0"]
+    theirs = preset_name_to_scheme(preset, ["Linear"])
+    # The package's groups of 128 inputs with FP8_BLOCK forbid other widths; truecast's scale of a token does not.
+    inputs = [] if preset == "FP8_BLOCK" else ["input_activations", "output_activations"]
+    for part in ["weights", *inputs]:
+        fields = lambda args: args and args.model_dump(include={
+            "num_bits", "type", "symmetric", "group_size", "strategy", "block_structure", "dynamic"})
+        assert fields(getattr(ours, part)) == fields(getattr(theirs, part)), part
+
+
 @pytest.mark.parametrize("preset,scheme", [
     ("W4A16", "ct:pack-quantized,bits=4,group=32"), ("W8A16", "ct:pack-quantized,bits=8,group=32"),
     ("W4A16_ASYM", "ct:pack-quantized,bits=4,group=32,symmetric=false"),

@@ -3,13 +3,13 @@
 use super::Context;
 use crate::args::SchemesArgs;
 use crate::failure::Failure;
+use crate::goals::{GOALS, Goal};
 use crate::number::decibels;
 use crate::table::{Column, Table};
 use crate::terminal::{Mark, Reader, Terminal};
 use crate::value_parsers::schemes;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use truecast::DType;
 use truecast::report::usual_sqnr_db;
 use truecast::scaled::{Family, Kind, NAMES, Scheme, Writing, scheme, scheme_for};
 
@@ -65,38 +65,6 @@ fn all() -> Value {
 /// Row of a scheme. `room` is the width of the name.
 fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
     format!("  {name:room$} {stored:21} {written:8} {used_by}").trim_end().to_string() + "\n"
-}
-
-struct Goal {
-    goal: &'static str,
-    /// Operand of `quantize`.
-    scheme: &'static str,
-    bits: f64,
-    /// Type of the codes, which determines the usual SQNR.
-    codes: DType,
-    /// Programs that load the scheme (`docs/loads.md`).
-    loads_in: &'static str,
-}
-
-/// `docs/loads.md` has the evidence for vLLM and transformers.
-const GOALS: [Goal; 9] = [
-    Goal::new("vLLM, 8 bits", "fp8-block", 8.002, DType::F8E4M3Fn, BOTH),
-    Goal::new("transformers, CPU", "fp8-channel", 8.01, DType::F8E4M3Fn, BOTH),
-    Goal::new("8-bit integers", "ct:int-quantized", 8.01, DType::I8, BOTH),
-    Goal::new("vLLM on Blackwell", "ct:nvfp4-pack-quantized", 4.5, DType::F4E2M1, BOTH),
-    Goal::new("4-bit integers", "int4-group,group=32", 4.5, DType::I4, BOTH),
-    Goal::new("smallest", "mxfp4", 4.25, DType::F4E2M1, BOTH),
-    Goal::new("ComfyUI, one file", "comfy:float8_e4m3fn", 8.0, DType::F8E4M3Fn, "ComfyUI"),
-    Goal::new("llama.cpp (GGUF)", "q8_0", 8.5, DType::I8, "llama.cpp"),
-    Goal::new("llama.cpp, 4 bits", "q4_k_m", 4.85, DType::U4, "llama.cpp"),
-];
-
-const BOTH: &str = "vLLM, transformers";
-
-impl Goal {
-    const fn new(goal: &'static str, scheme: &'static str, bits: f64, codes: DType, loads_in: &'static str) -> Goal {
-        Goal { goal, scheme, bits, codes, loads_in }
-    }
 }
 
 /// Number of weights in the example model.

@@ -216,12 +216,11 @@ const fn by(strategy: Strategy) -> Parameters {
     Parameters { strategy: Some(strategy), ..Parameters::NONE }
 }
 
-const fn packed(bits: u32, group: Option<u64>, symmetric: bool) -> Parameters {
-    let strategy = if group.is_some() { Strategy::Group } else { Strategy::Channel };
-    Parameters { bits: Some(bits), group, symmetric: Some(symmetric), ..by(strategy) }
+const fn packed(bits: u32, symmetric: bool) -> Parameters {
+    Parameters { bits: Some(bits), group: Some(128), symmetric: Some(symmetric), ..by(Strategy::Group) }
 }
 
-/// Presets of the package (§4.4) with supported weights.
+/// Presets of the package (§4.4) with supported weights, except those of integers without activations.
 const PRESETS: &[Preset] = &[
     ("NVFP4A16", Family::CtNvfp4, Parameters::NONE),
     ("NVFP4", Family::CtNvfp4, Parameters::NONE),
@@ -234,14 +233,26 @@ const PRESETS: &[Preset] = &[
     ("FP8", Family::CtFloatQuantized, by(Strategy::Tensor)),
     ("FP8_DYNAMIC", Family::CtFloatQuantized, by(Strategy::Channel)),
     ("FP8_BLOCK", Family::CtFloatQuantized, Parameters { block: Some([128, 128]), ..by(Strategy::Block) }),
+    ("INT8", Family::CtIntQuantized, by(Strategy::Channel)),
     ("INT8_W8A8", Family::CtIntQuantized, by(Strategy::Channel)),
     ("W8A8", Family::CtIntQuantized, by(Strategy::Channel)),
-    ("W8A16", Family::CtPackQuantized, packed(8, Some(128), true)),
-    ("W4A16", Family::CtPackQuantized, packed(4, Some(128), true)),
-    ("W4A16_ASYM", Family::CtPackQuantized, packed(4, Some(128), false)),
+    ("W4A16_ASYM", Family::CtPackQuantized, packed(4, false)),
 ];
 
-fn preset(name: &str) -> Option<Scheme> {
-    let found = PRESETS.iter().find(|(known, ..)| *known == name);
-    found.map(|&(_, family, parameters)| Scheme { family, parameters })
+/// The scheme of weights of a preset of compressed-tensors (`docs/spec/checkpoints.md §4.4`). Case does not matter.
+///
+/// # Examples
+/// ```
+/// let scheme = truecast_schemes::preset("W4A16").unwrap();
+/// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=128,symmetric=true");
+/// assert_eq!(truecast_schemes::preset("W9A16"), None);
+/// ```
+pub fn preset(name: &str) -> Option<Scheme> {
+    let name = &name.to_ascii_uppercase();
+    let found = PRESETS.iter().find(|(known, ..)| known == name);
+    let integers = || {
+        let bits = name.strip_prefix('W')?.strip_suffix("A16")?.parse().ok()?;
+        (2..=8).contains(&bits).then_some(Scheme { family: Family::CtPackQuantized, parameters: packed(bits, true) })
+    };
+    found.map(|&(_, family, parameters)| Scheme { family, parameters }).or_else(integers)
 }

@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 pub(crate) use caches::{Caches, caches};
+pub use compressed_tensors::preset;
 pub(crate) use declaration::Declaration;
 pub use declaration::REQUEST;
 use keys::Keys;

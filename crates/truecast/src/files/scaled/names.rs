@@ -74,8 +74,8 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
     Ok(Meaning { scheme, files: are_folders.then_some("a folder") })
 }
 
-/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a GGUF type or
-/// mixture (`q4_k_m`). For files use [`scheme_for`].
+/// Finds a scheme by its name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], by a GGUF type or mixture
+/// (`q4_k_m`), or by a [`truecast_schemes::preset`]. For files use [`scheme_for`].
 ///
 /// # Errors
 /// The problem with the name.
@@ -85,6 +85,7 @@ pub fn scheme_for(name: &str, sources: &[&Path], dst: &Path) -> Result<Meaning, 
 /// let scheme = truecast::scaled::scheme("int4-group,group=32")?;
 /// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=32");
 /// assert_eq!(truecast::scaled::scheme("int4-group:32")?, scheme);
+/// assert_eq!(truecast::scaled::scheme("FP8_DYNAMIC")?.to_string(), "ct:float-quantized,strategy=channel");
 /// let error = truecast::scaled::scheme("q8_0:64").unwrap_err().to_string();
 /// assert!(error.contains("group"), "{error}");
 /// # Ok::<(), truecast::scaled::SchemeError>(())
@@ -103,16 +104,19 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     }
     let as_typed: Result<Scheme, SchemeError> = name.parse();
     as_typed.or_else(|error| match &error {
-        SchemeError::Unknown { .. } => match gguf_type(front) {
-            Some(family) => format!("{}{size}{rest}", family.name()).parse(),
-            None => Err(error),
-        },
+        SchemeError::Unknown { .. } => {
+            let preset = || truecast_schemes::preset(&front.replace('-', "_"));
+            let known = gguf_type(front).map(Scheme::of).or_else(preset).ok_or(error)?;
+            format!("{known}{size}{rest}").parse()
+        }
         _ => Err(error),
     })
 }
 
-/// Finds a type of GGUF files by its name without the prefix: `q8_0`, `Q4_K`, `q4_k_m`.
+/// Finds a type of GGUF files by its name without the prefix: `q8_0`, `Q4-K`, `q4km`.
 fn gguf_type(name: &str) -> Option<Family> {
-    let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+    let is_letter = |c: &u8| !matches!(c, b'_' | b'-');
+    let letters = |name: &str| name.bytes().filter(is_letter).map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>();
+    let is_it = |known: &str| letters(known) == letters(name);
     Family::all().find(|family| family.name().strip_prefix("gguf:").is_some_and(is_it))
 }
