@@ -49,7 +49,7 @@ flags! {
     "Files": Input "input", Actual "actual", InputScale "input-scale", ActualScale "actual-scale", Output "output",
         OutputDir "output-dir", OutputFormat "output-format", Format "format", Force "force", Resume "resume",
         Part "part", Merge "merge", NoSidecars "no-sidecars", Like "like", KeepNames "keep-names", DryRun "dry-run", Report "report",
-        SaveReport "save-report", FailOn "fail-on";
+        FailOn "fail-on";
     "Sample": Full "full", Sample "sample", SampleSeed "sample-seed";
     "Resources": Measure "measure", Magnitudes "magnitudes", MaxMemory "max-memory", Threads "threads";
     "Printing": Sort "sort", Worst "worst", Summary "summary", Show "show", Json "json", Quiet "quiet", Wide "wide",

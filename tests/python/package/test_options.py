@@ -23,7 +23,7 @@ def attributes():
     "function, printed",
     [
         (tc.convert, PRINTED),
-        (tc.verify, {"threads", "save-report", "force"}),
+        (tc.verify, {"threads", "force"}),
         (tc.compare, PRINTED | {"force"}),
         (tc.inspect, {"sort", "threads"}),
     ],

@@ -62,14 +62,11 @@ pub struct VerifyArgs {
     /// Result of the conversion
     #[arg(value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
-    /// Report of `convert --report`: gives the options and the digests
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Write the verdict too: FILE.html is a page, FILE.md Markdown, FILE.json JSON
+    /// FILE.html, FILE.md: write the verdict too; FILE.json: take options and digests from `convert --report`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub save_report: Option<PathBuf>,
-    /// Replace the file of --save-report
-    #[arg(long, requires = "save_report")]
+    pub report: Option<PathBuf>,
+    /// Replace the page or Markdown of --report
+    #[arg(long, requires = "report")]
     pub force: bool,
     /// Recompute every element (default: every element up to 1 GiB, a sample above that)
     #[arg(long, conflicts_with_all = ["sample", "sample_seed"])]

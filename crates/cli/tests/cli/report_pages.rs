@@ -71,11 +71,12 @@ fn compare_and_verify_write_pages() {
     folder.run("compare a.safetensors b.safetensors --report c.json").succeeds();
     assert_eq!(folder.json("c.json")["tensors"][0].get("magnitudes"), None);
     folder.refused("compare a.safetensors b.safetensors --report c.json", "destination-exists", &["c.json"]);
-    folder.run("verify a.safetensors b.safetensors --save-report v.html").succeeds();
+    folder.run("verify a.safetensors b.safetensors --report v.html").succeeds();
     assert_eq!(in_page(&folder, "v.html")["verdict"], "verified: 3 tensors, 8 elements recomputed");
-    let line = "verify a.safetensors b.safetensors --report v.html";
-    folder.refused(line, "invalid-value", &["--save-report writes a page"]);
-    folder.run("verify a.safetensors b.safetensors --to bf16 --save-report v.md").exits(1);
+    assert_eq!(in_page(&folder, "v.html")["destination"], "b.safetensors");
+    folder.refused("verify a.safetensors b.safetensors --report v.html", "destination-exists", &["v.html"]);
+    folder.run("verify a.safetensors b.safetensors --report v.html --force").succeeds();
+    folder.run("verify a.safetensors b.safetensors --to bf16 --report v.md").exits(1);
     let text = String::from_utf8(folder.read("v.md")).unwrap();
     assert!(text.contains("**DIFFERENT: "), "{text}");
 }
@@ -124,7 +125,6 @@ fn inputs_are_kept() {
     folder.write("r.md", &folder.read("r.json"));
     for (line, input) in [
         ("compare a.safetensors b.safetensors --report a.safetensors --force", "a.safetensors"),
-        ("verify a.safetensors b.safetensors --to bf16 --save-report b.safetensors --force", "b.safetensors"),
         ("report r.md -o r.md --force", "r.md"),
     ] {
         let before = folder.read(input);

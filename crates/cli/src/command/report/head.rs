@@ -46,7 +46,9 @@ pub fn html(report: &Value) -> String {
 }
 
 pub fn title(report: &Value) -> String {
-    format!("truecast {}: {}", text(report, "truecast").unwrap_or(""), text(report, "command").unwrap_or(""))
+    let command = text(report, "command").unwrap_or("");
+    let command = if command == "convert" && report["options"]["scheme"].is_string() { "quantize" } else { command };
+    format!("truecast {}: {command}", text(report, "truecast").unwrap_or(""))
 }
 
 fn text<'a>(report: &'a Value, name: &str) -> Option<&'a str> {
@@ -92,8 +94,13 @@ fn facts(report: &Value) -> Vec<Fact> {
     }
     let lost = LOSSES.iter().filter_map(|name| Some((name, number(name).filter(|n| *n > 0)?)));
     let lost: Vec<String> = lost.map(|(name, n)| format!("{} {}", grouped(n), name.replace('_', " "))).collect();
-    let nothing = "no value saturated, wrapped, became Inf, NaN or zero".to_string();
-    say("lost", total.is_object().then(|| if lost.is_empty() { nothing } else { lost.join(", ") }));
+    // Two files do not show whether a value saturated or was that large.
+    let (nothing, more) = match is_comparison {
+        true => ("no value became Inf, NaN or zero", "; saturated values are not counted"),
+        false => ("no value saturated, wrapped, became Inf, NaN or zero", ""),
+    };
+    let lost = if lost.is_empty() { nothing.into() } else { lost.join(", ") };
+    say("lost", total.is_object().then(|| lost + more));
     say("subnormal", number("subnormal").filter(|n| *n > 0).map(|n| count(n, "result")));
     let checked = report["coverage"].as_f64().filter(|_| either("elements") > Some(0));
     say("checked", checked.map(|part| format!("{:.1} % of the elements", 100.0 * part)));

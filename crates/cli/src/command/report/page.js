@@ -5,8 +5,8 @@ const total = report.total ?? {};
 const isComparison = report.command === "compare";
 const [BEFORE, AFTER] = isComparison ? ["first", "second"] : ["before", "after"];
 const LOSSES = ["saturated", "wrapped", "to_inf", "to_nan", "flushed_to_zero"];
-const COUNTS = ["exact", "inexact", ...LOSSES, "subnormal", "sign_of_zero_lost", "undefined", "nan_in", "inf_in",
-  "zero_in", "blocks", "blocks_to_zero", "scale_saturated", "scale_zero", "scale_nan"];
+const COUNTS = ["exact", "inexact", ...LOSSES, "left_out", "subnormal", "sign_of_zero_lost", "undefined",
+  "nan_in", "inf_in", "zero_in", "blocks", "blocks_to_zero", "scale_saturated", "scale_zero", "scale_nan"];
 const MEASURES = ["sqnr_db", "rmse", "max_abs_error", "max_abs_error_at_least", "max_rel_error",
   "max_rel_error_at_least", "cosine"];
 
@@ -18,7 +18,7 @@ const flat = (value) =>
 const spaced = (name) => name.replace("sqnr_db", "SQNR dB").replaceAll("_", " ");
 const written = (format) => (value) => (Number.isFinite(value) ? format(value) : shown(value ?? ""));
 const grouped = written((n) => String(n).replace(/\B(?=(\d{3})+$)/g, "_"));
-const decibels = written((value) => value.toFixed(1));
+const decibels = (value) => (Number(value) === Infinity ? "exact" : written((n) => n.toFixed(1))(value));
 const digits = written((value) => String(Number(value.toPrecision(4))));
 const plural = (n, thing) => `${grouped(n)} ${thing}${n === 1 ? "" : "s"}`;
 function bytes(size) {
@@ -32,10 +32,15 @@ function bytes(size) {
   return `${(rounded / 10 ** decimals).toFixed(decimals)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
 }
 
-const code = (text) => el("span", { class: "name", text: shown(text) });
+const breakable = (text) => text.split(/(?<=[._/])/).flatMap((part) => [part, el("wbr")]);
+const code = (text) => el("span", { class: "name" }, breakable(shown(text)));
+const superscript = (n) => String(n).replace(/[-\d]/g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
 const terms = (pairs) => el("dl", {}, pairs.filter(([, value]) => value)
   .map(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));
 const section = (title, ...children) => el("section", {}, el("h2", { text: title }), children);
+
+// Errors are measured between finite values, of which a tensor may have none.
+const isMeasured = (t) => t.inexact > 0 && t.elements > (t.left_out ?? 0);
 
 function types(t) {
   const [from, to] = [t.scheme ?? t.from, t.to_scheme ?? t.to].map((name) => shown(name ?? "?"));
@@ -58,7 +63,7 @@ function bins(t) {
     const n = sides.map((side) => side.counts[power - side.first] ?? 0);
     const below = to.zero > from.zero && (!to.counts.length || power < to.first);
     const above = to.counts.length > 0 && power >= end(to);
-    return { label: `2^${power}`, n, lost: !n[0] ? "" : below ? "→ 0" : above ? beyond : "" };
+    return { label: `2${superscript(power)}`, n, lost: !n[0] ? "" : below ? "→ 0" : above ? beyond : "" };
   });
   const special = (label, key) => {
     const n = sides.map((side) => side[key]);
@@ -75,14 +80,17 @@ let figures = 0;
 function histogram(t, width, height) {
   const { all, elements } = bins(t);
   if (!all.length) return el("p", { class: "dim", text: "no values" });
-  const most = Math.log1p(Math.max(...all.flatMap((bin) => bin.n)));
+  const highest = Math.max(...all.flatMap((bin) => bin.n));
+  const most = Math.log1p(highest);
   const floor = height - 18;
   const gaps = all.filter((bin) => bin.special).length;
-  const step = (width - 40 * gaps) / Math.max(all.length - gaps, 1);
+  const powers = all.length - gaps;
+  const step = Math.min((width - 40 * gaps) / Math.max(powers, 1), 48);
+  const stride = Math.ceil(52 / step);
   const tall = (n) => (most ? ((floor - 16) * Math.log1p(n)) / most : 0);
   const hatch = `hatch${figures++}`;
   const [bars, marks] = [[], []];
-  let [x, labeled, marked] = [0, -Infinity, ""];
+  let [x, left, marked] = [0, powers, ""];
   for (const [at, bin] of all.entries()) {
     const wide = bin.special ? 28 : step;
     if (bin.special && bin.label !== "0") x += 12;
@@ -101,15 +109,17 @@ function histogram(t, width, height) {
       marked = bin.lost;
     }
     if (bin.special) bars.push(words(x + wide / 2, height - 4, bin.label));
-    else if (x - labeled > 52 && x < width - 74 - 40 * (gaps - 1)) {
-      bars.push(words(x, height - 4, bin.label, "", "start"));
-      labeled = x;
+    // The last power has a label, and those before it at equal distances.
+    else if (--left % stride === 0 && (powers - left) * step > 40) {
+      bars.push(words(x + wide, height - 4, bin.label, "", "end"));
     }
     x += wide + (bin.label === "0" ? 12 : 0);
   }
   const lost = [...LOSSES, "undefined"].filter((name) => t[name] > 0)
     .map((name) => `${grouped(t[name])} ${spaced(name)}`).join(", ");
   const said = `Values of ${shown(t.name)} by power of two, ${BEFORE} and ${AFTER}${lost && `: ${lost}`}`;
+  const isHatched = all.some(({ n, lost: mark, special }) => n[0] && mark && !special);
+  const hatched = isHatched ? " (hatched: no result has their power of two)" : "";
   const sampled = t.elements > elements && elements ? `; sampled: 1 in ${digits(t.elements / elements)} elements` : "";
   return el("figure", {},
     draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": said },
@@ -117,8 +127,8 @@ function histogram(t, width, height) {
         patternTransform: "rotate(45)" }, path("hatch", "M0 0V5"))),
       bars, marks, path("axis", `M0 ${floor}H${width}`)),
     el("figcaption", {}, el("span", { class: "key before" }), `${BEFORE} `, el("span", { class: "key after" }),
-      `${AFTER}: values by power of two, log scale${sampled}`,
-      lost ? el("div", { text: `lost: ${lost} (hatched: no result has their power of two)` }) : null));
+      `${AFTER}: values by power of two, on a logarithmic scale up to ${grouped(highest)}${sampled}`,
+      lost ? el("div", { text: `lost: ${lost}${hatched}` }) : null));
 }
 
 function spark(t) {
@@ -137,7 +147,7 @@ function details(t) {
     ["size", `${bytes(t.bytes_in)} → ${bytes(t.bytes_out)}`], ["types", types(t)],
     ["kept by", shown(t.kept_by ?? "")], ["measured", grouped(t.measured)],
     ...COUNTS.filter((name) => t[name] > 0).map((name) => [spaced(name), grouped(t[name])])];
-  const measures = MEASURES.map((name) => [spaced(name), digits(t[name])]);
+  const measures = t.inexact && !isMeasured(t) ? [] : MEASURES.map((name) => [spaced(name), digits(t[name])]);
   return el("div", { class: "parts" }, t.magnitudes ? histogram(t, innerWidth < 700 ? 330 : 560, 190) : null,
     terms(facts), terms(measures));
 }
@@ -179,16 +189,17 @@ const columns = [
   { title: "tensor", of: (t) => t.name, text: true, kind: "text wide",
     cell: (t) => el("button", { type: "button", "aria-expanded": "false", onclick: (event) => toggle(t, event) },
       code(t.name)) },
-  { title: "types", of: types, cell: types, text: true, kind: "text" },
+  { title: "types", of: types, cell: types, text: true, kind: "text minor" },
   { title: "elements", of: (t) => t.elements, cell: (t) => grouped(t.elements), kind: "minor" },
   { title: `size ${AFTER}`, of: (t) => t.bytes_out, cell: (t) => bytes(t.bytes_out), kind: "minor" },
   ...[...LOSSES, "subnormal"].filter((name) => total[name] > 0).map((name) =>
-    ({ title: spaced(name), of: (t) => t[name] ?? 0, cell: (t) => (t[name] ? grouped(t[name]) : "") })),
-  { title: "SQNR dB", of: (t) => (t.inexact ? Number(t.sqnr_db) : Infinity), ascends: true,
-    cell: (t) => (t.inexact ? decibels(t.sqnr_db) : "") },
-  { title: "max error", of: (t) => Number(maxError(t) ?? 0), kind: "minor",
-    cell: (t) => ((t.max_abs_error_at_least ?? null) === null ? "" : "≥ ") + digits(maxError(t)) },
-  ...(tensors.some((t) => t.magnitudes) ? [{ title: "powers of two", cell: spark, kind: "text" }] : []),
+    ({ title: spaced(name), of: (t) => t[name] ?? 0, cell: (t) => (t[name] ? grouped(t[name]) : ""),
+      kind: name === "subnormal" ? "minor" : null })),
+  { title: "SQNR dB", of: (t) => (isMeasured(t) ? Number(t.sqnr_db) : t.inexact ? -Infinity : Infinity), ascends: true,
+    cell: (t) => (isMeasured(t) ? decibels(t.sqnr_db) : "") },
+  { title: "max error", of: (t) => (isMeasured(t) ? Number(maxError(t)) : t.inexact ? Infinity : 0), kind: "minor",
+    cell: (t) => (isMeasured(t) ? `${Number.isFinite(t.max_abs_error) ? "" : "≥ "}${digits(maxError(t))}` : "") },
+  ...(tensors.some((t) => t.magnitudes) ? [{ title: "powers of two", cell: spark, kind: "text minor" }] : []),
 ];
 if (tensors.length) {
   let [sorted, descends, drawing] = [null, false, 0];
@@ -196,7 +207,7 @@ if (tensors.length) {
   const search = el("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name" });
   const choice = el("select", { "aria-label": "Types" }, el("option", { value: "", text: "all types" }),
     kinds.map((name, i) => el("option", { value: i, text: name })));
-  const changed = el("input", { type: "checkbox" });
+  const losing = el("input", { type: "checkbox" });
   const said = el("span", { role: "status" });
   const body = el("tbody");
   const head = el("tr", {}, columns.map((column) => el("th", { class: column.kind, scope: "col" },
@@ -209,7 +220,8 @@ if (tensors.length) {
   function show() {
     const asked = search.value.toLowerCase().split(/\s+/);
     const rows = tensors.filter((t) => asked.every((word) => String(t.name).toLowerCase().includes(word))
-      && (choice.value === "" || types(t) === kinds[choice.value]) && (!changed.checked || t.inexact > 0));
+      && (choice.value === "" || types(t) === kinds[choice.value])
+      && (!losing.checked || LOSSES.some((name) => t[name] > 0)));
     if (sorted) {
       const [side, compare] = [descends ? -1 : 1, sorted.text ? inOrder : (a, b) => rank(a) - rank(b) || 0];
       rows.sort((a, b) => side * compare(sorted.of(a), sorted.of(b)));
@@ -234,8 +246,8 @@ if (tensors.length) {
     show();
   }
 
-  for (const control of [search, choice, changed]) control.addEventListener("input", show);
-  const filters = el("div", { class: "filters" }, search, choice, el("label", {}, changed, " with errors only"), said);
+  for (const control of [search, choice, losing]) control.addEventListener("input", show);
+  const filters = el("div", { class: "filters" }, search, choice, el("label", {}, losing, " with lost values"), said);
   const table = scroller("Tensors");
   table.append(el("table", {}, el("thead", {}, head), body));
   page.append(section("Tensors", filters, table));

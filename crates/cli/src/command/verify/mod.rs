@@ -62,10 +62,10 @@ pub fn asked(
     Ok(Asked { options: Options { exec: said.exec, source_scheme, quantize, ..options }, is_recorded: true, record })
 }
 
-fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
+fn typed(args: &VerifyArgs, rules: &RuleOrder, has_report: bool, exec: CastOptions) -> Result<Options, Failure> {
     Ok(Options {
         selection: select::selection(&args.select, rules)?,
-        request: select::request(&args.policy, args.select.seed, args.report.is_some())?,
+        request: select::request(&args.policy, args.select.seed, has_report)?,
         seed: args.select.seed,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
@@ -77,12 +77,16 @@ fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Opti
 }
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
-    if Form::of(args.report.as_deref()) != Form::Json {
-        let said = "--report reads the JSON report of a conversion";
-        return Err(Failure::new(ErrorCode::InvalidValue, said).with_hint("--save-report writes a page"));
+    // A report in JSON is read, and another form is written.
+    let form = Form::of(args.report.as_deref());
+    let (read, written) =
+        if form == Form::Json { (args.report.as_deref(), None) } else { (None, args.report.as_deref()) };
+    if args.force && written.is_none() {
+        let said = "--force replaces a page or Markdown, and --report reads JSON";
+        return Err(Failure::new(ErrorCode::InapplicableOption, said));
     }
-    let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
-    let Asked { options, is_recorded, record } = asked(files, args.report.as_deref(), typed, rules.names_spec())?;
+    let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, read.is_some(), context.exec)?);
+    let Asked { options, is_recorded, record } = asked(files, read, typed, rules.names_spec())?;
     if !is_recorded {
         let renames = options.source_scheme.renames(&args.src, &args.dst);
         select::check(&options.selection, &args.policy, options.quantize.is_some(), renames)?;
@@ -93,9 +97,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None => Coverage::BySize,
     };
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
-    let inputs: Vec<&Path> =
-        [Some(&*args.src), Some(&*args.dst), args.report.as_deref()].into_iter().flatten().collect();
-    let report_file = report::create(args.save_report.as_deref(), args.force, &inputs, context)?;
+    let report_file = report::create(written, args.force, &[&args.src, &args.dst], context)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
@@ -115,9 +117,16 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         let verdict = text(&Terminal::default()).lines().last().map(String::from);
         Summary { verdict, worst_tensors: Vec::new() }
     });
-    let object = || Summarized { report: to_json(&verdict), summary: summary.as_ref() };
+    let [src, dst] = [&args.src, &args.dst].map(|path| path.display().to_string());
+    let object = || {
+        let mut report = to_json(&verdict);
+        report["source"] = src.as_str().into();
+        report["destination"] = dst.as_str().into();
+        report["options"] = Provenance::of(&options).to_json().into();
+        Summarized { report, summary: summary.as_ref() }
+    };
     if let Some(file) = report_file {
-        report::write(file, Form::of(args.save_report.as_deref()), "verify", |_| object())?;
+        report::write(file, form, "verify", |_| object())?;
     }
     context.report("verify", object, || text(&context.terminal))?;
     Ok(!verdict.differences.is_empty() as u8)
