@@ -19,7 +19,7 @@ use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
-use truecast::report::{Assessment, Group, assess, usual_sqnr_db};
+use truecast::report::{Assessment, Group, assess};
 use truecast::{DType, ErrorCode};
 
 /// Largest number of lines on a terminal for tensors of one file only, and for those that cannot be compared.
@@ -206,16 +206,9 @@ fn normal(comparison: &Comparison, assessment: &Assessment) -> Option<(Mark, Str
         return None;
     }
     let rows = &comparison.rows;
-    // The coarser type causes the error.
     let name = |i: usize| {
         let ComparedTensor { schemes, types, .. } = &rows[i];
-        let sides = [(&schemes.0, types.0), (&schemes.1, types.1)];
-        let usual = |(scheme, dtype): (&Option<_>, DType)| usual_sqnr_db(dtype, Option::is_some(scheme));
-        let coarser = sides.into_iter().min_by(|a, b| {
-            let [a, b] = [*a, *b].map(|side| usual(side).unwrap_or(f64::INFINITY));
-            a.total_cmp(&b)
-        });
-        let (scheme, dtype) = coarser.expect("two sides");
+        let (scheme, dtype) = if rows[i].second_is_rounded() { (&schemes.1, types.1) } else { (&schemes.0, types.0) };
         scheme.as_ref().map_or(dtype.to_string(), |scheme| scheme.to_string())
     };
     assessment::verdict(assessment, rows.len(), |i| rows[i].assessed(), name)

@@ -260,11 +260,12 @@ impl Layout {
             Coding::Planes(Planes { codes: Plane { code: Code::Book(Book::Nf4), .. }, .. }) => DType::Nf4,
             Coding::Planes(Planes { codes: Plane { code: Code::Book(_), .. }, .. }) => DType::U4,
             Coding::Blocks { block: BlockType::MXFP4 | BlockType::NVFP4, .. } => DType::F4E2M1,
-            Coding::Blocks { block: BlockType::Q2_K, .. } => DType::U2,
-            Coding::Blocks { block: BlockType::Q3_K | BlockType::Q4_0 | BlockType::Q4_1 | BlockType::Q4_K, .. } => {
-                DType::U4
-            }
-            _ => DType::I8,
+            // Codebooks take fewer bits than their numbers.
+            Coding::Blocks { block, .. } => match u64::from(block.bits()).min(8 * block.bytes() / block.elements()) {
+                ..3 => DType::U2,
+                3 | 4 => DType::U4,
+                _ => DType::I8,
+            },
         }
     }
 

@@ -5,7 +5,9 @@ use crate::files::convert::llamacpp::for_llamacpp;
 use crate::files::error::Error;
 use crate::files::opened::Opened;
 use crate::files::progress::Progress;
-use crate::files::report::{Assessed, Counted, Group, ListJson, Magnitudes, Origin, RowJson, Rows, Total, TotalJson};
+use crate::files::report::{
+    Assessed, Counted, Group, ListJson, MARGIN_DB, Magnitudes, Origin, RowJson, Rows, Total, TotalJson, usual_sqnr_db,
+};
 use foldhash::HashMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -117,7 +119,20 @@ impl ComparedTensor {
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
-        Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts, blocks_to_zero: None }
+        let types = if self.second_is_rounded() { self.types } else { (self.types.1, self.types.0) };
+        Assessed { name: &self.name, types, is_scaled, counts: &self.counts, blocks_to_zero: None }
+    }
+
+    /// Whether rounding to the second type explains the error, and not rounding to the first: the coarser type, or the
+    /// other if that one has a usual ratio as high, as between a quantized file and one made from it.
+    #[must_use]
+    pub fn second_is_rounded(&self) -> bool {
+        let usual = [(self.types.0, &self.schemes.0), (self.types.1, &self.schemes.1)];
+        let [Some(first), Some(second)] = usual.map(|(dtype, scheme)| usual_sqnr_db(dtype, scheme.is_some())) else {
+            return true;
+        };
+        let is_finer = self.counts.sqnr_db() >= first.max(second) - MARGIN_DB;
+        is_finer == (second > first) || first == second
     }
 
     /// Index of the largest error, per dimension.

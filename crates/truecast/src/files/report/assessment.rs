@@ -10,7 +10,7 @@ use truecast_kernel::Counts;
 /// lower limit ([`least_sqnr_db`]).
 pub const LEAST_SQNR_DB: f64 = 20.0;
 /// Permitted difference from the usual ratio of a type.
-const MARGIN_DB: f64 = 6.0;
+pub(crate) const MARGIN_DB: f64 = 6.0;
 /// Suspicious: more than one value in 100 saturates or wraps.
 const ONE_OUTSIDE_IN: u64 = 100;
 /// Suspicious: more than one block in 100 becomes zero.

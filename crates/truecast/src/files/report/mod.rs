@@ -12,6 +12,7 @@ mod provenance;
 mod rows;
 mod total;
 
+pub(crate) use assessment::MARGIN_DB;
 pub use assessment::{
     Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, Unusual, assess, least_sqnr_db,
     most_sqnr_db, usual_sqnr_db,
