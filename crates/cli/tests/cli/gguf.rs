@@ -165,6 +165,15 @@ fn results_record_their_options() {
         error.ends_with("it holds gguf:Q8_0: truecast verify a.safetensors d.gguf --scheme gguf:Q8_0\n"),
         "{error}"
     );
+    // The record tells another file type, so it is the source's.
+    let others = written.keys.iter().map(|(name, value)| match &**name {
+        "general.file_type" => key(name, 4, &15u32.to_le_bytes()),
+        _ => [&text(name)[..], value].concat(),
+    });
+    folder.write("e.gguf", &gguf(&others.collect::<Vec<_>>(), &tensors));
+    folder.refused("verify a.safetensors e.gguf", "missing-argument", &["e.gguf records none"]);
+    let object = folder.run("verify a.safetensors e.gguf --scheme q8_0 --json").exits(1).object("verify");
+    assert_eq!(object["differences"], json!([{ "kind": "metadata", "key": "general.file_type" }]));
     folder.write("e.gguf", &gguf(&[key("truecast.options", 8, &text("{}"))], &[("a", &[1], 0, vec![0; 4])]));
     folder.refused("verify a.safetensors e.gguf", "malformed-file", &["truecast.options", "options."]);
 }

@@ -246,16 +246,10 @@ impl Keys {
     }
 }
 
-/// Returns the keys that differ between two lists, and the keys that only one list has. Returns all keys if only the
-/// order differs.
+/// Returns the keys that differ between two lists, and the keys that only one list has. The order means nothing.
 #[must_use]
 pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
-    if a.pairs == b.pairs {
-        return Vec::new();
-    }
     let [of_a, of_b] = [a, b].map(|keys| keys.pairs().collect::<BTreeMap<&str, &[u8]>>());
     let all: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
-    let differs = |key: &str| of_a.get(key) != of_b.get(key);
-    let is_order = !all.iter().any(|key| differs(key));
-    all.iter().filter(|key| is_order || differs(key)).map(|key| (*key).to_owned()).collect()
+    all.into_iter().filter(|key| of_a.get(key) != of_b.get(key)).map(str::to_owned).collect()
 }

@@ -96,7 +96,13 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
+    let moved = options.quantize.as_ref().and_then(|writing| Some((writing.scheme, writing.imatrix.as_ref()?)));
+    let moved = moved.filter(|(_, path)| is_recorded && !path.exists());
+    let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed);
+    let verification = verification.map_err(|error| match moved {
+        Some((scheme, _)) => Failure::from(error).with_hint(&format!("it moved? --scheme {scheme} --imatrix FILE")),
+        None => error.into(),
+    })?;
     let report_file = report::create(written, args.force, &[&args.src, &args.dst], context)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;

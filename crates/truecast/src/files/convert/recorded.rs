@@ -1,6 +1,7 @@
 //! Options with which a result was made.
 
 use crate::files::convert::container::OPTIONS_KEY;
+use crate::files::convert::container::gguf::recorded_options;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::place::manifest::{self, MANIFEST, Manifest};
 use crate::files::error::Error;
@@ -38,18 +39,19 @@ pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
 }
 
 fn recorded_in_file(file: &Path) -> Result<Option<Provenance>, Error> {
-    let recorded = if is_named(file) {
+    let failed = |why: String| Error::checkpoint(file, CheckpointError::Manifest { file: OPTIONS_KEY.into(), why });
+    if is_named(file) {
         // The first part of a model has the keys.
         let parts = Folder::of_file(file)?;
         let keys = parts.shards().first().map(|shard| Keys::of(&shard.source)).transpose()?;
-        keys.and_then(|keys| keys.text(OPTIONS_KEY).map(str::to_owned))
-    } else if FileFormat::of_path(file) == Some(FileFormat::Safetensors) {
+        return keys.map_or(Ok(None), |keys| recorded_options(&keys)).map_err(failed);
+    }
+    let recorded = if FileFormat::of_path(file) == Some(FileFormat::Safetensors) {
         Source::open(file, None)?.metadata().get(OPTIONS_KEY).cloned()
     } else {
         None
     };
     let Some(text) = recorded else { return Ok(None) };
-    let failed = |why: String| Error::checkpoint(file, CheckpointError::Manifest { file: OPTIONS_KEY.into(), why });
     let options: Value = serde_json::from_str(&text).map_err(|cause| failed(cause.to_string()))?;
     Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
 }

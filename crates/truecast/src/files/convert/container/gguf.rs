@@ -3,10 +3,13 @@
 use crate::files::convert::container::OPTIONS_KEY;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
+use crate::files::convert::llamacpp::is_always_f32;
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::importance::Importance;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
+use crate::files::report::Provenance;
 use crate::flag::Flag;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -69,6 +72,37 @@ pub(crate) fn stored_keys(folder: &Folder) -> Result<Option<Keys>, Error> {
     // The result is not split, and has options of its own.
     keys.retain(|key| !key.starts_with(SPLIT) && key != OPTIONS_KEY);
     Ok(Some(keys))
+}
+
+/// The options that a file records. `None` without a record, and if the record is of another file type: a program that
+/// changes the types of tensors, such as llama-quantize, keeps keys that it does not know.
+///
+/// # Errors
+/// The reason why the record cannot be read.
+pub(crate) fn recorded_options(keys: &Keys) -> Result<Option<Provenance>, String> {
+    let Some(text) = keys.text(OPTIONS_KEY) else { return Ok(None) };
+    let value: Value = serde_json::from_str(text).map_err(|cause| cause.to_string())?;
+    let record = Provenance::from_json(&value).map_err(|cause| cause.to_string())?;
+    let family = record.quantize.as_ref().map(|writing| writing.scheme.family);
+    let of = |mixture| file_type(mixture, family, record.selection.to).map(u64::from);
+    let is_of_file = [family.and_then(Family::mixture), None].map(of).contains(&keys.number(FILE_TYPE));
+    Ok(Some(record).filter(|_| is_of_file))
+}
+
+/// Sets the keys that do not tell about a result to those of another file: places of files that were read.
+pub(crate) fn forget_places(keys: &mut Keys, found: &Keys) {
+    if let Some(path) = found.text(Importance::FILE).filter(|_| keys.text(Importance::FILE).is_some()) {
+        keys.set(Importance::FILE, path);
+    }
+    let without_places = |keys: &Keys| {
+        let mut options: Value = serde_json::from_str(keys.text(OPTIONS_KEY)?).ok()?;
+        let object = options.as_object_mut()?;
+        object.retain(|key, _| !["imatrix", "activation_ranges"].contains(&key.as_str()));
+        Some(options)
+    };
+    if let Some(text) = found.text(OPTIONS_KEY).filter(|_| without_places(keys) == without_places(found)) {
+        keys.set(OPTIONS_KEY, text);
+    }
 }
 
 /// Keys of the result: the given keys without types, or those that follow from a folder.
@@ -172,10 +206,11 @@ pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
     written.is_some() && written == blocks(&group.layout)
 }
 
-pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor], has_names: bool) -> Vec<String> {
+/// Warnings about a result. `is_renamed`: its names are no longer those of the source.
+pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor], is_renamed: bool, is_for_llamacpp: bool) -> Vec<String> {
     let path = folder.path().display();
     let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
-    let names = (!is_gguf && !has_names).then(|| {
+    let names = (!is_gguf && !is_renamed).then(|| {
         format!(
             "{path}: tensors keep their names, and hyperparameters and vocabulary are not written: llama.cpp cannot load \
              the file, for which it needs a folder with config.json, or --like"
@@ -192,5 +227,13 @@ pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor], has_names: bool) 
         let (name, rank) = (Escaped(&tensor.name), tensor.shape.len());
         format!("{path}: tensor {name} has {rank} dimensions, more than ggml takes ({GGML_RANK})")
     });
-    names.into_iter().chain(too_long).chain(deep).collect()
+    let is_narrow = |tensor: &&NewTensor| {
+        is_for_llamacpp && tensor.block.dtype() != Some(DType::F32) && is_always_f32(&tensor.name, &tensor.shape)
+    };
+    let mut narrow = tensors.iter().filter(is_narrow);
+    let narrow = narrow.next().map(|first| {
+        let (name, others) = (Escaped(&first.name), narrow.count());
+        format!("{path}: tensor {name} and {others} others are not f32: llama.cpp aborts when it computes with them")
+    });
+    names.into_iter().chain(too_long).chain(deep).chain(narrow).collect()
 }

@@ -1,5 +1,6 @@
 //! Header of a planned GGUF file, and its comparison with the header of another file.
 
+use crate::files::convert::container::gguf::{self, recorded_options};
 use crate::files::convert::container::{Container, OPTIONS_KEY};
 use crate::files::convert::job::{TensorJob, elements_in};
 use crate::files::convert::llamacpp::StoredAs;
@@ -56,10 +57,12 @@ impl Plan {
     /// An unreadable file.
     pub(crate) fn gguf_differences(&self, found: &Source) -> Result<Vec<FileDifference>, Error> {
         let Some(mut new) = self.gguf() else { return Ok(Vec::new()) };
-        let keys = Keys::of(found)?;
-        // Options are a record and not a result, and another writer records no options.
-        if keys.text(OPTIONS_KEY).is_none() {
+        let mut keys = Keys::of(found)?;
+        gguf::forget_places(&mut new.keys, &keys);
+        // Options are a record and not a result, and another writer records none or keeps those of its source.
+        if recorded_options(&keys) == Ok(None) {
             new.keys.remove(OPTIONS_KEY);
+            keys.remove(OPTIONS_KEY);
         }
         let metadata = |key| FileDifference::Metadata { key };
         let mut all: Vec<_> = differing_keys(&new.keys, &keys).into_iter().map(metadata).collect();

@@ -23,6 +23,9 @@ const SUMS: &str = ".in_sum2";
 const COUNTS: &str = ".counts";
 
 impl Importance {
+    /// Key of the place of the file.
+    pub const FILE: &str = "quantize.imatrix.file";
+
     /// Reads a file. Cost: memory for all values.
     ///
     /// # Errors
@@ -52,7 +55,7 @@ impl Importance {
 
     /// Keys that llama.cpp records.
     pub fn record(&self, path: &Path, keys: &mut Keys) {
-        keys.set("quantize.imatrix.file", &path.display().to_string());
+        keys.set(Importance::FILE, &path.display().to_string());
         if let Some(dataset) = &self.dataset {
             keys.set("quantize.imatrix.dataset", dataset);
         }
